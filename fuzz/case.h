@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Case: a kernel, a problem, and where its input bits come from: a recipe (value class and seed), or the bits themselves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/manifest.h"
+#include "kernels/operation.h"
+#include "kernels/problem.h"
+
+namespace plumbline {
+
+struct Recipe {
+  std::string value_class = "normal";  // a name from values.h
+  std::uint64_t seed = 1;
+};
+
+struct Case {
+  const Manifest* kernel = nullptr;
+  Problem problem;
+  Recipe recipe;
+  std::vector<std::pair<std::string, Tensor>> literals;  // inputs by name; when present they win over the recipe
+  std::string shape_class;   // names from shapes.h, for coverage; empty for cases from files
+  std::string layout_class;
+  std::string origin = "planned";  // corpus | designed | planned | fuzz | file
+
+  // "gemm_bf16 m=65 n=8 k=33 layout=nt value=cancelling seed=0x2a": parses back with parse_case_line().
+  std::string text() const;
+  // Hash of text() without seed: the shard key and file name.
+  std::uint64_t key() const;
+};
+
+// The tensors of a case: inputs filled, outputs and workspaces allocated (their poison is the runner's business).
+Result<CaseTensors> materialize(const Case& test_case);
+
+}  // namespace plumbline

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The plan: which cases a run tries, in order: corpus first, then designed cases, then generated ones that cross shape
+// classes, layout classes and value classes pairwise. The same (kernel, profile, seed) gives the same plan everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/case.h"
+#include "kernels/manifest.h"
+
+namespace plumbline {
+
+enum class Profile : std::uint8_t { quick, standard, deep };  // --profile quick|default|deep
+
+struct PlanOptions {
+  Profile profile = Profile::standard;
+  std::uint64_t seed = 1;
+};
+
+// Designed and generated cases of one kernel (the corpus is read by the caller, corpus.h).
+std::vector<Case> plan_cases(const Manifest& manifest, const PlanOptions& options);
+
+// One random case: for `fuzz`. RapidCheck generators underneath.
+Case random_case(const Manifest& manifest, std::uint64_t seed);
+
+struct ClassInfo {
+  std::string_view name;
+  std::string_view purpose;
+};
+
+// The named shape and layout classes of an operation, for `list` and the coverage matrix.
+std::vector<ClassInfo> shape_classes(const Operation& operation);
+std::vector<ClassInfo> layout_classes(const Operation& operation);
+
+}  // namespace plumbline

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Device: load a module, allocate, copy, launch, read back, and report findings of its own. The emulator and the GPU
+// implement it; nothing above knows which one runs. One Device serves one host thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/device/finding.h"
+#include "oracles/base/result.h"
+
+namespace plumbline {
+
+using DeviceAddress = std::uint64_t;
+
+struct LaunchRequest {
+  std::string entry;                       // .entry name in the module
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+  std::array<std::int64_t, 3> block{1, 1, 1};
+  std::int64_t dynamic_shared_bytes = 0;
+  std::vector<std::byte> parameters;       // the parameter block, laid out as the entry declares it
+};
+
+struct LaunchOutcome {
+  std::vector<Finding> findings;   // empty for a well-behaved launch
+  bool completed = true;           // false when a finding stopped the launch
+  double elapsed_ms = 0;           // kernel time only; not part of any verdict
+  std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
+};
+
+// Offset and size of each parameter of an entry, in declaration order.
+struct ParameterSlot {
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+};
+
+class Module {
+ public:
+  virtual ~Module() = default;
+  virtual Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual std::string name() const = 0;  // "emulator sm_90", "NVIDIA H200"
+  virtual int sm() const = 0;            // 80, 89, 90, ...
+  virtual bool is_gpu() const = 0;
+
+  // PTX text (or a cubin, on a GPU). `file` names it in messages.
+  virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) = 0;
+
+  // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds around it. `label` names
+  // it in findings ("a", "d").
+  virtual Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) = 0;
+  virtual void release_all() = 0;
+
+  // Writes bytes and marks them as written.
+  virtual Status write(DeviceAddress to, std::span<const std::byte> bytes) = 0;
+  // Writes bytes that a kernel must not rely on: they still count as never written.
+  virtual Status poison(DeviceAddress to, std::span<const std::byte> bytes) = 0;
+  virtual Status read(DeviceAddress from, std::span<std::byte> bytes) = 0;
+
+  // Runs to completion or to the first finding that stops it. An Error is for what could not be launched at all.
+  virtual Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) = 0;
+};
+
+}  // namespace plumbline

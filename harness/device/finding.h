@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// A Finding: something a device saw a kernel do that no correct kernel does, with the place where it happened.
+// Findings are facts about memory and synchronisation; wrong numbers are the judge's business.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace plumbline {
+
+enum class FindingKind : std::uint8_t {
+  out_of_bounds,          // access outside every allocation, or outside its space
+  misaligned,             // address not a multiple of the access size
+  read_of_unwritten,      // global or shared memory that nothing wrote
+  race,                   // two lanes, one writing, with no barrier between them
+  missing_wait,           // cp.async destination read before the issuing thread waited
+  divergent_barrier,      // .aligned instruction or barrier reached by part of a warp
+  deadlock,               // no warp can run; the message names every waiting warp
+  trap,                   // trap, or an assertion inside the kernel
+  endless_loop,           // instruction budget exhausted
+  bad_operand,            // shuffle from a lane that takes no part, bad barrier id, ...
+  write_outside_output,   // guard band or padding changed (found after the launch)
+};
+
+const char* name(FindingKind kind);
+
+struct Finding {
+  FindingKind kind = FindingKind::out_of_bounds;
+  std::string message;               // one sentence, lower case
+  std::string kernel;
+  std::array<std::int64_t, 3> cta{};
+  int warp = -1;                     // -1 where not known
+  int lane = -1;
+  int ptx_line = 0;                  // 0 where not known
+  std::string ptx;                   // the instruction's text
+  std::string source_file;           // from .loc, empty without -lineinfo
+  int source_line = 0;
+  std::uint64_t occurrences = 1;     // later ones of the same kind at the same instruction are only counted
+
+  // "race: message [kernel, cta 0,0,0, warp 1, lane 3] at k.ptx:120 `ld.shared.u32 ...` (gemm.cu:88)"
+  std::string text() const;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// A PTX module as the parser gives it: typed syntax, names resolved to indices, every line number kept.
+// Registers are untyped containers of a width; the type of an operation is the instruction's (both nvcc dialects).
+// Nothing here knows what an instruction means; that is decode.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oracles/base/result.h"
+
+namespace plumbline::emulator {
+
+enum class Space : std::uint8_t { reg, param, global, shared, local, constant, generic };
+
+// A `.loc`: where in the CUDA source the following instructions come from; file is an index into Module::files.
+struct SourceLine {
+  int file = -1;
+  int line = 0;
+};
+
+struct Register {
+  std::string name;   // as written; scoped names are made unique by the parser ("p@3")
+  int bits = 32;      // 1 for predicates, 8, 16, 32, 64, 128
+  bool is_predicate() const { return bits == 1; }
+};
+
+enum class OperandKind : std::uint8_t {
+  reg,        // index into Function::registers
+  immediate,  // value: integer bits, or the bits of a 0f / 0d float (is_float)
+  symbol,     // address of a variable: index into Function::variables or Module::variables, plus offset
+  label,      // index into Function::labels (branch target)
+  special,    // %tid.x and friends: text in `name`
+  address,    // [base + offset]; base is a register, a symbol, or none (immediate address)
+  vector,     // {a, b, ...}: elements
+  sink,       // _
+};
+
+struct Operand {
+  OperandKind kind = OperandKind::sink;
+  bool negated = false;          // !p
+  bool is_float = false;         // immediate written as 0f.. or 0d..
+  bool global_scope = false;     // symbol: index is into Module::variables
+  int index = -1;
+  std::uint64_t value = 0;       // immediate bits; for 0f the f32 bits in the low half
+  std::int64_t offset = 0;       // address, symbol
+  std::string name;              // special register, or symbol's name for messages
+  std::vector<Operand> elements;  // vector elements; for address: elements[0] is the base, empty = immediate address
+  // `d|p` double destinations are written as a vector of two with pipe = true.
+  bool pipe = false;
+};
+
+struct Instruction {
+  std::string opcode;                  // "mma"
+  std::vector<std::string> modifiers;  // {"sync", "aligned", "m16n8k16", ...} in order
+  std::vector<Operand> operands;
+  int guard = -1;                      // predicate register index of @p, or -1
+  bool guard_negated = false;
+  int line = 0;                        // in the PTX text, from 1
+  int column = 0;
+  SourceLine source;
+  std::string text;                    // the instruction as written, without guard and `;`, spaces folded
+};
+
+// A variable: .shared, .local, .const, .global, .param (kernel parameters included).
+struct Variable {
+  std::string name;
+  Space space = Space::global;
+  std::int64_t bytes = 0;     // 0 for .extern .shared x[]
+  std::int64_t alignment = 1;
+  bool is_extern = false;
+  std::vector<std::byte> initial;  // initialiser bytes; empty = none
+};
+
+struct Label {
+  std::string name;
+  int target = 0;  // index into Function::instructions of the first instruction after it
+};
+
+struct Function {
+  std::string name;
+  bool is_entry = true;
+  int line = 0;
+  std::vector<Variable> parameters;
+  std::vector<Variable> results;        // .func return parameters
+  std::vector<Variable> variables;      // declared inside the body: .shared, .local, .param
+  std::vector<Register> registers;
+  std::vector<Label> labels;
+  std::vector<Instruction> instructions;
+  std::int64_t max_threads[3] = {0, 0, 0};  // .maxntid / .reqntid; 0 = not given
+};
+
+struct PtxModule {
+  std::string file;                 // as given to the parser, for messages
+  int version_major = 0, version_minor = 0;
+  int target_sm = 0;                // 80, 90, ...
+  std::string target_text;          // "sm_90a"
+  int address_size = 64;
+  std::vector<std::string> files;   // `.file` table, index = number in .loc
+  std::vector<Variable> variables;  // module scope
+  std::vector<Function> functions;
+
+  const Function* entry(std::string_view name) const;
+};
+
+// Parses a whole module. Errors carry "file:line:column". Instructions are not checked for meaning: an unknown opcode
+// parses, and decoding the kernel that uses it fails.
+Result<PtxModule> parse_ptx(std::string_view text, std::string_view file);
+
+}  // namespace plumbline::emulator

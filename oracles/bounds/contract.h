@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Contract: the arithmetic a kernel promises. It is written in the kernel's manifest and is never a bare tolerance. A
+// verdict only has a meaning relative to a contract: the admissible outputs of one element are all those some execution
+// under the contract can produce.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "oracles/base/result.h"
+#include "oracles/formats/encode.h"
+#include "oracles/formats/format.h"
+#include "oracles/models/generation.h"
+
+namespace plumbline {
+
+// How products reach the accumulator.
+enum class Unit : std::uint8_t {
+  tensor_core,  // nodes of the target's model: (sm, instruction, operand formats)
+  fma_f32,      // one f32 FMA per product, in k order
+  int32,        // exact modulo 2^32
+};
+
+enum class Schedule : std::uint8_t {
+  sequential,  // one accumulator, increasing k
+  promote,     // a fresh accumulator every `interval` of k, added to an f32 sum
+  split_k,     // `parts` accumulators over k ranges, joined at the end
+};
+
+enum class Join : std::uint8_t { f32_ordered, f32_any_order, bf16 };
+
+// One rounded step between accumulator and stored output, each an f32 operation to nearest even.
+enum class EpilogueStep : std::uint8_t {
+  alpha,        // x = fl(alpha * x)
+  beta_c,       // x = fl(x + fl(beta * c)); skipped, and C not read, when beta == 0
+  beta_c_fma,   // x = fma(beta, c, x); skipped, and C not read, when beta == 0
+  bias,         // x = fl(x + bias)
+  relu,         // x = max(x, 0); NaN propagates
+};
+
+struct Contract {
+  Unit unit = Unit::tensor_core;
+  Instruction instruction = Instruction::mma_sync;
+  Schedule schedule = Schedule::sequential;
+  std::int64_t interval = 0;  // promote
+  std::int64_t parts = 1;     // split_k
+  Join join = Join::f32_ordered;
+  std::vector<EpilogueStep> epilogue;
+  EncodeOptions output;       // the conversion to the output format
+  bool deterministic = true;
+  bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
+  bool position_independent = true;  // permuting rows of A permutes rows of D
+
+  // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25 fraction bits, ...").
+  std::string describe(int sm, FormatId a, FormatId b) const;
+};
+
+}  // namespace plumbline

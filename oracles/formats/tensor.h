@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Tensor: raw bits with a format, shape, strides and offset. Bits and values never share a type: reading a value means
+// decoding it. Strides are in elements and may be 0 (broadcast) or anything at all for dimensions of size 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "oracles/formats/format.h"
+
+namespace plumbline {
+
+struct TensorLayout {
+  FormatId format = FormatId::f32;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  // in elements, one per dimension
+  std::int64_t offset = 0;            // of element (0, ..., 0), in elements
+
+  std::int64_t count() const;            // logical elements
+  std::int64_t storage_elements() const;  // elements the storage must hold: offset + reach + 1, 0 when count() is 0
+  std::int64_t storage_bytes() const;
+  // Storage index of the logical element with this row-major (last dimension fastest) linear index.
+  std::int64_t storage_index(std::int64_t linear) const;
+  // "bf16[2,64,96]"; strides are appended as " strides 6144,96,1" where not contiguous.
+  std::string text() const;
+};
+
+// Contiguous row-major strides for a shape.
+std::vector<std::int64_t> contiguous_strides(std::span<const std::int64_t> shape);
+
+struct Tensor {
+  TensorLayout layout;
+  std::vector<std::byte> storage;
+
+  Tensor() = default;
+
+  // Zero-filled storage.
+  explicit Tensor(TensorLayout tensor_layout);
+
+  std::uint64_t bits_at(std::int64_t storage_index) const;
+  void set_bits_at(std::int64_t storage_index, std::uint64_t bits);
+
+  // By logical row-major linear index.
+  std::uint64_t bits(std::int64_t linear) const { return bits_at(layout.storage_index(linear)); }
+
+  void set_bits(std::int64_t linear, std::uint64_t bits) {
+    set_bits_at(layout.storage_index(linear), bits);
+  }
+};
+
+}  // namespace plumbline

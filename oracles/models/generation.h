@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The node parameters of every NVIDIA generation and instruction, as one table (generation.cpp), with how sure each row
+// is. What hardware may choose is data here, never an `if` in the arithmetic.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "oracles/formats/format.h"
+#include "oracles/models/node.h"
+
+namespace plumbline {
+
+enum class Instruction : std::uint8_t { mma_sync, wgmma, tcgen05 };
+
+struct GenerationRow {
+  int sm_low, sm_high;      // compute capabilities covered, e.g. 80..89
+  Instruction instruction;
+  std::string_view inputs;  // "f16", "bf16", "tf32", "fp8" (e4m3, e5m2 and mixes)
+  FormatId output;          // f32 or f16 accumulator
+  DotModel model;
+  std::string_view evidence;  // which published data or model supports the row
+};
+
+std::span<const GenerationRow> generation_table();
+
+// The model of an instruction on a target (sm as 80, 89, 90, 100, 120); empty when the chip has no such instruction.
+std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b, FormatId accumulator);
+
+}  // namespace plumbline
