@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "harness/case_runner.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+namespace plumbline {
+
+Result<std::string> read_image(const Manifest& kernel, int sm) {
+  const std::string path = kernel.ptx_path(sm);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return Error{ErrorKind::cannot_run, fmt::format("no PTX of {} for sm_{}", kernel.name, sm), path,
+                 kernel.ptx.empty() ? "build the kernels first: scripts/plumbline does" : "check `ptx` in the manifest"};
+  }
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+CaseRecord error_record(const Case& test_case, const Target& target, const Error& error) {
+  CaseRecord record;
+  record.kernel = test_case.kernel->name;
+  record.text = test_case.text();
+  record.device = target.name();
+  record.shape_class = test_case.shape_class;
+  record.layout_class = test_case.layout_class;
+  record.value_class = test_case.literals.empty() ? test_case.recipe.value_class : "literal";
+  record.origin = test_case.origin;
+  record.verdict = Verdict::error;
+  record.reason = error.text();
+  return record;
+}
+
+CaseRunner::CaseRunner(RunnerOptions options) : options_(std::move(options)) {
+  if (!options_.image) options_.image = read_image;
+}
+
+Result<CaseRunner::Loaded*> CaseRunner::loaded_for(const Target& target) {
+  Loaded& loaded = devices_[target.name()];
+  if (!loaded.device) {
+    Result<std::unique_ptr<Device>> device = open_device(target, options_.threads);
+    if (!device) return device.error();
+    loaded.device = *std::move(device);
+  }
+  return &loaded;
+}
+
+Result<const Module*> CaseRunner::module_for(Loaded& loaded, const Manifest& kernel, int sm) {
+  std::unique_ptr<Module>& module = loaded.modules[kernel.path];
+  if (!module) {
+    const std::optional<int> build = best_build(kernel, sm);
+    if (!build) {
+      return Error{ErrorKind::cannot_run, fmt::format("{} has no build that runs on sm_{}", kernel.name, sm),
+                   kernel.path, "add the chip to `targets`"};
+    }
+    const Result<std::string> image = options_.image(kernel, *build);
+    if (!image) return image.error();
+    Result<std::unique_ptr<Module>> loaded_module = loaded.device->load(*image, kernel.ptx_path(*build));
+    if (!loaded_module) return loaded_module.error();
+    module = *std::move(loaded_module);
+  }
+  return module.get();
+}
+
+Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& tensors, const Target& target) {
+  const Result<Loaded*> loaded = loaded_for(target);
+  if (!loaded) return loaded.error();
+  const Result<const Module*> module = module_for(**loaded, *test_case.kernel, target.sm);
+  if (!module) return module.error();
+  return launch_case(test_case, tensors, *(*loaded)->device, **module);
+}
+
+Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, const Target& target) {
+  const auto start = std::chrono::steady_clock::now();
+  if (const auto reason = test_case.kernel->excluded(test_case.problem)) {
+    return Error{ErrorKind::bad_input,
+                 fmt::format("{} does not accept {}: {}", test_case.kernel->name, test_case.problem.text(), *reason),
+                 test_case.kernel->path, "its domain is in the manifest"};
+  }
+  const Status memory = check_memory(test_case);
+  if (!memory) return memory.error();
+  Result<CaseTensors> tensors = materialize(test_case);
+  if (!tensors) return tensors.error();
+  auto examined = std::make_unique<Examined>();
+  examined->tensors = *std::move(tensors);
+
+  Result<LaunchResult> launch = launch_on(test_case, examined->tensors, target);
+  if (!launch) return launch.error();
+  examined->launch = *std::move(launch);
+  const std::uint64_t first = examined->launch.fingerprint;
+  int different = 0;
+  for (int i = 1; i < options_.repeat && examined->launch.completed; ++i) {
+    const Result<LaunchResult> again = launch_on(test_case, examined->tensors, target);
+    if (!again) return again.error();
+    different += again->fingerprint != first;
+  }
+  std::optional<std::uint64_t> twin;
+  if (target.compare && examined->launch.completed) {
+    CaseTensors copy = examined->tensors;
+    Target emulator;
+    emulator.sm = target.sm;
+    const Result<LaunchResult> beside = launch_on(test_case, copy, emulator);
+    if (!beside) return beside.error();
+    twin = beside->fingerprint;
+  }
+
+  JudgeOptions judge = options_.judge;
+  judge.threads = options_.threads;
+  examined->oracle = test_case.kernel->operation->oracle(test_case.problem, test_case.kernel->contract, target.sm,
+                                                         examined->tensors);
+  CaseRecord& record = examined->record;
+  record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judge);
+  record.device = target.name();
+  const auto settle = [&](Claim claim, bool held, const std::string& reason) {
+    record.claims[claim] = held ? Verdict::pass : Verdict::fail;
+    if (held) return;
+    record.verdict = Verdict::fail;
+    if (record.reason.empty()) record.reason = reason;
+  };
+  if (options_.repeat > 1) {
+    const bool held = different == 0 || !test_case.kernel->contract.deterministic;
+    settle(Claim::deterministic, held, fmt::format("{} of {} launches gave other bits", different, options_.repeat));
+  }
+  if (twin) settle(Claim::agrees, *twin == first, "GPU and emulator differ in some output bit");
+  record.elapsed_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return examined;
+}
+
+CaseRecord CaseRunner::run(const Case& test_case, const Target& target) {
+  Result<std::unique_ptr<Examined>> examined = examine(test_case, target);
+  if (!examined) return error_record(test_case, target, examined.error());
+  return std::move((*examined)->record);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// CaseRunner: runs one case on one target, from input bits to verdict. It keeps its devices and loaded modules, so each
+// worker thread has a runner of its own. verify, fuzz, replay, explain and shrinking all go through it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "harness/judge.h"
+#include "harness/launch.h"
+#include "harness/target.h"
+
+namespace plumbline {
+
+struct RunnerOptions {
+  int threads = 1;   // inside one case: emulator, oracle and judge
+  int repeat = 1;    // launches; more than one judges determinism
+  JudgeOptions judge;
+  // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
+  std::function<Result<std::string>(const Manifest&, int sm)> image;
+};
+
+// A case that ran, with everything needed to explain it.
+struct Examined {
+  CaseRecord record;
+  CaseTensors tensors;
+  LaunchResult launch;
+  std::unique_ptr<CaseOracle> oracle;  // refers to tensors
+};
+
+class CaseRunner {
+ public:
+  explicit CaseRunner(RunnerOptions options);
+
+  // Never fails: what could not run becomes a record with Verdict::error and its reason.
+  CaseRecord run(const Case& test_case, const Target& target);
+
+  // The same, keeping tensors and oracle. Errors are what run() would have recorded.
+  Result<std::unique_ptr<Examined>> examine(const Case& test_case, const Target& target);
+
+ private:
+  struct Loaded {
+    std::unique_ptr<Device> device;
+    std::map<std::string, std::unique_ptr<Module>> modules;  // by kernel path
+  };
+
+  Result<const Module*> module_for(Loaded& loaded, const Manifest& kernel, int sm);
+  Result<Loaded*> loaded_for(const Target& target);
+  Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target);
+
+  RunnerOptions options_;
+  std::map<std::string, Loaded> devices_;  // by target name
+};
+
+// The record of a case that could not run.
+CaseRecord error_record(const Case& test_case, const Target& target, const Error& error);
+
+// Reads the PTX a manifest names for a chip, from its build or install folder.
+Result<std::string> read_image(const Manifest& kernel, int sm);
+
+}  // namespace plumbline

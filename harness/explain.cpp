@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "harness/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t kShownElements = 4;
+
+std::string value_text(const Format& f, std::uint64_t bits) {
+  const double value = to_double(f, bits);
+  const std::string number = std::isnan(value) ? "NaN" : fmt::format("{:.9g}", value);
+  return fmt::format("{:<14} 0x{:0{}x}", number, bits, f.storage_bits / 4);
+}
+
+void add_element(std::vector<std::string>& lines, std::string_view tensor, const TensorLayout& layout,
+                 const ElementVerdict& e) {
+  const Format& f = format(layout.format);
+  const std::string place = element_name(tensor, layout, e.index);
+  const std::string indent(place.size(), ' ');
+  lines.push_back(fmt::format("{}  expected   {}   exact {:.12g}, rounded once", place, value_text(f, e.expected),
+                              e.exact));
+  if (e.low != e.high) {
+    lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low), value_text(f, e.high)));
+  }
+  lines.push_back(fmt::format("{}  got        {}   {}", indent, value_text(f, e.got),
+                              std::isnan(e.error_ulp) ? "" : fmt::format("{:+.4g} ulp", e.error_ulp)));
+}
+
+std::string sizes_text(const Case& test_case) { return test_case.problem.text(); }
+
+}  // namespace
+
+Claim broken_claim(const CaseRecord& record) {
+  // Memory first: values after an out-of-bounds access explain nothing.
+  for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic, Claim::agrees}) {
+    const auto found = record.claims.find(claim);
+    if (found != record.claims.end() && found->second == Verdict::fail) return claim;
+  }
+  return Claim::bound;
+}
+
+std::vector<std::string> explain_element(const Examined& examined, int output, std::int64_t index) {
+  const Tensor* got = examined.tensors.find(examined.oracle->output_name(output));
+  return examined.oracle->explain(output, index, *got).lines;
+}
+
+Counterexample explain_failure(const Case& test_case, const Examined& examined) {
+  const CaseRecord& record = examined.record;
+  Counterexample card;
+  card.kernel = record.kernel;
+  card.device = record.device;
+  card.claim = name(broken_claim(record));
+  card.value_class = record.value_class;
+  card.text = record.text;
+  card.headline = fmt::format("{}: {}", sizes_text(test_case), record.reason);
+  card.findings = record.findings;
+  for (std::size_t i = 0; i < record.outputs.size(); ++i) {
+    const OutputRecord& output = record.outputs[i];
+    const std::vector<ElementVerdict>& failures = output.verdict.failures;
+    const Tensor* got = examined.tensors.find(output.name);
+    for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
+      add_element(card.elements, output.name, got->layout, failures[j]);
+    }
+    if (failures.empty()) continue;
+    // The largest error tells the most.
+    const auto worst = std::max_element(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
+      return std::abs(a.error_ulp) < std::abs(b.error_ulp);
+    });
+    for (std::string& line : explain_element(examined, static_cast<int>(i), worst->index)) {
+      card.explanation.push_back(std::move(line));
+    }
+  }
+  return card;
+}
+
+}  // namespace plumbline

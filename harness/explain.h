@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Step 9: what failed, in words, with the numbers that prove it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/case_runner.h"
+#include "reports/record.h"
+
+namespace plumbline {
+
+// The claim a failed record broke first.
+Claim broken_claim(const CaseRecord& record);
+
+// A counterexample's card from a failed case that was examined. Fills headline, elements, explanation and findings; where it
+// came from is the caller's to add.
+Counterexample explain_failure(const Case& test_case, const Examined& examined);
+
+// The same for any output element, failed or not: used by `plumbline explain` on a passing case (worst element).
+std::vector<std::string> explain_element(const Examined& examined, int output, std::int64_t index);
+
+}  // namespace plumbline

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "harness/filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "oracles/base/suggest.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::array<std::string_view, 4> kClassWords = {"class", "shape", "strides", "origin"};
+
+// The text a class word of the filter refers to.
+std::string_view class_value(const Case& test_case, std::string_view key) {
+  if (key == "class") return test_case.recipe.value_class;
+  if (key == "shape") return test_case.shape_class;
+  if (key == "strides") return test_case.layout_class;
+  return test_case.origin;
+}
+
+bool is_class_word(std::string_view key) {
+  return std::find(kClassWords.begin(), kClassWords.end(), key) != kClassWords.end();
+}
+
+template <typename T>
+bool compare(const T& a, std::string_view comparison, const T& b) {
+  if (comparison == "=") return a == b;
+  if (comparison == "!=") return a != b;
+  if (comparison == "<") return a < b;
+  if (comparison == "<=") return a <= b;
+  if (comparison == ">") return a > b;
+  return a >= b;
+}
+
+const Field* find_field(const Problem& problem, std::string_view key) {
+  for (const Field& field : problem.schema()) {
+    if (field.name == key) return &field;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Filter> Filter::parse(std::string_view text, const std::vector<const Manifest*>& kernels) {
+  std::vector<std::string_view> known(kClassWords.begin(), kClassWords.end());
+  for (const Manifest* kernel : kernels) {
+    for (const Field& field : kernel->operation->schema()) known.push_back(field.name);
+  }
+  Filter filter;
+  while (true) {
+    const std::size_t start = text.find_first_not_of(' ');
+    if (start == std::string_view::npos) return filter;
+    text.remove_prefix(start);
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    const std::size_t at = word.find_first_of("=!<>");
+    const std::size_t after = at == std::string_view::npos ? at : word.find_first_not_of("=!<>", at);
+    if (at == 0 || after == std::string_view::npos) {
+      return Error{ErrorKind::bad_input, fmt::format("--only: \"{}\" is not key=value, key<value, ...", word), "",
+                   "for example --only 'class=cancelling k>512'"};
+    }
+    Term term{std::string(word.substr(0, at)), std::string(word.substr(at, after - at)), std::string(word.substr(after))};
+    static constexpr std::array<std::string_view, 6> kComparisons = {"=", "!=", "<", "<=", ">", ">="};
+    if (std::find(kComparisons.begin(), kComparisons.end(), term.comparison) == kComparisons.end()) {
+      return Error{ErrorKind::bad_input, fmt::format("--only: unknown comparison \"{}\"", term.comparison), "",
+                   "use = != < <= > >="};
+    }
+    if (std::find(known.begin(), known.end(), term.key) == known.end()) {
+      return Error{ErrorKind::bad_input, fmt::format("--only: nothing is called \"{}\"", term.key), "",
+                   did_you_mean(term.key, known)};
+    }
+    filter.terms_.push_back(std::move(term));
+  }
+}
+
+bool Filter::holds(const Case& test_case) const {
+  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    if (is_class_word(term.key)) {
+      return compare(class_value(test_case, term.key), term.comparison, std::string_view(term.value));
+    }
+    const Field* field = find_field(test_case.problem, term.key);
+    if (!field) return false;
+    switch (field->kind) {
+      case FieldKind::word:
+        return compare(test_case.problem.word(term.key), term.comparison, std::string_view(term.value));
+      case FieldKind::real:
+        return compare(static_cast<double>(test_case.problem.real(term.key)), term.comparison,
+                       std::strtod(term.value.c_str(), nullptr));
+      case FieldKind::integer:
+        return compare(test_case.problem.integer(term.key), term.comparison,
+                       static_cast<std::int64_t>(std::strtoll(term.value.c_str(), nullptr, 10)));
+    }
+    return false;
+  });
+}
+
+}  // namespace plumbline

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// --only 'class=cancelling k>512': a filter on the words of a case: value class, shape class, layout class, origin, and the
+// problem's fields with = != < <= > >=. All terms must hold.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/case.h"
+#include "oracles/base/result.h"
+
+namespace plumbline {
+
+class Filter {
+ public:
+  // An unknown word is an error that names the known ones.
+  static Result<Filter> parse(std::string_view text, const std::vector<const Manifest*>& kernels);
+  bool holds(const Case& test_case) const;
+
+ private:
+  struct Term {
+    std::string key, comparison, value;
+  };
+
+  std::vector<Term> terms_;
+};
+
+}  // namespace plumbline

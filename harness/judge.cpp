@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "harness/judge.h"
+
+#include <fmt/format.h>
+
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+// What broke, worst first: the claim's one-line reason.
+std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
+  const OutputVerdict& v = output.verdict;
+  const ElementVerdict& e = v.failures.front();
+  return fmt::format("{} of {} outputs of {} are outside what the contract allows; {} is {} from exact, at most {} is "
+                     "admissible",
+                     v.failed, v.elements, output.name, element_name(output.name, layout, e.index),
+                     ulp_text(std::abs(e.error_ulp)), ulp_text(e.bound_ulp));
+}
+
+std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {
+  const OutputVerdict& v = output.verdict;
+  for (const ElementVerdict& e : v.failures) {
+    if (!e.class_mismatch) continue;
+    const Format& f = format(layout.format);
+    const auto word = [&](std::uint64_t bits) {
+      const Decoded d = decode(f, bits);
+      if (d.cls == ValueClass::nan) return "NaN";
+      if (d.cls == ValueClass::infinite) return d.negative ? "-Inf" : "Inf";
+      return "finite";
+    };
+    return fmt::format("{} of {} outputs of {} have the wrong class; {} is {}, {} is due", v.class_mismatches,
+                       v.elements, output.name, element_name(output.name, layout, e.index), word(e.got),
+                       word(e.expected));
+  }
+  return fmt::format("{} outputs of {} are NaN, Inf or finite where another class is due", v.class_mismatches,
+                     output.name);
+}
+
+Verdict worst(const std::map<Claim, Verdict>& claims) {
+  bool failed = false, thin = false;
+  for (const auto& [claim, verdict] : claims) {
+    failed = failed || verdict == Verdict::fail;
+    thin = thin || verdict == Verdict::mistrusted;
+  }
+  return failed ? Verdict::fail : thin ? Verdict::mistrusted : Verdict::pass;
+}
+
+}  // namespace
+
+std::string element_name(std::string_view tensor, const TensorLayout& layout, std::int64_t index) {
+  std::vector<std::int64_t> place(layout.shape.size());
+  for (std::size_t d = layout.shape.size(); d-- > 0;) {
+    place[d] = index % layout.shape[d];
+    index /= layout.shape[d];
+  }
+  if (place.size() > 2 && layout.shape[0] == 1) place.erase(place.begin());
+  return fmt::format("{}[{}]", tensor, fmt::join(place, ","));
+}
+
+CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const LaunchResult& launch,
+                      const CaseOracle& oracle, const JudgeOptions& options) {
+  CaseRecord record;
+  record.kernel = test_case.kernel->name;
+  record.text = test_case.text();
+  record.shape_class = test_case.shape_class;
+  record.layout_class = test_case.layout_class;
+  record.value_class = test_case.literals.empty() ? test_case.recipe.value_class : "literal";
+  record.origin = test_case.origin;
+  record.elapsed_ms = launch.elapsed_ms;
+  record.fingerprint = fmt::format("{:016x}", launch.fingerprint);
+  for (const Finding& finding : launch.findings) record.findings.push_back(finding.text());
+
+  record.claims[Claim::in_bounds] = Verdict::pass;
+  if (!launch.findings.empty()) {
+    record.claims[Claim::in_bounds] = Verdict::fail;
+    record.reason = record.findings.front();
+  } else if (launch.unwritten > 0) {
+    record.claims[Claim::in_bounds] = Verdict::fail;
+    record.reason = fmt::format("{} output elements were never written", launch.unwritten);
+  }
+  if (!launch.completed) {
+    record.verdict = Verdict::fail;
+    return record;
+  }
+
+  record.claims[Claim::bound] = Verdict::pass;
+  record.claims[Claim::specials] = Verdict::pass;
+  for (int i = 0; i < oracle.outputs(); ++i) {
+    const Tensor* got = tensors.find(oracle.output_name(i));
+    OutputRecord output{oracle.output_name(i), std::string(format(got->layout.format).name),
+                        oracle.judge(i, *got, options)};
+    const OutputVerdict& v = output.verdict;
+    const auto note = [&](Claim claim, Verdict verdict, const std::string& reason) {
+      if (record.claims[claim] == Verdict::fail) return;
+      record.claims[claim] = verdict;
+      if (record.reason.empty()) record.reason = reason;
+    };
+    if (v.class_mismatches > 0) note(Claim::specials, Verdict::fail, specials_reason(output, got->layout));
+    if (v.failed > v.class_mismatches) note(Claim::bound, Verdict::fail, bound_reason(output, got->layout));
+    if (v.disagreements > 0) {
+      note(Claim::bound, Verdict::mistrusted,
+           fmt::format("the fast oracle and the MPFR referee disagree on {} outputs of {}: a bug in plumbline, please "
+                       "report it",
+                       v.disagreements, output.name));
+    }
+    if (v.unresolved > 0) {
+      note(Claim::bound, Verdict::mistrusted,
+           fmt::format("the oracle could not decide {} outputs of {}", v.unresolved, output.name));
+    }
+    if (v.elements > 0 && v.compared == 0) {
+      note(Claim::bound, Verdict::mistrusted, fmt::format("no output of {} was compared", output.name));
+    }
+    record.outputs.push_back(std::move(output));
+  }
+  record.verdict = worst(record.claims);
+  return record;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include "harness/launch.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+
+#include "oracles/base/hash.h"
+
+namespace plumbline {
+namespace {
+
+std::vector<std::byte> poison_bytes(const TensorLayout& layout) {
+  const Format& f = format(layout.format);
+  const std::uint64_t code = poison_code(f);
+  const auto width = static_cast<std::size_t>(f.storage_bytes());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(layout.storage_bytes()));
+  for (std::size_t at = 0; at < bytes.size(); at += width) std::memcpy(&bytes[at], &code, width);
+  return bytes;
+}
+
+// Appends the low `size` bytes of a value at a slot of the parameter block.
+template <typename T>
+void put(std::vector<std::byte>& block, const ParameterSlot& slot, T value) {
+  std::memcpy(&block[static_cast<std::size_t>(slot.offset)], &value, sizeof(T));
+}
+
+Error parameter_error(const Manifest& kernel, const std::string& message) {
+  return Error{ErrorKind::cannot_run, message, kernel.path,
+               "the manifest's `parameters` must match the kernel's signature in order and type"};
+}
+
+// The parameter block as the entry declares it, from the manifest's parameter list.
+Result<std::vector<std::byte>> pack_parameters(const Case& test_case, const std::vector<ParameterSlot>& slots,
+                                               const std::map<std::string, DeviceAddress>& addresses) {
+  const Manifest& kernel = *test_case.kernel;
+  if (slots.size() != kernel.parameters.size()) {
+    return parameter_error(kernel, fmt::format("entry {} takes {} parameters, the manifest lists {}",
+                                               kernel.entry(test_case.problem), slots.size(),
+                                               kernel.parameters.size()));
+  }
+  std::int64_t total = 0;
+  for (const ParameterSlot& slot : slots) total = std::max(total, slot.offset + slot.bytes);
+  std::vector<std::byte> block(static_cast<std::size_t>(total));
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const KernelParameter& parameter = kernel.parameters[i];
+    using Kind = KernelParameter::Kind;
+    const bool wide = parameter.kind == Kind::pointer || parameter.kind == Kind::s64;
+    if (slots[i].bytes != (wide ? 8 : 4)) {
+      return parameter_error(kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}", i, parameter.name,
+                                                 slots[i].bytes, kernel.entry(test_case.problem)));
+    }
+    if (parameter.kind == Kind::pointer) {
+      const auto found = addresses.find(parameter.name);
+      put(block, slots[i], found == addresses.end() ? DeviceAddress{0} : found->second);
+      continue;
+    }
+    if (parameter.kind == Kind::f32) {
+      put(block, slots[i], test_case.problem.real(parameter.name));
+      continue;
+    }
+    const Result<std::int64_t> value = parameter.expression.evaluate(test_case.problem);
+    if (!value) return value.error();
+    if (parameter.kind == Kind::s64) {
+      put(block, slots[i], *value);
+      continue;
+    }
+    const bool is_signed = parameter.kind == Kind::s32;
+    const std::int64_t low = is_signed ? std::numeric_limits<std::int32_t>::min() : 0;
+    const std::int64_t high = is_signed ? std::numeric_limits<std::int32_t>::max()
+                                        : std::int64_t{std::numeric_limits<std::uint32_t>::max()};
+    if (*value < low || *value > high) {
+      return parameter_error(kernel, fmt::format("parameter {} = {} does not fit 32 bits", parameter.name, *value));
+    }
+    put(block, slots[i], static_cast<std::uint32_t>(*value));
+  }
+  return block;
+}
+
+// Storage elements no logical element reaches: padding between rows, gaps between batches.
+std::vector<bool> reached_elements(const TensorLayout& layout) {
+  std::vector<bool> reached(static_cast<std::size_t>(layout.storage_elements()), false);
+  for (std::int64_t i = 0; i < layout.count(); ++i) {
+    reached[static_cast<std::size_t>(layout.storage_index(i))] = true;
+  }
+  return reached;
+}
+
+void check_padding(const Case& test_case, const TensorSpec& spec, const Tensor& got, LaunchResult& result) {
+  if (spec.layout.storage_elements() == spec.layout.count()) return;
+  const std::uint64_t poison = poison_code(format(spec.layout.format));
+  const std::vector<bool> reached = reached_elements(spec.layout);
+  Finding finding;
+  finding.kind = FindingKind::write_outside_output;
+  finding.kernel = test_case.kernel->name;
+  finding.occurrences = 0;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i] || got.bits_at(static_cast<std::int64_t>(i)) == poison) continue;
+    if (finding.occurrences++ == 0) {
+      finding.message = fmt::format("storage element {} of output {} is padding between its rows, and was written", i,
+                                    spec.name);
+    }
+  }
+  if (finding.occurrences > 0) result.findings.push_back(finding);
+}
+
+std::int64_t count_unwritten(const Tensor& got) {
+  const Format& f = format(got.layout.format);
+  if (!f.has_nan()) return 0;  // poison cannot be told from a result
+  const std::uint64_t poison = poison_code(f);
+  std::int64_t unwritten = 0;
+  const std::int64_t count = got.layout.count();
+  for (std::int64_t i = 0; i < count; ++i) unwritten += got.bits(i) == poison;
+  return unwritten;
+}
+
+std::uint64_t fingerprint_of(const Tensor& tensor) {
+  return fingerprint(std::span<const std::byte>(tensor.storage));
+}
+
+}  // namespace
+
+std::uint64_t poison_code(const Format& f) {
+  switch (f.id) {
+    case FormatId::f64: return 0x7ff5a5a5a5a5a5a5u;
+    case FormatId::f32:
+    case FormatId::tf32: return 0x7fa5a5a5u;
+    case FormatId::bf16: return 0x7fa5u;
+    case FormatId::f16: return 0x7d5au;
+    case FormatId::e5m2: return 0x7eu;
+    case FormatId::e4m3: return 0x7fu;
+    case FormatId::ue8m0: return 0xffu;
+    case FormatId::e2m1:
+    case FormatId::s8:
+    case FormatId::u8: return 0xa5u;
+    case FormatId::s32: return 0xa5a5a5a5u;
+  }
+  return 0;
+}
+
+Status check_memory(const Case& test_case) {
+  const Result<std::vector<TensorSpec>> specs = test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
+  if (!specs) return specs.error();
+  double bytes = 0;
+  for (const TensorSpec& spec : *specs) {
+    const auto storage = static_cast<double>(spec.layout.storage_bytes());
+    // Host copy, device copy, written-shadow; inputs are decoded (4 bytes) and split (16) for the oracle; outputs carry
+    // their enclosures (24 bytes).
+    bytes += 3 * storage;
+    bytes += static_cast<double>(spec.layout.count()) * (spec.role == TensorRole::input ? 20 : 24);
+  }
+  std::ifstream meminfo("/proc/meminfo");
+  std::string key, unit;
+  double kib = 0;
+  while (meminfo >> key >> kib) {
+    std::getline(meminfo, unit);
+    if (key != "MemAvailable:") continue;
+    if (bytes > kib * 1024) {
+      return Error{ErrorKind::out_of_memory,
+                   fmt::format("{} {} needs about {:.1f} GiB of memory, {:.1f} GiB are free", test_case.kernel->name,
+                               test_case.problem.text(), bytes / 0x1p30, kib / 0x1p20),
+                   "", "use a smaller shape"};
+    }
+  }
+  return {};
+}
+
+Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device, const Module& module) {
+  const Manifest& kernel = *test_case.kernel;
+  LaunchRequest request;
+  request.entry = kernel.entry(test_case.problem);
+  bool empty_grid = false;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const Result<std::int64_t> grid = kernel.grid[d].evaluate(test_case.problem);
+    const Result<std::int64_t> block = kernel.block[d].evaluate(test_case.problem);
+    if (!grid) return grid.error();
+    if (!block) return block.error();
+    request.grid[d] = *grid;
+    request.block[d] = *block;
+    empty_grid = empty_grid || *grid == 0;
+  }
+  const Result<std::int64_t> shared = kernel.shared_bytes.evaluate(test_case.problem);
+  if (!shared) return shared.error();
+  request.dynamic_shared_bytes = *shared;
+
+  device.release_all();
+  std::map<std::string, DeviceAddress> addresses;
+  for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
+    const TensorSpec& spec = tensors.specs[i];
+    Tensor& tensor = tensors.tensors[i];
+    const Result<DeviceAddress> address = device.allocate(spec.layout.storage_bytes(), spec.name);
+    if (!address) return address.error();
+    addresses[spec.name] = *address;
+    Status copied;
+    if (spec.role == TensorRole::input) {
+      copied = device.write(*address, tensor.storage);
+    } else {
+      tensor.storage = poison_bytes(spec.layout);
+      copied = device.poison(*address, tensor.storage);
+    }
+    if (!copied) return copied.error();
+  }
+  const Result<std::vector<ParameterSlot>> slots = module.parameters(request.entry);
+  if (!slots) return slots.error();
+  Result<std::vector<std::byte>> block = pack_parameters(test_case, *slots, addresses);
+  if (!block) return block.error();
+  request.parameters = *std::move(block);
+
+  LaunchResult result;
+  if (!empty_grid) {
+    Result<LaunchOutcome> outcome = device.launch(module, request);
+    if (!outcome) return outcome.error();
+    result.findings = std::move(outcome->findings);
+    result.completed = outcome->completed;
+    result.elapsed_ms = outcome->elapsed_ms;
+  }
+  for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
+    const TensorSpec& spec = tensors.specs[i];
+    Tensor& tensor = tensors.tensors[i];
+    if (spec.role == TensorRole::workspace) continue;
+    std::vector<std::byte> bytes(tensor.storage.size());
+    const Status read = device.read(addresses[spec.name], bytes);
+    if (!read) return read.error();
+    if (spec.role == TensorRole::input) {
+      if (bytes == tensor.storage) continue;
+      Finding finding;
+      finding.kind = FindingKind::write_outside_output;
+      finding.kernel = kernel.name;
+      finding.message = fmt::format("input {} was changed by the kernel", spec.name);
+      result.findings.push_back(finding);
+      continue;
+    }
+    tensor.storage = std::move(bytes);
+    result.fingerprint ^= fingerprint_of(tensor) + i;
+    if (!result.completed) continue;
+    check_padding(test_case, spec, tensor, result);
+    result.unwritten += count_unwritten(tensor);
+  }
+  return result;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "harness/target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/emulator/emulator_device.h"
+#include "harness/gpu/gpu_device.h"
+
+namespace plumbline {
+
+std::optional<On> on_by_name(std::string_view word) {
+  if (word == "auto") return On::automatic;
+  if (word == "emulator") return On::emulator;
+  if (word == "gpu") return On::gpu;
+  if (word == "both") return On::both;
+  return std::nullopt;
+}
+
+std::string Target::name() const {
+  return on_gpu ? fmt::format("{} (sm_{})", gpu_name, sm) : fmt::format("emulator sm_{}", sm);
+}
+
+std::optional<int> best_build(const Manifest& kernel, int sm) {
+  std::optional<int> best;
+  for (const int target : kernel.targets) {
+    if (target <= sm && (!best || target > *best)) best = target;
+  }
+  return best;
+}
+
+std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<int> sm_filter,
+                                   const std::optional<Target>& gpu, std::string& skip_reason) {
+  std::vector<Target> targets;
+  const bool use_gpu = gpu && (on == On::gpu || on == On::both || on == On::automatic);
+  if (use_gpu) {
+    if (!best_build(kernel, gpu->sm)) {
+      skip_reason = fmt::format("needs sm_{}, this device is sm_{}",
+                                *std::min_element(kernel.targets.begin(), kernel.targets.end()), gpu->sm);
+      return {};
+    }
+    targets.push_back(*gpu);
+    targets.back().compare = on == On::both;
+    return targets;
+  }
+  for (const int sm : kernel.targets) {
+    if (sm_filter && sm != *sm_filter) continue;
+    Target target;
+    target.sm = sm;
+    targets.push_back(target);
+  }
+  if (targets.empty()) skip_reason = fmt::format("has no build for sm_{}", sm_filter.value_or(0));
+  return targets;
+}
+
+Result<Target> probe_gpu() {
+  const Result<GpuInfo> info = gpu_info();
+  if (!info) return info.error();
+  Target target;
+  target.on_gpu = true;
+  target.sm = info->sm;
+  target.gpu_name = info->name;
+  return target;
+}
+
+Result<std::unique_ptr<Device>> open_device(const Target& target, int threads) {
+  if (target.on_gpu) return open_gpu();
+  EmulatorOptions options;
+  options.sm = target.sm;
+  options.threads = threads;
+  return make_emulator(options);
+}
+
+}  // namespace plumbline

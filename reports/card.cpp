@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "reports/card.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace plumbline {
+
+std::string ulp_text(double ulp) {
+  if (std::isnan(ulp)) return "-";
+  if (std::isinf(ulp)) return "inf ulp";
+  if (ulp == 0) return "exact";
+  if (ulp < 0.001) return fmt::format("{:.1e} ulp", ulp);
+  return ulp < 100 ? fmt::format("{:.3g} ulp", ulp) : fmt::format("{:.4g} ulp", ulp);
+}
+
+std::string share_text(double share) {
+  if (std::isnan(share)) return "-";
+  if (std::isinf(share)) return "no bound";
+  if (share > 1) return share < 1e6 ? fmt::format("{:.3g} x", share) : fmt::format("{:.1e} x", share);
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::vector<std::string> card_lines(const Counterexample& counterexample) {
+  const Counterexample& c = counterexample;
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("FAIL  {}   {} / {}", c.kernel, c.claim, c.value_class));
+  lines.push_back("      " + c.headline);
+  if (!c.elements.empty()) lines.push_back("");
+  for (const std::string& element : c.elements) lines.push_back("          " + element);
+  if (!c.findings.empty()) lines.push_back("");
+  for (const std::string& finding : c.findings) lines.push_back("      " + finding);
+  if (!c.explanation.empty()) lines.push_back("");
+  for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
+  if (c.steps > 0) {
+    lines.push_back(fmt::format("      Found as {}; shrunk in {} steps of {} tries.", c.original,
+                                c.steps, c.tried));
+  }
+  lines.push_back("");
+  lines.push_back("      case     " + c.text);
+  if (!c.case_file.empty()) {
+    lines.push_back("      replay   plumbline replay  " + c.case_file);
+    lines.push_back("      explain  plumbline explain " + c.case_file);
+  }
+  return lines;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "reports/json.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+namespace plumbline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A double that reads back exactly; NaN and Inf, which JSON lacks, keep their bits.
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  return {{"bits", fmt::format("0x{:016x}", std::bit_cast<std::uint64_t>(value))},
+          {"value", std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf")}};
+}
+
+Json element(const ElementVerdict& e) {
+  return {{"index", e.index},
+          {"pass", e.pass},
+          {"got", fmt::format("0x{:x}", e.got)},
+          {"expected", fmt::format("0x{:x}", e.expected)},
+          {"low", fmt::format("0x{:x}", e.low)},
+          {"high", fmt::format("0x{:x}", e.high)},
+          {"exact", number(e.exact)},
+          {"error_ulp", number(e.error_ulp)},
+          {"bound_ulp", number(e.bound_ulp)},
+          {"share", number(e.share)}};
+}
+
+Json output(const OutputRecord& o) {
+  const OutputVerdict& v = o.verdict;
+  Json failures = Json::array();
+  for (const ElementVerdict& failure : v.failures) failures.push_back(element(failure));
+  Json json = {{"name", o.name},
+               {"format", o.format},
+               {"elements", v.elements},
+               {"compared", v.compared},
+               {"bounded", v.bounded},
+               {"failed", v.failed},
+               {"class_mismatches", v.class_mismatches},
+               {"nonzero", v.nonzero},
+               {"exact_required", v.exact_required},
+               {"undecided", v.undecided},
+               {"unresolved", v.unresolved},
+               {"refereed", v.refereed},
+               {"disagreements", v.disagreements},
+               {"sampled", v.sampled},
+               {"worst_ulp", number(v.worst_ulp)},
+               {"worst_share", number(v.worst_share)},
+               {"median_bound_ulp", number(v.median_bound_ulp)}};
+  if (v.compared > 0) json["worst"] = element(v.worst);
+  if (!failures.empty()) json["failures"] = std::move(failures);
+  json["histogram"] = v.histogram;
+  return json;
+}
+
+Json case_json(const CaseRecord& c) {
+  Json claims = Json::object();
+  for (const auto& [claim, verdict] : c.claims) claims[std::string(name(claim))] = name(verdict);
+  Json outputs = Json::array();
+  for (const OutputRecord& o : c.outputs) outputs.push_back(output(o));
+  Json json = {{"case", c.text},
+               {"device", c.device},
+               {"kernel", c.kernel},
+               {"verdict", name(c.verdict)},
+               {"claims", std::move(claims)},
+               {"shape_class", c.shape_class},
+               {"layout_class", c.layout_class},
+               {"value_class", c.value_class},
+               {"origin", c.origin}};
+  if (!c.reason.empty()) json["reason"] = c.reason;
+  if (!c.findings.empty()) json["findings"] = c.findings;
+  json["outputs"] = std::move(outputs);
+  json["fingerprint"] = c.fingerprint;
+  return json;
+}
+
+Json kernel_json(const KernelRecord& k) {
+  return {{"name", k.name},
+          {"summary", k.summary},
+          {"operation", k.operation},
+          {"formats", k.formats},
+          {"verdict", name(k.verdict)},
+          {"reasons", k.reasons},
+          {"source_hash", k.source_hash},
+          {"ptx_hashes", k.ptx_hashes},
+          {"contracts", k.contracts},
+          {"cases", k.cases},
+          {"passed", k.passed},
+          {"failed", k.failed},
+          {"mistrusted", k.mistrusted},
+          {"errors", k.errors},
+          {"skipped", k.skipped},
+          {"outputs", k.outputs},
+          {"compared", k.compared},
+          {"bounded", k.bounded},
+          {"nonzero", k.nonzero},
+          {"undecided", k.undecided},
+          {"refereed", k.refereed},
+          {"disagreements", k.disagreements},
+          {"worst_ulp", number(k.worst_ulp)},
+          {"worst_share", number(k.worst_share)},
+          {"worst_case", k.worst_case}};
+}
+
+Json counterexample_json(const Counterexample& c) {
+  return {{"kernel", c.kernel},
+          {"device", c.device},
+          {"claim", c.claim},
+          {"value_class", c.value_class},
+          {"original", c.original},
+          {"case", c.text},
+          {"steps", c.steps},
+          {"tried", c.tried},
+          {"case_file", c.case_file},
+          {"headline", c.headline},
+          {"elements", c.elements},
+          {"explanation", c.explanation},
+          {"findings", c.findings}};
+}
+
+// Everything that differs between two equal runs.
+Json timing_json(const RunRecord& r) {
+  Json kernels = Json::object();
+  for (const KernelRecord& k : r.kernels) kernels[k.name] = k.elapsed_ms;
+  Json cases = Json::array();
+  for (const CaseRecord& c : r.cases) cases.push_back(std::round(c.elapsed_ms * 1000) / 1000);
+  return {{"elapsed_ms", r.elapsed_ms}, {"kernels", std::move(kernels)}, {"cases", std::move(cases)}};
+}
+
+std::optional<Verdict> verdict_by_name(std::string_view word) {
+  for (const Verdict v : {Verdict::pass, Verdict::fail, Verdict::mistrusted, Verdict::error, Verdict::skip}) {
+    if (name(v) == word) return v;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string case_json_line(const CaseRecord& record) {
+  Json json = case_json(record);
+  json["elapsed_ms"] = record.elapsed_ms;
+  return json.dump();
+}
+
+std::string record_json(const RunRecord& r) {
+  Json kernels = Json::array(), cases = Json::array(), counterexamples = Json::array();
+  for (const KernelRecord& k : r.kernels) kernels.push_back(kernel_json(k));
+  for (const CaseRecord& c : r.cases) cases.push_back(case_json(c));
+  for (const Counterexample& c : r.counterexamples) counterexamples.push_back(counterexample_json(c));
+  const Json json = {{"plumbline", r.plumbline_version},
+                     {"git", r.git_hash},
+                     {"command", r.command},
+                     {"verb", r.verb},
+                     {"profile", r.profile},
+                     {"seed", fmt::format("0x{:x}", r.seed)},
+                     {"run", r.run_id},
+                     {"devices", r.devices},
+                     {"environment", r.environment},
+                     {"interrupted", r.interrupted},
+                     {"planned", r.planned},
+                     {"kernels", std::move(kernels)},
+                     {"counterexamples", std::move(counterexamples)},
+                     {"cases", std::move(cases)},
+                     {"timing", timing_json(r)}};
+  return json.dump(1) + "\n";
+}
+
+Result<RunRecord> read_record(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return Error{ErrorKind::bad_input, "cannot read the record", path, "run `plumbline verify` first"};
+  }
+  std::stringstream text;
+  text << file.rdbuf();
+  const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  const auto broken = [&](std::string_view what) {
+    return Error{ErrorKind::bad_input, fmt::format("not a record of plumbline: {}", what), path, ""};
+  };
+  if (json.is_discarded() || !json.is_object()) return broken("no JSON object");
+  if (!json.contains("cases") || !json["cases"].is_array()) return broken("\"cases\" is missing");
+  RunRecord record;
+  record.verb = json.value("verb", "");
+  record.run_id = json.value("run", "");
+  record.profile = json.value("profile", "");
+  for (const Json& entry : json["cases"]) {
+    CaseRecord c;
+    const bool complete = entry.is_object() && entry.contains("case") && entry["case"].is_string() &&
+                          entry.contains("verdict") && entry["verdict"].is_string();
+    if (!complete) return broken("a case has no text or verdict");
+    c.text = entry["case"].get<std::string>();
+    c.kernel = entry.value("kernel", "");
+    c.device = entry.value("device", "");
+    const auto verdict = verdict_by_name(entry["verdict"].get<std::string>());
+    if (!verdict) return broken("unknown verdict \"" + entry["verdict"].get<std::string>() + "\"");
+    c.verdict = *verdict;
+    record.cases.push_back(std::move(c));
+  }
+  return record;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "reports/junit.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <pugixml.hpp>
+#include <sstream>
+#include <tuple>
+
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+struct Tally {
+  int cases = 0;
+  Verdict worst = Verdict::skip;
+  std::string message;  // of the first case with the worst verdict
+  std::string body;
+  double elapsed_ms = 0;
+};
+
+int severity(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::fail: return 4;
+    case Verdict::error: return 3;
+    case Verdict::mistrusted: return 2;
+    case Verdict::pass: return 1;
+    case Verdict::skip: return 0;
+  }
+  return 0;
+}
+
+// XML 1.0 allows no control characters but tab, newline and carriage return.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
+    out += control ? '?' : c;
+  }
+  return out;
+}
+
+std::string_view failure_type(std::string_view claim) {
+  if (claim == "bound") return "bound-exceeded";
+  if (claim == "specials") return "special-value";
+  if (claim == "in-bounds") return "memory";
+  if (claim == "deterministic") return "nondeterministic";
+  return "devices-disagree";
+}
+
+using Tallies = std::map<std::tuple<std::string, std::string>, Tally>;  // kernel, "claim/class"
+
+Tallies tally(const RunRecord& record) {
+  Tallies tallies;
+  for (const CaseRecord& c : record.cases) {
+    // A case that could not run has no claims; it counts as an error of `bound`.
+    std::map<Claim, Verdict> claims = c.claims;
+    if (claims.empty()) claims[Claim::bound] = c.verdict;
+    bool first = true;
+    for (const auto& [claim, verdict] : claims) {
+      Tally& t = tallies[{c.kernel, fmt::format("{}/{}", name(claim), c.value_class)}];
+      ++t.cases;
+      if (first) t.elapsed_ms += c.elapsed_ms;  // time counts once per case
+      first = false;
+      if (severity(verdict) > severity(t.worst)) {
+        t.worst = verdict;
+        t.message = c.reason;
+        t.body = fmt::format("{}\ndevice {}\ncase   {}\n", c.reason, c.device, c.text);
+        for (const std::string& finding : c.findings) t.body += finding + "\n";
+      }
+    }
+  }
+  for (const Counterexample& c : record.counterexamples) {
+    const auto found = tallies.find({c.kernel, c.claim + "/" + c.value_class});
+    if (found == tallies.end()) continue;
+    found->second.body.clear();
+    for (const std::string& line : card_lines(c)) found->second.body += line + "\n";
+  }
+  return tallies;
+}
+
+void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t, bool strict) {
+  const auto child = [&](const char* tag, std::string_view type) {
+    pugi::xml_node outcome = node.append_child(tag);
+    if (!type.empty()) outcome.append_attribute("type") = std::string(type).c_str();
+    outcome.append_attribute("message") = printable(t.message).c_str();
+    if (!t.body.empty()) outcome.text().set(printable(t.body).c_str());
+  };
+  switch (t.worst) {
+    case Verdict::pass: break;
+    case Verdict::fail: child("failure", failure_type(claim)); break;
+    case Verdict::error: child("error", "could-not-run"); break;
+    case Verdict::mistrusted:
+      strict ? child("failure", "mistrusted") : child("skipped", "");
+      break;
+    case Verdict::skip: child("skipped", ""); break;
+  }
+}
+
+}  // namespace
+
+std::string junit_xml(const RunRecord& record, bool strict) {
+  const Tallies tallies = tally(record);
+  pugi::xml_document document;
+  pugi::xml_node declaration = document.append_child(pugi::node_declaration);
+  declaration.append_attribute("version") = "1.0";
+  declaration.append_attribute("encoding") = "UTF-8";
+  pugi::xml_node root = document.append_child("testsuites");
+  root.append_attribute("name") = "plumbline";
+  std::map<std::string, std::vector<std::pair<std::string, const Tally*>>> suites;
+  for (const auto& [key, t] : tallies) suites[std::get<0>(key)].emplace_back(std::get<1>(key), &t);
+  for (const auto& [kernel, entries] : suites) {
+    pugi::xml_node suite = root.append_child("testsuite");
+    int failures = 0, errors = 0, skipped = 0;
+    double seconds = 0;
+    for (const auto& [claim_class, t] : entries) {
+      const bool failed = t->worst == Verdict::fail || (strict && t->worst == Verdict::mistrusted);
+      failures += failed;
+      errors += t->worst == Verdict::error;
+      skipped += t->worst == Verdict::skip || (!strict && t->worst == Verdict::mistrusted);
+      seconds += t->elapsed_ms / 1000;
+    }
+    suite.append_attribute("name") = kernel.c_str();
+    suite.append_attribute("tests") = static_cast<int>(entries.size());
+    suite.append_attribute("failures") = failures;
+    suite.append_attribute("errors") = errors;
+    suite.append_attribute("skipped") = skipped;
+    suite.append_attribute("time") = fmt::format("{:.3f}", seconds).c_str();
+    for (const auto& [claim_class, t] : entries) {
+      pugi::xml_node node = suite.append_child("testcase");
+      node.append_attribute("classname") = kernel.c_str();
+      node.append_attribute("name") = claim_class.c_str();
+      node.append_attribute("time") = fmt::format("{:.3f}", t->elapsed_ms / 1000).c_str();
+      add_outcome(node, claim_class.substr(0, claim_class.find('/')), *t, strict);
+    }
+  }
+  std::ostringstream out;
+  document.save(out, "  ");
+  return out.str();
+}
+
+}  // namespace plumbline

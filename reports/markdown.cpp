@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "reports/markdown.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t kMaxBytes = 64 * 1024;  // over 1 MiB GitHub drops a step summary whole; stay far below
+constexpr std::size_t kMaxCards = 5;
+
+// The longest run of backticks in a text, so that a fence around it can be longer.
+std::string fence_for(const std::string& text) {
+  std::size_t longest = 2, current = 0;
+  for (const char c : text) {
+    current = c == '`' ? current + 1 : 0;
+    longest = std::max(longest, current);
+  }
+  return std::string(longest + 1, '`');
+}
+
+}  // namespace
+
+std::string summary_markdown(const RunRecord& record) {
+  std::string out = fmt::format("## plumbline {}: {}\n\n", record.verb, [&] {
+    std::int64_t failed = 0, thin = 0;
+    for (const KernelRecord& k : record.kernels) {
+      failed += k.verdict == Verdict::fail || k.verdict == Verdict::error;
+      thin += k.verdict == Verdict::mistrusted;
+    }
+    if (failed > 0) return fmt::format("{} of {} kernels broke a promise", failed, record.kernels.size());
+    if (thin > 0) return fmt::format("nothing broke, but the evidence for {} is thin", thin);
+    return std::string("every promise held");
+  }());
+  if (record.interrupted) {
+    out += fmt::format("Interrupted: {} of {} planned cases ran.\n\n", record.cases.size(), record.planned);
+  }
+  out += "| verdict | kernel | cases | outputs compared | worst | share of bound |\n";
+  out += "|---|---|--:|--:|--:|--:|\n";
+  for (const KernelRecord& k : record.kernels) {
+    out += fmt::format("| {} | `{}` | {} | {} | {} | {} |\n", name(k.verdict), k.name, k.cases, k.compared,
+                       ulp_text(k.worst_ulp), share_text(k.worst_share));
+  }
+  std::size_t shown = 0;
+  for (const Counterexample& c : record.counterexamples) {
+    std::string card;
+    for (const std::string& line : card_lines(c)) card += line + "\n";
+    const std::string fence = fence_for(card);
+    const std::string block = fmt::format("\n{}\n{}{}\n", fence, card, fence);
+    if (shown == kMaxCards || out.size() + block.size() > kMaxBytes - 200) break;
+    out += block;
+    ++shown;
+  }
+  if (shown < record.counterexamples.size()) {
+    out += fmt::format("\n{} more in record.json.\n", record.counterexamples.size() - shown);
+  }
+  out += fmt::format("\n{} · seed 0x{:x} · profile {} · run {}\n", fmt::join(record.devices, " + "), record.seed,
+                     record.profile, record.run_id);
+  return out;
+}
+
+}  // namespace plumbline
