@@ -32,6 +32,7 @@ struct Finding {
   std::array<std::int64_t, 3> cta{};
   int warp = -1;                     // -1 where not known
   int lane = -1;
+  std::string ptx_file;              // as given to Device::load
   int ptx_line = 0;                  // 0 where not known
   std::string ptx;                   // the instruction's text
   std::string source_file;           // from .loc, empty without -lineinfo

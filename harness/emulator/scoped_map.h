@@ -38,8 +38,8 @@ class ScopedMap {
 
   int depth() const { return static_cast<int>(log_.size()) - 1; }
 
-  // nullptr if no open scope has the name. Valid until the next change.
-  const Entry* find(std::string_view name) const {
+  // nullptr if no open scope has the name. Valid until the next change; the value may be updated through it.
+  Entry* find(std::string_view name) {
     const auto found = map_.find(name);
     return found == map_.end() ? nullptr : &found->second;
   }
@@ -51,11 +51,9 @@ class ScopedMap {
     if (!added) place->second = Entry{value, at_depth};
   }
 
-  // Every name with a meaning now, for suggestions.
-  std::vector<std::string_view> names() const {
-    std::vector<std::string_view> all;
-    for (const auto& [name, entry] : map_) all.push_back(name);
-    return all;
+  // Adds every name with a meaning now, in no particular order.
+  void collect_names(std::vector<std::string_view>& names) const {
+    for (const auto& [name, entry] : map_) names.push_back(name);
   }
 
  private:

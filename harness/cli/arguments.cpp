@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <charconv>
+#include <functional>
+
+#include "oracles/base/suggest.h"
+
+namespace plumbline {
+namespace {
+
+struct Verb {
+  std::string_view name, names, help;
+};
+
+// clang-format off
+constexpr std::array<Verb, 6> kVerbs = {{
+    {"list",    "WHAT",   "what there is: kernels, oracles, formats, models, devices, classes"},
+    {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
+    {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
+    {"replay",  "CASE",   "saved cases (files or folders) or case texts, exactly"},
+    {"explain", "CASE",   "one case slowly: where it left the exact path, and why"},
+    {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
+}};
+// clang-format on
+
+constexpr std::string_view kFooter =
+    "Exit codes: 0 every promise held, 1 a promise was broken, 2 wrong input, 3 could not run,\n"
+    "4 nothing selected, 5 thin evidence (--strict), 70 a bug in plumbline, 130 interrupted.";
+
+Error wrong(std::string message, std::string hint = "") {
+  return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
+}
+
+// "90", "90s", "10m", "2h".
+std::optional<double> parse_duration(const std::string& text) {
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (code != std::errc{} || !(value > 0)) return std::nullopt;
+  if (unit.empty() || unit == "s") return value;
+  if (unit == "m") return value * 60;
+  if (unit == "h") return value * 3600;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_seed(std::string_view text) {
+  int base = 10;
+  if (text.starts_with("0x")) {
+    base = 16;
+    text.remove_prefix(2);
+  }
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The flags that need more than CLI11's conversions, as typed.
+struct RawFlags {
+  std::string on = "auto", profile = "default", seed, duration, shard, oracle = "auto", format = "human", color = "auto";
+  int sm = 0;
+};
+
+void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::string_view verb) {
+  const bool plans = verb == "verify" || verb == "fuzz";
+  app.add_option("--on", raw.on, "where: auto (GPU if present), emulator, gpu, both (and compare)");
+  app.add_option("--sm", raw.sm, "emulate only this chip, for example 90");
+  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")->type_name("FILE");
+  app.add_option("--oracle", raw.oracle, "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
+  app.add_option("--repeat", arguments.repeat, "launches per case, compared bit for bit")->check(CLI::Range(1, 10000));
+  app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
+  app.add_option("--corpus", arguments.corpus, "case files: replayed first, failures saved here")->type_name("DIR");
+  app.add_flag("--no-corpus", arguments.no_corpus, "neither read nor write a corpus");
+  app.add_flag("--no-shrink", arguments.no_shrink, "report failures as found");
+  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")->check(CLI::Range(1, 4096));
+  app.add_flag("--strict", arguments.strict, "thin evidence and missing devices fail too (thin: on when CI is set)");
+  if (plans) {
+    app.add_option("--seed", raw.seed, verb == "fuzz" ? "first seed (default: fresh, and printed)" : "of the plan");
+    app.add_option("--shard", raw.shard, "i/n: this part of the plan, by hash of the case text");
+    app.add_option("--only", arguments.only, "filter: 'class=cancelling k>512'")->type_name("TERMS");
+  }
+  if (verb == "verify") {
+    app.add_option("--profile", raw.profile, "quick (seconds), default (minutes) or deep (hours)");
+    app.add_flag("--failed", arguments.failed, "only what failed last time");
+  }
+  if (verb == "fuzz") app.add_option("--for", raw.duration, "time box: 90s, 10m, 2h (default 60s)");
+}
+
+Status apply(const RawFlags& raw, Arguments& arguments) {
+  const auto choose = [](std::string_view flag, const std::string& given, std::vector<std::string_view> words) -> Status {
+    if (std::find(words.begin(), words.end(), given) != words.end()) return {};
+    std::string hint = did_you_mean(given, words);
+    return wrong(fmt::format("{} {}: not one of {}", flag, given, fmt::join(words, ", ")), hint);
+  };
+  for (const Status& status : {choose("--on", raw.on, {"auto", "emulator", "gpu", "both"}),
+                               choose("--profile", raw.profile, {"quick", "default", "deep"}),
+                               choose("--format", raw.format, {"human", "line", "json"}),
+                               choose("--color", raw.color, {"auto", "always", "never"})}) {
+    if (!status) return status;
+  }
+  arguments.on = *on_by_name(raw.on);
+  if (raw.sm != 0) arguments.sm = raw.sm;
+  arguments.profile_name = raw.profile;
+  arguments.profile = raw.profile == "quick" ? Profile::quick : raw.profile == "deep" ? Profile::deep : Profile::standard;
+  arguments.format = raw.format == "line"   ? OutputFormat::line
+                     : raw.format == "json" ? OutputFormat::json
+                                            : OutputFormat::human;
+  arguments.color = raw.color == "always"  ? ColorChoice::always
+                    : raw.color == "never" ? ColorChoice::never
+                                           : ColorChoice::automatic;
+  if (!raw.seed.empty()) {
+    arguments.seed = parse_seed(raw.seed);
+    if (!arguments.seed) return wrong(fmt::format("--seed {} is not a whole number", raw.seed), "decimal or 0x...");
+  }
+  if (!raw.duration.empty()) {
+    const auto seconds = parse_duration(raw.duration);
+    if (!seconds) return wrong(fmt::format("--for {} is not a duration", raw.duration), "for example 90s, 10m or 2h");
+    arguments.seconds = *seconds;
+  }
+  if (!raw.shard.empty()) {
+    const Result<Shard> shard = parse_shard(raw.shard);
+    if (!shard) return shard.error();
+    arguments.shard = *shard;
+  }
+  if (raw.oracle != "auto") {
+    std::string_view text = raw.oracle;
+    arguments.mpfr_bits = 256;
+    bool good = text.starts_with("mpfr");
+    if (good && text.size() > 4) {
+      const auto [end, code] = std::from_chars(text.data() + 5, text.data() + text.size(), arguments.mpfr_bits);
+      good = text[4] == ':' && code == std::errc{} && end == text.data() + text.size();
+    }
+    if (!good || arguments.mpfr_bits < 64 || arguments.mpfr_bits > 65536) {
+      return wrong(fmt::format("--oracle {}: not auto or mpfr[:BITS] with 64 to 65536 bits", raw.oracle));
+    }
+  }
+  return {};
+}
+
+// The whole command line description. Subcommand objects are kept to print their help.
+struct CommandLine {
+  CLI::App app{"plumbline: numerical verification of low-precision GPU kernels", "plumbline"};
+  Arguments arguments;
+  RawFlags raw;
+  std::vector<CLI::App*> verbs;
+
+  CommandLine() {
+    app.require_subcommand(0, 1);
+    app.set_version_flag("--version", "plumbline " PLUMBLINE_VERSION);
+    app.footer(std::string(kFooter));
+    for (const Verb& verb : kVerbs) {
+      CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.help));
+      if (!verb.names.empty()) {
+        sub->add_option("names", arguments.names,
+                        verb.names == "KERNEL" ? "kernel names or globs (default: all)"
+                        : verb.names == "CASE" ? "case files, folders of them, or case texts in quotes"
+                                               : "kernels (default), oracles, formats, models, devices, classes")
+            ->type_name(std::string(verb.names));
+      }
+      if (verb.name != "list" && verb.name != "doctor") add_run_flags(*sub, arguments, raw, verb.name);
+      if (verb.name == "list") {
+        sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")->type_name("FILE");
+      }
+      sub->add_option("--format", raw.format, "human, line (one finding a line) or json (events as they happen)");
+      sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honoured)");
+      sub->add_flag("-q,--quiet", arguments.quiet, "only failures and the closing line");
+      sub->add_flag("-v,--verbose", arguments.verbose, "a line per case");
+      verbs.push_back(sub);
+    }
+  }
+};
+
+}  // namespace
+
+Result<Arguments> parse_arguments(int argc, const char* const* argv) {
+  CommandLine line;
+  if (argc > 1 && argv[1][0] != '-') {
+    std::vector<std::string_view> known;
+    for (const Verb& verb : kVerbs) known.push_back(verb.name);
+    if (std::find(known.begin(), known.end(), std::string_view(argv[1])) == known.end()) {
+      const std::string hint = did_you_mean(argv[1], known);
+      return wrong(fmt::format("no verb \"{}\"", argv[1]),
+                   (hint.empty() ? "" : hint + " ") + std::string("plumbline --help lists them all"));
+    }
+  }
+  Arguments& arguments = line.arguments;
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    arguments.verb.clear();
+    for (CLI::App* verb : line.verbs) {
+      if (verb->parsed()) arguments.help = verb->help();
+    }
+    if (arguments.help.empty()) arguments.help = line.app.help();
+    return arguments;
+  } catch (const CLI::CallForVersion&) {
+    arguments.help = "plumbline " PLUMBLINE_VERSION "\n";
+    return arguments;
+  } catch (const CLI::ExtrasError& error) {
+    std::string verb = argc > 1 ? argv[1] : "";
+    std::vector<std::string> flags;
+    for (CLI::App* sub : line.verbs) {
+      if (sub->get_name() != verb) continue;
+      for (const CLI::Option* option : sub->get_options()) {
+        for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+      }
+    }
+    std::string bad = line.app.remaining(true).empty() ? error.what() : line.app.remaining(true).front();
+    std::string_view bare = bad;
+    bare = bare.substr(0, bare.find('='));
+    const std::vector<std::string_view> views(flags.begin(), flags.end());
+    return wrong(fmt::format("{} does not know {}", verb, bad), did_you_mean(bare, views));
+  } catch (const CLI::ParseError& error) {
+    return wrong(error.what(), "plumbline --help");
+  }
+  for (CLI::App* verb : line.verbs) {
+    if (verb->parsed()) arguments.verb = verb->get_name();
+  }
+  if (arguments.verb.empty()) {
+    arguments.help = line.app.help();
+    return arguments;
+  }
+  const Status applied = apply(line.raw, arguments);
+  if (!applied) return applied.error();
+  arguments.command = "plumbline";
+  for (int i = 1; i < argc; ++i) arguments.command += fmt::format(" {}", argv[i]);
+  return arguments;
+}
+
+std::string full_help() {
+  CommandLine line;
+  std::string text = line.app.help();
+  for (CLI::App* verb : line.verbs) text += "\n" + verb->help();
+  return text;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// plumbline explain: one case again, slowly, in words. On a case that passes it explains the output closest to its bound.
+#include "harness/explain.h"
+
+#include <fmt/format.h>
+
+#include "harness/cli/cases.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+void print_steps(const std::vector<double>& steps, Terminal& terminal) {
+  if (steps.empty()) return;
+  terminal.print("      accumulator minus exact after each step of k, in accumulator ulp:");
+  std::string line = "       ";
+  for (const double step : steps) {
+    const std::string cell = fmt::format(" {:.3g}", step);
+    if (line.size() + cell.size() > static_cast<std::size_t>(terminal.width())) {
+      terminal.print(line);
+      line = "       ";
+    }
+    line += cell;
+  }
+  terminal.print(line);
+}
+
+void explain_on(const Case& test_case, const Examined& examined, Terminal& terminal) {
+  const CaseRecord& record = examined.record;
+  terminal.print_wrapped(fmt::format("{}  {}  on {}", name(record.verdict), record.text, record.device));
+  terminal.print_wrapped("      contract: " + describe_kernel(*test_case.kernel, {}).summary);
+  if (record.verdict == Verdict::fail) {
+    for (const std::string& line : card_lines(explain_failure(test_case, examined))) terminal.print_wrapped(line);
+  }
+  for (std::size_t i = 0; i < record.outputs.size(); ++i) {
+    const OutputRecord& output = record.outputs[i];
+    const OutputVerdict& v = output.verdict;
+    terminal.print_wrapped(fmt::format("      {}: {} outputs, worst {}, {} of the allowed error used, {} had to be exact",
+                                       output.name, v.elements, ulp_text(v.worst_ulp), share_text(v.worst_share),
+                                       v.exact_required));
+    if (v.compared == 0) continue;
+    const Tensor* got = examined.tensors.find(output.name);
+    const std::int64_t index = v.failures.empty() ? v.worst.index : v.failures.front().index;
+    const Explanation explanation = examined.oracle->explain(static_cast<int>(i), index, *got);
+    if (record.verdict != Verdict::fail) {
+      terminal.print_wrapped(fmt::format("      the output closest to its bound: {}",
+                                         element_name(output.name, got->layout, index)));
+      for (const std::string& line : explanation.lines) terminal.print_wrapped("        " + line);
+    }
+    print_steps(explanation.steps, terminal);
+  }
+}
+
+}  // namespace
+
+ExitCode explain(const Arguments& arguments, Terminal& terminal) {
+  const Result<Registry> registry = open_registry(arguments);
+  if (!registry) return report_error(registry.error());
+  if (arguments.names.empty()) {
+    return report_error({ErrorKind::bad_input, "explain needs a case", "", "a .case file or a case text in quotes"});
+  }
+  const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
+  if (!cases) return report_error(cases.error());
+  const Result<RunOptions> options = run_options(arguments, {});
+  if (!options) return report_error(options.error());
+  RunnerOptions runner_options = options->runner;
+  runner_options.threads = options->jobs;
+  CaseRunner runner(runner_options);
+  ExitCode worst = ExitCode::held;
+  for (const CaseFile& file : *cases) {
+    std::string skipped;
+    std::optional<Target> gpu;
+    if (options->on == On::gpu || options->on == On::both) {
+      const Result<Target> probed = probe_gpu();
+      if (!probed) return report_error(probed.error());
+      gpu = *probed;
+    }
+    const std::vector<Target> targets = kernel_targets(*file.test_case.kernel, options->on, options->sm, gpu, skipped);
+    for (const Target& target : targets) {
+      const Result<std::unique_ptr<Examined>> examined = runner.examine(file.test_case, target);
+      if (!examined) return report_error(examined.error());
+      explain_on(file.test_case, **examined, terminal);
+      terminal.print("");
+      if ((*examined)->record.verdict == Verdict::fail) worst = ExitCode::broken;
+    }
+  }
+  return worst;
+}
+
+}  // namespace plumbline

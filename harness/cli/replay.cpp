@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// plumbline replay: saved cases, exactly, on every target of their kernel.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "harness/cli/cases.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "harness/explain.h"
+#include "harness/interrupt.h"
+
+namespace plumbline {
+
+ExitCode replay(const Arguments& arguments, Terminal& terminal) {
+  const Result<Registry> registry = open_registry(arguments);
+  if (!registry) return report_error(registry.error());
+  if (arguments.names.empty()) {
+    return report_error({ErrorKind::bad_input, "replay needs a case", "", "a .case file, a folder, or a case text in quotes"});
+  }
+  const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
+  if (!cases) return report_error(cases.error());
+  Result<RunOptions> options = run_options(arguments, {});
+  if (!options) return report_error(options.error());
+  options->corpus_folder.clear();  // a replay saves nothing
+
+  RunRecord record;
+  record.verb = "replay";
+  record.command = arguments.command;
+  record.profile = "replay";
+  describe_environment(record);
+  std::optional<Target> gpu;
+  if (options->on != On::emulator) {
+    const Result<Target> probed = probe_gpu();
+    if (probed) gpu = *probed;
+    if (!probed && options->on != On::automatic) return report_error(probed.error());
+  }
+  std::vector<Job> jobs;
+  for (const CaseFile& file : *cases) {
+    const Manifest& kernel = *file.test_case.kernel;
+    std::string skipped;
+    const std::vector<Target> targets = kernel_targets(kernel, options->on, options->sm, gpu, skipped);
+    for (const Target& target : targets) jobs.push_back({file.test_case, target});
+    if (std::none_of(record.kernels.begin(), record.kernels.end(),
+                     [&](const KernelRecord& k) { return k.name == kernel.name; })) {
+      record.kernels.push_back(describe_kernel(kernel, targets));
+      if (targets.empty()) record.kernels.back().reasons.push_back(skipped);
+    }
+  }
+  record.planned = static_cast<std::int64_t>(jobs.size());
+  Console console(arguments, terminal, nullptr);
+  record.cases = run_jobs(jobs, *options, console);
+  record.interrupted = interrupted();
+  summarize(record);
+  options->shrink_budget = 0;
+  for (const Job& job : jobs) {
+    const auto failed = std::find_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {
+      return c.verdict == Verdict::fail && c.text == job.test_case.text() && c.device == job.target.name();
+    });
+    if (failed != record.cases.end()) record.counterexamples.push_back(make_counterexample(job, *options, console));
+  }
+  print_record(record, arguments, terminal);
+  return exit_code(record, arguments);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/session.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "harness/interrupt.h"
+#include "oracles/base/hash.h"
+#include "reports/card.h"
+#include "reports/json.h"
+#include "reports/junit.h"
+#include "reports/markdown.h"
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status write_file(const fs::path& path, const std::string& text) {
+  const fs::path temporary = path.string() + ".tmp";
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    if (!out.flush()) {
+      return Error{ErrorKind::bad_input, "cannot write", path.string(), "choose another folder with --out"};
+    }
+  }
+  std::error_code code;
+  fs::rename(temporary, path, code);
+  if (code) return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
+  return {};
+}
+
+std::string_view status_word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass: return "pass";
+    case Verdict::fail: return "FAIL";
+    case Verdict::mistrusted: return "thin";
+    case Verdict::error: return "error";
+    case Verdict::skip: return "skip";
+  }
+  return "";
+}
+
+std::string painted(const Terminal& terminal, Verdict verdict) {
+  const std::string word = fmt::format("{:<5}", status_word(verdict));
+  if (verdict == Verdict::pass) return terminal.green(word);
+  if (verdict == Verdict::fail || verdict == Verdict::error) return terminal.red(word);
+  return terminal.yellow(word);
+}
+
+void print_kernel(const KernelRecord& k, Terminal& terminal) {
+  if (k.verdict == Verdict::skip) {
+    terminal.print_wrapped(fmt::format("  {} {}  {}", painted(terminal, k.verdict), k.name,
+                                       k.reasons.empty() ? "no case was selected" : k.reasons.front()));
+    return;
+  }
+  std::string line = fmt::format("  {} {:<16}", painted(terminal, k.verdict), k.name);
+  line += fmt::format(" {:>6} cases  worst {:>10}  share {:>6}", k.cases, ulp_text(k.worst_ulp), share_text(k.worst_share));
+  if (terminal.width() >= 80) line += fmt::format("  {:>7.1f} s", k.elapsed_ms / 1000);
+  terminal.print_wrapped(line);
+  if (terminal.width() >= 80) {
+    terminal.print_wrapped(terminal.dim(fmt::format(
+        "        {} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} of {} agree", k.outputs,
+        k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
+  }
+  for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
+}
+
+// The first line of what could not run; the rest only with -v (they are in the record).
+void print_errors(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
+  std::string last;
+  int shown = 0;
+  for (const CaseRecord& c : record.cases) {
+    if (c.verdict != Verdict::error || c.reason == last) continue;
+    last = c.reason;
+    if (++shown > 3 && !arguments.verbose) continue;
+    terminal.print("");
+    terminal.print_wrapped(fmt::format("{}  {}", terminal.red("error"), c.reason));
+    terminal.print_wrapped(fmt::format("       in {}  on {}", c.text, c.device));
+  }
+}
+
+}  // namespace
+
+ExitCode report_error(const Error& error) {
+  fmt::print(stderr, "plumbline: {}\n", error.text());
+  return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;
+}
+
+Result<Registry> open_registry(const Arguments& arguments) {
+  Result<Registry> registry = Registry::open(default_kernel_folder());
+  if (!registry) return registry;
+  for (const std::string& path : arguments.manifests) {
+    const Status added = registry->add(path);
+    if (!added) return added.error();
+  }
+  return registry;
+}
+
+Result<RunOptions> run_options(const Arguments& arguments, const std::vector<const Manifest*>& kernels) {
+  RunOptions options;
+  options.profile = arguments.profile;
+  options.on = arguments.on;
+  options.sm = arguments.sm;
+  options.jobs = arguments.jobs > 0 ? arguments.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.shard = arguments.shard;
+  options.runner.repeat = arguments.repeat;
+  options.runner.judge.mpfr_bits = arguments.mpfr_bits;
+  if (arguments.no_shrink) options.shrink_budget = 0;
+  if (!arguments.only.empty()) {
+    const Result<Filter> filter = Filter::parse(arguments.only, kernels);
+    if (!filter) return filter.error();
+    options.filter = *filter;
+  }
+  if (!arguments.no_corpus) {
+    options.corpus_folder = !arguments.corpus.empty()           ? arguments.corpus
+                            : fs::is_directory("fuzz/corpus") ? "fuzz/corpus"
+                                                              : arguments.out + "/corpus";
+  }
+  return options;
+}
+
+Result<RunFolder> RunFolder::create(const Arguments& arguments, const std::string& run_id) {
+  RunFolder folder;
+  folder.root_ = arguments.out;
+  folder.path_ = folder.root_ / run_id;
+  std::error_code code;
+  fs::create_directories(folder.path_, code);
+  if (!code) folder.lines_.reset(std::fopen((folder.path_ / "record.jsonl").c_str(), "w"));
+  if (code || !folder.lines_) {
+    return Error{ErrorKind::bad_input,
+                 fmt::format("cannot write into the output folder: {}", code ? code.message() : std::strerror(errno)),
+                 folder.path_.string(), "choose another one with --out DIR"};
+  }
+  return folder;
+}
+
+void RunFolder::append(const CaseRecord& record) {
+  fmt::print(lines_.get(), "{}\n", case_json_line(record));
+  std::fflush(lines_.get());
+}
+
+Status RunFolder::finish(const RunRecord& record, bool strict) {
+  for (const auto& [file, text] : {std::pair{"record.json", record_json(record)},
+                                   std::pair{"junit.xml", junit_xml(record, strict)},
+                                   std::pair{"summary.md", summary_markdown(record)}}) {
+    const Status written = write_file(path_ / file, text);
+    if (!written) return written;
+  }
+  std::error_code code;
+  fs::remove(root_ / "latest", code);
+  fs::create_directory_symlink(path_.filename(), root_ / "latest", code);
+  return {};
+}
+
+void Console::planned(std::int64_t jobs, const std::vector<std::string>& devices) {
+  if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
+  terminal_.print_wrapped(fmt::format("{}   {}   {} cases", terminal_.bold("plumbline " PLUMBLINE_VERSION),
+                                      fmt::join(devices, " + "), jobs));
+}
+
+void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
+  if (folder_) folder_->append(record);
+  failed_ += record.verdict == Verdict::fail || record.verdict == Verdict::error;
+  switch (arguments_.format) {
+    case OutputFormat::json:
+      terminal_.print(case_json_line(record));
+      return;
+    case OutputFormat::line:
+      if (record.verdict != Verdict::pass) {
+        terminal_.print(fmt::format("{}: {} [{}]: {}", name(record.verdict), record.text, record.device, record.reason));
+      }
+      return;
+    case OutputFormat::human: break;
+  }
+  if (arguments_.verbose) {
+    double worst = 0;
+    for (const OutputRecord& output : record.outputs) worst = std::max(worst, output.verdict.worst_ulp);
+    terminal_.print(fmt::format("  {} {}  [{}]  {}  {:.1f} ms", painted(terminal_, record.verdict), record.text,
+                                record.device, record.reason.empty() ? ulp_text(worst) : record.reason,
+                                record.elapsed_ms));
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  terminal_.status(fmt::format("  {}/{} cases   {} failed   {:.0f} s", done, total, failed_, seconds));
+}
+
+void Console::shrinking(const Case& failing) {
+  if (arguments_.format == OutputFormat::human) terminal_.status(fmt::format("  shrinking {}", failing.text()));
+}
+
+std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels, std::uint64_t seed) {
+  std::string text = fmt::format("{} {} {} {}", arguments.verb, arguments.profile_name, seed, arguments.only);
+  for (const Manifest* kernel : kernels) {
+    const KernelRecord described = describe_kernel(*kernel, {});
+    text += fmt::format(" {} {}", described.name, described.source_hash);
+  }
+  for (const std::string& name : arguments.names) text += " " + name;
+  if (arguments.shard) text += fmt::format(" {}/{}", arguments.shard->index, arguments.shard->count);
+  return short_name(fingerprint(text));
+}
+
+void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
+  terminal.clear_status();
+  std::int64_t passed = 0, failed = 0, skipped = 0, thin = 0;
+  for (const KernelRecord& k : record.kernels) {
+    passed += k.verdict == Verdict::pass;
+    failed += k.verdict == Verdict::fail || k.verdict == Verdict::error;
+    skipped += k.verdict == Verdict::skip;
+    thin += k.verdict == Verdict::mistrusted;
+  }
+  if (arguments.format == OutputFormat::json) return;
+  if (arguments.format == OutputFormat::human) {
+    for (const KernelRecord& k : record.kernels) {
+      if (!arguments.quiet || k.verdict != Verdict::pass) print_kernel(k, terminal);
+    }
+    for (const Counterexample& card : record.counterexamples) {
+      terminal.print("");
+      for (const std::string& line : card_lines(card)) terminal.print_wrapped(line);
+    }
+    print_errors(record, arguments, terminal);
+    if (record.interrupted) {
+      terminal.print("");
+      terminal.print_wrapped(fmt::format("interrupted after {} of {} cases; they are in the record", record.cases.size(),
+                                         record.planned));
+    }
+    terminal.print("");
+  }
+  terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}", record.verb, passed, failed, skipped,
+                             thin > 0 ? fmt::format(", {} mistrusted", thin) : ""));
+}
+
+bool strict_evidence(const Arguments& arguments) {
+  const char* ci = std::getenv("CI");
+  return arguments.strict || (ci && *ci);
+}
+
+ExitCode exit_code(const RunRecord& record, const Arguments& arguments) {
+  if (record.interrupted) return ExitCode::interrupted;
+  bool failed = false, error = false, thin = false, skipped = false;
+  for (const KernelRecord& k : record.kernels) {
+    failed = failed || k.verdict == Verdict::fail;
+    error = error || k.errors > 0;
+    thin = thin || k.verdict == Verdict::mistrusted;
+    skipped = skipped || (k.verdict == Verdict::skip && !k.reasons.empty());
+  }
+  if (failed) return ExitCode::broken;
+  if (error) return ExitCode::could_not_run;
+  if (thin && strict_evidence(arguments)) return ExitCode::thin;
+  if (skipped && arguments.strict) return ExitCode::thin;
+  if (record.cases.empty()) return ExitCode::nothing_selected;
+  return ExitCode::held;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// What verify, fuzz and replay share: the kernels they were given, where files go, what is printed while cases finish, and how
+// a record becomes files and an exit code.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/cli/arguments.h"
+#include "harness/cli/exit_code.h"
+#include "harness/cli/terminal.h"
+#include "harness/run.h"
+#include "kernels/registry.h"
+
+namespace plumbline {
+
+// Prints an error on standard error and gives its exit code.
+ExitCode report_error(const Error& error);
+
+// The kernel folder's manifests and those named with --kernel.
+Result<Registry> open_registry(const Arguments& arguments);
+
+// The run's options from the command line; the corpus folder is settled here.
+Result<RunOptions> run_options(const Arguments& arguments, const std::vector<const Manifest*>& kernels);
+
+// plumbline-out/<run>: records grow in it while the run goes.
+class RunFolder {
+ public:
+  // Errors (bad_input): the folder cannot be created or written.
+  static Result<RunFolder> create(const Arguments& arguments, const std::string& run_id);
+
+  void append(const CaseRecord& record);              // record.jsonl, flushed per line
+  Status finish(const RunRecord& record, bool strict);  // record.json, junit.xml, summary.md, the `latest` link
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  std::filesystem::path root_, path_;
+  std::unique_ptr<std::FILE, Close> lines_;
+};
+
+// Prints progress and lines as cases finish, and feeds record.jsonl.
+class Console : public Observer {
+ public:
+  Console(const Arguments& arguments, Terminal& terminal, RunFolder* folder)
+      : arguments_(arguments), terminal_(terminal), folder_(folder) {}
+
+  void planned(std::int64_t jobs, const std::vector<std::string>& devices) override;
+  void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
+  void shrinking(const Case& failing) override;
+
+ private:
+  const Arguments& arguments_;
+  Terminal& terminal_;
+  RunFolder* folder_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::int64_t failed_ = 0;
+};
+
+// Six digits from everything that decides a run's results, so that the same run has the same name.
+std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels, std::uint64_t seed);
+
+// The table of kernels, the cards, and the closing "verb: N passed, N failed, N skipped" line.
+void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
+
+// Several at once: 130 first, then 70 > 1 > 3 > 5 > 4.
+ExitCode exit_code(const RunRecord& record, const Arguments& arguments);
+
+// --strict, or CI set (for thin evidence only).
+bool strict_evidence(const Arguments& arguments);
+
+}  // namespace plumbline

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace plumbline {
+
+Terminal::Terminal(const Arguments& arguments) {
+  const char* term = std::getenv("TERM");
+  interactive_ = isatty(STDOUT_FILENO) != 0 && arguments.format == OutputFormat::human &&
+                 !(term && std::strcmp(term, "dumb") == 0);
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) {
+    width_ = size.ws_col;
+  } else if (!interactive_) {
+    width_ = 120;  // logs wrap by themselves
+  }
+  const char* no_color = std::getenv("NO_COLOR");
+  color_ = arguments.color == ColorChoice::always ||
+           (arguments.color == ColorChoice::automatic && interactive_ && !(no_color && *no_color));
+}
+
+std::string Terminal::paint(std::string_view code, std::string_view text) const {
+  return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+void Terminal::print(std::string_view line) {
+  clear_status();
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+void Terminal::print_wrapped(std::string_view line) { print(wrap(line, width_)); }
+
+void Terminal::status(std::string_view line) {
+  const auto now = std::chrono::steady_clock::now();
+  if (interactive_) {
+    if (has_status_ && now - last_status_ < std::chrono::milliseconds(50)) return;
+    fmt::print("\r\x1b[K{}", line.substr(0, static_cast<std::size_t>(width_ - 1)));
+    has_status_ = true;
+  } else {
+    if (last_status_ == std::chrono::steady_clock::time_point{}) last_status_ = now;
+    if (now - last_status_ < std::chrono::minutes(1)) return;
+    fmt::print("{}\n", line);
+  }
+  last_status_ = now;
+  std::fflush(stdout);
+}
+
+void Terminal::clear_status() {
+  if (!has_status_) return;
+  fmt::print("\r\x1b[K");
+  std::fflush(stdout);
+  has_status_ = false;
+}
+
+std::string wrap(std::string_view line, int width) {
+  const std::size_t limit = static_cast<std::size_t>(width);
+  if (line.size() <= limit) return std::string(line);
+  const std::size_t first = line.find_first_not_of(' ');
+  if (first == std::string_view::npos) return "";
+  const std::string indent(first + 2 < limit / 2 ? first + 2 : 2, ' ');
+  std::string out(line.substr(0, first));
+  std::size_t column = first;
+  bool fresh = true;
+  line.remove_prefix(first);
+  while (!line.empty()) {
+    const std::size_t gap = std::min(line.find_first_not_of(' '), line.size());
+    const std::size_t end = std::min(line.find(' ', gap), line.size());
+    const std::string_view word = line.substr(gap, end - gap);
+    if (!fresh && column + gap + word.size() > limit) {
+      out += "\n" + indent;
+      column = indent.size();
+    } else {
+      out += std::string(gap, ' ');
+      column += gap;
+    }
+    out += word;
+    column += word.size();
+    fresh = false;
+    line.remove_prefix(end);
+  }
+  return out;
+}
+
+}  // namespace plumbline

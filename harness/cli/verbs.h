@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// One function per verb; each lives in the file of its name.
+#pragma once
+
+#include "harness/cli/arguments.h"
+#include "harness/cli/exit_code.h"
+#include "harness/cli/terminal.h"
+
+namespace plumbline {
+
+ExitCode list(const Arguments& arguments, Terminal& terminal);
+ExitCode verify(const Arguments& arguments, Terminal& terminal);
+ExitCode fuzz(const Arguments& arguments, Terminal& terminal);
+ExitCode replay(const Arguments& arguments, Terminal& terminal);
+ExitCode explain(const Arguments& arguments, Terminal& terminal);
+ExitCode doctor(const Arguments& arguments, Terminal& terminal);
+
+}  // namespace plumbline

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Findings as words: the name of each kind, and the one line a person reads.
+#include "harness/device/finding.h"
+
+#include <fmt/format.h>
+
+#include "oracles/base/assert.h"
+
+namespace plumbline {
+
+const char* name(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::out_of_bounds: return "out of bounds";
+    case FindingKind::misaligned: return "misaligned";
+    case FindingKind::read_of_unwritten: return "read of unwritten memory";
+    case FindingKind::race: return "race";
+    case FindingKind::missing_wait: return "missing wait";
+    case FindingKind::divergent_barrier: return "divergent barrier";
+    case FindingKind::deadlock: return "deadlock";
+    case FindingKind::trap: return "trap";
+    case FindingKind::endless_loop: return "endless loop";
+    case FindingKind::bad_operand: return "bad operand";
+    case FindingKind::write_outside_output: return "write outside output";
+  }
+  PLUMB_ASSERT(!"finding kind without a name");
+}
+
+std::string Finding::text() const {
+  std::string out = fmt::format("{}: {} [", name(kind), message);
+  if (!kernel.empty()) out += fmt::format("{}, ", kernel);
+  out += fmt::format("cta {},{},{}", cta[0], cta[1], cta[2]);
+  if (warp >= 0) out += fmt::format(", warp {}", warp);
+  if (lane >= 0) out += fmt::format(", lane {}", lane);
+  out += "]";
+  if (ptx_line > 0) out += fmt::format(" at {}:{}", ptx_file.empty() ? "ptx" : ptx_file, ptx_line);
+  if (!ptx.empty()) out += fmt::format(" `{}`", ptx);
+  if (!source_file.empty()) out += fmt::format(" ({}:{})", source_file, source_line);
+  if (occurrences > 1) out += fmt::format(", {} times", occurrences);
+  return out;
+}
+
+}  // namespace plumbline

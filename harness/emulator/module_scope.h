@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The module being parsed and its names: what a function body may refer to outside itself.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "harness/emulator/module.h"
+
+namespace plumbline::emulator {
+
+struct ModuleScope {
+  PtxModule module;
+  std::unordered_map<std::string_view, int> variables;  // name, a view into the text, to Module::variables
+  std::unordered_map<std::string_view, int> functions;  // likewise
+  std::int64_t initial_bytes_left = 0;                  // initialisers may not outgrow the text by much
+
+  std::optional<int> variable(std::string_view name) const;
+  std::optional<int> function(std::string_view name) const;
+};
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// A warp: 32 lanes that usually run together. Where lanes take different branches the warp splits into groups with a
+// program counter each; the group at the lowest address runs, and groups that meet merge. After enough backward
+// branches the turn passes to another group, so that a lane may spin on a lane of its own warp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "harness/device/finding.h"
+#include "harness/emulator/async_copies.h"
+#include "harness/emulator/program.h"
+
+namespace plumbline::emulator {
+
+class Cta;
+struct Allocation;
+
+// What a group of lanes is waiting for.
+enum class Wait : std::uint8_t { nothing, barrier, warp_sync };
+
+struct Split {
+  std::uint32_t pc = 0;    // next instruction
+  std::uint32_t mask = 0;  // lanes
+  Wait wait = Wait::nothing;
+  bool had_its_turn = false;
+  int barrier = 0;                    // for Wait::barrier
+  std::uint32_t members = 0;          // for Wait::warp_sync
+  const Inst* at = nullptr;           // the instruction that waits
+};
+
+class Warp {
+ public:
+  // A warp keeps its register file from CTA to CTA; start() readies it for the next one.
+  Warp(Cta& owner, int index, const Program& program);
+  void start();
+
+  // Runs until every lane has exited or waits, the time slice is used up, or the CTA has to stop.
+  void run();
+
+  std::byte* slot(Slot slot) const { return registers_ + std::size_t{slot} * 128; }
+
+  std::uint32_t& predicate(PredicateUse use) { return predicates_[use & ~kNegated]; }
+
+  std::uint32_t read(PredicateUse use) const {
+    const std::uint32_t flip = 0u - (use >> 15);
+    return predicates_[use & 0x7fff] ^ flip;
+  }
+
+  int index() const { return index_; }
+
+  Cta& cta() const { return *cta_; }
+
+  std::uint32_t live() const { return live_; }
+
+  // The lanes that run now.
+  std::uint32_t active() const { return active_; }
+
+  bool diverged() const { return active_ != live_; }
+
+  bool done() const { return live_ == 0; }
+
+  bool runnable() const;
+
+  const std::vector<Split>& splits() const { return splits_; }
+
+  // --- for control flow ---
+  void branch(const Inst& inst, std::uint32_t taken);
+  void jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target);
+  void exit(std::uint32_t lanes);
+  // The lanes stop here until release() or gather() lets them go on behind `inst`.
+  void park(const Inst& inst, std::uint32_t lanes, Wait wait, int barrier, std::uint32_t members);
+  // Lanes waiting at a barrier go on. `resume` may write their results.
+  void release(int barrier, const std::function<void(const Split&)>& resume);
+  // True when all live lanes of `members` are at this instruction: the warp then runs it for all of them together
+  // (`mask` grows to hold them). Otherwise the lanes wait.
+  bool gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask);
+  // Lets other warps run when the slice is over.
+  void give_way();
+
+  // The lanes of `lanes` that wait at the barrier.
+  std::uint32_t waiting_at(int barrier) const;
+
+  // Leaves the run loop after the current instruction.
+  void interrupt() { attention_ = 0; }
+
+  // --- findings ---
+  using Words = std::function<std::string()>;
+  void report(FindingKind kind, const Inst& inst, int lane, const Words& words);
+  // Reports, and stops the launch.
+  void fail(FindingKind kind, const Inst& inst, int lane, const Words& words);
+  // For `.aligned` instructions: a finding when some live lanes are not here.
+  void require_converged(const Inst& inst, std::uint32_t mask);
+
+  AsyncCopies& copies() { return copies_; }
+
+  // Where a global access of this instruction found its allocation last time.
+  const Allocation*& cached_allocation(const Inst& inst) { return allocation_cache_[inst.index]; }
+
+ private:
+  bool attend();
+  void add_split(Split split);
+  void backward(const Inst& inst, std::uint32_t target);
+
+  std::byte* registers_ = nullptr;
+  std::uint32_t* predicates_ = nullptr;
+  const Inst* code_ = nullptr;
+  std::uint64_t* counts_ = nullptr;
+  const Allocation** allocation_cache_ = nullptr;
+  std::uint32_t pc_ = 0;
+  std::uint32_t active_ = 0;
+  std::uint32_t attention_ = 0;  // attend() is called when pc reaches this
+  std::uint32_t live_ = 0;
+  int slice_ = 0;                // backward branches left before other warps run
+  int turn_ = 0;                 // backward branches left before another group runs
+  std::uint64_t executed_ = 0;   // instructions in loops, for the budget
+  int index_ = 0;
+  Cta* cta_ = nullptr;
+  const Program* program_ = nullptr;
+  std::vector<Split> splits_;    // the groups that do not run now
+  AsyncCopies copies_;
+  std::vector<std::byte> register_storage_;
+  std::vector<std::uint32_t> predicate_storage_;
+};
+
+}  // namespace plumbline::emulator
