@@ -2,7 +2,8 @@
 add_library(plumbline_warnings INTERFACE)
 target_compile_options(plumbline_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  -Wold-style-cast -Woverloaded-virtual)
+  -Wold-style-cast -Woverloaded-virtual
+  -Wno-maybe-uninitialized)  # false positives inside Boost.Multiprecision with GCC 12 at -O3
 if(PLUMBLINE_WERROR)
   target_compile_options(plumbline_warnings INTERFACE -Werror)
 endif()

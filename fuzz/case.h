@@ -33,7 +33,9 @@ struct Case {
   std::uint64_t key() const;
 };
 
-// The tensors of a case: inputs filled, outputs and workspaces allocated (their poison is the runner's business).
+// The tensors of a case: inputs filled, with NaN codes in storage no logical element reaches; outputs and workspaces
+// allocated (their poison is the runner's business). Errors: shapes outside the operation's rules or this machine's
+// memory, unknown value classes, literals that do not fit the problem.
 Result<CaseTensors> materialize(const Case& test_case);
 
 }  // namespace plumbline

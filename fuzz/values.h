@@ -20,7 +20,8 @@ struct ValueClassInfo {
 std::span<const ValueClassInfo> value_classes();
 const ValueClassInfo* find_value_class(std::string_view name);
 
-// Fills the input tensors of a case. Padding between rows (storage no logical element reaches) is filled with NaN codes.
+// Fills the logical elements of a case's inputs. Padding between rows (storage no logical element reaches) is
+// materialize()'s business (case.h): it holds NaN codes.
 void fill_inputs(const Case& test_case, CaseTensors& tensors);
 
 }  // namespace plumbline

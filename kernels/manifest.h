@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Manifest: everything the program knows about one kernel, read from <kernel>.toml. docs/manifest.md is its manual.
-// Adding a kernel needs no change of the program.
+// Manifest: everything the program knows about one kernel, read from <kernel>.toml.
+// docs/manifest.md is its manual. Adding a kernel needs no change of the program.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace plumbline {
 
-// One kernel parameter: "ptr a" (address of tensor a, null when the problem lacks it), "s32 m", "s64 lda", "f32 alpha".
+// One kernel parameter: "ptr a" (address of tensor a, null when the problem lacks it), "s32 m",
+// "s64 lda", "f32 alpha".
 struct KernelParameter {
   enum class Kind : std::uint8_t { pointer, s32, u32, s64, f32 } kind;
   std::string name;       // tensor name for pointers, field name for f32
@@ -30,18 +31,20 @@ struct DomainRule {
 
 class Manifest {
  public:
-  std::string name;        // the folder's and file's base name: "gemm_bf16"
-  std::string path;        // of the .toml
-  std::string summary;     // one line for `plumbline list`
+  std::string name;     // the folder's and file's base name: "gemm_bf16"
+  std::string path;     // of the .toml
+  std::string summary;  // one line for `plumbline list`
   const Operation* operation = nullptr;
-  std::string source;      // .cu beside the manifest; empty when `ptx` is given
-  std::string ptx;         // a PTX file beside the manifest, instead of a source
-  std::vector<int> targets;   // {80, 90}
-  std::string entry_pattern;  // "gemm_bf16_{layout}_{out}": {field} is replaced by the word or number
+  std::string source;        // .cu beside the manifest; empty when `ptx` is given
+  std::string ptx;           // a PTX file beside the manifest, instead of a source
+  std::vector<int> targets;  // {80, 90}
+  std::string
+      entry_pattern;  // "gemm_bf16_{layout}_{out}": {field} is replaced by the word or number
   std::vector<KernelParameter> parameters;
   std::array<Expression, 3> grid, block;
   Expression shared_bytes;
-  std::map<std::string, std::string> formats;  // tensor -> format name, or "{out}" for a field of the problem
+  std::map<std::string, std::string>
+      formats;  // tensor -> format name, or "{out}" for a field of the problem
   std::vector<DomainRule> domain;
   Contract contract;
   // Sizes at which the kernel's behaviour changes, for the shape classes: tile.m = 128, ...
@@ -55,7 +58,8 @@ class Manifest {
   std::string ptx_path(int sm) const;
 };
 
-// Reads and checks a manifest. Every error has file, line and column, and unknown keys are errors with a suggestion.
+// Reads and checks a manifest. Every error has file, line and column, and unknown keys are errors
+// with a suggestion.
 Result<Manifest> read_manifest(const std::string& path);
 
 }  // namespace plumbline

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Problem: one operation with its sizes, layouts, formats and epilogue, as a list of named fields. Its canonical text
-// ("m=65 n=8 k=33 layout=nt out=f32") parses back, leaves defaults out, and is the repro line, the name in reports and
-// the hash for sharding. Which fields there are is the operation's schema (operation.h).
+// Problem: one operation with its sizes, layouts, formats and epilogue, as a list of named fields.
+// Its canonical text
+// ("m=65 n=8 k=33 layout=nt out=f32") parses back, leaves defaults out, and is the repro line, the
+// name in reports and the hash for sharding. Which fields there are is the operation's schema
+// (operation.h).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@ enum class FieldKind : std::uint8_t {
 struct Field {
   std::string_view name;
   FieldKind kind;
-  std::int64_t default_value;          // integer; f32 bits for real; index into choices for word
+  std::int64_t default_value;             // integer; f32 bits for real; index into choices for word
   std::int64_t minimum = 0, maximum = 0;  // integers only
   std::span<const std::string_view> choices{};
   std::string_view help{};
@@ -57,7 +59,9 @@ class Problem {
   std::vector<std::int64_t> values_;
 };
 
-// Errors name the field and, for a near miss, the one that was meant. `where` prefixes the error's position.
-Result<Problem> parse_problem(std::span<const Field> schema, std::string_view text, std::string_view where = {});
+// Errors name the field and, for a near miss, the one that was meant. `where` prefixes the error's
+// position.
+Result<Problem> parse_problem(std::span<const Field> schema, std::string_view text,
+                              std::string_view where = {});
 
 }  // namespace plumbline

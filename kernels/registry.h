@@ -14,22 +14,23 @@ class Registry {
   // Reads <folder>/*/*.toml. A broken manifest is an error of its own, not a missing kernel.
   static Result<Registry> open(const std::string& folder);
 
-  Status add(const std::string& manifest_path);  // --kernel path/to/mine.toml
+  // --kernel path/to/mine.toml. Pointers to manifests from before are no longer valid.
+  Status add(const std::string& manifest_path);
 
   const std::vector<Manifest>& all() const { return manifests_; }
 
   const Manifest* find(std::string_view name) const;
 
-  // Kernels whose names match any of the globs (* and ?), in name order; all when there are no globs. An exact name or glob
-  // that matches nothing is an error with a did-you-mean.
+  // Kernels whose names match any of the globs (* and ?), in name order; all when there are no
+  // globs. An exact name or glob that matches nothing is an error with a did-you-mean.
   Result<std::vector<const Manifest*>> match(const std::vector<std::string>& globs) const;
 
  private:
   std::vector<Manifest> manifests_;
 };
 
-// The kernel folder of this program: PLUMBLINE_KERNELS if set, else <exe>/../share/plumbline/kernels, else <exe>/../kernels
-// of a build tree.
+// The kernel folder of this program: PLUMBLINE_KERNELS if set, else
+// <exe>/../share/plumbline/kernels, else <exe>/../kernels of a build tree.
 std::string default_kernel_folder();
 
 }  // namespace plumbline

@@ -27,11 +27,18 @@ struct LaunchRequest {
   std::vector<std::byte> parameters;       // the parameter block, laid out as the entry declares it
 };
 
+// How often one PTX instruction was executed, by warps.
+struct InstructionCount {
+  int ptx_line = 0;
+  std::uint64_t executions = 0;
+};
+
 struct LaunchOutcome {
   std::vector<Finding> findings;   // empty for a well-behaved launch
   bool completed = true;           // false when a finding stopped the launch
   double elapsed_ms = 0;           // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
+  std::vector<InstructionCount> executions;  // one per instruction of the kernel; empty where the device cannot count
 };
 
 // Offset and size of each parameter of an entry, in declaration order.

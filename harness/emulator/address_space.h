@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The emulator's own 64-bit address map. Nothing here is a host pointer: every access is translated, and an address that
-// no window or allocation holds is a finding.
+// The emulator's own 64-bit address map. Nothing here is a host pointer: every access is
+// translated, and an address that no window or allocation holds is a finding.
 //
 //   0x0000'01..  shared window   (one CTA's shared memory; .shared addresses are offsets into it)
 //   0x0000'02..  local window    (one lane's local memory)
 //   0x0000'03..  param window    (the kernel's parameter block, read-only)
 //   0x0000'04..  const window    (the module's .const variables, read-only)
-//   0x0000'7000'0000'0000 and up: global allocations; module .global variables from 0x0000'6000'0000'0000
+//   0x0000'7000'0000'0000 and up: global allocations; module .global variables from
+//   0x0000'6000'0000'0000
 //
 // Shared and local offsets do not start at 0, so that a null pointer is never a valid address.
 #pragma once
@@ -30,21 +31,31 @@ constexpr std::uint64_t kLocalStart = 64;
 // The space a generic address points into.
 constexpr Space space_of(std::uint64_t generic) {
   switch (generic >> 40) {
-    case 1: return Space::shared;
-    case 2: return Space::local;
-    case 3: return Space::param;
-    case 4: return Space::constant;
-    default: return Space::global;
+    case 1:
+      return Space::shared;
+    case 2:
+      return Space::local;
+    case 3:
+      return Space::param;
+    case 4:
+      return Space::constant;
+    default:
+      return Space::global;
   }
 }
 
 constexpr std::uint64_t window_of(Space space) {
   switch (space) {
-    case Space::shared: return kSharedWindow;
-    case Space::local: return kLocalWindow;
-    case Space::param: return kParamWindow;
-    case Space::constant: return kConstantWindow;
-    default: return 0;
+    case Space::shared:
+      return kSharedWindow;
+    case Space::local:
+      return kLocalWindow;
+    case Space::param:
+      return kParamWindow;
+    case Space::constant:
+      return kConstantWindow;
+    default:
+      return 0;
   }
 }
 

@@ -78,11 +78,13 @@ void Cursor::expected(std::string_view what) {
 }
 
 void Cursor::fail(const Token& at, std::string message, std::string hint) {
-  if (!failed()) {
-    error_ = Error{ErrorKind::bad_input, std::move(message),
-                   fmt::format("{}:{}:{}", file_, at.line, at.column), std::move(hint)};
-  }
-  current_ = Token{TokenKind::end, {}, at.line, at.column};
+  fail(Error{ErrorKind::bad_input, std::move(message),
+             fmt::format("{}:{}:{}", file_, at.line, at.column), std::move(hint)});
+}
+
+void Cursor::fail(Error error) {
+  if (!failed()) error_ = std::move(error);
+  current_ = Token{TokenKind::end, {}, current_.line, current_.column};
 }
 
 }  // namespace plumbline::emulator

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The parser's place in the text: one token of look-ahead and the first error. An error is sticky: after it every token
-// is the end of the text, so that parsing loops stop by themselves and no caller has to pass errors along; the module
-// parser asks once, at the end, whether there was one.
+// The parser's place in the text: one token of look-ahead and the first error. An error is sticky:
+// after it every token is the end of the text, so that parsing loops stop by themselves and no
+// caller has to pass errors along; the module parser asks once, at the end, whether there was one.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,12 @@ namespace plumbline::emulator {
 
 class Cursor {
  public:
-  Cursor(std::string_view text, std::string_view file) : lexer_(text), file_(file) { advance(); }
+  // Part of a file may be parsed by itself: its first character then stands at this line and
+  // column.
+  Cursor(std::string_view text, std::string_view file, int line = 1, int column = 1)
+      : lexer_(text, line, column), file_(file) {
+    advance();
+  }
 
   const Token& current() const { return current_; }
 
@@ -36,7 +41,8 @@ class Cursor {
   bool accept(char c);
   bool accept_directive(std::string_view name);
 
-  // Like accept, but it is an error if the token is another. `context` completes the message: "expected ";" <context>".
+  // Like accept, but it is an error if the token is another. `context` completes the message:
+  // "expected ";" <context>".
   bool expect(char c, std::string_view context);
   Token expect_word(std::string_view what);
   Token expect_directive(std::string_view what);
@@ -44,6 +50,7 @@ class Cursor {
   // Records the error "expected <what>, found <current token>".
   void expected(std::string_view what);
   void fail(const Token& at, std::string message, std::string hint = {});
+  void fail(Error error);
 
   bool failed() const { return error_.has_value(); }
 

@@ -18,7 +18,8 @@ constexpr int kMaxScopes = 200;
 constexpr std::int64_t kMaxRange = std::int64_t{1} << 24;
 constexpr std::size_t kMaxTargets = std::size_t{1} << 20;
 
-// Suggestions cost time quadratic in the length of the names; mangled names of kilobytes are not typed by hand.
+// Suggestions cost time quadratic in the length of the names; mangled names of kilobytes are not
+// typed by hand.
 constexpr std::size_t kLongestSuggested = 64;
 constexpr std::size_t kMostCandidates = 20'000;
 
@@ -41,7 +42,8 @@ FunctionScope::FunctionScope(Cursor& cursor, const ModuleScope& module, Function
       const Token name{TokenKind::word, variable.name, variable.line, 1};
       if (variable.space == Space::reg) {
         variable.register_index = add_register(variable.name, type_bits("." + variable.type), 0);
-        declare(name, Meaning{Kind::reg, {}, type_bits("." + variable.type), variable.register_index});
+        declare(name,
+                Meaning{Kind::reg, {}, type_bits("." + variable.type), variable.register_index});
       } else if (variable.name != "_") {
         declare_variable(name, table, static_cast<int>(i));
       }
@@ -85,8 +87,8 @@ void FunctionScope::declare_register(const Token& name, int bits) {
 
 void FunctionScope::declare_register_range(const Token& prefix, int bits, std::int64_t count) {
   if (count > kMaxRange) {
-    cursor_.fail(prefix, fmt::format("{}<{}> declares too many registers (at most {})",
-                                     prefix.text, count, kMaxRange));
+    cursor_.fail(prefix, fmt::format("{}<{}> declares too many registers (at most {})", prefix.text,
+                                     count, kMaxRange));
     return;
   }
   const auto* known = ranges_.find(prefix.text);
@@ -115,8 +117,8 @@ void FunctionScope::declare_branch_targets(const Token& name, std::vector<Token>
 void FunctionScope::declare_label(const Token& name) {
   const auto* known = labels_.find(name.text);
   if (known != nullptr && known->depth == depth()) {
-    cursor_.fail(name, fmt::format("label {} is already defined in this scope, at line {}", quoted(name.text),
-                                   function_.labels[known->value].line));
+    cursor_.fail(name, fmt::format("label {} is already defined in this scope, at line {}",
+                                   quoted(name.text), function_.labels[known->value].line));
     return;
   }
   labels_.set(name.text, static_cast<int>(function_.labels.size()), depth());
@@ -135,8 +137,8 @@ int FunctionScope::add_register(std::string_view name, int bits, int at_depth) {
   return static_cast<int>(function_.registers.size()) - 1;
 }
 
-// A range member is a prefix and a number without leading zeros; the prefix itself may end in digits, so every
-// split is tried, and the innermost scope wins.
+// A range member is a prefix and a number without leading zeros; the prefix itself may end in
+// digits, so every split is tried, and the innermost scope wins.
 bool FunctionScope::find_in_range(std::string_view name, Meaning& meaning, int& found_depth) {
   std::size_t split = name.size();
   bool found = false;
@@ -174,7 +176,8 @@ Operand FunctionScope::operand(const Token& name, Meaning& meaning, int at_depth
       result.name = name.text;
       break;
     case Kind::branch_targets:
-      cursor_.fail(name, fmt::format("{} is a list of branch targets; only brx.idx can use it", quoted(name.text)));
+      cursor_.fail(name, fmt::format("{} is a list of branch targets; only brx.idx can use it",
+                                     quoted(name.text)));
       break;
   }
   return result;
@@ -303,12 +306,14 @@ void FunctionScope::fail_unknown_label(const Reference& reference) {
   for (const Label& label : function_.labels) {
     const std::string_view name = std::string_view(label.name).substr(0, label.name.find('@'));
     if (name == reference.name.text) {
-      hint = fmt::format("the label of that name at line {} is inside another {{ }} scope", label.line);
+      hint = fmt::format("the label of that name at line {} is inside another {{ }} scope",
+                         label.line);
     }
     candidates.push_back(name);
   }
   if (hint.empty()) hint = suggest(reference.name.text, std::move(candidates));
-  cursor_.fail(reference.name, fmt::format("label {} is not defined", quoted(reference.name.text)), hint);
+  cursor_.fail(reference.name, fmt::format("label {} is not defined", quoted(reference.name.text)),
+               hint);
 }
 
 }  // namespace plumbline::emulator

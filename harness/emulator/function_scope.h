@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a name means inside a function body: registers, variables and labels of nested { } scopes, then the module's
-// names, then special registers.
+// What a name means inside a function body: registers, variables and labels of nested { } scopes,
+// then the module's names, then special registers.
 //
-// `.reg .b32 %r<1000>;` declares a thousand names but costs nothing: a register gets its index when an instruction first
-// mentions it. Labels may be used before they are declared and may repeat in sibling scopes, so a use is noted as a
-// reference, looked for when its scope closes, and handed to the enclosing scope if it is not there.
+// `.reg .b32 %r<1000>;` declares a thousand names but costs nothing: a register gets its index when
+// an instruction first mentions it. Labels may be used before they are declared and may repeat in
+// sibling scopes, so a use is noted as a reference, looked for when its scope closes, and handed to
+// the enclosing scope if it is not there.
 #pragma once
 
 #include <cstdint>

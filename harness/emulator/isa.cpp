@@ -20,9 +20,12 @@ Isa detect() {
 Handler pick(const HandlerSet& set) {
   static const Isa isa = detect();
   switch (isa) {
-    case Isa::avx512: return set.avx512;
-    case Isa::avx2: return set.avx2;
-    case Isa::base: return set.base;
+    case Isa::avx512:
+      return set.avx512;
+    case Isa::avx2:
+      return set.avx2;
+    case Isa::base:
+      return set.base;
   }
   return set.base;
 }

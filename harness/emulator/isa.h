@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Handlers are compiled three times (baseline, AVX2, AVX-512) and chosen once, when a kernel is decoded.
-// handlers_of<Body> names the three; Body is an always-inlined function, so each copy is compiled for its instruction set.
+// Handlers are compiled three times (baseline, AVX2, AVX-512) and chosen once, when a kernel is
+// decoded. handlers_of<Body> names the three; Body is an always-inlined function, so each copy is
+// compiled for its instruction set.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,9 @@ template <auto Body>
 }
 
 template <auto Body>
-[[gnu::target("avx2,fma,f16c,bmi,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void
+[[gnu::target(
+    "avx2,fma,f16c,bmi,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width="
+    "512")]] void
 on_avx512(Warp& warp, const Inst& inst, std::uint32_t mask) {
   Body(warp, inst, mask);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// 32 lanes at a time. A family of instructions writes what one lane does as a small struct with `apply`; the templates
-// here run it over the register file, branch-free for a full warp and blended where some lanes do not take part.
+// 32 lanes at a time. A family of instructions writes what one lane does as a small struct with
+// `apply`; the templates here run it over the register file, branch-free for a full warp and
+// blended where some lanes do not take part.
 //
-// A lane value narrower than 32 bits lives in the low bits of its 32-bit element; the bits above it mean nothing.
-// Loads and stores go through memcpy: registers have no type of their own.
+// A lane value narrower than 32 bits lives in the low bits of its 32-bit element; the bits above it
+// mean nothing. Loads and stores go through memcpy: registers have no type of their own.
 #pragma once
 
 #include <bit>
@@ -150,7 +151,8 @@ template <typename A, typename B, typename Op>
 }
 
 // Writes the lanes of `mask` into a predicate.
-[[gnu::always_inline]] inline void blend(std::uint32_t& predicate, std::uint32_t value, std::uint32_t mask) {
+[[gnu::always_inline]] inline void blend(std::uint32_t& predicate, std::uint32_t value,
+                                         std::uint32_t mask) {
   predicate = (predicate & ~mask) | (value & mask);
 }
 

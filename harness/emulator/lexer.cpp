@@ -8,10 +8,10 @@ namespace plumbline::emulator {
 namespace {
 
 enum : std::uint8_t {
-  kWordStart = 1,    // may begin an identifier
-  kWordPart = 2,     // may continue one
+  kWordStart = 1,  // may begin an identifier
+  kWordPart = 2,   // may continue one
   kDigit = 4,
-  kBlank = 8,        // space, tab, return, form feed; not newline, which counts lines
+  kBlank = 8,  // space, tab, return, form feed; not newline, which counts lines
   kPunctuation = 16,
 };
 
@@ -29,7 +29,9 @@ constexpr std::array<std::uint8_t, 256> classes() {
 
 constexpr auto kClass = classes();
 
-bool is(const char c, std::uint8_t mask) { return (kClass[static_cast<unsigned char>(c)] & mask) != 0; }
+bool is(const char c, std::uint8_t mask) {
+  return (kClass[static_cast<unsigned char>(c)] & mask) != 0;
+}
 
 const char* word_end(const char* at, const char* end) {
   while (at != end && is(*at, kWordPart)) ++at;
@@ -37,6 +39,12 @@ const char* word_end(const char* at, const char* end) {
 }
 
 }  // namespace
+
+void Lexer::start_line() {
+  first_ = at_;
+  first_column_ = 1;
+  ++line_;
+}
 
 void Lexer::skip_line() {
   while (at_ != end_ && *at_ != '\n') ++at_;
@@ -49,10 +57,7 @@ void Lexer::skip_block_comment() {
       at_ += 2;
       return;
     }
-    if (*at_++ == '\n') {
-      ++line_;
-      line_start_ = at_;
-    }
+    if (*at_++ == '\n') start_line();
   }
 }
 
@@ -60,8 +65,8 @@ void Lexer::skip_blanks() {
   while (at_ != end_) {
     const char c = *at_;
     if (c == '\n') {
-      line_start_ = ++at_;
-      ++line_;
+      ++at_;
+      start_line();
     } else if (is(c, kBlank)) {
       ++at_;
     } else if (c == '/' && end_ - at_ > 1 && at_[1] == '/') {
@@ -78,13 +83,13 @@ void Lexer::skip_blanks() {
 
 Token Lexer::token(TokenKind kind, const char* token_end) {
   const std::string_view text(at_, static_cast<std::size_t>(token_end - at_));
-  const Token result{kind, text, line_, static_cast<int>(at_ - line_start_) + 1};
+  const Token result{kind, text, line_, static_cast<int>(at_ - first_) + first_column_};
   at_ = token_end;
   return result;
 }
 
-// Takes in everything that could be one literal; literal.h says whether it is. A dot belongs to it only between
-// digits ("9.0", "1.5e-3"), a sign only after the exponent of such a decimal.
+// Takes in everything that could be one literal; literal.h says whether it is. A dot belongs to it
+// only between digits ("9.0", "1.5e-3"), a sign only after the exponent of such a decimal.
 const char* Lexer::number_end() const {
   const char* at = word_end(at_, end_);
   const bool fraction = end_ - at > 1 && *at == '.' && is(at[1], kDigit);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Splits PTX text into tokens, on demand and without copying: a token is a view into the text with its position.
-// Comments, `#` lines and `@@DWARF` lines are blanks. A modifier or directive is one token with its dot and its
+// Splits PTX text into tokens, on demand and without copying: a token is a view into the text with
+// its position. Comments, `#` lines and `@@DWARF` lines are blanks. A modifier or directive is one
+// token with its dot and its
 // `::` parts (".shared::cta"), because PTX allows digits there (".2d") that are numbers elsewhere.
 #pragma once
 
@@ -34,12 +35,19 @@ struct Token {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : at_(text.data()), end_(at_ + text.size()), line_start_(at_) {}
+  // Part of a file may be lexed by itself: its first character then stands at this line and column.
+  explicit Lexer(std::string_view text, int line = 1, int column = 1)
+      : at_(text.data()),
+        end_(at_ + text.size()),
+        first_(at_),
+        first_column_(column),
+        line_(line) {}
 
   Token next();
 
  private:
   void skip_blanks();
+  void start_line();
   void skip_line();
   void skip_block_comment();
   const char* number_end() const;
@@ -47,8 +55,9 @@ class Lexer {
 
   const char* at_;
   const char* end_;
-  const char* line_start_;
-  int line_ = 1;
+  const char* first_;  // of this line, or of the text
+  int first_column_;
+  int line_;
 };
 
 }  // namespace plumbline::emulator

@@ -41,11 +41,20 @@ std::optional<Literal> integer(std::string_view text, int base) {
 std::optional<Literal> unsigned_literal(std::string_view text) {
   if (text.size() > 1 && text[0] == '0') {
     switch (text[1]) {
-      case 'f': case 'F': return float_bits(text.substr(2), 32);
-      case 'd': case 'D': return float_bits(text.substr(2), 64);
-      case 'x': case 'X': return integer(text.substr(2), 16);
-      case 'b': case 'B': return integer(text.substr(2), 2);
-      default: break;
+      case 'f':
+      case 'F':
+        return float_bits(text.substr(2), 32);
+      case 'd':
+      case 'D':
+        return float_bits(text.substr(2), 64);
+      case 'x':
+      case 'X':
+        return integer(text.substr(2), 16);
+      case 'b':
+      case 'B':
+        return integer(text.substr(2), 2);
+      default:
+        break;
     }
   }
   if (text.find_first_of(".eE") != std::string_view::npos) return decimal_float(text);
@@ -78,14 +87,16 @@ Literal parse_literal(Cursor& cursor) {
   const bool too_low = minus && literal && literal->float_bits == 0 && literal->value > kLowest;
   if (!literal || too_low) {
     cursor.fail(token, fmt::format("{} is not a number that fits in 64 bits", quoted(token.text)),
-                "integers: 12, 12U, 0x1F, 017, 0b101; floats: 0f and 8, 0d and 16 hexadecimal digits, or 1.5e-3");
+                "integers: 12, 12U, 0x1F, 017, 0b101; floats: 0f and 8, 0d and 16 hexadecimal "
+                "digits, or 1.5e-3");
     return {};
   }
   if (minus) negate(*literal);
   return *literal;
 }
 
-std::int64_t parse_integer(Cursor& cursor, std::string_view what, std::int64_t low, std::int64_t high) {
+std::int64_t parse_integer(Cursor& cursor, std::string_view what, std::int64_t low,
+                           std::int64_t high) {
   const Token token = cursor.current();
   if (token.kind != TokenKind::number && !token.is('-') && !token.is('+')) {
     cursor.expected(what);

@@ -93,6 +93,8 @@ struct Relocation {
   int index = -1;
   std::int64_t addend = 0;
   bool generic = false;  // generic(name): the generic address, not that of its space
+  int line = 0;          // of the name in the PTX text
+  int column = 0;
 };
 
 // A variable: .shared, .local, .const, .global, .param (kernel parameters included).

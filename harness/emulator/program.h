@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A decoded kernel: one Inst per PTX instruction, every operand reduced to a slot of the warp's register file.
-// Registers, constants and special registers all live in slots, so a handler never asks what kind of operand it has.
+// A decoded kernel: one Inst per PTX instruction, every operand reduced to a slot of the warp's
+// register file. Registers, constants and special registers all live in slots, so a handler never
+// asks what kind of operand it has.
 //
-//   slot: 32 lanes x 32 bits; a 64-bit register takes two neighbouring slots and is an array of 32 u64
-//   register file of a warp: [sink 2][registers ...][special registers ...][constants ...]
+//   slot: 32 lanes x 32 bits; a 64-bit register takes two neighbouring slots and is an array of 32
+//   u64 register file of a warp: [sink 2][registers ...][special registers ...][constants ...]
 //   predicates: one 32-bit mask each; 0 is always true, 1 is the sink
 #pragma once
 
@@ -36,11 +37,11 @@ struct Inst {
   Handler execute = nullptr;
   Slot d = kSinkSlot, a = kSinkSlot, b = kSinkSlot, c = kSinkSlot, e = kSinkSlot;
   PredicateUse guard = kAlways;
-  PredicateUse p = kAlways;        // predicate operand, source or destination
-  std::uint32_t index = 0;         // in Program::code
-  std::uint32_t flags = 0;         // meaning belongs to the instruction family
-  std::int64_t immediate = 0;      // address offset, branch target, table, ...
-  const Slot* list = nullptr;      // registers of vector operands, where d, a, b, c, e do not suffice
+  PredicateUse p = kAlways;    // predicate operand, source or destination
+  std::uint32_t index = 0;     // in Program::code
+  std::uint32_t flags = 0;     // meaning belongs to the instruction family
+  std::int64_t immediate = 0;  // address offset, branch target, table, ...
+  const Slot* list = nullptr;  // registers of vector operands, where d, a, b, c, e do not suffice
 };
 
 // Inst::flags bits that several families share.
@@ -54,9 +55,30 @@ struct ConstantSlot {
 
 // Special registers that keep one value per lane for the life of a CTA.
 enum class Special : std::uint8_t {
-  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
-  laneid, warpid, nwarpid, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
-  dynamic_smem_size, total_smem_size, zero, one,
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  dynamic_smem_size,
+  total_smem_size,
+  zero,
+  one,
 };
 
 struct SpecialSlot {
@@ -75,24 +97,28 @@ struct Program {
   std::string file;                        // PTX file, for messages
   std::vector<Inst> code;                  // ends with an exit that no PTX line wrote
   std::vector<const Instruction*> origin;  // code[i] was decoded from this; null for the last one
-  std::vector<const std::string*> source_files;  // by .loc file number
+  std::vector<std::string> source_files;   // by .loc file number
   std::vector<std::unique_ptr<Slot[]>> lists;
 
-  Slot slots = kFirstRegisterSlot;         // size of the register file
-  Slot register_slots = 0;                 // of which registers, after the sink; zeroed when a CTA starts
+  Slot slots = kFirstRegisterSlot;  // size of the register file
+  Slot register_slots = 0;          // of which registers, after the sink; zeroed when a CTA starts
   int predicates = kFirstPredicate;
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
-  std::vector<MmaKind> mma_kinds;          // Inst::immediate of an mma indexes this
+  std::vector<MmaKind> mma_kinds;  // Inst::immediate of an mma indexes this
 
   std::vector<Parameter> parameters;
   std::int64_t parameter_bytes = 0;
-  std::int64_t static_shared_bytes = 0;    // from kSharedStart
+  std::int64_t static_shared_bytes = 0;       // from kSharedStart
   std::int64_t dynamic_shared_alignment = 0;  // 0: no dynamic shared memory is named
   std::int64_t local_bytes = 0;
   std::array<std::int64_t, 3> max_threads{0, 0, 0};
-  // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order matters.
+  // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
+  // matters.
   bool communicates = false;
+
+  // Where dynamic shared memory begins: behind the static part, at least 1024-byte aligned.
+  std::int64_t dynamic_shared_offset() const;
 };
 
 }  // namespace plumbline::emulator

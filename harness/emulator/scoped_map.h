@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Names that live in nested { } scopes: one flat hash map from a name to its innermost meaning, and per open scope a log
-// of what to put back when it closes. A look-up costs the same at any depth. Keys are views into the PTX text.
+// Names that live in nested { } scopes: one flat hash map from a name to its innermost meaning, and
+// per open scope a log of what to put back when it closes. A look-up costs the same at any depth.
+// Keys are views into the PTX text.
 #pragma once
 
 #include <optional>
@@ -38,7 +39,8 @@ class ScopedMap {
 
   int depth() const { return static_cast<int>(log_.size()) - 1; }
 
-  // nullptr if no open scope has the name. Valid until the next change; the value may be updated through it.
+  // nullptr if no open scope has the name. Valid until the next change; the value may be updated
+  // through it.
   Entry* find(std::string_view name) {
     const auto found = map_.find(name);
     return found == map_.end() ? nullptr : &found->second;

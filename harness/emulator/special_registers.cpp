@@ -64,7 +64,8 @@ bool is_numbered(std::string_view name, std::string_view stem, int count) {
   const std::string_view digits = name.substr(stem.size());
   int number = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size() && number >= 0 && number < count;
+  return error == std::errc() && end == digits.data() + digits.size() && number >= 0 &&
+         number < count;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The predefined read-only registers of PTX by name. Whether the emulator can answer one is decided by decode.
+// The predefined read-only registers of PTX by name. Whether the emulator can answer one is decided
+// by decode.
 #pragma once
 
 #include <span>

@@ -26,6 +26,7 @@ constexpr std::array kTypes = {
     TypeName{".e5m2x2", 16, false}, TypeName{".f32x2", 64, false},
     TypeName{".texref", 64, false}, TypeName{".samplerref", 64, false}, TypeName{".surfref", 64, false},
 };
+
 // clang-format on
 
 const TypeName* find(std::string_view directive) {

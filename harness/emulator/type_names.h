@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The fundamental types of declarations (.b32, .f16x2, .pred ...) by size. Instruction types are not looked up here.
+// The fundamental types of declarations (.b32, .f16x2, .pred ...) by size. Instruction types are
+// not looked up here.
 #pragma once
 
 #include <string_view>

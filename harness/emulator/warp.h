@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A warp: 32 lanes that usually run together. Where lanes take different branches the warp splits into groups with a
-// program counter each; the group at the lowest address runs, and groups that meet merge. After enough backward
-// branches the turn passes to another group, so that a lane may spin on a lane of its own warp.
+// A warp: 32 lanes that usually run together. Where lanes take different branches the warp splits
+// into groups with a program counter each; the group at the lowest address runs, and groups that
+// meet merge. After enough backward branches the turn passes to another group, so that a lane may
+// spin on a lane of its own warp.
 #pragma once
 
 #include <array>
@@ -27,9 +28,9 @@ struct Split {
   std::uint32_t mask = 0;  // lanes
   Wait wait = Wait::nothing;
   bool had_its_turn = false;
-  int barrier = 0;                    // for Wait::barrier
-  std::uint32_t members = 0;          // for Wait::warp_sync
-  const Inst* at = nullptr;           // the instruction that waits
+  int barrier = 0;            // for Wait::barrier
+  std::uint32_t members = 0;  // for Wait::warp_sync
+  const Inst* at = nullptr;   // the instruction that waits
 };
 
 class Warp {
@@ -75,7 +76,8 @@ class Warp {
   void park(const Inst& inst, std::uint32_t lanes, Wait wait, int barrier, std::uint32_t members);
   // Lanes waiting at a barrier go on. `resume` may write their results.
   void release(int barrier, const std::function<void(const Split&)>& resume);
-  // True when all live lanes of `members` are at this instruction: the warp then runs it for all of them together
+  // True when all live lanes of `members` are at this instruction: the warp then runs it for all of
+  // them together
   // (`mask` grows to hold them). Otherwise the lanes wait.
   bool gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask);
   // Lets other warps run when the slice is over.
@@ -114,13 +116,13 @@ class Warp {
   std::uint32_t active_ = 0;
   std::uint32_t attention_ = 0;  // attend() is called when pc reaches this
   std::uint32_t live_ = 0;
-  int slice_ = 0;                // backward branches left before other warps run
-  int turn_ = 0;                 // backward branches left before another group runs
-  std::uint64_t executed_ = 0;   // instructions in loops, for the budget
+  int slice_ = 0;               // backward branches left before other warps run
+  int turn_ = 0;                // backward branches left before another group runs
+  std::uint64_t executed_ = 0;  // instructions in loops, for the budget
   int index_ = 0;
   Cta* cta_ = nullptr;
   const Program* program_ = nullptr;
-  std::vector<Split> splits_;    // the groups that do not run now
+  std::vector<Split> splits_;  // the groups that do not run now
   AsyncCopies copies_;
   std::vector<std::byte> register_storage_;
   std::vector<std::uint32_t> predicate_storage_;

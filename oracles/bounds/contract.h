@@ -29,7 +29,11 @@ enum class Schedule : std::uint8_t {
   split_k,     // `parts` accumulators over k ranges, joined at the end
 };
 
-enum class Join : std::uint8_t { f32_ordered, f32_any_order, bf16 };
+enum class Join : std::uint8_t {
+  f32_ordered,    // ((p0 + p1) + p2) + ..., each to nearest even
+  f32_any_order,  // f32 additions in some order (atomics)
+  bf16,           // partial sums rounded to bf16, joined by bf16 additions in some order
+};
 
 // One rounded step between accumulator and stored output, each an f32 operation to nearest even.
 enum class EpilogueStep : std::uint8_t {
@@ -44,7 +48,9 @@ struct Contract {
   Unit unit = Unit::tensor_core;
   Instruction instruction = Instruction::mma_sync;
   Schedule schedule = Schedule::sequential;
-  std::int64_t interval = 0;  // promote
+  // promote: elements of k per fresh accumulator. split_k: a range is a whole number of these (0: of one element);
+  // part s covers [s * range, (s + 1) * range) with range = ceil(k / parts) rounded up to such a number.
+  std::int64_t interval = 0;
   std::int64_t parts = 1;     // split_k
   Join join = Join::f32_ordered;
   std::vector<EpilogueStep> epilogue;
@@ -55,6 +61,10 @@ struct Contract {
 
   // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25 fraction bits, ...").
   std::string describe(int sm, FormatId a, FormatId b) const;
+
+  // Whether the contract can be kept at all: the chip has the instruction for these formats, intervals and parts are
+  // positive, no epilogue step is named twice.
+  Status check(int sm, FormatId a, FormatId b) const;
 };
 
 }  // namespace plumbline

@@ -14,14 +14,14 @@ enum class Rounding : std::uint8_t {
   nearest_even,
   nearest_away,  // ties away from zero
   toward_zero,
-  up,            // toward +infinity
-  down,          // toward -infinity
-  stochastic,    // up in magnitude with probability equal to the discarded fraction
+  up,          // toward +infinity
+  down,        // toward -infinity
+  stochastic,  // up in magnitude with probability equal to the discarded fraction
 };
 
 enum class Overflow : std::uint8_t {
-  to_special,  // to Inf where the format has one, else NaN (e4m3); directed modes still stop at the largest finite
-               // value where IEEE 754 says so; integers and e2m1 saturate
+  to_special,  // to Inf where the format has one, else NaN (e4m3); directed modes still stop at the
+               // largest finite value where IEEE 754 says so; integers and e2m1 saturate
   saturate,    // to the largest finite magnitude; infinities too ("satfinite"); NaN stays NaN
 };
 
@@ -31,19 +31,32 @@ struct EncodeOptions {
   std::uint64_t random_bits = 0;  // for Rounding::stochastic: a uniform 64-bit word
 };
 
-// A value known well enough to round: a Decoded value, plus "and a little more in magnitude" when something non-zero
-// below the last bit of the significand was dropped. The significand may use all 64 bits.
+// A value known well enough to round: a Decoded value, plus "and a little more in magnitude" when
+// something non-zero below the last bit of the significand was dropped. The significand may use all
+// 64 bits; when sticky is set it must reach at least one bit below the last bit of the result, or
+// nobody could say which way to round (asserted). A significand of 0 with sticky is a non-zero
+// value smaller than half the smallest number of any format.
 struct Unrounded {
   Decoded value;
   bool sticky = false;
 };
 
-std::uint64_t encode(const Format& format, const Unrounded& value, const EncodeOptions& options = {});
+// NaN gives the format's canonical NaN, of positive sign. Zero keeps its sign where the format has
+// one. Overflow to NaN (e4m3, ue8m0) gives the canonical NaN too, whatever the sign was. ue8m0 has
+// no sign and no zero: the sign is dropped before rounding, and everything below 2^-127, zero
+// included, gives code 0 (2^-127) in every mode, as cvt.{rz,rp}.ue8m0x2.f32 does. A tie there goes
+// to the larger power of two: with one significant bit no neighbor is even, and IEEE 754-2019 4.3.1
+// then takes the larger. Stochastic rounding compares the first 64 discarded bits with random_bits,
+// so for one word it is monotone.
+std::uint64_t encode(const Format& format, const Unrounded& value,
+                     const EncodeOptions& options = {});
 
 // Every double is exact, so this too rounds once.
 std::uint64_t encode(const Format& format, double value, const EncodeOptions& options = {});
 
-// The neighbouring finite values of a finite code, in value order; false where there is none.
+// The neighbouring finite values of a finite code, in value order; false where there is none and
+// for NaN and Inf. As in IEEE 754, both zeros count as one value, the step from -min up is -0, and
+// the step from +min down is +0.
 bool next_up(const Format& format, std::uint64_t bits, std::uint64_t& out);
 bool next_down(const Format& format, std::uint64_t bits, std::uint64_t& out);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A number format as data: how many exponent and mantissa bits, which bias, which codes are Inf and NaN.
-// Nothing here computes; decode.h and encode.h do. The whole catalog is one table in format.cpp.
+// A number format as data: how many exponent and mantissa bits, which bias, which codes are Inf and
+// NaN. Nothing here computes; decode.h and encode.h do. The whole catalog is one table in
+// format.cpp.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,27 @@
 
 namespace plumbline {
 
-enum class FormatId : std::uint8_t { e2m1, e4m3, e5m2, ue8m0, f16, bf16, tf32, f32, f64, s8, u8, s32 };
+enum class FormatId : std::uint8_t {
+  e2m1,
+  e4m3,
+  e5m2,
+  ue8m0,
+  f16,
+  bf16,
+  tf32,
+  f32,
+  f64,
+  s8,
+  u8,
+  s32
+};
 
 // Which codes are not finite numbers.
 enum class Specials : std::uint8_t {
-  none,        // every code is a number (e2m1, integers)
-  ieee,        // all-ones exponent: Inf when the mantissa is 0, else NaN
-  nan_only,    // OCP e4m3: all-ones exponent and mantissa is NaN; no Inf
-  scale_nan,   // ue8m0: code 0xff is NaN; no zero, no sign
+  none,       // every code is a number (e2m1, integers)
+  ieee,       // all-ones exponent: Inf when the mantissa is 0, else NaN
+  nan_only,   // OCP e4m3: all-ones exponent and mantissa is NaN; no Inf
+  scale_nan,  // ue8m0: code 0xff is NaN; no zero, no sign
 };
 
 struct Format {
@@ -25,28 +39,53 @@ struct Format {
   std::string_view name;  // "bf16": as in manifests, case files and reports
   int storage_bits;       // bits one element takes in memory (tf32: 32; e2m1: 8, one code per byte)
   int exponent_bits;      // 0 for integers
-  int mantissa_bits;      // stored fraction bits; for integers the number of value bits without sign
+  int mantissa_bits;  // stored fraction bits; for integers the number of value bits without sign
   int bias;
   Specials specials;
   bool has_sign;
   bool is_integer;
-  std::uint64_t canonical_nan;  // the code encode() gives for NaN; 0 where there is none
+  std::uint64_t canonical_nan;  // the code encode() gives for NaN. Where a format has none, what
+                                // the hardware's conversion gives: 0 for integers, +6 for e2m1
+  int padding_bits = 0;         // low bits of the storage that carry nothing (tf32: 13)
 
-  // Significant bits p, and the exponents of the smallest and largest normal number (2^emin, 2^emax*...).
+  // Significant bits p, and the exponents of the smallest and largest normal number (2^emin,
+  // 2^emax*...).
   constexpr int precision() const { return mantissa_bits + 1; }
 
   constexpr int emin() const { return specials == Specials::scale_nan ? -bias : 1 - bias; }
 
-  int emax() const;
+  constexpr int emax() const {
+    const int top_field = (1 << exponent_bits) - 1 - bias;
+    const bool top_field_is_special = specials == Specials::ieee || specials == Specials::scale_nan;
+    return top_field - (top_field_is_special ? 1 : 0);
+  }
 
   constexpr int storage_bytes() const { return storage_bits / 8; }
 
-  bool has_infinity() const { return specials == Specials::ieee; }
+  constexpr bool has_infinity() const { return specials == Specials::ieee; }
 
-  bool has_nan() const { return specials != Specials::none; }
+  constexpr bool has_nan() const { return specials != Specials::none; }
 
-  // Code of the largest finite magnitude (sign bit clear).
-  std::uint64_t max_finite() const;
+  // The bits of the storage that carry the code, shifted down to bit 0: all of them but tf32's
+  // padding and the unused upper half of an e2m1 byte. The sign, where there is one, is the highest
+  // of them.
+  constexpr int code_bits() const { return (has_sign ? 1 : 0) + exponent_bits + mantissa_bits; }
+
+  // Code of the largest finite magnitude (sign bit clear), as stored.
+  constexpr std::uint64_t max_finite() const {
+    const std::uint64_t all_ones = (std::uint64_t{1} << (exponent_bits + mantissa_bits)) - 1;
+    const std::uint64_t one = 1;
+    switch (specials) {
+      case Specials::none:
+        return all_ones;
+      case Specials::ieee:
+        return (all_ones - (one << mantissa_bits)) << padding_bits;
+      case Specials::nan_only:
+      case Specials::scale_nan:
+        return all_ones - 1;
+    }
+    return 0;
+  }
 };
 
 const Format& format(FormatId id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tensor: raw bits with a format, shape, strides and offset. Bits and values never share a type: reading a value means
-// decoding it. Strides are in elements and may be 0 (broadcast) or anything at all for dimensions of size 1.
+// Tensor: raw bits with a format, shape, strides and offset. Bits and values never share a type:
+// reading a value means decoding it. Strides are in elements and may be 0 (broadcast) or anything
+// at all for dimensions of size 1.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "oracles/base/result.h"
 #include "oracles/formats/format.h"
 
 namespace plumbline {
@@ -19,12 +21,19 @@ struct TensorLayout {
   std::vector<std::int64_t> strides;  // in elements, one per dimension
   std::int64_t offset = 0;            // of element (0, ..., 0), in elements
 
-  std::int64_t count() const;            // logical elements
-  std::int64_t storage_elements() const;  // elements the storage must hold: offset + reach + 1, 0 when count() is 0
+  // Whether a layout that came from outside can be used at all: one stride per dimension, nothing
+  // negative (but the stride of a dimension of size 1, which nobody reads), and storage that 63
+  // bits can count. The other members assert what this reports.
+  Status check() const;
+
+  std::int64_t count() const;  // logical elements
+  std::int64_t storage_elements()
+      const;  // elements the storage must hold: offset + reach + 1, 0 when count() is 0
   std::int64_t storage_bytes() const;
   // Storage index of the logical element with this row-major (last dimension fastest) linear index.
   std::int64_t storage_index(std::int64_t linear) const;
-  // "bf16[2,64,96]"; strides are appended as " strides 6144,96,1" where not contiguous.
+  // "bf16[2,64,96]"; strides are appended as " strides 6144,96,1" where they are not
+  // contiguous_strides(shape), and " offset 8" where it is not 0.
   std::string text() const;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What one ulp means here: the Goldberg ulp of the exact reference, extended to subnormals,
 //   ulp_F(y) = 2^(max(floor(log2 |y|), emin) - p + 1),   ulp_F(0) = 2^(emin - p + 1).
-// It depends on the exact value alone, not on the result being judged; at y = 2^e it is the ulp of the binade above.
-// With it |error| <= 1/2 ulp for a correctly rounded result; the distance of two codes in integer order is *not* an ulp.
+// It depends on the exact value alone, not on the result being judged; at y = 2^e it is the ulp of
+// the binade above. With it |error| <= 1/2 ulp for a correctly rounded result; the distance of two
+// codes in integer order is *not* an ulp.
 #pragma once
 
 #include "oracles/formats/format.h"

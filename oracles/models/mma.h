@@ -29,6 +29,9 @@ struct MmaKind {
   DotModel model{};       // unused for integers
 };
 
+// True for the combinations of shape and types that mma_spec() takes; it asserts the others away.
+bool mma_exists(const MmaKind& kind);
+
 // Registers per lane of each fragment.
 int a_registers(const MmaKind& kind);
 int b_registers(const MmaKind& kind);

@@ -1,0 +1,80 @@
+# Compiles every shipped kernel (kernels/<name>/<name>.toml with its .cu) to PTX, one file per target of its manifest, and
+# puts manifest, source and PTX side by side into build and install trees: kernels/<name>/<name>.sm_80.ptx, ...
+# A new kernel needs no line here: folders are found by their manifest.
+
+find_program(PLUMBLINE_NVCC nvcc
+  HINTS $ENV{CUDA_HOME}/bin
+  PATHS /usr/local/cuda/bin ${PROJECT_SOURCE_DIR}/build/cuda/bin
+  DOC "the CUDA compiler for the shipped kernels")
+if(NOT PLUMBLINE_NVCC)
+  message(FATAL_ERROR "no nvcc found in CUDA_HOME, PATH, /usr/local/cuda/bin or build/cuda/bin. "
+    "Run scripts/setup: it fetches the CUDA compiler into build/cuda. "
+    "(Or set PLUMBLINE_NVCC to an nvcc of CUDA 12 or 13, or build without kernels: -DPLUMBLINE_KERNELS=OFF.)")
+endif()
+get_filename_component(nvcc_folder ${PLUMBLINE_NVCC} DIRECTORY)
+find_program(PLUMBLINE_PTXAS ptxas HINTS ${nvcc_folder} DOC "the PTX assembler: checks the kernels' PTX in the tests")
+
+# -fmad=false: the PTX must fix the bits, so nothing may be fused behind our back; kernels call fmaf where they mean it.
+# -lineinfo: findings of the emulator name source lines.
+set(PLUMBLINE_NVCC_FLAGS -ptx -std=c++20 -O3 -fmad=false -lineinfo)
+
+add_custom_target(kernels ALL)
+
+# The numbers of `targets = [80, 90]` in a manifest.
+function(plumbline_kernel_targets manifest result)
+  file(STRINGS ${manifest} lines REGEX "^targets *=")
+  if(NOT "${lines}" MATCHES "\\[([0-9, ]+)\\]")
+    message(FATAL_ERROR "${manifest}: no line of the form targets = [80, 90]")
+  endif()
+  string(REGEX MATCHALL "[0-9]+" targets "${CMAKE_MATCH_1}")
+  set(${result} ${targets} PARENT_SCOPE)
+endfunction()
+
+# add_kernel(name): the kernel of kernels/<name>/.
+function(add_kernel name)
+  set(source_folder ${PROJECT_SOURCE_DIR}/kernels/${name})
+  set(folder ${PROJECT_BINARY_DIR}/kernels/${name})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source_folder}/${name}.toml)
+  set(outputs "")
+
+  # Beside the manifest: the source, or PTX that came from elsewhere.
+  file(GLOB originals CONFIGURE_DEPENDS ${source_folder}/*.toml ${source_folder}/*.cu ${source_folder}/*.ptx)
+  foreach(original ${originals})
+    get_filename_component(file ${original} NAME)
+    add_custom_command(OUTPUT ${folder}/${file} DEPENDS ${original}
+      COMMAND ${CMAKE_COMMAND} -E copy ${original} ${folder}/${file} VERBATIM)
+    list(APPEND outputs ${folder}/${file})
+  endforeach()
+
+  if(EXISTS ${source_folder}/${name}.cu)
+    plumbline_kernel_targets(${source_folder}/${name}.toml targets)
+    foreach(target ${targets})
+      set(ptx ${folder}/${name}.sm_${target}.ptx)
+      add_custom_command(OUTPUT ${ptx} DEPENDS ${source_folder}/${name}.cu DEPFILE ${ptx}.d
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+        COMMAND ${PLUMBLINE_NVCC} ${PLUMBLINE_NVCC_FLAGS} -arch=compute_${target} -MD -MF ${ptx}.d -MT ${ptx}
+          -o ${ptx} ${source_folder}/${name}.cu
+        COMMENT "Compiling kernel ${name} for sm_${target}" VERBATIM)
+      list(APPEND outputs ${ptx})
+      if(PLUMBLINE_TESTS AND PLUMBLINE_PTXAS)
+        # With -O0: the question is whether this is valid PTX, not how fast it is.
+        add_test(NAME kernels.ptxas.${name}.sm_${target}
+          COMMAND ${PLUMBLINE_PTXAS} -O0 -arch=sm_${target} ${ptx} -o ${ptx}.cubin)
+        set_tests_properties(kernels.ptxas.${name}.sm_${target} PROPERTIES LABELS quick)
+      endif()
+    endforeach()
+  endif()
+
+  add_custom_target(kernel_${name} DEPENDS ${outputs})
+  add_dependencies(kernels kernel_${name})
+  install(FILES ${outputs} DESTINATION share/plumbline/kernels/${name})
+endfunction()
+
+if(PLUMBLINE_TESTS)
+  enable_testing()
+endif()
+file(GLOB manifests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.toml)
+foreach(manifest ${manifests})
+  get_filename_component(name ${manifest} NAME_WE)
+  add_kernel(${name})
+endforeach()

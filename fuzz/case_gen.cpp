@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "fuzz/case_gen.h"
+
+#include <rapidcheck.h>
+
+#include "fuzz/build_case.h"
+#include "fuzz/generator.h"
+#include "fuzz/plan.h"
+#include "fuzz/shrinkable_case.h"
+#include "oracles/base/assert.h"
+
+namespace plumbline {
+
+namespace {
+
+constexpr double kWorkLimit = 3e8;
+constexpr int kAttempts = 100;
+
+rc::Gen<Choice> choice_gen(const Generator& generator) {
+  return rc::gen::exec([&generator] {
+    const auto index_below = [](std::size_t count) { return *rc::gen::inRange(0, static_cast<int>(count)); };
+    Choice choice;
+    do {
+      choice.shape = index_below(generator.shape_classes().size());
+      choice.layout = index_below(generator.layout_classes().size());
+    } while (!generator.compatible(choice.shape, choice.layout));
+    choice.value = index_below(generator.value_classes().size());
+    for (const Feature& feature : generator.features()) choice.features.push_back(index_below(feature.fragments.size()));
+    return choice;
+  });
+}
+
+// Draws choices until one fits the kernel's domain.
+class CaseSource {
+ public:
+  explicit CaseSource(const Manifest& manifest) : manifest_(&manifest) {}
+
+  rc::Shrinkable<Case> operator()(const rc::Random& random, int size) const {
+    const rc::Gen<Choice> choices = choice_gen(generator_of(*manifest_->operation));
+    const Profile profile = size >= 90 ? Profile::standard : Profile::quick;
+    rc::Random source = random;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const Choice choice = choices(source.split(), size).value();
+      const Random own(source.split().next());
+      if (std::optional<Case> built = build_case(*manifest_, choice, profile, kWorkLimit, own)) {
+        built->origin = "fuzz";
+        return rc::shrinkable::shrinkRecur(std::move(*built), simpler_cases);
+      }
+    }
+    PLUMB_ASSERT(!"the kernel's domain accepts none of a hundred generated problems");
+    std::abort();
+  }
+
+ private:
+  const Manifest* manifest_;
+};
+
+}  // namespace
+
+rc::Gen<Case> case_gen(const Manifest& manifest) { return CaseSource(manifest); }
+
+Case random_case(const Manifest& manifest, std::uint64_t seed) {
+  // One case in ten is of the standard profile's sizes.
+  const int size = static_cast<int>(Random(seed).below(100));
+  return case_gen(manifest)(rc::Random(seed), size).value();
+}
+
+}  // namespace plumbline

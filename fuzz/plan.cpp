@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The plan of a run: designed cases, then covering arrays of (shape, layout, values, features) until the profile's number of
+// cases is reached. Every array is complete on its own; each has sizes and seeds of its own.
+#include "fuzz/plan.h"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "fuzz/build_case.h"
+#include "fuzz/generator.h"
+#include "fuzz/pairwise.h"
+
+namespace plumbline {
+
+namespace {
+
+struct Limits {
+  std::size_t cases;   // at least; a first complete array may bring more
+  double case_work;    // padded multiply-accumulates of one case
+};
+
+Limits limits_of(Profile profile) {
+  switch (profile) {
+    case Profile::quick: return {320, 0.8e8};
+    case Profile::standard: return {3200, 3e8};
+    case Profile::deep: break;
+  }
+  return {32000, 2e9};
+}
+
+// The factors of the covering array: shape, layout, values, then the features.
+constexpr int kShape = 0, kLayout = 1, kValue = 2, kFirstFeature = 3;
+
+std::vector<int> factor_levels(const Generator& generator) {
+  std::vector<int> levels = {static_cast<int>(generator.shape_classes().size()),
+                             static_cast<int>(generator.layout_classes().size()),
+                             static_cast<int>(generator.value_classes().size())};
+  for (const Feature& feature : generator.features()) levels.push_back(static_cast<int>(feature.fragments.size()));
+  return levels;
+}
+
+Choice choice_of(const std::vector<int>& row) {
+  return {row[kShape], row[kLayout], row[kValue], {row.begin() + kFirstFeature, row.end()}};
+}
+
+class Planner {
+ public:
+  Planner(const Manifest& manifest, const PlanOptions& options)
+      : manifest_(manifest),
+        generator_(generator_of(*manifest.operation)),
+        profile_(options.profile),
+        random_(Random(options.seed).fork(static_cast<std::uint64_t>(options.profile))) {}
+
+  std::vector<Case> run() {
+    for (const DesignedCase& designed : generator_.designed(manifest_)) {
+      add(build_designed(manifest_, designed, random_.fork(counter_++)));
+    }
+    // A kernel whose domain leaves few distinct problems ends the loop by rounds, not by cases.
+    const std::size_t wanted = limits_of(profile_).cases;
+    const std::size_t most_rounds = 1 + wanted / 50;
+    for (std::size_t round = 0; round < most_rounds; ++round) {
+      if (round > 0 && cases_.size() >= wanted) break;
+      add_array(round, round == 0 ? SIZE_MAX : wanted);
+    }
+    return std::move(cases_);
+  }
+
+ private:
+  void add_array(std::size_t round, std::size_t wanted) {
+    const std::vector<int> levels = factor_levels(generator_);
+    const auto allowed = [&](int first, int a, int second, int b) {
+      return first != kShape || second != kLayout || generator_.compatible(a, b);
+    };
+    Random array_seed = random_.fork(0xa77a'0000 + round);
+    for (const std::vector<int>& row : pairwise_rows(levels, allowed, array_seed.next())) {
+      if (cases_.size() >= wanted) return;
+      const double work_limit = limits_of(profile_).case_work;
+      add(build_case(manifest_, choice_of(row), profile_, work_limit, random_.fork(counter_++)));
+    }
+  }
+
+  void add(std::optional<Case> built) {
+    if (!built) return;
+    if (!texts_.insert(built->text()).second) return;
+    cases_.push_back(std::move(*built));
+  }
+
+  const Manifest& manifest_;
+  const Generator& generator_;
+  Profile profile_;
+  Random random_;
+  std::uint64_t counter_ = 0;
+  std::vector<Case> cases_;
+  std::unordered_set<std::string> texts_;
+};
+
+}  // namespace
+
+std::vector<Case> plan_cases(const Manifest& manifest, const PlanOptions& options) {
+  return Planner(manifest, options).run();
+}
+
+}  // namespace plumbline

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/cta.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "harness/emulator/barrier.h"
+
+namespace plumbline::emulator {
+namespace {
+
+// Turns of all warps before a CTA of a communicating kernel makes room for another.
+constexpr int kRoundsBeforeOthers = 4;
+
+std::uint32_t special_value(Special special, const Launch& launch, const std::array<std::int64_t, 3>& cta, int warp,
+                            int lane) {
+  const std::int64_t thread = std::int64_t{32} * warp + lane;
+  const std::array<std::int64_t, 3>& block = launch.block;
+  const auto value = [&]() -> std::int64_t {
+    switch (special) {
+      case Special::tid_x: return thread % block[0];
+      case Special::tid_y: return thread / block[0] % block[1];
+      case Special::tid_z: return thread / (block[0] * block[1]);
+      case Special::ntid_x: return block[0];
+      case Special::ntid_y: return block[1];
+      case Special::ntid_z: return block[2];
+      case Special::ctaid_x: return cta[0];
+      case Special::ctaid_y: return cta[1];
+      case Special::ctaid_z: return cta[2];
+      case Special::nctaid_x: return launch.grid[0];
+      case Special::nctaid_y: return launch.grid[1];
+      case Special::nctaid_z: return launch.grid[2];
+      case Special::laneid: return lane;
+      case Special::warpid: return warp;
+      case Special::nwarpid: return (launch.threads_per_cta() + 31) / 32;
+      case Special::lanemask_eq: return std::int64_t{1} << lane;
+      case Special::lanemask_lt: return (std::int64_t{1} << lane) - 1;
+      case Special::lanemask_le: return (std::int64_t{2} << lane) - 1;
+      case Special::lanemask_ge: return 0xffffffff & ~((std::int64_t{1} << lane) - 1);
+      case Special::lanemask_gt: return 0xffffffff & ~((std::int64_t{2} << lane) - 1);
+      case Special::dynamic_smem_size: return launch.dynamic_shared_bytes;
+      case Special::total_smem_size: return launch.program.static_shared_bytes + launch.dynamic_shared_bytes;
+      case Special::zero: return 0;
+      case Special::one: return 1;
+    }
+    return 0;
+  };
+  return static_cast<std::uint32_t>(value());
+}
+
+}  // namespace
+
+Cta::Cta(const Launch& launch, WorkerState& worker) : launch_(&launch), worker_(&worker) {
+  shared_.configure(launch.program.static_shared_bytes, launch.program.dynamic_shared_offset(), launch.dynamic_shared_bytes,
+                    launch.options.check_shadow);
+  const auto warps = static_cast<int>((launch.threads_per_cta() + 31) / 32);
+  local_stride_ = static_cast<std::size_t>(launch.program.local_bytes) * 32;
+  local_.resize(local_stride_ * static_cast<std::size_t>(warps));
+  warps_.reserve(static_cast<std::size_t>(warps));
+  for (int w = 0; w < warps; ++w) warps_.push_back(std::make_unique<Warp>(*this, w, launch.program));
+}
+
+void Cta::start(std::int64_t linear) {
+  linear_ = linear;
+  const std::array<std::int64_t, 3>& grid = launch_->grid;
+  position_ = {linear % grid[0], linear / grid[0] % grid[1], linear / (grid[0] * grid[1])};
+  stopping_ = false;
+  log_.clear();
+  barriers_.fill(Barrier());
+  shared_.start_cta();
+  std::memset(local_.data(), 0, local_.size());
+  for (const auto& warp : warps_) {
+    warp->start();
+    fill_special_registers(*warp);
+  }
+}
+
+void Cta::fill_special_registers(Warp& warp) {
+  for (const SpecialSlot& special : launch_->program.specials) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const std::uint32_t value = special_value(special.special, *launch_, position_, warp.index(), lane);
+      std::memcpy(warp.slot(special.slot) + 4 * lane, &value, sizeof value);
+    }
+  }
+}
+
+Progress Cta::run() {
+  for (int round = 0;; ++round) {
+    bool ran = false;
+    for (const auto& warp : warps_) {
+      if (warp->done() || !warp->runnable()) continue;
+      warp->run();
+      ran = true;
+      if (stopping_) return Progress::stopped;
+    }
+    if (live_warps() == 0) return Progress::finished;
+    if (!ran) {
+      report_deadlock();
+      return Progress::stopped;
+    }
+    if (launch_->program.communicates && round >= kRoundsBeforeOthers) return Progress::polling;
+  }
+}
+
+std::uint32_t Cta::live_warps() const {
+  std::uint32_t live = 0;
+  for (const auto& warp : warps_) live |= static_cast<std::uint32_t>(!warp->done()) << warp->index();
+  return live;
+}
+
+void Cta::contribute(int id, std::uint32_t lanes, std::uint32_t predicate) {
+  Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
+  barrier.count += static_cast<std::uint32_t>(std::popcount(predicate & lanes));
+  barrier.all = barrier.all && (predicate & lanes) == lanes;
+  barrier.any = barrier.any || (predicate & lanes) != 0;
+}
+
+void Cta::arrive(int id, int warp, int warps) {
+  Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
+  barrier.expected = warps;
+  ++barrier.arrivals;
+  barrier.participants |= 1u << warp;
+  settle(id);
+}
+
+// Completes the barrier when enough warps have come.
+void Cta::settle(int id) {
+  const Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
+  if (barrier.idle()) return;
+  const bool enough = barrier.expected == 0 ? (live_warps() & ~barrier.participants) == 0
+                                            : barrier.arrivals >= barrier.expected;
+  if (enough) complete(id);
+}
+
+void Cta::complete(int id) {
+  const Barrier barrier = barriers_[static_cast<std::size_t>(id)];
+  barriers_[static_cast<std::size_t>(id)] = Barrier();
+  if ((live_warps() & ~barrier.participants) == 0) {
+    shared_.order().full_barrier();
+  } else {
+    shared_.order().partial_barrier(barrier.participants);
+  }
+  for (const auto& warp : warps_) {
+    if ((barrier.participants >> warp->index() & 1) == 0) continue;
+    warp->release(id, [&](const Split& split) {
+      finish_reduction(*warp, *split.at, split.mask, {barrier.count, barrier.all, barrier.any});
+    });
+  }
+}
+
+void Cta::lanes_exited(Warp& warp) {
+  for (int id = 0; id < kBarriers; ++id) {
+    const std::uint32_t waiting = warp.waiting_at(id);
+    if (waiting != 0 && waiting == warp.live()) arrive_at_barrier(warp, id);
+  }
+  if (!warp.done()) return;
+  for (int id = 0; id < kBarriers; ++id) {
+    if (barriers_[static_cast<std::size_t>(id)].expected == 0) settle(id);
+  }
+}
+
+void Cta::report_deadlock() {
+  std::string words = "no warp can run:";
+  const Inst* first = nullptr;
+  int first_warp = -1;
+  int first_lane = -1;
+  for (const auto& warp : warps_) {
+    for (const Split& split : warp->splits()) {
+      const Instruction* origin = launch_->program.origin[split.at->index];
+      const std::string where = split.wait == Wait::barrier
+                                    ? fmt::format("barrier {}", split.barrier)
+                                    : fmt::format("other lanes of {:#010x}", split.members);
+      words += fmt::format("{} warp {}{} waits for {} at line {}", first == nullptr ? "" : ",", warp->index(),
+                           split.mask == warp->live() ? "" : fmt::format(" (lanes {:#010x})", split.mask), where,
+                           origin->line);
+      if (first == nullptr) {
+        first = split.at;
+        first_warp = warp->index();
+        first_lane = std::countr_zero(split.mask);
+      }
+    }
+  }
+  log_.add(FindingKind::deadlock, launch_->program, first->index, position_, first_warp, first_lane,
+           [&] { return words; });
+}
+
+}  // namespace plumbline::emulator

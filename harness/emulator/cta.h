@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// A CTA: its warps, shared memory, barriers and findings. It runs warps in turn until all have exited, a finding stops
+// the launch, or, in kernels that communicate, every warp only polls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "harness/emulator/finding_log.h"
+#include "harness/emulator/launch.h"
+#include "harness/emulator/shared_memory.h"
+#include "harness/emulator/warp.h"
+
+namespace plumbline::emulator {
+
+// What a worker lends to the CTAs it runs.
+struct WorkerState {
+  std::vector<std::uint64_t> counts;                 // executions per instruction
+  std::vector<const Allocation*> allocation_cache;   // per instruction
+};
+
+enum class Progress : std::uint8_t { finished, polling, stopped };
+
+constexpr int kBarriers = 16;
+
+class Cta {
+ public:
+  Cta(const Launch& launch, WorkerState& worker);
+  // Readies everything for CTA number `linear` of the grid.
+  void start(std::int64_t linear);
+  Progress run();
+
+  const Launch& launch() const { return *launch_; }
+
+  WorkerState& worker() const { return *worker_; }
+
+  SharedMemory& shared() { return shared_; }
+
+  FindingLog& log() { return log_; }
+
+  std::int64_t linear() const { return linear_; }
+
+  const std::array<std::int64_t, 3>& position() const { return position_; }
+
+  bool stopping() const { return stopping_; }
+
+  void stop() { stopping_ = true; }
+
+  std::byte* local_memory(int warp) { return local_.data() + static_cast<std::size_t>(warp) * local_stride_; }
+
+  // --- barriers ---
+  // The warp's live lanes are all at barrier `id`. `warps` is how many warps it takes, 0 for all of the CTA.
+  void arrive(int id, int warp, int warps);
+  // What bar.red gathers from lanes before they arrive.
+  void contribute(int id, std::uint32_t lanes, std::uint32_t predicate);
+  void lanes_exited(Warp& warp);
+
+  int warp_count() const { return static_cast<int>(warps_.size()); }
+
+ private:
+  struct Barrier {
+    int arrivals = 0;
+    int expected = 0;                // warps; 0 = all
+    std::uint32_t participants = 0;  // warps that arrived
+    std::uint32_t count = 0;         // bar.red.popc
+    bool all = true, any = false;    // bar.red.and / or
+
+    bool idle() const { return arrivals == 0; }
+  };
+
+  void fill_special_registers(Warp& warp);
+  void settle(int id);
+  void complete(int id);
+  std::uint32_t live_warps() const;
+  void report_deadlock();
+
+  const Launch* launch_;
+  WorkerState* worker_;
+  SharedMemory shared_;
+  FindingLog log_;
+  std::vector<std::unique_ptr<Warp>> warps_;
+  std::array<Barrier, kBarriers> barriers_{};
+  std::vector<std::byte> local_;
+  std::size_t local_stride_ = 0;  // per warp
+  std::int64_t linear_ = 0;
+  std::array<std::int64_t, 3> position_{};
+  bool stopping_ = false;
+};
+
+}  // namespace plumbline::emulator

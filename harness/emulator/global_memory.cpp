@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/global_memory.h"
+
+#include <sys/mman.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "harness/emulator/address_space.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+// What lies between two allocations at least: an index that is off by rows, not only by elements, still misses.
+constexpr std::uint64_t kGap = std::uint64_t{16} << 20;
+
+}  // namespace
+
+Pages::Pages(std::size_t bytes) : bytes_(bytes) {
+  void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages != MAP_FAILED) data_ = static_cast<std::byte*>(pages);
+}
+
+Pages::~Pages() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+Pages::Pages(Pages&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Pages& Pages::operator=(Pages&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_view label, bool of_module) {
+  std::uint64_t& next = of_module ? next_module_ : next_global_;
+  auto allocation = std::make_unique<Allocation>();
+  // Vector accesses of the handlers stay inside the allocation, so no slack is needed; an empty one gets a page.
+  allocation->data_pages = Pages(std::max<std::uint64_t>(bytes, 1));
+  allocation->written_pages = Pages(std::max<std::uint64_t>(bytes, 1));
+  allocation->data = allocation->data_pages.data();
+  allocation->written = reinterpret_cast<std::uint8_t*>(allocation->written_pages.data());
+  if (allocation->data == nullptr || allocation->written == nullptr) {
+    return Error{ErrorKind::out_of_memory, fmt::format("cannot allocate {} bytes for \"{}\"", bytes, label), "", ""};
+  }
+  allocation->base = (of_module ? kModuleBase : kGlobalBase) + next;
+  allocation->bytes = bytes;
+  allocation->label = label;
+  allocation->of_module = of_module;
+  next += (bytes + kAlignment - 1) / kAlignment * kAlignment + std::max(kGap, bytes / kAlignment * kAlignment);
+  const std::uint64_t base = allocation->base;
+  allocations_.push_back(std::move(allocation));
+  std::sort(allocations_.begin(), allocations_.end(), [](const auto& a, const auto& b) { return a->base < b->base; });
+  return base;
+}
+
+void GlobalMemory::release_all() {
+  std::erase_if(allocations_, [](const auto& allocation) { return !allocation->of_module; });
+  next_global_ = 0;
+}
+
+const Allocation* GlobalMemory::find(std::uint64_t address) const {
+  auto after = std::upper_bound(allocations_.begin(), allocations_.end(), address,
+                                [](std::uint64_t value, const auto& allocation) { return value < allocation->base; });
+  if (after == allocations_.begin()) return nullptr;
+  const Allocation* candidate = std::prev(after)->get();
+  return candidate->holds(address, 1) ? candidate : nullptr;
+}
+
+Allocation* GlobalMemory::holding(std::uint64_t address, std::uint64_t size) const {
+  for (const auto& allocation : allocations_) {
+    if (allocation->holds(address, size)) return allocation.get();
+  }
+  return nullptr;
+}
+
+Status GlobalMemory::write(std::uint64_t to, std::span<const std::byte> bytes, bool counts_as_written) {
+  if (bytes.empty()) return {};
+  Allocation* allocation = holding(to, bytes.size());
+  if (allocation == nullptr) {
+    return Error{ErrorKind::bad_input, fmt::format("cannot write {} bytes: {}", bytes.size(), describe(to)), "", ""};
+  }
+  const std::uint64_t offset = to - allocation->base;
+  std::memcpy(allocation->data + offset, bytes.data(), bytes.size());
+  const bool covers_all = bytes.size() == allocation->bytes;
+  if (!counts_as_written && allocation->fully_written && !covers_all) {
+    std::memset(allocation->written, 1, allocation->bytes);
+  }
+  if (!covers_all) {
+    if (!allocation->fully_written || !counts_as_written) {
+      std::memset(allocation->written + offset, counts_as_written ? 1 : 0, bytes.size());
+    }
+    allocation->fully_written = allocation->fully_written && counts_as_written;
+    return {};
+  }
+  allocation->fully_written = counts_as_written;
+  if (!counts_as_written) std::memset(allocation->written, 0, allocation->bytes);
+  return {};
+}
+
+Status GlobalMemory::read(std::uint64_t from, std::span<std::byte> bytes) const {
+  if (bytes.empty()) return {};
+  const Allocation* allocation = holding(from, bytes.size());
+  if (allocation == nullptr) {
+    return Error{ErrorKind::bad_input, fmt::format("cannot read {} bytes: {}", bytes.size(), describe(from)), "", ""};
+  }
+  std::memcpy(bytes.data(), allocation->data + (from - allocation->base), bytes.size());
+  return {};
+}
+
+std::string GlobalMemory::describe(std::uint64_t address) const {
+  const Allocation* nearest = nullptr;
+  std::uint64_t distance = 0;
+  bool behind = false;
+  for (const auto& allocation : allocations_) {
+    const std::uint64_t end = allocation->base + allocation->bytes;
+    const bool is_behind = address >= end;
+    const std::uint64_t gap =
+        is_behind ? address - end : (address < allocation->base ? allocation->base - address : 0);
+    if (nearest == nullptr || gap < distance) {
+      nearest = allocation.get();
+      distance = gap;
+      behind = is_behind;
+    }
+  }
+  if (nearest == nullptr) return fmt::format("address {:#x} is in no allocation", address);
+  if (address >= nearest->base && !behind) {
+    return fmt::format("address {:#x} is at byte {} of the {} bytes of \"{}\"", address, address - nearest->base,
+                       nearest->bytes, nearest->label);
+  }
+  return fmt::format("address {:#x} is in no allocation; {} bytes {} the {} bytes of \"{}\"", address, distance,
+                     behind ? "behind" : "before", nearest->bytes, nearest->label);
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Global memory: exact allocations in an address space of their own, far enough apart that a wrong index lands between
+// them, with one shadow byte per byte that says whether it was ever written.
+// Workers of one launch read and write it at the same time; allocations change only between launches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oracles/base/result.h"
+
+namespace plumbline::emulator {
+
+// Pages from the system, zero and untouched until used.
+class Pages {
+ public:
+  Pages() = default;
+  explicit Pages(std::size_t bytes);
+  ~Pages();
+  Pages(Pages&& other) noexcept;
+  Pages& operator=(Pages&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+struct Allocation {
+  std::uint64_t base = 0;
+  std::uint64_t bytes = 0;
+  std::byte* data = nullptr;
+  std::uint8_t* written = nullptr;  // 1 per byte that was written
+  bool fully_written = false;       // nothing to check; written[] is not kept up to date then
+  bool of_module = false;           // a .global variable: survives release_all()
+  std::string label;
+  Pages data_pages, written_pages;
+
+  bool holds(std::uint64_t address, std::uint64_t size) const {
+    return address >= base && address - base <= bytes && bytes - (address - base) >= size;
+  }
+};
+
+class GlobalMemory {
+ public:
+  Result<std::uint64_t> allocate(std::uint64_t bytes, std::string_view label, bool of_module = false);
+  void release_all();
+
+  // The allocation that holds the byte, or null.
+  const Allocation* find(std::uint64_t address) const;
+
+  Status write(std::uint64_t to, std::span<const std::byte> bytes, bool counts_as_written);
+  Status read(std::uint64_t from, std::span<std::byte> bytes) const;
+
+  // "out of every allocation; 32 bytes behind "a" (0x7000.., 4096 bytes)"
+  std::string describe(std::uint64_t address) const;
+
+ private:
+  Allocation* holding(std::uint64_t address, std::uint64_t size) const;
+
+  std::vector<std::unique_ptr<Allocation>> allocations_;  // in address order
+  std::uint64_t next_global_ = 0, next_module_ = 0;
+};
+
+}  // namespace plumbline::emulator

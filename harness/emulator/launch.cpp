@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/launch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "harness/emulator/cta.h"
+
+namespace plumbline::emulator {
+namespace {
+
+// What the workers bring together.
+class Results {
+ public:
+  // CTAs behind the first one that stopped need not run: their findings would be dropped.
+  bool wanted(std::int64_t cta) const { return cta <= stopped_at_.load(std::memory_order_relaxed); }
+
+  void add(Cta& cta, Progress progress) {
+    if (cta.log().empty() && progress != Progress::stopped) return;
+    const std::scoped_lock lock(mutex_);
+    logs_.emplace_back(cta.linear(), std::move(cta.log()));
+    if (progress == Progress::stopped) stopped_at_ = std::min(stopped_at_.load(), cta.linear());
+  }
+
+  void add(const WorkerState& worker) {
+    const std::scoped_lock lock(mutex_);
+    counts_.resize(worker.counts.size());
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += worker.counts[i];
+  }
+
+  LaunchOutcome outcome(const Program& program) {
+    LaunchOutcome out;
+    std::sort(logs_.begin(), logs_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    FindingLog all;
+    for (const auto& [cta, log] : logs_) {
+      if (wanted(cta)) all.join(log);
+    }
+    out.findings = all.findings();
+    out.completed = stopped_at_ == kNone;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (program.origin[i] == nullptr) continue;
+      out.instructions += counts_[i];
+      out.executions.push_back({program.origin[i]->line, counts_[i]});
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::int64_t kNone = INT64_MAX;
+
+  std::mutex mutex_;
+  std::atomic<std::int64_t> stopped_at_ = kNone;
+  std::vector<std::pair<std::int64_t, FindingLog>> logs_;
+  std::vector<std::uint64_t> counts_;
+};
+
+WorkerState worker_state(const Program& program) {
+  WorkerState worker;
+  worker.counts.resize(program.code.size());
+  worker.allocation_cache.resize(program.code.size());
+  return worker;
+}
+
+// Independent CTAs, each to its end.
+void run_in_order(const Launch& launch, std::atomic<std::int64_t>& next, Results& results) {
+  WorkerState worker = worker_state(launch.program);
+  Cta cta(launch, worker);
+  for (;;) {
+    const std::int64_t linear = next.fetch_add(1);
+    if (linear >= launch.ctas() || !results.wanted(linear)) break;
+    cta.start(linear);
+    const Progress progress = cta.run();
+    results.add(cta, progress);
+  }
+  results.add(worker);
+}
+
+// CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
+void run_resident(const Launch& launch, Results& results) {
+  WorkerState worker = worker_state(launch.program);
+  std::vector<std::unique_ptr<Cta>> resident, spare;
+  std::int64_t next = 0;
+  const auto limit = static_cast<std::size_t>(std::max(1, launch.options.resident_ctas));
+  while (next < launch.ctas() || !resident.empty()) {
+    if (next < launch.ctas() && resident.size() < limit) {
+      if (spare.empty()) spare.push_back(std::make_unique<Cta>(launch, worker));
+      resident.push_back(std::move(spare.back()));
+      spare.pop_back();
+      resident.back()->start(next++);
+    }
+    bool stopped = false;
+    for (std::size_t i = 0; i < resident.size() && !stopped;) {
+      const Progress progress = resident[i]->run();
+      if (progress == Progress::polling) {
+        ++i;
+        continue;
+      }
+      results.add(*resident[i], progress);
+      stopped = progress == Progress::stopped;
+      spare.push_back(std::move(resident[i]));
+      resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (stopped) break;
+  }
+  // A stopped launch keeps what the others had found so far.
+  for (const auto& cta : resident) results.add(*cta, Progress::polling);
+  results.add(worker);
+}
+
+}  // namespace
+
+LaunchOutcome run(const Launch& launch) {
+  const auto begin = std::chrono::steady_clock::now();
+  Results results;
+  if (launch.program.communicates) {
+    run_resident(launch, results);
+  } else {
+    const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+    const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
+    std::atomic<std::int64_t> next = 0;
+    std::vector<std::thread> helpers;
+    for (std::int64_t i = 1; i < std::min(wanted, launch.ctas()); ++i) {
+      helpers.emplace_back([&] { run_in_order(launch, next, results); });
+    }
+    run_in_order(launch, next, results);
+    for (std::thread& helper : helpers) helper.join();
+  }
+  LaunchOutcome out = results.outcome(launch.program);
+  const auto elapsed = std::chrono::steady_clock::now() - begin;
+  out.elapsed_ms = std::chrono::duration<double, std::milli>(elapsed).count();
+  return out;
+}
+
+}  // namespace plumbline::emulator

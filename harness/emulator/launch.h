@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// One launch: what every CTA of it shares, and the workers that run the CTAs.
+//
+// CTAs of an ordinary kernel are independent: each worker takes the next one and runs it to its end. Where a kernel
+// communicates through global memory (atomics, acquire or volatile loads), one worker runs all CTAs in a fixed order,
+// several resident, turn by turn: results never depend on the number of threads, and a CTA may wait for another.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/device/device.h"
+#include "harness/emulator/emulator_device.h"
+#include "harness/emulator/global_memory.h"
+#include "harness/emulator/program.h"
+
+namespace plumbline::emulator {
+
+struct Launch {
+  const Program& program;
+  GlobalMemory& global;
+  std::span<const std::byte> constants;   // the module's .const variables
+  std::span<const std::byte> parameters;
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+  std::array<std::int64_t, 3> block{1, 1, 1};
+  std::int64_t dynamic_shared_bytes = 0;
+  EmulatorOptions options;
+
+  std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
+
+  std::int64_t ctas() const { return grid[0] * grid[1] * grid[2]; }
+};
+
+LaunchOutcome run(const Launch& launch);
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The module level of a PTX file: headers, variables, functions; bodies go to BodyParser.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "harness/emulator/cursor.h"
+#include "harness/emulator/declaration_parser.h"
+#include "harness/emulator/module_scope.h"
+
+namespace plumbline::emulator {
+
+class ModuleParser {
+ public:
+  ModuleParser(std::string_view text, std::string_view file, const ParseOptions& options);
+
+  Result<PtxModule> parse();
+
+ private:
+  // A body that was skimmed, to be parsed if something reaches it.
+  struct Skimmed {
+    int function;
+    std::string_view text;
+    int line;
+    int column;
+  };
+
+  void parse_directive();
+  void parse_version(const Token& directive);
+  void parse_target();
+  void parse_address_size();
+  void parse_alias();
+  void parse_variables(Space space, bool is_extern);
+  void add_variable(Declaration declaration);
+  void parse_function(bool is_entry);
+  void parse_function_attributes(Function& function);
+  void parse_threads(std::int64_t (&extent)[3]);
+  bool require_header(const Token& at);
+  int add_function(Function function, const Token& name);
+  void skim_body(int function);
+  void parse_reached_bodies();
+  void resolve_relocations();
+
+  std::string_view text_;
+  ParseOptions options_;
+  Cursor cursor_;
+  ModuleScope scope_;
+  std::vector<Skimmed> skimmed_;
+};
+
+}  // namespace plumbline::emulator

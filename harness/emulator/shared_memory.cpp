@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/shared_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace plumbline::emulator {
+namespace {
+
+// What unwritten shared memory holds: not zero, not a small number, a NaN in bf16, f16 and f32.
+constexpr int kGarbage = 0xff;
+
+int warp_of(std::uint32_t stamp) { return static_cast<int>(stamp >> 5 & 31); }
+
+int lane_of(std::uint32_t stamp) { return static_cast<int>(stamp & 31); }
+
+}  // namespace
+
+void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_offset,
+                             std::int64_t dynamic_bytes, bool check) {
+  check_ = check;
+  const auto static_end = kSharedStart + static_cast<std::uint64_t>(static_bytes);
+  const auto dynamic_begin = static_cast<std::uint64_t>(dynamic_offset);
+  end_ = dynamic_bytes > 0 ? dynamic_begin + static_cast<std::uint64_t>(dynamic_bytes) : static_end;
+  const bool has_gap = static_bytes > 0 && dynamic_bytes > 0 && dynamic_begin > static_end;
+  gap_begin_ = has_gap ? static_end : 0;
+  gap_end_ = has_gap ? dynamic_begin : 0;
+  // Whole 16-byte rows, so that the vector checks may run over the end.
+  const std::size_t bytes = (end_ - kSharedStart + 31) / 16 * 16;
+  storage_.resize(bytes + 128);
+  data_ = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(storage_.data()) + 127) &
+                                       ~std::uintptr_t{127});
+  if (!check_) return;
+  state_.assign(bytes, kUnwritten);
+  stamp_.assign(bytes / 4, 0);
+  read_tick_.assign(bytes / 4, 0);
+  readers_.assign(bytes / 4, 0);
+  bytes_.clear();
+  order_ = AccessOrder();
+}
+
+void SharedMemory::start_cta() {
+  std::memset(data_, kGarbage, storage_.size() - 128);
+  if (!check_) return;
+  std::fill(state_.begin(), state_.end(), static_cast<std::uint8_t>(kUnwritten));
+  if (gap_end_ > gap_begin_) {
+    std::memset(state_.data() + (gap_begin_ - kSharedStart), kOutside, gap_end_ - gap_begin_);
+  }
+  const bool ticks_go_on = order_.start_cta();
+  if (!ticks_go_on || !bytes_.empty()) {
+    std::fill(stamp_.begin(), stamp_.end(), 0u);
+    std::fill(read_tick_.begin(), read_tick_.end(), 0u);
+    std::fill(readers_.begin(), readers_.end(), 0u);
+    bytes_.clear();
+  }
+}
+
+std::string SharedMemory::extent() const {
+  if (end_ == kSharedStart) return "the kernel has no shared memory";
+  return fmt::format("shared memory is {} bytes at {:#x}..{:#x}", end_ - kSharedStart, kSharedStart,
+                     end_ - 1);
+}
+
+void SharedMemory::split(std::size_t word) {
+  if (stamp_[word] == kSplit) return;
+  if (bytes_.empty()) bytes_.resize(state_.size());
+  const Record whole{stamp_[word], read_tick_[word], readers_[word]};
+  for (std::size_t byte = 4 * word; byte < 4 * word + 4; ++byte) bytes_[byte] = whole;
+  stamp_[word] = kSplit;
+  read_tick_[word] = kSplit;
+  readers_[word] = kSplit;
+}
+
+std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, int bytes) const {
+  for (int i = 0; i < bytes; ++i) {
+    const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
+    const std::uint8_t state = state_[address - kSharedStart];
+    if (state == kWritten) continue;
+    if (state == kUnwritten) {
+      return SharedProblem{
+          FindingKind::read_of_unwritten,
+          fmt::format("reads {} bytes of shared memory at {:#x}; nothing wrote byte {:#x}", bytes,
+                      offset, address)};
+    }
+    if (state == kPending) {
+      const std::size_t word = (address - kSharedStart) / 4;
+      const std::uint32_t stamp =
+          stamp_[word] == kSplit ? bytes_[address - kSharedStart].stamp : stamp_[word];
+      return SharedProblem{FindingKind::missing_wait,
+                           fmt::format("reads shared memory at {:#x} that a cp.async of warp {} "
+                                       "lane {} is still filling; the copy is "
+                                       "complete only after that thread's cp.async.wait_group, and "
+                                       "visible to others after a barrier",
+                                       address, warp_of(stamp), lane_of(stamp))};
+    }
+    return SharedProblem{
+        FindingKind::out_of_bounds,
+        fmt::format("reads shared memory at {:#x}, between the static and the dynamic part",
+                    address)};
+  }
+  return std::nullopt;
+}
+
+bool SharedMemory::write_ordered(const Accessor& who, std::uint32_t stamp) const {
+  const std::uint32_t tick = stamp >> 10;
+  const int warp = warp_of(stamp);
+  if (warp == who.warp) {
+    return !who.diverged || (who.active >> lane_of(stamp) & 1) != 0 ||
+           order_.before_parting(warp, tick) || order_.ordered(who.warp, warp, tick);
+  }
+  return order_.ordered(who.warp, warp, tick);
+}
+
+std::optional<SharedProblem> SharedMemory::check_read(const Accessor& who, std::uint64_t offset,
+                                                      const Record& record) const {
+  if (write_ordered(who, record.stamp)) return std::nullopt;
+  return SharedProblem{
+      FindingKind::race,
+      fmt::format("reads shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
+                  offset, warp_of(record.stamp), lane_of(record.stamp))};
+}
+
+std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std::uint64_t offset,
+                                                       const Record& record) const {
+  if (!write_ordered(who, record.stamp)) {
+    return SharedProblem{
+        FindingKind::race,
+        fmt::format(
+            "writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
+            offset, warp_of(record.stamp), lane_of(record.stamp))};
+  }
+  std::uint32_t others = record.readers & ~(1u << who.warp);
+  for (int warp = 0; others != 0; ++warp, others >>= 1) {
+    if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_tick)) continue;
+    return SharedProblem{
+        FindingKind::race,
+        fmt::format("writes shared memory at {:#x} that warp {} read with no barrier between",
+                    offset, warp)};
+  }
+  return std::nullopt;
+}
+
+void SharedMemory::record_read(const Accessor& who, Record& record) const {
+  if (record.read_tick != order_.tick()) record.readers = 0;
+  record.read_tick = order_.tick();
+  record.readers |= 1u << who.warp;
+}
+
+std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,
+                                                        int bytes) {
+  order_.note_access();
+  std::optional<SharedProblem> problem = state_problem(offset, bytes);
+  const std::size_t first = offset - kSharedStart;
+  const std::size_t end = first + static_cast<std::size_t>(bytes);
+  for (std::size_t byte = first; byte < end;) {
+    const std::size_t word = byte / 4;
+    const bool whole = byte % 4 == 0 && end - byte >= 4;
+    if (!whole) split(word);
+    if (stamp_[word] == kSplit) {
+      if (!problem) problem = check_read(who, byte + kSharedStart, bytes_[byte]);
+      record_read(who, bytes_[byte]);
+      ++byte;
+      continue;
+    }
+    Record record{stamp_[word], read_tick_[word], readers_[word]};
+    if (!problem) problem = check_read(who, byte + kSharedStart, record);
+    record_read(who, record);
+    read_tick_[word] = record.read_tick;
+    readers_[word] = record.readers;
+    byte += 4;
+  }
+  return problem;
+}
+
+std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset,
+                                                         int bytes) {
+  order_.note_access();
+  std::optional<SharedProblem> problem;
+  const std::size_t first = offset - kSharedStart;
+  const std::size_t end = first + static_cast<std::size_t>(bytes);
+  for (std::size_t byte = first; byte < end; ++byte) {
+    if (state_[byte] == kPending && !problem) {
+      const std::uint32_t stamp =
+          stamp_[byte / 4] == kSplit ? bytes_[byte].stamp : stamp_[byte / 4];
+      problem = SharedProblem{
+          FindingKind::race,
+          fmt::format(
+              "writes shared memory at {:#x} that a cp.async of warp {} lane {} is still filling",
+              byte + kSharedStart, warp_of(stamp), lane_of(stamp))};
+    }
+    state_[byte] = kWritten;
+  }
+  const std::uint32_t stamp = stamp_of(who);
+  for (std::size_t byte = first; byte < end;) {
+    const std::size_t word = byte / 4;
+    const bool whole = byte % 4 == 0 && end - byte >= 4;
+    if (!whole) split(word);
+    if (stamp_[word] == kSplit) {
+      const std::size_t count = whole ? 4 : 1;
+      for (std::size_t i = byte; i < byte + count; ++i) {
+        if (!problem) problem = check_write(who, i + kSharedStart, bytes_[i]);
+        bytes_[i] = Record{stamp, 0, 0};
+      }
+      if (whole) {  // one owner again
+        stamp_[word] = stamp;
+        read_tick_[word] = 0;
+        readers_[word] = 0;
+      }
+      byte += count;
+      continue;
+    }
+    if (!problem) {
+      problem = check_write(who, byte + kSharedStart,
+                            Record{stamp_[word], read_tick_[word], readers_[word]});
+    }
+    stamp_[word] = stamp;
+    read_tick_[word] = 0;
+    readers_[word] = 0;
+    byte += 4;
+  }
+  return problem;
+}
+
+std::optional<SharedProblem> SharedMemory::begin_copy(const Accessor& who, std::uint64_t offset,
+                                                      int bytes) {
+  std::optional<SharedProblem> problem = explain_write(who, offset, bytes);
+  std::memset(state_.data() + (offset - kSharedStart), kPending, static_cast<std::size_t>(bytes));
+  return problem;
+}
+
+void SharedMemory::end_copy(const Accessor& who, std::uint64_t offset, int bytes) {
+  order_.note_access();
+  const std::size_t first = offset - kSharedStart;
+  std::memset(state_.data() + first, kWritten, static_cast<std::size_t>(bytes));
+  const std::uint32_t stamp = stamp_of(who);
+  for (std::size_t byte = first; byte < first + static_cast<std::size_t>(bytes); byte += 4) {
+    if (stamp_[byte / 4] == kSplit) {
+      for (std::size_t i = byte; i < byte + 4; ++i) bytes_[i].stamp = stamp;
+    } else {
+      stamp_[byte / 4] = stamp;
+    }
+  }
+}
+
+void SharedMemory::mark_written(std::uint64_t offset, int bytes) {
+  if (check_)
+    std::memset(state_.data() + (offset - kSharedStart), kWritten, static_cast<std::size_t>(bytes));
+}
+
+std::optional<SharedProblem> SharedMemory::explain_synchronising_read(std::uint64_t offset,
+                                                                      int bytes) const {
+  return check_ ? state_problem(offset, bytes) : std::nullopt;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/warp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "harness/emulator/cta.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::uint32_t kNever = ~std::uint32_t{0};
+// Backward branches before another warp runs, and before another group of a split warp runs.
+constexpr int kSlice = 1024;
+constexpr int kTurn = 128;
+
+std::byte* align(std::byte* bytes) {
+  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(bytes) + 63) & ~std::uintptr_t{63});
+}
+
+}  // namespace
+
+Warp::Warp(Cta& owner, int index, const Program& program)
+    : code_(program.code.data()),
+      counts_(owner.worker().counts.data()),
+      allocation_cache_(owner.worker().allocation_cache.data()),
+      index_(index),
+      cta_(&owner),
+      program_(&program),
+      register_storage_(std::size_t{program.slots} * 128 + 64),
+      predicate_storage_(static_cast<std::size_t>(program.predicates)) {
+  registers_ = align(register_storage_.data());
+  predicates_ = predicate_storage_.data();
+  for (const ConstantSlot& constant : program.constants) {
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      if (constant.wide) {
+        std::memcpy(slot(constant.slot) + 8 * lane, &constant.value, 8);
+      } else {
+        std::memcpy(slot(constant.slot) + 4 * lane, &constant.value, 4);
+      }
+    }
+  }
+}
+
+void Warp::start() {
+  std::memset(slot(0), 0, std::size_t{kFirstRegisterSlot + program_->register_slots} * 128);
+  std::fill(predicate_storage_.begin(), predicate_storage_.end(), 0u);
+  predicates_[kAlways] = ~std::uint32_t{0};
+  const std::int64_t threads = cta_->launch().threads_per_cta() - std::int64_t{32} * index_;
+  live_ = threads >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << threads) - 1;
+  active_ = live_;
+  pc_ = 0;
+  executed_ = 0;
+  splits_.clear();
+  copies_.clear();
+}
+
+bool Warp::runnable() const {
+  if (active_ != 0) return true;
+  return std::any_of(splits_.begin(), splits_.end(), [](const Split& split) { return split.wait == Wait::nothing; });
+}
+
+void Warp::run() {
+  slice_ = kSlice;
+  if (!attend()) return;
+  for (;;) {
+    const Inst& inst = code_[pc_++];
+    ++counts_[inst.index];
+    const std::uint32_t mask = active_ & read(inst.guard);
+    if (mask != 0) inst.execute(*this, inst, mask);
+    if (pc_ >= attention_ && !attend()) return;
+  }
+}
+
+// Chooses the group that runs next. False when the warp cannot or should not go on now.
+bool Warp::attend() {
+  if (cta_->stopping()) return false;
+  if (splits_.empty()) {
+    attention_ = kNever;
+    return active_ != 0 && slice_ > 0;
+  }
+  if (active_ != 0) {
+    Split current;
+    current.pc = pc_;
+    current.mask = active_;
+    current.had_its_turn = turn_ <= 0;
+    splits_.push_back(current);
+    active_ = 0;
+  }
+  Split* next = nullptr;
+  for (int round = 0; round < 2 && next == nullptr; ++round) {
+    for (Split& split : splits_) {
+      if (split.wait != Wait::nothing) continue;
+      if (round == 1) split.had_its_turn = false;
+      if (!split.had_its_turn && (next == nullptr || split.pc < next->pc)) next = &split;
+    }
+  }
+  if (next == nullptr) return false;
+  pc_ = next->pc;
+  turn_ = kTurn;
+  attention_ = kNever;
+  std::erase_if(splits_, [&](const Split& split) {
+    if (split.wait != Wait::nothing || split.pc != pc_) return false;
+    active_ |= split.mask;
+    return true;
+  });
+  for (const Split& split : splits_) {
+    if (split.wait == Wait::nothing && split.pc > pc_) attention_ = std::min(attention_, split.pc);
+  }
+  return slice_ > 0;
+}
+
+void Warp::backward(const Inst& inst, std::uint32_t target) {
+  executed_ += inst.index - target + 1;
+  if (executed_ > cta_->launch().options.instruction_budget) {
+    const Instruction* first = program_->origin[target];
+    fail(FindingKind::endless_loop, inst, std::countr_zero(active_), [&] {
+      return fmt::format("still in the loop of lines {} to {} after {} warp instructions",
+                         first != nullptr ? first->line : 0, program_->origin[inst.index]->line, executed_);
+    });
+    return;
+  }
+  if (--slice_ <= 0) interrupt();
+  if (!splits_.empty() && --turn_ <= 0) interrupt();
+}
+
+void Warp::jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
+  const std::uint32_t next = pc_;
+  if (target < next) backward(inst, target);
+  if (lanes == active_) {
+    pc_ = target;
+    return;
+  }
+  if (target == next) return;
+  if (!diverged()) cta_->shared().order().diverge(index_);
+  Split other;
+  if (target < next) {
+    other.pc = next;
+    other.mask = active_ & ~lanes;
+    pc_ = target;
+  } else {
+    other.pc = target;
+    other.mask = lanes;
+  }
+  active_ &= ~other.mask;
+  for (Split& split : splits_) {
+    if (split.wait != Wait::nothing || split.pc != other.pc) continue;
+    split.mask |= other.mask;
+    return;
+  }
+  splits_.push_back(other);
+  attention_ = std::min(attention_, other.pc);
+}
+
+void Warp::exit(std::uint32_t lanes) {
+  live_ &= ~lanes;
+  active_ &= ~lanes;
+  if (active_ == 0) interrupt();
+  cta_->lanes_exited(*this);
+}
+
+void Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait, int barrier, std::uint32_t members) {
+  Split split;
+  split.pc = pc_;
+  split.mask = lanes;
+  split.wait = wait;
+  split.barrier = barrier;
+  split.members = members;
+  split.at = &inst;
+  splits_.push_back(split);
+  active_ &= ~lanes;
+  if (active_ == 0) interrupt();
+}
+
+void Warp::release(int barrier, const std::function<void(const Split&)>& resume) {
+  for (Split& split : splits_) {
+    if (split.wait != Wait::barrier || split.barrier != barrier) continue;
+    resume(split);
+    split.wait = Wait::nothing;
+  }
+  interrupt();
+}
+
+std::uint32_t Warp::waiting_at(int barrier) const {
+  std::uint32_t lanes = 0;
+  for (const Split& split : splits_) {
+    if (split.wait == Wait::barrier && split.barrier == barrier) lanes |= split.mask;
+  }
+  return lanes;
+}
+
+bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask) {
+  if ((members & mask) != mask) {
+    fail(FindingKind::bad_operand, inst, std::countr_zero(mask & ~members), [&] {
+      return fmt::format("the lane executes the instruction but is not in its member mask {:#010x}", members);
+    });
+    return false;
+  }
+  const std::uint32_t wanted = members & live_;
+  if ((mask & wanted) == wanted) return true;
+  std::uint32_t here = mask;
+  for (const Split& split : splits_) {
+    if (split.wait == Wait::warp_sync && split.at == &inst && split.members == members) here |= split.mask;
+  }
+  if ((here & wanted) != wanted) {
+    park(inst, mask, Wait::warp_sync, 0, members);
+    return false;
+  }
+  std::erase_if(splits_, [&](const Split& split) {
+    return split.wait == Wait::warp_sync && split.at == &inst && split.members == members;
+  });
+  active_ |= here;
+  mask = here;
+  return true;
+}
+
+void Warp::give_way() {
+  slice_ = 0;
+  turn_ = 0;
+  interrupt();
+}
+
+void Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {
+  cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words);
+}
+
+void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words) {
+  report(kind, inst, lane, words);
+  cta_->stop();
+  interrupt();
+}
+
+void Warp::require_converged(const Inst& inst, std::uint32_t mask) {
+  if (mask == live_) return;
+  report(FindingKind::divergent_barrier, inst, std::countr_zero(live_ & ~mask), [&] {
+    return fmt::format("only lanes {:#010x} of the warp's {:#010x} execute it together; .aligned needs all", mask,
+                       live_);
+  });
+}
+
+}  // namespace plumbline::emulator

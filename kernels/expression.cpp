@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Evaluation of expressions: 64-bit, every overflow caught, nothing evaluated that && || ?: do not
+// need.
+#include "kernels/expression.h"
+
+#include "kernels/bad_input.h"
+#include "kernels/expression_node.h"
+#include "kernels/position.h"
+#include "oracles/base/assert.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace plumbline {
+namespace {
+
+using Node = Expression::Node;
+using Integer = Result<std::int64_t>;
+
+Error evaluation_error(const Node& node, std::string message) {
+  // The column stays relative until Expression::evaluate() knows the whole text's position.
+  return bad_input(std::move(message), "", fmt::format("{}", node.column));
+}
+
+Error overflow(const Node& node, std::int64_t a, std::string_view sign, std::int64_t b) {
+  return evaluation_error(node, fmt::format("{} {} {} does not fit 64 bits", a, sign, b));
+}
+
+Integer divide(const Node& node, std::int64_t a, std::int64_t b) {
+  if (b == 0) return evaluation_error(node, fmt::format("{} is divided by zero", a));
+  if (a == std::numeric_limits<std::int64_t>::min() && b == -1) return overflow(node, a, "/", b);
+  return node.op == Operator::remainder ? a % b : a / b;
+}
+
+Integer ceil_div(const Node& node, std::int64_t a, std::int64_t b) {
+  if (b <= 0) {
+    return evaluation_error(node, fmt::format("ceil_div({}, {}) needs a positive divisor", a, b));
+  }
+  return a / b + (a % b > 0 ? 1 : 0);
+}
+
+bool compare(Operator op, auto a, auto b) {
+  switch (op) {
+    case Operator::equal:
+      return a == b;
+    case Operator::not_equal:
+      return a != b;
+    case Operator::less:
+      return a < b;
+    case Operator::less_equal:
+      return a <= b;
+    case Operator::greater:
+      return a > b;
+    case Operator::greater_equal:
+      return a >= b;
+    default:
+      break;
+  }
+  PLUMB_ASSERT(false);
+}
+
+Integer evaluate_node(const Node& node, const Problem& problem);
+
+// Both sides of a comparison with a real field. Every f32 and every 64-bit integer is exact in
+// x87's long double.
+Result<long double> real_value(const Node& node, const Problem& problem) {
+  static_assert(std::numeric_limits<long double>::digits >= 64);
+  if (node.op == Operator::real_field) return static_cast<long double>(problem.real(node.name));
+  const Integer value = evaluate_node(node, problem);
+  if (!value) return value.error();
+  return static_cast<long double>(*value);
+}
+
+Integer compare_reals(const Node& node, const Problem& problem) {
+  const Result<long double> a = real_value(*node.children[0], problem);
+  if (!a) return a.error();
+  const Result<long double> b = real_value(*node.children[1], problem);
+  if (!b) return b.error();
+  return std::int64_t{compare(node.comparison, *a, *b)};
+}
+
+// Operators of two integers that need both.
+Integer combine(const Node& node, std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  switch (node.op) {
+    case Operator::add:
+      if (__builtin_add_overflow(a, b, &result)) return overflow(node, a, "+", b);
+      return result;
+    case Operator::subtract:
+      if (__builtin_sub_overflow(a, b, &result)) return overflow(node, a, "-", b);
+      return result;
+    case Operator::multiply:
+      if (__builtin_mul_overflow(a, b, &result)) return overflow(node, a, "*", b);
+      return result;
+    case Operator::divide:
+    case Operator::remainder:
+      return divide(node, a, b);
+    case Operator::ceil_div:
+      return ceil_div(node, a, b);
+    case Operator::minimum:
+      return std::min(a, b);
+    case Operator::maximum:
+      return std::max(a, b);
+    default:
+      return std::int64_t{compare(node.op, a, b)};
+  }
+}
+
+Integer evaluate_node(const Node& node, const Problem& problem) {
+  const auto child = [&](std::size_t i) { return evaluate_node(*node.children[i], problem); };
+  switch (node.op) {
+    case Operator::constant:
+      return node.value;
+    case Operator::integer_field:
+      return problem.integer(node.name);
+    case Operator::derived: {
+      Integer value = node.derived->value(problem);
+      if (!value) return evaluation_error(node, value.error().message);
+      return value;
+    }
+    case Operator::word_is:
+      return std::int64_t{problem.word(node.name) == node.word};
+    case Operator::real_compare:
+      return compare_reals(node, problem);
+    case Operator::logical_and:
+    case Operator::logical_or: {
+      const Integer left = child(0);
+      if (!left) return left;
+      const bool decided = (*left != 0) == (node.op == Operator::logical_or);
+      if (decided) return std::int64_t{*left != 0};
+      const Integer right = child(1);
+      if (!right) return right;
+      return std::int64_t{*right != 0};
+    }
+    case Operator::choose: {
+      const Integer condition = child(0);
+      if (!condition) return condition;
+      return child(*condition != 0 ? 1 : 2);
+    }
+    case Operator::logical_not:
+    case Operator::negate: {
+      const Integer value = child(0);
+      if (!value) return value;
+      if (node.op == Operator::logical_not) return std::int64_t{*value == 0};
+      if (*value == std::numeric_limits<std::int64_t>::min()) return overflow(node, 0, "-", *value);
+      return -*value;
+    }
+    default: {
+      const Integer a = child(0);
+      if (!a) return a;
+      const Integer b = child(1);
+      if (!b) return b;
+      return combine(node, *a, *b);
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::int64_t> Expression::evaluate(const Problem& problem) const {
+  PLUMB_ASSERT(root_);
+  Integer value = evaluate_node(*root_, problem);
+  if (value) return value;
+  Error error = value.error();
+  error.where = advance_position(where_, static_cast<std::size_t>(std::stoull(error.where)));
+  error.message += fmt::format(", in \"{}\"", text_);
+  return error;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The parts of a manifest that are expressions over the operation's fields: parameters, launch,
+// domain; and the entry name, which is a pattern over them.
+#include "kernels/manifest_sections.h"
+#include "kernels/position.h"
+#include "oracles/base/suggest.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace plumbline {
+namespace {
+
+using Text = TomlReader::Text;
+using Kind = KernelParameter::Kind;
+
+constexpr std::array<std::string_view, 5> kKindWords = {"ptr", "s32", "u32", "s64", "f32"};
+constexpr std::array kKinds = {Kind::pointer, Kind::s32, Kind::u32, Kind::s64, Kind::f32};
+
+Expression read_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
+  Result<Expression> parsed = Expression::parse(text.text, manifest.operation->schema(), text.where,
+                                                manifest.operation->derived());
+  if (!parsed) {
+    reader.adopt(parsed.error());
+    return {};
+  }
+  return *std::move(parsed);
+}
+
+// An expression given as a string, or as a plain number.
+std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
+                                          const toml::node& node, std::string_view what) {
+  if (const auto* number = node.as_integer()) {
+    return read_expression(reader, manifest,
+                           {fmt::format("{}", number->get()), reader.position(node.source())});
+  }
+  const std::optional<Text> text = reader.text(node, what);
+  if (!text) return std::nullopt;
+  return read_expression(reader, manifest, *text);
+}
+
+Text tail(const Text& text, std::size_t from) {
+  return {text.text.substr(from), advance_position(text.where, from)};
+}
+
+void check_pointer(TomlReader& reader, const Manifest& manifest, const Text& name) {
+  std::vector<std::string_view> names;
+  for (const TensorName& tensor : manifest.operation->tensor_names()) {
+    if (tensor.name == name.text) return;
+    names.push_back(tensor.name);
+  }
+  const std::string meant = did_you_mean(name.text, names);
+  reader.fail(name.where,
+              fmt::format("{} has no tensor \"{}\"", manifest.operation->name(), name.text),
+              meant.empty() ? fmt::format("its tensors are {}", fmt::join(names, ", ")) : meant);
+}
+
+void check_real(TomlReader& reader, const Manifest& manifest, const Text& name) {
+  std::vector<std::string_view> names;
+  for (const Field& field : manifest.operation->schema()) {
+    if (field.kind != FieldKind::real) continue;
+    if (field.name == name.text) return;
+    names.push_back(field.name);
+  }
+  const std::string meant = did_you_mean(name.text, names);
+  reader.fail(
+      name.where, fmt::format("{} has no real field \"{}\"", manifest.operation->name(), name.text),
+      meant.empty() ? fmt::format("its real fields are {}", fmt::join(names, ", ")) : meant);
+}
+
+// "s64 ld_a": a kind, spaces, and a tensor, a real field, or an integer expression.
+KernelParameter read_parameter(TomlReader& reader, const Manifest& manifest, const Text& text) {
+  KernelParameter parameter{};
+  const std::size_t space = text.text.find(' ');
+  const Text kind{text.text.substr(0, space), text.where};
+  const auto found = std::find(kKindWords.begin(), kKindWords.end(), kind.text);
+  if (found == kKindWords.end()) {
+    reader.fail_word(kind, kKindWords);
+    return parameter;
+  }
+  parameter.kind = kKinds[static_cast<std::size_t>(found - kKindWords.begin())];
+  const std::size_t start =
+      space == std::string::npos ? space : text.text.find_first_not_of(' ', space);
+  if (start == std::string::npos) {
+    reader.fail(text.where, fmt::format("this parameter is only a type: \"{}\"", text.text),
+                "write a type and a value, as in \"ptr a\", \"s32 m\" or \"f32 alpha\"");
+    return parameter;
+  }
+  const Text value = tail(text, start);
+  parameter.name = value.text;
+  if (parameter.kind == Kind::pointer) {
+    check_pointer(reader, manifest, value);
+  } else if (parameter.kind == Kind::f32) {
+    check_real(reader, manifest, value);
+  } else {
+    parameter.expression = read_expression(reader, manifest, value);
+  }
+  return parameter;
+}
+
+// Grid or block: up to three expressions; the dimensions that are not given are 1.
+std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& manifest,
+                                          const toml::table& launch, std::string_view key,
+                                          std::string_view example) {
+  std::array<Expression, 3> dimensions;
+  dimensions.fill(read_expression(reader, manifest, {"1", ""}));
+  const toml::array* array = reader.required_array(launch, key, example);
+  if (!array) return dimensions;
+  if (array->empty() || array->size() > dimensions.size()) {
+    reader.fail_at(*array, fmt::format("\"{}\" has {} dimensions", key, array->size()),
+                   "give one, two or three");
+    return dimensions;
+  }
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const auto expression =
+        read_expression(reader, manifest, *array->get(i), fmt::format("\"{}\"", key));
+    if (expression) dimensions[i] = *expression;
+  }
+  return dimensions;
+}
+
+}  // namespace
+
+void read_parameters(TomlReader& reader, Manifest& manifest) {
+  const toml::array* array =
+      reader.required_array(reader.root(), "parameters", "parameters = [\"ptr a\", ...]");
+  if (!array) return;
+  for (const toml::node& node : *array) {
+    if (const std::optional<Text> text = reader.text(node, "a parameter")) {
+      manifest.parameters.push_back(read_parameter(reader, manifest, *text));
+    }
+  }
+}
+
+void read_entry(TomlReader& reader, Manifest& manifest) {
+  const Text entry =
+      reader.required_text(reader.root(), "entry", "entry = \"the_kernel's_extern_C_name\"");
+  manifest.entry_pattern = entry.text;
+  for (std::size_t open = entry.text.find('{'); open != std::string::npos;
+       open = entry.text.find('{', open + 1)) {
+    const std::size_t close = entry.text.find('}', open);
+    if (close == std::string::npos) {
+      reader.fail(advance_position(entry.where, open), "this brace is never closed",
+                  "write {field}");
+      return;
+    }
+    const std::string name = entry.text.substr(open + 1, close - open - 1);
+    std::vector<std::string_view> names;
+    for (const Field& field : manifest.operation->schema()) {
+      if (field.kind != FieldKind::real) names.push_back(field.name);
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      const std::string meant = did_you_mean(name, names);
+      reader.fail(advance_position(entry.where, open + 1),
+                  fmt::format("there is no field \"{}\"", name),
+                  meant.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : meant);
+    }
+  }
+}
+
+void read_launch(TomlReader& reader, Manifest& manifest) {
+  const toml::table* launch =
+      reader.required_table(reader.root(), "launch", "[launch] with grid and block");
+  if (!launch) return;
+  reader.check_keys(*launch, {"grid", "block", "shared"});
+  manifest.grid = read_dimensions(reader, manifest, *launch, "grid", "grid = ['ceil_div(n, 128)']");
+  manifest.block = read_dimensions(reader, manifest, *launch, "block", "block = [256]");
+  manifest.shared_bytes = read_expression(reader, manifest, {"0", ""});
+  if (const toml::node* shared = launch->get("shared")) {
+    if (auto expression = read_expression(reader, manifest, *shared, "\"shared\""))
+      manifest.shared_bytes = *expression;
+  }
+}
+
+void read_domain(TomlReader& reader, Manifest& manifest) {
+  const toml::array* rules = reader.array(reader.root(), "domain");
+  if (!rules) return;
+  for (const toml::node& node : *rules) {
+    const toml::table* rule = reader.table(node, "a rule of the domain");
+    if (!rule) continue;
+    reader.check_keys(*rule, {"require", "reason"});
+    const Text condition = reader.required_text(*rule, "require", "require = 'k % 8 == 0'");
+    const Text reason =
+        reader.required_text(*rule, "reason", "reason = \"k must be a multiple of 8\"");
+    if (reader.error()) return;
+    manifest.domain.push_back({read_expression(reader, manifest, condition), reason.text});
+  }
+}
+
+}  // namespace plumbline

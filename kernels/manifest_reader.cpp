@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// A manifest from its file: the plain keys and the tables of formats and tile sizes; the sections
+// made of expressions and the contract are files of their own. The operation comes first, because
+// all names are checked against it.
+#include "kernels/bad_input.h"
+#include "kernels/manifest_sections.h"
+#include "kernels/position.h"
+#include "oracles/base/suggest.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace plumbline {
+namespace {
+
+using Text = TomlReader::Text;
+
+void read_operation(TomlReader& reader, Manifest& manifest) {
+  const Text name = reader.required_text(reader.root(), "computes", "computes = \"gemm\"");
+  manifest.operation = find_operation(name.text);
+  if (manifest.operation) return;
+  std::vector<std::string_view> names;
+  for (const Operation* operation : all_operations()) names.push_back(operation->name());
+  reader.fail_word(name, names);
+}
+
+void read_source(TomlReader& reader, Manifest& manifest) {
+  const std::optional<Text> source = reader.text(reader.root(), "source");
+  const std::optional<Text> ptx = reader.text(reader.root(), "ptx");
+  if (!source && !ptx) {
+    reader.fail_at(reader.root(), "neither \"source\" nor \"ptx\" is given",
+                   fmt::format("add source = \"{}.cu\"", manifest.name));
+  }
+  if (source && ptx)
+    reader.fail(ptx->where, "\"source\" and \"ptx\" are both given", "keep one of them");
+  if (source) manifest.source = source->text;
+  if (ptx) manifest.ptx = ptx->text;
+}
+
+void read_targets(TomlReader& reader, Manifest& manifest) {
+  const toml::array* targets =
+      reader.required_array(reader.root(), "targets", "targets = [80, 90]");
+  if (!targets) return;
+  if (targets->empty())
+    reader.fail_at(*targets, "\"targets\" is empty", "add a compute capability, as in [80]");
+  for (const toml::node& node : *targets) {
+    const std::optional<std::int64_t> target = reader.integer(node, "a target");
+    if (!target) continue;
+    if (*target < 50 || *target > 999) {
+      reader.fail_at(node, fmt::format("{} is not a compute capability", *target),
+                     "write sm_80 as 80");
+      continue;
+    }
+    if (!manifest.targets.empty() && *target <= manifest.targets.back()) {
+      reader.fail_at(node,
+                     fmt::format("{} does not come after {}", *target, manifest.targets.back()),
+                     "list targets once each, in increasing order");
+      continue;
+    }
+    manifest.targets.push_back(static_cast<int>(*target));
+  }
+}
+
+// "bf16", or "{out}" for a field whose words all are formats.
+void check_format(TomlReader& reader, const Manifest& manifest, const Text& text) {
+  std::vector<std::string_view> names;
+  if (text.text.starts_with('{') && text.text.ends_with('}')) {
+    const std::string name = text.text.substr(1, text.text.size() - 2);
+    for (const Field& field : manifest.operation->schema()) {
+      const bool chooses =
+          field.kind == FieldKind::word &&
+          std::all_of(field.choices.begin(), field.choices.end(),
+                      [](std::string_view word) { return format_by_name(word).has_value(); });
+      if (!chooses) continue;
+      if (field.name == name) return;
+      names.push_back(field.name);
+    }
+    const std::string meant = did_you_mean(name, names);
+    reader.fail(advance_position(text.where, 1),
+                fmt::format("no field \"{}\" chooses a format", name),
+                meant.empty() ? fmt::format("these do: {}", fmt::join(names, ", ")) : meant);
+    return;
+  }
+  if (format_by_name(text.text)) return;
+  for (const Format& format : all_formats()) names.push_back(format.name);
+  const std::string meant = did_you_mean(text.text, names);
+  reader.fail(text.where, fmt::format("there is no format \"{}\"", text.text),
+              meant.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : meant);
+}
+
+Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
+  Manifest manifest;
+  manifest.path = path;
+  manifest.name = std::filesystem::path(path).stem();
+  if (manifest.name.find_first_of(" \t={}*?\"") != std::string::npos) {
+    return bad_input(
+        fmt::format("\"{}\" cannot name a kernel: case files and globs need one plain word",
+                    manifest.name),
+        "use letters, digits and _", path);
+  }
+  reader.check_keys(reader.root(),
+                    {"computes", "summary", "source", "ptx", "targets", "entry", "parameters",
+                     "launch", "formats", "tile", "domain", "contract"});
+  read_operation(reader, manifest);
+  if (reader.error()) return *reader.error();
+  manifest.summary =
+      reader.required_text(reader.root(), "summary", "summary = \"one line for plumbline list\"")
+          .text;
+  read_source(reader, manifest);
+  read_targets(reader, manifest);
+  read_entry(reader, manifest);
+  read_parameters(reader, manifest);
+  read_launch(reader, manifest);
+  read_formats(reader, manifest);
+  read_tile(reader, manifest);
+  read_domain(reader, manifest);
+  read_contract(reader, manifest);
+  if (reader.error()) return *reader.error();
+  return manifest;
+}
+
+}  // namespace
+
+void read_formats(TomlReader& reader, Manifest& manifest) {
+  const toml::table* formats =
+      reader.required_table(reader.root(), "formats", "[formats] with a format per tensor");
+  if (!formats) return;
+  std::vector<std::string_view> names;
+  for (const TensorName& tensor : manifest.operation->tensor_names()) names.push_back(tensor.name);
+  reader.check_keys(*formats, names);
+  for (const std::string_view name : names) {
+    const Text text = reader.required_text(*formats, name, fmt::format("{} = \"f32\"", name));
+    if (reader.error()) return;
+    check_format(reader, manifest, text);
+    manifest.formats.emplace(name, text.text);
+  }
+}
+
+void read_tile(TomlReader& reader, Manifest& manifest) {
+  const toml::table* tile = reader.table(reader.root(), "tile");
+  if (!tile) return;
+  std::vector<std::string_view> sizes;
+  for (const Field& field : manifest.operation->schema()) {
+    if (field.kind == FieldKind::integer) sizes.push_back(field.name);
+  }
+  reader.check_keys(*tile, sizes);
+  for (const auto& [key, node] : *tile) {
+    const std::optional<std::int64_t> size = reader.integer(node, "a tile size");
+    if (!size) continue;
+    if (*size < 1)
+      reader.fail_at(node, fmt::format("{} is not a tile size", *size), "use at least 1");
+    manifest.tile.emplace(key.str(), *size);
+  }
+}
+
+Result<Manifest> read_manifest(const std::string& path) {
+  Result<TomlReader> reader = TomlReader::open(path);
+  if (!reader) return reader.error();
+  return read_checked(*reader, path);
+}
+
+}  // namespace plumbline

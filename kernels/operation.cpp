@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The operations there are: one row each.
+#include "kernels/operation.h"
+
+#include "kernels/ops/gemm.h"
+
+#include <algorithm>
+
+namespace plumbline {
+namespace {
+
+constexpr auto kOperations = {&gemm_operation};
+
+template <typename Tensors>
+auto find_tensor(Tensors& tensors, const std::vector<TensorSpec>& specs, std::string_view name)
+    -> decltype(tensors.data()) {
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].name == name) return &tensors[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Tensor* CaseTensors::find(std::string_view name) const {
+  return find_tensor(tensors, specs, name);
+}
+
+Tensor* CaseTensors::find(std::string_view name) { return find_tensor(tensors, specs, name); }
+
+const Operation* find_operation(std::string_view name) {
+  for (const auto operation : kOperations) {
+    if (operation().name() == name) return &operation();
+  }
+  return nullptr;
+}
+
+std::vector<const Operation*> all_operations() {
+  std::vector<const Operation*> all;
+  for (const auto operation : kOperations) all.push_back(&operation());
+  return all;
+}
+
+}  // namespace plumbline

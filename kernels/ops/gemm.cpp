@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// The GEMM operation as tables: fields, tensors, derived names; and the way from a problem to its
+// oracle.
+#include "kernels/ops/gemm.h"
+
+#include "kernels/manifest.h"
+#include "kernels/ops/gemm_layout.h"
+#include "oracles/base/assert.h"
+#include "oracles/reference/gemm.h"
+#include "oracles/reference/gemm_oracle.h"
+
+#include <array>
+
+namespace plumbline {
+namespace {
+
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
+constexpr std::int64_t kLargestStride = std::int64_t{1} << 62;
+constexpr std::int64_t kOne = 0x3f800000;  // 1 as f32
+constexpr std::int64_t kMustBeGiven = -1;
+
+constexpr std::array<std::string_view, 4> kLayouts = {"nn", "nt", "tn", "tt"};
+constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+constexpr std::array<std::string_view, 3> kBiases = {"none", "row", "column"};
+constexpr std::array<std::string_view, 2> kActivations = {"none", "relu"};
+constexpr std::array<std::string_view, 2> kPresences = {"auto", "always"};
+
+constexpr auto kInteger = FieldKind::integer;
+constexpr auto kReal = FieldKind::real;
+constexpr auto kWord = FieldKind::word;
+
+// clang-format off
+constexpr std::array kSchema = {
+    Field{"m",        kInteger, kMustBeGiven, 0, kLargestSize, {}, "rows of A and D"},
+    Field{"n",        kInteger, kMustBeGiven, 0, kLargestSize, {}, "columns of B and D"},
+    Field{"k",        kInteger, kMustBeGiven, 0, kLargestSize, {}, "columns of A, rows of B"},
+    Field{"batch",    kInteger, 1, 0, kLargestSize, {},   "independent products"},
+    Field{"layout",   kWord, 0, 0, 0, kLayouts,           "how A and B are stored; t is transposed"},
+    Field{"out",      kWord, 0, 0, 0, kOutputs,           "format of C and D"},
+    Field{"bias",     kWord, 0, 0, 0, kBiases,            "one f32 per row or per column of D"},
+    Field{"act",      kWord, 0, 0, 0, kActivations,       "activation"},
+    Field{"alpha",    kReal, kOne, 0, 0, {},              "factor of the product"},
+    Field{"beta",     kReal, 0, 0, 0, {},                 "factor of C; 0 means that C is not read"},
+    Field{"c",        kWord, 0, 0, 0, kPresences,         "always: pass C although beta is 0"},
+    Field{"lda",      kInteger, 0, 0, kLargestStride, {}, "leading dimension of A; 0 is tight"},
+    Field{"ldb",      kInteger, 0, 0, kLargestStride, {}, "leading dimension of B; 0 is tight"},
+    Field{"ldc",      kInteger, 0, 0, kLargestStride, {}, "leading dimension of C; 0 is tight"},
+    Field{"ldd",      kInteger, 0, 0, kLargestStride, {}, "leading dimension of D; 0 is tight"},
+    Field{"stride_a", kInteger, -1, -1, kLargestStride, {}, "batch stride of A in elements; -1 is tight, 0 shares A"},
+    Field{"stride_b", kInteger, -1, -1, kLargestStride, {}, "batch stride of B in elements; -1 is tight, 0 shares B"},
+    Field{"stride_c", kInteger, -1, -1, kLargestStride, {}, "batch stride of C in elements; -1 is tight, 0 shares C"},
+    Field{"stride_d", kInteger, -1, -1, kLargestStride, {}, "batch stride of D in elements; -1 is tight"},
+};
+
+constexpr std::array kTensors = {
+    TensorName{"a",    TensorRole::input,  "[batch, m, k]"},
+    TensorName{"b",    TensorRole::input,  "[batch, k, n]"},
+    TensorName{"c",    TensorRole::input,  "[batch, m, n]; when beta is not 0, or c=always"},
+    TensorName{"bias", TensorRole::input,  "[m] for bias=row, [n] for bias=column"},
+    TensorName{"d",    TensorRole::output, "[batch, m, n]"},
+};
+
+// clang-format on
+
+template <GemmMatrix kMatrix>
+Result<std::int64_t> leading_dimension(const Problem& problem) {
+  return gemm_leading_dimension(problem, kMatrix);
+}
+
+template <GemmMatrix kMatrix>
+Result<std::int64_t> batch_stride(const Problem& problem) {
+  return gemm_batch_stride(problem, kMatrix);
+}
+
+Result<std::int64_t> has_c(const Problem& problem) { return std::int64_t{gemm_has_c(problem)}; }
+
+constexpr std::array kDerived = {
+    Derived{"ld_a", leading_dimension<GemmMatrix::a>, "leading dimension of A in effect"},
+    Derived{"ld_b", leading_dimension<GemmMatrix::b>, "leading dimension of B in effect"},
+    Derived{"ld_c", leading_dimension<GemmMatrix::c>, "leading dimension of C in effect"},
+    Derived{"ld_d", leading_dimension<GemmMatrix::d>, "leading dimension of D in effect"},
+    Derived{"batch_stride_a", batch_stride<GemmMatrix::a>, "batch stride of A in effect"},
+    Derived{"batch_stride_b", batch_stride<GemmMatrix::b>, "batch stride of B in effect"},
+    Derived{"batch_stride_c", batch_stride<GemmMatrix::c>, "batch stride of C in effect"},
+    Derived{"batch_stride_d", batch_stride<GemmMatrix::d>, "batch stride of D in effect"},
+    Derived{"has_c", has_c, "1 when the kernel is given C"},
+};
+
+BiasKind bias_kind(const Problem& problem) {
+  const std::string_view word = problem.word("bias");
+  return word == "row"      ? BiasKind::per_row
+         : word == "column" ? BiasKind::per_column
+                            : BiasKind::none;
+}
+
+TensorLayout bias_layout(const Problem& problem, FormatId format) {
+  return {.format = format,
+          .shape = {problem.integer(bias_kind(problem) == BiasKind::per_row ? "m" : "n")},
+          .strides = {1}};
+}
+
+class Gemm final : public Operation {
+ public:
+  std::string_view name() const override { return "gemm"; }
+
+  std::span<const Field> schema() const override { return kSchema; }
+
+  std::span<const TensorName> tensor_names() const override { return kTensors; }
+
+  std::span<const Derived> derived() const override { return kDerived; }
+
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem,
+                                          const Manifest& manifest) const override {
+    std::vector<TensorSpec> specs;
+    const auto add = [&](std::string_view tensor, TensorRole role, GemmMatrix matrix) -> Status {
+      Result<TensorLayout> layout =
+          gemm_matrix_layout(problem, matrix, manifest.tensor_format(tensor, problem));
+      if (!layout) return layout.error();
+      specs.push_back({std::string(tensor), role, *std::move(layout)});
+      return {};
+    };
+    if (Status added = add("a", TensorRole::input, GemmMatrix::a); !added) return added.error();
+    if (Status added = add("b", TensorRole::input, GemmMatrix::b); !added) return added.error();
+    if (gemm_has_c(problem)) {
+      if (Status added = add("c", TensorRole::input, GemmMatrix::c); !added) return added.error();
+    }
+    if (bias_kind(problem) != BiasKind::none) {
+      specs.push_back({"bias", TensorRole::input,
+                       bias_layout(problem, manifest.tensor_format("bias", problem))});
+    }
+    if (Status added = add("d", TensorRole::output, GemmMatrix::d); !added) return added.error();
+    return specs;
+  }
+
+  double work(const Problem& problem) const override {
+    double work = 1;
+    for (const std::string_view size : {"batch", "m", "n", "k"})
+      work *= static_cast<double>(problem.integer(size));
+    return work;
+  }
+
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Contract& contract, int sm,
+                                     const CaseTensors& tensors) const override {
+    GemmProblem gemm;
+    gemm.m = problem.integer("m");
+    gemm.n = problem.integer("n");
+    gemm.k = problem.integer("k");
+    gemm.batch = problem.integer("batch");
+    gemm.a = tensors.find("a");
+    gemm.b = tensors.find("b");
+    // With beta 0 a C that is there must have no effect: the reference does not see it.
+    gemm.c = problem.real("beta") != 0 ? tensors.find("c") : nullptr;
+    gemm.bias = tensors.find("bias");
+    gemm.alpha = problem.real("alpha");
+    gemm.beta = problem.real("beta");
+    gemm.bias_kind = bias_kind(problem);
+    gemm.activation = problem.word("act") == "relu" ? Activation::relu : Activation::none;
+    const Tensor* d = tensors.find("d");
+    PLUMB_ASSERT(gemm.a && gemm.b && d);
+    gemm.output = d->layout.format;
+    return std::make_unique<GemmOracle>(gemm, contract, sm);
+  }
+};
+
+}  // namespace
+
+const Operation& gemm_operation() {
+  static const Gemm operation;
+  return operation;
+}
+
+}  // namespace plumbline

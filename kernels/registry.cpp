@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/registry.h"
+
+#include "kernels/bad_input.h"
+#include "oracles/base/suggest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_glob(std::string_view pattern) {
+  return pattern.find_first_of("*?") != std::string_view::npos;
+}
+
+// `*` matches any run of characters, `?` any one. Linear: after a mismatch only the last star is
+// tried again.
+bool glob_matches(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
+      ++p;
+      ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+// <folder>/*/*.toml, sorted. Folders that cannot be read are passed over; Registry::open reports
+// the one that matters.
+std::vector<std::string> manifest_paths(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code ignored;
+  for (const fs::directory_entry& kernel : fs::directory_iterator(folder, ignored)) {
+    if (!kernel.is_directory(ignored)) continue;
+    for (const fs::directory_entry& file : fs::directory_iterator(kernel.path(), ignored)) {
+      if (file.path().extension() == ".toml") paths.push_back(file.path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+Result<Registry> Registry::open(const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    return Error{
+        .kind = ErrorKind::cannot_run,
+        .message = "there is no kernel folder",
+        .where = folder,
+        .hint = "build first (scripts/plumbline does), or set PLUMBLINE_KERNELS to the folder"};
+  }
+  Registry registry;
+  for (const std::string& path : manifest_paths(folder)) {
+    if (Status added = registry.add(path); !added) return added.error();
+  }
+  return registry;
+}
+
+Status Registry::add(const std::string& manifest_path) {
+  Result<Manifest> manifest = read_manifest(manifest_path);
+  if (!manifest) return manifest.error();
+  if (const Manifest* present = find(manifest->name)) {
+    return bad_input(
+        fmt::format("a kernel named {} is there already, from {}", manifest->name, present->path),
+        "rename the manifest file: its name is the kernel's", manifest_path);
+  }
+  const auto place = std::find_if(manifests_.begin(), manifests_.end(), [&](const Manifest& other) {
+    return other.name > manifest->name;
+  });
+  manifests_.insert(place, *std::move(manifest));
+  return {};
+}
+
+const Manifest* Registry::find(std::string_view name) const {
+  for (const Manifest& manifest : manifests_) {
+    if (manifest.name == name) return &manifest;
+  }
+  return nullptr;
+}
+
+Result<std::vector<const Manifest*>> Registry::match(const std::vector<std::string>& globs) const {
+  std::vector<bool> chosen(manifests_.size(), globs.empty());
+  for (const std::string& glob : globs) {
+    bool any = false;
+    for (std::size_t i = 0; i < manifests_.size(); ++i) {
+      if (!glob_matches(glob, manifests_[i].name)) continue;
+      chosen[i] = true;
+      any = true;
+    }
+    if (any) continue;
+    std::vector<std::string_view> names;
+    for (const Manifest& manifest : manifests_) names.push_back(manifest.name);
+    const std::string meant = did_you_mean(glob, names);
+    return bad_input(is_glob(glob) ? fmt::format("no kernel matches \"{}\"", glob)
+                                   : fmt::format("there is no kernel \"{}\"", glob),
+                     meant.empty() ? "plumbline list kernels shows them all" : meant);
+  }
+  std::vector<const Manifest*> matches;
+  for (std::size_t i = 0; i < manifests_.size(); ++i) {
+    if (chosen[i]) matches.push_back(&manifests_[i]);
+  }
+  return matches;
+}
+
+std::string default_kernel_folder() {
+  if (const char* folder = std::getenv("PLUMBLINE_KERNELS"); folder && *folder) return folder;
+  std::error_code ignored;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path installed = bin.parent_path() / "share" / "plumbline" / "kernels";
+  if (fs::is_directory(installed, ignored)) return installed;
+  return bin.parent_path() / "kernels";
+}
+
+}  // namespace plumbline

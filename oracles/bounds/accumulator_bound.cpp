@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Adding and joining accumulators that are known to within a bound.
+#include "oracles/bounds/accumulator_bound.h"
+
+#include <cmath>
+#include <vector>
+
+#include "oracles/base/assert.h"
+#include "oracles/bounds/bound_arithmetic.h"
+
+namespace plumbline::bound {
+namespace {
+
+// A true upper bound of a + b.
+double sum_above(double a, double b) { return std::nextafter(a + b, std::numeric_limits<double>::infinity()); }
+
+// The parts in no declared order. Every partial sum of their computed values lies in [-minus, plus] but for the roundings
+// on the way, and is a multiple of the common lattice: each of the roundings errs by at most half an ulp of that range.
+AccumulatorBound join_any_order(std::span<const AccumulatorBound> parts, const NearestRounding& rounding) {
+  AccumulatorBound total;
+  double plus = 0, minus = 0, count = 0;
+  ClassSet classes = ResultClass::finite;
+  for (const AccumulatorBound& part : parts) {
+    classes = ClassSet::of_sum(classes, part.classes);
+    if (part.is_zero()) continue;
+    count += 1;
+    const double sum = total.sum + part.sum;
+    const double lost = magnitude(rounding_error(total.sum, part.sum, sum));
+    total.sum = sum;
+    total.sum_error = (total.sum_error + part.sum_error + lost) * kRoundUp;
+    total.drift = (total.drift + part.drift + lost) * kRoundUp;
+    total.lattice = smaller(total.lattice, part.lattice);
+    // A part whose sign is not known counts on both sides.
+    const double reach = most(part.sum, part.drift), rest = least(part.sum, part.drift);
+    if (part.sum >= 0 || rest == 0) plus = sum_above(plus, reach);
+    if (part.sum <= 0 || rest == 0) minus = sum_above(minus, reach);
+  }
+  total.classes = classes;
+  if (count < 2) return total;
+  const double unit = std::ldexp(1.0, 1 - rounding.precision);
+  // Each rounding to nearest grows the range by at most a factor 1 + unit/2.
+  double growth = 1;
+  for (double i = 1; i < count; i += 1) growth *= (1 + unit / 2) * kRoundUp;
+  const double range = larger(plus, minus) * growth;
+  const double ulp = ulp_of(range, unit);
+  if (total.lattice < ulp) {
+    total.drift = (total.drift + (count - 1) * ulp / 2) * kRoundUp;
+    total.lattice = larger(total.lattice, kF32Minimum * unit);
+  }
+  if (range >= rounding.overflow) {
+    // Which partial sums overflow depends on the order: all of these may happen.
+    const bool to_plus = plus * growth >= rounding.overflow, to_minus = minus * growth >= rounding.overflow;
+    if ((to_plus && classes.has(ResultClass::minus_infinity)) ||
+        (to_minus && classes.has(ResultClass::plus_infinity)))
+      total.classes.add(ResultClass::nan);
+    if (to_plus) total.classes.add(ResultClass::plus_infinity);
+    if (to_minus) total.classes.add(ResultClass::minus_infinity);
+    if (least(total.sum, total.drift) >= rounding.overflow) total.classes.remove(ResultClass::finite);
+  }
+  return total;
+}
+
+// A rounding of one value to nearest.
+void round_to(AccumulatorBound& x, const NearestRounding& rounding) {
+  if (x.is_zero()) return;
+  const double unit = std::ldexp(1.0, 1 - rounding.precision);
+  note_overflow(x, rounding.overflow);
+  const double ulp = ulp_of(most(x.sum, x.drift), unit);
+  const double low_ulp = ulp_of(least(x.sum, x.drift), unit);
+  if (x.lattice < ulp) x.drift = (x.drift + ulp / 2) * kRoundUp;
+  x.lattice = larger(x.lattice, low_ulp);
+}
+
+}  // namespace
+
+RunningBound AccumulatorBound::result() const {
+  return {sum, sum_error, (drift + sum_error) * (drift + sum_error > 0 ? kRoundUp : 1), lattice, classes};
+}
+
+void note_overflow(AccumulatorBound& state, double threshold) {
+  if (most(state.sum, state.drift) < threshold || !state.classes.has(ResultClass::finite)) return;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double top = state.sum + state.drift, bottom = state.sum - state.drift;
+  if (state.drift > 0) {
+    top = std::nextafter(top, kInfinity);
+    bottom = std::nextafter(bottom, -kInfinity);
+  }
+  if (top >= threshold) state.classes.add(ResultClass::plus_infinity);
+  if (bottom <= -threshold) state.classes.add(ResultClass::minus_infinity);
+  if (least(state.sum, state.drift) >= threshold) state.classes.remove(ResultClass::finite);
+}
+
+void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x, const NearestRounding& rounding) {
+  const ClassSet classes = ClassSet::of_sum(accumulator.classes, x.classes);
+  if (x.is_zero()) {
+    accumulator.classes = classes;
+    return;
+  }
+  if (accumulator.is_zero()) {  // 0 + x needs no rounding: x has no more bits than the accumulator
+    accumulator = x;
+    accumulator.classes = classes;
+    return;
+  }
+  const double unit = std::ldexp(1.0, 1 - rounding.precision);
+  const double sum = accumulator.sum + x.sum;
+  const double lost = magnitude(rounding_error(accumulator.sum, x.sum, sum));
+  accumulator.sum = sum;
+  accumulator.sum_error = (accumulator.sum_error + x.sum_error + lost) * kRoundUp;
+  accumulator.drift = (accumulator.drift + x.drift + lost) * kRoundUp;
+  accumulator.classes = classes;
+  note_overflow(accumulator, rounding.overflow);
+  const double lattice = smaller(accumulator.lattice, x.lattice);
+  const double reach = most(sum, accumulator.drift), rest = least(sum, accumulator.drift);
+  const double ulp = ulp_of(reach, unit);
+  if (lattice < ulp) accumulator.drift = (accumulator.drift + ulp / 2) * kRoundUp;
+  accumulator.lattice = reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
+}
+
+AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join) {
+  PLUMB_ASSERT(!parts.empty());
+  switch (join) {
+    case Join::f32_ordered: {
+      AccumulatorBound total = parts[0];
+      for (const AccumulatorBound& part : parts.subspan(1)) add_rounded(total, part, kNearestF32);
+      return total;
+    }
+    case Join::f32_any_order:
+      return join_any_order(parts, kNearestF32);
+    case Join::bf16:
+      break;
+  }
+  std::vector<AccumulatorBound> rounded(parts.begin(), parts.end());
+  for (AccumulatorBound& part : rounded) round_to(part, kNearestBf16);
+  return join_any_order(rounded, kNearestBf16);
+}
+
+}  // namespace plumbline::bound

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// A contract in words, and whether a chip can keep it.
+#include "oracles/bounds/contract.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "oracles/bounds/contract_words.h"
+
+namespace plumbline {
+namespace {
+
+std::string_view output_words(NodeOutput output) {
+  switch (output) {
+    case NodeOutput::f32_toward_zero:
+      return "f32 toward zero";
+    case NodeOutput::e8m13_toward_zero:
+      return "1+13 bits toward zero";
+    case NodeOutput::f16_nearest_even:
+      break;
+  }
+  return "f16 to nearest even";
+}
+
+std::string operand_words(FormatId a, FormatId b) {
+  if (a == b) return std::string(format(a).name);
+  return fmt::format("{} x {}", format(a).name, format(b).name);
+}
+
+std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) {
+  switch (contract.unit) {
+    case Unit::fma_f32:
+      return fmt::format("products: one f32 fma per {} product, to nearest even", operand_words(a, b));
+    case Unit::int32:
+      return fmt::format("products: {} exactly, modulo 2^32", operand_words(a, b));
+    case Unit::tensor_core:
+      break;
+  }
+  const std::string_view name = word_of(ContractUnit{contract.unit, contract.instruction});
+  const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
+  if (!model) return fmt::format("products: {} of {}, which sm_{} does not have", name, operand_words(a, b), sm);
+  std::string line =
+      fmt::format("products: {} {} on sm_{}, nodes of {} products and {} fraction bits, each result {}", name,
+                  operand_words(a, b), sm, model->node.products, model->node.fraction_bits,
+                  output_words(model->node.output));
+  if (model->chaining == Chaining::hopper_fp8) {
+    line += "; two nodes from zero per instruction, then one f32 addition to nearest even";
+  }
+  return line;
+}
+
+std::string schedule_line(const Contract& contract) {
+  switch (contract.schedule) {
+    case Schedule::sequential:
+      break;
+    case Schedule::promote:
+      return fmt::format("order: increasing k, a fresh accumulator every {} of k added to an f32 sum to nearest even",
+                         contract.interval);
+    case Schedule::split_k: {
+      const std::string ranges = contract.interval > 1
+                                     ? fmt::format("{} ranges of whole blocks of {}", contract.parts, contract.interval)
+                                     : fmt::format("{} ranges", contract.parts);
+      switch (contract.join) {
+        case Join::f32_ordered:
+          return fmt::format("order: k in {}, partial sums added in order in f32 to nearest even", ranges);
+        case Join::f32_any_order:
+          return fmt::format("order: k in {}, partial sums added in any order in f32 to nearest even", ranges);
+        case Join::bf16:
+          break;
+      }
+      return fmt::format("order: k in {}, partial sums rounded to bf16 and added in any order in bf16", ranges);
+    }
+  }
+  return "order: increasing k, one accumulator";
+}
+
+std::string_view step_words(EpilogueStep step) {
+  switch (step) {
+    case EpilogueStep::alpha:
+      return "x = fl(alpha * x)";
+    case EpilogueStep::beta_c:
+      return "x = fl(x + fl(beta * c))";
+    case EpilogueStep::beta_c_fma:
+      return "x = fma(beta, c, x)";
+    case EpilogueStep::bias:
+      return "x = fl(x + bias)";
+    case EpilogueStep::relu:
+      break;
+  }
+  return "x = max(x, 0)";
+}
+
+std::string epilogue_line(const Contract& contract) {
+  std::string line = "epilogue: ";
+  for (const EpilogueStep step : contract.epilogue) line += fmt::format("{}, ", step_words(step));
+  line += fmt::format("then converted rounding {}", word_of(contract.output.rounding));
+  if (contract.output.overflow == Overflow::saturate) line += ", saturating";
+  return line;
+}
+
+}  // namespace
+
+std::string Contract::describe(int sm, FormatId a, FormatId b) const {
+  std::string flags = "promises:";
+  flags += deterministic ? " deterministic" : " not deterministic";
+  if (odd_symmetric) flags += ", odd in A and B";
+  if (position_independent) flags += ", the same at every position";
+  return fmt::format("{}\n{}\n{}\n{}\n", unit_line(*this, sm, a, b), schedule_line(*this), epilogue_line(*this),
+                     flags);
+}
+
+Status Contract::check(int sm, FormatId a, FormatId b) const {
+  const auto bad = [](std::string message, std::string hint) {
+    return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
+  };
+  if (unit == Unit::tensor_core && !dot_model(sm, instruction, a, b, FormatId::f32)) {
+    return bad(fmt::format("sm_{} has no {} for {} with an f32 accumulator", sm,
+                           word_of(ContractUnit{unit, instruction}), operand_words(a, b)),
+               "choose another target or another unit");
+  }
+  if (unit == Unit::int32 && !(format(a).is_integer && format(b).is_integer)) {
+    return bad(fmt::format("unit int32 cannot take {}", operand_words(a, b)), "integer operands are s8 and u8");
+  }
+  if (unit != Unit::int32 && (format(a).is_integer || format(b).is_integer)) {
+    return bad(fmt::format("{} operands need unit int32", operand_words(a, b)), "");
+  }
+  if (schedule == Schedule::promote && interval <= 0) {
+    return bad(fmt::format("schedule promote has interval {}", interval), "give the k per fresh accumulator, as 128");
+  }
+  if (schedule == Schedule::split_k && (parts <= 0 || interval < 0)) {
+    return bad(fmt::format("schedule split_k has {} parts in blocks of {}", parts, interval),
+               "give at least one part and blocks of at least 0");
+  }
+  for (std::size_t i = 0; i < epilogue.size(); ++i) {
+    if (std::find(epilogue.begin() + static_cast<std::ptrdiff_t>(i) + 1, epilogue.end(), epilogue[i]) !=
+        epilogue.end()) {
+      return bad(fmt::format("epilogue names \"{}\" twice", word_of(epilogue[i])), "name each step once");
+    }
+  }
+  const auto has = [this](EpilogueStep step) { return std::find(epilogue.begin(), epilogue.end(), step) != epilogue.end(); };
+  if (has(EpilogueStep::beta_c) && has(EpilogueStep::beta_c_fma)) {
+    return bad("epilogue adds beta * c twice: as \"beta_c\" and as \"beta_c fma\"", "keep the one the kernel does");
+  }
+  return {};
+}
+
+}  // namespace plumbline

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// The running bound of one dot product, written to be read: this is the specification of running_bound_lanes.cpp, which
+// must give the same bits. docs/bounds.md derives every line.
+#include "oracles/bounds/running_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "oracles/base/assert.h"
+#include "oracles/bounds/accumulator_bound.h"
+#include "oracles/bounds/bound_arithmetic.h"
+#include "oracles/bounds/node_plan.h"
+
+namespace plumbline {
+
+using namespace bound;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Term {
+  double product, exponent, lowest;
+};
+
+// One dot product's terms, made when asked for.
+class Terms {
+ public:
+  Terms(const BoundModel& model, const float* row, const float* column)
+      : model_(model), row_(row), column_(column) {}
+
+  Term operator[](std::int64_t p) const {
+    const PreparedElement x = prepare(row_[p], model_.a_minimum_exponent);
+    const PreparedElement y = prepare(column_[p], model_.b_minimum_exponent);
+    return {static_cast<double>(x.value) * y.value, static_cast<double>(x.exponent) * y.exponent,
+            static_cast<double>(x.lowest) * y.lowest};
+  }
+
+ private:
+  const BoundModel& model_;
+  const float* row_;
+  const float* column_;
+};
+
+// accumulator = node(accumulator, the terms at base + offsets[...] below end).
+void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms, std::int64_t base,
+              const std::vector<std::int64_t>& offsets, std::int64_t end) {
+  double products = 0, count = 0, largest = 0, lowest = kInfinity;
+  for (const std::int64_t offset : offsets) {
+    if (base + offset >= end) continue;
+    const Term term = terms[base + offset];
+    products += term.product;
+    count += 1;
+    largest = larger(largest, term.exponent);
+    lowest = smaller(lowest, term.lowest);
+  }
+  if (lowest == kInfinity) return;  // nothing but zeros: the accumulator passes through
+
+  // The alignment exponent lies between that of the smallest and that of the largest possible accumulator.
+  const double reach = most(state.sum, state.drift), rest = least(state.sum, state.drift);
+  const double high = larger(larger(plan.zero_weight, largest), reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
+  const double low = larger(larger(plan.zero_weight, largest), rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
+  const double unit_high = high * plan.unit, unit_low = low * plan.unit;
+
+  // A term with lowest bit 2^l loses less than a unit, in steps of 2^l. (Four running sums, as the vector path has.)
+  double kept[4] = {0, 0, 0, 0};
+  std::size_t slot = 0;
+  for (const std::int64_t offset : offsets) {
+    if (base + offset < end) kept[slot % 4] += smaller(terms[base + offset].lowest, unit_high);
+    ++slot;
+  }
+  double loss = (count * unit_high - ((kept[0] + kept[1]) + (kept[2] + kept[3]))) * kRoundUpCount;
+  // So does the accumulator, unless it is too large to have bits below the unit.
+  if (state.lattice < unit_high && rest < unit_high * plan.precision_weight) loss += unit_high - state.lattice;
+
+  const double sum = state.sum + products;
+  double lost = magnitude(rounding_error(state.sum, products, sum));
+  // Adding the products up in double is exact while they span fewer than 53 bits, else within `count` roundings.
+  const double span = 4 * count * largest;
+  if (span > 0x1p53 * lowest) lost += count * 0x1p-53 * span;
+
+  state.sum = sum;
+  state.sum_error = (state.sum_error + lost) * kRoundUp;
+  state.drift = ((state.drift + loss) + lost) * kRoundUp;
+  note_overflow(state, kOverflowTowardZero);
+  const double lattice = larger(unit_low, smaller(state.lattice, lowest));
+  const double new_reach = most(sum, state.drift), new_rest = least(sum, state.drift);
+  const double ulp = ulp_of(new_reach, plan.ulp_unit);
+  if (lattice < ulp) state.drift = (state.drift + (ulp - lattice)) * kRoundUp;
+  state.lattice = new_reach == 0 ? kInfinity : larger(lattice, ulp_of(new_rest, plan.ulp_unit));
+}
+
+// accumulator = fma(a, b, accumulator) in f32.
+void add_fma(AccumulatorBound& state, const Term& term) {
+  if (term.lowest == kInfinity) return;
+  const double unit = 0x1p-23;
+  const double sum = state.sum + term.product;
+  const double lost = magnitude(rounding_error(state.sum, term.product, sum));
+  state.sum = sum;
+  state.sum_error = (state.sum_error + lost) * kRoundUp;
+  state.drift = (state.drift + lost) * kRoundUp;
+  note_overflow(state, kNearestF32.overflow);
+  const double lattice = smaller(state.lattice, term.lowest);
+  const double reach = most(sum, state.drift), rest = least(sum, state.drift);
+  const double ulp = ulp_of(reach, unit);
+  if (lattice < ulp) state.drift = (state.drift + ulp / 2) * kRoundUp;
+  state.lattice = reach == 0 ? kInfinity : larger(lattice, ulp_of(rest, unit));
+}
+
+// One accumulator over [begin, end), from zero.
+AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Terms& terms, std::int64_t begin,
+                       std::int64_t end) {
+  AccumulatorBound state;
+  if (model.fma) {
+    for (std::int64_t p = begin; p < end; ++p) add_fma(state, terms[p]);
+    return state;
+  }
+  for (std::int64_t base = begin; base < end; base += plan.instruction_length) {
+    if (model.chaining == Chaining::in_order) {
+      add_node(state, plan, terms, base, plan.nodes[0], end);
+    } else {
+      AccumulatorBound fresh;
+      for (const auto& offsets : plan.nodes) add_node(fresh, plan, terms, base, offsets, end);
+      add_rounded(state, fresh, kNearestF32);
+    }
+  }
+  return state;
+}
+
+AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms, std::int64_t begin,
+                      std::int64_t end) {
+  if (model.schedule != Schedule::promote) return chain(model, plan, terms, begin, end);
+  AccumulatorBound total;
+  for (std::int64_t base = begin; base < end; base += model.interval) {
+    add_rounded(total, chain(model, plan, terms, base, std::min(end, base + model.interval)), kNearestF32);
+  }
+  return total;
+}
+
+}  // namespace
+
+RunningBound running_bound(const BoundModel& model, const float* row, const float* column, std::int64_t k) {
+  const NodePlan plan(model);
+  const Terms terms(model, row, column);
+  if (model.schedule != Schedule::split_k || model.parts == 1) return part(model, plan, terms, 0, k).result();
+  const std::int64_t length = model.part_length(k);
+  std::vector<AccumulatorBound> parts;
+  for (std::int64_t begin = 0; begin < k; begin += length) {
+    parts.push_back(part(model, plan, terms, begin, std::min(k, begin + length)));
+  }
+  if (parts.empty()) return {};
+  return join_parts(parts, model.join).result();
+}
+
+}  // namespace plumbline

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The FP64 matrix product of OpenBLAS, single-threaded: threads are ours, over blocks, so that the
+// order of additions in a block never depends on how many there are. The only file that includes
+// cblas.h.
+#pragma once
+
+#include <cstdint>
+
+#include "oracles/base/result.h"
+
+namespace plumbline {
+
+// c[i * ldc + j] += sum_p a[i * lda + p] * b[j * ldb + p], for i < m, j < n, p < k. Both operands
+// lie along k.
+void add_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, std::int64_t lda,
+                 const double* b, std::int64_t ldb, double* c, std::int64_t ldc);
+
+// Whether the library adds products as IEEE arithmetic does: integers up to 2^52 must come out
+// exact, which they do not under Strassen's algorithm, emulated FP64, another rounding mode or
+// flushed subnormals. Checked once per process.
+Status blas_self_test();
+
+}  // namespace plumbline

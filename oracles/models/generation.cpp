@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The node parameters of every generation, one row per chip, instruction, input family and accumulator.
+// Sources: MMA-Sim = Xie et al., arXiv 2511.10909; Leeds = Khattak & Mikaitis, arXiv 2512.07004 (raw GPU outputs).
+// "measured" = every published output of that GPU is reproduced (5000 rows per file); "model" = stated by a model whose
+// authors compared it with the GPU over about 10^6 random bit patterns per instruction. The zero exponent is model
+// everywhere: it shows only at the bottom of the range, -108-F for f32 results and 3-F for f16 ones of mma.sync (Leeds
+// has one more for the latter), with the F of the generation's f16 unit.
+// Not here: block-scaled mma (mxf8f6f4, mxf4, nvf4) of sm_100 and sm_120, whose products carry a scale.
+#include "oracles/models/generation.h"
+
+#include <array>
+
+namespace plumbline {
+namespace {
+
+using enum Chaining;
+using enum FormatId;
+using enum Instruction;
+using enum NodeOutput;
+
+constexpr std::string_view kHalf = "f16";
+constexpr std::string_view kBrain = "bf16";
+constexpr std::string_view kTf32 = "tf32";
+constexpr std::string_view kFp8 = "fp8";
+constexpr std::string_view kNarrow = "f8f6f4";  // e4m3, e5m2, e2m1 and mixes; FP6 was never tested
+
+// clang-format off
+constexpr std::array kRows{
+    //            sm low high instruction inputs  output    L   F  e_zero  conversion           chaining     evidence
+    GenerationRow{ 70,  72, mma_sync, kHalf,   f32, {{ 4, 23, -131, f32_toward_zero},   in_order},   "measured: V100 (Leeds)"},
+    GenerationRow{ 70,  72, mma_sync, kHalf,   f16, {{ 4, 23,  -20, f16_nearest_even},  in_order},   "measured: V100 (Leeds)"},
+
+    GenerationRow{ 75,  75, mma_sync, kHalf,   f32, {{ 8, 24, -132, f32_toward_zero},   in_order},   "model: MMA-Sim"},
+    GenerationRow{ 75,  75, mma_sync, kHalf,   f16, {{ 8, 24,  -21, f16_nearest_even},  in_order},   "model: MMA-Sim"},
+
+    GenerationRow{ 80,  88, mma_sync, kHalf,   f32, {{ 8, 24, -132, f32_toward_zero},   in_order},   "measured: A100, A2 at k8 (Leeds); k16 as two nodes: MMA-Sim"},
+    GenerationRow{ 80,  88, mma_sync, kHalf,   f16, {{ 8, 24,  -21, f16_nearest_even},  in_order},   "measured: A100, A2 at k8 (Leeds); k16 as two nodes: MMA-Sim"},
+    GenerationRow{ 80,  88, mma_sync, kBrain,  f32, {{ 8, 24, -132, f32_toward_zero},   in_order},   "measured: A100, A2 at k8 (Leeds); k16 as two nodes: MMA-Sim"},
+    GenerationRow{ 80,  88, mma_sync, kTf32,   f32, {{ 4, 24, -132, f32_toward_zero},   in_order},   "measured: A100, A2 at k4 (Leeds); k8 as two nodes: MMA-Sim"},
+
+    GenerationRow{ 89,  89, mma_sync, kHalf,   f32, {{ 8, 24, -132, f32_toward_zero},   in_order},   "measured: L40S, RTX 1000 at k8 (Leeds)"},
+    GenerationRow{ 89,  89, mma_sync, kHalf,   f16, {{ 8, 24,  -21, f16_nearest_even},  in_order},   "measured: L40S, RTX 1000 at k8 (Leeds)"},
+    GenerationRow{ 89,  89, mma_sync, kBrain,  f32, {{ 8, 24, -132, f32_toward_zero},   in_order},   "measured: L40S, RTX 1000 at k8 (Leeds)"},
+    GenerationRow{ 89,  89, mma_sync, kTf32,   f32, {{ 4, 24, -132, f32_toward_zero},   in_order},   "measured: L40S, RTX 1000 at k4 (Leeds)"},
+    GenerationRow{ 89,  89, mma_sync, kFp8,    f32, {{16, 13, -132, e8m13_toward_zero}, in_order},   "measured: L40S, RTX 1000 (Leeds)"},
+    GenerationRow{ 89,  89, mma_sync, kFp8,    f16, {{16, 13,  -21, f16_nearest_even},  in_order},   "measured: L40S, RTX 1000 (Leeds)"},
+
+    GenerationRow{ 90,  90, mma_sync, kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: H100, H200 (Leeds)"},
+    GenerationRow{ 90,  90, mma_sync, kHalf,   f16, {{16, 25,  -22, f16_nearest_even},  in_order},   "measured: H100, H200 (Leeds)"},
+    GenerationRow{ 90,  90, mma_sync, kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: H100, H200 (Leeds)"},
+    GenerationRow{ 90,  90, mma_sync, kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "measured: H100, H200 at k4 (Leeds); L = 8: MMA-Sim"},
+    GenerationRow{ 90,  90, mma_sync, kFp8,    f32, {{16, 25, -133, f32_toward_zero},   hopper_fp8}, "measured: H100, H200 (Leeds); ptxas 13.0 output"},
+    GenerationRow{ 90,  90, mma_sync, kFp8,    f16, {{16, 25,  -22, f16_nearest_even},  hopper_fp8}, "measured: H100, H200 (Leeds); ptxas 13.0 output"},
+
+    GenerationRow{ 90,  90, wgmma,    kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
+    GenerationRow{ 90,  90, wgmma,    kHalf,   f16, {{16, 25, -133, f16_nearest_even},  in_order},   "model: MMA-Sim"},
+    GenerationRow{ 90,  90, wgmma,    kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim; whole kernels: dfyz/reproducible-inference"},
+    GenerationRow{ 90,  90, wgmma,    kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
+    GenerationRow{ 90,  90, wgmma,    kFp8,    f32, {{32, 13, -133, e8m13_toward_zero}, in_order},   "measured: H100, H200 with C = 0 (Leeds); C: MMA-Sim"},
+    GenerationRow{ 90,  90, wgmma,    kFp8,    f16, {{32, 13, -133, f16_nearest_even},  in_order},   "model: MMA-Sim"},
+
+    GenerationRow{100, 103, mma_sync, kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: B200 (Leeds)"},
+    GenerationRow{100, 103, mma_sync, kHalf,   f16, {{16, 25,  -22, f16_nearest_even},  in_order},   "measured: B200 (Leeds)"},
+    GenerationRow{100, 103, mma_sync, kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: B200 (Leeds)"},
+    GenerationRow{100, 103, mma_sync, kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "measured: B200 at k4 (Leeds)"},
+    GenerationRow{100, 103, mma_sync, kFp8,    f32, {{16, 25, -133, f32_toward_zero},   hopper_fp8}, "measured: B200 (Leeds); ptxas 13.0 output"},
+    GenerationRow{100, 103, mma_sync, kFp8,    f16, {{16, 25,  -22, f16_nearest_even},  hopper_fp8}, "measured: B200 (Leeds); ptxas 13.0 output"},
+
+    GenerationRow{100, 103, tcgen05,  kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
+    GenerationRow{100, 103, tcgen05,  kHalf,   f16, {{16, 25, -133, f16_nearest_even},  in_order},   "model: MMA-Sim"},
+    GenerationRow{100, 103, tcgen05,  kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
+    GenerationRow{100, 103, tcgen05,  kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
+    GenerationRow{100, 103, tcgen05,  kNarrow, f32, {{32, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
+    GenerationRow{100, 103, tcgen05,  kNarrow, f16, {{32, 25, -133, f16_nearest_even},  in_order},   "model: MMA-Sim"},
+
+    GenerationRow{120, 121, mma_sync, kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim (RTX PRO 6000)"},
+    GenerationRow{120, 121, mma_sync, kHalf,   f16, {{16, 25,  -22, f16_nearest_even},  in_order},   "model: MMA-Sim (RTX PRO 6000)"},
+    GenerationRow{120, 121, mma_sync, kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim (RTX PRO 6000)"},
+    GenerationRow{120, 121, mma_sync, kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim (RTX PRO 6000)"},
+    GenerationRow{120, 121, mma_sync, kNarrow, f32, {{32, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim (RTX PRO 6000)"},
+    GenerationRow{120, 121, mma_sync, kNarrow, f16, {{32, 25,  -22, f16_nearest_even},  in_order},   "model: MMA-Sim (RTX PRO 6000)"},
+};
+
+// clang-format on
+
+bool is_fp8(FormatId id) { return id == e4m3 || id == e5m2; }
+
+// Only the 8-bit and narrower formats may be mixed.
+bool row_takes(const GenerationRow& row, FormatId a, FormatId b) {
+  if (row.inputs == kFp8) return is_fp8(a) && is_fp8(b);
+  if (row.inputs == kNarrow) return (is_fp8(a) || a == e2m1) && (is_fp8(b) || b == e2m1);
+  return a == b && format(a).name == row.inputs;
+}
+
+}  // namespace
+
+std::span<const GenerationRow> generation_table() { return kRows; }
+
+std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b,
+                                  FormatId accumulator) {
+  for (const GenerationRow& row : kRows) {
+    const bool chip = row.sm_low <= sm && sm <= row.sm_high;
+    const bool same = row.instruction == instruction && row.output == accumulator;
+    if (chip && same && row_takes(row, a, b)) return row.model;
+  }
+  return std::nullopt;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// node() and dot(): the arithmetic of tensor cores as it is specified, one step after the other, with nothing done for
+// speed. Whatever is fast elsewhere is compared with this file bit for bit.
+#include "oracles/models/node.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "oracles/base/assert.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
+
+namespace plumbline {
+namespace {
+
+// A finite addend: (-1)^negative * significand * 2^(exponent - fraction_bits). The exponent is the one of the fields:
+// significand / 2^fraction_bits is below 1 for subnormals, and up to 4 for products, which are never renormalized.
+struct Term {
+  bool negative = false;
+  std::uint64_t significand = 0;
+  int exponent = 0;
+  int fraction_bits = 0;
+};
+
+// What a list of addends comes to when some are not finite.
+struct SpecialSum {
+  bool nan = false;
+  bool plus_infinity = false;
+  bool minus_infinity = false;
+
+  void add_infinity(bool negative) { (negative ? minus_infinity : plus_infinity) = true; }
+
+  bool any() const { return nan || plus_infinity || minus_infinity; }
+};
+
+const Format& accumulator_format(NodeOutput output) {
+  return format(output == NodeOutput::f16_nearest_even ? FormatId::f16 : FormatId::f32);
+}
+
+std::uint32_t infinity(const Format& format, bool negative) {
+  const Decoded value{ValueClass::infinite, negative, 0, 0};
+  return static_cast<std::uint32_t>(encode(format, Unrounded{value, false}));
+}
+
+std::uint32_t special_result(const SpecialSum& special, const Format& format) {
+  if (special.nan || (special.plus_infinity && special.minus_infinity)) {
+    return static_cast<std::uint32_t>(format.canonical_nan);
+  }
+  return infinity(format, special.minus_infinity);
+}
+
+Term term_of(const Format& format, const Decoded& value) {
+  return {value.negative, value.significand, value.exponent + format.mantissa_bits,
+          format.mantissa_bits};
+}
+
+Term product_of(const Term& a, const Term& b) {
+  return {a.negative != b.negative, a.significand * b.significand, a.exponent + b.exponent,
+          a.fraction_bits + b.fraction_bits};
+}
+
+void note_special_product(const Decoded& a, const Decoded& b, SpecialSum& special) {
+  const bool infinite = a.cls == ValueClass::infinite || b.cls == ValueClass::infinite;
+  const bool zero = a.cls == ValueClass::zero || b.cls == ValueClass::zero;
+  if (a.cls == ValueClass::nan || b.cls == ValueClass::nan || (infinite && zero)) {
+    special.nan = true;
+  } else if (infinite) {
+    special.add_infinity(a.negative != b.negative);
+  }
+}
+
+// |term| in units of 2^(alignment - fraction_bits), cut toward zero, with its sign.
+std::int64_t aligned(const Term& term, int alignment, int fraction_bits) {
+  const int shift = fraction_bits - term.fraction_bits + term.exponent - alignment;
+  std::uint64_t magnitude = 0;
+  if (shift >= 0) {
+    magnitude = term.significand << shift;
+  } else if (shift > -64) {
+    magnitude = term.significand >> -shift;
+  }
+  const auto value = static_cast<std::int64_t>(magnitude);
+  return term.negative ? -value : value;
+}
+
+// The exact value sum * 2^unit in the output format. Overflow gives Inf in every mode; IEEE 754 would stop at the
+// largest finite number when rounding toward zero.
+std::uint32_t converted(std::int64_t sum, int unit, NodeOutput output) {
+  if (sum == 0) return 0;
+  const bool negative = sum < 0;
+  const auto magnitude = static_cast<std::uint64_t>(negative ? -sum : sum);
+  const Unrounded exact{{ValueClass::finite, negative, magnitude, unit}, false};
+  const Format& target = accumulator_format(output);
+  if (output == NodeOutput::f16_nearest_even) {
+    return static_cast<std::uint32_t>(encode(target, exact));
+  }
+  const int leading = 63 - std::countl_zero(magnitude) + unit;
+  if (leading > target.emax()) return infinity(target, negative);
+  const auto bits =
+      static_cast<std::uint32_t>(encode(target, exact, {.rounding = Rounding::toward_zero}));
+  // 1+13 bits with the exponents of f32: cutting the f32 once more toward zero is the same as cutting once.
+  return output == NodeOutput::e8m13_toward_zero ? bits & ~std::uint32_t{0x3ff} : bits;
+}
+
+// The addition that ends an emulated FP8 mma: IEEE, to nearest even, subnormals kept (FADD, HADD2).
+std::uint32_t added(const Format& format, std::uint32_t x, std::uint32_t y) {
+  if (format.id == FormatId::f16) {  // every sum of two f16 is a double
+    return static_cast<std::uint32_t>(encode(format, to_double(format, x) + to_double(format, y)));
+  }
+  const float sum = std::bit_cast<float>(x) + std::bit_cast<float>(y);
+  return sum != sum ? static_cast<std::uint32_t>(format.canonical_nan)
+                    : std::bit_cast<std::uint32_t>(sum);
+}
+
+// The operands of one node of a chain, picked out of the whole product list. No instruction has nodes above 32.
+class Picked {
+ public:
+  void add(std::uint32_t a, std::uint32_t b) {
+    PLUMB_ASSERT(count_ < a_.size());
+    a_[count_] = a;
+    b_[count_] = b;
+    ++count_;
+  }
+
+  std::span<const std::uint32_t> a() const { return {a_.data(), count_}; }
+
+  std::span<const std::uint32_t> b() const { return {b_.data(), count_}; }
+
+ private:
+  std::array<std::uint32_t, 32> a_{};
+  std::array<std::uint32_t, 32> b_{};
+  std::size_t count_ = 0;
+};
+
+std::uint32_t dot_in_order(const NodeModel& model, const Format& a_format, const Format& b_format,
+                           std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                           std::uint32_t c) {
+  const auto step = static_cast<std::size_t>(model.products);
+  std::size_t first = 0;
+  do {
+    const std::size_t count = std::min(step, a.size() - first);
+    c = node(model, a_format, b_format, a.subspan(first, count), b.subspan(first, count), c);
+    first += count;
+  } while (first < a.size());
+  return c;
+}
+
+// sm_90 and sm_100 have no FP8 mma.sync: ptxas unpacks the low and the high half of every register to f16 and emits
+// two f16 mma, the first from zero, and an addition of C. Unpacking turns e4m3 subnormals into f16 normals of a lower
+// exponent, which the exponents used here do not show; it cannot matter, because such a product is never the largest
+// one by enough to cut off any bit: 2^-6 * 2^8 aligns at 2^2, and with F = 25 keeps bits down to 2^-23, while the last
+// bit of any product is 2^-18.
+std::uint32_t dot_hopper_fp8(const NodeModel& model, const Format& a_format, const Format& b_format,
+                             std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                             std::uint32_t c) {
+  Picked low, high;
+  for (std::size_t k = 0; k < a.size(); ++k) (k % 4 < 2 ? low : high).add(a[k], b[k]);
+  const std::uint32_t first = node(model, a_format, b_format, low.a(), low.b(), 0);
+  const std::uint32_t second = node(model, a_format, b_format, high.a(), high.b(), first);
+  return added(accumulator_format(model.output), c, second);
+}
+
+}  // namespace
+
+std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
+                   std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                   std::uint32_t c) {
+  PLUMB_ASSERT(a.size() == b.size());
+  PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) && a.size() <= 32);
+  const Format& c_format = accumulator_format(model.output);
+
+  // 1. Exact products, and the accumulator as one more addend.
+  std::array<Term, 33> terms;
+  std::size_t count = 0;
+  SpecialSum special;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const Decoded x = decode(a_format, a[k]);
+    const Decoded y = decode(b_format, b[k]);
+    note_special_product(x, y, special);
+    terms[count++] = product_of(term_of(a_format, x), term_of(b_format, y));
+  }
+  const Decoded accumulator = decode(c_format, c);
+  if (accumulator.cls == ValueClass::nan) special.nan = true;
+  if (accumulator.cls == ValueClass::infinite) special.add_infinity(accumulator.negative);
+  terms[count++] = term_of(c_format, accumulator);
+  if (special.any()) return special_result(special, c_format);
+
+  // 2. The largest exponent of the non-zero ones.
+  int alignment = model.zero_exponent;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (terms[i].significand != 0) alignment = std::max(alignment, terms[i].exponent);
+  }
+
+  // 3. The exact sum of the cut addends: below 2^(F+2) each, so 64 bits are ample for F <= 35.
+  PLUMB_ASSERT(model.fraction_bits <= 35);
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    sum += aligned(terms[i], alignment, model.fraction_bits);
+  }
+
+  // 4. One conversion.
+  return converted(sum, alignment - model.fraction_bits, model.output);
+}
+
+std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
+                  std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                  std::uint32_t c) {
+  PLUMB_ASSERT(a.size() == b.size());
+  switch (model.chaining) {
+    case Chaining::in_order:
+      return dot_in_order(model.node, a_format, b_format, a, b, c);
+    case Chaining::hopper_fp8:
+      return dot_hopper_fp8(model.node, a_format, b_format, a, b, c);
+  }
+  PLUMB_ASSERT(false);
+  return 0;
+}
+
+}  // namespace plumbline

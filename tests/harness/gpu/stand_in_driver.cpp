@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// A stand-in for libcuda.so.1: device memory is host memory, a "kernel" is an entry name this file knows. The environment says
+// what goes wrong: PLUMBLINE_STAND_IN_FAIL=cuMemAlloc_v2 makes that call fail, PLUMBLINE_STAND_IN_DEVICES=0 leaves no GPU.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+bool fails(const char* call) {
+  const char* wanted = std::getenv("PLUMBLINE_STAND_IN_FAIL");
+  return wanted && std::strcmp(wanted, call) == 0;
+}
+
+int result(const char* call) { return fails(call) ? 2 : 0; }
+
+int fault = 0;  // what the next event query reports
+
+struct Function {
+  char name[64];
+};
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return result("cuInit"); }
+
+int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return result("cuDriverGetVersion");
+}
+
+int cuDeviceGetCount(int* count) {
+  const char* devices = std::getenv("PLUMBLINE_STAND_IN_DEVICES");
+  *count = devices ? std::atoi(devices) : 1;
+  return result("cuDeviceGetCount");
+}
+
+int cuDeviceGet(int* device, int) {
+  *device = 0;
+  return result("cuDeviceGet");
+}
+
+int cuDeviceGetName(char* name, int size, int) {
+  std::strncpy(name, "Stand-in GPU", static_cast<std::size_t>(size));
+  return result("cuDeviceGetName");
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 75 ? 9 : 0;
+  return result("cuDeviceGetAttribute");
+}
+
+int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
+  *bytes = std::size_t{1} << 30;
+  return result("cuDeviceTotalMem_v2");
+}
+
+int cuDevicePrimaryCtxRetain(void** context, int) {
+  *context = &fault;
+  return result("cuDevicePrimaryCtxRetain");
+}
+
+int cuDevicePrimaryCtxReset_v2(int) { return 0; }
+
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+
+int cuCtxSetCurrent(void*) { return result("cuCtxSetCurrent"); }
+
+int cuModuleLoadDataEx(void** module, const void*, unsigned options, int* keys, void** values) {
+  if (fails("cuModuleLoadDataEx")) {
+    for (unsigned i = 0; i < options; ++i) {
+      if (keys[i] == 5) std::strcpy(static_cast<char*>(values[i]), "ptxas: line 3: no such instruction");
+    }
+    return 218;
+  }
+  *module = &fault;
+  return 0;
+}
+
+int cuModuleUnload(void*) { return 0; }
+
+int cuModuleGetFunction(void** function, void*, const char* name) {
+  auto* made = static_cast<Function*>(std::calloc(1, sizeof(Function)));  // lives as long as the process
+  std::strncpy(made->name, name, sizeof made->name - 1);
+  *function = made;
+  return result("cuModuleGetFunction");
+}
+
+// One pointer and one 32-bit integer.
+int cuFuncGetParamInfo(void*, std::size_t index, std::size_t* offset, std::size_t* size) {
+  if (index > 1) return 1;
+  *offset = index * 8;
+  *size = index == 0 ? 8 : 4;
+  return 0;
+}
+
+int cuFuncSetAttribute(void*, int, int) { return result("cuFuncSetAttribute"); }
+
+int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+  if (fails("cuMemAlloc_v2")) return 2;
+  *address = reinterpret_cast<std::uint64_t>(std::malloc(bytes));
+  return 0;
+}
+
+int cuMemFree_v2(std::uint64_t address) {
+  std::free(reinterpret_cast<void*>(address));
+  return 0;
+}
+
+int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return result("cuMemcpyHtoD_v2");
+}
+
+int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return result("cuMemcpyDtoH_v2");
+}
+
+// Entries: "fill" writes n bytes of 1; "overrun" writes one byte more; "fault" breaks the context.
+int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                   void** extra) {
+  if (fails("cuLaunchKernel")) return 1;
+  const char* name = static_cast<Function*>(function)->name;
+  std::uint64_t address = 0;
+  std::int32_t count = 0;
+  std::memcpy(&address, extra[1], 8);
+  std::memcpy(&count, static_cast<char*>(extra[1]) + 8, 4);
+  fault = std::strcmp(name, "fault") == 0 ? 700 : 0;
+  if (fault == 0) {
+    const bool over = std::strcmp(name, "overrun") == 0;
+    std::memset(reinterpret_cast<void*>(address), 1, static_cast<std::size_t>(count) + (over ? 1 : 0));
+  }
+  return 0;
+}
+
+int cuEventCreate(void** event, unsigned) {
+  *event = &fault;
+  return result("cuEventCreate");
+}
+
+int cuEventRecord(void*, void*) { return 0; }
+
+int cuEventQuery(void*) { return fault; }
+
+int cuEventElapsedTime(float* milliseconds, void*, void*) {
+  *milliseconds = 0.5f;
+  return 0;
+}
+
+int cuEventDestroy_v2(void*) { return 0; }
+
+int cuGetErrorName(int, const char** name) {
+  *name = "CUDA_ERROR_STAND_IN";
+  return 0;
+}
+
+int cuGetErrorString(int, const char** text) {
+  *text = "made to fail";
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <pugixml.hpp>
+
+#include "record_samples.h"
+#include "reports/card.h"
+#include "reports/json.h"
+#include "reports/junit.h"
+#include "reports/markdown.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Summarize, CountsCasesAndTakesTheWorst) {
+  const RunRecord r = sample_record();
+  const KernelRecord& k = r.kernels[0];
+  EXPECT_EQ(k.cases, 4);
+  EXPECT_EQ(k.passed, 2);
+  EXPECT_EQ(k.failed, 1);
+  EXPECT_EQ(k.mistrusted, 1);
+  EXPECT_EQ(k.outputs, 4 * 64);
+  EXPECT_EQ(k.verdict, Verdict::fail);
+  EXPECT_DOUBLE_EQ(k.worst_share, 17);
+  EXPECT_EQ(k.worst_case, r.cases[2].text);
+}
+
+TEST(Json, IsByteStableButForTiming) {
+  RunRecord a = sample_record(), b = sample_record();
+  b.elapsed_ms = 99;
+  b.cases[0].elapsed_ms = 7;
+  b.kernels[0].elapsed_ms = 1;
+  auto ja = nlohmann::ordered_json::parse(record_json(a)), jb = nlohmann::ordered_json::parse(record_json(b));
+  EXPECT_NE(ja.dump(), jb.dump());
+  ja.erase("timing");
+  jb.erase("timing");
+  EXPECT_EQ(ja.dump(), jb.dump());
+}
+
+TEST(Json, KeepsInfinitiesByTheirBits) {
+  const auto json = nlohmann::json::parse(record_json(sample_record()));
+  const auto& worst = json["cases"][2]["outputs"][0]["worst_ulp"];
+  EXPECT_EQ(worst["bits"], "0x7ff0000000000000");
+  EXPECT_EQ(worst["value"], "inf");
+}
+
+TEST(Json, ACaseIsOneLine) {
+  const std::string line = case_json_line(sample_record().cases[2]);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(line)["verdict"], "fail");
+}
+
+TEST(Json, ReadsBackWhatFailedLastTime) {
+  const std::string path = testing::TempDir() + "/record.json";
+  std::ofstream(path) << record_json(sample_record());
+  const Result<RunRecord> back = read_record(path);
+  ASSERT_TRUE(back) << back.error().text();
+  ASSERT_EQ(back->cases.size(), 4u);
+  EXPECT_EQ(back->cases[2].verdict, Verdict::fail);
+  EXPECT_EQ(back->cases[2].text, "gemm_bf16 m=8 n=8 k=33 value=ties seed=0x1");
+}
+
+TEST(Json, RefusesBrokenRecordsByName) {
+  const std::string path = testing::TempDir() + "/broken.json";
+  for (const char* text : {"", "{", "[]", "{\"cases\": 3}", "{\"cases\": [{\"case\": 1}]}",
+                           "{\"cases\": [{\"case\": \"x\", \"verdict\": \"maybe\"}]}"}) {
+    std::ofstream(path) << text;
+    const Result<RunRecord> record = read_record(path);
+    ASSERT_FALSE(record) << text;
+    EXPECT_EQ(record.error().where, path);
+  }
+}
+
+TEST(JUnit, HasOneTestCasePerClaimAndClass) {
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(junit_xml(sample_record(), false).c_str()));
+  const pugi::xml_node suite = document.child("testsuites").child("testsuite");
+  EXPECT_EQ(suite.attribute("tests").as_int(), 9);  // 3 claims x 3 classes
+  EXPECT_EQ(suite.attribute("failures").as_int(), 1);
+  EXPECT_EQ(suite.attribute("skipped").as_int(), 1);
+  const pugi::xml_node failed = suite.find_child_by_attribute("testcase", "name", "bound/ties");
+  ASSERT_TRUE(failed);
+  EXPECT_STREQ(failed.attribute("classname").value(), "gemm_bf16");
+  EXPECT_STREQ(failed.child("failure").attribute("type").value(), "bound-exceeded");
+  EXPECT_THAT(failed.child("failure").attribute("message").value(), HasSubstr("<d> are \"off\" & more"));
+  EXPECT_THAT(failed.child("failure").text().get(), HasSubstr("plumbline replay  fuzz/corpus/gemm_bf16/9a41c7.case"));
+}
+
+TEST(JUnit, MistrustedFailsOnlyWhenStrict) {
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(junit_xml(sample_record(), true).c_str()));
+  const pugi::xml_node suite = document.child("testsuites").child("testsuite");
+  EXPECT_EQ(suite.attribute("failures").as_int(), 2);
+  const pugi::xml_node thin = suite.find_child_by_attribute("testcase", "name", "bound/ones");
+  EXPECT_STREQ(thin.child("failure").attribute("type").value(), "mistrusted");
+}
+
+TEST(JUnit, ForbiddenCharactersNeverReachTheFile) {
+  RunRecord r = sample_record();
+  r.cases[2].reason = std::string("a\x01\x1b[31mb");
+  r.counterexamples.clear();
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(junit_xml(r, false).c_str()));
+  EXPECT_THAT(junit_xml(r, false), Not(HasSubstr("\x1b")));
+}
+
+TEST(Markdown, ShowsTheTableAndTheCard) {
+  const std::string text = summary_markdown(sample_record());
+  EXPECT_THAT(text, HasSubstr("| fail | `gemm_bf16` | 4 | 256 |"));
+  EXPECT_THAT(text, HasSubstr("FAIL  gemm_bf16   bound / ties"));
+}
+
+TEST(Markdown, StaysBelow64KilobytesAndSaysWhatIsMissing) {
+  RunRecord r = sample_record();
+  r.counterexamples[0].explanation.assign(500, std::string(100, 'x'));
+  r.counterexamples.assign(40, r.counterexamples[0]);
+  const std::string text = summary_markdown(r);
+  EXPECT_LT(text.size(), 64u * 1024);
+  EXPECT_THAT(text, HasSubstr("39 more in record.json"));
+}
+
+TEST(Card, FencesCannotBeClosedByItsContent) {
+  RunRecord r = sample_record();
+  r.counterexamples[0].headline = "```` not a fence";
+  EXPECT_THAT(summary_markdown(r), HasSubstr("\n`````\n"));
+}
+
+TEST(Card, NumbersReadWell) {
+  EXPECT_EQ(ulp_text(0), "exact");
+  EXPECT_EQ(ulp_text(0.5), "0.5 ulp");
+  EXPECT_EQ(share_text(0.22), "22 %");
+  EXPECT_EQ(share_text(64), "64 x");
+}
+
+}  // namespace
+}  // namespace plumbline
