@@ -35,6 +35,18 @@ Problem parsed(const Manifest& manifest, const std::string& text) {
   return *problem;
 }
 
+Case case_of(const Manifest& manifest, const Choice& choice, const Problem& problem, std::uint64_t seed) {
+  const Generator& generator = generator_of(*manifest.operation);
+  Case built;
+  built.kernel = &manifest;
+  built.problem = problem;
+  built.recipe.value_class = generator.value_classes()[static_cast<std::size_t>(choice.value)];
+  built.recipe.seed = seed;
+  built.shape_class = generator.shape_classes()[static_cast<std::size_t>(choice.shape)].name;
+  built.layout_class = generator.layout_classes()[static_cast<std::size_t>(choice.layout)].name;
+  return built;
+}
+
 }  // namespace
 
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile, double work_limit,
@@ -50,14 +62,12 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
     if (work <= work_limit) break;
   }
   if (!best) return std::nullopt;
-  Case built;
-  built.kernel = &manifest;
-  built.problem = *best;
-  built.recipe.value_class = generator.value_classes()[static_cast<std::size_t>(choice.value)];
-  built.recipe.seed = draw_seed(random);
-  built.shape_class = generator.shape_classes()[static_cast<std::size_t>(choice.shape)].name;
-  built.layout_class = generator.layout_classes()[static_cast<std::size_t>(choice.layout)].name;
-  return built;
+  return case_of(manifest, choice, *best, draw_seed(random));
+}
+
+Case build_unchecked(const Manifest& manifest, const Choice& choice, Profile profile, Random random) {
+  const std::string text = generator_of(*manifest.operation).problem_text(choice, manifest, profile, random);
+  return case_of(manifest, choice, parsed(manifest, text), draw_seed(random));
 }
 
 std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed, Random random) {

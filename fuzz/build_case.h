@@ -13,6 +13,9 @@ namespace plumbline {
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile, double work_limit,
                                Random random);
 
+// The first draw, whether the kernel accepts it or not.
+Case build_unchecked(const Manifest& manifest, const Choice& choice, Profile profile, Random random);
+
 // A designed case, or nothing where the kernel's domain excludes it.
 std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed, Random random);
 

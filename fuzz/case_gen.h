@@ -2,9 +2,12 @@
 // RapidCheck's generator of cases, with our own shrinking: for `fuzz` and for properties in tests.
 #pragma once
 
-#include <rapidcheck/Gen.h>
-
 #include "fuzz/case.h"
+
+namespace rc {
+template <typename T>
+class Gen;
+}  // namespace rc
 
 namespace plumbline {
 

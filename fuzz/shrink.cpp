@@ -4,9 +4,11 @@
 // zeros and values are simplified on the data itself, so that a fault tied to single elements survives.
 #include "fuzz/shrink.h"
 
-#include <unordered_set>
-
 #include "fuzz/shrinkable_case.h"
+
+#include <rapidcheck.h>
+
+#include <unordered_set>
 
 namespace plumbline {
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz/shrinkable_case.h"
 
-#include <rapidcheck/seq/Create.h>
-#include <rapidcheck/seq/Operations.h>
-#include <rapidcheck/seq/Transform.h>
-#include <rapidcheck/shrinkable/Create.h>
+#include <rapidcheck.h>
 
 namespace plumbline {
 

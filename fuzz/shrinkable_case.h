@@ -2,9 +2,14 @@
 // Cases as RapidCheck Shrinkables. The lists of simpler cases are lazy: nothing is built before it is asked for.
 #pragma once
 
-#include <rapidcheck/Shrinkable.h>
-
 #include "fuzz/shrink_pass.h"
+
+namespace rc {
+template <typename T>
+class Seq;
+template <typename T>
+class Shrinkable;
+}  // namespace rc
 
 namespace plumbline {
 

@@ -25,24 +25,36 @@ std::optional<Rounding> rounding_value(std::string_view word) { return rounding(
 
 std::optional<Overflow> overflow_value(std::string_view word) { return overflow(word); }
 
-// A count that only one schedule has: it must be there with it, and must not be there without.
-void read_count(TomlReader& reader, const toml::table& table, std::string_view key, bool wanted,
-                std::string_view schedule_word, std::int64_t minimum, std::int64_t& count) {
-  const std::optional<std::int64_t> given = reader.integer(table, key);
-  if (wanted && !table.get(key)) {
-    reader.fail_at(table, fmt::format("schedule \"{}\" needs \"{}\"", schedule_word, key),
-                   fmt::format("add {} = 128", key));
+// A count that belongs to some schedules only: missing where the schedule needs it, or given where
+// it means nothing, is a mistake.
+struct Count {
+  std::string_view key;
+  bool needed, allowed;
+  std::string_view belongs_to;  // in words, for messages
+};
+
+void read_count(TomlReader& reader, const toml::table& table, const Count& count,
+                std::int64_t& value) {
+  const toml::node* node = table.get(count.key);
+  if (!node) {
+    if (count.needed) {
+      reader.fail_at(table,
+                     fmt::format("\"{}\" is missing: {} needs it", count.key, count.belongs_to),
+                     fmt::format("add {} = ...", count.key));
+    }
+    return;
   }
-  if (!given) return;
-  if (!wanted) {
-    reader.fail_at(*table.get(key),
-                   fmt::format("\"{}\" has no meaning without schedule \"{}\"", key, schedule_word),
+  if (!count.allowed) {
+    reader.fail_at(*node,
+                   fmt::format("\"{}\" has no meaning without {}", count.key, count.belongs_to),
                    "remove it, or correct the schedule");
-  } else if (*given < minimum) {
-    reader.fail_at(*table.get(key), fmt::format("{} = {} is too small", key, *given),
-                   fmt::format("use at least {}", minimum));
   }
-  count = *given;
+  const std::optional<std::int64_t> given = reader.integer(table, count.key);
+  if (!given) return;
+  if (*given < 1) {
+    reader.fail_at(*node, fmt::format("{} = {} is too small", count.key, *given), "use at least 1");
+  }
+  value = *given;
 }
 
 void read_schedule(TomlReader& reader, const toml::table& table, Contract& contract) {
@@ -51,13 +63,15 @@ void read_schedule(TomlReader& reader, const toml::table& table, Contract& contr
           reader.word(std::optional(schedule_text), schedule_words(), schedule_value)) {
     contract.schedule = *found;
   }
-  read_count(reader, table, "interval", contract.schedule == Schedule::promote, "promote", 1,
+  const bool promote = contract.schedule == Schedule::promote;
+  const bool split = contract.schedule == Schedule::split_k;
+  read_count(reader, table,
+             {"interval", promote, promote || split, "schedule \"promote\" or \"split_k\""},
              contract.interval);
-  read_count(reader, table, "parts", contract.schedule == Schedule::split_k, "split_k", 2,
-             contract.parts);
+  read_count(reader, table, {"parts", split, split, "schedule \"split_k\""}, contract.parts);
   const std::optional<Text> join_text = reader.text(table, "join");
   if (const auto found = reader.word(join_text, join_words(), join_value)) contract.join = *found;
-  if (join_text && contract.schedule != Schedule::split_k) {
+  if (join_text && !split) {
     reader.fail_at(*table.get("join"), "\"join\" has no meaning without schedule \"split_k\"",
                    "remove it, or correct the schedule");
   }
@@ -88,6 +102,22 @@ void read_output(TomlReader& reader, const toml::table& contract_table, Contract
   }
 }
 
+// A format a manifest fixes for a tensor; nothing where a field of the problem chooses it.
+std::optional<FormatId> fixed_format(const Manifest& manifest, std::string_view tensor) {
+  const auto found = manifest.formats.find(std::string(tensor));
+  return found == manifest.formats.end() ? std::nullopt : format_by_name(found->second);
+}
+
+// Whether every target can keep the contract with the operands' formats.
+void check_targets(TomlReader& reader, const toml::table& table, const Manifest& manifest) {
+  const std::optional<FormatId> a = fixed_format(manifest, "a"), b = fixed_format(manifest, "b");
+  if (reader.error() || !a || !b) return;
+  for (const int target : manifest.targets) {
+    const Status possible = manifest.contract.check(target, *a, *b);
+    if (!possible) reader.fail_at(table, possible.error().message, possible.error().hint);
+  }
+}
+
 }  // namespace
 
 void read_contract(TomlReader& reader, Manifest& manifest) {
@@ -108,6 +138,7 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   contract.deterministic = reader.boolean(*table, "deterministic").value_or(true);
   contract.odd_symmetric = reader.boolean(*table, "odd_symmetric").value_or(true);
   contract.position_independent = reader.boolean(*table, "position_independent").value_or(true);
+  check_targets(reader, *table, manifest);
 }
 
 }  // namespace plumbline

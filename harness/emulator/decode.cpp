@@ -10,6 +10,7 @@
 
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/control.h"
+#include "harness/emulator/liveness.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -20,7 +21,7 @@ const FamilyTable& families() {
   static const FamilyTable table = [] {
     FamilyTable out;
     for (const auto& group :
-         {integer_families(), move_families(), compare_families(), float_families(), convert_families(),
+         {arithmetic_families(), integer_families(), move_families(), compare_families(), float_families(), convert_families(),
           memory_families(), atomic_families(), async_copy_families(), barrier_families(), warp_families(),
           matrix_families(), control_families(), packed_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
@@ -175,16 +176,15 @@ void Decoder::lay_out_variables() {
 }
 
 void Decoder::assign_registers() {
-  register_slot_.resize(function_.registers.size());
+  const SlotMap map = assign_slots(function_);
+  register_slot_.assign(function_.registers.size(), kSinkSlot);
   for (std::size_t i = 0; i < function_.registers.size(); ++i) {
-    const Register& reg = function_.registers[i];
-    if (reg.is_predicate()) {
-      register_slot_[i] = static_cast<Slot>(program_.predicates++);
-    } else {
-      register_slot_[i] = add_slots(std::max(1, reg.bits / 32));
-    }
+    if (map.predicate_slot[i] >= 0) register_slot_[i] = kFirstPredicate + static_cast<Slot>(map.predicate_slot[i]);
+    if (map.slot[i] >= 0) register_slot_[i] = kFirstRegisterSlot + static_cast<Slot>(map.slot[i]);
   }
-  program_.register_slots = program_.slots - kFirstRegisterSlot;
+  program_.predicates += map.predicates;
+  program_.register_slots = static_cast<Slot>(map.words);
+  program_.slots += program_.register_slots;
 }
 
 Slot Decoder::add_slots(int count) {

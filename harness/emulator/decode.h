@@ -34,6 +34,7 @@ struct Family {
 };
 
 // The families of each file.
+std::span<const Family> arithmetic_families();
 std::span<const Family> integer_families();
 std::span<const Family> move_families();
 std::span<const Family> compare_families();

@@ -28,12 +28,15 @@ void skip_section(Cursor& cursor) {
   if (cursor.at('{')) skip_balanced(cursor, '{', '}');
 }
 
-void skip_unknown(Cursor& cursor, const Token& directive, PtxModule& module) {
+void note_skipped(const Cursor& cursor, const Token& directive, PtxModule& module) {
   constexpr std::size_t kMostNotes = 100;
-  if (module.skipped.size() < kMostNotes) {
-    module.skipped.push_back(
-        fmt::format("{}:{}: {}", cursor.file(), directive.line, quoted(directive.text)));
-  }
+  if (module.skipped.size() >= kMostNotes) return;
+  module.skipped.push_back(
+      fmt::format("{}:{}: {}", cursor.file(), directive.line, quoted(directive.text)));
+}
+
+void skip_unknown(Cursor& cursor, const Token& directive, PtxModule& module) {
+  note_skipped(cursor, directive, module);
   while (!cursor.at_end() && cursor.current().line == directive.line) {
     if (cursor.accept(';')) return;
     if (cursor.at('{') || cursor.at('}')) break;

@@ -18,6 +18,9 @@ void skip_section(Cursor& cursor);
 // whichever is its end; notes it in Module::skipped.
 void skip_unknown(Cursor& cursor, const Token& directive, PtxModule& module);
 
+// Notes a directive that is passed over in Module::skipped.
+void note_skipped(const Cursor& cursor, const Token& directive, PtxModule& module);
+
 // To the ";", which is taken.
 void skip_to_semicolon(Cursor& cursor);
 

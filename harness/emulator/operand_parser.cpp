@@ -29,6 +29,10 @@ bool starts_number(const Token& token) {
 std::vector<Operand> OperandParser::parse(std::string_view opcode) {
   std::vector<Operand> operands;
   if (cursor_.at(';')) return operands;
+  if (cursor_.at('}') || cursor_.at_end()) {
+    cursor_.expected("\";\" at the end of an instruction");
+    return operands;
+  }
   if (opcode == "call") return parse_call();
   const bool branches = opcode == "bra" || opcode == "brx";
   do {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "harness/emulator/body_parser.h"
@@ -22,6 +23,17 @@ std::optional<int> find(const std::unordered_map<std::string_view, int>& map,
   const auto found = map.find(name);
   if (found == map.end()) return std::nullopt;
   return found->second;
+}
+
+// Attributes of functions that say nothing about results.
+bool is_known_attribute(std::string_view directive) {
+  constexpr std::string_view kKnown[] = {
+      ".minnctapersm",         ".maxnctapersm", ".maxclusterrank",
+      ".explicitcluster",      ".pragma",       ".noreturn",
+      ".blocksareclusters",    ".attribute",    ".abi_preserve",
+      ".abi_preserve_control",
+  };
+  return std::find(std::begin(kKnown), std::end(kKnown), directive) != std::end(kKnown);
 }
 
 }  // namespace
@@ -261,6 +273,7 @@ void ModuleParser::parse_function_attributes(Function& function) {
       function.max_registers = parse_integer(cursor_, "a register count", 0, kMost);
     } else {
       // .minnctapersm 2, .pragma "...";, .noreturn, .attribute(...), and those to come
+      if (!is_known_attribute(directive.text)) note_skipped(cursor_, directive, scope_.module);
       if (cursor_.at('(') && directive.text == ".attribute") skip_balanced(cursor_, '(', ')');
       while (cursor_.current().kind == TokenKind::number ||
              cursor_.current().kind == TokenKind::string || cursor_.at(',')) {

@@ -83,6 +83,8 @@ class Warp {
   // Lets other warps run when the slice is over.
   void give_way();
 
+  std::uint64_t next_clock() { return clock_ += 1000; }
+
   // The lanes of `lanes` that wait at the barrier.
   std::uint32_t waiting_at(int barrier) const;
 
@@ -119,6 +121,7 @@ class Warp {
   int slice_ = 0;               // backward branches left before other warps run
   int turn_ = 0;                // backward branches left before another group runs
   std::uint64_t executed_ = 0;  // instructions in loops, for the budget
+  std::uint64_t clock_ = 0;
   int index_ = 0;
   Cta* cta_ = nullptr;
   const Program* program_ = nullptr;

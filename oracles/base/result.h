@@ -49,6 +49,8 @@ class [[nodiscard]] Result {
 
   const T& operator*() const& { return value(); }
 
+  T&& operator*() && { return std::move(*this).value(); }
+
   T* operator->() { return &value(); }
 
   const T* operator->() const { return &value(); }

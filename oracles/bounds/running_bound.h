@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "oracles/bounds/contract.h"
@@ -39,11 +40,13 @@ struct BoundModel {
 
 std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId a, FormatId b);
 
+// Of an empty sum, unless said otherwise.
 struct RunningBound {
   double sum = 0;        // the products' sum in double
   double sum_error = 0;  // |sum - exact sum| is at most this; 0: sum is exact
   double error = 0;      // E: |accumulator - exact sum| is at most this wherever the accumulator is finite
-  double lattice = 0;    // a power of two that divides every possible accumulator; infinity: the accumulator is 0
+  // A power of two that divides every possible accumulator; infinity: the accumulator is 0.
+  double lattice = std::numeric_limits<double>::infinity();
   ClassSet classes = ResultClass::finite;  // what the accumulator may end as
 };
 

@@ -72,4 +72,10 @@ Status blas_self_test() {
   return status;
 }
 
+std::string blas_description() {
+  const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_AFFINITY ..."
+  const std::size_t end = config.find(' ', config.find(' ') + 1);
+  return fmt::format("{} {}", config.substr(0, end), openblas_get_corename());
+}
+
 }  // namespace plumbline

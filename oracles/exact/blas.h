@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "oracles/base/result.h"
 
@@ -19,5 +20,8 @@ void add_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a
 // exact, which they do not under Strassen's algorithm, emulated FP64, another rounding mode or
 // flushed subnormals. Checked once per process.
 Status blas_self_test();
+
+// "OpenBLAS 0.3.21 Haswell": version and the kernels it chose for this processor.
+std::string blas_description();
 
 }  // namespace plumbline

@@ -9,10 +9,10 @@
 // be 2^(e-p) and 2^(f-q) with p + q = 52. In grid units |high| <= 2^p + sqrt(k)/2 as a vector, so
 // by Cauchy-Schwarz every partial sum of products, in any order, is an integer of magnitude at most
 //   (2^p + sqrt(k)/2) (2^q + sqrt(k)/2) <= 2^53   for p = q = 26 and k <= 2^51,
-// where sqrt(k)/2 is left out for a side that needs no rounding; such a side with p < 26 leaves q =
-// 52 - p to the other. All those integers are FP64 numbers. So are the products themselves: high
-// and low parts of an f32 number are f32 numbers. Whether multiplication and addition are fused
-// therefore makes no difference anywhere here.
+// where sqrt(k)/2 is left out for a side that needs no rounding; such a side with p < 26 leaves
+// q = 52 - p to the other. All those integers are FP64 numbers. So are the products themselves,
+// because high and low parts of an f32 number have at most 24 significant bits. Whether
+// multiplication and addition are fused therefore makes no difference anywhere here.
 #pragma once
 
 #include <cstdint>

@@ -105,7 +105,8 @@ std::uint64_t encode_integer(const Format& format, const Unrounded& unrounded,
   return (negative ? 0 - magnitude : magnitude) & storage_mask;
 }
 
-// ue8m0: the only codes are powers of two, so the significand is 1 or has just been carried to 2.
+// ue8m0: the only codes are powers of two, so the significand is 1, or 2 once carried. It is odd
+// before the step: a tie to even always goes up.
 std::uint64_t encode_scale(const Format& format, const Unrounded& unrounded,
                            const EncodeOptions& options) {
   if (unrounded.value.significand == 0) return 0;
@@ -113,10 +114,7 @@ std::uint64_t encode_scale(const Format& format, const Unrounded& unrounded,
   if (exponent < format.emin()) return 0;
   if (exponent > format.emax()) return overflowed(format, false, options);
   const Split split = split_at(unrounded, exponent);
-  // No neighbor is even: a tie goes to the larger one.
-  const bool tie_up =
-      options.rounding == Rounding::nearest_even && split.fraction == kHalf && !split.tail;
-  const bool up = tie_up || steps_up(split, false, options);
+  const bool up = steps_up(split, false, options);
   const std::uint64_t code = static_cast<std::uint64_t>(exponent - format.emin()) + (up ? 1 : 0);
   return code > format.max_finite() ? overflowed(format, false, options) : code;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where each logical element of a tensor lies in its storage. A dimension of size 1 is never
-// stepped along, so its stride counts for nothing here: frameworks leave anything in it, and a
-// kernel that reads it is wrong.
+// stepped along: its stride is multiplied by 0 wherever it occurs, and may be anything. Frameworks
+// leave all sorts of values there, and a kernel that reads them is wrong.
 #include "oracles/formats/tensor.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,6 @@ std::optional<std::int64_t> checked_storage_elements(const TensorLayout& layout)
   if (!count || *count == 0) return count;
   std::optional<std::int64_t> reach = layout.offset;
   for (std::size_t i = 0; i < layout.shape.size(); ++i) {
-    if (layout.shape[i] == 1) continue;
     const std::optional<std::int64_t> extent = product(layout.shape[i] - 1, layout.strides[i]);
     if (!extent) return std::nullopt;
     reach = sum(*reach, *extent);
@@ -110,7 +109,6 @@ std::int64_t TensorLayout::storage_index(std::int64_t linear) const {
   PLUMB_ASSERT(linear >= 0 && strides.size() == shape.size());
   std::int64_t index = offset;
   for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 1) continue;
     PLUMB_ASSERT(shape[i] > 0);
     index += linear % shape[i] * strides[i];
     linear /= shape[i];

@@ -83,16 +83,25 @@ HWY_INLINE bool load_b(Input input, const LaneRegister* b, int planes, Operands&
   return all_finite(input, largest);
 }
 
-// Runs step(pair, row, c) -> d over the tile, in place.
+// Runs step(pair, row, block) over the tile, in place.
 template <class Step>
-HWY_INLINE void for_each_pair(OutputTile& tile, Step step) {
-  for (int row = 0; row < 16; row += static_cast<int>(hn::Lanes(Words()))) {
+HWY_INLINE void for_each_block(OutputTile& tile, Step step) {
+  for (int row = 0; row < 16; row += kRowVectors * kLanes) {
     for (int pair = 0; pair < 4; ++pair) {
       float* x = tile.columns[2 * pair] + row;
       float* y = tile.columns[2 * pair + 1] + row;
-      const OutputPair d = step(pair, row, {hn::Load(Floats(), x), hn::Load(Floats(), y)});
-      hn::Store(d.x, Floats(), x);
-      hn::Store(d.y, Floats(), y);
+      Block block;
+      HWY_UNROLL(2)
+      for (int r = 0; r < kRowVectors; ++r) {
+        block.rows[r].x = hn::Load(Floats(), x + r * kLanes);
+        block.rows[r].y = hn::Load(Floats(), y + r * kLanes);
+      }
+      step(pair, row, block);
+      HWY_UNROLL(2)
+      for (int r = 0; r < kRowVectors; ++r) {
+        hn::Store(block.rows[r].x, Floats(), x + r * kLanes);
+        hn::Store(block.rows[r].y, Floats(), y + r * kLanes);
+      }
     }
   }
 }
@@ -117,19 +126,19 @@ bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegis
   Checks checks;
   switch (plan.chain) {
     case FastChain::one:
-      for_each_pair(tile, [&](int pair, int row, OutputPair acc) HWY_ATTR {
-        return node<0, 1, 1>(operands, pair, row, constants, acc, checks);
+      for_each_block(tile, [&](int pair, int row, Block& block) HWY_ATTR {
+        node<0, 1, 1>(operands, pair, row, constants, block, checks);
       });
       break;
     case FastChain::one_then_one:
-      for_each_pair(tile, [&](int pair, int row, OutputPair acc) HWY_ATTR {
-        acc = node<0, 1, 1>(operands, pair, row, constants, acc, checks);
-        return node<1, 1, 1>(operands, pair, row, constants, acc, checks);
+      for_each_block(tile, [&](int pair, int row, Block& block) HWY_ATTR {
+        node<0, 1, 1>(operands, pair, row, constants, block, checks);
+        node<1, 1, 1>(operands, pair, row, constants, block, checks);
       });
       break;
     default:
-      for_each_pair(tile, [&](int pair, int row, OutputPair acc) HWY_ATTR {
-        return node<0, 1, 2>(operands, pair, row, constants, acc, checks);
+      for_each_block(tile, [&](int pair, int row, Block& block) HWY_ATTR {
+        node<0, 1, 2>(operands, pair, row, constants, block, checks);
       });
       break;
   }

@@ -76,19 +76,33 @@ HWY_INLINE IntegerVector truncated(FloatVector v) {
 HWY_INLINE IntegerVector truncated(FloatVector v) { return hn::ConvertTo(Integers(), v); }
 #endif
 
+// The lower or the upper halves of x, below those of y.
+HWY_INLINE HalfVector lower_halves(WordVector x, WordVector y) {
+  return hn::OddEven(as_halves(hn::ShiftLeft<16>(y)), as_halves(x));
+}
+
+HWY_INLINE HalfVector upper_halves(WordVector x, WordVector y) {
+  return hn::OddEven(as_halves(y), as_halves(hn::ShiftRight<16>(x)));
+}
+
 struct OutputPair {
   FloatVector x, y;  // even column, odd column
+};
+
+struct ScalePair {
+  WordVector x, y;  // bits of f32 powers of two
+};
+
+struct SumPair {
+  IntegerVector x, y;
 };
 
 // The exponents of two accumulators, biased by 254, in the halves of each lane. A subnormal one reads as 2^-127; it
 // either is too small to count or makes the alignment too low for this path.
 HWY_INLINE HalfVector accumulator_exponents(OutputPair c) {
-  const auto words_x = as_words(c.x);
-  const auto words_y = as_words(c.y);
-  const UnsignedHalfVector tops =
-      hn::BitCast(UnsignedHalves(), upper_halves(words_x, words_y));
-  const HalfVector field =
-      hn::BitCast(Halves(), hn::ShiftRight<8>(hn::Add(tops, tops)));
+  const HalfVector tops = upper_halves(as_words(c.x), as_words(c.y));
+  const HalfVector field = hn::BitCast(
+      Halves(), hn::ShiftRight<8>(hn::BitCast(UnsignedHalves(), hn::Add(tops, tops))));
   const auto zero_x = as_words(hn::VecFromMask(Floats(), hn::Eq(c.x, hn::Zero(Floats()))));
   const auto zero_y = as_words(hn::VecFromMask(Floats(), hn::Eq(c.y, hn::Zero(Floats()))));
   const HalfVector zero = hn::OddEven(as_halves(zero_y), as_halves(zero_x));
@@ -96,67 +110,106 @@ HWY_INLINE HalfVector accumulator_exponents(OutputPair c) {
   return hn::Or(exponent, hn::And(zero, hn::Set(Halves(), kZeroExponent)));
 }
 
-// The leading 24 bits of sum, times 2^(emax - F), toward zero.
-HWY_INLINE FloatVector converted(IntegerVector sum, FloatVector inverse_scale,
-                                 const NodeConstants& constants, Checks& checks) {
+// The scales of two outputs. product_x and product_y are the largest exponents of their products, those of even and of
+// odd k in the halves of each lane.
+HWY_INLINE ScalePair scales_of(HalfVector product_x, HalfVector product_y, OutputPair c,
+                               const NodeConstants& constants, Checks& checks) {
+  const WordVector words_x = as_words(product_x);
+  const WordVector words_y = as_words(product_y);
+  const HalfVector products =
+      hn::Max(lower_halves(words_x, words_y), upper_halves(words_x, words_y));
+  const HalfVector alignment = hn::Max(products, accumulator_exponents(c));
+  checks.highest = hn::Max(checks.highest, alignment);
+  checks.lowest = hn::Min(checks.lowest, hn::BitCast(UnsignedHalves(), alignment));
+  const HalfVector floored = hn::Max(alignment, hn::Set(Halves(), kLowestAlignment));
+  const WordVector scales = as_words(hn::ShiftLeft<7>(hn::Sub(constants.scale_exponent, floored)));
+  return {hn::ShiftLeft<16>(scales), hn::And(scales, hn::Set(Words(), 0xffff0000u))};
+}
+
+// The leading 24 bits of sum, times 1/scale, toward zero.
+HWY_INLINE FloatVector converted(IntegerVector sum, WordVector scale, const NodeConstants& constants,
+                                 Checks& checks) {
   const WordVector magnitude = as_words(hn::Abs(sum));
   checks.magnitude = hn::Max(checks.magnitude, magnitude);
   // Clears the bit below the 24 leading ones (and others further down): what is left rounds down.
   const WordVector kept = hn::AndNot(hn::ShiftRight<24>(magnitude), magnitude);
   const FloatVector leading = hn::ConvertTo(Floats(), hn::BitCast(Integers(), kept));
-  const WordVector result = as_words(hn::Mul(leading, inverse_scale));
+  // 2^-x has the exponent field 254 - that of 2^x.
+  const FloatVector inverse = as_floats(hn::Sub(hn::Set(Words(), 254u << 23), scale));
+  const WordVector result = as_words(hn::Mul(leading, inverse));
   const WordVector sign = hn::And(as_words(sum), hn::Set(Words(), 0x80000000u));
   return as_floats(hn::And(hn::Or(result, sign), constants.result_mask));
 }
 
-// One node over planes kFirst, kFirst + kStride, ... (kCount of them) for columns 2*pair and 2*pair + 1.
+// Two vectors of rows share what they need of B; with 16 lanes there is only one.
+constexpr int kRowVectors = kLanes < 16 ? 2 : 1;
+
+struct Block {
+  OutputPair rows[kRowVectors];
+};
+
+// One node over planes kFirst, kFirst + kStride, ... (kCount of them), for columns 2*pair and 2*pair + 1 and the
+// block of rows from row.
 template <int kFirst, int kStride, int kCount>
-HWY_INLINE OutputPair node(const Operands& operands, int pair, int row,
-                           const NodeConstants& constants, OutputPair c, Checks& checks) {
-  HalfVector alignment = accumulator_exponents(c);
+HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeConstants& constants,
+                     Block& c, Checks& checks) {
+  constexpr int kLast = kFirst + (kCount - 1) * kStride;
+  HalfVector largest_x[kRowVectors], largest_y[kRowVectors];
+  HWY_UNROLL(2)
+  for (int r = 0; r < kRowVectors; ++r) {
+    largest_x[r] = largest_y[r] = hn::Set(Halves(), kZeroExponent);
+  }
   HWY_UNROLL(4)
-  for (int i = 0; i < kCount; ++i) {
-    const int plane = kFirst + i * kStride;
+  for (int plane = kFirst; plane <= kLast; plane += kStride) {
     HWY_UNROLL(4)
     for (int t = 0; t < 4; ++t) {
+      const HalfVector b_x =
+          as_halves(hn::Set(Words(), operands.b_exponents[plane][2 * pair][t]));
+      const HalfVector b_y =
+          as_halves(hn::Set(Words(), operands.b_exponents[plane][2 * pair + 1][t]));
       HWY_UNROLL(2)
-      for (int j = 0; j < 2; ++j) {
-        const auto a = hn::Load(Words(), operands.a_exponents[plane][t][j] + row);
-        const auto b = hn::Set(Words(), operands.b_exponents[plane][j][pair][t]);
-        alignment = hn::Max(alignment, hn::Add(as_halves(a), as_halves(b)));
+      for (int r = 0; r < kRowVectors; ++r) {
+        const HalfVector a = as_halves(
+            hn::Load(Words(), operands.a_exponents[plane][t] + row + r * kLanes));
+        largest_x[r] = hn::Max(largest_x[r], hn::Add(a, b_x));
+        largest_y[r] = hn::Max(largest_y[r], hn::Add(a, b_y));
       }
     }
   }
-  checks.highest = hn::Max(checks.highest, alignment);
-  checks.lowest = hn::Min(checks.lowest, hn::BitCast(UnsignedHalves(), alignment));
 
-  const HalfVector floored = hn::Max(alignment, hn::Set(Halves(), kLowestAlignment));
-  const WordVector scales = as_words(hn::ShiftLeft<7>(hn::Sub(constants.scale_exponent, floored)));
-  const WordVector bits_x = hn::ShiftLeft<16>(scales);
-  const WordVector bits_y = hn::And(scales, hn::Set(Words(), 0xffff0000u));
-  const FloatVector scale_x = as_floats(bits_x);
-  const FloatVector scale_y = as_floats(bits_y);
+  ScalePair scale[kRowVectors];
+  SumPair sum[kRowVectors];
+  HWY_UNROLL(2)
+  for (int r = 0; r < kRowVectors; ++r) {
+    scale[r] = scales_of(largest_x[r], largest_y[r], c.rows[r], constants, checks);
+    sum[r].x = truncated(hn::Mul(c.rows[r].x, as_floats(scale[r].x)));
+    sum[r].y = truncated(hn::Mul(c.rows[r].y, as_floats(scale[r].y)));
+  }
 
-  IntegerVector sum_x = truncated(hn::Mul(c.x, scale_x));
-  IntegerVector sum_y = truncated(hn::Mul(c.y, scale_y));
   HWY_UNROLL(4)
-  for (int i = 0; i < kCount; ++i) {
-    const int plane = kFirst + i * kStride;
+  for (int plane = kFirst; plane <= kLast; plane += kStride) {
     HWY_UNROLL(4)
     for (int t = 0; t < 4; ++t) {
       HWY_UNROLL(2)
       for (int j = 0; j < 2; ++j) {
-        const FloatVector a = hn::Load(Floats(), operands.a[plane][t][j] + row);
         const FloatVector b_x = hn::Set(Floats(), operands.b[plane][j][2 * pair][t]);
         const FloatVector b_y = hn::Set(Floats(), operands.b[plane][j][2 * pair + 1][t]);
-        sum_x = hn::Add(sum_x, truncated(hn::Mul(hn::Mul(a, b_x), scale_x)));
-        sum_y = hn::Add(sum_y, truncated(hn::Mul(hn::Mul(a, b_y), scale_y)));
+        HWY_UNROLL(2)
+        for (int r = 0; r < kRowVectors; ++r) {
+          const FloatVector a = hn::Load(Floats(), operands.a[plane][t][j] + row + r * kLanes);
+          sum[r].x = hn::Add(sum[r].x,
+                             truncated(hn::Mul(hn::Mul(a, b_x), as_floats(scale[r].x))));
+          sum[r].y = hn::Add(sum[r].y,
+                             truncated(hn::Mul(hn::Mul(a, b_y), as_floats(scale[r].y))));
+        }
       }
     }
   }
-  const WordVector reciprocal = hn::Set(Words(), 254u << 23);  // 2^-x has the exponent field 254 - field of 2^x
-  return {converted(sum_x, as_floats(hn::Sub(reciprocal, bits_x)), constants, checks),
-          converted(sum_y, as_floats(hn::Sub(reciprocal, bits_y)), constants, checks)};
+  HWY_UNROLL(2)
+  for (int r = 0; r < kRowVectors; ++r) {
+    c.rows[r].x = converted(sum[r].x, scale[r].x, constants, checks);
+    c.rows[r].y = converted(sum[r].y, scale[r].y, constants, checks);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

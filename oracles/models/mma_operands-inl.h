@@ -34,16 +34,16 @@ using FloatVector = hn::Vec<Floats>;
 using HalfVector = hn::Vec<Halves>;
 using UnsignedHalfVector = hn::Vec<UnsignedHalves>;
 
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(Words()));
 constexpr int kMostPlanes = 4;
 constexpr int kZeroExponent = -8192;
 
-// A plane holds 8 products of every output: words t = 0..3 times the lower and upper element of each word.
-// Columns of B and D come in pairs, so that two 16-bit exponents share a 32-bit lane.
+// A plane holds 8 products of every output: words t = 0..3 times the lower and the upper element of each word.
 struct Operands {
-  alignas(64) float a[kMostPlanes][4][2][16];              // plane, word, element, row
-  alignas(64) std::uint32_t a_exponents[kMostPlanes][4][2][16];  // the same exponent in both halves
-  alignas(64) float b[kMostPlanes][2][8][4];               // plane, element, column, word
-  alignas(64) std::uint32_t b_exponents[kMostPlanes][2][4][4];   // plane, element, column pair, word
+  alignas(64) float a[kMostPlanes][4][2][16];                 // plane, word, element, row
+  alignas(64) std::uint32_t a_exponents[kMostPlanes][4][16];  // plane, word, row: both elements of the word
+  alignas(64) float b[kMostPlanes][2][8][4];                  // plane, element, column, word
+  alignas(64) std::uint32_t b_exponents[kMostPlanes][8][4];   // plane, column, word
 };
 
 // Where the fields of an input format lie once an element fills 16 bits. nan_limit is the smallest doubled magnitude
@@ -106,30 +106,19 @@ HWY_INLINE HalfVector exponents_of(Input, WordVector word, UnsignedHalfVector& l
   largest = hn::Max(largest, doubled);
   const HalfVector field = hn::BitCast(Halves(), hn::ShiftRight<Input::kFieldShift>(doubled));
   // Subnormals have the exponent of the smallest normal.
-  const HalfVector exponent =
-      hn::Add(hn::Max(field, hn::Set(Halves(), 1)), hn::Set(Halves(), Input::kRebias));
+  HalfVector exponent = hn::Max(field, hn::Set(Halves(), 1));
+  if (Input::kRebias != 0) exponent = hn::Add(exponent, hn::Set(Halves(), Input::kRebias));
   const HalfVector signed_doubled = hn::BitCast(Halves(), doubled);
   return hn::IfThenElse(hn::Eq(signed_doubled, hn::Zero(Halves())),
                         hn::Set(Halves(), kZeroExponent), exponent);
 }
 
-// A word vector with x's lower or upper halves below y's.
-HWY_INLINE WordVector lower_halves(WordVector x, WordVector y) {
-  return as_words(hn::OddEven(as_halves(hn::ShiftLeft<16>(y)), as_halves(x)));
-}
-
-HWY_INLINE WordVector upper_halves(WordVector x, WordVector y) {
-  return as_words(hn::OddEven(as_halves(y), as_halves(hn::ShiftRight<16>(x))));
-}
-
 template <class Input>
 HWY_INLINE void store_a_words(Input input, WordVector word, int row, float (*values)[16],
-                              std::uint32_t (*exponents)[16], UnsignedHalfVector& largest) {
+                              std::uint32_t* exponents, UnsignedHalfVector& largest) {
   hn::Store(lower_value(input, word), Floats(), values[0] + row);
   hn::Store(upper_value(input, word), Floats(), values[1] + row);
-  const WordVector both = as_words(exponents_of(input, word, largest));
-  hn::Store(lower_halves(both, both), Words(), exponents[0] + row);
-  hn::Store(upper_halves(both, both), Words(), exponents[1] + row);
+  hn::Store(as_words(exponents_of(input, word, largest)), Words(), exponents + row);
 }
 
 // One plane of A from a pair of registers: rows 0-7 from the first, rows 8-15 from the second, which follows it in
@@ -138,11 +127,11 @@ template <class Input>
 HWY_INLINE void load_a_plane(Input input, const LaneRegister* registers, int plane,
                              Operands& operands, UnsignedHalfVector& largest) {
   const std::uint32_t* words = &registers[0][0];
-  for (int row = 0; row < 16; row += static_cast<int>(hn::Lanes(Words()))) {
+  auto& values = operands.a[plane];
+  auto& exponents = operands.a_exponents[plane];
+  for (int row = 0; row < 16; row += kLanes) {
     WordVector w0, w1, w2, w3;
     hn::LoadInterleaved4(Words(), words + 4 * row, w0, w1, w2, w3);
-    auto& values = operands.a[plane];
-    auto& exponents = operands.a_exponents[plane];
     store_a_words(input, w0, row, values[0], exponents[0], largest);
     store_a_words(input, w1, row, values[1], exponents[1], largest);
     store_a_words(input, w2, row, values[2], exponents[2], largest);
@@ -154,24 +143,14 @@ HWY_INLINE void load_a_plane(Input input, const LaneRegister* registers, int pla
 template <class Input>
 HWY_INLINE void load_b_plane(Input input, const LaneRegister& lanes, int plane, Operands& operands,
                              UnsignedHalfVector& largest) {
-  alignas(64) std::uint32_t exponents[8][4];
   float* lower = &operands.b[plane][0][0][0];
   float* upper = &operands.b[plane][1][0][0];
-  for (int lane = 0; lane < 32; lane += static_cast<int>(hn::Lanes(Words()))) {
+  std::uint32_t* exponents = &operands.b_exponents[plane][0][0];
+  for (int lane = 0; lane < 32; lane += kLanes) {
     const WordVector word = hn::LoadU(Words(), lanes + lane);
     hn::Store(lower_value(input, word), Floats(), lower + lane);
     hn::Store(upper_value(input, word), Floats(), upper + lane);
-    hn::Store(as_words(exponents_of(input, word, largest)), Words(), &exponents[0][0] + lane);
-  }
-  const hn::CappedTag<std::uint32_t, 4> four;
-  const hn::Repartition<std::uint16_t, decltype(four)> eight;
-  for (int pair = 0; pair < 4; ++pair) {
-    const auto x = hn::Load(four, exponents[2 * pair]);
-    const auto y = hn::Load(four, exponents[2 * pair + 1]);
-    const auto low = hn::OddEven(hn::BitCast(eight, hn::ShiftLeft<16>(y)), hn::BitCast(eight, x));
-    const auto high = hn::OddEven(hn::BitCast(eight, y), hn::BitCast(eight, hn::ShiftRight<16>(x)));
-    hn::Store(hn::BitCast(four, low), four, operands.b_exponents[plane][0][pair]);
-    hn::Store(hn::BitCast(four, high), four, operands.b_exponents[plane][1][pair]);
+    hn::Store(as_words(exponents_of(input, word, largest)), Words(), exponents + lane);
   }
 }
 

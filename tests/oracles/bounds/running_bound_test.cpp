@@ -54,7 +54,7 @@ TEST(RunningBound, HoldsForEveryContractAndIsAttained) {
     Random random(std::hash<std::string>{}(named.name));
     for (const Data data : testing::kAllData) {
       for (const std::int64_t k : {1, 5, 16, 33, 64, 200}) {
-        const int count = k <= 16 ? 60 : k <= 64 ? 40 : 6;
+        const int count = k <= 16 ? 400 : k <= 64 ? 200 : 40;
         for (int repeat = 0; repeat < count; ++repeat) {
           const testing::DotSample sample = testing::dot_sample(data, named.a, named.b, k, random);
           const RunningBound bound = running_bound(model, sample.row.data(), sample.column.data(), k);
@@ -77,10 +77,12 @@ TEST(RunningBound, HoldsForEveryContractAndIsAttained) {
     }
   }
   EXPECT_EQ(violations, 0);
-  EXPECT_GE(dots, 25000);
+  EXPECT_GE(dots, 200000);
   for (const auto& [name, share] : closest) {
-    // Attained but for 2^-30; a join in any order is bounded for the worst order, not for the one taken.
-    EXPECT_GT(share, name.find("any order") == std::string::npos && name.find("split") == std::string::npos ? 1 - 0x1p-30 : 0.4) << name;
+    // Attained but for 2^-30 where products have few enough bits to be hit; products of two f32 come close; a join in
+    // any order is bounded for the worst order, not for the one taken.
+    const bool joined = name.find("split") != std::string::npos, f32 = name.find("f32") != std::string::npos;
+    EXPECT_GT(share, joined ? 0.4 : f32 ? 0.98 : 1 - 0x1p-30) << name;
   }
 }
 

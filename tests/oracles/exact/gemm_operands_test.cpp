@@ -21,8 +21,8 @@ void expect_decoded(const Tensor& a, const Tensor& b, int threads) {
   const auto check = [](const Tensor& tensor, std::int64_t linear, float got, bool& special) {
     const double value = to_double(format(tensor.layout.format), tensor.bits(linear));
     special |= !std::isfinite(value);
-    ASSERT_EQ(got, std::isfinite(value) ? value : 0)
-        << tensor.layout.text() << " element " << linear;
+    if (got == (std::isfinite(value) ? value : 0)) return;  // cheaper than an assertion
+    FAIL() << tensor.layout.text() << " element " << linear << " decoded as " << got;
   };
   for (std::int64_t z = 0; z < batch; ++z) {
     for (std::int64_t i = 0; i < m; ++i) {

@@ -54,7 +54,8 @@ TEST(RowSplit, HoldsItsPromisesOnEveryKindOfData) {
             ASSERT_EQ(whole[p], row[p]);
             ASSERT_TRUE(multiple_of(high[p], scale.exponent - bits));
             ASSERT_LE(std::abs(low[p]), std::ldexp(0.5, scale.exponent - bits));
-            ASSERT_EQ(high[p], static_cast<float>(high[p]));
+            // 24 significant bits; a high part may leave the range of f32
+            ASSERT_EQ(high[p] / 2, static_cast<float>(high[p] / 2));
             ASSERT_EQ(low[p], static_cast<float>(low[p]));
             low_squares = low_squares + square(low[p]);
             high_squares = high_squares + square(high[p]);

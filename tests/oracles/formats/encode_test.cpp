@@ -215,6 +215,46 @@ TEST(Encode, ZeroWithStickyIsATinyNonZeroValue) {
   }
 }
 
+// The significand slides down past the last bit of the format, by more than its own length in the
+// end.
+TEST(Encode, FarBelowTheLastBitOnlyTheDirectionCounts) {
+  const Format& e4m3 = format(FormatId::e4m3);  // the smallest number is 2^-9
+  for (const std::uint64_t significand :
+       {std::uint64_t{1} << 63, (std::uint64_t{1} << 63) + 1, ~std::uint64_t{0}}) {
+    for (int shift = 64; shift <= 200; ++shift) {
+      const Unrounded value{{ValueClass::finite, false, significand, -9 - shift}, false};
+      SCOPED_TRACE(shift);
+      // With shift 64 the value is in [1/2, 1) of the smallest number; below, it is less than half.
+      const bool above_half = shift == 64 && significand > std::uint64_t{1} << 63;
+      EXPECT_EQ(plumbline::encode(e4m3, value), above_half ? 1u : 0u);
+      EXPECT_EQ(plumbline::encode(e4m3, value, {Rounding::nearest_away}), shift == 64 ? 1u : 0u);
+      EXPECT_EQ(plumbline::encode(e4m3, value, {Rounding::up}), 1u);
+      EXPECT_EQ(plumbline::encode(e4m3, value, {Rounding::down}), 0u);
+      // The discarded fraction is significand / 2^shift, cut to 64 bits.
+      const std::uint64_t fraction = shift < 128 ? significand >> (shift - 64) : 0;
+      const EncodeOptions just_enough{Rounding::stochastic, Overflow::to_special, fraction - 1};
+      const EncodeOptions too_much{Rounding::stochastic, Overflow::to_special, fraction};
+      if (fraction != 0) {
+        EXPECT_EQ(plumbline::encode(e4m3, value, just_enough), 1u);
+      }
+      EXPECT_EQ(plumbline::encode(e4m3, value, too_much), 0u);
+    }
+  }
+}
+
+TEST(Encode, BitsLostBehindTheFractionStillBreakTies) {
+  const Format& e4m3 = format(FormatId::e4m3);
+  // A full significand whose upper half ends on a tie of e4m3's smallest number: 2^-10 and
+  // something.
+  for (int below = 1; below < 64; ++below) {
+    const std::uint64_t tie = std::uint64_t{1} << 63;
+    const Unrounded exact_tie{{ValueClass::finite, false, tie, -10 - 63}, false};
+    const Unrounded above{{ValueClass::finite, false, tie | tie >> below, -10 - 63}, false};
+    EXPECT_EQ(plumbline::encode(e4m3, exact_tie), 0u);
+    EXPECT_EQ(plumbline::encode(e4m3, above), 1u);
+  }
+}
+
 TEST(EncodeDeath, StickyBelowACoarseSignificandIsABug) {
   const Unrounded undecidable{{ValueClass::finite, false, 1, 0}, true};
   EXPECT_DEATH(static_cast<void>(plumbline::encode(format(FormatId::f32), undecidable)), "sticky");

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "oracles/formats/decode.h"
 
@@ -72,6 +73,25 @@ TEST(Format, EveryNameFindsItsFormatAndNoOtherDoes) {
   EXPECT_FALSE(format_by_name("fp8").has_value());
   EXPECT_FALSE(format_by_name("").has_value());
   EXPECT_FALSE(format_by_name("BF16").has_value());
+}
+
+// What NVIDIA's conversions and arithmetic return, tensor-core-numerics 1.1 and 4.1; for e2m1 and
+// the integers, which have no NaN, what converting one gives.
+TEST(Format, CanonicalNanIsWhatTheHardwareGives) {
+  const std::pair<FormatId, std::uint64_t> rows[] = {
+      {FormatId::e2m1, 0x7},
+      {FormatId::e4m3, 0x7f},
+      {FormatId::e5m2, 0x7f},
+      {FormatId::ue8m0, 0xff},
+      {FormatId::f16, 0x7fff},
+      {FormatId::bf16, 0x7fff},
+      {FormatId::tf32, 0x7fffffff},
+      {FormatId::f32, 0x7fffffff},
+      {FormatId::s8, 0},
+      {FormatId::u8, 0},
+      {FormatId::s32, 0},
+  };
+  for (const auto& [id, code] : rows) EXPECT_EQ(format(id).canonical_nan, code) << format(id).name;
 }
 
 TEST(Format, CanonicalNanDecodesAsNanWhereThereIsOne) {

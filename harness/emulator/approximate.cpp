@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/approximate.h"
+
+#include <cmath>
+
+#include "harness/emulator/lanes.h"
+#include "harness/emulator/rounding.h"
+#include "harness/emulator/rows.h"
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+
+struct Ex2 {
+  static double value(double x) { return std::exp2(x); }
+};
+struct Lg2 {
+  static double value(double x) { return std::log2(x); }
+};
+struct Rcp {
+  static double value(double x) { return 1.0 / x; }
+};
+struct Rsqrt {
+  static double value(double x) { return 1.0 / std::sqrt(x); }
+};
+struct Sqrt {
+  static double value(double x) { return std::sqrt(x); }
+};
+struct Sin {
+  static double value(double x) { return std::sin(x); }
+};
+struct Cos {
+  static double value(double x) { return std::cos(x); }
+};
+struct Tanh {
+  static double value(double x) { return std::tanh(x); }
+};
+
+template <typename Function, bool Ftz>
+struct Evaluate {
+  static u32 apply(u32 a) {
+    const double result = Function::value(as_float(flush_if<Ftz>(a)));
+    return flush_if<Ftz>(canonical(as_bits(static_cast<float>(result))));
+  }
+};
+
+// 2^126 < |b| < 2^128: the hardware's reciprocal is zero (PTX ISA 9.0 section 9.7.3.8).
+template <bool Ftz, bool Full>
+struct Divide {
+  static u32 apply(u32 a, u32 b) {
+    const float x = as_float(flush_if<Ftz>(a)), y = as_float(flush_if<Ftz>(b));
+    const float magnitude = std::fabs(y);
+    if (!Full && magnitude > 0x1p126f && magnitude < std::numeric_limits<float>::infinity()) {
+      return canonical(flush_if<Ftz>(as_bits(x * std::copysign(0.0f, y))));
+    }
+    return canonical(flush_if<Ftz>(as_bits(static_cast<float>(static_cast<double>(x) / static_cast<double>(y)))));
+  }
+};
+
+template <typename Op>
+void one(Warp& warp, const Inst& inst, u32 mask) {
+  map1<u32, u32, Op>(warp, inst, mask);
+}
+
+template <typename Op>
+void two(Warp& warp, const Inst& inst, u32 mask) {
+  map2<u32, u32, u32, Op>(warp, inst, mask);
+}
+
+struct Row {
+  std::string_view opcode;
+  Handler keep_subnormals, ftz;
+};
+
+constexpr Row kRows[] = {
+    {"ex2", one<Evaluate<Ex2, false>>, one<Evaluate<Ex2, true>>},
+    {"lg2", one<Evaluate<Lg2, false>>, one<Evaluate<Lg2, true>>},
+    {"rcp", one<Evaluate<Rcp, false>>, one<Evaluate<Rcp, true>>},
+    {"rsqrt", one<Evaluate<Rsqrt, false>>, one<Evaluate<Rsqrt, true>>},
+    {"sqrt", one<Evaluate<Sqrt, false>>, one<Evaluate<Sqrt, true>>},
+    {"sin", one<Evaluate<Sin, false>>, one<Evaluate<Sin, true>>},
+    {"cos", one<Evaluate<Cos, false>>, one<Evaluate<Cos, true>>},
+    {"tanh", one<Evaluate<Tanh, false>>, nullptr},
+};
+
+// PTX ISA 9.0 section 9.7.3.
+constexpr ApproximateRow kTable[] = {
+    {"ex2.approx.f32", "2 ulp", false},
+    {"lg2.approx.f32", "2^-22 absolute on (0.5, 2), else 2^-22 relative", false},
+    {"rcp.approx.f32", "1 ulp", false},
+    {"rsqrt.approx.f32", "2^-22.9 relative", false},
+    {"sqrt.approx.f32", "2^-23 relative", false},
+    {"sin.approx.f32", "2^-20.5 absolute on [-2pi, 2pi]", false},
+    {"cos.approx.f32", "2^-20.5 absolute on [-2pi, 2pi]", false},
+    {"tanh.approx.f32", "2^-11 relative", false},
+    {"div.approx.f32", "2 ulp for 2^-126 <= |b| <= 2^126", false},
+    {"div.full.f32", "2 ulp", false},
+};
+
+}  // namespace
+
+std::span<const ApproximateRow> approximate_table() { return kTable; }
+
+void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifiers&, bool ftz, Inst& out) {
+  if (instruction.opcode == "div") {
+    const bool full = instruction.modifiers.front() == "full";
+    place_operands("w=ww", decoder, instruction, out);
+    if (full) {
+      out.execute = ftz ? two<Divide<true, true>> : two<Divide<false, true>>;
+    } else {
+      out.execute = ftz ? two<Divide<true, false>> : two<Divide<false, false>>;
+    }
+    return;
+  }
+  for (const Row& row : kRows) {
+    if (row.opcode != instruction.opcode) continue;
+    place_operands("w=w", decoder, instruction, out);
+    out.execute = ftz ? row.ftz : row.keep_subnormals;
+    if (instruction.opcode == "tanh") decoder.require_sm(75);
+    return;
+  }
+  decoder.refuse("no such approximate function");
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// setp, set and predicate logic (PTX ISA 9.0 section 9.7.5). A comparison is a mask of lanes; combining it with another
+// predicate is one integer operation.
+#include "harness/emulator/families.h"
+#include "harness/emulator/half.h"
+#include "harness/emulator/lanes.h"
+#include "harness/emulator/rounding.h"
+
+#include <array>
+#include <cmath>
+#include <functional>
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+enum Comparison : int { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan_, kComparisons };
+
+constexpr std::array<std::string_view, kComparisons> kNames = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                                               "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+
+// lo, ls, hi, hs are the unsigned spellings of lt, le, gt, ge.
+constexpr std::pair<std::string_view, Comparison> kUnsignedNames[] = {{"lo", lt}, {"ls", le}, {"hi", gt}, {"hs", ge}};
+
+template <Comparison C>
+struct Compare {
+  template <typename T>
+  [[gnu::always_inline]] static bool apply(T a, T b) {
+    switch (C) {
+      case eq: return a == b;
+      case ne: return a != b;
+      case lt: return a < b;
+      case le: return a <= b;
+      case gt: return a > b;
+      case ge: return a >= b;
+      default: return false;
+    }
+  }
+};
+
+// Floats: the plain comparisons are false with a NaN, the `u` ones true. `ne` is ordered too.
+template <Comparison C, typename T>
+[[gnu::always_inline]] inline bool compare_floats(T a, T b) {
+  const bool ordered = a == a && b == b;
+  switch (C) {
+    case eq: return a == b;
+    case ne: return ordered && a != b;
+    case lt: return a < b;
+    case le: return a <= b;
+    case gt: return a > b;
+    case ge: return a >= b;
+    case equ: return !ordered || a == b;
+    case neu: return a != b;
+    case ltu: return !(a >= b);
+    case leu: return !(a > b);
+    case gtu: return !(a <= b);
+    case geu: return !(a < b);
+    case num: return ordered;
+    case nan_: return !ordered;
+    default: return false;
+  }
+}
+
+template <Comparison C, bool Ftz>
+struct CompareF32 {
+  [[gnu::always_inline]] static bool apply(u32 a, u32 b) {
+    return compare_floats<C>(as_float(flush_if<Ftz>(a)), as_float(flush_if<Ftz>(b)));
+  }
+};
+
+template <Comparison C>
+struct CompareF64 {
+  [[gnu::always_inline]] static bool apply(u64 a, u64 b) {
+    return compare_floats<C>(std::bit_cast<double>(a), std::bit_cast<double>(b));
+  }
+};
+
+template <Comparison C>
+struct CompareF16 {
+  static bool apply(std::uint16_t a, std::uint16_t b) { return compare_floats<C>(f16_to_f32(a), f16_to_f32(b)); }
+};
+
+template <Comparison C>
+struct CompareBf16 {
+  static bool apply(std::uint16_t a, std::uint16_t b) { return compare_floats<C>(bf16_to_f32(a), bf16_to_f32(b)); }
+};
+
+enum Combine : u32 { combine_none, combine_and, combine_or, combine_xor };
+
+// Inst::flags: Combine; Inst::d and Inst::e: the two predicate destinations; Inst::p: what to combine with.
+template <typename A, typename Op>
+[[gnu::always_inline]] inline void set_predicate(Warp& warp, const Inst& inst, u32 mask) {
+  const u32 holds = compare<A, A, Op>(warp, inst.a, inst.b);
+  u32 first = holds, second = ~holds;
+  if (inst.flags != combine_none) {
+    const u32 with = warp.read(inst.p);
+    switch (inst.flags) {
+      case combine_and: first &= with; second &= with; break;
+      case combine_or: first |= with; second |= with; break;
+      default: first ^= with; second ^= with; break;
+    }
+  }
+  blend(warp.predicate(static_cast<PredicateUse>(inst.d)), first, mask);
+  if (inst.e != kSinkPredicate) blend(warp.predicate(static_cast<PredicateUse>(inst.e)), second, mask);
+}
+
+template <typename A, template <Comparison> typename Op>
+constexpr std::array<HandlerSet, kComparisons> handlers = [] {
+  return []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<HandlerSet, kComparisons>{handlers_of<&set_predicate<A, Op<static_cast<Comparison>(I)>>>...};
+  }(std::make_integer_sequence<int, kComparisons>());
+}();
+
+template <Comparison C>
+using CompareKeep = CompareF32<C, false>;
+template <Comparison C>
+using CompareFlush = CompareF32<C, true>;
+
+Comparison take_comparison(Decoder& decoder, Modifiers& modifiers, bool is_float_type) {
+  for (int c = 0; c < kComparisons; ++c) {
+    if (!modifiers.take(kNames[static_cast<std::size_t>(c)])) continue;
+    if (c > ge && !is_float_type) decoder.refuse("unordered comparisons are for floating-point types");
+    return static_cast<Comparison>(c);
+  }
+  for (const auto& [name, comparison] : kUnsignedNames) {
+    if (modifiers.take(name)) return comparison;
+  }
+  decoder.refuse("the comparison is missing");
+  return eq;
+}
+
+const HandlerSet* choose(Type type, bool ftz, Comparison comparison) {
+  const auto c = static_cast<std::size_t>(comparison);
+  switch (type) {
+    case Type::b16:
+    case Type::u16: return &handlers<std::uint16_t, Compare>[c];
+    case Type::s16: return &handlers<std::int16_t, Compare>[c];
+    case Type::b32:
+    case Type::u32: return &handlers<u32, Compare>[c];
+    case Type::s32: return &handlers<std::int32_t, Compare>[c];
+    case Type::b64:
+    case Type::u64: return &handlers<u64, Compare>[c];
+    case Type::s64: return &handlers<std::int64_t, Compare>[c];
+    case Type::f32: return ftz ? &handlers<u32, CompareFlush>[c] : &handlers<u32, CompareKeep>[c];
+    case Type::f64: return &handlers<u64, CompareF64>[c];
+    case Type::f16: return &handlers<std::uint16_t, CompareF16>[c];
+    case Type::bf16: return &handlers<std::uint16_t, CompareBf16>[c];
+    default: return nullptr;
+  }
+}
+
+void decode_setp(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  const Type type = modifiers.take_type();
+  const bool ftz = modifiers.take("ftz");
+  out.flags = static_cast<u32>(modifiers.take_one_of("and", "or", "xor") + 1);
+  const Comparison comparison = take_comparison(decoder, modifiers, is_float(type));
+  const HandlerSet* handler = choose(type, ftz, comparison);
+  const std::size_t operands = out.flags == combine_none ? 3 : 4;
+  if (handler == nullptr || !decoder.require_operands(instruction, operands, operands)) {
+    decoder.refuse("no such comparison");
+    return;
+  }
+  const Operand& d = instruction.operands[0];
+  const std::span<const Operand> destinations = decoder.elements(d);
+  out.d = decoder.predicate_destination(destinations[0]);
+  out.e = destinations.size() > 1 ? decoder.predicate_destination(destinations[1]) : kSinkPredicate;
+  out.a = decoder.source(instruction.operands[1], bits(type));
+  out.b = decoder.source(instruction.operands[2], bits(type));
+  if (operands == 4) out.p = decoder.predicate(instruction.operands[3]);
+  out.execute = pick(*handler);
+}
+
+// set: the comparison as a number, all ones or zero, or 1.0f.
+struct SetResult {
+  u32 yes;
+};
+
+template <u32 Yes, typename A, typename Op>
+[[gnu::always_inline]] inline void set_value(Warp& warp, const Inst& inst, u32 mask) {
+  u32 holds = compare<A, A, Op>(warp, inst.a, inst.b);
+  if (inst.flags != combine_none) {
+    const u32 with = warp.read(inst.p);
+    holds = inst.flags == combine_and ? holds & with : (inst.flags == combine_or ? holds | with : holds ^ with);
+  }
+  const auto d = lanes<u32>(warp, inst.d);
+  for (int i = 0; i < kLanes; ++i) {
+    const u32 value = (holds >> i & 1) != 0 ? Yes : 0;
+    d.set(i, (mask >> i & 1) != 0 ? value : d[i]);
+  }
+}
+
+template <u32 Yes, typename A, template <Comparison> typename Op>
+constexpr std::array<HandlerSet, kComparisons> set_handlers = [] {
+  return []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<HandlerSet, kComparisons>{
+        plain<&on_base<&set_value<Yes, A, Op<static_cast<Comparison>(I)>>>>...};
+  }(std::make_integer_sequence<int, kComparisons>());
+}();
+
+// Each half of an f16x2 or bf16x2 pair on its own.
+template <Comparison C, float (*Widen)(std::uint16_t)>
+struct ComparePair {
+  static u32 apply(u32 a, u32 b) {
+    const auto low = compare_floats<C>(Widen(static_cast<std::uint16_t>(a)), Widen(static_cast<std::uint16_t>(b)));
+    const auto high =
+        compare_floats<C>(Widen(static_cast<std::uint16_t>(a >> 16)), Widen(static_cast<std::uint16_t>(b >> 16)));
+    return (low ? 0x0000ffffu : 0) | (high ? 0xffff0000u : 0);
+  }
+};
+
+// As 1.0 in both halves, for set.*.f16x2.f16x2 and set.*.bf16x2.bf16x2.
+template <Comparison C, float (*Widen)(std::uint16_t), u32 Ones>
+struct ComparePairOnes {
+  static u32 apply(u32 a, u32 b) { return ComparePair<C, Widen>::apply(a, b) & Ones; }
+};
+
+template <Comparison C>
+using PairF16 = ComparePair<C, f16_to_f32>;
+template <Comparison C>
+using PairBf16 = ComparePair<C, bf16_to_f32>;
+template <Comparison C>
+using PairF16Ones = ComparePairOnes<C, f16_to_f32, 0x3c003c00>;
+template <Comparison C>
+using PairBf16Ones = ComparePairOnes<C, bf16_to_f32, 0x3f803f80>;
+
+template <template <Comparison> typename Op>
+constexpr std::array<HandlerSet, kComparisons> pair_handlers = [] {
+  return []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<HandlerSet, kComparisons>{
+        plain<&on_base<&map2<u32, u32, u32, Op<static_cast<Comparison>(I)>>>>...};
+  }(std::make_integer_sequence<int, kComparisons>());
+}();
+
+template <u32 Yes>
+const HandlerSet* choose_set(Type type, bool ftz, Comparison comparison) {
+  const auto c = static_cast<std::size_t>(comparison);
+  switch (type) {
+    case Type::b16:
+    case Type::u16: return &set_handlers<Yes, std::uint16_t, Compare>[c];
+    case Type::s16: return &set_handlers<Yes, std::int16_t, Compare>[c];
+    case Type::b32:
+    case Type::u32: return &set_handlers<Yes, u32, Compare>[c];
+    case Type::s32: return &set_handlers<Yes, std::int32_t, Compare>[c];
+    case Type::b64:
+    case Type::u64: return &set_handlers<Yes, u64, Compare>[c];
+    case Type::s64: return &set_handlers<Yes, std::int64_t, Compare>[c];
+    case Type::f32: return ftz ? &set_handlers<Yes, u32, CompareFlush>[c] : &set_handlers<Yes, u32, CompareKeep>[c];
+    case Type::f64: return &set_handlers<Yes, u64, CompareF64>[c];
+    case Type::f16: return &set_handlers<Yes, std::uint16_t, CompareF16>[c];
+    case Type::bf16: return &set_handlers<Yes, std::uint16_t, CompareBf16>[c];
+    default: return nullptr;
+  }
+}
+
+void decode_set(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  const Type result = modifiers.take_type();
+  const Type type = modifiers.take_type();
+  const bool ftz = modifiers.take("ftz");
+  out.flags = static_cast<u32>(modifiers.take_one_of("and", "or", "xor") + 1);
+  const Comparison comparison = take_comparison(decoder, modifiers, is_float(type));
+  const std::size_t operands = out.flags == combine_none ? 3 : 4;
+  if (!decoder.require_operands(instruction, operands, operands)) return;
+  const bool pair = type == Type::f16x2 || type == Type::bf16x2;
+  const auto c = static_cast<std::size_t>(comparison);
+  const HandlerSet* handler = nullptr;
+  if (pair && !ftz && out.flags == combine_none) {
+    if (result == Type::u32 || result == Type::s32) {
+      handler = type == Type::f16x2 ? &pair_handlers<PairF16>[c] : &pair_handlers<PairBf16>[c];
+    } else if (result == type) {
+      handler = type == Type::f16x2 ? &pair_handlers<PairF16Ones>[c] : &pair_handlers<PairBf16Ones>[c];
+    }
+  } else if (result == Type::u32 || result == Type::s32) {
+    handler = choose_set<0xffffffff>(type, ftz, comparison);
+  } else if (result == Type::f32) {
+    handler = choose_set<0x3f800000>(type, ftz, comparison);
+  } else if (result == Type::f16) {
+    handler = choose_set<0x3c00>(type, ftz, comparison);
+  } else if (result == Type::bf16) {
+    handler = choose_set<0x3f80>(type, ftz, comparison);
+  } else if (result == Type::u16 || result == Type::s16) {
+    handler = choose_set<0xffff>(type, ftz, comparison);
+  }
+  if (handler == nullptr) {
+    decoder.refuse("no such comparison");
+    return;
+  }
+  out.d = decoder.destination(instruction.operands[0], bits(result));
+  out.a = decoder.source(instruction.operands[1], bits(type));
+  out.b = decoder.source(instruction.operands[2], bits(type));
+  if (operands == 4) out.p = decoder.predicate(instruction.operands[3]);
+  out.execute = pick(*handler);
+}
+
+// --- predicate logic: Inst::d destination, Inst::p and Inst::e sources ---
+
+template <typename Op>
+void logic(Warp& warp, const Inst& inst, u32 mask) {
+  const u32 value = Op{}(warp.read(inst.p), warp.read(static_cast<PredicateUse>(inst.e)));
+  blend(warp.predicate(static_cast<PredicateUse>(inst.d)), value, mask);
+}
+
+void logic_not(Warp& warp, const Inst& inst, u32 mask) {
+  blend(warp.predicate(static_cast<PredicateUse>(inst.d)), ~warp.read(inst.p), mask);
+}
+
+}  // namespace
+
+void decode_predicate(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  modifiers.take("pred");
+  const bool is_not = instruction.opcode == "not";
+  if (!decoder.require_operands(instruction, is_not ? 2 : 3, is_not ? 2 : 3)) return;
+  out.d = decoder.predicate_destination(instruction.operands[0]);
+  out.p = decoder.predicate(instruction.operands[1]);
+  if (!is_not) out.e = decoder.predicate(instruction.operands[2]);
+  if (is_not) out.execute = logic_not;
+  if (instruction.opcode == "and") out.execute = logic<std::bit_and<u32>>;
+  if (instruction.opcode == "or") out.execute = logic<std::bit_or<u32>>;
+  if (instruction.opcode == "xor") out.execute = logic<std::bit_xor<u32>>;
+}
+
+std::span<const Family> compare_families() {
+  static constexpr Family kFamilies[] = {{"setp", decode_setp}, {"set", decode_set}};
+  return kFamilies;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Branches and the ends of a kernel (PTX ISA 9.0 section 9.7.12). How lanes part and meet again is Warp's business.
+#include "harness/emulator/control.h"
+
+#include <bit>
+
+#include "harness/emulator/cta.h"
+#include "harness/emulator/decode.h"
+#include "harness/emulator/lanes.h"
+#include "harness/emulator/warp.h"
+
+namespace plumbline::emulator {
+namespace {
+
+void branch(Warp& warp, const Inst& inst, std::uint32_t mask) {
+  warp.jump(inst, mask, static_cast<std::uint32_t>(inst.immediate));
+}
+
+// The index is one value per lane: lanes with the same target leave together.
+void branch_indexed(Warp& warp, const Inst& inst, std::uint32_t mask) {
+  const auto index = lanes<std::uint32_t>(warp, inst.a);
+  while (mask != 0) {
+    const int lane = std::countr_zero(mask);
+    const std::uint32_t choice = index[lane];
+    if (choice >= inst.flags) {
+      warp.fail(FindingKind::bad_operand, inst, lane,
+                [&] { return fmt::format("branch index {} of a table with {} targets", choice, inst.flags); });
+      return;
+    }
+    std::uint32_t together = 0;
+    for (int i = lane; i < kLanes; ++i) together |= static_cast<std::uint32_t>(index[i] == choice) << i;
+    together &= mask;
+    mask &= ~together;
+    warp.jump(inst, together, inst.list[choice]);
+    if (mask != 0 && warp.active() == together) return;  // cannot happen: jump() keeps the others active
+  }
+}
+
+void trap(Warp& warp, const Inst& inst, std::uint32_t mask) {
+  warp.fail(FindingKind::trap, inst, std::countr_zero(mask), [] { return std::string("the kernel executed a trap"); });
+}
+
+void sleep(Warp& warp, const Inst&, std::uint32_t) { warp.give_way(); }
+
+void nothing(Warp&, const Inst&, std::uint32_t) {}
+
+void decode_branch(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  modifiers.take("uni");
+  if (!decoder.require_operands(instruction, 1, 1)) return;
+  out.immediate = decoder.target(instruction.operands[0]);
+  out.execute = branch;
+}
+
+void decode_exit(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  modifiers.take("uni");
+  decoder.require_operands(instruction, 0, 0);
+  out.execute = exit_lanes;
+}
+
+void decode_trap(Decoder& decoder, const Instruction& instruction, Modifiers&, Inst& out) {
+  decoder.require_operands(instruction, 0, 0);
+  out.execute = trap;
+}
+
+void decode_sleep(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  modifiers.take("u32");
+  if (!decoder.require_operands(instruction, 1, 1)) return;
+  out.a = decoder.source(instruction.operands[0], 32);
+  out.execute = sleep;
+}
+
+// Hints to the hardware that change no value.
+void decode_hint(Decoder&, const Instruction&, Modifiers& modifiers, Inst& out) {
+  while (!modifiers.empty()) modifiers.take_first();
+  out.execute = nothing;
+}
+
+}  // namespace
+
+void exit_lanes(Warp& warp, const Inst&, std::uint32_t mask) { warp.exit(mask); }
+
+std::span<const Family> control_families() {
+  static constexpr Family kFamilies[] = {
+      {"bra", decode_branch},      {"ret", decode_exit},     {"exit", decode_exit},
+      {"trap", decode_trap},       {"brkpt", decode_trap},   {"nanosleep", decode_sleep},
+      {"prefetch", decode_hint},   {"prefetchu", decode_hint}, {"pmevent", decode_hint},
+      {"griddepcontrol", decode_hint},
+  };
+  return kFamilies;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// f32 results in the four rounding modes without touching the rounding mode of the processor. Sums and products of f32
+// values are known exactly as a double plus an error term; one comparison then decides the last bit.
+// Also the f32 conventions of the GPU: canonical NaN, .ftz, .sat.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "harness/emulator/types.h"
+
+namespace plumbline::emulator {
+
+constexpr std::uint32_t kCanonicalNan = 0x7fffffff;
+
+[[gnu::always_inline]] inline bool is_nan_bits(std::uint32_t x) { return (x & 0x7fffffff) > 0x7f800000; }
+
+[[gnu::always_inline]] inline std::uint32_t canonical(std::uint32_t x) { return is_nan_bits(x) ? kCanonicalNan : x; }
+
+// Subnormals become zero of the same sign.
+[[gnu::always_inline]] inline std::uint32_t flush(std::uint32_t x) {
+  return (x & 0x7f800000) == 0 ? x & 0x80000000 : x;
+}
+
+template <bool Ftz>
+[[gnu::always_inline]] inline std::uint32_t flush_if(std::uint32_t x) {
+  return Ftz ? flush(x) : x;
+}
+
+// .sat: to [0, 1]; NaN and negative zero become +0.
+[[gnu::always_inline]] inline std::uint32_t saturate(std::uint32_t x) {
+  const std::uint32_t positive = (x >> 31) != 0 || is_nan_bits(x) ? 0 : x;
+  return positive > 0x3f800000 ? 0x3f800000 : positive;
+}
+
+[[gnu::always_inline]] inline float as_float(std::uint32_t x) { return std::bit_cast<float>(x); }
+
+[[gnu::always_inline]] inline std::uint32_t as_bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+// The f32 nearest to, or next to, the exact value sum + error, where |error| is at most half an ulp of sum.
+inline float round_to_f32(double sum, double error, RoundingMode mode) {
+  const float nearest = static_cast<float>(sum);
+  if (!(sum - sum == 0)) return nearest;  // Inf or NaN: exact, or no number
+  const double back = static_cast<double>(nearest);
+  const bool is_above = back > sum || (back == sum && error < 0);
+  const bool is_below = back < sum || (back == sum && error > 0);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  switch (mode) {
+    case RoundingMode::rz:
+      if (is_above && (sum > 0 || (sum == 0 && error > 0))) return std::nextafter(nearest, 0.0f);
+      if (is_below && (sum < 0 || (sum == 0 && error < 0))) return std::nextafter(nearest, 0.0f);
+      return nearest;
+    case RoundingMode::rm: return is_above ? std::nextafter(nearest, -kInfinity) : nearest;
+    case RoundingMode::rp: return is_below ? std::nextafter(nearest, kInfinity) : nearest;
+    default: {
+      // Double rounding: sum may sit exactly between two f32 values while the exact value does not.
+      if (error == 0 || back == sum) return nearest;
+      const float other = back > sum ? std::nextafter(nearest, -kInfinity) : std::nextafter(nearest, kInfinity);
+      const double to_other = std::fabs(static_cast<double>(other) - sum), to_nearest = std::fabs(back - sum);
+      if (to_other != to_nearest) return nearest;
+      return (error > 0) == (other > nearest) ? other : nearest;
+    }
+  }
+}
+
+// a + b = sum + error exactly (Knuth's two-sum).
+struct ExactSum {
+  double sum, error;
+};
+
+inline ExactSum exact_sum(double a, double b) {
+  const double sum = a + b;
+  const double b_part = sum - a;
+  const double error = (a - (sum - b_part)) + (b - b_part);
+  return {sum, error == error ? error : 0.0};
+}
+
+inline float add_rounded(float a, float b, RoundingMode mode) {
+  const ExactSum s = exact_sum(a, b);
+  if (s.sum == 0 && s.error == 0) {
+    // x + (-x) is -0 only toward minus infinity; (-0) + (-0) is -0 always.
+    if (std::signbit(a) && std::signbit(b)) return -0.0f;
+    return a == 0 && b == 0 && std::signbit(a) == std::signbit(b) ? a : (mode == RoundingMode::rm ? -0.0f : 0.0f);
+  }
+  return round_to_f32(s.sum, s.error, mode);
+}
+
+inline float multiply_rounded(float a, float b, RoundingMode mode) {
+  return round_to_f32(static_cast<double>(a) * static_cast<double>(b), 0.0, mode);
+}
+
+inline float fma_rounded(float a, float b, float c, RoundingMode mode) {
+  const double product = static_cast<double>(a) * static_cast<double>(b);
+  const ExactSum s = exact_sum(product, c);
+  if (s.sum == 0 && s.error == 0) {
+    const bool same_sign = std::signbit(product) == std::signbit(c);
+    if (same_sign) return std::signbit(c) ? -0.0f : 0.0f;
+    return mode == RoundingMode::rm ? -0.0f : 0.0f;
+  }
+  return round_to_f32(s.sum, s.error, mode);
+}
+
+// The quotient in double, with the sign of what was cut off.
+inline float divide_rounded(float a, float b, RoundingMode mode) {
+  const double x = a, y = b;
+  const double quotient = x / y;
+  if (!(quotient - quotient == 0) || quotient == 0) return static_cast<float>(quotient);
+  const double remainder = std::fma(-quotient, y, x);
+  const double error = remainder == 0 ? 0.0 : ((remainder > 0) == (y > 0) ? 1.0 : -1.0);
+  return round_to_f32(quotient, error, mode);
+}
+
+inline float sqrt_rounded(float a, RoundingMode mode) {
+  const double root = std::sqrt(static_cast<double>(a));
+  if (!(root - root == 0) || root == 0) return static_cast<float>(root);
+  return round_to_f32(root, std::fma(-root, root, static_cast<double>(a)), mode);
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "harness/cli/exit_code.h"
+#include "harness/cli/terminal.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<Arguments> parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "plumbline");
+  return parse_arguments(static_cast<int>(words.size()), words.data());
+}
+
+std::string error(std::vector<const char*> words) {
+  const Result<Arguments> arguments = parse(std::move(words));
+  EXPECT_FALSE(arguments);
+  return arguments ? "" : arguments.error().text();
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(std::string(PLUMBLINE_SOURCE_DIR) + "/" + path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Arguments, BareProgramShowsHelp) {
+  const Result<Arguments> arguments = parse({});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->verb, "");
+  EXPECT_THAT(arguments->help, HasSubstr("verify"));
+}
+
+TEST(Arguments, ReadsEveryFlag) {
+  const Result<Arguments> arguments =
+      parse({"verify", "gemm_*", "--profile", "quick", "--seed", "0x2a", "--shard", "3/8", "--on", "emulator", "--sm",
+             "90", "--oracle", "mpfr:512", "--repeat", "3", "--jobs", "2", "--format", "line", "--only", "k>5"});
+  ASSERT_TRUE(arguments) << arguments.error().text();
+  EXPECT_EQ(arguments->verb, "verify");
+  EXPECT_EQ(arguments->names, std::vector<std::string>{"gemm_*"});
+  EXPECT_EQ(arguments->profile, Profile::quick);
+  EXPECT_EQ(arguments->seed, 42u);
+  EXPECT_EQ(arguments->shard->count, 8);
+  EXPECT_EQ(arguments->on, On::emulator);
+  EXPECT_EQ(arguments->sm, 90);
+  EXPECT_EQ(arguments->mpfr_bits, 512);
+  EXPECT_EQ(arguments->repeat, 3);
+  EXPECT_EQ(arguments->format, OutputFormat::line);
+}
+
+TEST(Arguments, DurationsHaveUnits) {
+  EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "10m"})->seconds, 600);
+  EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "90"})->seconds, 90);
+  EXPECT_THAT(error({"fuzz", "--for", "soon"}), HasSubstr("--for soon is not a duration"));
+}
+
+TEST(Arguments, AMisspeltVerbIsCorrected) {
+  EXPECT_THAT(error({"verfy", "gemm_bf16"}), HasSubstr("no verb \"verfy\" (did you mean \"verify\"?"));
+}
+
+TEST(Arguments, AMisspeltFlagIsCorrected) {
+  EXPECT_THAT(error({"verify", "--profil", "quick"}), HasSubstr("verify does not know --profil (did you mean \"--profile\"?)"));
+}
+
+TEST(Arguments, BadValuesSayWhatWouldBeGood) {
+  EXPECT_THAT(error({"verify", "--profile", "quik"}), HasSubstr("did you mean \"quick\"?"));
+  EXPECT_THAT(error({"verify", "--on", "gup"}), HasSubstr("did you mean \"gpu\"?"));
+  EXPECT_THAT(error({"verify", "--seed", "many"}), HasSubstr("--seed many is not a whole number"));
+  EXPECT_THAT(error({"verify", "--oracle", "mpfr:8"}), HasSubstr("64 to 65536 bits"));
+  EXPECT_THAT(error({"verify", "--shard", "9/8"}), HasSubstr("--shard 9/8"));
+  EXPECT_THAT(error({"verify", "--repeat", "zero"}), HasSubstr("--repeat"));
+}
+
+// docs/cli.md is written from the program: PLUMBLINE_APPROVE=1 writes it again.
+TEST(CliDocument, SaysWhatTheProgramSays) {
+  std::string text =
+      "# Command line\n\n"
+      "Written from `plumbline --help` by a test (`PLUMBLINE_APPROVE=1` writes it again); do not edit.\n\n"
+      "## Exit codes\n\n| code | means |\n|---|---|\n";
+  for (const ExitCodeInfo& info : kExitCodes) {
+    text += "| " + std::to_string(static_cast<int>(info.code)) + " | " + std::string(info.means) + " |\n";
+  }
+  text += "\nSeveral at once: 130, then 70 > 1 > 3 > 5 > 4.\n\n## Verbs and flags\n\n```\n" + full_help() + "```\n";
+  if (std::getenv("PLUMBLINE_APPROVE")) std::ofstream(std::string(PLUMBLINE_SOURCE_DIR) + "/docs/cli.md") << text;
+  EXPECT_EQ(read("docs/cli.md"), text);
+}
+
+TEST(Wrap, BreaksAtSpacesAndKeepsTheIndent) {
+  EXPECT_EQ(wrap("short", 20), "short");
+  EXPECT_EQ(wrap("  one two three four", 12), "  one two\n    three\n    four");
+  EXPECT_EQ(wrap("averyveryverylongword x", 10), "averyveryverylongword\n  x");
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Mistrusted is real: each rule is produced once.
+#include "harness/evidence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace plumbline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A kernel with good evidence: 100 outputs, all compared, three different answers.
+struct Good {
+  KernelRecord kernel;
+  RunRecord record;
+
+  Good() {
+    kernel.name = "k";
+    kernel.cases = kernel.passed = 3;
+    kernel.outputs = kernel.compared = kernel.nonzero = 100;
+    kernel.refereed = 8;
+    for (const char* bits : {"a", "b", "c"}) {
+      CaseRecord c;
+      c.kernel = "k";
+      c.fingerprint = bits;
+      OutputRecord output;
+      output.verdict.elements = 33;
+      c.outputs.push_back(output);
+      record.cases.push_back(c);
+    }
+  }
+
+  std::vector<std::string> reasons() const { return thin_evidence(kernel, record); }
+};
+
+TEST(Evidence, EnoughIsEnough) { EXPECT_THAT(Good().reasons(), IsEmpty()); }
+
+TEST(Evidence, NothingComparedProvesNothing) {
+  Good g;
+  g.kernel.compared = 0;
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("no output was compared")));
+}
+
+TEST(Evidence, MostlyZeroOutputsProveLittle) {
+  Good g;
+  g.kernel.nonzero = 29;
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("only 29 % of 100 outputs are not zero")));
+  g.kernel.nonzero = 30;
+  EXPECT_THAT(g.reasons(), IsEmpty());
+}
+
+TEST(Evidence, ARefereeThatNeverLookedProvesLittle) {
+  Good g;
+  g.kernel.refereed = 0;
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("MPFR referee")));
+}
+
+TEST(Evidence, DisagreeingOraclesProveNothing) {
+  Good g;
+  g.kernel.disagreements = 2;
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("disagree on 2 outputs")));
+}
+
+TEST(Evidence, TheSameAnswerToEveryQuestionIsSuspicious) {
+  Good g;
+  for (CaseRecord& c : g.record.cases) c.fingerprint = "a";
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("same output bits")));
+}
+
+TEST(Evidence, ASkippedKernelNeedsNone) {
+  Good g;
+  g.kernel.skipped = g.kernel.cases;
+  g.kernel.compared = 0;
+  EXPECT_THAT(g.reasons(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace plumbline

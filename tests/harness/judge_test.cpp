@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// From outputs, findings and an oracle to a verdict. The oracle here is a stand-in that says what it is told to.
+#include "harness/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/operation.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ScriptedOracle : public CaseOracle {
+ public:
+  OutputVerdict verdict;
+
+  int outputs() const override { return 1; }
+
+  std::string output_name(int) const override { return "d"; }
+
+  OutputVerdict judge(int, const Tensor&, const JudgeOptions&) const override { return verdict; }
+
+  ElementVerdict element(int, std::int64_t, std::uint64_t) const override { return {}; }
+
+  Explanation explain(int, std::int64_t, const Tensor&) const override { return {}; }
+};
+
+struct Judged : testing::Test {
+  Manifest manifest;
+  Case test_case;
+  CaseTensors tensors;
+  LaunchResult launch;
+  ScriptedOracle oracle;
+
+  void SetUp() override {
+    manifest.name = "k";
+    manifest.operation = find_operation("gemm");
+    test_case.kernel = &manifest;
+    test_case.problem = Problem(manifest.operation->schema());
+    TensorLayout layout{FormatId::bf16, {1, 2, 2}, {4, 2, 1}, 0};
+    tensors.specs.push_back({"d", TensorRole::output, layout});
+    tensors.tensors.emplace_back(layout);
+    oracle.verdict.elements = oracle.verdict.compared = 4;
+  }
+
+  CaseRecord judge() const { return judge_case(test_case, tensors, launch, oracle, {}); }
+
+  ElementVerdict failure(bool wrong_class) const {
+    ElementVerdict e;
+    e.index = 3;
+    e.pass = false;
+    e.class_mismatch = wrong_class;
+    e.got = wrong_class ? 0x7fc0 : 0x3f80;
+    e.error_ulp = 64;
+    e.bound_ulp = 0.5;
+    return e;
+  }
+};
+
+TEST_F(Judged, CleanOutputsPass) {
+  const CaseRecord record = judge();
+  EXPECT_EQ(record.verdict, Verdict::pass);
+  EXPECT_EQ(record.reason, "");
+  EXPECT_EQ(record.claims.at(Claim::bound), Verdict::pass);
+}
+
+TEST_F(Judged, AFindingFailsInBounds) {
+  Finding finding;
+  finding.message = "two lanes wrote";
+  finding.kind = FindingKind::race;
+  launch.findings.push_back(finding);
+  const CaseRecord record = judge();
+  EXPECT_EQ(record.verdict, Verdict::fail);
+  EXPECT_EQ(record.claims.at(Claim::in_bounds), Verdict::fail);
+  EXPECT_THAT(record.reason, HasSubstr("two lanes wrote"));
+}
+
+TEST_F(Judged, AStoppedLaunchIsNotJudgedByItsValues) {
+  launch.completed = false;
+  oracle.verdict.failed = 4;
+  const CaseRecord record = judge();
+  EXPECT_EQ(record.verdict, Verdict::fail);
+  EXPECT_EQ(record.claims.count(Claim::bound), 0u);
+}
+
+TEST_F(Judged, UnwrittenOutputsFail) {
+  launch.unwritten = 2;
+  EXPECT_THAT(judge().reason, HasSubstr("2 output elements were never written"));
+}
+
+TEST_F(Judged, ABrokenBoundNamesTheElement) {
+  oracle.verdict.failed = 1;
+  oracle.verdict.failures.push_back(failure(false));
+  const CaseRecord record = judge();
+  EXPECT_EQ(record.claims.at(Claim::bound), Verdict::fail);
+  EXPECT_EQ(record.claims.at(Claim::specials), Verdict::pass);
+  EXPECT_THAT(record.reason, HasSubstr("1 of 4 outputs of d"));
+  EXPECT_THAT(record.reason, HasSubstr("d[1,1] is 64 ulp from exact, at most 0.5 ulp"));
+}
+
+TEST_F(Judged, AWrongClassFailsSpecials) {
+  oracle.verdict.failed = oracle.verdict.class_mismatches = 1;
+  oracle.verdict.failures.push_back(failure(true));
+  const CaseRecord record = judge();
+  EXPECT_EQ(record.claims.at(Claim::specials), Verdict::fail);
+  EXPECT_EQ(record.claims.at(Claim::bound), Verdict::pass);
+  EXPECT_THAT(record.reason, HasSubstr("d[1,1] is NaN, finite is due"));
+}
+
+TEST_F(Judged, DisagreementOfOraclesIsMistrusted) {
+  oracle.verdict.disagreements = 1;
+  EXPECT_EQ(judge().verdict, Verdict::mistrusted);
+}
+
+TEST_F(Judged, AnUndecidedElementIsMistrusted) {
+  oracle.verdict.unresolved = 1;
+  EXPECT_EQ(judge().verdict, Verdict::mistrusted);
+}
+
+TEST_F(Judged, NothingComparedIsMistrusted) {
+  oracle.verdict.compared = 0;
+  EXPECT_EQ(judge().verdict, Verdict::mistrusted);
+}
+
+TEST(ElementName, LeavesOutABatchOfOne) {
+  const TensorLayout one{FormatId::f32, {1, 3, 4}, {12, 4, 1}, 0}, two{FormatId::f32, {2, 3, 4}, {12, 4, 1}, 0};
+  EXPECT_EQ(element_name("d", one, 7), "d[1,3]");
+  EXPECT_EQ(element_name("d", two, 19), "d[1,1,3]");
+}
+
+TEST(PoisonCode, IsANanNoHardwareProduces) {
+  for (const Format& f : all_formats()) {
+    if (!f.has_nan()) continue;
+    EXPECT_EQ(decode(f, poison_code(f)).cls, ValueClass::nan) << f.name;
+    if (f.id != FormatId::e4m3 && f.id != FormatId::ue8m0) EXPECT_NE(poison_code(f), f.canonical_nan) << f.name;
+  }
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// --only, --shard and how targets are chosen.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/filter.h"
+#include "harness/shard.h"
+#include "harness/target.h"
+#include "kernels/operation.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Selection : testing::Test {
+  Manifest manifest;
+  Case test_case;
+
+  void SetUp() override {
+    manifest.name = "k";
+    manifest.operation = find_operation("gemm");
+    manifest.targets = {80, 90};
+    test_case.kernel = &manifest;
+    test_case.problem = Problem(manifest.operation->schema());
+    test_case.problem.set_integer("m", 64);
+    test_case.problem.set_integer("n", 8);
+    test_case.problem.set_integer("k", 1031);
+    test_case.recipe.value_class = "cancelling";
+  }
+
+  bool holds(std::string_view text) const {
+    const Result<Filter> filter = Filter::parse(text, {&manifest});
+    EXPECT_TRUE(filter) << text;
+    return filter && filter->holds(test_case);
+  }
+
+  std::string error(std::string_view text) const {
+    const Result<Filter> filter = Filter::parse(text, {&manifest});
+    EXPECT_FALSE(filter) << text;
+    return filter ? "" : filter.error().text();
+  }
+};
+
+TEST_F(Selection, AllTermsOfAFilterMustHold) {
+  EXPECT_TRUE(holds("class=cancelling k>512"));
+  EXPECT_FALSE(holds("class=cancelling k>2000"));
+  EXPECT_TRUE(holds("layout=nn m>=64 m<=64 n!=9 alpha=1"));
+  EXPECT_FALSE(holds("class!=cancelling"));
+  EXPECT_TRUE(holds(""));
+}
+
+TEST_F(Selection, AFilterThatMakesNoSenseSaysWhy) {
+  EXPECT_THAT(error("clas=normal"), HasSubstr("did you mean \"class\"?"));
+  EXPECT_THAT(error("k"), HasSubstr("\"k\" is not key=value"));
+  EXPECT_THAT(error("k=>3"), HasSubstr("unknown comparison \"=>\""));
+}
+
+TEST_F(Selection, EveryCaseIsInExactlyOneShard) {
+  int holders = 0;
+  for (int i = 1; i <= 7; ++i) holders += Shard{i, 7}.holds(test_case);
+  EXPECT_EQ(holders, 1);
+}
+
+TEST_F(Selection, BadShardsAreRefused) {
+  for (const char* text : {"", "3", "0/4", "5/4", "a/b", "1/0", "1/2x"}) EXPECT_FALSE(parse_shard(text)) << text;
+  const Result<Shard> shard = parse_shard("3/8");
+  ASSERT_TRUE(shard);
+  EXPECT_EQ(shard->index, 3);
+  EXPECT_EQ(shard->count, 8);
+}
+
+TEST_F(Selection, TheEmulatorRunsEveryChipOfTheManifest) {
+  std::string why;
+  const auto both = kernel_targets(manifest, On::automatic, std::nullopt, std::nullopt, why);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].name(), "emulator sm_80");
+  EXPECT_EQ(kernel_targets(manifest, On::emulator, 90, std::nullopt, why).size(), 1u);
+  EXPECT_TRUE(kernel_targets(manifest, On::emulator, 70, std::nullopt, why).empty());
+  EXPECT_THAT(why, HasSubstr("sm_70"));
+}
+
+TEST_F(Selection, AGpuRunsTheNewestBuildItCan) {
+  EXPECT_EQ(best_build(manifest, 89), 80);
+  EXPECT_EQ(best_build(manifest, 100), 90);
+  EXPECT_EQ(best_build(manifest, 75), std::nullopt);
+  Target old;
+  old.on_gpu = true;
+  old.sm = 75;
+  std::string why;
+  EXPECT_TRUE(kernel_targets(manifest, On::gpu, std::nullopt, old, why).empty());
+  EXPECT_EQ(why, "needs sm_80, this device is sm_75");
+  old.sm = 90;
+  old.gpu_name = "NVIDIA H200";
+  const auto targets = kernel_targets(manifest, On::both, std::nullopt, old, why);
+  ASSERT_EQ(targets.size(), 1u);
+  EXPECT_TRUE(targets[0].compare);
+  EXPECT_EQ(targets[0].name(), "NVIDIA H200 (sm_90)");
+}
+
+}  // namespace
+}  // namespace plumbline
