@@ -107,17 +107,15 @@ TEST(ParserErrors, UnknownNames) {
           {".reg .b32 %r<4>;\nmov.b32 %r1, %tdi.x;",
            "t.ptx:6:14: \"%tdi\" is not declared (did you mean \"%tid\"?)"},
           {".reg .b32 %r<4>;\nmov.b32 %r01, 1;",
-           "t.ptx:6:9: \"%r01\" is not declared (did you mean \"%pm0\"?)"},
-          {".reg .b64 %rd<4>;\nld.param.u64 %rd1, [q];",
-           "t.ptx:6:21: \"q\" is not declared (did you mean \"p\"?)"},
+           "t.ptx:6:9: register \"%r01\" is not declared (%r<4> ends at %r3)"},
+          {".reg .b64 %rd<4>;\nld.param.u64 %rd1, [q];", "t.ptx:6:21: \"q\" is not declared"},
           {"bra LOPO;\nLOOP: ret;",
            "t.ptx:5:5: label \"LOPO\" is not defined (did you mean \"LOOP\"?)"},
           {"bra X;\n{ X: ret; }",
            "t.ptx:5:5: label \"X\" is not defined (the label of that name at line 6 is inside "
            "another { } scope)"},
           {"call nobody_knows_this;", "t.ptx:5:6: \"nobody_knows_this\" is not declared"},
-          {"{ .reg .b32 x; }\n{ mov.b32 x, 1; }",
-           "t.ptx:6:11: \"x\" is not declared (did you mean \"p\"?)"},
+          {"{ .reg .b32 x; }\n{ mov.b32 x, 1; }", "t.ptx:6:11: \"x\" is not declared"},
       },
       kernel);
   EXPECT_EQ(error_of(as_module(".global .u64 x[1] = {y};")), "t.ptx:4:22: \"y\" is not declared");

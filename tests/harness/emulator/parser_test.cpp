@@ -42,7 +42,7 @@ TEST(Parser, PrototypeAndDefinitionAreOneFunction) {
 .extern .func e();)");
   ASSERT_EQ(module.functions.size(), 3u);
   EXPECT_TRUE(module.functions[0].has_body);
-  EXPECT_EQ(module.functions[0].line, 6);
+  EXPECT_EQ(module.functions[0].line, 7);
   EXPECT_EQ(module.functions[0].instructions[0].operands[1].index, 0);
   EXPECT_EQ(module.functions[1].instructions[0].operands[1].index, 0);
   EXPECT_FALSE(module.functions[2].has_body);
@@ -147,7 +147,7 @@ TEST(Parser, OneEntryAloneBringsWhatItReaches) {
   const std::string text = std::string(kHeader) + R"(
 .func leaf() { ret; }
 .func in_table() { ret; }
-.func unused() { this is not even ptx [ } ] }
+.func unused() { this is not even ptx [ ( }
 .global .u64 table[1] = {in_table};
 .global .u64 root[1] = {generic(table)};
 .func middle() { call leaf; ret; }

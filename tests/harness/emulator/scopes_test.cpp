@@ -95,6 +95,13 @@ X: ret;
   EXPECT_EQ(function.labels[function.instructions[1].operands[0].index].target, 3);
 }
 
+TEST(Scopes, ALabelLaterInTheScopeBetweenIsNearerToo) {
+  const Function function = body(R"(
+X: ret;
+{ { bra X; } ret; X: exit; })");
+  EXPECT_EQ(function.labels[function.instructions[1].operands[0].index].target, 3);
+}
+
 TEST(Scopes, LabelsMayEndTheFunction) {
   const Function function = body("bra END; END:");
   EXPECT_EQ(function.labels[0].target, 1);

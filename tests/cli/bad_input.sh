@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The program as a user meets it when the input is wrong: each message and exit code. Usage: bad_input.sh PROGRAM KERNEL_FOLDER
+set -u
+program=$1 kernels=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset CI
+passed=0 failed=0
+
+# expect CODE TEXT ARGUMENTS...: the program exits with CODE and says TEXT.
+expect() {
+  local code=$1 text=$2 output status
+  shift 2
+  output=$(timeout 120 "$program" "$@" 2>&1)
+  status=$?
+  if [ "$status" = "$code" ] && [[ "$output" == *"$text"* ]]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'FAILED: plumbline %s\n  wanted exit %s and "%s"\n  got    exit %s and:\n%s\n' "$*" "$code" "$text" "$status" "$output"
+  fi
+}
+
+one="gemm_bf16 m=4 n=4 k=4 value=normal seed=0x1"
+
+# The command line.
+expect 0 "verify" 
+expect 2 'did you mean "verify"' verfy gemm_bf16
+expect 2 'did you mean "--profile"' verify --profil quick
+expect 2 'did you mean "gemm_bf16"' verify gemm_bf15
+expect 2 'no kernel matches "nothing_*"' verify 'nothing_*'
+expect 2 'did you mean "class"' verify gemm_bf16 --only 'clas=normal'
+expect 4 "0 passed" verify gemm_bf16 --profile quick --only 'm=123456' --on emulator
+expect 2 "cannot list" list kernel_
+expect 3 "no NVIDIA driver here" verify gemm_bf16 --on gpu
+
+# Case files.
+expect 2 "missing.case" replay missing.case
+"$program" replay "$one" --on emulator >/dev/null || { echo "FAILED: the good case does not pass"; failed=$((failed + 1)); }
+cat >whole.case <<'CASE'
+# plumbline case 1
+case gemm_bf16 m=1 n=1 k=2
+a bf16[1,1,2] 3f80 4000
+b bf16[1,2,1] 3f80 3f80
+CASE
+expect 0 "1 passed" replay whole.case --on emulator
+head -c 60 whole.case >half.case
+expect 2 "half.case:" replay half.case
+sed 's/3f80 4000/3f80 400/' whole.case >digits.case
+expect 2 "digits.case:3:" replay digits.case
+sed 's/gemm_bf16/gemm_bf61/' whole.case >kernel.case
+expect 2 'did you mean "gemm_bf16"' replay kernel.case
+expect 2 "command line" replay "gemm_bf16 m=4 n=4 kk=4"
+expect 2 "does not accept" replay "gemm_bf16 m=4 n=4 k=4 ldd=2" --on emulator
+
+# Manifests and PTX of a kernel from outside the tree.
+mkdir -p mine
+cp "$kernels"/gemm_bf16/gemm_bf16.toml mine/mine.toml
+sed -i 's/^computes/compuets/' mine/mine.toml
+expect 2 'did you mean "computes"' verify mine --kernel mine/mine.toml
+expect 2 "mine.toml:" verify mine --kernel mine/mine.toml
+expect 2 "nowhere.toml" list --kernel nowhere.toml
+
+# with_ptx FILE: a manifest whose kernel is that PTX file.
+with_ptx() { sed -e 's/^source.*/ptx = "'"$1"'"/' -e 's/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml; }
+ptx="$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx
+mine="mine m=4 n=4 k=4 value=normal seed=0x1"
+cp "$ptx" mine/good.ptx
+with_ptx good.ptx
+expect 0 "1 passed" replay "$mine" --kernel mine/mine.toml --on emulator
+sed '0,/cp.async.commit_group/s//cp.sync.commit_group/' "$ptx" >mine/unknown.ptx
+with_ptx unknown.ptx
+expect 3 "cp.sync.commit_group" replay "$mine" --kernel mine/mine.toml --on emulator
+expect 3 "unknown.ptx:" replay "$mine" --kernel mine/mine.toml --on emulator
+sed 's/^\.version.*/.version 99.0/' "$ptx" >mine/version.ptx
+with_ptx version.ptx
+expect 3 "99.0" replay "$mine" --kernel mine/mine.toml --on emulator
+sed 's/gemm_bf16_nn_bf16/gemm_other/' "$ptx" >mine/symbol.ptx
+with_ptx symbol.ptx
+expect 3 "gemm_bf16_nn_bf16" replay "$mine" --kernel mine/mine.toml --on emulator
+# The first `ret;` of every entry becomes a jump to itself.
+sed 's/^\tret;/$L_plumbline_loop:\n\tbra.uni $L_plumbline_loop;/' "$ptx" >mine/loop.ptx
+with_ptx loop.ptx
+expect 1 "endless" replay "$mine" --kernel mine/mine.toml --on emulator
+
+# Limits of the machine.
+expect 3 "GiB" replay "gemm_bf16 m=900000 n=900000 k=64 value=normal seed=0x1" --on emulator
+expect 2 "cannot write into the output folder" verify gemm_bf16 --profile quick --only 'm=1' --out /proc/plumbline --on emulator
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
