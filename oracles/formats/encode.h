@@ -41,20 +41,23 @@ struct Unrounded {
   bool sticky = false;
 };
 
-// NaN gives the format's canonical NaN, of positive sign. Zero keeps its sign where the format has
-// one. Overflow to NaN (e4m3, ue8m0) gives the canonical NaN too, whatever the sign was. ue8m0 has
-// no sign and no zero: the sign is dropped before rounding, and everything below 2^-127, zero
-// included, gives code 0 (2^-127) in every mode, as cvt.{rz,rp}.ue8m0x2.f32 does. A tie there goes
-// to the larger power of two: with one significant bit no neighbor is even, and IEEE 754-2019 4.3.1
-// then takes the larger. Stochastic rounding compares the first 64 discarded bits with random_bits,
-// so for one word it is monotone.
+// NaN gives the format's canonical NaN, of positive sign, and so does overflow to NaN (e4m3,
+// ue8m0). Zero keeps its sign where the format has one.
+//
+// ue8m0 has no sign and no zero: the sign is dropped before rounding, and everything below 2^-127,
+// zero included, gives code 0 (2^-127) in every mode, as cvt.{rz,rp}.ue8m0x2.f32 does. A tie goes
+// to the larger power of two: with one significant bit neither neighbor is even, and IEEE 754-2019
+// 4.3.1 then takes the larger.
+//
+// Stochastic rounding compares the first 64 discarded bits with random_bits, so it is monotone for
+// one word.
 std::uint64_t encode(const Format& format, const Unrounded& value,
                      const EncodeOptions& options = {});
 
 // Every double is exact, so this too rounds once.
 std::uint64_t encode(const Format& format, double value, const EncodeOptions& options = {});
 
-// The neighbouring finite values of a finite code, in value order; false where there is none and
+// The neighboring finite values of a finite code, in value order; false where there is none and
 // for NaN and Inf. As in IEEE 754, both zeros count as one value, the step from -min up is -0, and
 // the step from +min down is +0.
 bool next_up(const Format& format, std::uint64_t bits, std::uint64_t& out);

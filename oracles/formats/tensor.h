@@ -27,9 +27,10 @@ struct TensorLayout {
   Status check() const;
 
   std::int64_t count() const;  // logical elements
-  std::int64_t storage_elements()
-      const;  // elements the storage must hold: offset + reach + 1, 0 when count() is 0
+  // Elements the storage must hold: offset + reach + 1, or 0 when count() is 0.
+  std::int64_t storage_elements() const;
   std::int64_t storage_bytes() const;
+
   // Storage index of the logical element with this row-major (last dimension fastest) linear index.
   std::int64_t storage_index(std::int64_t linear) const;
   // "bf16[2,64,96]"; strides are appended as " strides 6144,96,1" where they are not
