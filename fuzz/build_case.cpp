@@ -19,7 +19,8 @@ bool is_usable(const Manifest& manifest, const Problem& problem) {
 }
 
 // The problem itself, or with its sizes rounded up to what the kernel's domain most often asks for.
-std::optional<Problem> fit_to_domain(const Manifest& manifest, const Generator& generator, const Problem& problem) {
+std::optional<Problem> fit_to_domain(const Manifest& manifest, const Generator& generator,
+                                     const Problem& problem) {
   if (is_usable(manifest, problem)) return problem;
   for (const std::int64_t granule : {1, 2, 4, 8, 16, 32, 64, 128}) {
     Problem rounded = problem;
@@ -35,7 +36,8 @@ Problem parsed(const Manifest& manifest, const std::string& text) {
   return *problem;
 }
 
-Case case_of(const Manifest& manifest, const Choice& choice, const Problem& problem, std::uint64_t seed) {
+Case case_of(const Manifest& manifest, const Choice& choice, const Problem& problem,
+             std::uint64_t seed) {
   const Generator& generator = generator_of(*manifest.operation);
   Case built;
   built.kernel = &manifest;
@@ -49,13 +51,14 @@ Case case_of(const Manifest& manifest, const Choice& choice, const Problem& prob
 
 }  // namespace
 
-std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile, double work_limit,
-                               Random random) {
+std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile,
+                               double work_limit, Random random) {
   const Generator& generator = generator_of(*manifest.operation);
   std::optional<Problem> best;
   for (int draw = 0; draw < kDraws; ++draw) {
     const std::string text = generator.problem_text(choice, manifest, profile, random);
-    const std::optional<Problem> problem = fit_to_domain(manifest, generator, parsed(manifest, text));
+    const std::optional<Problem> problem =
+        fit_to_domain(manifest, generator, parsed(manifest, text));
     if (!problem) continue;
     const double work = generator.padded_work(*problem, manifest);
     if (!best || work < generator.padded_work(*best, manifest)) best = problem;
@@ -65,12 +68,15 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
   return case_of(manifest, choice, *best, draw_seed(random));
 }
 
-Case build_unchecked(const Manifest& manifest, const Choice& choice, Profile profile, Random random) {
-  const std::string text = generator_of(*manifest.operation).problem_text(choice, manifest, profile, random);
+Case build_unchecked(const Manifest& manifest, const Choice& choice, Profile profile,
+                     Random random) {
+  const std::string text =
+      generator_of(*manifest.operation).problem_text(choice, manifest, profile, random);
   return case_of(manifest, choice, parsed(manifest, text), draw_seed(random));
 }
 
-std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed, Random random) {
+std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed,
+                                   Random random) {
   Case built;
   built.kernel = &manifest;
   built.problem = parsed(manifest, designed.problem);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Case: a kernel, a problem, and where its input bits come from: a recipe (value class and seed), or the bits themselves.
+// Case: a kernel, a problem, and where its input bits come from: a recipe (value class and seed),
+// or the bits themselves.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +23,23 @@ struct Case {
   const Manifest* kernel = nullptr;
   Problem problem;
   Recipe recipe;
-  std::vector<std::pair<std::string, Tensor>> literals;  // inputs by name; when present they win over the recipe
-  std::string shape_class;   // names from shapes.h, for coverage; empty for cases from files
+  std::vector<std::pair<std::string, Tensor>>
+      literals;             // inputs by name; when present they win over the recipe
+  std::string shape_class;  // names from shapes.h, for coverage; empty for cases from files
   std::string layout_class;
   std::string origin = "planned";  // corpus | designed | planned | fuzz | file
 
-  // "gemm_bf16 m=65 n=8 k=33 layout=nt value=cancelling seed=0x2a": parses back with parse_case_line().
+  // "gemm_bf16 m=65 n=8 k=33 layout=nt value=cancelling seed=0x2a": parses back with
+  // parse_case_line().
   std::string text() const;
   // Hash of text() without seed: the shard key and file name.
   std::uint64_t key() const;
 };
 
-// The tensors of a case: inputs filled, with NaN codes in storage no logical element reaches; outputs and workspaces
-// allocated (their poison is the runner's business). Errors: shapes outside the operation's rules or this machine's
-// memory, unknown value classes, literals that do not fit the problem.
+// The tensors of a case: inputs filled, with NaN codes in storage no logical element reaches;
+// outputs and workspaces allocated (their poison is the runner's business). Errors: shapes outside
+// the operation's rules or this machine's memory, unknown value classes, literals that do not fit
+// the problem.
 Result<CaseTensors> materialize(const Case& test_case);
 
 }  // namespace plumbline

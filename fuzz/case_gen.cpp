@@ -17,14 +17,18 @@ constexpr int kAttempts = 100;
 
 rc::Gen<Choice> choice_gen(const Generator& generator) {
   return rc::gen::exec([&generator] {
-    const auto index_below = [](std::size_t count) { return *rc::gen::inRange(0, static_cast<int>(count)); };
+    // At every size all classes are as likely: RapidCheck scales ranges by size otherwise.
+    const auto index_below = [](std::size_t count) {
+      return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, static_cast<int>(count)));
+    };
     Choice choice;
     do {
       choice.shape = index_below(generator.shape_classes().size());
       choice.layout = index_below(generator.layout_classes().size());
     } while (!generator.compatible(choice.shape, choice.layout));
     choice.value = index_below(generator.value_classes().size());
-    for (const Feature& feature : generator.features()) choice.features.push_back(index_below(feature.fragments.size()));
+    for (const Feature& feature : generator.features())
+      choice.features.push_back(index_below(feature.fragments.size()));
     return choice;
   });
 }
@@ -47,7 +51,8 @@ class CaseSource {
       }
     }
     // A domain this narrow: let the runner say which rule excludes the problem.
-    const Case refused = build_unchecked(*manifest_, choices(source, size).value(), profile, Random(source.next()));
+    const Case refused =
+        build_unchecked(*manifest_, choices(source, size).value(), profile, Random(source.next()));
     return rc::shrinkable::just(refused);
   }
 

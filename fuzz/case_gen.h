@@ -11,7 +11,8 @@ class Gen;
 
 namespace plumbline {
 
-// Cases the kernel accepts; sizes grow from the quick profile's to the standard profile's with RapidCheck's size.
+// Cases the kernel accepts; sizes grow from the quick profile's to the standard profile's with
+// RapidCheck's size.
 rc::Gen<Case> case_gen(const Manifest& manifest);
 
 }  // namespace plumbline

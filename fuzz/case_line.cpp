@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One case on one line, as reports print it and people paste it: "gemm_bf16 m=65 n=8 k=33 value=normal seed=0x2a".
+// One case on one line, as reports print it and people paste it: "gemm_bf16 m=65 n=8 k=33
+// value=normal seed=0x2a".
 #include "fuzz/case_line.h"
 
 #include <fmt/format.h>
@@ -40,9 +41,11 @@ Result<std::uint64_t> parse_seed(std::string_view text, std::string_view where) 
   const bool hexadecimal = text.starts_with("0x");
   const std::string_view digits = hexadecimal ? text.substr(2) : text;
   std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), seed, hexadecimal ? 16 : 10);
+  const auto [end, error] =
+      std::from_chars(digits.begin(), digits.end(), seed, hexadecimal ? 16 : 10);
   if (error != std::errc() || end != digits.end()) {
-    return Error{ErrorKind::bad_input, fmt::format("seed \"{}\" is not a whole number of 64 bits", text),
+    return Error{ErrorKind::bad_input,
+                 fmt::format("seed \"{}\" is not a whole number of 64 bits", text),
                  std::string(where), "write it like 0x2a or 42"};
   }
   return seed;
@@ -51,19 +54,21 @@ Result<std::uint64_t> parse_seed(std::string_view text, std::string_view where) 
 Status check_value_class(std::string_view name, std::string_view where) {
   if (find_value_class(name)) return {};
   if (name == kLiteralValues) {
-    return Error{ErrorKind::bad_input, "the data of this case is in its case file", std::string(where),
-                 "replay the .case file"};
+    return Error{ErrorKind::bad_input, "the data of this case is in its case file",
+                 std::string(where), "replay the .case file"};
   }
   std::vector<std::string_view> names;
   for (const ValueClassInfo& info : value_classes()) names.push_back(info.name);
-  return Error{ErrorKind::bad_input, fmt::format("there is no value class \"{}\"", name), std::string(where),
-               did_you_mean(name, names)};
+  return Error{ErrorKind::bad_input, fmt::format("there is no value class \"{}\"", name),
+               std::string(where), did_you_mean(name, names)};
 }
 
-Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& registry, std::string_view where) {
+Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& registry,
+                                      std::string_view where) {
   const std::vector<Token> tokens = tokens_of(line);
   if (tokens.empty()) {
-    return Error{ErrorKind::bad_input, "no kernel is named", std::string(where), "write <kernel> <field>=<value> ..."};
+    return Error{ErrorKind::bad_input, "no kernel is named", std::string(where),
+                 "write <kernel> <field>=<value> ..."};
   }
   Case test_case;
   test_case.kernel = registry.find(tokens[0].text);
@@ -72,11 +77,12 @@ Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& reg
     for (const Manifest& manifest : registry.all()) names.push_back(manifest.name);
     const std::string meant = did_you_mean(tokens[0].text, names);
     return Error{ErrorKind::bad_input, fmt::format("there is no kernel \"{}\"", tokens[0].text),
-                 advance_position(where, tokens[0].at), meant.empty() ? "plumbline list kernels" : meant};
+                 advance_position(where, tokens[0].at),
+                 meant.empty() ? "plumbline list kernels" : meant};
   }
   const std::size_t fields = tokens[0].at + tokens[0].text.size();
-  Result<Problem> problem = parse_problem(test_case.kernel->operation->schema(), line.substr(fields),
-                                          advance_position(where, fields));
+  Result<Problem> problem = parse_problem(test_case.kernel->operation->schema(),
+                                          line.substr(fields), advance_position(where, fields));
   if (!problem) return problem.error();
   const auto specs = test_case.kernel->operation->tensors(*problem, *test_case.kernel);
   if (!specs) {
@@ -89,14 +95,16 @@ Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& reg
   return test_case;
 }
 
-Result<Case> parse_case_line(std::string_view line, const Registry& registry, std::string_view where) {
+Result<Case> parse_case_line(std::string_view line, const Registry& registry,
+                             std::string_view where) {
   // What is not the problem's is taken out and replaced by spaces, so that columns stay true.
   std::string problem_line(line);
   Recipe recipe;
   for (const Token& token : tokens_of(line)) {
     const std::size_t equals = token.text.find('=');
     if (equals == std::string_view::npos) continue;
-    const std::string_view name = token.text.substr(0, equals), value = token.text.substr(equals + 1);
+    const std::string_view name = token.text.substr(0, equals),
+                           value = token.text.substr(equals + 1);
     const std::string at_value = advance_position(where, token.at + equals + 1);
     if (name == "value") {
       if (Status known = check_value_class(value, at_value); !known) return known.error();

@@ -11,8 +11,10 @@
 
 namespace plumbline {
 
-// "gemm_bf16 m=65 n=8 k=33". Errors name the kernel, field or value that is wrong; `where` is the line's position.
-Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& registry, std::string_view where);
+// "gemm_bf16 m=65 n=8 k=33". Errors name the kernel, field or value that is wrong; `where` is the
+// line's position.
+Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& registry,
+                                      std::string_view where);
 
 // "0x2a" or "42".
 Result<std::uint64_t> parse_seed(std::string_view text, std::string_view where);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lines of a case file that record a result. They are kept as text and never judged: what is right is computed anew
-// at every replay.
+// The lines of a case file that record a result. They are kept as text and never judged: what is
+// right is computed anew at every replay.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace plumbline {
 
-inline constexpr std::array<std::string_view, 4> kCaseNoteWords = {"expect", "got", "bound", "note"};
+inline constexpr std::array<std::string_view, 4> kCaseNoteWords = {"expect", "got", "bound",
+                                                                   "note"};
 
 inline std::span<const std::string_view> case_note_words() { return kCaseNoteWords; }
 

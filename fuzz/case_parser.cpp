@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the text of a .case file (docs/case_format.md), line by line. Every complaint says where: a case file is often
-// edited by hand, cut by a terminal, or from another machine.
+// Reads the text of a .case file (docs/case_format.md), line by line. Every complaint says where: a
+// case file is often edited by hand, cut by a terminal, or from another machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "fuzz/case_line.h"
 #include "fuzz/case_notes.h"
+#include "fuzz/case_tensor_reader.h"
 #include "fuzz/corpus.h"
 #include "fuzz/literal.h"
 #include "kernels/position.h"
@@ -42,18 +43,13 @@ class CaseParser {
   }
 
  private:
-  // A tensor whose elements are being read.
-  struct Open {
-    Tensor tensor;
-    std::string name;
-    std::int64_t elements = 0, found = 0;
-  };
-
   Error fail(std::size_t column, std::string message, std::string hint = {}) const {
     return {ErrorKind::bad_input, std::move(message), position(column), std::move(hint)};
   }
 
-  std::string position(std::size_t column) const { return fmt::format("{}:{}:{}", file_, line_number_, column + 1); }
+  std::string position(std::size_t column) const {
+    return fmt::format("{}:{}:{}", file_, line_number_, column + 1);
+  }
 
   bool next_line() {
     if (next_ > text_.size() || (next_ == text_.size() && next_ > 0)) return false;
@@ -68,14 +64,18 @@ class CaseParser {
     constexpr std::string_view kPrefix = "# plumbline case ";
     if (!next_line() || !line_.starts_with(kPrefix)) {
       line_number_ = 1;
-      return fail(0, "this is not a case file", fmt::format("the first line must start with \"{}1\"", kPrefix));
+      return fail(0, "this is not a case file",
+                  fmt::format("the first line must start with \"{}1\"", kPrefix));
     }
     int version = 0;
     const std::string_view rest = line_.substr(kPrefix.size());
     const auto [end, error] = std::from_chars(rest.begin(), rest.end(), version);
-    if (error != std::errc() || version != 1 || (end != rest.end() && *end != ' ' && *end != ':' && *end != '\r')) {
-      return fail(kPrefix.size(), fmt::format("case format version \"{}\" is unknown", rest.substr(0, rest.find(' '))),
-                  "this program reads version 1");
+    if (error != std::errc() || version != 1 ||
+        (end != rest.end() && *end != ' ' && *end != ':' && *end != '\r')) {
+      return fail(
+          kPrefix.size(),
+          fmt::format("case format version \"{}\" is unknown", rest.substr(0, rest.find(' '))),
+          "this program reads version 1");
     }
     return {};
   }
@@ -89,19 +89,26 @@ class CaseParser {
     }
     const std::size_t column = line_.find_first_not_of(kSpaces);
     if (column > 0) {
-      if (!open_) return fail(column, "an indented line continues a tensor, and there is none", "start it in column 1");
-      return read_elements(column);
+      if (!tensor_)
+        return fail(column, "an indented line continues a tensor, and there is none",
+                    "start it in column 1");
+      return tensor_->read(line_, column, position(0));
     }
     if (Status closed = close_tensor(); !closed) return closed;
     const std::size_t end = std::min(line_.find_first_of(kSpaces), line_.size());
     const std::string_view word = line_.substr(0, end);
-    if (ended_) return fail(0, "there is text after \"end\"", "remove it, or move \"end\" to the last line");
+    if (ended_)
+      return fail(0, "there is text after \"end\"", "remove it, or move \"end\" to the last line");
     if (word == "case") return read_case_line(end);
-    if (!has_case_) return fail(0, fmt::format("\"{}\" comes before the case line", word), "start with case <kernel> ...");
+    if (!has_case_)
+      return fail(0, fmt::format("\"{}\" comes before the case line", word),
+                  "start with case <kernel> ...");
     if (word == "value") return read_value_line(end);
     if (word == "end") {
       ended_ = true;
-      return trimmed(line_.substr(end)).empty() ? Status() : fail(end, "there is text after \"end\"", "remove it");
+      return trimmed(line_.substr(end)).empty()
+                 ? Status()
+                 : fail(end, "there is text after \"end\"", "remove it");
     }
     if (is_case_note(word)) {
       result_.notes.emplace_back(word, trimmed(line_.substr(end)));
@@ -116,7 +123,8 @@ class CaseParser {
     if (!parsed) return parsed.error();
     result_.test_case = std::move(*parsed);
     const Case& test_case = result_.test_case;
-    Result<std::vector<TensorSpec>> specs = test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
+    Result<std::vector<TensorSpec>> specs =
+        test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
     if (!specs) return specs.error();
     specs_ = std::move(*specs);
     has_case_ = true;
@@ -149,7 +157,8 @@ class CaseParser {
       at = line_.find_first_not_of(kSpaces, end);
     }
     if (!has_class || !has_seed) {
-      return fail(line_.size(), fmt::format("the value line has no {}", has_class ? "seed" : "class"),
+      return fail(line_.size(),
+                  fmt::format("the value line has no {}", has_class ? "seed" : "class"),
                   "write value class=<class> seed=<seed>");
     }
     result_.test_case.recipe = recipe;
@@ -158,51 +167,27 @@ class CaseParser {
   }
 
   Status read_tensor_line(std::string_view name, std::size_t start) {
-    const auto spec = std::find_if(specs_.begin(), specs_.end(), [&](const TensorSpec& candidate) { return candidate.name == name; });
+    const auto spec = std::find_if(specs_.begin(), specs_.end(), [&](const TensorSpec& candidate) {
+      return candidate.name == name;
+    });
     if (spec == specs_.end()) return unknown_word(name);
     if (spec->role != TensorRole::input) {
-      return fail(0, fmt::format("tensor {} is not an input", name), "write outputs on expect and got lines");
+      return fail(0, fmt::format("tensor {} is not an input", name),
+                  "write outputs on expect and got lines");
     }
-    if (find_literal(result_.test_case.literals, name)) return fail(0, fmt::format("tensor {} is given twice", name), "keep one of them");
+    if (find_literal(result_.test_case.literals, name))
+      return fail(0, fmt::format("tensor {} is given twice", name), "keep one of them");
 
     const std::size_t at = line_.find_first_not_of(kSpaces, start);
-    if (at == std::string_view::npos) return fail(line_.size(), fmt::format("tensor {} has no format and shape", name), "write " + contiguous(*spec).text());
+    if (at == std::string_view::npos)
+      return fail(line_.size(), fmt::format("tensor {} has no format and shape", name),
+                  "write " + literal_layout(*spec).text());
     const std::size_t end = std::min(line_.find_first_of(kSpaces, at), line_.size());
-    const std::string_view type = line_.substr(at, end - at);
-    if (Status checked = check_type(type, at, *spec); !checked) return checked;
-
-    // Elements are counted before storage is allocated: a short file must not ask for gigabytes.
-    open_.emplace();
-    open_->name = name;
-    open_->tensor.layout = contiguous(*spec);
-    open_->elements = spec->layout.count();
-    return read_elements(end);
-  }
-
-  static TensorLayout contiguous(const TensorSpec& spec) {
-    TensorLayout layout = spec.layout;
-    layout.strides = contiguous_strides(layout.shape);
-    layout.offset = 0;
-    return layout;
-  }
-
-  Status check_type(std::string_view type, std::size_t at, const TensorSpec& spec) const {
-    const std::string expected = contiguous(spec).text();
-    if (type == expected) return {};
-    const std::string_view format_text = type.substr(0, type.find('['));
-    const Format& needed = format(spec.layout.format);
-    if (!format_by_name(format_text)) {
-      std::vector<std::string_view> names;
-      for (const Format& known : all_formats()) names.push_back(known.name);
-      return fail(at, fmt::format("there is no format \"{}\"", format_text), did_you_mean(format_text, names));
-    }
-    if (format_text != needed.name) {
-      return fail(at, fmt::format("tensor {} is {}, this problem needs {}", spec.name, format_text, needed.name),
-                  "write " + expected);
-    }
-    return fail(at + format_text.size(), fmt::format("tensor {} has shape {}, this problem needs {}", spec.name,
-                                                     type.substr(format_text.size()), expected.substr(needed.name.size())),
-                "write " + expected);
+    Result<CaseTensorReader> opened =
+        CaseTensorReader::open(*spec, line_.substr(at, end - at), position(at));
+    if (!opened) return opened.error();
+    tensor_.emplace(std::move(*opened));
+    return tensor_->read(line_, end, position(0));
   }
 
   Error unknown_word(std::string_view word) const {
@@ -218,53 +203,21 @@ class CaseParser {
                 meant.empty() ? fmt::format("the tensors of this problem are {}", inputs) : meant);
   }
 
-  Status read_elements(std::size_t start) {
-    const Format& element = format(open_->tensor.layout.format);
-    const std::size_t digits = static_cast<std::size_t>(element.storage_bits) / 4;
-    std::size_t at = line_.find_first_not_of(kSpaces, start);
-    while (at != std::string_view::npos && line_[at] != '#') {
-      const std::size_t end = std::min(line_.find_first_of(" \t\r#", at), line_.size());
-      const std::string_view token = line_.substr(at, end - at);
-      if (open_->found == open_->elements) {
-        return fail(at, fmt::format("tensor {} has more than its {} elements", open_->name, open_->elements),
-                    "check the shape against the case line");
-      }
-      std::uint64_t bits = 0;
-      const auto [stop, error] = std::from_chars(token.begin(), token.end(), bits, 16);
-      if (error == std::errc::invalid_argument || (error == std::errc() && stop != token.end())) {
-        return fail(at, fmt::format("element {} of {}, \"{}\", is not hexadecimal", open_->found, open_->name, token),
-                    "put decimal values after a #");
-      }
-      if (token.size() != digits) {
-        return fail(at, fmt::format("element {} of {} has {} hex digits, {} has {}", open_->found, open_->name,
-                                    token.size(), element.name, digits),
-                    "elements are separated by spaces");
-      }
-      bytes_.push_back(bits);
-      ++open_->found;
-      at = line_.find_first_not_of(kSpaces, end);
-    }
-    return {};
-  }
-
   Status close_tensor() {
-    if (!open_) return {};
-    if (open_->found < open_->elements) {
-      return fail(0, fmt::format("tensor {} has {} of its {} elements", open_->name, open_->found, open_->elements),
-                  "the file may be cut short");
-    }
-    Tensor tensor(open_->tensor.layout);
-    for (std::size_t i = 0; i < bytes_.size(); ++i) tensor.set_bits_at(static_cast<std::int64_t>(i), bytes_[i]);
-    result_.test_case.literals.emplace_back(open_->name, std::move(tensor));
-    bytes_.clear();
-    open_.reset();
+    if (!tensor_) return {};
+    Result<Tensor> tensor = tensor_->close(position(0));
+    if (!tensor) return tensor.error();
+    result_.test_case.literals.emplace_back(tensor_->name(), std::move(*tensor));
+    tensor_.reset();
     return {};
   }
 
   Status finish() {
     if (Status closed = close_tensor(); !closed) return closed;
-    if (!has_case_) return fail(line_.size(), "the file ends before its case line", "it may be cut short");
-    if (!ended_) return fail(line_.size(), "the file ends without an \"end\" line", "it may be cut short");
+    if (!has_case_)
+      return fail(line_.size(), "the file ends before its case line", "it may be cut short");
+    if (!ended_)
+      return fail(line_.size(), "the file ends without an \"end\" line", "it may be cut short");
     Case& test_case = result_.test_case;
     if (!has_value_) {
       for (const TensorSpec& spec : specs_) {
@@ -285,14 +238,14 @@ class CaseParser {
   int line_number_ = 0;
   CaseFile result_;
   std::vector<TensorSpec> specs_;
-  std::optional<Open> open_;
-  std::vector<std::uint64_t> bytes_;
+  std::optional<CaseTensorReader> tensor_;  // the one whose elements are being read
   bool has_case_ = false, has_value_ = false, ended_ = false;
 };
 
 }  // namespace
 
-Result<CaseFile> parse_case(std::string_view text, std::string_view file, const Registry& registry) {
+Result<CaseFile> parse_case(std::string_view text, std::string_view file,
+                            const Registry& registry) {
   return CaseParser(text, file, registry).run();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text of a .case file. Bits in hexadecimal are what counts; decimals after '#' are for readers.
+// The text of a .case file. Bits in hexadecimal are what counts; decimals after '#' are for
+// readers.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -44,7 +45,8 @@ void append_tensor(std::string& text, const std::string& name, const Tensor& ten
       hex += fmt::format(" {:0{}x}", bits, digits);
       decimals += fmt::format(" {}", decimal(element, bits));
     }
-    text += fmt::format(" {:<{}}  #{}\n", hex, (digits + 1) * std::min(row, kElementsPerLine), decimals);
+    text += fmt::format(" {:<{}}  #{}\n", hex, (digits + 1) * std::min(row, kElementsPerLine),
+                        decimals);
     start = end;
   }
 }
@@ -59,7 +61,8 @@ std::string write_case(const CaseFile& file) {
   const std::string problem = test_case.problem.text();
   text += fmt::format("case {}{}{}\n", test_case.kernel->name, problem.empty() ? "" : " ", problem);
   if (test_case.recipe.value_class != kLiteralValues) {
-    text += fmt::format("value class={} seed={:#x}\n", test_case.recipe.value_class, test_case.recipe.seed);
+    text += fmt::format("value class={} seed={:#x}\n", test_case.recipe.value_class,
+                        test_case.recipe.seed);
   }
   for (const auto& [name, tensor] : test_case.literals) append_tensor(text, name, tensor);
   for (const auto& [word, note] : file.notes) text += fmt::format("{} {}\n", word, one_line(note));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Case files on disk: reading one, reading a kernel's folder, saving one so that a reader never sees half of it.
+// Case files on disk: reading one, reading a kernel's folder, saving one so that a reader never
+// sees half of it.
 #include "fuzz/corpus.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,8 @@ namespace fs = std::filesystem;
 using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
 
 Error cannot(std::string_view verb, const std::string& path, int error, std::string hint) {
-  return {ErrorKind::bad_input, fmt::format("cannot {} {}: {}", verb, path, std::strerror(error)), "", std::move(hint)};
+  return {ErrorKind::bad_input, fmt::format("cannot {} {}: {}", verb, path, std::strerror(error)),
+          "", std::move(hint)};
 }
 
 Result<std::string> read_text(const std::string& path) {
@@ -32,7 +34,8 @@ Result<std::string> read_text(const std::string& path) {
   if (!file) return cannot("read", path, errno, "check the path");
   std::string text;
   char buffer[1 << 16];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) text.append(buffer, count);
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get()))
+    text.append(buffer, count);
   if (std::ferror(file.get())) return cannot("read", path, errno, "is it a file?");
   return text;
 }
@@ -52,7 +55,7 @@ Status write_atomically(const std::string& path, const std::string& text) {
   return {};
 }
 
-// What makes two files the same case: everything but comments and recorded results.
+// What makes two files the same case: everything but comments, decimals and recorded results.
 std::string essence(std::string_view text) {
   std::string kept;
   while (!text.empty()) {
@@ -60,7 +63,8 @@ std::string essence(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.starts_with('#') || is_case_note(line.substr(0, line.find(' ')))) continue;
-    kept += fmt::format("{}\n", line);
+    const std::string_view content = line.substr(0, line.find('#'));
+    kept += fmt::format("{}\n", content.substr(0, content.find_last_not_of(" \t\r") + 1));
   }
   return kept;
 }
@@ -78,12 +82,14 @@ Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, cons
   const fs::path folder = fs::path(corpus_folder) / kernel.name;
   std::error_code error;
   std::vector<std::string> paths;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
     if (entry->path().extension() == ".case") paths.push_back(entry->path().string());
   }
   // A kernel without a folder has no corpus yet.
   if (error && error != std::errc::no_such_file_or_directory) {
-    return Error{ErrorKind::bad_input, fmt::format("cannot list {}: {}", folder.string(), error.message()), "", ""};
+    return Error{ErrorKind::bad_input,
+                 fmt::format("cannot list {}: {}", folder.string(), error.message()), "", ""};
   }
   std::sort(paths.begin(), paths.end());
   std::vector<CaseFile> files;
@@ -91,9 +97,10 @@ Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, cons
     Result<CaseFile> file = read_case(path, registry);
     if (!file) return file.error();
     if (file->test_case.kernel->name != kernel.name) {
-      return Error{ErrorKind::bad_input,
-                   fmt::format("this case is for {}, not for {}", file->test_case.kernel->name, kernel.name), path,
-                   fmt::format("move it to {}/{}", corpus_folder, file->test_case.kernel->name)};
+      return Error{
+          ErrorKind::bad_input,
+          fmt::format("this case is for {}, not for {}", file->test_case.kernel->name, kernel.name),
+          path, fmt::format("move it to {}/{}", corpus_folder, file->test_case.kernel->name)};
     }
     file->test_case.origin = "corpus";
     files.push_back(std::move(*file));
@@ -106,7 +113,8 @@ Result<std::string> save_case(const std::string& corpus_folder, const CaseFile& 
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    return Error{ErrorKind::bad_input, fmt::format("cannot create {}: {}", folder.string(), error.message()), "",
+    return Error{ErrorKind::bad_input,
+                 fmt::format("cannot create {}: {}", folder.string(), error.message()), "",
                  "choose a folder that can be written"};
   }
   const std::string text = write_case(file);

@@ -12,11 +12,13 @@ namespace plumbline {
 namespace {
 
 const TensorSpec* find_spec(const std::vector<TensorSpec>& specs, std::string_view name) {
-  const auto found = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& spec) { return spec.name == name; });
+  const auto found = std::find_if(specs.begin(), specs.end(),
+                                  [&](const TensorSpec& spec) { return spec.name == name; });
   return found == specs.end() ? nullptr : &*found;
 }
 
-std::optional<std::vector<TensorSpec>> accepted_specs(const Case& test_case, const Problem& problem) {
+std::optional<std::vector<TensorSpec>> accepted_specs(const Case& test_case,
+                                                      const Problem& problem) {
   const Manifest& kernel = *test_case.kernel;
   if (kernel.excluded(problem)) return std::nullopt;
   Result<std::vector<TensorSpec>> specs = kernel.operation->tensors(problem, kernel);
@@ -58,13 +60,15 @@ class Reach {
     for (const Removal& removal : removals) {
       Problem alone = test_case.problem;
       alone.set_integer(removal.field, alone.integer(removal.field) - removal.count);
-      Result<std::vector<TensorSpec>> specs = test_case.kernel->operation->tensors(alone, *test_case.kernel);
+      Result<std::vector<TensorSpec>> specs =
+          test_case.kernel->operation->tensors(alone, *test_case.kernel);
       if (!specs) continue;
       shrunk_.push_back({&removal, std::move(*specs)});
     }
   }
 
-  const Removal* removal_of(std::string_view tensor, std::size_t dimension, std::int64_t extent) const {
+  const Removal* removal_of(std::string_view tensor, std::size_t dimension,
+                            std::int64_t extent) const {
     for (const auto& [removal, specs] : shrunk_) {
       const TensorSpec* spec = find_spec(specs, tensor);
       if (spec && spec->layout.shape[dimension] != extent) return removal;
@@ -81,7 +85,8 @@ class Reach {
 std::optional<Case> remove_slices(const Case& test_case, const std::vector<Removal>& removals) {
   Case smaller = test_case;
   for (const Removal& removal : removals) {
-    smaller.problem.set_integer(removal.field, smaller.problem.integer(removal.field) - removal.count);
+    smaller.problem.set_integer(removal.field,
+                                smaller.problem.integer(removal.field) - removal.count);
   }
   const std::optional<std::vector<TensorSpec>> specs = accepted_specs(test_case, smaller.problem);
   if (!specs) return std::nullopt;
@@ -94,7 +99,8 @@ std::optional<Case> remove_slices(const Case& test_case, const std::vector<Remov
     for (std::size_t d = 0; d < literal.layout.shape.size(); ++d) {
       const std::int64_t extent = literal.layout.shape[d];
       kept.push_back(kept_indices(extent, reach.removal_of(name, d, extent)));
-      if (static_cast<std::int64_t>(kept.back().size()) != spec->layout.shape[d]) return std::nullopt;
+      if (static_cast<std::int64_t>(kept.back().size()) != spec->layout.shape[d])
+        return std::nullopt;
     }
     literal = take(literal, kept);
   }
@@ -106,7 +112,8 @@ std::optional<Case> with_problem(const Case& test_case, const Problem& problem) 
   if (!specs) return std::nullopt;
   Case changed = test_case;
   changed.problem = problem;
-  std::erase_if(changed.literals, [&](const auto& literal) { return find_spec(*specs, literal.first) == nullptr; });
+  std::erase_if(changed.literals,
+                [&](const auto& literal) { return find_spec(*specs, literal.first) == nullptr; });
   for (const auto& [name, literal] : changed.literals) {
     if (find_spec(*specs, name)->layout.shape != literal.layout.shape) return std::nullopt;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Smaller problems with the same data: when a size shrinks, literal inputs lose the slices that no longer exist. Which
-// tensor dimensions a size reaches is read off the operation's layouts of both problems, so this knows no operation.
+// Smaller problems with the same data: when a size shrinks, literal inputs lose the slices that no
+// longer exist. Which tensor dimensions a size reaches is read off the operation's layouts of both
+// problems, so this knows no operation.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,12 @@ struct Removal {
   std::int64_t first = 0, count = 0;
 };
 
-// Nothing when the kernel does not accept the smaller problem. A case without literals keeps its recipe.
+// Nothing when the kernel does not accept the smaller problem. A case without literals keeps its
+// recipe.
 std::optional<Case> remove_slices(const Case& test_case, const std::vector<Removal>& removals);
 
-// The same case with another problem of the same sizes (layouts, features); literals the problem no longer has are dropped.
+// The same case with another problem of the same sizes (layouts, features); literals the problem no
+// longer has are dropped.
 std::optional<Case> with_problem(const Case& test_case, const Problem& problem);
 
 }  // namespace plumbline

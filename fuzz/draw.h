@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Drawing numbers from Random with exact arithmetic only: integer sums, products with constants, ldexp. No function of
-// the C library whose last bit may differ between machines is used, so a value class has the same bits everywhere.
+// Drawing numbers from Random with exact arithmetic only: integer sums, products with constants,
+// ldexp. No function of the C library whose last bit may differ between machines is used, so a
+// value class has the same bits everywhere.
 #pragma once
 
 #include <cmath>
@@ -10,7 +11,8 @@
 
 namespace plumbline {
 
-// Close to unit normal: the sum of eight 32-bit uniforms, centered and scaled to variance 1. |x| <= 4.9.
+// Close to unit normal: the sum of eight 32-bit uniforms, centered and scaled to variance 1. |x|
+// <= 4.9.
 inline double draw_normal(Random& random) {
   std::uint64_t sum = 0;
   for (int i = 0; i < 4; ++i) {

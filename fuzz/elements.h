@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Walking the logical elements of a tensor in row-major order, with the storage index of each, without the divisions of
-// TensorLayout::storage_index().
+// Walking the logical elements of a tensor in row-major order, with the storage index of each,
+// without the divisions of TensorLayout::storage_index().
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Designed cases of GEMM: for every fault that real kernels have had (kernels/mutants/), the smallest inputs that must show
-// it, built from the kernel's own tile sizes. They run before anything generated, so a broken kernel fails in seconds.
+// Designed cases of GEMM: for every fault that real kernels have had (kernels/mutants/), the
+// smallest inputs that must show it, built from the kernel's own tile sizes. They run before
+// anything generated, so a broken kernel fails in seconds.
 #include "fuzz/gemm_designed.h"
 
 #include <fmt/format.h>
@@ -15,10 +16,11 @@ class Designer {
  public:
   explicit Designer(const GemmTile& tile) : tile_(tile) {}
 
-  void add(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view rest, std::string_view value,
-           std::string_view shape, std::string_view layout, std::string_view purpose) {
-    cases_.push_back({fmt::format("m={} n={} k={} {}", m, n, k, rest), std::string(value), std::string(shape),
-                      std::string(layout), std::string(purpose)});
+  void add(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view rest,
+           std::string_view value, std::string_view shape, std::string_view layout,
+           std::string_view purpose) {
+    cases_.push_back({fmt::format("m={} n={} k={} {}", m, n, k, rest), std::string(value),
+                      std::string(shape), std::string(layout), std::string(purpose)});
   }
 
   void k_loop();
@@ -39,8 +41,10 @@ class Designer {
 
 // The k loop stops one short, or its partial tile is skipped or read without a mask.
 void Designer::k_loop() {
-  const std::string_view purpose = "the last partial k tile: skipped, cut short, or read past its end";
-  for (const std::int64_t k : {tile_.k + 1, 2 * tile_.k + 1, tile_.k - 1, std::int64_t{1}, std::int64_t{17}}) {
+  const std::string_view purpose =
+      "the last partial k tile: skipped, cut short, or read past its end";
+  for (const std::int64_t k :
+       {tile_.k + 1, 2 * tile_.k + 1, tile_.k - 1, std::int64_t{1}, std::int64_t{17}}) {
     if (k < 1) continue;
     const std::string_view shape = k == 1 ? "tiny" : "k_tail";
     add(17, 9, k, "out=f32", "positive", shape, "nn", purpose);
@@ -48,14 +52,16 @@ void Designer::k_loop() {
     add(9, 17, k, "layout=tt out=f32", "ones", shape, "tt", purpose);
   }
   for (const std::int64_t stages : {2, 3, 4, 5, 6}) {
-    add(16, 8, stages * tile_.k, "out=f32", "integers", "tiny", "nn", "as many k tiles as a pipeline has stages, and more");
+    add(16, 8, stages * tile_.k, "out=f32", "integers", "tiny", "nn",
+        "as many k tiles as a pipeline has stages, and more");
     add(5, 7, stages * tile_.k + 1, "layout=tn", "ones", "k_tail", "tn", purpose);
   }
 }
 
 // The last tile in m or n is stored without a mask, not stored, or stored one tile off.
 void Designer::output_tiles() {
-  const std::string_view purpose = "partial tiles of the output: stored unmasked, not stored, or shifted";
+  const std::string_view purpose =
+      "partial tiles of the output: stored unmasked, not stored, or shifted";
   const std::int64_t m = tile_.m, n = tile_.n;
   const std::int64_t short_k = 8;
   add(1, 1, short_k, "", "normal", "tiny", "nn", purpose);
@@ -68,8 +74,10 @@ void Designer::output_tiles() {
   add(m + 1, n + 1, short_k, "layout=tt", "one_hot", "tile_plus_1", "tt", purpose);
   add(2 * m + 3, 5, short_k, "out=f32", "integers", "two_tiles_plus_3", "nn", purpose);
   add(5, 2 * n + 3, short_k, "", "index_code", "two_tiles_plus_3", "nn", purpose);
-  add(2 * m + 3, 2 * n + 3, short_k, "layout=nt out=f32", "index_code", "two_tiles_plus_3", "nt", purpose);
-  add(3 * m, 2 * n, short_k, "", "index_code", "many_tiles", "nn", "the order of tiles in the grid");
+  add(2 * m + 3, 2 * n + 3, short_k, "layout=nt out=f32", "index_code", "two_tiles_plus_3", "nt",
+      purpose);
+  add(3 * m, 2 * n, short_k, "", "index_code", "many_tiles", "nn",
+      "the order of tiles in the grid");
 }
 
 // A leading dimension taken for the width, a batch stride ignored.
@@ -78,27 +86,35 @@ void Designer::leading_dimensions() {
   const std::string_view rows = "a leading dimension longer than the row";
   add(m, n, k, fmt::format("lda={}", k + 8), "integers", "k_tail", "padded_8", rows);
   add(m, n, k, fmt::format("ldb={}", n + 8), "integers", "k_tail", "padded_8", rows);
-  add(m, n, k, fmt::format("layout=tt lda={} ldb={}", m + 8, k + 8), "integers", "k_tail", "padded_8", rows);
+  add(m, n, k, fmt::format("layout=tt lda={} ldb={}", m + 8, k + 8), "integers", "k_tail",
+      "padded_8", rows);
   add(m, n, k, fmt::format("ldd={} out=f32", n + 8), "integers", "k_tail", "padded_8", rows);
-  add(m, n, k, fmt::format("beta=1 ldc={} ldd={}", n + 8, n + 16), "integers", "k_tail", "padded_8", rows);
-  add(m, n, k, fmt::format("lda={} ldb={} ldd={}", k + 1, n + 1, n + 3), "integers", "k_tail", "padded_odd", rows);
+  add(m, n, k, fmt::format("beta=1 ldc={} ldd={}", n + 8, n + 16), "integers", "k_tail", "padded_8",
+      rows);
+  add(m, n, k, fmt::format("lda={} ldb={} ldd={}", k + 1, n + 1, n + 3), "integers", "k_tail",
+      "padded_odd", rows);
   const std::string_view batches = "the stride between matrices of a batch";
   add(m, n, k, "batch=3", "integers", "batched", "nn", batches);
-  add(m, n, k, fmt::format("batch=3 stride_a={}", m * k + 24), "integers", "batched", "batch_gaps", batches);
-  add(m, n, k, fmt::format("batch=3 stride_b={}", n * k + 24), "integers", "batched", "batch_gaps", batches);
-  add(m, n, k, fmt::format("batch=3 beta=2 stride_c={} stride_d={}", m * n + 24, m * n + 48), "integers", "batched",
-      "batch_gaps", batches);
-  add(m, n, k, "batch=3 stride_a=0 out=f32", "normal", "batched", "broadcast_a", "stride 0: one A for all");
+  add(m, n, k, fmt::format("batch=3 stride_a={}", m * k + 24), "integers", "batched", "batch_gaps",
+      batches);
+  add(m, n, k, fmt::format("batch=3 stride_b={}", n * k + 24), "integers", "batched", "batch_gaps",
+      batches);
+  add(m, n, k, fmt::format("batch=3 beta=2 stride_c={} stride_d={}", m * n + 24, m * n + 48),
+      "integers", "batched", "batch_gaps", batches);
+  add(m, n, k, "batch=3 stride_a=0 out=f32", "normal", "batched", "broadcast_a",
+      "stride 0: one A for all");
   add(m, n, k, "batch=3 stride_b=0", "normal", "batched", "broadcast_b", "stride 0: one B for all");
-  add(m, n, k, "batch=2 beta=1 stride_c=0", "normal", "batched", "broadcast_a", "stride 0: one C for all");
+  add(m, n, k, "batch=2 beta=1 stride_c=0", "normal", "batched", "broadcast_a",
+      "stride 0: one C for all");
   const std::string_view absurd = "strides of dimensions of size 1 must not be used";
-  add(m, n, k, "stride_a=123456789012 stride_b=123456789012 stride_d=123456789012", "integers", "k_tail",
-      "absurd_strides", absurd);
+  add(m, n, k, "stride_a=123456789012 stride_b=123456789012 stride_d=123456789012", "integers",
+      "k_tail", "absurd_strides", absurd);
   add(1, n, k, "lda=123456789 ldd=123456789", "integers", "k_tail", "absurd_strides", absurd);
   add(m, n, 1, "ldb=123456789", "integers", "tiny", "absurd_strides", absurd);
 }
 
-// Bias taken by the other dimension; beta = 0 that still reads C; alpha, beta ignored or held in low precision.
+// Bias taken by the other dimension; beta = 0 that still reads C; alpha, beta ignored or held in
+// low precision.
 void Designer::bias_and_scalars() {
   const std::string_view bias = "bias indexed by the other dimension, or from a tile's start";
   add(24, 40, 8, "bias=row out=f32", "index_code", "tiny", "nn", bias);
@@ -119,10 +135,12 @@ void Designer::bias_and_scalars() {
   add(17, 24, 16, "alpha=0.97", "integers", "tiny", "nn", scalars);
   add(17, 24, 16, "alpha=-1.5 beta=0.37 bias=row out=f32", "normal", "tiny", "nn", scalars);
   add(17, 24, 16, "alpha=0 beta=1", "normal", "tiny", "nn", "alpha = 0: the output is C");
-  add(17, 24, 16, "alpha=0 bias=column", "specials", "tiny", "nn", "alpha = 0 times NaN is NaN under this contract");
+  add(17, 24, 16, "alpha=0 bias=column", "specials", "tiny", "nn",
+      "alpha = 0 times NaN is NaN under this contract");
   add(17, 24, 16, "alpha=1e-30 out=f32", "normal", "tiny", "nn", "alpha far from 1");
   add(17, 24, 16, "act=relu", "normal", "tiny", "nn", "relu, and where in the epilogue it stands");
-  add(17, 24, 16, "act=relu bias=column beta=1 alpha=-1.5 out=f32", "normal", "tiny", "nn", "the order of the epilogue");
+  add(17, 24, 16, "act=relu bias=column beta=1 alpha=-1.5 out=f32", "normal", "tiny", "nn",
+      "the order of the epilogue");
   add(17, 24, 16, "act=relu", "specials", "tiny", "nn", "relu lets NaN through");
 }
 
@@ -141,7 +159,8 @@ void Designer::accumulation() {
   add(16, 16, 512, "layout=tn out=f32", "cancelling", "k_tail", "tn", partial);
   add(16, 16, 1024, "", "normal", "k_tail", "nn", partial);
   add(16, 16, 1024, "out=f32", "outliers", "k_tail", "nn", "outlier channels");
-  add(16, 16, 256, "out=f32", "wide", "k_tail", "nn", "alignment of products of very different size");
+  add(16, 16, 256, "out=f32", "wide", "k_tail", "nn",
+      "alignment of products of very different size");
   add(16, 16, 64, "out=f32", "large", "k_tail", "nn", "overflow of the accumulator");
   add(16, 16, 64, "", "large", "k_tail", "nn", "overflow of the accumulator and of the cast");
   add(16, 16, 64, "out=f32", "subnormal", "k_tail", "nn", "subnormal inputs flushed to zero");
@@ -167,22 +186,28 @@ void Designer::empty() {
   add(tile_.m + 3, 24, 0, "bias=row layout=tt", "index_code", "empty_k", "tt", purpose);
   add(17, 24, 0, "beta=1 bias=column batch=2", "normal", "empty_k", "nn", purpose);
   add(0, 24, 16, "", "normal", "empty_m", "nn", "no rows: nothing may be touched");
-  add(24, 0, 16, "bias=row out=f32", "normal", "empty_n", "nn", "no columns: nothing may be touched");
+  add(24, 0, 16, "bias=row out=f32", "normal", "empty_n", "nn",
+      "no columns: nothing may be touched");
   add(17, 24, 16, "batch=0", "normal", "empty_m", "nn", "no matrices: nothing may be touched");
   add(0, 0, 0, "", "normal", "empty_m", "nn", "nothing at all");
 }
 
-// Which element was read where: one-hot rows and position codes, in square problems too, where a transposed read fits.
+// Which element was read where: one-hot rows and position codes, in square problems too, where a
+// transposed read fits.
 void Designer::selection() {
   const std::string_view purpose = "each output names the element it was computed from";
   const std::int64_t size = 48;
   for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
-    add(size, size, size, fmt::format("layout={} out=f32", layout), "index_code", "square", layout, purpose);
+    add(size, size, size, fmt::format("layout={} out=f32", layout), "index_code", "square", layout,
+        purpose);
     add(size, size, size, fmt::format("layout={}", layout), "one_hot", "square", layout, purpose);
-    add(37, 53, 71, fmt::format("layout={}", layout), "power_scaled", "prime", layout, "rows or columns taken for others");
+    add(37, 53, 71, fmt::format("layout={}", layout), "power_scaled", "prime", layout,
+        "rows or columns taken for others");
   }
-  add(23, 31, 97, "out=f32", "specials", "k_tail", "nn", "NaN and Inf reach their own row or column only");
-  add(23, 31, 97, "layout=tt batch=2", "specials", "batched", "tt", "NaN and Inf reach their own row or column only");
+  add(23, 31, 97, "out=f32", "specials", "k_tail", "nn",
+      "NaN and Inf reach their own row or column only");
+  add(23, 31, 97, "layout=tt batch=2", "specials", "batched", "tt",
+      "NaN and Inf reach their own row or column only");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a pattern (values at logical positions) to the bits of tensors: the one place where GEMM data is rounded to its
-// format.
+// From a pattern (values at logical positions) to the bits of tensors: the one place where GEMM
+// data is rounded to its format.
 #include "fuzz/gemm_fill.h"
 
 #include <algorithm>
@@ -50,9 +50,11 @@ void fill_matrix(Tensor* matrix, const Value& value) {
     if (batch_of(*matrix, batch) != batch) break;
     for (std::int64_t row = 0; row < layout.shape[1]; ++row) {
       // A dimension of size 1 is never stepped along, whatever its stride.
-      const std::int64_t start = layout.offset + batch * layout.strides[0] + row * layout.strides[1];
+      const std::int64_t start =
+          layout.offset + batch * layout.strides[0] + row * layout.strides[1];
       for (std::int64_t column = 0; column < layout.shape[2]; ++column) {
-        matrix->set_bits_at(start + column * layout.strides[2], encode(element, value(At{batch, row, column})));
+        matrix->set_bits_at(start + column * layout.strides[2],
+                            encode(element, value(At{batch, row, column})));
       }
     }
   }
@@ -61,7 +63,8 @@ void fill_matrix(Tensor* matrix, const Value& value) {
 void fill_bias(Tensor* bias, const std::function<double(std::int64_t)>& value) {
   if (!bias) return;
   const Format& element = format(bias->layout.format);
-  for (std::int64_t i = 0; i < bias->layout.count(); ++i) bias->set_bits(i, encode(element, value(i)));
+  for (std::int64_t i = 0; i < bias->layout.count(); ++i)
+    bias->set_bits(i, encode(element, value(i)));
 }
 
 void place(const Placement& placement, CaseTensors& tensors) {
@@ -70,7 +73,8 @@ void place(const Placement& placement, CaseTensors& tensors) {
   const std::vector<std::int64_t>& shape = tensor->layout.shape;
   const std::uint64_t bits = encode(format(tensor->layout.format), placement.value);
   const auto [batch, row, column] = placement.at;
-  if (shape.size() == 1) {  // a bias is by row or by column: the index may lie outside the other dimension
+  if (shape.size() ==
+      1) {  // a bias is by row or by column: the index may lie outside the other dimension
     if (column < shape[0]) tensor->set_bits(column, bits);
     return;
   }
@@ -81,9 +85,10 @@ void place(const Placement& placement, CaseTensors& tensors) {
 
 void gemm_fill(const Case& test_case, CaseTensors& tensors) {
   const std::span<const GemmValueClass> classes = gemm_value_classes();
-  const auto found = std::find_if(classes.begin(), classes.end(), [&](const GemmValueClass& candidate) {
-    return candidate.name == test_case.recipe.value_class;
-  });
+  const auto found =
+      std::find_if(classes.begin(), classes.end(), [&](const GemmValueClass& candidate) {
+        return candidate.name == test_case.recipe.value_class;
+      });
   PLUMB_ASSERT(found != classes.end());
   const GemmPattern pattern = found->pattern(context_of(test_case, tensors));
   fill_matrix(tensors.find("a"), pattern.a);
@@ -92,7 +97,8 @@ void gemm_fill(const Case& test_case, CaseTensors& tensors) {
   if (test_case.problem.real("beta") != 0) {
     fill_matrix(tensors.find("c"), pattern.c);
   } else {
-    fill_matrix(tensors.find("c"), [](const At&) { return std::numeric_limits<double>::quiet_NaN(); });
+    fill_matrix(tensors.find("c"),
+                [](const At&) { return std::numeric_limits<double>::quiet_NaN(); });
   }
   for (const Placement& placement : pattern.placements) {
     if (placement.tensor == "c" && test_case.problem.real("beta") == 0) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The generator of GEMM: joins its shape classes, layout classes, features, designed cases and value classes.
+// The generator of GEMM: joins its shape classes, layout classes, features, designed cases and
+// value classes.
 #include "fuzz/gemm_generator.h"
 
 #include <fmt/format.h>
@@ -19,21 +20,27 @@ namespace {
 constexpr std::array<std::string_view, 2> kOut = {"out=bf16", "out=f32"};
 constexpr std::array<std::string_view, 3> kBias = {"bias=none", "bias=row", "bias=column"};
 constexpr std::array<std::string_view, 2> kAct = {"act=none", "act=relu"};
-constexpr std::array<std::string_view, 5> kAlpha = {"alpha=1", "alpha=0.97", "alpha=-1.5", "alpha=0", "alpha=1e-30"};
-constexpr std::array<std::string_view, 5> kBeta = {"beta=0", "beta=1", "beta=2", "beta=-0.5", "beta=0 c=always"};
+constexpr std::array<std::string_view, 5> kAlpha = {"alpha=1", "alpha=0.97", "alpha=-1.5",
+                                                    "alpha=0", "alpha=1e-30"};
+constexpr std::array<std::string_view, 5> kBeta = {"beta=0", "beta=1", "beta=2", "beta=-0.5",
+                                                   "beta=0 c=always"};
 
-constexpr std::array<Feature, 5> kFeatures = {Feature{"out", kOut}, Feature{"bias", kBias}, Feature{"act", kAct},
-                                              Feature{"alpha", kAlpha}, Feature{"beta", kBeta}};
+// Relu hides negative outputs, and alpha of 0 or 1e-30 the whole product.
+constexpr std::array<Feature, 5> kFeatures = {
+    Feature{"out", kOut}, Feature{"bias", kBias}, Feature{"act", kAct, true},
+    Feature{"alpha", kAlpha, true}, Feature{"beta", kBeta}};
 constexpr std::size_t kBetaFeature = 4;
 
 constexpr std::array<std::string_view, 4> kSizeFields = {"batch", "m", "n", "k"};
-constexpr std::array<std::string_view, 8> kStrideFields = {"lda",      "ldb",      "ldc",      "ldd",
-                                                           "stride_a", "stride_b", "stride_c", "stride_d"};
+constexpr std::array<std::string_view, 8> kStrideFields = {
+    "lda", "ldb", "ldc", "ldd", "stride_a", "stride_b", "stride_c", "stride_d"};
 constexpr std::array<std::string_view, 1> kLayoutFields = {"layout"};
 constexpr std::array<std::string_view, 5> kFeatureFields = {"bias", "act", "alpha", "beta", "c"};
-constexpr std::array<std::string_view, 9> kSimpleValues = {"bias=none", "act=none", "c=auto", "beta=0", "alpha=1",
-                                                           "beta=1",    "beta=2",   "alpha=2", "alpha=-1"};
-constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutFields, kFeatureFields, kSimpleValues};
+constexpr std::array<std::string_view, 9> kSimpleValues = {"bias=none", "act=none", "c=auto",
+                                                           "beta=0",    "alpha=1",  "beta=1",
+                                                           "beta=2",    "alpha=2",  "alpha=-1"};
+constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutFields, kFeatureFields,
+                                        kSimpleValues};
 
 template <typename Class>
 std::vector<ClassInfo> infos_of(std::span<const Class> classes) {
@@ -48,7 +55,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t granule) {
 
 class GemmGenerator : public Generator {
  public:
-  GemmGenerator() : shapes_(infos_of(gemm_shape_classes())), layouts_(infos_of(gemm_layout_classes())) {
+  GemmGenerator()
+      : shapes_(infos_of(gemm_shape_classes())), layouts_(infos_of(gemm_layout_classes())) {
     for (const GemmValueClass& entry : gemm_value_classes()) values_.push_back(entry.name);
   }
 
@@ -77,7 +85,8 @@ class GemmGenerator : public Generator {
     request.has_c = choice.features[kBetaFeature] != 0;
     const std::string strides = layout.draw(request, random);
     const GemmSizes& sizes = request.sizes;
-    std::string text = fmt::format("m={} n={} k={} batch={} {}", sizes.m, sizes.n, sizes.k, sizes.batch, strides);
+    std::string text =
+        fmt::format("m={} n={} k={} batch={} {}", sizes.m, sizes.n, sizes.k, sizes.batch, strides);
     for (std::size_t i = 0; i < kFeatures.size(); ++i) {
       text += ' ';
       text += kFeatures[i].fragments[static_cast<std::size_t>(choice.features[i])];
@@ -96,18 +105,22 @@ class GemmGenerator : public Generator {
     }
   }
 
-  std::vector<DesignedCase> designed(const Manifest& manifest) const override { return gemm_designed(manifest); }
+  std::vector<DesignedCase> designed(const Manifest& manifest) const override {
+    return gemm_designed(manifest);
+  }
 
   double padded_work(const Problem& problem, const Manifest& manifest) const override {
     const GemmTile tile = gemm_tile(manifest);
     const auto padded = [&](std::string_view field, std::int64_t granule) {
       return static_cast<double>(round_up(problem.integer(field), granule));
     };
-    return static_cast<double>(problem.integer("batch")) * padded("m", tile.m) * padded("n", tile.n) *
-           padded("k", tile.k);
+    return static_cast<double>(problem.integer("batch")) * padded("m", tile.m) *
+           padded("n", tile.n) * padded("k", tile.k);
   }
 
-  void fill(const Case& test_case, CaseTensors& tensors) const override { gemm_fill(test_case, tensors); }
+  void fill(const Case& test_case, CaseTensors& tensors) const override {
+    gemm_fill(test_case, tensors);
+  }
 
   const ShrinkFields& shrink_fields() const override { return kShrinkFields; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Layout classes of GEMM: how the same logical matrices lie in memory. Everything a class adds around the elements is
-// filled with NaN by materialize(), so a kernel that takes a tight stride for granted reads NaN or the wrong element.
+// Layout classes of GEMM: how the same logical matrices lie in memory. Everything a class adds
+// around the elements is filled with NaN by materialize(), so a kernel that takes a tight stride
+// for granted reads NaN or the wrong element.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ std::array<Stored, 4> stored_matrices(const GemmSizes& sizes, std::string_view w
 
 // The fields of one matrix for every matrix the problem has.
 template <typename Fields>
-std::string for_each_matrix(const GemmLayoutRequest& request, std::string_view word, Fields fields) {
+std::string for_each_matrix(const GemmLayoutRequest& request, std::string_view word,
+                            Fields fields) {
   std::string text = fmt::format("layout={}", word);
   for (const Stored& matrix : stored_matrices(request.sizes, word)) {
     if (matrix.name == 'c' && !request.has_c) continue;
@@ -39,8 +41,11 @@ std::string for_each_matrix(const GemmLayoutRequest& request, std::string_view w
 }
 
 std::string nn(GemmLayoutRequest&, Random&) { return "layout=nn"; }
+
 std::string nt(GemmLayoutRequest&, Random&) { return "layout=nt"; }
+
 std::string tn(GemmLayoutRequest&, Random&) { return "layout=tn"; }
+
 std::string tt(GemmLayoutRequest&, Random&) { return "layout=tt"; }
 
 std::string padded_8(GemmLayoutRequest& request, Random& random) {
@@ -61,8 +66,10 @@ std::string batch_gaps(GemmLayoutRequest& request, Random& random) {
   return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
     const std::int64_t padding = random.below(2) == 0 ? 0 : random.between(1, 9);
     const std::int64_t leading = std::max<std::int64_t>(1, matrix.width + padding);
-    const std::int64_t gap = random.below(2) == 0 ? 8 * random.between(1, 8) : random.between(1, 70);
-    return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, leading, matrix.rows * leading + gap);
+    const std::int64_t gap =
+        random.below(2) == 0 ? 8 * random.between(1, 8) : random.between(1, 70);
+    return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, leading,
+                       matrix.rows * leading + gap);
   });
 }
 
@@ -71,7 +78,8 @@ std::string interleaved(GemmLayoutRequest& request, Random& random) {
   if (request.sizes.batch < 2) request.sizes.batch = random.between(2, 3);
   return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
     const std::int64_t width = std::max<std::int64_t>(1, matrix.width);
-    return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, width * request.sizes.batch, width);
+    return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, width * request.sizes.batch,
+                       width);
   });
 }
 
@@ -82,15 +90,22 @@ std::string broadcast(GemmLayoutRequest& request, Random& random, char name) {
   return text;
 }
 
-std::string broadcast_a(GemmLayoutRequest& request, Random& random) { return broadcast(request, random, 'a'); }
-std::string broadcast_b(GemmLayoutRequest& request, Random& random) { return broadcast(request, random, 'b'); }
+std::string broadcast_a(GemmLayoutRequest& request, Random& random) {
+  return broadcast(request, random, 'a');
+}
+
+std::string broadcast_b(GemmLayoutRequest& request, Random& random) {
+  return broadcast(request, random, 'b');
+}
 
 // Strides of dimensions of size 1 are never stepped along; frameworks leave anything in them.
 std::string absurd_strides(GemmLayoutRequest& request, Random& random) {
   return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
     std::string text;
-    if (matrix.rows == 1) text += fmt::format(" ld{}={}", matrix.name, random.between(100000001, 199999999));
-    if (request.sizes.batch == 1) text += fmt::format(" stride_{}={}", matrix.name, random.between(100000001, 999999999));
+    if (matrix.rows == 1)
+      text += fmt::format(" ld{}={}", matrix.name, random.between(100000001, 199999999));
+    if (request.sizes.batch == 1)
+      text += fmt::format(" stride_{}={}", matrix.name, random.between(100000001, 999999999));
     return text;
   });
 }
@@ -101,13 +116,13 @@ constexpr std::array kLayoutClasses = {
     GemmLayoutClass{{"nt", "B stored transposed, tight"}, nt},
     GemmLayoutClass{{"tn", "A stored transposed, tight"}, tn},
     GemmLayoutClass{{"tt", "both operands stored transposed, tight"}, tt},
-    GemmLayoutClass{{"padded_8", "rows longer than the matrix, still aligned: leading dimension taken for the width"}, padded_8},
-    GemmLayoutClass{{"padded_odd", "rows of odd length: vector loads that assume alignment"}, padded_odd},
-    GemmLayoutClass{{"batch_gaps", "space between the matrices of a batch: batch stride taken for the matrix size"}, batch_gaps},
-    GemmLayoutClass{{"interleaved", "batches side by side within a row: batch stride shorter than the matrix"}, interleaved},
+    GemmLayoutClass{{"padded_8", "rows longer than the matrix, still aligned"}, padded_8},
+    GemmLayoutClass{{"padded_odd", "rows of odd length: loads that assume alignment"}, padded_odd},
+    GemmLayoutClass{{"batch_gaps", "space between the matrices of a batch"}, batch_gaps},
+    GemmLayoutClass{{"interleaved", "batches side by side within a row"}, interleaved},
     GemmLayoutClass{{"broadcast_a", "one A for the whole batch: stride 0"}, broadcast_a},
     GemmLayoutClass{{"broadcast_b", "one B for the whole batch: stride 0"}, broadcast_b},
-    GemmLayoutClass{{"absurd_strides", "huge strides on dimensions of size 1, which must not be used"}, absurd_strides},
+    GemmLayoutClass{{"absurd_strides", "huge strides on dimensions of size 1"}, absurd_strides},
 };
 // clang-format on
 

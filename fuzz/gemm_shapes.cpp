@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shape classes of GEMM: tile edges, tails, primes, empty dimensions, long k, thin matrices, batches.
+// Shape classes of GEMM: tile edges, tails, primes, empty dimensions, long k, thin matrices,
+// batches.
 #include "fuzz/gemm_shapes.h"
 
 #include <algorithm>
@@ -11,13 +12,15 @@ namespace plumbline {
 
 namespace {
 
-constexpr std::array<std::int64_t, 30> kPrimes = {2,  3,  5,  7,  11, 13,  17,  19,  23,  29,  31,  37,  41,  43,  47,
-                                                  53, 59, 61, 67, 71, 101, 113, 127, 131, 137, 149, 191, 193, 251, 257};
+constexpr std::array<std::int64_t, 30> kPrimes = {2,   3,   5,   7,   11,  13,  17,  19,  23,  29,
+                                                  31,  37,  41,  43,  47,  53,  59,  61,  67,  71,
+                                                  101, 113, 127, 131, 137, 149, 191, 193, 251, 257};
 
 // k where the class is about m and n: the edges of k tiles, or anything short.
 std::int64_t draw_k(const GemmTile& tile, Random& random) {
-  const std::array edges = {std::int64_t{1}, tile.k - 1,     tile.k,     tile.k + 1,
-                            2 * tile.k - 1,  2 * tile.k + 3, 3 * tile.k, random.between(2, 4 * tile.k)};
+  const std::array edges = {
+      std::int64_t{1}, tile.k - 1,     tile.k,     tile.k + 1,
+      2 * tile.k - 1,  2 * tile.k + 3, 3 * tile.k, random.between(2, 4 * tile.k)};
   return std::max<std::int64_t>(1, draw_one_of(random, edges));
 }
 
@@ -71,7 +74,8 @@ GemmSizes prime(const GemmTile&, Profile, Random& random) {
 
 GemmSizes k_tail(const GemmTile& tile, Profile, Random& random) {
   const bool short_k = random.below(3) == 0 && tile.k > 1;
-  const std::int64_t k = short_k ? random.between(1, tile.k - 1) : tile.k * random.between(1, 8) + 1;
+  const std::int64_t k =
+      short_k ? random.between(1, tile.k - 1) : tile.k * random.between(1, 8) + 1;
   return {random.between(1, 150), random.between(1, 150), k};
 }
 
@@ -88,8 +92,11 @@ GemmSizes empty_k(const GemmTile&, Profile, Random& random) {
 }
 
 GemmSizes tall(const GemmTile& tile, Profile profile, Random& random) {
-  const std::int64_t most = profile == Profile::quick ? 2500 : profile == Profile::standard ? 6000 : 40000;
-  return {random.between(500, most), random.below(2) == 0 ? 1 : random.between(2, 8), random.between(1, 2 * tile.k)};
+  const std::int64_t most = profile == Profile::quick      ? 2500
+                            : profile == Profile::standard ? 6000
+                                                           : 40000;
+  return {random.between(500, most), random.below(2) == 0 ? 1 : random.between(2, 8),
+          random.between(1, 2 * tile.k)};
 }
 
 GemmSizes wide(const GemmTile& tile, Profile profile, Random& random) {
@@ -98,36 +105,40 @@ GemmSizes wide(const GemmTile& tile, Profile profile, Random& random) {
 }
 
 GemmSizes large_k(const GemmTile& tile, Profile profile, Random& random) {
-  const std::int64_t most = profile == Profile::quick ? 4096 : profile == Profile::standard ? 16384 : 32768;
+  const std::int64_t most = profile == Profile::quick      ? 4096
+                            : profile == Profile::standard ? 16384
+                                                           : 32768;
   const bool tail = random.below(2) == 0;
-  const std::int64_t k = random.between(std::max<std::int64_t>(1, 2048 / tile.k), most / tile.k - 1) * tile.k;
-  return {random.between(1, 17), random.between(1, 17), std::max<std::int64_t>(1, tail ? k + 1 : k)};
+  const std::int64_t k =
+      random.between(std::max<std::int64_t>(1, 2048 / tile.k), most / tile.k - 1) * tile.k;
+  return {random.between(1, 17), random.between(1, 17),
+          std::max<std::int64_t>(1, tail ? k + 1 : k)};
 }
 
 GemmSizes batched(const GemmTile& tile, Profile profile, Random& random) {
   const std::int64_t most = profile == Profile::quick ? 5 : 9;
-  return {random.between(1, tile.m + 10), random.between(1, tile.n + 10), random.between(1, 2 * tile.k + 3),
-          random.between(2, most)};
+  return {random.between(1, tile.m + 10), random.between(1, tile.n + 10),
+          random.between(1, 2 * tile.k + 3), random.between(2, most)};
 }
 
 // clang-format off
 constexpr std::array kShapeClasses = {
     GemmShapeClass{{"one", "a single product: the smallest problem there is"}, one},
     GemmShapeClass{{"tiny", "every size at most 16: less than one fragment"}, tiny},
-    GemmShapeClass{{"square", "m = n = k: operands read transposed or exchanged still fit"}, square},
-    GemmShapeClass{{"tile_minus_1", "one short of a tile in m or n: masks of the last row and column"}, tile_minus_1},
+    GemmShapeClass{{"square", "m = n = k: operands read transposed still fit"}, square},
+    GemmShapeClass{{"tile_minus_1", "one short of a tile: masks of the last line"}, tile_minus_1},
     GemmShapeClass{{"tile", "whole tiles: no mask at all"}, whole_tile},
-    GemmShapeClass{{"tile_plus_1", "one past a tile in m or n: a second tile with a single row or column"}, tile_plus_1},
-    GemmShapeClass{{"two_tiles_plus_3", "several tiles and a short tail: tiles stored one off"}, two_tiles_plus_3},
-    GemmShapeClass{{"many_tiles", "a grid of tiles: grid order, and offsets that grow"}, many_tiles},
+    GemmShapeClass{{"tile_plus_1", "one past a tile: a second tile with one line"}, tile_plus_1},
+    GemmShapeClass{{"two_tiles_plus_3", "a short tail after whole tiles"}, two_tiles_plus_3},
+    GemmShapeClass{{"many_tiles", "a grid of tiles: their order, and offsets that grow"}, many_tiles},
     GemmShapeClass{{"prime", "sizes that divide nothing"}, prime},
-    GemmShapeClass{{"k_tail", "k one past whole tiles, or shorter than one: the tail of the k loop"}, k_tail},
+    GemmShapeClass{{"k_tail", "k one past whole tiles, or shorter than one"}, k_tail},
     GemmShapeClass{{"empty_m", "m = 0: nothing to do, and nothing to touch"}, empty_m},
     GemmShapeClass{{"empty_n", "n = 0: nothing to do, and nothing to touch"}, empty_n},
-    GemmShapeClass{{"empty_k", "k = 0: the output is beta * C + bias, not what was there before"}, empty_k},
+    GemmShapeClass{{"empty_k", "k = 0: beta * C + bias, not what was there before"}, empty_k},
     GemmShapeClass{{"tall", "thousands of rows, few columns"}, tall},
     GemmShapeClass{{"wide", "thousands of columns, few rows"}, wide},
-    GemmShapeClass{{"large_k", "thousands of k: accumulated rounding, narrow accumulators"}, large_k},
+    GemmShapeClass{{"large_k", "thousands of k: rounding adds up, narrow accumulators"}, large_k},
     GemmShapeClass{{"batched", "several matrices: batch strides and offsets"}, batched},
 };
 // clang-format on

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shape and layout classes of GEMM: named regions of the space of problems, and how to draw one problem from each.
+// Shape and layout classes of GEMM: named regions of the space of problems, and how to draw one
+// problem from each.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Value classes of GEMM, as patterns: four functions from a logical position to a value. A value depends on the position,
-// not on where it lies in memory or on the sizes around it (unless the class is about k as a whole), so that cropping a
-// matrix keeps what remains.
+// Value classes of GEMM, as patterns: four functions from a logical position to a value. A value
+// depends on the position, not on where it lies in memory or on the sizes around it (unless the
+// class is about k as a whole), so that cropping a matrix keeps what remains.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class ElementStream {
   ElementStream(const Random& random, std::string_view tensor);
 
   Random operator()(const At& at) const {
-    const auto batch = static_cast<std::uint64_t>(at.batch), row = static_cast<std::uint64_t>(at.row);
+    const auto batch = static_cast<std::uint64_t>(at.batch),
+               row = static_cast<std::uint64_t>(at.row);
     return random_.fork((batch << 56) ^ (row << 28) ^ static_cast<std::uint64_t>(at.column));
   }
 
@@ -53,7 +54,8 @@ struct Placement {
 };
 
 struct GemmPattern {
-  std::function<double(const At&)> a, b, c;  // a: row i, column k; b: row k, column j; c: row i, column j
+  std::function<double(const At&)> a, b,
+      c;  // a: row i, column k; b: row k, column j; c: row i, column j
   std::function<double(std::int64_t)> bias;  // index i or j
   std::vector<Placement> placements;
 };

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Sums that cancel (docs/bounds.md: condition numbers). Two constructions, chosen by seed, because no single one gives
-// both rows that differ and an arbitrary condition number for every output of a matrix product:
+// Sums that cancel (docs/bounds.md: condition numbers). Two constructions, chosen by seed, because
+// no single one gives both rows that differ and an arbitrary condition number for every output of a
+// matrix product:
 //
-//   pairs    k positions are paired at random; a row of A has equal values at both, a column of B opposite ones, so every
-//            output loses all pairs exactly and keeps a few unpaired terms 2^10 to 2^30 times smaller.
-//   ladder   vectors x and y along k by the algorithm of Ogita, Rump and Oishi (GenDot, Alg. 6.1, with fewer bits a step
-//            for low precision): each late term cancels what is left of the sum so far. A and B are x and y times powers
-//            of two per row and column, so all outputs share one condition number.
+//   pairs    k positions are paired at random; a row of A has equal values at both, a column of B
+//   opposite ones, so every
+//            output loses all pairs exactly and keeps a few unpaired terms 2^10 to 2^30 times
+//            smaller.
+//   ladder   vectors x and y along k by the algorithm of Ogita, Rump and Oishi (GenDot, Alg. 6.1,
+//   with fewer bits a step
+//            for low precision): each late term cancels what is left of the sum so far. A and B are
+//            x and y times powers of two per row and column, so all outputs share one condition
+//            number.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -37,8 +42,8 @@ struct Member {
 };
 
 GemmPattern paired(const GemmContext& context, Random& random) {
-  const std::int64_t bits =
-      std::min<std::int64_t>(draw_one_of(random, std::array{10, 16, 24, 30}), context.a->emax() / 2);
+  const std::int64_t bits = std::min<std::int64_t>(draw_one_of(random, std::array{10, 16, 24, 30}),
+                                                   context.a->emax() / 2);
   const std::int64_t unpaired = std::max<std::int64_t>(1, context.k / 8);
   const std::int64_t pairs = (context.k - unpaired) / 2;
   const std::vector<std::int64_t> order = random_permutation(context.k, random);
@@ -50,7 +55,8 @@ GemmPattern paired(const GemmContext& context, Random& random) {
     member.sign = is_paired && i % 2 == 1 ? -1 : 1;
     if (!is_paired) continue;
     Random of_pair = random.fork(static_cast<std::uint64_t>(i / 2));
-    member.scale = std::ldexp(1, static_cast<int>(i / 2 == 0 ? bits : of_pair.between(bits / 2, bits)));
+    member.scale =
+        std::ldexp(1, static_cast<int>(i / 2 == 0 ? bits : of_pair.between(bits / 2, bits)));
   }
   GemmPattern pattern = gemm_normal(context);
   pattern.a = [normal = pattern.a, members](const At& at) {
@@ -68,17 +74,20 @@ double rounded(const Format& element, double value) {
   return to_double(element, encode(element, value));
 }
 
+__extension__ typedef __int128 Wide;
+
 struct Ladder {
   std::vector<double> x, y;
 };
 
-// Products are kept as multiples of 2^-24 in 128 bits: terms are multiples of 2^-12, at most 2^20, and there are < 2^40.
+// Products are kept as multiples of 2^-24 in 128 bits: terms are multiples of 2^-12, at most 2^20,
+// and there are < 2^40.
 constexpr int kTermBits = 12;
 
-__int128 exact_product(double x, double y) {
+Wide exact_product(double x, double y) {
   const auto scaled_x = static_cast<std::int64_t>(std::ldexp(x, kTermBits));
   const auto scaled_y = static_cast<std::int64_t>(std::ldexp(y, kTermBits));
-  return static_cast<__int128>(scaled_x) * scaled_y;
+  return static_cast<Wide>(scaled_x) * scaled_y;
 }
 
 double on_grid(const Format& element, double value) {
@@ -88,7 +97,7 @@ double on_grid(const Format& element, double value) {
 
 Ladder gendot(const Format& a, const Format& b, std::int64_t k, int bits, Random& random) {
   Ladder ladder;
-  __int128 sum = 0;
+  Wide sum = 0;
   const auto append = [&](double x, double y) {
     ladder.x.push_back(x);
     ladder.y.push_back(y);
@@ -117,8 +126,8 @@ GemmPattern laddered(const GemmContext& context, Random& random) {
   // Each step of the second half can cancel at most the significand's bits; sums reach 2^bits.
   const int wanted = draw_one_of(random, std::array{10, 16, 24, 32});
   const int per_step = std::min(context.a->precision(), context.b->precision()) - 1;
-  const int bits = static_cast<int>(
-      std::min<std::int64_t>({wanted, per_step * (context.k / 2), context.a->emax(), context.b->emax()}));
+  const int bits = static_cast<int>(std::min<std::int64_t>(
+      {wanted, per_step * (context.k / 2), context.a->emax(), context.b->emax()}));
   const Ladder drawn = gendot(*context.a, *context.b, context.k, bits, random);
   const std::vector<std::int64_t> order = random_permutation(context.k, random);
   auto ladder = std::make_shared<Ladder>(drawn);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Classes whose products and sums are exact in every accumulator of at least 24 bits: small integers, integers scaled by
-// powers of two, selections (one-hot rows) and position codes. Any difference at all is a fault.
+// Classes whose products and sums are exact in every accumulator of at least 24 bits: small
+// integers, integers scaled by powers of two, selections (one-hot rows) and position codes. Any
+// difference at all is a fault.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr double kExactSum = 0x1p24;
 
-// The ranges r for which k products of integers in [-r, r] stay exact, and r is exact in the format.
+// The ranges r for which k products of integers in [-r, r] stay exact, and r is exact in the
+// format.
 std::int64_t draw_range(const GemmContext& context, Random& random, std::int64_t largest) {
   std::vector<std::int64_t> ranges = {1};
   for (const std::int64_t range : {2, 4, 16, 64, 256}) {
@@ -32,8 +34,8 @@ auto integers_of(ElementStream stream, std::int64_t range) {
   };
 }
 
-// Which k a line (row of A, or column of B) selects: neighbors differ, and the last line selects the last k, which is
-// what a K loop that stops one short drops.
+// Which k a line (row of A, or column of B) selects: neighbors differ, and the last line selects
+// the last k, which is what a K loop that stops one short drops.
 class Selection {
  public:
   Selection(std::int64_t k, std::int64_t lines, Random& random)
@@ -48,7 +50,8 @@ class Selection {
   std::int64_t k_, lines_, step_;
 };
 
-GemmPattern select_with(const GemmContext& context, GemmPattern pattern, bool rows_of_a, Random& random) {
+GemmPattern select_with(const GemmContext& context, GemmPattern pattern, bool rows_of_a,
+                        Random& random) {
   if (context.k == 0) return pattern;
   const Selection selected(context.k, rows_of_a ? context.m : context.n, random);
   if (rows_of_a) {
@@ -63,16 +66,19 @@ GemmPattern select_with(const GemmContext& context, GemmPattern pattern, bool ro
   return pattern;
 }
 
-// Position codes. Digits are 1 ... 255 so that no code is zero, and exact in bf16; formats with fewer significand bits
-// get a smaller base.
+// Position codes. Digits are 1 ... 255 so that no code is zero, and exact in bf16; formats with
+// fewer significand bits get a smaller base.
 class PositionCode {
  public:
-  PositionCode(const Format& element, std::int64_t batch, std::int64_t rows, std::int64_t columns, Random& random)
+  PositionCode(const Format& element, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+               Random& random)
       : rows_(rows), columns_(columns), base_((std::int64_t{1} << element.precision()) - 1) {
     if (batch * rows * columns <= base_) return;  // the whole position fits one digit
     std::vector<Digit> digits;
-    for (std::int64_t divisor = 1; divisor < rows; divisor *= base_) digits.push_back({'r', divisor});
-    for (std::int64_t divisor = 1; divisor < columns; divisor *= base_) digits.push_back({'c', divisor});
+    for (std::int64_t divisor = 1; divisor < rows; divisor *= base_)
+      digits.push_back({'r', divisor});
+    for (std::int64_t divisor = 1; divisor < columns; divisor *= base_)
+      digits.push_back({'c', divisor});
     if (batch > 1) digits.push_back({'b', 1});
     digit_ = draw_one_of(random, digits);
   }
@@ -80,10 +86,18 @@ class PositionCode {
   double operator()(const At& at) const {
     std::int64_t position = 0;
     switch (digit_.of) {
-      case 'r': position = at.row; break;
-      case 'c': position = at.column; break;
-      case 'b': position = at.batch; break;
-      default: position = (at.batch * rows_ + at.row) * columns_ + at.column; break;
+      case 'r':
+        position = at.row;
+        break;
+      case 'c':
+        position = at.column;
+        break;
+      case 'b':
+        position = at.batch;
+        break;
+      default:
+        position = (at.batch * rows_ + at.row) * columns_ + at.column;
+        break;
     }
     return static_cast<double>(position / digit_.divisor % base_ + 1);
   }
@@ -123,7 +137,8 @@ GemmPattern gemm_power_scaled(const GemmContext& context) {
       return std::ldexp(1, static_cast<int>(of_line.between(-spread, spread)));
     };
   };
-  const auto row_factor = factor(context.stream("rows")), column_factor = factor(context.stream("columns"));
+  const auto row_factor = factor(context.stream("rows")),
+             column_factor = factor(context.stream("columns"));
   GemmPattern pattern;
   pattern.a = [=, integer = integers_of(context.stream("a"), range)](const At& at) {
     return integer(at) * row_factor(at.batch, at.row);

@@ -73,7 +73,8 @@ GemmPattern gemm_outliers(const GemmContext& context) {
   if (context.m == 0 || context.n == 0) return pattern;
   const auto massive = random.between(1, 3);
   for (std::int64_t i = 0; i < massive; ++i) {
-    const double value = draw_sign(random) * (kMassiveLow + (kMassiveHigh - kMassiveLow) * random.unit());
+    const double value =
+        draw_sign(random) * (kMassiveLow + (kMassiveHigh - kMassiveLow) * random.unit());
     const auto pick = [&](std::int64_t extent) {
       return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent)));
     };
@@ -89,10 +90,12 @@ GemmPattern gemm_early_large(const GemmContext& context) {
   Random random = context.random.fork(1);
   const auto first = static_cast<std::int64_t>(random.below(std::min<std::uint64_t>(context.k, 8)));
   const int exponent = static_cast<int>(random.between(12, 15));
-  const double large_a = std::ldexp(1, exponent / 2), large_b = std::ldexp(1, exponent - exponent / 2);
+  const double large_a = std::ldexp(1, exponent / 2),
+               large_b = std::ldexp(1, exponent - exponent / 2);
 
   // A sign per row of A: negative sums must behave like positive ones.
-  pattern.a = [positive = pattern.a, signs = context.stream("signs"), first, large_a](const At& at) {
+  pattern.a = [positive = pattern.a, signs = context.stream("signs"), first,
+               large_a](const At& at) {
     Random of_row = signs({at.batch, at.row, 0});
     return draw_sign(of_row) * (at.column == first ? large_a : positive(at));
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classes about the range of a format: wide exponents, subnormals, near overflow, and values that are not numbers.
+// Classes about the range of a format: wide exponents, subnormals, near overflow, and values that
+// are not numbers.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -43,8 +44,9 @@ GemmPattern gemm_wide(const GemmContext& context) {
   return pattern;
 }
 
-// Rows of A are subnormal, mixed, or large; columns of B are scaled so that products range from subnormal to normal, or
-// are subnormal themselves. So each operand's subnormals meet partners that make them visible.
+// Rows of A are subnormal, mixed, or large; columns of B are scaled so that products range from
+// subnormal to normal, or are subnormal themselves. So each operand's subnormals meet partners that
+// make them visible.
 GemmPattern gemm_subnormal(const GemmContext& context) {
   GemmPattern pattern;
   pattern.a = [stream = context.stream("a"), rows = context.stream("rows"),
@@ -81,8 +83,8 @@ GemmPattern gemm_subnormal(const GemmContext& context) {
   return pattern;
 }
 
-// Row and column exponents add up to 2^112 ... 2^128: some outputs overflow at once, some after many terms, some never.
-// Half of the seeds use one sign per row, where overflow cannot cancel.
+// Row and column exponents add up to 2^112 ... 2^128: some outputs overflow at once, some after
+// many terms, some never. Half of the seeds use one sign per row, where overflow cannot cancel.
 GemmPattern gemm_large(const GemmContext& context) {
   Random random = context.random.fork(1);
   const bool same_sign = random.below(2) == 0;
@@ -98,9 +100,12 @@ GemmPattern gemm_large(const GemmContext& context) {
     };
   };
   GemmPattern pattern;
-  pattern.a = scaled(context.stream("a"), context.stream("rows"), true, std::min(64, context.a->emax()));
-  pattern.b = scaled(context.stream("b"), context.stream("columns"), false, std::min(63, context.b->emax()));
-  pattern.c = scaled(context.stream("c"), context.stream("rows of c"), true, std::min(126, context.c->emax()));
+  pattern.a =
+      scaled(context.stream("a"), context.stream("rows"), true, std::min(64, context.a->emax()));
+  pattern.b = scaled(context.stream("b"), context.stream("columns"), false,
+                     std::min(63, context.b->emax()));
+  pattern.c = scaled(context.stream("c"), context.stream("rows of c"), true,
+                     std::min(126, context.c->emax()));
   pattern.bias = [bias = scaled(context.stream("bias"), context.stream("rows of bias"), true,
                                 std::min(126, context.bias->emax()))](std::int64_t index) {
     return bias(At{0, 0, index});
@@ -128,7 +133,8 @@ GemmPattern gemm_specials(const GemmContext& context) {
     const double signed_infinity = draw_sign(random) * kInfinity;
     const std::uint64_t kind = random.below(9);
     if (kind == 0) {
-      place("c", {batch, row, column}, draw_one_of(random, std::array{kNan, signed_infinity, -0.0}));
+      place("c", {batch, row, column},
+            draw_one_of(random, std::array{kNan, signed_infinity, -0.0}));
     } else if (kind == 1) {
       const double value = draw_one_of(random, std::array{kNan, signed_infinity, -0.0});
       place("bias", {0, 0, row}, value);
@@ -137,10 +143,18 @@ GemmPattern gemm_specials(const GemmContext& context) {
     if (context.k == 0 || kind <= 1) continue;
     const std::int64_t k = pick(context.k), other_k = pick(context.k);
     switch (kind) {
-      case 2: place("a", {batch, row, k}, kNan); break;
-      case 3: place("b", {batch, k, column}, kNan); break;
-      case 4: place("a", {batch, row, k}, signed_infinity); break;
-      case 5: place("b", {batch, k, column}, signed_infinity); break;
+      case 2:
+        place("a", {batch, row, k}, kNan);
+        break;
+      case 3:
+        place("b", {batch, k, column}, kNan);
+        break;
+      case 4:
+        place("a", {batch, row, k}, signed_infinity);
+        break;
+      case 5:
+        place("b", {batch, k, column}, signed_infinity);
+        break;
       case 6:  // Inf - Inf, in the columns where b has equal signs
         place("a", {batch, row, k}, signed_infinity);
         place("a", {batch, row, other_k}, -signed_infinity);

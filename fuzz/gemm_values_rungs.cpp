@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classes built around one bit: sums that need exactly w bits (width_ladder), and sums on and next to midpoints between
-// neighboring outputs (ties).
+// Classes built around one bit: sums that need exactly w bits (width_ladder), and sums on and next
+// to midpoints between neighboring outputs (ties).
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,8 @@ namespace {
 
 // A position other than `taken`, drawn uniformly; needs k >= 2.
 std::int64_t draw_other(Random& random, std::int64_t k, std::int64_t taken) {
-  return (taken + 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(k - 1)))) % k;
+  return (taken + 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(k - 1)))) %
+         k;
 }
 
 double row_sign(const ElementStream& signs, const At& at) {
@@ -28,7 +29,8 @@ bool draw_sparse(Random& random, std::int64_t k, std::int64_t expected) {
 
 }  // namespace
 
-// Row i: one product 2^w, and an odd number of products 1, all of one sign. The sum is odd and just above 2^w.
+// Row i: one product 2^w, and an odd number of products 1, all of one sign. The sum is odd and just
+// above 2^w.
 GemmPattern gemm_width_ladder(const GemmContext& context) {
   GemmPattern pattern = gemm_ones(context);
   const std::int64_t k = context.k;
@@ -57,8 +59,8 @@ GemmPattern gemm_width_ladder(const GemmContext& context) {
     const int rung = rungs[static_cast<std::size_t>((at.row + rung_offset) % 5)];
     return std::ldexp(sign, rung - shift);
   };
-  const auto is_one = [k, large, parity, stream = context.stream("b")](std::int64_t batch, std::int64_t row,
-                                                                       std::int64_t column) {
+  const auto is_one = [k, large, parity, stream = context.stream("b")](
+                          std::int64_t batch, std::int64_t row, std::int64_t column) {
     if (row == large || row == parity) return false;
     Random of_element = stream({batch, row, column});
     return draw_sparse(of_element, k, 8);
@@ -73,9 +75,9 @@ GemmPattern gemm_width_ladder(const GemmContext& context) {
   return pattern;
 }
 
-// Sums R_i + S_j in [256, 512], where every odd integer is a midpoint of bf16, times a power of two per row, plus a few
-// ones, plus in some outputs 2^-14: just off the midpoint. With f32 output the midpoints come from adding bias or c of
-// 2^24 and 2^25 to such integers.
+// Sums R_i + S_j in [256, 512], where every odd integer is a midpoint of bf16, times a power of two
+// per row, plus a few ones, plus in some outputs 2^-14: just off the midpoint. With f32 output the
+// midpoints come from adding bias or c of 2^24 and 2^25 to such integers.
 GemmPattern gemm_ties(const GemmContext& context) {
   GemmPattern pattern;
   Random random = context.random.fork(1);
@@ -112,7 +114,8 @@ GemmPattern gemm_ties(const GemmContext& context) {
 
   pattern.a = [=, stream = context.stream("a"), powers = context.stream("powers")](const At& at) {
     Random of_row = powers({at.batch, at.row, 0});
-    const double scale = row_sign(rows, at) * std::ldexp(1, static_cast<int>(of_row.between(-2, 2)));
+    const double scale =
+        row_sign(rows, at) * std::ldexp(1, static_cast<int>(of_row.between(-2, 2)));
     if (at.column == of_a) return scale * integer_of(rows, at.batch, at.row);
     if (at.column == of_b) return scale;
     Random of_element = stream(at);

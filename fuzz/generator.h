@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Generator: what fuzzing must know about one operation: its shape and layout classes, its features, how each value class
-// fills its tensors, the designed cases, and which fields shrinking may simplify. A new operation is one set of
-// fuzz/<operation>_*.cpp files and one row in generator.cpp; plan, shrink and corpus do not change.
+// Generator: what fuzzing must know about one operation: its shape and layout classes, its
+// features, how each value class fills its tensors, the designed cases, and which fields shrinking
+// may simplify. A new operation is one set of fuzz/<operation>_*.cpp files and one row in
+// generator.cpp; plan, shrink and corpus do not change.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,13 @@
 
 namespace plumbline {
 
-// One independent choice among fragments of problem text: {"beta", {"beta=0", "beta=1", "beta=0 c=always"}}.
+// One independent choice among fragments of problem text: {"beta", {"beta=0", "beta=1", "beta=0
+// c=always"}}.
 struct Feature {
   std::string_view name;
   std::span<const std::string_view> fragments;
+  bool prefer_first = false;  // the first is neutral, the others hide part of the work: no more of
+                              // them than pairs need
 };
 
 // One row of the plan: an index into each list of the generator.
@@ -34,18 +38,20 @@ struct Choice {
 struct DesignedCase {
   std::string problem;
   std::string value_class;
-  std::string shape_class;   // the classes it counts for in the coverage matrix
+  std::string shape_class;  // the classes it counts for in the coverage matrix
   std::string layout_class;
   std::string purpose;
 };
 
 // What shrinking may touch, by field name.
 struct ShrinkFields {
-  std::span<const std::string_view> sizes;     // towards 1 (a size that is 0 stays 0)
-  std::span<const std::string_view> strides;   // to their defaults: tight
-  std::span<const std::string_view> layouts;   // words, to their defaults
-  std::span<const std::string_view> features;  // to the simplest of `simple_values` that still fails
-  std::span<const std::string_view> simple_values;  // "alpha=1", "alpha=2", "bias=none", ... in order of preference
+  std::span<const std::string_view> sizes;    // towards 1 (a size that is 0 stays 0)
+  std::span<const std::string_view> strides;  // to their defaults: tight
+  std::span<const std::string_view> layouts;  // words, to their defaults
+  std::span<const std::string_view>
+      features;  // to the simplest of `simple_values` that still fails
+  std::span<const std::string_view>
+      simple_values;  // "alpha=1", "alpha=2", "bias=none", ... in order of preference
 };
 
 class Generator {
@@ -61,12 +67,13 @@ class Generator {
   // False for the few pairs of shape and layout class that contradict each other.
   virtual bool compatible(int shape, int layout) const = 0;
 
-  // Problem text of a choice, with sizes drawn from `random`. Sizes depend on the manifest's tile and the profile.
+  // Problem text of a choice, with sizes drawn from `random`. Sizes depend on the manifest's tile
+  // and the profile.
   virtual std::string problem_text(const Choice& choice, const Manifest& manifest, Profile profile,
                                    Random& random) const = 0;
 
-  // The sizes a problem may be enlarged in to satisfy a manifest's domain, and what to do about strides then: makes
-  // every size and leading dimension a multiple of `granule`.
+  // The sizes a problem may be enlarged in to satisfy a manifest's domain, and what to do about
+  // strides then: makes every size and leading dimension a multiple of `granule`.
   virtual void round_sizes(Problem& problem, std::int64_t granule) const = 0;
 
   virtual std::vector<DesignedCase> designed(const Manifest& manifest) const = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a case to its tensors: asks the operation for layouts, refuses what cannot fit in memory, and fills the inputs
-// from literal bits where the case has them and from the recipe elsewhere.
+// From a case to its tensors: asks the operation for layouts, refuses what cannot fit in memory,
+// and fills the inputs from literal bits where the case has them and from the recipe elsewhere.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,8 +16,8 @@ namespace plumbline {
 
 namespace {
 
-// What this machine could hold at all. Whether that much is free right now is not asked: the answer would change from
-// run to run, and a case must not.
+// What this machine could hold at all. Whether that much is free right now is not asked: the answer
+// would change from run to run, and a case must not.
 double memory_limit_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
@@ -26,8 +26,8 @@ double memory_limit_bytes() {
 
 Error too_large(const Case& test_case, double bytes) {
   return {ErrorKind::out_of_memory,
-          fmt::format("the tensors of {} need {:.1f} GiB, more than this machine has", test_case.text(),
-                      bytes / 0x1p30),
+          fmt::format("the tensors of {} need {:.1f} GiB, more than this machine has",
+                      test_case.text(), bytes / 0x1p30),
           "", "use smaller sizes or strides"};
 }
 
@@ -43,7 +43,8 @@ Status check_literals(const Case& test_case, const std::vector<TensorSpec>& spec
     if (spec == specs.end()) {
       return bad_literal(fmt::format("this problem has no input tensor \"{}\"", name));
     }
-    if (literal.layout.shape != spec->layout.shape || literal.layout.format != spec->layout.format) {
+    if (literal.layout.shape != spec->layout.shape ||
+        literal.layout.format != spec->layout.format) {
       TensorLayout expected = spec->layout;
       expected.strides = contiguous_strides(expected.shape);
       return bad_literal(fmt::format("tensor {} is {}, this problem needs {}", name,
@@ -53,7 +54,8 @@ Status check_literals(const Case& test_case, const std::vector<TensorSpec>& spec
   if (test_case.recipe.value_class != kLiteralValues) return {};
   for (const TensorSpec& spec : specs) {
     if (spec.role == TensorRole::input && !find_literal(test_case.literals, spec.name)) {
-      return bad_literal(fmt::format("tensor {} has no data and the case has no value class", spec.name));
+      return bad_literal(
+          fmt::format("tensor {} has no data and the case has no value class", spec.name));
     }
   }
   return {};
@@ -76,7 +78,7 @@ Result<CaseTensors> materialize(const Case& test_case) {
       !find_value_class(test_case.recipe.value_class)) {
     return Error{ErrorKind::bad_input,
                  fmt::format("no value class \"{}\"", test_case.recipe.value_class), "",
-                 "plumbline list values"};
+                 "plumbline list classes"};
   }
   Result<std::vector<TensorSpec>> specs = kernel.operation->tensors(test_case.problem, kernel);
   if (!specs) return specs.error();
@@ -101,7 +103,8 @@ Result<CaseTensors> materialize(const Case& test_case) {
   }
   for (const auto& [name, literal] : test_case.literals) {
     if (!copy_literal(literal, *tensors.find(name))) {
-      return bad_literal(fmt::format("elements of tensor {} that share storage (stride 0) differ", name));
+      return bad_literal(
+          fmt::format("elements of tensor {} that share storage (stride 0) differ", name));
     }
   }
   return tensors;

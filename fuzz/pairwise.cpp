@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The greedy algorithm of AETG (Cohen, Dalal, Fredman & Patton, 1997): each row starts from a pair not yet covered and
-// adds, factor by factor, the level that covers most new pairs; the best of a few such rows is kept.
+// The greedy algorithm of AETG (Cohen, Dalal, Fredman & Patton, 1997): each row starts from a pair
+// not yet covered and adds, factor by factor, the level that covers most new pairs; the best of a
+// few such rows is kept.
 #include "fuzz/pairwise.h"
 
 #include <algorithm>
@@ -24,15 +25,18 @@ struct Pair {
 
 class Search {
  public:
-  Search(std::span<const int> levels, const PairAllowed& allowed, std::uint64_t seed)
-      : levels_(levels.begin(), levels.end()), offsets_(levels.size() + 1, 0), random_(seed) {
+  Search(std::span<const Factor> factors, const PairAllowed& allowed, std::uint64_t seed)
+      : factors_(factors.begin(), factors.end()), offsets_(factors.size() + 1, 0), random_(seed) {
+    for (const Factor& factor : factors) levels_.push_back(factor.levels);
     for (std::size_t f = 0; f < levels_.size(); ++f) offsets_[f + 1] = offsets_[f] + levels_[f];
     state_.assign(static_cast<std::size_t>(offsets_.back()) * offsets_.back(), State::done);
     for_each_pair([&](const Pair& pair) {
-      at(pair) = allowed(pair.first, pair.a, pair.second, pair.b) ? State::wanted : State::forbidden;
+      at(pair) =
+          allowed(pair.first, pair.a, pair.second, pair.b) ? State::wanted : State::forbidden;
       if (at(pair) == State::wanted) waiting_.push_back(pair);
     });
-    for (std::size_t i = waiting_.size(); i > 1; --i) std::swap(waiting_[i - 1], waiting_[random_.below(i)]);
+    for (std::size_t i = waiting_.size(); i > 1; --i)
+      std::swap(waiting_[i - 1], waiting_[random_.below(i)]);
   }
 
   std::vector<Row> run() {
@@ -74,7 +78,8 @@ class Search {
     for (int first = 0; first < factors; ++first) {
       for (int second = first + 1; second < factors; ++second) {
         for (int a = 0; a < levels_[static_cast<std::size_t>(first)]; ++a) {
-          for (int b = 0; b < levels_[static_cast<std::size_t>(second)]; ++b) visit(Pair{first, a, second, b});
+          for (int b = 0; b < levels_[static_cast<std::size_t>(second)]; ++b)
+            visit(Pair{first, a, second, b});
         }
       }
     }
@@ -87,7 +92,8 @@ class Search {
   }
 
   State state_of(int factor, int level, int other, int other_level) {
-    return factor < other ? at({factor, level, other, other_level}) : at({other, other_level, factor, level});
+    return factor < other ? at({factor, level, other, other_level})
+                          : at({other, other_level, factor, level});
   }
 
   std::optional<Pair> next_wanted() {
@@ -96,7 +102,8 @@ class Search {
     return waiting_.back();
   }
 
-  // New pairs that `level` of `factor` would cover beside the levels chosen so far; kNone where one is forbidden.
+  // New pairs that `level` of `factor` would cover beside the levels chosen so far; kNone where one
+  // is forbidden.
   int gain_of(const Row& row, int factor, int level) {
     int gain = 0;
     for (int other = 0; other < static_cast<int>(row.size()); ++other) {
@@ -109,7 +116,8 @@ class Search {
     return gain;
   }
 
-  // A row around `pair`, the other factors in random order; empty when constraints leave some factor no level.
+  // A row around `pair`, the other factors in random order; empty when constraints leave some
+  // factor no level.
   Row complete(const Pair& pair) {
     Row row(levels_.size(), kNone);
     row[static_cast<std::size_t>(pair.first)] = pair.a;
@@ -123,6 +131,11 @@ class Search {
       const int count = levels_[static_cast<std::size_t>(factor)];
       const int start = static_cast<int>(random_.below(static_cast<std::uint64_t>(count)));
       int best = kNone, best_gain = kNone;
+      if (factors_[static_cast<std::size_t>(factor)].prefer_first &&
+          gain_of(row, factor, 0) != kNone) {
+        best = 0;
+        best_gain = gain_of(row, factor, 0);
+      }
       for (int i = 0; i < count; ++i) {
         const int level = (start + i) % count;
         const int gain = gain_of(row, factor, level);
@@ -141,7 +154,8 @@ class Search {
   void for_each_pair_of(const Row& row, Visit visit) {
     for (int first = 0; first < static_cast<int>(row.size()); ++first) {
       for (int second = first + 1; second < static_cast<int>(row.size()); ++second) {
-        visit(at({first, row[static_cast<std::size_t>(first)], second, row[static_cast<std::size_t>(second)]}));
+        visit(at({first, row[static_cast<std::size_t>(first)], second,
+                  row[static_cast<std::size_t>(second)]}));
       }
     }
   }
@@ -156,6 +170,7 @@ class Search {
     for_each_pair_of(row, [](State& state) { state = State::done; });
   }
 
+  std::vector<Factor> factors_;
   std::vector<int> levels_;
   std::vector<int> offsets_;
   Random random_;
@@ -165,9 +180,10 @@ class Search {
 
 }  // namespace
 
-std::vector<std::vector<int>> pairwise_rows(std::span<const int> levels, const PairAllowed& allowed, std::uint64_t seed) {
-  if (levels.empty()) return {};
-  return Search(levels, allowed, seed).run();
+std::vector<std::vector<int>> pairwise_rows(std::span<const Factor> factors,
+                                            const PairAllowed& allowed, std::uint64_t seed) {
+  if (factors.empty()) return {};
+  return Search(factors, allowed, seed).run();
 }
 
 }  // namespace plumbline

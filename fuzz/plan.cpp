@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan of a run: designed cases, then covering arrays of (shape, layout, values, features) until the profile's number of
-// cases is reached. Every array is complete on its own; each has sizes and seeds of its own.
+// The plan of a run: designed cases, then covering arrays of (shape, layout, values, features)
+// until the profile's number of cases is reached. Every array is complete on its own; each has
+// sizes and seeds of its own.
 #include "fuzz/plan.h"
 
 #include <fmt/format.h>
@@ -16,15 +17,18 @@ namespace plumbline {
 namespace {
 
 struct Limits {
-  std::size_t cases;   // at least; a first complete array may bring more
-  double case_work;    // padded multiply-accumulates of one case
+  std::size_t cases;  // at least; a first complete array may bring more
+  double case_work;   // padded multiply-accumulates of one case
 };
 
 Limits limits_of(Profile profile) {
   switch (profile) {
-    case Profile::quick: return {320, 0.8e8};
-    case Profile::standard: return {3200, 3e8};
-    case Profile::deep: break;
+    case Profile::quick:
+      return {320, 0.8e8};
+    case Profile::standard:
+      return {3200, 3e8};
+    case Profile::deep:
+      break;
   }
   return {32000, 2e9};
 }
@@ -32,12 +36,14 @@ Limits limits_of(Profile profile) {
 // The factors of the covering array: shape, layout, values, then the features.
 constexpr int kShape = 0, kLayout = 1, kValue = 2, kFirstFeature = 3;
 
-std::vector<int> factor_levels(const Generator& generator) {
-  std::vector<int> levels = {static_cast<int>(generator.shape_classes().size()),
-                             static_cast<int>(generator.layout_classes().size()),
-                             static_cast<int>(generator.value_classes().size())};
-  for (const Feature& feature : generator.features()) levels.push_back(static_cast<int>(feature.fragments.size()));
-  return levels;
+std::vector<Factor> factors_of(const Generator& generator) {
+  std::vector<Factor> factors = {{static_cast<int>(generator.shape_classes().size())},
+                                 {static_cast<int>(generator.layout_classes().size())},
+                                 {static_cast<int>(generator.value_classes().size())}};
+  for (const Feature& feature : generator.features()) {
+    factors.push_back({static_cast<int>(feature.fragments.size()), feature.prefer_first});
+  }
+  return factors;
 }
 
 Choice choice_of(const std::vector<int>& row) {
@@ -68,12 +74,12 @@ class Planner {
 
  private:
   void add_array(std::size_t round, std::size_t wanted) {
-    const std::vector<int> levels = factor_levels(generator_);
+    const std::vector<Factor> factors = factors_of(generator_);
     const auto allowed = [&](int first, int a, int second, int b) {
       return first != kShape || second != kLayout || generator_.compatible(a, b);
     };
     Random array_seed = random_.fork(0xa77a'0000 + round);
-    for (const std::vector<int>& row : pairwise_rows(levels, allowed, array_seed.next())) {
+    for (const std::vector<int>& row : pairwise_rows(factors, allowed, array_seed.next())) {
       if (cases_.size() >= wanted) return;
       const double work_limit = limits_of(profile_).case_work;
       add(build_case(manifest_, choice_of(row), profile_, work_limit, random_.fork(counter_++)));

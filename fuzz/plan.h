@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan: which cases a run tries, in order: corpus first, then designed cases, then generated ones that cross shape
-// classes, layout classes and value classes pairwise. The same (kernel, profile, seed) gives the same plan everywhere.
+// The plan: which cases a run tries, in order: corpus first, then designed cases, then generated
+// ones that cross shape classes, layout classes and value classes pairwise. The same (kernel,
+// profile, seed) gives the same plan everywhere.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The search: from the current case through the moves of one pass, taking the first simpler case that still fails, until
-// no pass finds one. Sizes, layout and features come first, with the recipe kept; then the bits are frozen, and sizes,
-// zeros and values are simplified on the data itself, so that a fault tied to single elements survives.
+// The search: from the current case through the moves of one pass, taking the first simpler case
+// that still fails, until no pass finds one. Sizes, layout and features come first, with the recipe
+// kept; then the bits are frozen, and sizes, zeros and values are simplified on the data itself, so
+// that a fault tied to single elements survives.
 #include "fuzz/shrink.h"
 
 #include "fuzz/shrinkable_case.h"
@@ -27,7 +28,8 @@ class Search {
   ShrinkResult run() {
     repeat({&shrink_sizes(), &shrink_layout(), &shrink_features()});
     if (descend(shrink_to_literals())) {
-      repeat({&shrink_sizes(), &shrink_layout(), &shrink_features(), &shrink_nonzeros(), &shrink_values()});
+      repeat({&shrink_sizes(), &shrink_layout(), &shrink_features(), &shrink_nonzeros(),
+              &shrink_values()});
     }
     return std::move(result_);
   }
@@ -45,7 +47,8 @@ class Search {
   bool descend(const ShrinkPass& pass) {
     bool progress = false;
     rc::Shrinkable<Candidate> current = shrinkable_candidate(pass, {result_.smallest, 0});
-    while (std::optional<rc::Shrinkable<Candidate>> simpler = first_failing(current, pass.patience())) {
+    while (std::optional<rc::Shrinkable<Candidate>> simpler =
+               first_failing(current, pass.patience())) {
       current = std::move(*simpler);
       accept(current.value().test_case);
       progress = true;
@@ -53,7 +56,8 @@ class Search {
     return progress;
   }
 
-  std::optional<rc::Shrinkable<Candidate>> first_failing(const rc::Shrinkable<Candidate>& current, int patience) {
+  std::optional<rc::Shrinkable<Candidate>> first_failing(const rc::Shrinkable<Candidate>& current,
+                                                         int patience) {
     rc::Seq<rc::Shrinkable<Candidate>> simpler = current.shrinks();
     int rejected = 0;
     while (rejected < patience && !out_of_time()) {

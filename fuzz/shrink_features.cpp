@@ -20,18 +20,26 @@ const ShrinkFields& fields_of(const Case& test_case) {
 void reset(Problem& problem, std::span<const std::string_view> fields) {
   const Problem defaults(problem.schema());
   for (const std::string_view field : fields) {
-    const auto found = std::find_if(problem.schema().begin(), problem.schema().end(),
-                                    [&](const Field& candidate) { return candidate.name == field; });
+    const auto found =
+        std::find_if(problem.schema().begin(), problem.schema().end(),
+                     [&](const Field& candidate) { return candidate.name == field; });
     PLUMB_ASSERT(found != problem.schema().end());
     switch (found->kind) {
-      case FieldKind::integer: problem.set_integer(field, defaults.integer(field)); break;
-      case FieldKind::real: problem.set_real(field, defaults.real(field)); break;
-      case FieldKind::word: problem.set_word(field, defaults.word(field)); break;
+      case FieldKind::integer:
+        problem.set_integer(field, defaults.integer(field));
+        break;
+      case FieldKind::real:
+        problem.set_real(field, defaults.real(field));
+        break;
+      case FieldKind::word:
+        problem.set_word(field, defaults.word(field));
+        break;
     }
   }
 }
 
-// The stride a field would have if it were left at its default, or nothing when it is, or when no stride shows it.
+// The stride a field would have if it were left at its default, or nothing when it is, or when no
+// stride shows it.
 std::optional<std::int64_t> tight_stride(const Case& test_case, std::string_view field) {
   if (test_case.problem.is_default(field)) return std::nullopt;
   const Operation& operation = *test_case.kernel->operation;
@@ -43,7 +51,8 @@ std::optional<std::int64_t> tight_stride(const Case& test_case, std::string_view
   for (std::size_t i = 0; i < now->size(); ++i) {
     const std::vector<std::int64_t>& strides = (*now)[i].layout.strides;
     for (std::size_t d = 0; d < strides.size(); ++d) {
-      if (strides[d] != (*then)[i].layout.strides[d] && strides[d] == test_case.problem.integer(field)) {
+      if (strides[d] != (*then)[i].layout.strides[d] &&
+          strides[d] == test_case.problem.integer(field)) {
         return (*then)[i].layout.strides[d];
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pass of shrinking: an ordered list of moves, each from a case to a simpler one. Passes are small and know one kind of
-// simplification; shrink.cpp walks them as RapidCheck Shrinkables.
+// A pass of shrinking: an ordered list of moves, each from a case to a simpler one. Passes are
+// small and know one kind of simplification; shrink.cpp walks them as RapidCheck Shrinkables.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ class ShrinkPass {
   // How many moves there are from this case; the earlier ones simplify more.
   virtual std::int64_t moves(const Case& test_case) const = 0;
 
-  // The simpler case, or nothing where the move does not apply or the kernel would not accept the result.
+  // The simpler case, or nothing where the move does not apply or the kernel would not accept the
+  // result.
   virtual std::optional<Case> apply(const Case& test_case, std::int64_t move) const = 0;
 
   // The move to go on with once `move` was taken.
@@ -28,7 +29,8 @@ class ShrinkPass {
   virtual int patience() const { return 1 << 20; }
 };
 
-// shrink_sizes.cpp: sizes towards 1, alone and, where equal, together; literal data is cropped at either end or in between.
+// shrink_sizes.cpp: sizes towards 1, alone and, where equal, together; literal data is cropped at
+// either end or in between.
 const ShrinkPass& shrink_sizes();
 // shrink_features.cpp
 const ShrinkPass& shrink_layout();    // strides to tight, layouts to the default

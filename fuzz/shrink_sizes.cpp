@@ -22,7 +22,8 @@ std::vector<std::int64_t> removal_counts(std::int64_t size) {
 // Chunks in the middle, for literal data whose ends are both needed.
 void add_middle_moves(std::string_view field, std::int64_t size, std::vector<Move>& moves) {
   for (std::int64_t count = size / 2; count > 0 && count >= size / 8; count /= 2) {
-    for (std::int64_t first = 1; first + count < size; first += count) moves.push_back({{field, first, count}});
+    for (std::int64_t first = 1; first + count < size; first += count)
+      moves.push_back({{field, first, count}});
   }
 }
 
@@ -56,7 +57,8 @@ std::vector<Move> size_moves(const Case& test_case) {
     if (equal.size() > 2) add(equal);
   }
   if (literal) {
-    for (const std::string_view field : fields.sizes) add_middle_moves(field, size_of(field), moves);
+    for (const std::string_view field : fields.sizes)
+      add_middle_moves(field, size_of(field), moves);
   }
   return moves;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Data towards nothing: from recipe to literal bits, then zeros wherever they will do, then the simplest values that still
-// fail: one, powers of two, few significant bits.
+// Data towards nothing: from recipe to literal bits, then zeros wherever they will do, then the
+// simplest values that still fail: one, powers of two, few significant bits.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,6 +18,9 @@ namespace {
 
 // Larger inputs keep their recipe: a case file of millions of digits explains nothing.
 constexpr std::int64_t kMostLiteralElements = std::int64_t{1} << 22;
+
+// Larger tensors lose whole slices only; once sizes have shrunk, single elements get their turn.
+constexpr std::int64_t kMostSingleElements = 4096;
 
 class LiteralPass : public ShrinkPass {
  public:
@@ -41,8 +44,8 @@ class LiteralPass : public ShrinkPass {
   std::int64_t resume(std::int64_t move) const override { return move + 1; }
 };
 
-// Where stride 0 makes matrices of a batch share storage, gives all of them the last one's elements. False when that
-// undoes the edit, or the case cannot be built.
+// Where stride 0 makes matrices of a batch share storage, gives all of them the last one's
+// elements. False when that undoes the edit, or the case cannot be built.
 bool settle_shared_storage(const Case& before, Case& edited, std::size_t tensor) {
   const Result<std::vector<TensorSpec>> specs =
       edited.kernel->operation->tensors(edited.problem, *edited.kernel);
@@ -90,7 +93,8 @@ std::vector<Chunk> chunks_of(const Case& test_case) {
       const std::int64_t extent = shape[static_cast<std::size_t>(d)];
       if (extent > 1) add_chunks(t, d, extent, (extent + 1) / 2, chunks);
     }
-    add_chunks(t, -1, elements, std::min<std::int64_t>(64, elements), chunks);
+    if (elements <= kMostSingleElements)
+      add_chunks(t, -1, elements, std::min<std::int64_t>(64, elements), chunks);
   }
   return chunks;
 }
@@ -160,15 +164,21 @@ std::optional<double> simpler_value(const Format& element, std::uint64_t bits, S
   const int trailing = std::countr_zero(value.significand);
   const int top = value.exponent + width - 1;  // the power of two at or below the magnitude
   switch (kind) {
-    case Simpler::power: return std::ldexp(sign, top);
+    case Simpler::power:
+      return std::ldexp(sign, top);
     case Simpler::few_bits: {  // half of the significant bits
       const int keep = (width - trailing + 1) / 2;
       const std::uint64_t kept = value.significand >> (width - keep);
       return std::ldexp(sign * static_cast<double>(kept), value.exponent + width - keep);
     }
-    case Simpler::near_one: return std::ldexp(sign * static_cast<double>(value.significand), value.exponent - top + top / 2);
-    case Simpler::integer: return sign * std::trunc(std::fabs(std::ldexp(static_cast<double>(value.significand), value.exponent)));
-    default: return std::nullopt;
+    case Simpler::near_one:
+      return std::ldexp(sign * static_cast<double>(value.significand),
+                        value.exponent - top + top / 2);
+    case Simpler::integer:
+      return sign * std::trunc(std::fabs(
+                        std::ldexp(static_cast<double>(value.significand), value.exponent)));
+    default:
+      return std::nullopt;
   }
 }
 
@@ -179,7 +189,8 @@ class ValuePass : public ShrinkPass {
  public:
   std::int64_t moves(const Case& test_case) const override {
     std::int64_t count = 0;
-    for (const auto& [name, literal] : test_case.literals) count += kKinds * (1 + literal.layout.count());
+    for (const auto& [name, literal] : test_case.literals)
+      count += kKinds * (1 + literal.layout.count());
     return count;
   }
 
@@ -203,7 +214,8 @@ class ValuePass : public ShrinkPass {
   int patience() const override { return 80; }
 
  private:
-  static std::optional<Case> edit(const Case& test_case, std::size_t tensor, std::int64_t only, Simpler kind) {
+  static std::optional<Case> edit(const Case& test_case, std::size_t tensor, std::int64_t only,
+                                  Simpler kind) {
     const Tensor& before = test_case.literals[tensor].second;
     const Format& element = format(before.layout.format);
     std::optional<Case> edited;

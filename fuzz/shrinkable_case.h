@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cases as RapidCheck Shrinkables. The lists of simpler cases are lazy: nothing is built before it is asked for.
+// Cases as RapidCheck Shrinkables. The lists of simpler cases are lazy: nothing is built before it
+// is asked for.
 #pragma once
 
 #include "fuzz/shrink_pass.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of value classes. What a class means for the tensors of an operation is in that operation's generator.
+// The table of value classes. What a class means for the tensors of an operation is in that
+// operation's generator.
 #include "fuzz/values.h"
 
 #include <array>
@@ -11,22 +12,49 @@ namespace plumbline {
 namespace {
 
 constexpr std::array kValueClasses = {
-    ValueClassInfo{"normal",       "unit normal data, as most tests use: the baseline, and what the population tests want"},
-    ValueClassInfo{"positive",     "every value positive: sums only grow, so truncating accumulators and dropped terms show as bias"},
-    ValueClassInfo{"ones",         "all ones: the result counts the terms that were added"},
-    ValueClassInfo{"outliers",     "a few channels 20 to 100 times larger and single massive entries, as in real activations"},
-    ValueClassInfo{"cancelling",   "large terms along k that cancel to a small sum: partial sums kept or joined too narrow lose it"},
-    ValueClassInfo{"wide",         "exponents spread over up to 2^80: alignment and truncation of small products"},
-    ValueClassInfo{"early_large",  "one large early product, then small ones of the same sign: a narrow accumulator loses them"},
-    ValueClassInfo{"width_ladder", "odd integer sums just above 2^8, 2^11, 2^14, 2^22, 2^24: the first wrong rung names the accumulator's width"},
-    ValueClassInfo{"subnormal",    "subnormal inputs and products: units that flush them to zero"},
-    ValueClassInfo{"large",        "magnitudes near the top of f32: accumulators that overflow early, late or not at all"},
-    ValueClassInfo{"specials",     "a few NaN, Inf and -0 among normal data: they must reach exactly the outputs they belong to", false, true},
-    ValueClassInfo{"integers",     "small integers whose sums stay below 2^24: every output is exact", true},
-    ValueClassInfo{"power_scaled", "integers with rows and columns scaled by powers of two: a row or column taken for another is off by a factor"},
-    ValueClassInfo{"one_hot",      "rows that select one k: each output row must equal a row of the other operand"},
-    ValueClassInfo{"index_code",   "elements that hold their own position, selected one by one: a wrong output names the element that was read", true},
-    ValueClassInfo{"ties",         "sums on and next to midpoints between output values: truncation, ties away, double rounding"},
+    ValueClassInfo{
+        "normal",
+        "unit normal data, as most tests use: the baseline, and what the population tests want"},
+    ValueClassInfo{"positive",
+                   "every value positive: sums only grow, so truncating accumulators and dropped "
+                   "terms show as bias"},
+    ValueClassInfo{"ones", "all ones: the result counts the terms that were added"},
+    ValueClassInfo{
+        "outliers",
+        "a few channels 20 to 100 times larger and single massive entries, as in real activations"},
+    ValueClassInfo{"cancelling",
+                   "large terms along k that cancel to a small sum: partial sums kept or joined "
+                   "too narrow lose it"},
+    ValueClassInfo{"wide",
+                   "exponents spread over up to 2^80: alignment and truncation of small products"},
+    ValueClassInfo{"early_large",
+                   "one large early product, then small ones of the same sign: a narrow "
+                   "accumulator loses them"},
+    ValueClassInfo{"width_ladder",
+                   "odd integer sums just above 2^8, 2^11, 2^14, 2^22, 2^24: the first wrong rung "
+                   "names the accumulator's width"},
+    ValueClassInfo{"subnormal", "subnormal inputs and products: units that flush them to zero"},
+    ValueClassInfo{
+        "large",
+        "magnitudes near the top of f32: accumulators that overflow early, late or not at all"},
+    ValueClassInfo{"specials",
+                   "a few NaN, Inf and -0 among normal data: they must reach exactly the outputs "
+                   "they belong to",
+                   false, true},
+    ValueClassInfo{"integers", "small integers whose sums stay below 2^24: every output is exact",
+                   true},
+    ValueClassInfo{"power_scaled",
+                   "integers with rows and columns scaled by powers of two: a row or column taken "
+                   "for another is off by a factor"},
+    ValueClassInfo{"one_hot",
+                   "rows that select one k: each output row must equal a row of the other operand"},
+    ValueClassInfo{"index_code",
+                   "elements that hold their own position, selected one by one: a wrong output "
+                   "names the element that was read",
+                   true},
+    ValueClassInfo{"ties",
+                   "sums on and next to midpoints between output values: truncation, ties away, "
+                   "double rounding"},
 };
 
 }  // namespace

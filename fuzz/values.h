@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Value classes: named kinds of input data ("cancelling", "subnormal", "index_code"). A tensor's bits depend on
-// (class, seed, problem) alone and are the same on every machine.
+// Value classes: named kinds of input data ("cancelling", "subnormal", "index_code"). A tensor's
+// bits depend on (class, seed, problem) alone and are the same on every machine.
 #pragma once
 
 #include <span>
@@ -12,16 +12,17 @@ namespace plumbline {
 
 struct ValueClassInfo {
   std::string_view name;
-  std::string_view purpose;       // which faults it kills, for `list` and the coverage matrix
-  bool exact_integers = false;    // every product and sum is an exact small integer: Freivalds applies
-  bool has_specials = false;      // contains NaN or Inf
+  std::string_view purpose;  // which faults it kills, for `list` and the coverage matrix
+  bool exact_integers =
+      false;                  // every product and sum is an exact small integer: Freivalds applies
+  bool has_specials = false;  // contains NaN or Inf
 };
 
 std::span<const ValueClassInfo> value_classes();
 const ValueClassInfo* find_value_class(std::string_view name);
 
-// Fills the logical elements of a case's inputs. Padding between rows (storage no logical element reaches) is
-// materialize()'s business (case.h): it holds NaN codes.
+// Fills the logical elements of a case's inputs. Padding between rows (storage no logical element
+// reaches) is materialize()'s business (case.h): it holds NaN codes.
 void fill_inputs(const Case& test_case, CaseTensors& tensors);
 
 }  // namespace plumbline

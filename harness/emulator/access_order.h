@@ -16,7 +16,7 @@ constexpr int kMaxWarps = 32;
 
 class AccessOrder {
  public:
-  static constexpr std::uint32_t kLastTick = (1u << 22) - 2;
+  static constexpr std::uint32_t kLastTick = (1u << 21) - 2;  // stamps stay below 2^31
 
   // A new CTA: everything stamped before counts as ordered. False when the ticks have run out and
   // the shadow that holds them has to be cleared.

@@ -68,12 +68,12 @@ void two(Warp& warp, const Inst& inst, u32 mask) {
   map2<u32, u32, u32, Op>(warp, inst, mask);
 }
 
-struct Row {
+struct FunctionRow {
   std::string_view opcode;
   Handler keep_subnormals, ftz;
 };
 
-constexpr Row kRows[] = {
+constexpr FunctionRow kRows[] = {
     {"ex2", one<Evaluate<Ex2, false>>, one<Evaluate<Ex2, true>>},
     {"lg2", one<Evaluate<Lg2, false>>, one<Evaluate<Lg2, true>>},
     {"rcp", one<Evaluate<Rcp, false>>, one<Evaluate<Rcp, true>>},
@@ -113,7 +113,7 @@ void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifi
     }
     return;
   }
-  for (const Row& row : kRows) {
+  for (const FunctionRow& row : kRows) {
     if (row.opcode != instruction.opcode) continue;
     place_operands("w=w", decoder, instruction, out);
     out.execute = ftz ? row.ftz : row.keep_subnormals;

@@ -16,63 +16,87 @@ namespace plumbline::emulator {
 struct AsyncCopy {
   std::uint32_t lanes = 0;  // still to be done
   std::uint32_t index = 0;  // the instruction, in Program::code
+  std::uint32_t group = 0;  // the same for all its lanes
   int bytes = 0;
-  std::array<std::uint32_t, 32> to{};             // shared offset
-  std::array<const std::byte*, 32> from{};        // host address
-  std::array<std::uint8_t, 32> source_bytes{};    // the rest is filled with zeros
-  std::array<std::uint32_t, 32> group{};
+  bool whole = false;       // every lane copies all bytes, none are filled with zeros
+  std::array<std::uint32_t, 32> to;             // shared offset
+  std::array<const std::byte*, 32> from;        // host address
+  std::array<std::uint8_t, 32> source_bytes;    // the rest is filled with zeros
 };
 
 class AsyncCopies {
  public:
   void clear() {
     pending_.clear();
+    first_ = 0;
     group_.fill(0);
+    uniform_ = true;
   }
 
-  // A new copy in the open group of each lane; the caller fills in the addresses.
-  AsyncCopy& add(std::uint32_t lanes) {
-    AsyncCopy& copy = pending_.emplace_back();
-    copy.lanes = lanes;
-    copy.group = group_;
-    return copy;
+  // Calls fill(copy) for a new copy in the open group of the lanes: once, unless the lanes count groups differently.
+  template <typename Fill>
+  void add(std::uint32_t lanes, Fill&& fill) {
+    while (lanes != 0) {
+      const std::uint32_t group = group_[static_cast<std::size_t>(__builtin_ctz(lanes))];
+      const std::uint32_t together = uniform_ ? lanes : lanes & in_group(group);
+      AsyncCopy& copy = pending_.emplace_back();
+      copy.lanes = together;
+      copy.group = group;
+      fill(copy);
+      lanes &= ~together;
+    }
   }
 
-  void commit(std::uint32_t lanes) {
-    for (int lane = 0; lane < 32; ++lane) group_[lane] += lanes >> lane & 1;
+  // `live` are the lanes that have not exited: the count stays uniform when all of them commit.
+  void commit(std::uint32_t lanes, std::uint32_t live) {
+    uniform_ = uniform_ && lanes == live;
+    for (std::size_t lane = 0; lane < 32; ++lane) group_[lane] += uniform_ ? 1 : lanes >> lane & 1;
   }
 
   // Calls perform(copy, lanes) for what `lanes` must have complete when at most `allowed` groups may be in flight.
   template <typename Perform>
   void wait(std::uint32_t lanes, std::uint32_t allowed, Perform&& perform) {
-    finish(lanes, perform, [&](const AsyncCopy& copy, int lane) { return copy.group[lane] + allowed < group_[lane]; });
+    finish(lanes, perform, [&](const AsyncCopy& copy) {
+      if (uniform_) return copy.group + allowed < group_[0] ? ~std::uint32_t{0} : 0;
+      std::uint32_t due = 0;
+      for (std::size_t lane = 0; lane < 32; ++lane) {
+        due |= static_cast<std::uint32_t>(copy.group + allowed < group_[lane]) << lane;
+      }
+      return due;
+    });
   }
 
   // The same for every copy, committed or not.
   template <typename Perform>
   void wait_all(std::uint32_t lanes, Perform&& perform) {
-    finish(lanes, perform, [](const AsyncCopy&, int) { return true; });
+    finish(lanes, perform, [](const AsyncCopy&) { return ~std::uint32_t{0}; });
   }
 
  private:
+  std::uint32_t in_group(std::uint32_t group) const {
+    std::uint32_t lanes = 0;
+    for (std::size_t lane = 0; lane < 32; ++lane) lanes |= static_cast<std::uint32_t>(group_[lane] == group) << lane;
+    return lanes;
+  }
+
   template <typename Perform, typename Due>
   void finish(std::uint32_t lanes, Perform& perform, const Due& due) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < pending_.size(); ++i) {
+    for (std::size_t i = first_; i < pending_.size(); ++i) {
       AsyncCopy& copy = pending_[i];
-      std::uint32_t ready = 0;
-      for (int lane = 0; lane < 32; ++lane) ready |= static_cast<std::uint32_t>(due(copy, lane)) << lane;
-      ready &= copy.lanes & lanes;
+      const std::uint32_t ready = copy.lanes & lanes & due(copy);
       if (ready != 0) perform(copy, ready);
       copy.lanes &= ~ready;
-      if (copy.lanes == 0) continue;
-      if (kept != i) pending_[kept] = copy;
-      ++kept;
     }
-    pending_.resize(kept);
+    while (first_ < pending_.size() && pending_[first_].lanes == 0) ++first_;
+    if (first_ > 64 || first_ == pending_.size()) {
+      pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
   }
 
   std::vector<AsyncCopy> pending_;
+  std::size_t first_ = 0;   // copies before it are done
+  bool uniform_ = true;     // all lanes have committed the same number of groups
   std::array<std::uint32_t, 32> group_{};
 };
 

@@ -140,14 +140,18 @@ void BodyParser::parse_registers() {
   cursor_.expect(';', "after a register declaration");
 }
 
+// .global and .const variables of a body last as long as the module: they go to its list, and only
+// their name is local.
 void BodyParser::parse_variables(Space space) {
+  const bool lasting = space == Space::global || space == Space::constant;
+  auto& variables = lasting ? module_.module.variables : function_.variables;
+  const SymbolTable table = lasting ? SymbolTable::module : SymbolTable::variables;
   const DeclarationType type = parse_declaration_type(cursor_, space, false);
   do {
-    Declaration declaration = parse_declarator(cursor_, type, nullptr);
+    Declaration declaration = parse_declarator(cursor_, type, &module_.initial_bytes_left);
     if (cursor_.failed()) return;
-    scope_.declare_variable(declaration.name, SymbolTable::variables,
-                            static_cast<int>(function_.variables.size()));
-    function_.variables.push_back(std::move(declaration.variable));
+    scope_.declare_variable(declaration.name, table, static_cast<int>(variables.size()));
+    variables.push_back(std::move(declaration.variable));
   } while (cursor_.accept(','));
   cursor_.expect(';', "after a variable declaration");
 }

@@ -5,6 +5,7 @@
 #include "harness/emulator/half.h"
 #include "harness/emulator/lanes.h"
 #include "harness/emulator/rounding.h"
+#include "harness/emulator/rows.h"
 
 #include <array>
 #include <cmath>
@@ -89,34 +90,90 @@ struct CompareBf16 {
 
 enum Combine : u32 { combine_none, combine_and, combine_or, combine_xor };
 
-// Inst::flags: Combine; Inst::d and Inst::e: the two predicate destinations; Inst::p: what to combine with.
-template <typename A, typename Op>
-[[gnu::always_inline]] inline void set_predicate(Warp& warp, const Inst& inst, u32 mask) {
-  const u32 holds = compare<A, A, Op>(warp, inst.a, inst.b);
-  u32 first = holds, second = ~holds;
-  if (inst.flags != combine_none) {
-    const u32 with = warp.read(inst.p);
-    switch (inst.flags) {
-      case combine_and: first &= with; second &= with; break;
-      case combine_or: first |= with; second |= with; break;
-      default: first ^= with; second ^= with; break;
-    }
+[[gnu::always_inline]] inline u32 combine(u32 how, u32 holds, u32 with) {
+  switch (how) {
+    case combine_and: return holds & with;
+    case combine_or: return holds | with;
+    case combine_xor: return holds ^ with;
+    default: return holds;
   }
-  blend(warp.predicate(static_cast<PredicateUse>(inst.d)), first, mask);
-  if (inst.e != kSinkPredicate) blend(warp.predicate(static_cast<PredicateUse>(inst.e)), second, mask);
 }
 
-template <typename A, template <Comparison> typename Op>
-constexpr std::array<HandlerSet, kComparisons> handlers = [] {
+// Comparers leave the mask of lanes for which the comparison holds in the warp's scratch word; the instruction around
+// them (setp, set) decides what becomes of it. One comparer per type and comparison, one handler per instruction.
+template <typename A, typename Op>
+[[gnu::always_inline]] inline void compare_lanes(Warp& warp, const Inst& inst, u32) {
+  warp.scratch() = compare<A, A, Op>(warp, inst.a, inst.b);
+}
+
+using Comparers = std::array<HandlerSet, kComparisons>;
+
+template <typename A, template <Comparison> typename Op, int Count>
+constexpr Comparers comparers() {
   return []<int... I>(std::integer_sequence<int, I...>) {
-    return std::array<HandlerSet, kComparisons>{handlers_of<&set_predicate<A, Op<static_cast<Comparison>(I)>>>...};
-  }(std::make_integer_sequence<int, kComparisons>());
-}();
+    return Comparers{handlers_of<&compare_lanes<A, Op<static_cast<Comparison>(I)>>>...};
+  }(std::make_integer_sequence<int, Count>());
+}
+
+// Inst::helper: the comparer; Inst::flags: Combine; Inst::p: what to combine with.
+// Inst::d and Inst::e: the two predicate destinations.
+void set_predicate(Warp& warp, const Inst& inst, u32 mask) {
+  inst.helper(warp, inst, mask);
+  const u32 holds = warp.scratch();
+  const u32 with = warp.read(inst.p);
+  blend(warp.predicate(static_cast<PredicateUse>(inst.d)), combine(inst.flags, holds, with), mask);
+  if (inst.e != kSinkPredicate) {
+    blend(warp.predicate(static_cast<PredicateUse>(inst.e)), combine(inst.flags, ~holds, with), mask);
+  }
+}
+
+// Inst::e: what the register gets where the comparison holds.
+void set_value(Warp& warp, const Inst& inst, u32 mask) {
+  inst.helper(warp, inst, mask);
+  const u32 holds = combine(inst.flags, warp.scratch(), warp.read(inst.p));
+  const auto d = lanes<u32>(warp, inst.d);
+  for (int i = 0; i < kLanes; ++i) {
+    const u32 value = (holds >> i & 1) != 0 ? inst.e : 0;
+    d.set(i, (mask >> i & 1) != 0 ? value : d[i]);
+  }
+}
 
 template <Comparison C>
 using CompareKeep = CompareF32<C, false>;
 template <Comparison C>
 using CompareFlush = CompareF32<C, true>;
+
+constexpr int kIntegerComparisons = ge + 1;
+
+struct ComparerRow {
+  Type type;
+  bool ftz;
+  Comparers comparers;
+};
+
+constexpr ComparerRow kComparers[] = {
+    {Type::u16, false, comparers<std::uint16_t, Compare, kIntegerComparisons>()},
+    {Type::s16, false, comparers<std::int16_t, Compare, kIntegerComparisons>()},
+    {Type::u32, false, comparers<u32, Compare, kIntegerComparisons>()},
+    {Type::s32, false, comparers<std::int32_t, Compare, kIntegerComparisons>()},
+    {Type::u64, false, comparers<u64, Compare, kIntegerComparisons>()},
+    {Type::s64, false, comparers<std::int64_t, Compare, kIntegerComparisons>()},
+    {Type::f32, false, comparers<u32, CompareKeep, kComparisons>()},
+    {Type::f32, true, comparers<u32, CompareFlush, kComparisons>()},
+    {Type::f64, false, comparers<u64, CompareF64, kComparisons>()},
+    {Type::f16, false, comparers<std::uint16_t, CompareF16, kComparisons>()},
+    {Type::bf16, false, comparers<std::uint16_t, CompareBf16, kComparisons>()},
+};
+
+// Bit types compare as unsigned ones (eq and ne only, which ptxas checks).
+Type as_number(Type type) {
+  switch (type) {
+    case Type::b16: return Type::u16;
+    case Type::b32: return Type::u32;
+    case Type::b64: return Type::u64;
+    default: return type;
+  }
+}
 
 Comparison take_comparison(Decoder& decoder, Modifiers& modifiers, bool is_float_type) {
   for (int c = 0; c < kComparisons; ++c) {
@@ -131,73 +188,33 @@ Comparison take_comparison(Decoder& decoder, Modifiers& modifiers, bool is_float
   return eq;
 }
 
-const HandlerSet* choose(Type type, bool ftz, Comparison comparison) {
-  const auto c = static_cast<std::size_t>(comparison);
-  switch (type) {
-    case Type::b16:
-    case Type::u16: return &handlers<std::uint16_t, Compare>[c];
-    case Type::s16: return &handlers<std::int16_t, Compare>[c];
-    case Type::b32:
-    case Type::u32: return &handlers<u32, Compare>[c];
-    case Type::s32: return &handlers<std::int32_t, Compare>[c];
-    case Type::b64:
-    case Type::u64: return &handlers<u64, Compare>[c];
-    case Type::s64: return &handlers<std::int64_t, Compare>[c];
-    case Type::f32: return ftz ? &handlers<u32, CompareFlush>[c] : &handlers<u32, CompareKeep>[c];
-    case Type::f64: return &handlers<u64, CompareF64>[c];
-    case Type::f16: return &handlers<std::uint16_t, CompareF16>[c];
-    case Type::bf16: return &handlers<std::uint16_t, CompareBf16>[c];
-    default: return nullptr;
+// Finds the comparer and places the sources; refuses where there is none.
+void place_comparison(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type type, Inst& out) {
+  const bool ftz = modifiers.take("ftz");
+  out.flags = static_cast<u32>(modifiers.take_one_of("and", "or", "xor") + 1);
+  const Comparison comparison = take_comparison(decoder, modifiers, is_float(type));
+  const std::size_t operands = out.flags == combine_none ? 3 : 4;
+  if (!decoder.require_operands(instruction, operands, operands)) return;
+  out.a = decoder.source(instruction.operands[1], bits(type));
+  out.b = decoder.source(instruction.operands[2], bits(type));
+  if (operands == 4) out.p = decoder.predicate(instruction.operands[3]);
+  for (const ComparerRow& row : kComparers) {
+    if (row.type != as_number(type) || row.ftz != ftz) continue;
+    out.helper = pick(row.comparers[static_cast<std::size_t>(comparison)]);
+    return;
   }
+  decoder.refuse("no such comparison");
 }
 
 void decode_setp(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   const Type type = modifiers.take_type();
-  const bool ftz = modifiers.take("ftz");
-  out.flags = static_cast<u32>(modifiers.take_one_of("and", "or", "xor") + 1);
-  const Comparison comparison = take_comparison(decoder, modifiers, is_float(type));
-  const HandlerSet* handler = choose(type, ftz, comparison);
-  const std::size_t operands = out.flags == combine_none ? 3 : 4;
-  if (handler == nullptr || !decoder.require_operands(instruction, operands, operands)) {
-    decoder.refuse("no such comparison");
-    return;
-  }
-  const Operand& d = instruction.operands[0];
-  const std::span<const Operand> destinations = decoder.elements(d);
+  place_comparison(decoder, instruction, modifiers, type, out);
+  if (decoder.refused()) return;
+  const std::span<const Operand> destinations = decoder.elements(instruction.operands[0]);
   out.d = decoder.predicate_destination(destinations[0]);
   out.e = destinations.size() > 1 ? decoder.predicate_destination(destinations[1]) : kSinkPredicate;
-  out.a = decoder.source(instruction.operands[1], bits(type));
-  out.b = decoder.source(instruction.operands[2], bits(type));
-  if (operands == 4) out.p = decoder.predicate(instruction.operands[3]);
-  out.execute = pick(*handler);
+  out.execute = set_predicate;
 }
-
-// set: the comparison as a number, all ones or zero, or 1.0f.
-struct SetResult {
-  u32 yes;
-};
-
-template <u32 Yes, typename A, typename Op>
-[[gnu::always_inline]] inline void set_value(Warp& warp, const Inst& inst, u32 mask) {
-  u32 holds = compare<A, A, Op>(warp, inst.a, inst.b);
-  if (inst.flags != combine_none) {
-    const u32 with = warp.read(inst.p);
-    holds = inst.flags == combine_and ? holds & with : (inst.flags == combine_or ? holds | with : holds ^ with);
-  }
-  const auto d = lanes<u32>(warp, inst.d);
-  for (int i = 0; i < kLanes; ++i) {
-    const u32 value = (holds >> i & 1) != 0 ? Yes : 0;
-    d.set(i, (mask >> i & 1) != 0 ? value : d[i]);
-  }
-}
-
-template <u32 Yes, typename A, template <Comparison> typename Op>
-constexpr std::array<HandlerSet, kComparisons> set_handlers = [] {
-  return []<int... I>(std::integer_sequence<int, I...>) {
-    return std::array<HandlerSet, kComparisons>{
-        plain<&on_base<&set_value<Yes, A, Op<static_cast<Comparison>(I)>>>>...};
-  }(std::make_integer_sequence<int, kComparisons>());
-}();
 
 // Each half of an f16x2 or bf16x2 pair on its own.
 template <Comparison C, float (*Widen)(std::uint16_t)>
@@ -233,64 +250,44 @@ constexpr std::array<HandlerSet, kComparisons> pair_handlers = [] {
   }(std::make_integer_sequence<int, kComparisons>());
 }();
 
-template <u32 Yes>
-const HandlerSet* choose_set(Type type, bool ftz, Comparison comparison) {
-  const auto c = static_cast<std::size_t>(comparison);
-  switch (type) {
-    case Type::b16:
-    case Type::u16: return &set_handlers<Yes, std::uint16_t, Compare>[c];
-    case Type::s16: return &set_handlers<Yes, std::int16_t, Compare>[c];
-    case Type::b32:
-    case Type::u32: return &set_handlers<Yes, u32, Compare>[c];
-    case Type::s32: return &set_handlers<Yes, std::int32_t, Compare>[c];
-    case Type::b64:
-    case Type::u64: return &set_handlers<Yes, u64, Compare>[c];
-    case Type::s64: return &set_handlers<Yes, std::int64_t, Compare>[c];
-    case Type::f32: return ftz ? &set_handlers<Yes, u32, CompareFlush>[c] : &set_handlers<Yes, u32, CompareKeep>[c];
-    case Type::f64: return &set_handlers<Yes, u64, CompareF64>[c];
-    case Type::f16: return &set_handlers<Yes, std::uint16_t, CompareF16>[c];
-    case Type::bf16: return &set_handlers<Yes, std::uint16_t, CompareBf16>[c];
-    default: return nullptr;
+struct SetRow {
+  Type result;
+  u32 yes;
+};
+
+// All ones, or 1.0.
+constexpr SetRow kSetRows[] = {{Type::u32, 0xffffffff}, {Type::s32, 0xffffffff}, {Type::u16, 0xffff}, {Type::s16, 0xffff},
+                               {Type::f32, 0x3f800000}, {Type::f16, 0x3c00},     {Type::bf16, 0x3f80}};
+
+void decode_set_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type result, Type type,
+                     Inst& out) {
+  const auto c = static_cast<std::size_t>(take_comparison(decoder, modifiers, true));
+  const bool is_f16 = type == Type::f16x2;
+  if (result == Type::u32 || result == Type::s32) {
+    out.execute = pick(is_f16 ? pair_handlers<PairF16>[c] : pair_handlers<PairBf16>[c]);
+  } else if (result == type) {
+    out.execute = pick(is_f16 ? pair_handlers<PairF16Ones>[c] : pair_handlers<PairBf16Ones>[c]);
   }
+  place_operands("w=ww", decoder, instruction, out);
 }
 
 void decode_set(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   const Type result = modifiers.take_type();
   const Type type = modifiers.take_type();
-  const bool ftz = modifiers.take("ftz");
-  out.flags = static_cast<u32>(modifiers.take_one_of("and", "or", "xor") + 1);
-  const Comparison comparison = take_comparison(decoder, modifiers, is_float(type));
-  const std::size_t operands = out.flags == combine_none ? 3 : 4;
-  if (!decoder.require_operands(instruction, operands, operands)) return;
-  const bool pair = type == Type::f16x2 || type == Type::bf16x2;
-  const auto c = static_cast<std::size_t>(comparison);
-  const HandlerSet* handler = nullptr;
-  if (pair && !ftz && out.flags == combine_none) {
-    if (result == Type::u32 || result == Type::s32) {
-      handler = type == Type::f16x2 ? &pair_handlers<PairF16>[c] : &pair_handlers<PairBf16>[c];
-    } else if (result == type) {
-      handler = type == Type::f16x2 ? &pair_handlers<PairF16Ones>[c] : &pair_handlers<PairBf16Ones>[c];
-    }
-  } else if (result == Type::u32 || result == Type::s32) {
-    handler = choose_set<0xffffffff>(type, ftz, comparison);
-  } else if (result == Type::f32) {
-    handler = choose_set<0x3f800000>(type, ftz, comparison);
-  } else if (result == Type::f16) {
-    handler = choose_set<0x3c00>(type, ftz, comparison);
-  } else if (result == Type::bf16) {
-    handler = choose_set<0x3f80>(type, ftz, comparison);
-  } else if (result == Type::u16 || result == Type::s16) {
-    handler = choose_set<0xffff>(type, ftz, comparison);
-  }
-  if (handler == nullptr) {
-    decoder.refuse("no such comparison");
+  if (type == Type::f16x2 || type == Type::bf16x2) {
+    decode_set_pair(decoder, instruction, modifiers, result, type, out);
     return;
   }
-  out.d = decoder.destination(instruction.operands[0], bits(result));
-  out.a = decoder.source(instruction.operands[1], bits(type));
-  out.b = decoder.source(instruction.operands[2], bits(type));
-  if (operands == 4) out.p = decoder.predicate(instruction.operands[3]);
-  out.execute = pick(*handler);
+  place_comparison(decoder, instruction, modifiers, type, out);
+  if (decoder.refused()) return;
+  for (const SetRow& row : kSetRows) {
+    if (row.result != result) continue;
+    out.e = row.yes;
+    out.d = decoder.destination(instruction.operands[0], bits(result));
+    out.execute = set_value;
+    return;
+  }
+  decoder.refuse("no such comparison");
 }
 
 // --- predicate logic: Inst::d destination, Inst::p and Inst::e sources ---

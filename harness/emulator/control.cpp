@@ -6,7 +6,6 @@
 
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
-#include "harness/emulator/lanes.h"
 #include "harness/emulator/warp.h"
 
 namespace plumbline::emulator {
@@ -14,26 +13,6 @@ namespace {
 
 void branch(Warp& warp, const Inst& inst, std::uint32_t mask) {
   warp.jump(inst, mask, static_cast<std::uint32_t>(inst.immediate));
-}
-
-// The index is one value per lane: lanes with the same target leave together.
-void branch_indexed(Warp& warp, const Inst& inst, std::uint32_t mask) {
-  const auto index = lanes<std::uint32_t>(warp, inst.a);
-  while (mask != 0) {
-    const int lane = std::countr_zero(mask);
-    const std::uint32_t choice = index[lane];
-    if (choice >= inst.flags) {
-      warp.fail(FindingKind::bad_operand, inst, lane,
-                [&] { return fmt::format("branch index {} of a table with {} targets", choice, inst.flags); });
-      return;
-    }
-    std::uint32_t together = 0;
-    for (int i = lane; i < kLanes; ++i) together |= static_cast<std::uint32_t>(index[i] == choice) << i;
-    together &= mask;
-    mask &= ~together;
-    warp.jump(inst, together, inst.list[choice]);
-    if (mask != 0 && warp.active() == together) return;  // cannot happen: jump() keeps the others active
-  }
 }
 
 void trap(Warp& warp, const Inst& inst, std::uint32_t mask) {

@@ -55,7 +55,8 @@ void skip_balanced(Cursor& cursor, char open, char close) {
   const Token start = cursor.current();
   int depth = 0;
   do {
-    if (cursor.at_end()) {
+    const bool brace = cursor.at('{') || cursor.at('}');
+    if (cursor.at_end() || (brace && open != '{')) {
       cursor.fail(start, fmt::format("\"{}\" without its \"{}\"", open, close));
       return;
     }
@@ -115,8 +116,7 @@ Declaration parse_declarator(Cursor& cursor, const DeclarationType& type,
     const Token equals = cursor.take();
     if (initial_bytes_left == nullptr ||
         (type.space != Space::global && type.space != Space::constant)) {
-      cursor.fail(equals,
-                  "only .global and .const variables of the module can have an initial value");
+      cursor.fail(equals, "only .global and .const variables can have an initial value");
       return result;
     }
     parse_initializer(cursor, variable, type.type, dimensions, *initial_bytes_left);

@@ -27,8 +27,8 @@ struct DeclarationType {
 // Reads attributes and the type, up to the name.
 DeclarationType parse_declaration_type(Cursor& cursor, Space space, bool is_extern);
 
-// Reads name, dimensions and, where `initial_bytes_left` is given (module scope), an initial value
-// of at most so many bytes.
+// Reads name, dimensions and, if there is one, an initial value of at most `initial_bytes_left`
+// bytes (nullptr: there can be none).
 Declaration parse_declarator(Cursor& cursor, const DeclarationType& type,
                              std::int64_t* initial_bytes_left);
 

@@ -384,6 +384,15 @@ void Decoder::address(const Operand& operand, Space space, Inst& out) {
   out.a = source(base, width == 32 ? 32 : 64);
 }
 
+std::int64_t Decoder::parameter_offset(const Operand& operand, int bytes) {
+  const Operand& base = operand.elements[0];
+  const std::int64_t offset = static_cast<std::int64_t>(symbol_address(base)) + operand.offset;
+  if (base.table != SymbolTable::parameters || offset < 0 || offset + bytes > program_.parameter_bytes) {
+    refuse("it reads outside the kernel's parameters");
+  }
+  return offset;
+}
+
 std::span<const Operand> Decoder::elements(const Operand& operand) const {
   if (operand.kind == OperandKind::vector) return operand.elements;
   return {&operand, 1};

@@ -64,6 +64,8 @@ class Decoder {
   PredicateUse predicate_destination(const Operand& operand);
   // Base of [base + offset] into a (and kAddress32), the offset into immediate.
   void address(const Operand& operand, Space space, Inst& out);
+  // Offset of [parameter + offset] in the parameter block; refuses what lies outside the block.
+  std::int64_t parameter_offset(const Operand& operand, int bytes);
   Slot constant(std::uint64_t value, int width);
   // The elements of {a, b, ...}, or the operand itself.
   std::span<const Operand> elements(const Operand& operand) const;

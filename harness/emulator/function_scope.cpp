@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
+#include "harness/emulator/similar_names.h"
 #include "harness/emulator/special_registers.h"
 #include "harness/emulator/type_names.h"
-#include "oracles/base/suggest.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -18,23 +17,10 @@ constexpr int kMaxScopes = 200;
 constexpr std::int64_t kMaxRange = std::int64_t{1} << 24;
 constexpr std::size_t kMaxTargets = std::size_t{1} << 20;
 
-// Suggestions cost time quadratic in the length of the names; mangled names of kilobytes are not
-// typed by hand.
-constexpr std::size_t kLongestSuggested = 64;
-constexpr std::size_t kMostCandidates = 20'000;
-
-std::string suggest(std::string_view word, std::vector<std::string_view> candidates) {
-  if (word.size() > kLongestSuggested) return {};
-  std::erase_if(candidates, [](std::string_view name) { return name.size() > kLongestSuggested; });
-  std::sort(candidates.begin(), candidates.end());
-  if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
-  return did_you_mean(word, candidates);
-}
-
 }  // namespace
 
 FunctionScope::FunctionScope(Cursor& cursor, const ModuleScope& module, Function& function)
-    : cursor_(cursor), module_(module), function_(function) {
+    : cursor_(cursor), module_(module), function_(function), labels_(cursor, function) {
   for (const SymbolTable table : {SymbolTable::parameters, SymbolTable::results}) {
     auto& variables = table == SymbolTable::parameters ? function.parameters : function.results;
     for (std::size_t i = 0; i < variables.size(); ++i) {
@@ -57,19 +43,16 @@ void FunctionScope::open(const Token& brace) {
     return;
   }
   meanings_.open();
-  ranges_.open();
+  range_of_.open();
   labels_.open();
   scope_number_.push_back(++scopes_);
-  pending_.emplace_back();
 }
 
 void FunctionScope::close() {
-  resolve_pending();
   meanings_.close();
-  ranges_.close();
+  range_of_.close();
   labels_.close();
   scope_number_.pop_back();
-  pending_.pop_back();
 }
 
 void FunctionScope::declare(const Token& name, Meaning meaning) {
@@ -91,13 +74,14 @@ void FunctionScope::declare_register_range(const Token& prefix, int bits, std::i
                                      count, kMaxRange));
     return;
   }
-  const auto* known = ranges_.find(prefix.text);
+  const auto* known = range_of_.find(prefix.text);
   if (known != nullptr && known->depth == depth()) {
     cursor_.fail(prefix, fmt::format("{}<{}> is already declared in this scope", prefix.text,
-                                     known->value.count));
+                                     ranges_[known->value].count));
     return;
   }
-  ranges_.set(prefix.text, Range{bits, count}, depth());
+  ranges_.push_back(Range{bits, count, depth(), known == nullptr ? -1 : known->value});
+  range_of_.set(prefix.text, static_cast<int>(ranges_.size()) - 1, depth());
   nested_ranges_ += depth() > 1 ? 1 : 0;
 }
 
@@ -115,15 +99,7 @@ void FunctionScope::declare_branch_targets(const Token& name, std::vector<Token>
 }
 
 void FunctionScope::declare_label(const Token& name) {
-  const auto* known = labels_.find(name.text);
-  if (known != nullptr && known->depth == depth()) {
-    cursor_.fail(name, fmt::format("label {} is already defined in this scope, at line {}",
-                                   quoted(name.text), function_.labels[known->value].line));
-    return;
-  }
-  labels_.set(name.text, static_cast<int>(function_.labels.size()), depth());
-  function_.labels.push_back(Label{unique(name.text, depth()),
-                                   static_cast<int>(function_.instructions.size()), name.line});
+  labels_.declare(name, unique(name.text, depth()));
 }
 
 // Names of the outermost body scope stay as written; inner ones get the number of their scope.
@@ -145,13 +121,15 @@ bool FunctionScope::find_in_range(std::string_view name, Meaning& meaning, int& 
   while (split > 1 && name[split - 1] >= '0' && name[split - 1] <= '9' && name.size() - split < 9) {
     --split;
     if (name[split] == '0' && split + 1 != name.size()) continue;
-    const auto* range = ranges_.find(name.substr(0, split));
-    if (range == nullptr || (found && range->depth <= found_depth)) continue;
+    const auto* innermost = range_of_.find(name.substr(0, split));
+    if (innermost == nullptr) continue;
     std::int64_t number = 0;
     std::from_chars(name.data() + split, name.data() + name.size(), number);
-    if (number >= range->value.count) continue;
-    meaning = Meaning{Kind::reg, {}, range->value.bits, -1};
-    found_depth = range->depth;
+    int range = innermost->value;
+    while (range >= 0 && number >= ranges_[range].count) range = ranges_[range].hidden;
+    if (range < 0 || (found && ranges_[range].depth <= found_depth)) continue;
+    meaning = Meaning{Kind::reg, {}, ranges_[range].bits, -1};
+    found_depth = ranges_[range].depth;
     found = true;
   }
   return found;
@@ -169,6 +147,7 @@ Operand FunctionScope::operand(const Token& name, Meaning& meaning, int at_depth
     case Kind::symbol:
       result.kind = OperandKind::symbol;
       result.table = meaning.table;
+      result.global_scope = meaning.table == SymbolTable::module;
       result.name = name.text;
       break;
     case Kind::prototype:
@@ -220,15 +199,6 @@ Operand FunctionScope::resolve(const Token& name) {
   return result;
 }
 
-Operand FunctionScope::label_reference(const Token& name) {
-  pending_.back().push_back(static_cast<int>(references_.size()));
-  Operand result;
-  result.kind = OperandKind::label;
-  result.index = static_cast<int>(references_.size());
-  references_.push_back(Reference{name});
-  return result;
-}
-
 Operand FunctionScope::branch_targets(const Token& name) {
   Operand result;
   result.kind = OperandKind::vector;
@@ -248,72 +218,25 @@ Operand FunctionScope::branch_targets(const Token& name) {
   return result;
 }
 
-void FunctionScope::resolve_pending() {
-  for (const int reference : pending_.back()) {
-    const auto* label = labels_.find(references_[reference].name.text);
-    if (label != nullptr && label->depth == depth()) {
-      references_[reference].label = label->value;
-    } else if (depth() > 0) {
-      pending_[depth() - 1].push_back(reference);
+void FunctionScope::fail_unknown(const Token& name) {
+  const std::size_t stem = name.text.find_last_not_of("0123456789") + 1;
+  if (stem < name.text.size()) {
+    const std::string_view prefix = name.text.substr(0, stem);
+    if (const auto* innermost = range_of_.find(prefix)) {
+      const std::int64_t count = ranges_[innermost->value].count;
+      cursor_.fail(name, fmt::format("register {} is not declared", quoted(name.text)),
+                   fmt::format("{}<{}> ends at {}{}", prefix, count, prefix, count - 1));
+      return;
     }
   }
-}
-
-void FunctionScope::resolve_labels() {
-  if (cursor_.failed()) return;
-  resolve_pending();
-  for (const Reference& reference : references_) {
-    if (reference.label < 0) return fail_unknown_label(reference);
-  }
-  const auto give_label = [&](Operand& operand) {
-    if (operand.kind == OperandKind::label) operand.index = references_[operand.index].label;
-  };
-  for (Instruction& instruction : function_.instructions) {
-    for (Operand& operand : instruction.operands) {
-      give_label(operand);
-      for (Operand& element : operand.elements) give_label(element);
-    }
-  }
-}
-
-std::string FunctionScope::similar_name(const Token& name) {
   std::vector<std::string_view> candidates;
   meanings_.collect_names(candidates);
   for (const auto& [variable, index] : module_.variables) candidates.push_back(variable);
   for (const auto& [function, index] : module_.functions) candidates.push_back(function);
   const auto specials = special_registers();
   candidates.insert(candidates.end(), specials.begin(), specials.end());
-  return suggest(name.text, std::move(candidates));
-}
-
-void FunctionScope::fail_unknown(const Token& name) {
-  const std::size_t stem = name.text.find_last_not_of("0123456789") + 1;
-  if (stem < name.text.size()) {
-    const std::string_view prefix = name.text.substr(0, stem);
-    if (const auto* range = ranges_.find(prefix)) {
-      cursor_.fail(name, fmt::format("register {} is not declared", quoted(name.text)),
-                   fmt::format("{}<{}> ends at {}{}", prefix, range->value.count, prefix,
-                               range->value.count - 1));
-      return;
-    }
-  }
-  cursor_.fail(name, fmt::format("{} is not declared", quoted(name.text)), similar_name(name));
-}
-
-void FunctionScope::fail_unknown_label(const Reference& reference) {
-  std::vector<std::string_view> candidates;
-  std::string hint;
-  for (const Label& label : function_.labels) {
-    const std::string_view name = std::string_view(label.name).substr(0, label.name.find('@'));
-    if (name == reference.name.text) {
-      hint = fmt::format("the label of that name at line {} is inside another {{ }} scope",
-                         label.line);
-    }
-    candidates.push_back(name);
-  }
-  if (hint.empty()) hint = suggest(reference.name.text, std::move(candidates));
-  cursor_.fail(reference.name, fmt::format("label {} is not defined", quoted(reference.name.text)),
-               hint);
+  cursor_.fail(name, fmt::format("{} is not declared", quoted(name.text)),
+               similar_name(name.text, std::move(candidates)));
 }
 
 }  // namespace plumbline::emulator

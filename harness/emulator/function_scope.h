@@ -3,9 +3,7 @@
 // then the module's names, then special registers.
 //
 // `.reg .b32 %r<1000>;` declares a thousand names but costs nothing: a register gets its index when
-// an instruction first mentions it. Labels may be used before they are declared and may repeat in
-// sibling scopes, so a use is noted as a reference, looked for when its scope closes, and handed to
-// the enclosing scope if it is not there.
+// an instruction first mentions it.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "harness/emulator/cursor.h"
+#include "harness/emulator/label_scope.h"
 #include "harness/emulator/module_scope.h"
 #include "harness/emulator/scoped_map.h"
 
@@ -38,11 +37,13 @@ class FunctionScope {
 
   // The operand this name stands for; an error if nothing has the name.
   Operand resolve(const Token& name);
-  Operand label_reference(const Token& name);
+
+  Operand label_reference(const Token& name) { return labels_.refer(name); }
+
   Operand branch_targets(const Token& name);
 
   // After the last statement: gives every label operand its label, or fails.
-  void resolve_labels();
+  void resolve_labels() { labels_.resolve(); }
 
  private:
   enum class Kind : std::uint8_t { reg, symbol, prototype, branch_targets };
@@ -57,11 +58,8 @@ class FunctionScope {
   struct Range {
     int bits = 0;
     std::int64_t count = 0;
-  };
-
-  struct Reference {
-    Token name;
-    int label = -1;
+    int depth = 0;    // of the scope that declares it
+    int hidden = -1;  // the outer range of the same prefix, which still has the higher numbers
   };
 
   void declare(const Token& name, Meaning meaning);
@@ -69,22 +67,18 @@ class FunctionScope {
   Operand operand(const Token& name, Meaning& meaning, int depth);
   int add_register(std::string_view name, int bits, int depth);
   std::string unique(std::string_view name, int depth) const;
-  void resolve_pending();
-  std::string similar_name(const Token& name);
   void fail_unknown(const Token& name);
-  void fail_unknown_label(const Reference& reference);
 
   Cursor& cursor_;
   const ModuleScope& module_;
   Function& function_;
   ScopedMap<Meaning> meanings_;
-  ScopedMap<Range> ranges_;
-  ScopedMap<int> labels_;
+  ScopedMap<int> range_of_;  // prefix to index into ranges_
+  std::vector<Range> ranges_;
+  LabelScope labels_;
   int nested_ranges_ = 0;
   std::vector<int> scope_number_ = {0};  // of each open scope, counted through the function
   int scopes_ = 0;
-  std::vector<Reference> references_;
-  std::vector<std::vector<int>> pending_ = {{}};  // references without a label yet, per open scope
   std::vector<std::vector<Token>> target_lists_;
   std::size_t targets_expanded_ = 0;
 };

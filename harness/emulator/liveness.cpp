@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "harness/emulator/register_groups.h"
 #include "harness/emulator/slot_allocator.h"
 
 namespace plumbline::emulator {
@@ -45,8 +46,9 @@ class Liveness {
         // Reads come before writes whatever the order of the operands.
         for_each_register(instruction, roles, [&](int r, OperandRole role) {
           extend(r, i);
-          if (role != OperandRole::write && !in_block(r, b).kills)
-            in_block(r, b).reads_first = true;
+          if (role == OperandRole::write) return;
+          BlockUse& use = in_block(r, b);
+          if (!use.kills) use.reads_first = true;
         });
         // A guarded write leaves the old value in the lanes whose guard is false.
         if (instruction.guard >= 0) continue;
@@ -151,6 +153,13 @@ SlotMap assign_slots(const Function& function, const OperandRoles& roles) {
   std::stable_sort(by_end.begin(), by_end.end(),
                    [&](int a, int b) { return intervals[a].last < intervals[b].last; });
 
+  // Where a register belongs to a group, the first member to begin takes slots for all of it.
+  const std::vector<std::vector<int>> groups = register_groups(function);
+  std::vector<int> group_of(function.registers.size(), -1);
+  for (int g = 0; g < static_cast<int>(groups.size()); ++g) {
+    for (const int member : groups[g]) group_of[member] = g;
+  }
+
   SlotMap map;
   map.slot.assign(function.registers.size(), -1);
   map.predicate_slot.assign(function.registers.size(), -1);
@@ -169,8 +178,12 @@ SlotMap assign_slots(const Function& function, const OperandRoles& roles) {
     const Register& reg = function.registers[r];
     if (reg.is_predicate()) {
       map.predicate_slot[r] = predicates.take(1);
-    } else {
+    } else if (group_of[r] < 0) {
       map.slot[r] = words.take(words_of(reg));
+    } else if (map.slot[r] < 0) {
+      const std::vector<int>& group = groups[group_of[r]];
+      int slot = words.take(static_cast<int>(group.size()));
+      for (const int member : group) map.slot[member] = slot++;
     }
   }
   map.words = words.size();

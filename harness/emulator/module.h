@@ -16,10 +16,9 @@ namespace plumbline::emulator {
 
 enum class Space : std::uint8_t { reg, param, global, shared, local, constant, generic };
 
-// A `.loc`: where in the CUDA source the following instructions come from; file is an index into
-// Module::files.
+// A `.loc`: where the following instructions come from in the CUDA source.
 struct SourceLine {
-  int file = -1;
+  int file = -1;  // index into Module::files
   int line = 0;
 };
 
@@ -33,8 +32,7 @@ struct Register {
 enum class OperandKind : std::uint8_t {
   reg,        // index into Function::registers
   immediate,  // value: integer bits, or the bits of a 0f / 0d float (is_float)
-  symbol,     // address of a variable: index into Function::variables or Module::variables, plus
-              // offset
+  symbol,     // address of a variable: index into the list that `table` says, plus offset
   label,      // index into Function::labels (branch target)
   special,    // %tid.x and friends: text in `name`
   address,    // [base + offset]; base is a register, a symbol, or none (immediate address)
@@ -83,8 +81,7 @@ struct Instruction {
   bool has_modifier(std::string_view modifier) const;
 };
 
-// An initialiser that is an address: `bytes` bytes at `offset` hold the address of a variable or
-// function.
+// An initial value that is an address: `bytes` bytes at `offset` point to a variable or function.
 struct Relocation {
   std::int64_t offset = 0;
   int bytes = 8;
@@ -104,9 +101,8 @@ struct Variable {
   std::int64_t bytes = 0;  // 0 for .extern .shared x[]
   std::int64_t alignment = 1;
   bool is_extern = false;
-  std::vector<std::byte>
-      initial;       // initialiser bytes; empty = none; shorter than `bytes` = the rest is zero
-  std::string type;  // of one element, as written: "b8", "u64"
+  std::vector<std::byte> initial;       // empty = none; shorter than `bytes` = the rest is zero
+  std::string type;                     // of one element, as written: "b8", "u64"
   std::vector<Relocation> relocations;  // addresses inside `initial`
   bool is_pointer = false;              // .param .u64 .ptr: the kernel parameter is an address
   std::int64_t pointer_alignment = 0;   // what .ptr .align promises, 0 = nothing
@@ -116,8 +112,7 @@ struct Variable {
 
 struct Label {
   std::string name;
-  int target = 0;  // index into Function::instructions of the first instruction after it; their
-                   // number at the very end
+  int target = 0;  // index of the first instruction after it; their number if there is none
   int line = 0;
 };
 
@@ -150,15 +145,14 @@ struct PtxModule {
   std::vector<Variable> variables;  // module scope
   std::vector<Function> functions;
 
-  std::vector<std::string>
-      skipped;  // unknown directives passed over, "file:line: .name", at most 100
+  std::vector<std::string> skipped;  // unknown directives passed over, by place; at most 100
 
   const Function* entry(std::string_view name) const;
 };
 
 struct ParseOptions {
-  // Parse only the body of this entry and of the functions it reaches; the others are skimmed (66
-  // MB files exist). Empty parses everything.
+  // Parse only the body of this entry and of the functions it reaches; the others are skimmed,
+  // since files of 66 MB exist. Empty parses everything.
   std::string_view only_entry = {};
 };
 

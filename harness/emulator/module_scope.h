@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "harness/emulator/cursor.h"
 #include "harness/emulator/module.h"
 
 namespace plumbline::emulator {
@@ -20,5 +21,9 @@ struct ModuleScope {
   std::optional<int> variable(std::string_view name) const;
   std::optional<int> function(std::string_view name) const;
 };
+
+// Finds what the addresses in the initial values of the variables from `first` on name; that may be
+// declared after them.
+void resolve_relocations(Cursor& cursor, ModuleScope& scope, std::size_t first = 0);
 
 }  // namespace plumbline::emulator

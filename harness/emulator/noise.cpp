@@ -24,8 +24,12 @@ void parse_file(Cursor& cursor, PtxModule& module) {
 }
 
 void skip_section(Cursor& cursor) {
-  while (!cursor.at_end() && !cursor.at('{')) cursor.take();
-  if (cursor.at('{')) skip_balanced(cursor, '{', '}');
+  if (cursor.at_directive() || cursor.at_word()) cursor.take();  // its name
+  if (cursor.at('{')) {
+    skip_balanced(cursor, '{', '}');
+  } else {
+    cursor.expected("\"{\" after the name of a section");
+  }
 }
 
 void note_skipped(const Cursor& cursor, const Token& directive, PtxModule& module) {
@@ -46,7 +50,7 @@ void skip_unknown(Cursor& cursor, const Token& directive, PtxModule& module) {
 }
 
 void skip_to_semicolon(Cursor& cursor) {
-  while (!cursor.at_end() && !cursor.at(';')) cursor.take();
+  while (!cursor.at_end() && !cursor.at(';') && !cursor.at('{') && !cursor.at('}')) cursor.take();
   cursor.expect(';', "at the end of a directive");
 }
 

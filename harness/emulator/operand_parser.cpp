@@ -162,8 +162,9 @@ Operand OperandParser::parse_address() {
 // call (results), callee, (arguments), prototype; everything but the callee may be missing.
 std::vector<Operand> OperandParser::parse_call() {
   std::vector<Operand> operands;
-  operands.push_back(cursor_.at('(') ? parse_call_list() : vector_of({}));
-  if (!operands.front().elements.empty()) cursor_.expect(',', "after the results of a call");
+  const bool has_results = cursor_.at('(');
+  operands.push_back(has_results ? parse_call_list() : vector_of({}));
+  if (has_results) cursor_.expect(',', "after the results of a call");
   operands.push_back(parse_callee());
   if (cursor_.accept(',')) {
     if (cursor_.at('(')) {

@@ -4,26 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "harness/emulator/body_parser.h"
+#include "harness/emulator/header_parser.h"
 #include "harness/emulator/literal.h"
 #include "harness/emulator/noise.h"
 
 namespace plumbline::emulator {
 namespace {
 
-// Versions whose syntax is known; what an instruction of a newer one means is for decode to refuse.
-constexpr int kOldestVersion = 3;
-constexpr int kNewestVersion = 9;
 constexpr std::size_t kMaxText = std::size_t{1} << 31;
-
-std::optional<int> find(const std::unordered_map<std::string_view, int>& map,
-                        std::string_view name) {
-  const auto found = map.find(name);
-  if (found == map.end()) return std::nullopt;
-  return found->second;
-}
 
 // Attributes of functions that say nothing about results.
 bool is_known_attribute(std::string_view directive) {
@@ -37,14 +27,6 @@ bool is_known_attribute(std::string_view directive) {
 }
 
 }  // namespace
-
-std::optional<int> ModuleScope::variable(std::string_view name) const {
-  return find(variables, name);
-}
-
-std::optional<int> ModuleScope::function(std::string_view name) const {
-  return find(functions, name);
-}
 
 ModuleParser::ModuleParser(std::string_view text, std::string_view file,
                            const ParseOptions& options)
@@ -64,9 +46,9 @@ Result<PtxModule> ModuleParser::parse() {
       cursor_.expected("a directive such as .visible .entry");
     }
   }
-  if (!cursor_.failed()) require_header(cursor_.current());
-  resolve_relocations();
-  parse_reached_bodies();
+  if (!cursor_.failed()) require_header(cursor_, cursor_.current(), scope_.module);
+  resolve_relocations(cursor_, scope_);
+  if (!cursor_.failed()) parse_reachable_bodies(cursor_, scope_, options_.only_entry, skimmed_);
   if (cursor_.failed()) return cursor_.error();
   return std::move(scope_.module);
 }
@@ -81,9 +63,9 @@ void ModuleParser::parse_directive() {
     if (cursor_.failed()) return;
   }
   const std::string_view name = directive.text;
-  if (name == ".version") return parse_version(directive);
-  if (name == ".target") return parse_target();
-  if (name == ".address_size") return parse_address_size();
+  if (name == ".version") return parse_version(cursor_, directive, scope_.module);
+  if (name == ".target") return parse_target(cursor_, scope_.module);
+  if (name == ".address_size") return parse_address_size(cursor_, scope_.module);
   if (name == ".file") return parse_file(cursor_, scope_.module);
   if (name == ".section") return skip_section(cursor_);
   if (name == ".pragma") return skip_to_semicolon(cursor_);
@@ -95,71 +77,13 @@ void ModuleParser::parse_directive() {
   const bool needs_header = name == ".entry" || name == ".func" || name == ".global" ||
                             name == ".const" || name == ".shared" || name == ".local";
   if (!needs_header) return skip_unknown(cursor_, directive, scope_.module);
-  if (!require_header(directive)) return;
+  if (!require_header(cursor_, directive, scope_.module)) return;
   if (name == ".entry") return parse_function(true);
   if (name == ".func") return parse_function(false);
   if (name == ".global") return parse_variables(Space::global, is_extern);
   if (name == ".const") return parse_variables(Space::constant, is_extern);
   if (name == ".shared") return parse_variables(Space::shared, is_extern);
   parse_variables(Space::local, is_extern);
-}
-
-bool ModuleParser::require_header(const Token& at) {
-  if (scope_.module.version_major == 0) {
-    cursor_.fail(at, "there is no .version before this",
-                 "PTX begins with .version, .target and .address_size");
-  } else if (scope_.module.target_sm == 0) {
-    cursor_.fail(at, "there is no .target before this", "such as .target sm_80");
-  }
-  return !cursor_.failed();
-}
-
-void ModuleParser::parse_version(const Token& directive) {
-  const Token number = cursor_.current();
-  if (number.kind != TokenKind::number) return cursor_.expected("a version such as 9.0");
-  cursor_.take();
-  const std::size_t dot = number.text.find('.');
-  const auto part = [](std::string_view text) {
-    int value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? value : -1;
-  };
-  const int major = dot == std::string_view::npos ? -1 : part(number.text.substr(0, dot));
-  const int minor = dot == std::string_view::npos ? -1 : part(number.text.substr(dot + 1));
-  if (major < 0 || minor < 0) {
-    cursor_.fail(number, fmt::format("{} is not a PTX version such as 9.0", quoted(number.text)));
-  } else if (major < kOldestVersion || major > kNewestVersion) {
-    cursor_.fail(number, fmt::format("PTX version {}.{} is not supported", major, minor),
-                 fmt::format("versions {}.x to {}.x are", kOldestVersion, kNewestVersion));
-  } else if (scope_.module.version_major != 0) {
-    cursor_.fail(directive, "a second .version", "one PTX module per file");
-  }
-  if (cursor_.failed()) return;
-  scope_.module.version_major = major;
-  scope_.module.version_minor = minor;
-}
-
-// .target sm_90a, texmode_independent
-void ModuleParser::parse_target() {
-  do {
-    const Token word = cursor_.expect_word("a target such as sm_80");
-    if (!word.text.starts_with("sm_") || cursor_.failed()) continue;  // debug, texmode_...
-    const std::string_view number = word.text.substr(3);
-    int sm = 0;
-    std::from_chars(number.data(), number.data() + number.size(), sm);
-    if (sm <= 0)
-      cursor_.fail(word, fmt::format("{} is not a target such as sm_80", quoted(word.text)));
-    if (scope_.module.target_sm != 0) cursor_.fail(word, "a second target");
-    scope_.module.target_sm = sm;
-    scope_.module.target_text = word.text;
-  } while (cursor_.accept(','));
-}
-
-void ModuleParser::parse_address_size() {
-  const Token at = cursor_.current();
-  const std::int64_t size = parse_integer(cursor_, "an address size", 32, 64);
-  if (size != 64) cursor_.fail(at, "only 64-bit addresses are supported", "compile for 64 bits");
-  scope_.module.address_size = static_cast<int>(size);
 }
 
 // .alias name, function;
@@ -299,77 +223,6 @@ void ModuleParser::skim_body(int function) {
   const auto start = static_cast<std::size_t>(brace.text.data() - text_.data());
   skimmed_.push_back({function, text_.substr(start), brace.line, brace.column});
   scope_.module.functions[function].body_skipped = true;
-}
-
-// From the wanted entry along calls, function addresses and tables of function addresses.
-void ModuleParser::parse_reached_bodies() {
-  PtxModule& module = scope_.module;
-  std::unordered_map<int, const Skimmed*> bodies;
-  for (const Skimmed& skimmed : skimmed_) bodies.emplace(skimmed.function, &skimmed);
-  std::vector<bool> seen_function(module.functions.size());
-  std::vector<bool> seen_variable(module.variables.size());
-  std::vector<int> functions;
-  const auto reach_function = [&](int index) {
-    if (!seen_function[index]) functions.push_back(index);
-    seen_function[index] = true;
-  };
-  const auto reach_variable = [&](int index) {
-    std::vector<int> variables = {index};
-    while (!variables.empty()) {
-      const int variable = variables.back();
-      variables.pop_back();
-      if (seen_variable[variable]) continue;
-      seen_variable[variable] = true;
-      for (const Relocation& relocation : module.variables[variable].relocations) {
-        if (relocation.is_function) {
-          reach_function(relocation.index);
-        } else {
-          variables.push_back(relocation.index);
-        }
-      }
-    }
-  };
-  const auto reach_operand = [&](const Operand& operand) {
-    if (operand.kind == OperandKind::function) reach_function(operand.index);
-    if (operand.kind == OperandKind::symbol && operand.global_scope) reach_variable(operand.index);
-  };
-
-  if (const auto entry = scope_.function(options_.only_entry)) reach_function(*entry);
-  while (!functions.empty() && !cursor_.failed()) {
-    Function& function = module.functions[functions.back()];
-    const auto body = bodies.find(functions.back());
-    functions.pop_back();
-    if (function.alias_of >= 0) reach_function(function.alias_of);
-    if (body == bodies.end()) continue;
-    function.body_skipped = false;
-    const Skimmed& skimmed = *body->second;
-    Cursor cursor(skimmed.text, cursor_.file(), skimmed.line, skimmed.column);
-    BodyParser(cursor, scope_, function).parse();
-    if (cursor.failed()) return cursor_.fail(cursor.error());
-    for (const Instruction& instruction : function.instructions) {
-      for (const Operand& operand : instruction.operands) {
-        reach_operand(operand);
-        for (const Operand& element : operand.elements) reach_operand(element);
-      }
-    }
-  }
-}
-
-// Addresses in initial values may name what is declared later.
-void ModuleParser::resolve_relocations() {
-  for (Variable& variable : scope_.module.variables) {
-    for (Relocation& relocation : variable.relocations) {
-      const auto target = scope_.variable(relocation.name);
-      const auto function = scope_.function(relocation.name);
-      if (!target && !function) {
-        cursor_.fail(Token{TokenKind::word, relocation.name, relocation.line, relocation.column},
-                     fmt::format("{} is not declared", quoted(relocation.name)));
-        return;
-      }
-      relocation.is_function = !target;
-      relocation.index = target ? *target : *function;
-    }
-  }
 }
 
 }  // namespace plumbline::emulator

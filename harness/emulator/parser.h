@@ -8,6 +8,7 @@
 #include "harness/emulator/cursor.h"
 #include "harness/emulator/declaration_parser.h"
 #include "harness/emulator/module_scope.h"
+#include "harness/emulator/reachable_bodies.h"
 
 namespace plumbline::emulator {
 
@@ -18,35 +19,21 @@ class ModuleParser {
   Result<PtxModule> parse();
 
  private:
-  // A body that was skimmed, to be parsed if something reaches it.
-  struct Skimmed {
-    int function;
-    std::string_view text;
-    int line;
-    int column;
-  };
-
   void parse_directive();
-  void parse_version(const Token& directive);
-  void parse_target();
-  void parse_address_size();
   void parse_alias();
   void parse_variables(Space space, bool is_extern);
   void add_variable(Declaration declaration);
   void parse_function(bool is_entry);
   void parse_function_attributes(Function& function);
   void parse_threads(std::int64_t (&extent)[3]);
-  bool require_header(const Token& at);
   int add_function(Function function, const Token& name);
   void skim_body(int function);
-  void parse_reached_bodies();
-  void resolve_relocations();
 
   std::string_view text_;
   ParseOptions options_;
   Cursor cursor_;
   ModuleScope scope_;
-  std::vector<Skimmed> skimmed_;
+  std::vector<SkimmedBody> skimmed_;
 };
 
 }  // namespace plumbline::emulator

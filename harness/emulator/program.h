@@ -35,6 +35,7 @@ constexpr PredicateUse kNegated = 0x8000;
 
 struct Inst {
   Handler execute = nullptr;
+  Handler helper = nullptr;        // a half of the instruction that `execute` leaves to another function
   Slot d = kSinkSlot, a = kSinkSlot, b = kSinkSlot, c = kSinkSlot, e = kSinkSlot;
   PredicateUse guard = kAlways;
   PredicateUse p = kAlways;    // predicate operand, source or destination
@@ -86,6 +87,20 @@ struct SpecialSlot {
   Special special = Special::zero;
 };
 
+// One decoded mma: the arithmetic, and where its fragments d, a, b, c lie.
+struct MmaOperation {
+  static constexpr int kMostRegisters = 8;  // of one fragment
+
+  struct Fragment {
+    int count = 0;
+    bool neighbours = false;  // the registers lie in slots that follow each other: used in place
+    std::array<Slot, kMostRegisters> slot{};
+  };
+
+  MmaKind kind;
+  std::array<Fragment, 4> fragments;
+};
+
 struct Parameter {
   std::string name;
   std::int64_t offset = 0;
@@ -105,7 +120,7 @@ struct Program {
   int predicates = kFirstPredicate;
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
-  std::vector<MmaKind> mma_kinds;  // Inst::immediate of an mma indexes this
+  std::vector<MmaOperation> mma;  // Inst::immediate of an mma indexes this
 
   std::vector<Parameter> parameters;
   std::int64_t parameter_bytes = 0;

@@ -63,6 +63,22 @@ std::string SharedMemory::extent() const {
                      end_ - 1);
 }
 
+ShadowView SharedMemory::view(const Accessor& who) {
+  order_.note_access();
+  ShadowView view;
+  view.state = state_.data();
+  view.stamp = stamp_.data();
+  view.read_tick = read_tick_.data();
+  view.readers = readers_.data();
+  view.tick = static_cast<std::int32_t>(order_.tick());
+  view.floor_tick = static_cast<std::int32_t>(order_.floor(who.warp));
+  view.floor_stamp = view.floor_tick << 10;
+  view.own_limit = who.diverged ? 0 : (view.tick + 1) << 10;
+  view.own_warp = who.warp << 5;
+  view.own_reader = static_cast<std::int32_t>(1u << who.warp);
+  return view;
+}
+
 void SharedMemory::split(std::size_t word) {
   if (stamp_[word] == kSplit) return;
   if (bytes_.empty()) bytes_.resize(state_.size());
@@ -70,7 +86,7 @@ void SharedMemory::split(std::size_t word) {
   for (std::size_t byte = 4 * word; byte < 4 * word + 4; ++byte) bytes_[byte] = whole;
   stamp_[word] = kSplit;
   read_tick_[word] = kSplit;
-  readers_[word] = kSplit;
+  readers_[word] = ~std::uint32_t{0};
 }
 
 std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, int bytes) const {
@@ -223,25 +239,11 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
   return problem;
 }
 
-std::optional<SharedProblem> SharedMemory::begin_copy(const Accessor& who, std::uint64_t offset,
+std::optional<SharedProblem> SharedMemory::explain_copy(const Accessor& who, std::uint64_t offset,
                                                       int bytes) {
   std::optional<SharedProblem> problem = explain_write(who, offset, bytes);
   std::memset(state_.data() + (offset - kSharedStart), kPending, static_cast<std::size_t>(bytes));
   return problem;
-}
-
-void SharedMemory::end_copy(const Accessor& who, std::uint64_t offset, int bytes) {
-  order_.note_access();
-  const std::size_t first = offset - kSharedStart;
-  std::memset(state_.data() + first, kWritten, static_cast<std::size_t>(bytes));
-  const std::uint32_t stamp = stamp_of(who);
-  for (std::size_t byte = first; byte < first + static_cast<std::size_t>(bytes); byte += 4) {
-    if (stamp_[byte / 4] == kSplit) {
-      for (std::size_t i = byte; i < byte + 4; ++i) bytes_[i].stamp = stamp;
-    } else {
-      stamp_[byte / 4] = stamp;
-    }
-  }
 }
 
 void SharedMemory::mark_written(std::uint64_t offset, int bytes) {

@@ -26,12 +26,27 @@
 
 namespace plumbline::emulator {
 
+// Of a byte. kOutside: between the static and the dynamic part.
+enum ByteState : std::uint8_t { kUnwritten = 0, kWritten = 1, kPending = 2, kOutside = 4 };
+
 // Who accesses shared memory.
 struct Accessor {
   int warp = 0;
   int lane = 0;
   std::uint32_t active = ~0u;  // lanes that run together now
   bool diverged = false;
+};
+
+// What the fast checks need, loaded once for all lanes of an instruction.
+struct ShadowView {
+  std::uint8_t* state;
+  std::uint32_t* stamp;
+  std::uint32_t* read_tick;
+  std::uint32_t* readers;
+  std::int32_t tick, floor_tick, floor_stamp;
+  std::int32_t own_limit;   // stamps of the own warp below it are ordered
+  std::int32_t own_warp;    // as it stands in a stamp
+  std::int32_t own_reader;  // as it stands in readers
 };
 
 // What is wrong with an access.
@@ -58,7 +73,8 @@ class SharedMemory {
 
   // Whether every address between lowest and highest is inside: the check of a whole warp.
   bool holds_all(std::uint64_t lowest, std::uint64_t highest, std::uint64_t bytes) const {
-    return lowest >= kSharedStart && highest + bytes <= end_ && gap_end_ == gap_begin_;
+    return lowest >= kSharedStart && highest <= end_ && end_ - highest >= bytes &&
+           gap_end_ == gap_begin_;
   }
 
   std::byte* data(std::uint64_t offset) { return data_ + (offset - kSharedStart); }
@@ -67,29 +83,23 @@ class SharedMemory {
 
   AccessOrder& order() { return order_; }
 
-  // The fast checks: aligned accesses of whole words. False means "look closer" with explain_read /
-  // explain_write.
-  template <int Bytes>
-  [[gnu::always_inline]] bool read(const Accessor& who, std::uint64_t offset);
-  template <int Bytes>
-  [[gnu::always_inline]] bool write(const Accessor& who, std::uint64_t offset);
+  // The fast checks (shadow_row.h) work on this; where one says no, explain_read / explain_write
+  // look closer.
+  ShadowView view(const Accessor& who);
 
   // The complete checks, any size. They also record the access.
   std::optional<SharedProblem> explain_read(const Accessor& who, std::uint64_t offset, int bytes);
   std::optional<SharedProblem> explain_write(const Accessor& who, std::uint64_t offset, int bytes);
 
-  // cp.async: the destination from issue to wait, and at the wait.
-  std::optional<SharedProblem> begin_copy(const Accessor& who, std::uint64_t offset, int bytes);
-  void end_copy(const Accessor& who, std::uint64_t offset, int bytes);
+  // cp.async: the destination is pending from here to the wait.
+  std::optional<SharedProblem> explain_copy(const Accessor& who, std::uint64_t offset, int bytes);
 
   // Atomic and volatile accesses take no part in race checks; written bytes count as written.
   void mark_written(std::uint64_t offset, int bytes);
   std::optional<SharedProblem> explain_synchronising_read(std::uint64_t offset, int bytes) const;
 
  private:
-  enum State : std::uint8_t { kUnwritten = 0, kWritten = 1, kPending = 2, kOutside = 4 };
-
-  static constexpr std::uint32_t kSplit = 0xffffffff;
+  static constexpr std::uint32_t kSplit = 0x7fffffff;  // a stamp and tick later than all others
 
   // The record of one word or, in a split word, of one byte.
   struct Record {
@@ -104,8 +114,6 @@ class SharedMemory {
   }
 
   void split(std::size_t word);
-
-  Record& record_of_byte(std::size_t byte) { return bytes_[byte]; }
 
   std::optional<SharedProblem> state_problem(std::uint64_t offset, int bytes) const;
   bool write_ordered(const Accessor& who, std::uint32_t stamp) const;
@@ -125,69 +133,5 @@ class SharedMemory {
   std::vector<std::uint32_t> stamp_, read_tick_, readers_;
   std::vector<Record> bytes_;  // of split words; allocated when the first word is split
 };
-
-template <int Bytes>
-bool SharedMemory::read(const Accessor& who, std::uint64_t offset) {
-  static_assert(Bytes % 4 == 0);
-  const std::size_t byte = offset - kSharedStart;
-  const std::size_t word = byte / 4;
-  const std::uint32_t floor = order_.floor(who.warp) << 10;
-  const std::uint32_t now = (order_.tick() + 1) << 10;
-  const std::uint32_t mine = static_cast<std::uint32_t>(who.warp) << 5;
-  const std::uint32_t own_limit = who.diverged ? 0 : now;
-  std::uint32_t bad = 0;
-  for (int i = 0; i < Bytes / 4; ++i) {
-    std::uint32_t state;
-    __builtin_memcpy(&state, state_.data() + byte + 4 * i, 4);
-    const std::uint32_t stamp = stamp_[word + i];
-    const std::uint32_t is_ordered = stamp < floor;
-    const std::uint32_t is_own = static_cast<std::uint32_t>(stamp < own_limit) &
-                                 static_cast<std::uint32_t>((stamp & 0x3e0) == mine);
-    bad |= (state ^ 0x01010101u) | ((is_ordered | is_own) ^ 1u);
-  }
-  if (bad != 0) return false;
-  const std::uint32_t tick = order_.tick();
-  const std::uint32_t me = 1u << who.warp;
-  for (int i = 0; i < Bytes / 4; ++i) {
-    const std::uint32_t keep = 0u - static_cast<std::uint32_t>(read_tick_[word + i] == tick);
-    readers_[word + i] = (readers_[word + i] & keep) | me;
-    read_tick_[word + i] = tick;
-  }
-  return true;
-}
-
-template <int Bytes>
-bool SharedMemory::write(const Accessor& who, std::uint64_t offset) {
-  static_assert(Bytes % 4 == 0);
-  const std::size_t byte = offset - kSharedStart;
-  const std::size_t word = byte / 4;
-  const std::uint32_t floor_tick = order_.floor(who.warp);
-  const std::uint32_t floor = floor_tick << 10;
-  const std::uint32_t now = (order_.tick() + 1) << 10;
-  const std::uint32_t mine = static_cast<std::uint32_t>(who.warp) << 5;
-  const std::uint32_t own_limit = who.diverged ? 0 : now;
-  const std::uint32_t me = 1u << who.warp;
-  std::uint32_t bad = 0;
-  for (int i = 0; i < Bytes / 4; ++i) {
-    std::uint32_t state;
-    __builtin_memcpy(&state, state_.data() + byte + 4 * i, 4);
-    const std::uint32_t stamp = stamp_[word + i];
-    const std::uint32_t is_ordered = stamp < floor;
-    const std::uint32_t is_own = static_cast<std::uint32_t>(stamp < own_limit) &
-                                 static_cast<std::uint32_t>((stamp & 0x3e0) == mine);
-    const std::uint32_t reads_ordered =
-        static_cast<std::uint32_t>(read_tick_[word + i] < floor_tick) |
-        static_cast<std::uint32_t>(readers_[word + i] == me);
-    bad |= (state & 0x06060606u) | (((is_ordered | is_own) & reads_ordered) ^ 1u);
-  }
-  if (bad != 0) return false;
-  const std::uint32_t stamp = stamp_of(who);
-  constexpr std::uint32_t written = 0x01010101u;
-  for (int i = 0; i < Bytes / 4; ++i) {
-    __builtin_memcpy(state_.data() + byte + 4 * i, &written, 4);
-    stamp_[word + i] = stamp;
-  }
-  return true;
-}
 
 }  // namespace plumbline::emulator

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hands out runs of 1, 2 or 4 consecutive slots, aligned to their length, lowest number first, and
-// takes them back: a buddy allocator over an array that grows only when nothing fits.
+// Hands out runs of 1, 2 or 4 consecutive slots, aligned to their length, and takes them back: a
+// buddy allocator over an array that grows (by four) only when nothing fits. The smallest free run
+// that is long enough is split, and among those the one with the lowest number.
 #pragma once
 
 #include <array>

@@ -135,7 +135,10 @@ void Warp::jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
     return;
   }
   if (target == next) return;
-  if (!diverged()) cta_->shared().order().diverge(index_);
+  if (!diverged()) {
+    cta_->shared().order().diverge(index_);
+    turn_ = kTurn;
+  }
   Split other;
   if (target < next) {
     other.pc = next;
@@ -233,12 +236,19 @@ void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words
   interrupt();
 }
 
-void Warp::require_converged(const Inst& inst, std::uint32_t mask) {
-  if (mask == live_) return;
-  report(FindingKind::divergent_barrier, inst, std::countr_zero(live_ & ~mask), [&] {
-    return fmt::format("only lanes {:#010x} of the warp's {:#010x} execute it together; .aligned needs all", mask,
-                       live_);
-  });
+void Warp::require_one_barrier(int barrier) {
+  const Split* first = nullptr;
+  for (const Split& split : splits_) {
+    if (split.wait != Wait::barrier || split.barrier != barrier) continue;
+    if (first == nullptr) first = &split;
+    if (split.at == first->at) continue;
+    report(FindingKind::divergent_barrier, *split.at, std::countr_zero(split.mask), [&] {
+      return fmt::format("lanes {:#010x} wait here and lanes {:#010x} of the same warp at line {}; an aligned barrier is "
+                         "one instruction for the whole warp",
+                         split.mask, first->mask, program_->origin[first->at->index]->line);
+    });
+    return;
+  }
 }
 
 }  // namespace plumbline::emulator

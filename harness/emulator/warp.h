@@ -33,6 +33,12 @@ struct Split {
   const Inst* at = nullptr;   // the instruction that waits
 };
 
+// The addresses of one access, lane by lane, and where they lie on the host.
+struct Pointers {
+  alignas(64) std::array<std::uint64_t, 32> address;  // offset included
+  alignas(64) std::array<std::byte*, 32> host;
+};
+
 class Warp {
  public:
   // A warp keeps its register file from CTA to CTA; start() readies it for the next one.
@@ -83,6 +89,11 @@ class Warp {
   // Lets other warps run when the slice is over.
   void give_way();
 
+  // Passes a lane mask between the two halves of one instruction.
+  std::uint32_t& scratch() { return scratch_; }
+
+  Pointers& pointers() { return pointers_; }
+
   std::uint64_t next_clock() { return clock_ += 1000; }
 
   // The lanes of `lanes` that wait at the barrier.
@@ -96,8 +107,9 @@ class Warp {
   void report(FindingKind kind, const Inst& inst, int lane, const Words& words);
   // Reports, and stops the launch.
   void fail(FindingKind kind, const Inst& inst, int lane, const Words& words);
-  // For `.aligned` instructions: a finding when some live lanes are not here.
-  void require_converged(const Inst& inst, std::uint32_t mask);
+  // For aligned barriers, once all lanes wait: a finding when they came through different instructions. Lanes that are only
+  // late (their group had not its turn yet) are no finding.
+  void require_one_barrier(int barrier);
 
   AsyncCopies& copies() { return copies_; }
 
@@ -121,12 +133,14 @@ class Warp {
   int slice_ = 0;               // backward branches left before other warps run
   int turn_ = 0;                // backward branches left before another group runs
   std::uint64_t executed_ = 0;  // instructions in loops, for the budget
+  std::uint32_t scratch_ = 0;
   std::uint64_t clock_ = 0;
   int index_ = 0;
   Cta* cta_ = nullptr;
   const Program* program_ = nullptr;
   std::vector<Split> splits_;  // the groups that do not run now
   AsyncCopies copies_;
+  Pointers pointers_;
   std::vector<std::byte> register_storage_;
   std::vector<std::uint32_t> predicate_storage_;
 };

@@ -1,42 +1,52 @@
 // SPDX-License-Identifier: MIT
-// gemm_bf16: D = relu(alpha * A * B + beta * C + bias) on bf16 tensor cores, for any M, N, K and all four operand layouts.
+// gemm_bf16: D = relu(alpha * A * B + beta * C + bias) on bf16 tensor cores, for any M, N, K and
+// all four operand layouts.
 //
-// One thread block computes a 128x128 tile of D with 8 warps, each a 64x32 part of it, in steps of 32 along k:
+// One thread block computes a 128x128 tile of D with 8 warps, each a 64x32 part of it, in steps of
+// 32 along k:
 //
-//            n 0    32    64    96   128        A and B tiles pass through a ring of three 16 KiB stages in shared
-//       m 0  +-----+-----+-----+-----+          memory: cp.async fills the stage two steps ahead while mma.sync reads
-//            | w0  | w2  | w4  | w6  |          the current one. Chunks of 16 bytes are XOR-swizzled so that neither
-//        64  +-----+-----+-----+-----+          cp.async nor ldmatrix meets a bank conflict.
-//            | w1  | w3  | w5  | w7  |
-//       128  +-----+-----+-----+-----+
+//             n 0    32    64    96   128    Tiles of A and B pass through a ring of three 16 KiB
+//        m 0  +-----+-----+-----+-----+      stages in shared memory: cp.async fills the stage two
+//             | w0  | w2  | w4  | w6  |      steps ahead while mma.sync reads the current one.
+//         64  +-----+-----+-----+-----+      Chunks of 16 bytes are XOR-swizzled so that neither
+//             | w1  | w3  | w5  | w7  |      cp.async nor ldmatrix meets a bank conflict.
+//        128  +-----+-----+-----+-----+
 //
-// The accumulation order is what the contract in gemm_bf16.toml says: one f32 accumulator per output, k increasing, one
-// m16n8k16 at a time. The epilogue uses explicit roundings only (and the file is compiled with -fmad=false), so the PTX
-// fixes every bit. Needs sm_80 or later and no headers: nvcc and NVRTC both compile it.
+// The accumulation order is what the contract in gemm_bf16.toml says: one f32 accumulator per
+// output, k increasing, one m16n8k16 at a time. The epilogue uses explicit roundings only (and the
+// file is compiled with -fmad=false), so the PTX fixes every bit. Needs sm_80 or later and no
+// headers: nvcc and NVRTC both compile it.
 
 namespace {
 
 using Bits16 = unsigned short;
 using Bits32 = unsigned int;
-using Address = unsigned long long;  // of global memory; wraps without harm where it is never dereferenced
+using Address =
+    unsigned long long;  // of global memory; wraps without harm where it is never dereferenced
 
 constexpr int kTileM = 128, kTileN = 128, kTileK = 32;
 constexpr int kThreads = 256;
 constexpr int kStages = 3;
-constexpr Bits32 kOperandBytes = kTileM * kTileK * 2;   // one operand's part of a stage
-constexpr Bits32 kStageBytes = 2 * kOperandBytes;       // A, then B
-constexpr int kChunkBytes = 16, kChunkElements = 8;     // the unit of cp.async, ldmatrix rows and swizzling
+constexpr Bits32 kOperandBytes = kTileM * kTileK * 2;  // one operand's part of a stage
+constexpr Bits32 kStageBytes = 2 * kOperandBytes;      // A, then B
+constexpr int kChunkBytes = 16,
+              kChunkElements = 8;  // the unit of cp.async, ldmatrix rows and swizzling
 
 enum BiasKind { kBiasNone = 0, kBiasPerRow = 1, kBiasPerColumn = 2 };
 
-// ---- instructions ----------------------------------------------------------------------------------------------------
+// ---- instructions -------------------------------------------------------------------------------
 
-// Copies `bytes` (0..16) and fills the rest of the 16 bytes with zeros; nothing is read past `bytes`.
+// Copies `bytes` (0..16) and fills the rest of the 16 bytes with zeros; nothing is read past
+// `bytes`.
 __device__ __forceinline__ void cp_async(Bits32 shared, Address global, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
+               "r"(bytes)
+               : "memory");
 }
 
-__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void cp_async_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 template <int kPending>
 __device__ __forceinline__ void cp_async_wait() {
@@ -60,28 +70,32 @@ __device__ __forceinline__ void ldmatrix(Bits32 (&r)[4], Bits32 shared) {
 
 __device__ __forceinline__ void mma(float (&d)[4], const Bits32 (&a)[4], Bits32 b0, Bits32 b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// ---- global memory to a stage ----------------------------------------------------------------------------------------
+// ---- global memory to a stage -------------------------------------------------------------------
 
-// One thread's share of filling one operand's tile: two chunks of 8 elements per step of k. `kAlongK`: k is the contiguous
-// dimension in memory (A 'n', B 't'); the tile is then [128][32], 4 chunks a row, else [32][128], 16 chunks a row.
+// One thread's share of filling one operand's tile: two chunks of 8 elements per step of k.
+// `kAlongK`: k is the contiguous dimension in memory (A 'n', B 't'); the tile is then [128][32], 4
+// chunks a row, else [32][128], 16 chunks a row.
 template <bool kAlongK>
 struct TileLoader {
   Address source[2];   // of this thread's chunks in the next step of k
   Address step;        // from one step of k to the next, in bytes
-  int limit[2];        // valid bytes of the chunks as far as rows (along k) or columns (across k) decide
-  int k_offset;        // bytes of k before this chunk, or rows of k before the first chunk
+  int limit[2];        // valid bytes of the chunks, as far as m or n decides
+  int k_offset;        // along k: bytes of k before this chunk; across: rows of k before the first
   Bits32 destination;  // of the first chunk within the operand's part of a stage
   bool aligned;        // 16-byte accesses are possible
 
-  // `operand`: the matrix of this batch; `origin`: first row or column of the tile; `extent`: how many are left (> 0).
-  __device__ __forceinline__ TileLoader(Address operand, long long leading, int origin, int extent, int k, int thread) {
-    aligned = ((operand | static_cast<Address>(leading * 2)) % kChunkBytes) == 0;
+  // `operand`: the matrix of this batch; `origin`: first row or column of the tile; `extent`: how
+  // many are left (> 0).
+  __device__ __forceinline__ TileLoader(Address operand, long long leading, int origin, int extent,
+                                        int k, int thread) {
     const Address row_bytes = static_cast<Address>(leading) * 2;
+    aligned = (operand | row_bytes) % kChunkBytes == 0;
     if constexpr (kAlongK) {
       const int row = thread / 4, chunk = thread % 4;
       k_offset = chunk * kChunkBytes;
@@ -102,13 +116,15 @@ struct TileLoader {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int clamped = min(row + 16 * i, k - 1);
-        source[i] = operand + clamped * row_bytes + (static_cast<Address>(origin) + chunk * kChunkElements) * 2;
+        source[i] = operand + clamped * row_bytes +
+                    (static_cast<Address>(origin) + chunk * kChunkElements) * 2;
         limit[i] = min(max(extent - chunk * kChunkElements, 0) * 2, kChunkBytes);
       }
     }
   }
 
-  // Fills one stage with the next step of k, of which `k_left` (1..32) columns or rows exist; the rest becomes zero.
+  // Fills one stage with the next step of k, of which `k_left` (1..32) columns or rows exist; the
+  // rest becomes zero.
   __device__ __forceinline__ void load(Bits32 stage, int k_left) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -137,8 +153,8 @@ struct TileLoader {
       const Bits32 high = 4 * i + 2 < bytes ? element(from + 4 * i + 2) : 0;
       words[i] = low | high << 16;
     }
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
-                 "r"(words[3])
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]),
+                 "r"(words[2]), "r"(words[3])
                  : "memory");
   }
 
@@ -147,11 +163,12 @@ struct TileLoader {
   }
 };
 
-// ---- a stage to mma fragments ----------------------------------------------------------------------------------------
+// ---- a stage to mma fragments -------------------------------------------------------------------
 
-// Where one lane's ldmatrix rows lie in an operand's part of a stage. Along k a second address serves the second half of
-// the step; across k there is one address per 16 columns: that is all the swizzle leaves variable.
-// `kRowBit`, `kKBit`: which bit of the matrix number (lane / 8) selects the upper 8 rows, and which the upper 8 of k.
+// Where one lane's ldmatrix rows lie in an operand's part of a stage. Along k a second address
+// serves the second half of the step; across k there is one address per 16 columns: that is all the
+// swizzle leaves variable. `kRowBit`, `kKBit`: which bit of the matrix number (lane / 8) selects
+// the upper 8 rows, and which the upper 8 of k.
 template <bool kAlongK, int kParts, int kRowBit, int kKBit>
 struct FragmentReader {
   static constexpr int kAddresses = kAlongK ? 2 : kParts;
@@ -185,16 +202,19 @@ struct FragmentReader {
   }
 };
 
-// Fragment a of m16n8k16: matrices are (rows 0-7, k 0-7), (rows 8-15, k 0-7), (rows 0-7, k 8-15), (rows 8-15, k 8-15).
+// Fragment a of m16n8k16: matrices are (rows 0-7, k 0-7), (rows 8-15, k 0-7), (rows 0-7, k 8-15),
+// (rows 8-15, k 8-15).
 template <bool kAlongK>
 using ReaderA = FragmentReader<kAlongK, 4, 0, 1>;
-// Two fragments b at once: (columns 0-7, k 0-7), (columns 0-7, k 8-15), (columns 8-15, k 0-7), (columns 8-15, k 8-15).
+// Two fragments b at once: (columns 0-7, k 0-7), (columns 0-7, k 8-15), (columns 8-15, k 0-7),
+// (columns 8-15, k 8-15).
 template <bool kAlongK>
 using ReaderB = FragmentReader<kAlongK, 2, 1, 0>;
 
 // 16 of k for the warp's 64x32 part: 6 ldmatrix, 16 mma.
 template <int kHalf, typename A, typename B>
-__device__ __forceinline__ void multiply_half(float (&sum)[4][4][4], const A& reader_a, const B& reader_b, Bits32 stage) {
+__device__ __forceinline__ void multiply_half(float (&sum)[4][4][4], const A& reader_a,
+                                              const B& reader_b, Bits32 stage) {
   Bits32 a[4][4], b[2][4];
   reader_b.template read<0, kHalf>(b[0], stage + kOperandBytes);
   reader_b.template read<1, kHalf>(b[1], stage + kOperandBytes);
@@ -209,7 +229,7 @@ __device__ __forceinline__ void multiply_half(float (&sum)[4][4][4], const A& re
   }
 }
 
-// ---- the formats of C and D ------------------------------------------------------------------------------------------
+// ---- the formats of C and D ---------------------------------------------------------------------
 
 struct OutBf16 {
   using Stored = Bits16;
@@ -246,23 +266,23 @@ struct OutF32 {
 // NaN passes through; -0 stays -0 (it is not below zero).
 __device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }
 
-// ---- the epilogue ----------------------------------------------------------------------------------------------------
+// ---- the epilogue -------------------------------------------------------------------------------
 
 struct Epilogue {
-  const void* c;       // this batch's matrix; not read when beta is 0
+  const void* c;  // this batch's matrix; not read when beta is 0
   const float* bias;
-  void* d;             // this batch's matrix
+  void* d;  // this batch's matrix
   long long ldc, ldd;
   float alpha, beta;
   int bias_kind, apply_relu;
 };
 
-// Finishes and stores one warp's part. `row`, `column`: of this lane's first value; `rows`, `columns`: how many rows and
-// columns of D there are from there on (<= 0: none).
+// Finishes and stores one warp's part. `row`, `column`: of this lane's first value; `rows`,
+// `columns`: how many rows and columns of D there are from there on (<= 0: none).
 //   sum[i][j][v] belongs to row + 16 * i + 8 * (v / 2), column + 8 * j + v % 2.
 template <typename Out>
-__device__ __forceinline__ void finish(float (&x)[4][4][4], const Epilogue& e, long long row, long long column, int rows,
-                                       int columns) {
+__device__ __forceinline__ void finish(float (&x)[4][4][4], const Epilogue& e, long long row,
+                                       long long column, int rows, int columns) {
   using Stored = typename Out::Stored;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
@@ -293,7 +313,8 @@ __device__ __forceinline__ void finish(float (&x)[4][4][4], const Epilogue& e, l
 #pragma unroll
       for (int j = 0; j < 4; ++j)
 #pragma unroll
-        for (int v = 0; v < 2; ++v) x[i / 2][j][i % 2 * 2 + v] = __fadd_rn(x[i / 2][j][i % 2 * 2 + v], bias);
+        for (int v = 0; v < 2; ++v)
+          x[i / 2][j][i % 2 * 2 + v] = __fadd_rn(x[i / 2][j][i % 2 * 2 + v], bias);
     }
   } else if (e.bias_kind == kBiasPerColumn) {
 #pragma unroll
@@ -302,7 +323,8 @@ __device__ __forceinline__ void finish(float (&x)[4][4][4], const Epilogue& e, l
       for (int v = 0; v < 2; ++v) {
         const float bias = 8 * j + v < columns ? e.bias[column + 8 * j + v] : 0.0f;
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x[i / 2][j][i % 2 * 2 + v] = __fadd_rn(x[i / 2][j][i % 2 * 2 + v], bias);
+        for (int i = 0; i < 8; ++i)
+          x[i / 2][j][i % 2 * 2 + v] = __fadd_rn(x[i / 2][j][i % 2 * 2 + v], bias);
       }
   }
 
@@ -315,7 +337,7 @@ __device__ __forceinline__ void finish(float (&x)[4][4][4], const Epilogue& e, l
         for (int v = 0; v < 4; ++v) x[i][j][v] = relu(x[i][j][v]);
   }
 
-  // Two neighbors at once where D's rows keep pairs aligned; the last column of an odd N goes alone.
+  // Two neighbors at once where D's rows keep pairs aligned; the last column of an odd N alone.
   const bool pairs = (reinterpret_cast<Address>(e.d) % (2 * sizeof(Stored))) == 0 && e.ldd % 2 == 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -335,14 +357,17 @@ __device__ __forceinline__ void finish(float (&x)[4][4][4], const Epilogue& e, l
   }
 }
 
-// ---- the kernel ------------------------------------------------------------------------------------------------------
+// ---- the kernel ---------------------------------------------------------------------------------
 
-// `kTransA`: A is stored [k, m]; `kTransB`: B is stored [n, k]. Batches beyond the grid's z dimension are looped over.
+// `kTransA`: A is stored [k, m]; `kTransB`: B is stored [n, k]. Batches beyond the grid's z
+// dimension are looped over.
 template <bool kTransA, bool kTransB, typename Out>
-__device__ __forceinline__ void gemm(const void* a, const void* b, const void* c, const float* bias, void* d, int m, int n,
-                                     int k, int batch, long long lda, long long ldb, long long ldc, long long ldd,
-                                     long long stride_a, long long stride_b, long long stride_c, long long stride_d,
-                                     float alpha, float beta, int bias_kind, int apply_relu) {
+__device__ __forceinline__ void gemm(const void* a, const void* b, const void* c, const float* bias,
+                                     void* d, int m, int n, int k, int batch, long long lda,
+                                     long long ldb, long long ldc, long long ldd,
+                                     long long stride_a, long long stride_b, long long stride_c,
+                                     long long stride_d, float alpha, float beta, int bias_kind,
+                                     int apply_relu) {
   extern __shared__ __align__(128) unsigned char shared_memory[];
   const Bits32 shared = static_cast<Bits32>(__cvta_generic_to_shared(shared_memory));
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
@@ -357,14 +382,15 @@ __device__ __forceinline__ void gemm(const void* a, const void* b, const void* c
   const ReaderB<kTransB> reader_b(warp_column, lane);
 
   for (long long z = blockIdx.z; z < batch; z += gridDim.z) {
-    TileLoader<!kTransA> load_a(__cvta_generic_to_global(a) + static_cast<Address>(z * stride_a) * 2, lda, first_row,
-                                m - first_row, k, thread);
-    TileLoader<kTransB> load_b(__cvta_generic_to_global(b) + static_cast<Address>(z * stride_b) * 2, ldb, first_column,
-                               n - first_column, k, thread);
+    TileLoader<!kTransA> load_a(
+        __cvta_generic_to_global(a) + static_cast<Address>(z * stride_a) * 2, lda, first_row,
+        m - first_row, k, thread);
+    TileLoader<kTransB> load_b(__cvta_generic_to_global(b) + static_cast<Address>(z * stride_b) * 2,
+                               ldb, first_column, n - first_column, k, thread);
     float sum[4][4][4] = {};
 
-    // Stages 0 and 1 in flight. A group is committed even when it is empty, so that "all but the newest kStages - 2"
-    // always means "the stage about to be read".
+    // Stages 0 and 1 in flight. A group is committed even when it is empty, so that "all but the
+    // newest kStages - 2" always means "the stage about to be read".
     int k_left = k;
 #pragma unroll
     for (int stage = 0; stage < kStages - 1; ++stage) {
@@ -379,8 +405,10 @@ __device__ __forceinline__ void gemm(const void* a, const void* b, const void* c
     Bits32 read = shared, write = shared + (kStages - 1) * kStageBytes;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
+      // After these, the current stage is complete for all warps, and all warps are done with the
+      // stage to be filled.
       cp_async_wait<kStages - 2>();
-      __syncthreads();  // this stage is complete for all warps, and all have finished reading the stage to be filled
+      __syncthreads();
       if (k_left > 0) {
         load_a.load(write, min(k_left, kTileK));
         load_b.load(write + kOperandBytes, min(k_left, kTileK));
@@ -416,15 +444,16 @@ __device__ __forceinline__ void gemm(const void* a, const void* b, const void* c
 
 }  // namespace
 
-// Entry points gemm_bf16_<layout>_<out>; the parameters are listed, in this order, in gemm_bf16.toml.
-#define GEMM_BF16_ENTRY(name, trans_a, trans_b, Out)                                                                     \
-  extern "C" __global__ void __launch_bounds__(kThreads)                                                                 \
-      gemm_bf16_##name(const void* a, const void* b, const void* c, const float* bias, void* d, int m, int n, int k,     \
-                       int batch, long long lda, long long ldb, long long ldc, long long ldd, long long stride_a,        \
-                       long long stride_b, long long stride_c, long long stride_d, float alpha, float beta,              \
-                       int bias_kind, int apply_relu) {                                                                  \
-    gemm<trans_a, trans_b, Out>(a, b, c, bias, d, m, n, k, batch, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c,      \
-                                stride_d, alpha, beta, bias_kind, apply_relu);                                           \
+// Entry points gemm_bf16_<layout>_<out>; the parameters are listed, in this order, in
+// gemm_bf16.toml.
+#define GEMM_BF16_ENTRY(name, trans_a, trans_b, Out)                                               \
+  extern "C" __global__ void __launch_bounds__(kThreads) gemm_bf16_##name(                         \
+      const void* a, const void* b, const void* c, const float* bias, void* d, int m, int n,       \
+      int k, int batch, long long lda, long long ldb, long long ldc, long long ldd,                \
+      long long stride_a, long long stride_b, long long stride_c, long long stride_d, float alpha, \
+      float beta, int bias_kind, int apply_relu) {                                                 \
+    gemm<trans_a, trans_b, Out>(a, b, c, bias, d, m, n, k, batch, lda, ldb, ldc, ldd, stride_a,    \
+                                stride_b, stride_c, stride_d, alpha, beta, bias_kind, apply_relu); \
   }
 
 GEMM_BF16_ENTRY(nn_bf16, false, false, OutBf16)

@@ -10,7 +10,9 @@
 #include <cstring>
 
 #include "oracles/base/assert.h"
+#include "oracles/exact/large_pages.h"
 #include "oracles/exact/parallel.h"
+#include "oracles/exact/per_processor.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
@@ -93,6 +95,7 @@ void decode_rows(const Source& source, std::int64_t batch_index, std::int64_t be
 }
 
 // Sets NaN and infinities of one row to 0; whether there were any.
+PLUMBLINE_PER_PROCESSOR
 bool clear_special(float* row, std::int64_t k) {
   std::uint32_t found = 0;
   for (std::int64_t p = 0; p < k; ++p) {
@@ -106,7 +109,7 @@ bool clear_special(float* row, std::int64_t k) {
 
 void decode_source(const Source& source, int threads, std::vector<float>& values,
                    std::vector<std::uint8_t>& special) {
-  values.resize(source.batch * source.rows * source.k);
+  fill_with_zeros(values, source.batch * source.rows * source.k);
   special.resize(source.batch * source.rows);
   const std::int64_t blocks = (source.rows + kTile - 1) / kTile;
   for_each_piece(source.batch * blocks, threads, [&](std::int64_t piece) {

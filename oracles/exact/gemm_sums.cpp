@@ -18,15 +18,11 @@
 #include "oracles/exact/gemm_sums.h"
 
 #include <algorithm>
-#include <atomic>
-#include <limits>
-#include <memory>
-#include <span>
 
 #include "oracles/exact/blas.h"
+#include "oracles/exact/large_pages.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/exact/row_split.h"
-#include "oracles/exact/superaccumulator.h"
 
 namespace plumbline {
 namespace {
@@ -37,10 +33,6 @@ constexpr std::int64_t kDepth = 2048;    // of k at a time
 constexpr int kBits = 26;
 constexpr std::int64_t kSparse =
     200;  // fewer than one low part in 200 elements are added one by one
-
-using Buffer = std::unique_ptr<double[]>;
-
-Buffer uninitialized(std::int64_t count) { return std::make_unique_for_overwrite<double[]>(count); }
 
 // Rows of A or columns of B with their splits.
 struct Side {
@@ -75,7 +67,7 @@ bool mostly_low(const Side& side) {
 // Splits elements [begin, begin + depth) of all rows into high[i * depth + p] and the low parts.
 void split_rows(const Side& side, std::int64_t begin, std::int64_t depth, int threads, double* high,
                 LowParts& low) {
-  if (mostly_low(side)) low.matrix = uninitialized(side.count * depth);
+  if (mostly_low(side)) low.matrix = make_buffer(side.count * depth);
   constexpr std::int64_t kBlock = 64;
   std::vector<std::vector<LowPart>> found((side.count + kBlock - 1) / kBlock);
   for_each_block(side.count, kBlock, threads, [&](std::int64_t first, std::int64_t last) {
@@ -112,7 +104,7 @@ void add_few_columns(const std::vector<LowPart>& few, const float* row, double* 
 void add_block(const Side& a, std::int64_t begin, std::int64_t depth, std::int64_t columns,
                const double* high_b, const LowParts& low_b, double* hi, double* lo,
                std::int64_t n) {
-  const Buffer work = uninitialized(a.count * depth);
+  const Buffer work = make_buffer(a.count * depth);
   LowParts low_a;
   split_rows(a, begin, depth, 1, work.get(), low_a);
   add_product(a.count, columns, depth, work.get(), depth, high_b, depth, hi, n);
@@ -143,7 +135,7 @@ void add_sums(const Side& a, const Side& b, int threads, double* hi, double* lo,
   const std::int64_t n = b.count;
   for (std::int64_t left = 0; left < n; left += kColumns) {
     const Side panel = b.part(left, std::min(n, left + kColumns));
-    const Buffer high_b = uninitialized(panel.count * std::min(kDepth, b.k));
+    const Buffer high_b = make_buffer(panel.count * std::min(kDepth, b.k));
     for (std::int64_t begin = 0; begin < b.k; begin += kDepth) {
       const std::int64_t depth = std::min(kDepth, b.k - begin);
       LowParts low_b;
@@ -194,9 +186,9 @@ int bits_beside(int needed) { return needed >= kBits ? kBits : std::min(50, 2 * 
 SumEnclosures zero_sums(const GemmOperands& operands) {
   SumEnclosures out;
   const std::int64_t count = operands.batch * operands.m * operands.n;
-  out.hi.resize(count);
-  out.lo.resize(count);
-  out.bound.resize(count);
+  fill_with_zeros(out.hi, count);
+  fill_with_zeros(out.lo, count);
+  fill_with_zeros(out.bound, count);
   return out;
 }
 

@@ -39,8 +39,8 @@ int precision_bits() {
   return static_cast<int>(mpfr_get_prec(Number().backend().data()));
 }
 
-// Calls body.template operator()<Number>() with the narrowest Number of at least `bits` bits and
-// returns the result.
+// Calls body.template operator()<Number>() with the narrowest tier of at least `bits` bits and
+// returns the result. Beyond kExactBits the exact tier serves: more bits would all be zero.
 template <typename Body>
 auto at_precision(int bits, Body&& body) {
   if (bits <= 64) return std::forward<Body>(body).template operator()<RealOf<64>>();

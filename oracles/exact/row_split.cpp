@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/exact/row_split.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include "oracles/base/assert.h"
-
-// g++ -O2 leaves loops of unknown length scalar.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define PLUMBLINE_PER_PROCESSOR __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
-#else
-#define PLUMBLINE_PER_PROCESSOR
-#endif
+#include "oracles/exact/per_processor.h"
 
 namespace plumbline {
 namespace {
@@ -26,7 +15,6 @@ namespace {
 // Sums are kept in this many lanes whatever the vector length, so that their bits are the same
 // everywhere.
 constexpr int kLanes = 16;
-constexpr int kNoLattice = std::numeric_limits<int>::max();
 
 double total(const std::array<double, kLanes>& lanes) {
   double sum = 0;
@@ -48,19 +36,23 @@ double sum_of_squares(const float* row, std::int64_t k) {
   return total(lanes);
 }
 
-// The exponent of the lowest set bit of any element.
+// The exponent of the lowest set bit of any element of a row that is not zero. Written without
+// branches, so that it becomes vector instructions.
 PLUMBLINE_PER_PROCESSOR
 int lattice_of(const float* row, std::int64_t k) {
-  int lowest = kNoLattice;
+  std::int32_t lowest = std::numeric_limits<std::int32_t>::max();
   for (std::int64_t p = 0; p < k; ++p) {
     const auto bits = std::bit_cast<std::int32_t>(row[p]);
     const std::int32_t field = (bits >> 23) & 0xff;
-    const std::int32_t significand = (bits & 0x7fffff) | (field != 0 ? 0x800000 : 0);
+    const std::int32_t normal = field != 0;
+    const std::int32_t significand = (bits & 0x7fffff) | normal << 23;
+    const std::int32_t zero = significand == 0;
+    const std::int32_t marked = significand | zero << 30;
     // A power of two becomes its logarithm by way of a float's exponent field.
-    const auto lowest_bit = static_cast<float>(significand & -significand);
-    const std::int32_t zeros = (std::bit_cast<std::int32_t>(lowest_bit) >> 23) - 127;
-    const std::int32_t exponent = zeros + std::max(field, 1) - 150;
-    lowest = std::min(lowest, significand != 0 ? exponent : kNoLattice);
+    const auto lowest_bit = static_cast<float>(marked & -marked);
+    const std::int32_t place = (std::bit_cast<std::int32_t>(lowest_bit) >> 23) - 127;
+    const std::int32_t exponent = place + field - normal - 149 + (zero << 10);
+    lowest = exponent < lowest ? exponent : lowest;
   }
   return lowest;
 }

@@ -27,8 +27,8 @@ class Superaccumulator {
   static constexpr int kBins = 20;
   static constexpr int kLowest = -350;
 
-  template <typename Bin, int copies>
-  void add_all(const float* row, const float* column, std::int64_t k, int dropped_bits);
+  void add_narrow(const float* row, const float* column, std::int64_t k, int width);
+  void add_wide(const float* row, const float* column, std::int64_t k);
 
   std::array<Wide, kBins> bins_{};
 };

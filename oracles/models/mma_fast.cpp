@@ -1,148 +1,162 @@
 // SPDX-License-Identifier: MIT
-// mma_fast(): picks the vector code for an mma, or declines. This file is compiled once per instruction set (Highway's
+// mma_fast(): runs an mma on vectors, or declines. This file is compiled once per instruction set (Highway's
 // foreach_target); the best one the machine has is chosen at the first call.
 #include "oracles/models/mma.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracles/models/mma_fast.cpp"
-#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/foreach_target.h"  // before highway.h
 
 #include "hwy/highway.h"
 
 #include "oracles/models/mma_fast_plan.h"
+#include "oracles/models/mma_integer-inl.h"
 #include "oracles/models/mma_node-inl.h"
 #include "oracles/models/mma_operands-inl.h"
+#include "oracles/models/mma_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
 namespace plumbline {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_SCALAR  // no vectors worth the name: everything is left to mma_spec()
+#if HWY_TARGET == HWY_SCALAR  // no vectors: everything is left to mma_spec()
 
 bool float_mma(const FastFloatPlan&, const LaneRegister*, const LaneRegister*, const LaneRegister*,
                LaneRegister*) {
   return false;
 }
 
+bool integer_mma(const FastIntegerPlan&, const LaneRegister*, const LaneRegister*,
+                 const LaneRegister*, LaneRegister*) {
+  return false;
+}
+
 #else
 
-// The accumulators, or the results, by column.
-struct OutputTile {
-  alignas(64) float columns[8][16];
+struct Mma {
+  const Operands& operands;
+  const NodeConstants& constants;
+  OutputTile& tile;
+  Checks& checks;
 };
 
-HWY_INLINE void load_tile(const LaneRegister* registers, OutputTile& tile) {
-  const hn::CappedTag<std::uint32_t, 8> words;
-  const hn::Rebind<float, decltype(words)> floats;
-  for (int reg = 0; reg < 4; ++reg) {
-    for (int row = 0; row < 8; row += static_cast<int>(hn::Lanes(words))) {
-      hn::Vec<decltype(words)> v0, v1, v2, v3;
-      hn::LoadInterleaved4(words, registers[reg] + 4 * row, v0, v1, v2, v3);
-      const int column = reg % 2;
-      const int first = 8 * (reg / 2) + row;
-      hn::Store(hn::BitCast(floats, v0), floats, tile.columns[column] + first);
-      hn::Store(hn::BitCast(floats, v1), floats, tile.columns[column + 2] + first);
-      hn::Store(hn::BitCast(floats, v2), floats, tile.columns[column + 4] + first);
-      hn::Store(hn::BitCast(floats, v3), floats, tile.columns[column + 6] + first);
-    }
+HWY_INLINE Block load_block(const OutputTile& tile, int pair, int row) {
+  Block block;
+  HWY_UNROLL(2)
+  for (int r = 0; r < kRowVectors; ++r) {
+    const int first = row + r * kLanes;
+    block.rows[r].x = as_floats(hn::Load(Words(), tile.columns[2 * pair] + first));
+    block.rows[r].y = as_floats(hn::Load(Words(), tile.columns[2 * pair + 1] + first));
+  }
+  return block;
+}
+
+HWY_INLINE void store_block(const Block& block, int pair, int row, OutputTile& tile) {
+  HWY_UNROLL(2)
+  for (int r = 0; r < kRowVectors; ++r) {
+    const int first = row + r * kLanes;
+    hn::Store(as_words(block.rows[r].x), Words(), tile.columns[2 * pair] + first);
+    hn::Store(as_words(block.rows[r].y), Words(), tile.columns[2 * pair + 1] + first);
   }
 }
 
-HWY_INLINE void store_tile(const OutputTile& tile, LaneRegister* registers) {
-  const hn::CappedTag<std::uint32_t, 8> words;
-  const hn::Rebind<float, decltype(words)> floats;
-  for (int reg = 0; reg < 4; ++reg) {
-    for (int row = 0; row < 8; row += static_cast<int>(hn::Lanes(words))) {
-      const int column = reg % 2;
-      const int first = 8 * (reg / 2) + row;
-      const auto v0 = hn::BitCast(words, hn::Load(floats, tile.columns[column] + first));
-      const auto v1 = hn::BitCast(words, hn::Load(floats, tile.columns[column + 2] + first));
-      const auto v2 = hn::BitCast(words, hn::Load(floats, tile.columns[column + 4] + first));
-      const auto v3 = hn::BitCast(words, hn::Load(floats, tile.columns[column + 6] + first));
-      hn::StoreInterleaved4(v0, v1, v2, v3, words, registers[reg] + 4 * row);
-    }
-  }
-}
-
-template <class Input>
-HWY_INLINE bool load_a(Input input, const LaneRegister* a, int planes, Operands& operands) {
-  UnsignedHalfVector largest = hn::Zero(UnsignedHalves());
-  for (int plane = 0; plane < planes; ++plane) {
-    load_a_plane(input, a + 2 * plane, plane, operands, largest);
-  }
-  return all_finite(input, largest);
-}
-
-template <class Input>
-HWY_INLINE bool load_b(Input input, const LaneRegister* b, int planes, Operands& operands) {
-  UnsignedHalfVector largest = hn::Zero(UnsignedHalves());
-  for (int plane = 0; plane < planes; ++plane) {
-    load_b_plane(input, b[plane], plane, operands, largest);
-  }
-  return all_finite(input, largest);
-}
-
-// Runs step(pair, row, block) over the tile, in place.
-template <class Step>
-HWY_INLINE void for_each_block(OutputTile& tile, Step step) {
-  for (int row = 0; row < 16; row += kRowVectors * kLanes) {
+// Each output through one node, or two in a row, of kCount planes each.
+template <int kCount, int kNodes>
+HWY_INLINE void run_in_order(Mma mma) {
+  for (int row = 0; row < 16; row += kBlockRows) {
     for (int pair = 0; pair < 4; ++pair) {
-      float* x = tile.columns[2 * pair] + row;
-      float* y = tile.columns[2 * pair + 1] + row;
-      Block block;
-      HWY_UNROLL(2)
-      for (int r = 0; r < kRowVectors; ++r) {
-        block.rows[r].x = hn::Load(Floats(), x + r * kLanes);
-        block.rows[r].y = hn::Load(Floats(), y + r * kLanes);
+      Block block = load_block(mma.tile, pair, row);
+      node<0, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      if constexpr (kNodes == 2) {
+        node<kCount, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
       }
-      step(pair, row, block);
-      HWY_UNROLL(2)
-      for (int r = 0; r < kRowVectors; ++r) {
-        hn::Store(block.rows[r].x, Floats(), x + r * kLanes);
-        hn::Store(block.rows[r].y, Floats(), y + r * kLanes);
-      }
+      store_block(block, pair, row, mma.tile);
     }
+  }
+}
+
+// The even planes, then the odd ones, from zero; then one addition of C to nearest even.
+template <int kCount>
+HWY_INLINE void run_joined(Mma mma) {
+  for (int row = 0; row < 16; row += kBlockRows) {
+    for (int pair = 0; pair < 4; ++pair) {
+      Block block;
+      for (int r = 0; r < kRowVectors; ++r) {
+        block.rows[r].x = block.rows[r].y = hn::Zero(Floats());
+      }
+      node<0, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      node<1, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      const Block c = load_block(mma.tile, pair, row);
+      for (int r = 0; r < kRowVectors; ++r) {
+        // Inf and NaN exceed the highest exponent.
+        mma.checks.highest = hn::Max(mma.checks.highest, accumulator_exponents(c.rows[r]));
+        block.rows[r].x = hn::Add(c.rows[r].x, block.rows[r].x);
+        block.rows[r].y = hn::Add(c.rows[r].y, block.rows[r].y);
+      }
+      store_block(block, pair, row, mma.tile);
+    }
+  }
+}
+
+HWY_INLINE void run(FastChain chain, Mma mma) {
+  switch (chain) {
+    case FastChain::one:
+      return run_in_order<1, 1>(mma);
+    case FastChain::two:
+      return run_in_order<2, 1>(mma);
+    case FastChain::four:
+      return run_in_order<4, 1>(mma);
+    case FastChain::one_then_one:
+      return run_in_order<1, 2>(mma);
+    case FastChain::two_then_two:
+      return run_in_order<2, 2>(mma);
+    case FastChain::join_one_one:
+      return run_joined<1>(mma);
+    case FastChain::join_two_two:
+      return run_joined<2>(mma);
   }
 }
 
 bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegister* b,
                const LaneRegister* c, LaneRegister* d) {
   Operands operands;
-  const int planes = plan.chain == FastChain::one ? 1 : 2;
-  bool finite = false;
-  if (plan.a == FastInput::bf16) {
-    finite = load_a(Bf16Input(), a, planes, operands) & load_b(Bf16Input(), b, planes, operands);
-  } else {
-    finite = load_a(F16Input(), a, planes, operands) & load_b(F16Input(), b, planes, operands);
-  }
-  if (!finite) return false;
+  const bool a_finite = with_input(plan.a, [&](auto input) HWY_ATTR {
+    return load_a(input, a, plan.planes, operands);
+  });
+  const bool b_finite = with_input(plan.b, [&](auto input) HWY_ATTR {
+    return load_b(input, b, plan.planes, operands);
+  });
+  if (!a_finite || !b_finite) return false;
 
   OutputTile tile;
   load_tile(c, tile);
-  const NodeConstants constants{
-      hn::Set(Halves(), static_cast<std::int16_t>(plan.fraction_bits + 127 + 254)),
-      hn::Set(Words(), plan.result_mask)};
+  const NodeConstants constants(plan);
   Checks checks;
-  switch (plan.chain) {
-    case FastChain::one:
-      for_each_block(tile, [&](int pair, int row, Block& block) HWY_ATTR {
-        node<0, 1, 1>(operands, pair, row, constants, block, checks);
-      });
-      break;
-    case FastChain::one_then_one:
-      for_each_block(tile, [&](int pair, int row, Block& block) HWY_ATTR {
-        node<0, 1, 1>(operands, pair, row, constants, block, checks);
-        node<1, 1, 1>(operands, pair, row, constants, block, checks);
-      });
-      break;
-    default:
-      for_each_block(tile, [&](int pair, int row, Block& block) HWY_ATTR {
-        node<0, 1, 2>(operands, pair, row, constants, block, checks);
-      });
-      break;
-  }
+  run(plan.chain, {operands, constants, tile, checks});
   if (!checks.good()) return false;
+  store_tile(tile, d);
+  return true;
+}
+
+bool integer_mma(const FastIntegerPlan& plan, const LaneRegister* a, const LaneRegister* b,
+                 const LaneRegister* c, LaneRegister* d) {
+  IntegerOperands operands;
+  if (plan.a_signed) {
+    load_integer_a<true>(a, plan.registers, operands);
+  } else {
+    load_integer_a<false>(a, plan.registers, operands);
+  }
+  if (plan.b_signed) {
+    load_integer_b<true>(b, plan.registers, operands);
+  } else {
+    load_integer_b<false>(b, plan.registers, operands);
+  }
+  OutputTile tile;
+  load_tile(c, tile);
+  for (int column = 0; column < 8; ++column) {
+    for (int row = 0; row < 16; row += kLanes) integer_column(operands, plan, column, row, tile);
+  }
   store_tile(tile, d);
   return true;
 }
@@ -159,18 +173,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 namespace plumbline {
+namespace {
 
 HWY_EXPORT(float_mma);
+HWY_EXPORT(integer_mma);
 HWY_EXPORT(target_name);
+
+}  // namespace
 
 bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d) {
-  FastFloatPlan plan;
-  plan.a = plan.b = kind.a == FormatId::bf16 ? FastInput::bf16 : FastInput::f16;
-  plan.fraction_bits = kind.model.node.fraction_bits;
-  plan.result_mask = 0xffffffffu;
-  plan.chain = kind.shape.k == 8 ? FastChain::one : kind.model.node.products == 8 ? FastChain::one_then_one : FastChain::pair;
-  return HWY_DYNAMIC_DISPATCH(float_mma)(plan, a, b, c, d);
+  if (const auto plan = fast_float_plan(kind)) {
+    return HWY_DYNAMIC_DISPATCH(float_mma)(*plan, a, b, c, d);
+  }
+  if (const auto plan = fast_integer_plan(kind)) {
+    return HWY_DYNAMIC_DISPATCH(integer_mma)(*plan, a, b, c, d);
+  }
+  return false;
 }
 
 void mma(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,

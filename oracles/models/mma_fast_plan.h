@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the vector path has to know about an mma, boiled down once per call by mma_fast.cpp and read by the code of every
+// What the vector path has to know about an mma: worked out from its MmaKind on every call, read by the code of every
 // instruction set.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "oracles/models/mma.h"
 
@@ -11,29 +12,35 @@ namespace plumbline {
 
 enum class FastInput : std::uint8_t { bf16, f16, e4m3, e5m2 };
 
-// How the products of one output are dealt to nodes. A plane is 8 products of every output: the words of one A register
-// pair and one B register for 16-bit inputs, one half of them for 8-bit inputs (plane 2r is the low half of register r).
+// How the products of one output are dealt to nodes, in planes of eight. With 16-bit inputs plane p is k = 8p .. 8p+7,
+// one register of B. With 8-bit inputs a register of B holds 16 k and gives two planes: the lower halves of its words
+// (k mod 4 in {0, 1}) come before the upper ones.
 enum class FastChain : std::uint8_t {
-  one,               // one node of plane 0
-  one_then_one,      // plane 0, then plane 1
-  pair,              // planes 0 and 1 together
-  pair_then_pair,    // 0 and 1, then 2 and 3
-  four,              // planes 0 to 3 together
-  join_one_one,      // plane 0, then 1, from zero; C added at the end, to nearest even
-  join_pair_pair,    // 0 and 2, then 1 and 3, from zero; C added at the end, to nearest even
+  one,             // one node of plane 0
+  two,             // one node of planes 0, 1
+  four,            // one node of planes 0, 1, 2, 3
+  one_then_one,    // plane 0, then plane 1
+  two_then_two,    // 0, 1, then 2, 3
+  join_one_one,    // hopper_fp8, k16: plane 0, then 1, from zero; then C is added to nearest even
+  join_two_two,    // hopper_fp8, k32: planes 0, 2, then 1, 3, from zero; then the same
 };
 
 struct FastFloatPlan {
   FastInput a, b;
   FastChain chain;
+  int planes;
   int fraction_bits;
-  std::uint32_t result_mask;  // clears the result bits that the output format does not have
+  std::uint32_t result_mask;  // clears the bits of an f32 that the output format lacks
 };
 
 struct FastIntegerPlan {
   bool a_signed, b_signed;
   bool saturate;
-  int registers;  // of B: 1 for k16, 2 for k32
+  int registers;  // of B: one for k16, two for k32
 };
+
+// Empty when the vector path does not do this mma at all.
+std::optional<FastFloatPlan> fast_float_plan(const MmaKind& kind);
+std::optional<FastIntegerPlan> fast_integer_plan(const MmaKind& kind);
 
 }  // namespace plumbline

@@ -17,11 +17,11 @@ constexpr int kRows = 16;
 constexpr int kColumns = 8;
 constexpr int kMostProducts = 32;
 
-// Codes of the operands, and the rows of A and columns of B contiguous in k.
+// The rows of A and the columns of B, contiguous in k, and the codes of C.
 struct Matrices {
-  std::array<std::array<std::uint32_t, kMostProducts>, kRows> a{};
-  std::array<std::array<std::uint32_t, kMostProducts>, kColumns> b{};
-  std::array<std::array<std::uint32_t, kColumns>, kRows> c{};
+  std::array<std::array<Decoded, kMostProducts>, kRows> a;
+  std::array<std::array<Decoded, kMostProducts>, kColumns> b;
+  std::array<std::array<std::uint32_t, kColumns>, kRows> c;
 };
 
 int elements_per_register(FormatId id) { return 32 / format(id).storage_bits; }
@@ -30,7 +30,7 @@ int c_elements_per_register(const MmaKind& kind) {
   return kind.accumulator == FormatId::f16 ? 2 : 1;
 }
 
-std::uint32_t element_of(std::uint32_t word, int element, int bits) {
+std::uint32_t code_of(std::uint32_t word, int element, int bits) {
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
   return static_cast<std::uint32_t>((word >> (element * bits)) & mask);
 }
@@ -45,40 +45,37 @@ Matrices unpacked(const MmaKind& kind, const LaneRegister* a, const LaneRegister
     for (int reg = 0; reg < a_registers(kind); ++reg) {
       for (int j = 0; j < elements; ++j) {
         const FragmentPlace at = a_place(lane, reg, j, elements);
-        m.a[at.row_or_column][at.k] = element_of(a[reg][lane], j, bits);
+        m.a[at.row_or_column][at.k] = decode(format(kind.a), code_of(a[reg][lane], j, bits));
       }
     }
     for (int reg = 0; reg < b_registers(kind); ++reg) {
       for (int j = 0; j < elements; ++j) {
         const FragmentPlace at = b_place(lane, reg, j, elements);
-        m.b[at.row_or_column][at.k] = element_of(b[reg][lane], j, bits);
+        m.b[at.row_or_column][at.k] = decode(format(kind.b), code_of(b[reg][lane], j, bits));
       }
     }
     for (int reg = 0; reg < c_registers(kind); ++reg) {
       for (int j = 0; j < c_elements; ++j) {
         const OutputPlace at = c_place(lane, reg, j, c_elements);
-        m.c[at.row][at.column] = element_of(c[reg][lane], j, 32 / c_elements);
+        m.c[at.row][at.column] = code_of(c[reg][lane], j, 32 / c_elements);
       }
     }
   }
   return m;
 }
 
-std::int64_t integer_value(FormatId id, std::uint32_t code) {
-  const Decoded value = decode(format(id), code);
+std::int64_t integer_of(const Decoded& value) {
   const auto magnitude = static_cast<std::int64_t>(value.significand);
   return value.negative ? -magnitude : magnitude;
 }
 
 // Exact sum, then wrapped or clamped to s32 once. Whether the hardware clamps once or per internal step is not
 // documented.
-std::uint32_t integer_dot(const MmaKind& kind, std::span<const std::uint32_t> a,
-                          std::span<const std::uint32_t> b, std::uint32_t c) {
-  std::int64_t sum = integer_value(FormatId::s32, c);
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    sum += integer_value(kind.a, a[k]) * integer_value(kind.b, b[k]);
-  }
-  if (kind.saturate) {
+std::uint32_t integer_dot(std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
+                          bool saturate) {
+  std::int64_t sum = integer_of(decode(format(FormatId::s32), c));
+  for (std::size_t k = 0; k < a.size(); ++k) sum += integer_of(a[k]) * integer_of(b[k]);
+  if (saturate) {
     using Limits = std::numeric_limits<std::int32_t>;
     sum = std::clamp<std::int64_t>(sum, Limits::min(), Limits::max());
   }
@@ -87,10 +84,10 @@ std::uint32_t integer_dot(const MmaKind& kind, std::span<const std::uint32_t> a,
 
 std::uint32_t output_element(const MmaKind& kind, const Matrices& m, int row, int column) {
   const auto products = static_cast<std::size_t>(kind.shape.k);
-  const std::span<const std::uint32_t> a(m.a[row].data(), products);
-  const std::span<const std::uint32_t> b(m.b[column].data(), products);
+  const std::span<const Decoded> a(m.a[row].data(), products);
+  const std::span<const Decoded> b(m.b[column].data(), products);
   const std::uint32_t c = m.c[row][column];
-  if (kind.accumulator == FormatId::s32) return integer_dot(kind, a, b, c);
+  if (kind.accumulator == FormatId::s32) return integer_dot(a, b, c, kind.saturate);
   return dot(kind.model, format(kind.a), format(kind.b), a, b, c);
 }
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <vector>
 
 #include "oracles/base/assert.h"
-#include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 
 namespace plumbline {
@@ -17,10 +17,10 @@ namespace {
 // A finite addend: (-1)^negative * significand * 2^(exponent - fraction_bits). The exponent is the one of the fields:
 // significand / 2^fraction_bits is below 1 for subnormals, and up to 4 for products, which are never renormalized.
 struct Term {
-  bool negative = false;
-  std::uint64_t significand = 0;
-  int exponent = 0;
-  int fraction_bits = 0;
+  bool negative;
+  std::uint64_t significand;
+  int exponent;
+  int fraction_bits;
 };
 
 // What a list of addends comes to when some are not finite.
@@ -115,25 +115,25 @@ std::uint32_t added(const Format& format, std::uint32_t x, std::uint32_t y) {
 // The operands of one node of a chain, picked out of the whole product list. No instruction has nodes above 32.
 class Picked {
  public:
-  void add(std::uint32_t a, std::uint32_t b) {
+  void add(const Decoded& a, const Decoded& b) {
     PLUMB_ASSERT(count_ < a_.size());
     a_[count_] = a;
     b_[count_] = b;
     ++count_;
   }
 
-  std::span<const std::uint32_t> a() const { return {a_.data(), count_}; }
+  std::span<const Decoded> a() const { return {a_.data(), count_}; }
 
-  std::span<const std::uint32_t> b() const { return {b_.data(), count_}; }
+  std::span<const Decoded> b() const { return {b_.data(), count_}; }
 
  private:
-  std::array<std::uint32_t, 32> a_{};
-  std::array<std::uint32_t, 32> b_{};
+  std::array<Decoded, 32> a_{};
+  std::array<Decoded, 32> b_{};
   std::size_t count_ = 0;
 };
 
 std::uint32_t dot_in_order(const NodeModel& model, const Format& a_format, const Format& b_format,
-                           std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                           std::span<const Decoded> a, std::span<const Decoded> b,
                            std::uint32_t c) {
   const auto step = static_cast<std::size_t>(model.products);
   std::size_t first = 0;
@@ -151,7 +151,7 @@ std::uint32_t dot_in_order(const NodeModel& model, const Format& a_format, const
 // one by enough to cut off any bit: 2^-6 * 2^8 aligns at 2^2, and with F = 25 keeps bits down to 2^-23, while the last
 // bit of any product is 2^-18.
 std::uint32_t dot_hopper_fp8(const NodeModel& model, const Format& a_format, const Format& b_format,
-                             std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                             std::span<const Decoded> a, std::span<const Decoded> b,
                              std::uint32_t c) {
   Picked low, high;
   for (std::size_t k = 0; k < a.size(); ++k) (k % 4 < 2 ? low : high).add(a[k], b[k]);
@@ -160,10 +160,17 @@ std::uint32_t dot_hopper_fp8(const NodeModel& model, const Format& a_format, con
   return added(accumulator_format(model.output), c, second);
 }
 
+std::vector<Decoded> decoded(const Format& format, std::span<const std::uint32_t> codes) {
+  std::vector<Decoded> values;
+  values.reserve(codes.size());
+  for (const std::uint32_t code : codes) values.push_back(decode(format, code));
+  return values;
+}
+
 }  // namespace
 
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
-                   std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                   std::span<const Decoded> a, std::span<const Decoded> b,
                    std::uint32_t c) {
   PLUMB_ASSERT(a.size() == b.size());
   PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) && a.size() <= 32);
@@ -174,10 +181,8 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
   std::size_t count = 0;
   SpecialSum special;
   for (std::size_t k = 0; k < a.size(); ++k) {
-    const Decoded x = decode(a_format, a[k]);
-    const Decoded y = decode(b_format, b[k]);
-    note_special_product(x, y, special);
-    terms[count++] = product_of(term_of(a_format, x), term_of(b_format, y));
+    note_special_product(a[k], b[k], special);
+    terms[count++] = product_of(term_of(a_format, a[k]), term_of(b_format, b[k]));
   }
   const Decoded accumulator = decode(c_format, c);
   if (accumulator.cls == ValueClass::nan) special.nan = true;
@@ -203,7 +208,7 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
 }
 
 std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
-                  std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                  std::span<const Decoded> a, std::span<const Decoded> b,
                   std::uint32_t c) {
   PLUMB_ASSERT(a.size() == b.size());
   switch (model.chaining) {
@@ -214,6 +219,22 @@ std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b
   }
   PLUMB_ASSERT(false);
   return 0;
+}
+
+std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
+                   std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                   std::uint32_t c) {
+  const std::vector<Decoded> x = decoded(a_format, a);
+  const std::vector<Decoded> y = decoded(b_format, b);
+  return node(model, a_format, b_format, std::span<const Decoded>(x), std::span<const Decoded>(y), c);
+}
+
+std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
+                  std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                  std::uint32_t c) {
+  const std::vector<Decoded> x = decoded(a_format, a);
+  const std::vector<Decoded> y = decoded(b_format, b);
+  return dot(model, a_format, b_format, std::span<const Decoded>(x), std::span<const Decoded>(y), c);
 }
 
 }  // namespace plumbline

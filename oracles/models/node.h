@@ -5,8 +5,8 @@
 //   2. all terms, the accumulator too, are aligned to the largest exponent and truncated toward zero to F fraction bits;
 //   3. the sum of those is exact;
 //   4. one conversion to the output: toward zero to f32 or to 1+13 bits, or to nearest even f16.
-// Longer dot products are chains of nodes in increasing k. node() is the readable specification; node_fast.h holds the
-// vector path, which gives the same bits or declines.
+// Longer dot products are chains of nodes in increasing k. node() is the readable specification; mma_fast() in mma.h is
+// the vector path, which gives the same bits or declines.
 // Sources: Xie et al., MMA-Sim, arXiv 2511.10909; Khattak & Mikaitis, arXiv 2512.07004.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "oracles/formats/decode.h"
 #include "oracles/formats/format.h"
 
 namespace plumbline {
@@ -36,6 +37,10 @@ struct NodeModel {
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
                    std::span<const std::uint32_t> a, std::span<const std::uint32_t> b, std::uint32_t c);
 
+// The same for operands decoded already, by whoever uses each of them many times.
+std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
+                   std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c);
+
 // How an instruction strings nodes together.
 enum class Chaining : std::uint8_t {
   in_order,      // node i takes k = iL .. iL+L-1 and the previous result
@@ -50,5 +55,8 @@ struct DotModel {
 // One output element of an instruction with any number of products.
 std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
                   std::span<const std::uint32_t> a, std::span<const std::uint32_t> b, std::uint32_t c);
+
+std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
+                  std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c);
 
 }  // namespace plumbline

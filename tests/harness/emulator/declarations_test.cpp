@@ -150,6 +150,32 @@ mov.b32 a, b; mov.b32 c, d; mov.b32 e, f; mov.b32 g, h;)");
   EXPECT_TRUE(function.registers[0].is_predicate());
 }
 
+TEST(Declarations, GlobalsOfABodyAreTheModules) {
+  const std::string text = test::kernel(R"(.reg .b64 x;
+.global .u64 table[2] = {generic(table2), f};
+mov.u64 x, table;
+{ .const .b32 table = 7; mov.u64 x, table; }
+mov.u64 x, table;)") + ".global .b32 table2;\n.func f() { ret; }";
+  for (const std::string_view entry : {"", "k"}) {
+    ParseOptions options;
+    options.only_entry = entry;
+    const auto module = parse_ptx(text, "t.ptx", options);
+    ASSERT_TRUE(module) << module.error().text();
+    ASSERT_EQ(module->variables.size(), 3u);
+    const auto& code = module->functions[0].instructions;
+    const auto variable = [&](int i) {
+      const Operand& operand = code.at(i).operands.at(1);
+      EXPECT_TRUE(operand.global_scope);
+      return module->variables.at(operand.index);
+    };
+    EXPECT_EQ(variable(0).bytes, 16);
+    EXPECT_EQ(variable(1).space, Space::constant);
+    EXPECT_EQ(variable(2).bytes, 16);
+    EXPECT_EQ(module->variables[variable(0).relocations[0].index].name, "table2");
+    EXPECT_TRUE(module->functions[variable(0).relocations[1].index].has_body);
+  }
+}
+
 TEST(Declarations, UnmentionedRegistersCostNothing) {
   EXPECT_TRUE(test::body(".reg .b32 %r<16777216>;").registers.empty());
 }

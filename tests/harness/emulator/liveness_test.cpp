@@ -96,7 +96,7 @@ void expect_disjoint(const Function& function, const SlotMap& map, const std::se
 
 TEST(Liveness, RegistersAliveTogetherNeverShare) {
   Random random(1);
-  for (int round = 0; round < 400 && !HasFailure(); ++round) {
+  for (int round = 0; round < 150 && !HasFailure(); ++round) {
     const Function function = random_program(random, ProgramShape{});
     const LiveSets live = solve(function);
     const SlotMap map = assign_slots(function);
@@ -180,7 +180,7 @@ class Machine {
 
 TEST(Liveness, SlotsComputeWhatRegistersDoUnderDivergence) {
   Random random(2);
-  for (int round = 0; round < 400 && !HasFailure(); ++round) {
+  for (int round = 0; round < 150 && !HasFailure(); ++round) {
     const Function function = random_program(random, ProgramShape{10, 40, 15, 25, true});
     const SlotMap map = assign_slots(function);
     Machine apart(function, nullptr);

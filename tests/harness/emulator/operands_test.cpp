@@ -170,7 +170,7 @@ TEST(Operands, CallsHaveResultsCalleeAndArguments) {
   .param .b64 x; .param .b32 y; .param .b32 z;
   call.uni (z), f, (x, y);
   call g;
-  call g, ();
+  call (), g, ();
   proto: .callprototype (.param .b32 _) _ (.param .b64 _);
   call (%r1), %rd1, (%rd2, 7), proto;
 })");

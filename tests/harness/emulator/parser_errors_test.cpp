@@ -90,7 +90,7 @@ TEST(ParserErrors, Statements) {
            "t.ptx:5:14: a register count must be an integer from 1 to 1099511627776"},
           {".reg .b32 %r<4;", "t.ptx:5:15: expected \">\" after a register count, found \";\""},
           {".shared .b32 x = 4;",
-           "t.ptx:5:16: only .global and .const variables of the module can have an initial value"},
+           "t.ptx:5:16: only .global and .const variables can have an initial value"},
           {".local .b32 x[];", "t.ptx:5:13: \"x\" has neither a size nor an initial value"},
           {".loc 1", "t.ptx:6:1: expected a line number, found \"}\""},
       },

@@ -32,7 +32,7 @@ PanelSample panel_sample(const NamedContract& named, const BoundModel& model, st
   PanelSample panel;
   std::array<const float*, kPanelLanes> rows{}, columns{};
   for (int lane = 0; lane < kPanelLanes; ++lane) {
-    panel.dots.push_back(testing::dot_sample(testing::kAllData[random.below(8)], named.a, named.b, k, random));
+    panel.dots.push_back(testing::dot_sample(testing::kAllData[random.below(std::size(testing::kAllData))], named.a, named.b, k, random));
   }
   for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {
     rows[lane] = panel.dots[lane].row.data();

@@ -90,6 +90,22 @@ TEST(GemmSums, AnExactSideLeavesItsBitsToTheOther) {
   }
 }
 
+TEST(GemmSums, ParallelRowsOfLargestNormStayExact) {
+  // Rows just below a power of two in norm, every product of one sign: Cauchy-Schwarz with
+  // equality.
+  Operands data = make_operands(FormatId::f32, Kind::positive, 1, 6, 6, 1024, 3);
+  Random random(4);
+  for (Tensor* side : {&data.a, &data.b}) {
+    for (std::int64_t i = 0; i < side->layout.count(); ++i) {
+      side->set_bits_at(i, encode(format(FormatId::f32), 1 - random.unit() / 64));
+    }
+  }
+  Tally tally;
+  const GemmOperands operands = decode_operands(data.a, data.b, 1);
+  check_enclosures(operands, gemm_sums(operands, 1), tally);
+  EXPECT_EQ(tally.elements, 36);
+}
+
 TEST(GemmSums, BlocksOfRowsColumnsAndDepthJoinUp) {
   Tally tally;
   for (const Kind kind : {Kind::normal, Kind::outliers, Kind::all_bits}) {

@@ -54,13 +54,14 @@ TEST(Superaccumulator, AgreesWithDyadicAndMpfrOnEveryKindOfData) {
   }
 }
 
-TEST(Superaccumulator, LongSumsOfTheLargestNumberDoNotOverflowABin) {
-  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::f32}) {
-    const auto largest = static_cast<float>(to_double(format(id), format(id).max_finite()));
-    for (const float sign : {1.0f, -1.0f}) {
-      const std::vector<float> row(200000, sign * largest), column(200000, largest);
-      EXPECT_EQ(exact_dot(row.data(), column.data(), 200000),
-                Dyadic(sign * largest) * Dyadic(largest) * Dyadic(200000));
+TEST(Superaccumulator, LongSumsOfTheWidestNumbersDoNotOverflowABin) {
+  // 8, 11, 12 and 24 bits, all set, at every place of a bin.
+  const std::int64_t k = 20000;
+  for (const float widest : {255.0f, 2047.0f, 4095.0f, 16777215.0f}) {
+    for (int place = 0; place < 32; ++place) {
+      const std::vector<float> row(k, -std::ldexp(widest, place)), column(k, widest);
+      ASSERT_EQ(exact_dot(row.data(), column.data(), k),
+                Dyadic(row[0]) * Dyadic(widest) * Dyadic(static_cast<double>(k)));
     }
   }
 }

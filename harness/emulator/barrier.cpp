@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// bar, barrier, bar.warp.sync and fences (PTX ISA 9.0 section 9.7.13.1-4).
+// Lanes wait one by one; a warp has arrived when all its live lanes wait at the same barrier. `bar` is the aligned
+// spelling: arriving through different instructions is a finding, and then counts as barrier.sync does.
+// Fences change nothing: memory is sequentially consistent here, and races are found, not imitated.
+#include "harness/emulator/barrier.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "harness/emulator/cta.h"
+#include "harness/emulator/decode.h"
+#include "harness/emulator/lanes.h"
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+
+// Inst::flags of a barrier: what it does, and options.
+constexpr u32 kArrive = 1;      // does not wait
+constexpr u32 kAligned = 2;
+constexpr u32 kHasCount = 4;    // Inst::b: threads
+constexpr u32 kPopc = 8, kAnd = 16, kOr = 32;  // bar.red
+
+// Inst::a: barrier number; Inst::p: bar.red source; Inst::d: its destination.
+struct BarrierOperands {
+  int id = 0;
+  int warps = 0;
+};
+
+bool read_operands(Warp& warp, const Inst& inst, u32 mask, BarrierOperands& out) {
+  const int lane = std::countr_zero(mask);
+  const u32 id = lanes<u32>(warp, inst.a)[lane];
+  if (id >= kBarriers) {
+    warp.fail(FindingKind::bad_operand, inst, lane,
+              [&] { return fmt::format("barrier {} does not exist; there are {}", id, kBarriers); });
+    return false;
+  }
+  out.id = static_cast<int>(id);
+  if ((inst.flags & kHasCount) == 0) return true;
+  const u32 threads = lanes<u32>(warp, inst.b)[lane];
+  if (threads == 0 || threads % 32 != 0) {
+    warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+      return fmt::format("barrier {} is for {} threads; the count has to be a positive multiple of 32", id, threads);
+    });
+    return false;
+  }
+  out.warps = static_cast<int>(threads / 32);
+  return true;
+}
+
+void barrier(Warp& warp, const Inst& inst, u32 mask) {
+  BarrierOperands operands;
+  if (!read_operands(warp, inst, mask, operands)) return;
+  if ((inst.flags & (kPopc | kAnd | kOr)) != 0) warp.cta().contribute(operands.id, mask, warp.read(inst.p));
+  if ((inst.flags & kArrive) != 0) {
+    warp.cta().arrive(operands.id, warp.index(), operands.warps);
+    return;
+  }
+  warp.park(inst, mask, Wait::barrier, operands.id, 0);
+  if (warp.waiting_at(operands.id) != warp.live()) return;
+  if ((inst.flags & kAligned) != 0) warp.require_one_barrier(operands.id);
+  warp.cta().arrive(operands.id, warp.index(), operands.warps);
+}
+
+void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
+  // One group of lanes per member mask; nearly always there is one.
+  const auto members = lanes<u32>(warp, inst.a);
+  const u32 wanted = members[std::countr_zero(mask)];
+  u32 group = mask;
+  warp.gather(inst, wanted, group);
+}
+
+void fence(Warp&, const Inst&, u32) {}
+
+void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  modifiers.take("cta");
+  if (modifiers.take("warp")) {
+    modifiers.take("sync");
+    if (!decoder.require_operands(instruction, 1, 1)) return;
+    out.a = decoder.source(instruction.operands[0], 32);
+    out.execute = warp_sync;
+    return;
+  }
+  const bool aligned = modifiers.take("aligned") || instruction.opcode == "bar";
+  out.flags = aligned ? kAligned : 0;
+  const std::vector<Operand>& operands = instruction.operands;
+  if (modifiers.take("sync")) {
+    if (!decoder.require_operands(instruction, 1, 2)) return;
+    out.a = decoder.source(operands[0], 32);
+    if (operands.size() == 2) out.b = decoder.source(operands[1], 32);
+    if (operands.size() == 2) out.flags |= kHasCount;
+  } else if (modifiers.take("arrive")) {
+    if (!decoder.require_operands(instruction, 2, 2)) return;
+    out.a = decoder.source(operands[0], 32);
+    out.b = decoder.source(operands[1], 32);
+    out.flags |= kHasCount | kArrive;
+  } else if (modifiers.take("red")) {
+    const int operation = modifiers.take_one_of("popc", "and", "or");
+    const Type type = modifiers.take_type();
+    if (operation < 0 || (type == Type::u32) != (operation == 0)) return;
+    if (!decoder.require_operands(instruction, 3, 4)) return;
+    out.flags |= operation == 0 ? kPopc : (operation == 1 ? kAnd : kOr);
+    out.d = operation == 0 ? decoder.destination(operands[0], 32) : decoder.predicate_destination(operands[0]);
+    out.a = decoder.source(operands[1], 32);
+    if (operands.size() == 4) out.b = decoder.source(operands[2], 32);
+    if (operands.size() == 4) out.flags |= kHasCount;
+    out.p = decoder.predicate(operands.back());
+  } else {
+    return;
+  }
+  out.execute = barrier;
+}
+
+void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  decoder.require_operands(instruction, 0, 0);
+  modifiers.take_one_of("sc", "acq_rel", "acquire", "release");
+  modifiers.take_one_of("cta", "cluster", "gpu", "sys", "gl");
+  out.execute = fence;
+}
+
+}  // namespace
+
+void finish_reduction(Warp& warp, const Inst& inst, u32 mask, const Reduction& reduction) {
+  if ((inst.flags & kPopc) != 0) {
+    const auto d = lanes<u32>(warp, inst.d);
+    for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? reduction.count : d[i]);
+  } else if ((inst.flags & (kAnd | kOr)) != 0) {
+    const bool value = (inst.flags & kAnd) != 0 ? reduction.all : reduction.any;
+    blend(warp.predicate(static_cast<PredicateUse>(inst.d)), value ? kFullMask : 0, mask);
+  }
+}
+
+void arrive_at_barrier(Warp& warp, int id) {
+  for (const Split& split : warp.splits()) {
+    if (split.wait != Wait::barrier || split.barrier != id) continue;
+    BarrierOperands operands;
+    if (read_operands(warp, *split.at, split.mask, operands)) warp.cta().arrive(id, warp.index(), operands.warps);
+    return;
+  }
+}
+
+std::span<const Family> barrier_families() {
+  static constexpr Family kFamilies[] = {
+      {"bar", decode_barrier}, {"barrier", decode_barrier}, {"membar", decode_fence}, {"fence", decode_fence}};
+  return kFamilies;
+}
+
+}  // namespace plumbline::emulator

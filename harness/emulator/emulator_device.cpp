@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/emulator_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "harness/emulator/address_space.h"
+#include "harness/emulator/decode.h"
+#include "harness/emulator/global_memory.h"
+#include "harness/emulator/launch.h"
+#include "harness/emulator/module.h"
+
+namespace plumbline::emulator {
+namespace {
+
+// PTX ISA versions this emulator was written against.
+constexpr int kFirstMajor = 6, kLastMajor = 9, kLastMinor = 3;
+
+// The most shared memory a CTA may have (CUDA C++ Programming Guide 13.0, table of technical specifications), less the
+// 1 KiB the system reserves from sm_80 on.
+struct SharedLimit {
+  int sm;
+  std::int64_t bytes;
+};
+
+constexpr SharedLimit kSharedLimits[] = {{70, 98304},   {75, 65536},   {80, 166912},  {86, 101376},  {87, 166912},
+                                         {89, 101376},  {90, 232448},  {100, 232448}, {103, 232448}, {110, 232448},
+                                         {120, 101376}, {121, 101376}};
+
+std::int64_t shared_limit(int sm) {
+  std::int64_t bytes = kSharedLimits[0].bytes;
+  for (const SharedLimit& limit : kSharedLimits) {
+    if (limit.sm <= sm) bytes = limit.bytes;
+  }
+  return bytes;
+}
+
+Status check_versions(const PtxModule& module, int sm) {
+  const auto refuse = [&](std::string message, std::string hint) {
+    return Error{ErrorKind::cannot_run, std::move(message), module.file, std::move(hint)};
+  };
+  const bool known = module.version_major >= kFirstMajor && (module.version_major < kLastMajor ||
+                     (module.version_major == kLastMajor && module.version_minor <= kLastMinor));
+  if (!known) {
+    return refuse(fmt::format("PTX .version {}.{} is not known; the emulator reads {}.0 to {}.{}", module.version_major,
+                              module.version_minor, kFirstMajor, kLastMajor, kLastMinor),
+                  "");
+  }
+  if (module.address_size != 64) return refuse(fmt::format(".address_size {} is not emulated", module.address_size), "");
+  const bool specific = !module.target_text.empty() && (module.target_text.back() == 'a' || module.target_text.back() == 'f');
+  if (module.target_sm > sm || (specific && module.target_sm / 10 != sm / 10)) {
+    return refuse(fmt::format("PTX for .target {} does not run on sm_{}", module.target_text, sm),
+                  fmt::format("emulate sm_{}, or compile for sm_{}", module.target_sm, sm));
+  }
+  return {};
+}
+
+class EmulatorModule final : public Module {
+ public:
+  EmulatorModule(PtxModule ptx, ModuleLayout layout) : ptx_(std::move(ptx)), layout_(std::move(layout)) {}
+
+  Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
+    const auto found = programs_.find(entry);
+    if (found == programs_.end()) return unknown(entry);
+    std::vector<ParameterSlot> slots;
+    for (const Parameter& parameter : found->second.parameters) slots.push_back({parameter.offset, parameter.bytes});
+    return slots;
+  }
+
+  Result<const Program*> program(std::string_view entry) const {
+    const auto found = programs_.find(entry);
+    if (found == programs_.end()) return unknown(entry);
+    return &found->second;
+  }
+
+  // Every entry is decoded at load: what cannot run is refused before anything runs.
+  Status decode(int sm) {
+    for (const Function& function : ptx_.functions) {
+      if (!function.is_entry) continue;
+      Result<Program> program = Decoder(ptx_, function, layout_, sm).decode();
+      if (!program) return program.error();
+      programs_.emplace(function.name, std::move(*program));
+    }
+    return {};
+  }
+
+  const ModuleLayout& layout() const { return layout_; }
+
+ private:
+  Error unknown(std::string_view entry) const {
+    std::string names;
+    for (const auto& [name, program] : programs_) names += (names.empty() ? "" : ", ") + name;
+    return Error{ErrorKind::bad_input, fmt::format("there is no entry \"{}\"", entry), ptx_.file,
+                 fmt::format("entries: {}", names)};
+  }
+
+  PtxModule ptx_;
+  ModuleLayout layout_;
+  std::map<std::string, Program, std::less<>> programs_;
+};
+
+class EmulatorDevice final : public Device {
+ public:
+  explicit EmulatorDevice(const EmulatorOptions& options) : options_(options) {}
+
+  std::string name() const override { return fmt::format("emulator sm_{}", options_.sm); }
+
+  int sm() const override { return options_.sm; }
+
+  bool is_gpu() const override { return false; }
+
+  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) override {
+    Result<PtxModule> ptx = parse_ptx(image, file);
+    if (!ptx) return ptx.error();
+    if (Status status = check_versions(*ptx, options_.sm); !status) return status.error();
+    Result<ModuleLayout> layout = lay_out(*ptx);
+    if (!layout) return layout.error();
+    auto module = std::make_unique<EmulatorModule>(std::move(*ptx), std::move(*layout));
+    if (Status status = module->decode(options_.sm); !status) return status.error();
+    return std::unique_ptr<Module>(std::move(module));
+  }
+
+  Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) override {
+    if (bytes < 0) return Error{ErrorKind::bad_input, fmt::format("cannot allocate {} bytes", bytes), "", ""};
+    return global_.allocate(static_cast<std::uint64_t>(bytes), label);
+  }
+
+  void release_all() override { global_.release_all(); }
+
+  Status write(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, true); }
+
+  Status poison(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, false); }
+
+  Status read(DeviceAddress from, std::span<std::byte> bytes) override { return global_.read(from, bytes); }
+
+  Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {
+    const auto* own = dynamic_cast<const EmulatorModule*>(&module);
+    if (own == nullptr) return Error{ErrorKind::bad_input, "the module was loaded by another device", "", ""};
+    Result<const Program*> program = own->program(request.entry);
+    if (!program) return program.error();
+    if (Status status = check_request(**program, request); !status) return status.error();
+    return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
+                request.dynamic_shared_bytes, options_});
+  }
+
+ private:
+  // Places .global variables in memory and .const variables in their bank.
+  Result<ModuleLayout> lay_out(const PtxModule& ptx) {
+    ModuleLayout layout;
+    layout.address.assign(ptx.variables.size(), 0);
+    for (std::size_t i = 0; i < ptx.variables.size(); ++i) {
+      const Variable& variable = ptx.variables[i];
+      if (variable.is_extern) continue;
+      const auto bytes = static_cast<std::size_t>(variable.bytes);
+      if (variable.space == Space::constant) {
+        const auto alignment = static_cast<std::size_t>(std::max<std::int64_t>(variable.alignment, 1));
+        const std::size_t at = (layout.constants.size() + alignment - 1) / alignment * alignment;
+        layout.constants.resize(at + bytes);
+        std::copy(variable.initial.begin(), variable.initial.end(), layout.constants.begin() + static_cast<std::ptrdiff_t>(at));
+        layout.address[i] = at;
+      } else if (variable.space == Space::global) {
+        // Zero where there is no initialiser: CUDA C++ Programming Guide, __device__ variables.
+        std::vector<std::byte> initial(bytes);
+        std::copy(variable.initial.begin(), variable.initial.end(), initial.begin());
+        Result<std::uint64_t> address = global_.allocate(bytes, variable.name, true);
+        if (!address) return address.error();
+        if (Status status = global_.write(*address, initial, true); !status) return status.error();
+        layout.address[i] = *address;
+      }
+    }
+    return layout;
+  }
+
+  Status check_request(const Program& program, const LaunchRequest& request) const {
+    const auto refuse = [&](std::string message) {
+      return Error{ErrorKind::cannot_run, fmt::format("cannot launch {}: {}", program.kernel, message), "", ""};
+    };
+    constexpr std::array<std::int64_t, 3> kGridLimit{0x7fffffff, 65535, 65535};
+    constexpr std::array<std::int64_t, 3> kBlockLimit{1024, 1024, 64};
+    std::int64_t threads = 1;
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (request.grid[i] < 1 || request.grid[i] > kGridLimit[i]) {
+        return refuse(fmt::format("grid {} x {} x {} is empty or too large", request.grid[0], request.grid[1], request.grid[2]));
+      }
+      if (request.block[i] < 1 || request.block[i] > kBlockLimit[i]) {
+        return refuse(fmt::format("block {} x {} x {} is empty or too large", request.block[0], request.block[1], request.block[2]));
+      }
+      threads *= request.block[i];
+    }
+    if (threads > 1024) return refuse(fmt::format("a block of {} threads; 1024 is the most", threads));
+    const std::array<std::int64_t, 3>& most = program.max_threads;
+    const std::int64_t declared = std::max<std::int64_t>(most[0], 1) * std::max<std::int64_t>(most[1], 1) * std::max<std::int64_t>(most[2], 1);
+    if (most[0] > 0 && threads > declared) {
+      return refuse(fmt::format("a block of {} threads; the kernel declares at most {}", threads, declared));
+    }
+    if (request.dynamic_shared_bytes < 0) return refuse("negative shared memory");
+    const std::int64_t shared = program.static_shared_bytes + request.dynamic_shared_bytes;
+    if (shared > shared_limit(options_.sm)) {
+      return refuse(fmt::format("{} bytes of shared memory; sm_{} has {} for a block", shared, options_.sm, shared_limit(options_.sm)));
+    }
+    if (static_cast<std::int64_t>(request.parameters.size()) != program.parameter_bytes) {
+      return refuse(fmt::format("{} bytes of parameters; the kernel declares {}", request.parameters.size(), program.parameter_bytes));
+    }
+    return {};
+  }
+
+  EmulatorOptions options_;
+  GlobalMemory global_;
+};
+
+}  // namespace
+}  // namespace plumbline::emulator
+
+namespace plumbline {
+
+std::unique_ptr<Device> make_emulator(const EmulatorOptions& options) {
+  return std::make_unique<emulator::EmulatorDevice>(options);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// Warp-wide matrix instructions (PTX ISA 9.0 section 9.7.14.5): mma.sync, ldmatrix, stmatrix, movmatrix.
+// An 8x8 matrix of 16-bit elements held "one register per lane" is 8 rows of 16 bytes in lane order:
+//
+//   row r = lanes 4r .. 4r+3, two elements each      register bytes = row 0 | row 1 | ... | row 7
+//
+// so ldmatrix copies 8 rows, one after the other, into the register; .trans transposes the 8x8 on the way.
+// The arithmetic of mma is oracles/models/mma.h.
+#include "harness/emulator/access.h"
+#include "harness/emulator/decode.h"
+#include "oracles/models/generation.h"
+#include "oracles/models/mma.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace plumbline::emulator {
+namespace {
+
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+
+void require_whole_warp(Warp& warp, const Inst& inst, u32 mask) {
+  warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask), [&] {
+    return fmt::format("only lanes {:#010x} execute a matrix instruction, which needs the whole warp", mask);
+  });
+}
+
+// --- ldmatrix, stmatrix, movmatrix ---
+
+using Halves = u16 __attribute__((vector_size(16)));
+
+// Element (i, j) to (j, i), 8x8 of 16 bits: three rounds of interleaving row i with row i + 4.
+[[gnu::always_inline]] inline void transpose(const std::byte* from, std::byte* to) {
+  Halves row[8], next[8];
+  __builtin_memcpy(row, from, sizeof row);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shufflevector(row[i], row[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      next[2 * i + 1] = __builtin_shufflevector(row[i], row[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 8; ++i) row[i] = next[i];
+  }
+  __builtin_memcpy(to, row, sizeof row);
+}
+
+template <int Count>
+constexpr u32 kAddressLanes = Count == 4 ? kFullMask : (u32{1} << (8 * Count)) - 1;
+
+// The lanes whose row addresses count, resolved. False when the launch stops.
+template <Space S, int Count>
+[[gnu::always_inline]] inline bool rows(Warp& warp, const Inst& inst, u32 mask, Pointers& p, Intent intent) {
+  if (mask != kFullMask) require_whole_warp(warp, inst, mask);
+  gather_addresses(warp, inst, p);
+  return resolve<S, 16>(warp, inst, mask & kAddressLanes<Count>, p, intent);
+}
+
+template <Space S, int Count, bool Transposed>
+[[gnu::always_inline]] inline void load_matrix(Warp& warp, const Inst& inst, u32 mask) {
+  Pointers p;
+  if (!rows<S, Count>(warp, inst, mask, p, Intent::read)) return;
+  for (std::size_t j = 0; j < Count; ++j) {
+    alignas(64) std::byte matrix[128];
+    for (std::size_t r = 0; r < 8; ++r) {
+      if (mask == kFullMask || (mask >> (8 * j + r) & 1) != 0) __builtin_memcpy(matrix + 16 * r, p.host[8 * j + r], 16);
+    }
+    std::byte* const d = warp.slot(inst.list[j]);
+    if (mask == kFullMask) {
+      if (Transposed) {
+        transpose(matrix, d);
+      } else {
+        __builtin_memcpy(d, matrix, sizeof matrix);
+      }
+      continue;
+    }
+    alignas(64) std::byte out[128];
+    if (Transposed) transpose(matrix, out);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if ((mask >> lane & 1) != 0) __builtin_memcpy(d + 4 * lane, (Transposed ? out : matrix) + 4 * lane, 4);
+    }
+  }
+}
+
+template <Space S, int Count, bool Transposed>
+[[gnu::always_inline]] inline void store_matrix(Warp& warp, const Inst& inst, u32 mask) {
+  Pointers p;
+  if (!rows<S, Count>(warp, inst, mask, p, Intent::write)) return;
+  for (std::size_t j = 0; j < Count; ++j) {
+    alignas(64) std::byte matrix[128];
+    const std::byte* const a = warp.slot(inst.list[j]);
+    if (Transposed) {
+      transpose(a, matrix);
+    } else {
+      __builtin_memcpy(matrix, a, sizeof matrix);
+    }
+    for (std::size_t r = 0; r < 8; ++r) {
+      if ((mask >> (8 * j + r) & 1) != 0) __builtin_memcpy(p.host[8 * j + r], matrix + 16 * r, 16);
+    }
+  }
+}
+
+[[gnu::always_inline]] inline void move_matrix(Warp& warp, const Inst& inst, u32) {
+  alignas(64) std::byte out[128];
+  transpose(warp.slot(inst.a), out);
+  __builtin_memcpy(warp.slot(inst.d), out, sizeof out);
+}
+
+template <Space S, bool Store, bool Transposed>
+HandlerSet by_count(int count) {
+  if constexpr (Store) {
+    if (count == 1) return handlers_of<&store_matrix<S, 1, Transposed>>;
+    if (count == 2) return handlers_of<&store_matrix<S, 2, Transposed>>;
+    if (count == 4) return handlers_of<&store_matrix<S, 4, Transposed>>;
+  } else {
+    if (count == 1) return handlers_of<&load_matrix<S, 1, Transposed>>;
+    if (count == 2) return handlers_of<&load_matrix<S, 2, Transposed>>;
+    if (count == 4) return handlers_of<&load_matrix<S, 4, Transposed>>;
+  }
+  return {};
+}
+
+template <bool Store>
+HandlerSet choose_matrix(Space space, int count, bool transposed) {
+  if (space == Space::shared) {
+    return transposed ? by_count<Space::shared, Store, true>(count) : by_count<Space::shared, Store, false>(count);
+  }
+  return transposed ? by_count<Space::generic, Store, true>(count) : by_count<Space::generic, Store, false>(count);
+}
+
+void decode_matrix_access(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  const bool store = instruction.opcode == "stmatrix";
+  decoder.require_sm(store ? 90 : 75);
+  const bool aligned = modifiers.take("sync") && modifiers.take("aligned") && modifiers.take("m8n8");
+  const bool transposed = modifiers.take("trans");
+  const int which = modifiers.take_one_of("x1", "x2", "x4");
+  const bool in_shared = modifiers.take_one_of("shared", "shared::cta") >= 0;
+  if (!aligned || which < 0 || modifiers.take_type() != Type::b16 || !decoder.require_operands(instruction, 2, 2)) return;
+  const int count = 1 << which;
+  const Space space = in_shared ? Space::shared : Space::generic;
+  const std::span<const Operand> registers = decoder.elements(instruction.operands[store ? 1 : 0]);
+  if (static_cast<int>(registers.size()) != count) {
+    decoder.refuse(fmt::format("it has {} registers, not {}", registers.size(), count));
+    return;
+  }
+  std::vector<Slot> list;
+  for (const Operand& r : registers) list.push_back(store ? decoder.source(r, 32) : decoder.destination(r, 32));
+  out.list = decoder.keep(list);
+  decoder.address(instruction.operands[store ? 0 : 1], space, out);
+  out.execute = pick(store ? choose_matrix<true>(space, count, transposed) : choose_matrix<false>(space, count, transposed));
+}
+
+void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  decoder.require_sm(75);
+  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("m8n8") || !modifiers.take("trans") ||
+      modifiers.take_type() != Type::b16 || !decoder.require_operands(instruction, 2, 2)) {
+    return;
+  }
+  out.d = decoder.destination(instruction.operands[0], 32);
+  out.a = decoder.source(instruction.operands[1], 32);
+  out.execute = pick(handlers_of<&move_matrix>);
+}
+
+// --- mma ---
+
+// A fragment in one piece: its own slots where they lie side by side, else `copy`.
+[[gnu::always_inline]] inline LaneRegister* collect(const Warp& warp, const MmaOperation::Fragment& fragment,
+                                                    bool in_place, LaneRegister* copy) {
+  if (in_place) return reinterpret_cast<LaneRegister*>(warp.slot(fragment.slot[0]));
+  const int count = fragment.count < MmaOperation::kMostRegisters ? fragment.count : MmaOperation::kMostRegisters;
+  for (int i = 0; i < count; ++i) {
+    __builtin_memcpy(copy[i], warp.slot(fragment.slot[static_cast<std::size_t>(i)]), sizeof(LaneRegister));
+  }
+  return copy;
+}
+
+[[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
+  const bool whole = mask == kFullMask;
+  if (!whole) require_whole_warp(warp, inst, mask);
+  const MmaOperation& op = warp.cta().launch().program.mma[static_cast<std::size_t>(inst.immediate)];
+  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
+  const auto& [d, a, b, c] = op.fragments;
+  LaneRegister* const result = whole && d.neighbours ? reinterpret_cast<LaneRegister*>(warp.slot(d.slot[0])) : copies[0];
+  mma(op.kind, collect(warp, a, a.neighbours, copies[1]), collect(warp, b, b.neighbours, copies[2]),
+      collect(warp, c, c.neighbours, copies[3]), result);
+  if (result != copies[0]) return;
+  for (int i = 0; i < d.count; ++i) {
+    std::byte* const to = warp.slot(d.slot[static_cast<std::size_t>(i)]);
+    if (whole) {
+      __builtin_memcpy(to, copies[0][i], sizeof(LaneRegister));
+      continue;
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if ((mask >> lane & 1) != 0) __builtin_memcpy(to + 4 * lane, &copies[0][i][lane], 4);
+    }
+  }
+}
+
+struct MmaRow {
+  Type d, a, b, c;
+  int k;
+  FormatId a_format, b_format, accumulator;
+  int sm;
+};
+
+// m16n8; every row.col.
+// clang-format off
+constexpr MmaRow kMmaRows[] = {
+  {Type::f32, Type::bf16, Type::bf16, Type::f32, 8,  FormatId::bf16, FormatId::bf16, FormatId::f32, 80},
+  {Type::f32, Type::bf16, Type::bf16, Type::f32, 16, FormatId::bf16, FormatId::bf16, FormatId::f32, 80},
+  {Type::f32, Type::f16,  Type::f16,  Type::f32, 8,  FormatId::f16,  FormatId::f16,  FormatId::f32, 75},
+  {Type::f32, Type::f16,  Type::f16,  Type::f32, 16, FormatId::f16,  FormatId::f16,  FormatId::f32, 80},
+  {Type::f16, Type::f16,  Type::f16,  Type::f16, 8,  FormatId::f16,  FormatId::f16,  FormatId::f16, 75},
+  {Type::f16, Type::f16,  Type::f16,  Type::f16, 16, FormatId::f16,  FormatId::f16,  FormatId::f16, 80},
+  {Type::f32, Type::tf32, Type::tf32, Type::f32, 4,  FormatId::tf32, FormatId::tf32, FormatId::f32, 80},
+  {Type::f32, Type::tf32, Type::tf32, Type::f32, 8,  FormatId::tf32, FormatId::tf32, FormatId::f32, 80},
+  {Type::f32, Type::e4m3, Type::e4m3, Type::f32, 16, FormatId::e4m3, FormatId::e4m3, FormatId::f32, 89},
+  {Type::f32, Type::e4m3, Type::e5m2, Type::f32, 16, FormatId::e4m3, FormatId::e5m2, FormatId::f32, 89},
+  {Type::f32, Type::e5m2, Type::e4m3, Type::f32, 16, FormatId::e5m2, FormatId::e4m3, FormatId::f32, 89},
+  {Type::f32, Type::e5m2, Type::e5m2, Type::f32, 16, FormatId::e5m2, FormatId::e5m2, FormatId::f32, 89},
+  {Type::f32, Type::e4m3, Type::e4m3, Type::f32, 32, FormatId::e4m3, FormatId::e4m3, FormatId::f32, 89},
+  {Type::f32, Type::e4m3, Type::e5m2, Type::f32, 32, FormatId::e4m3, FormatId::e5m2, FormatId::f32, 89},
+  {Type::f32, Type::e5m2, Type::e4m3, Type::f32, 32, FormatId::e5m2, FormatId::e4m3, FormatId::f32, 89},
+  {Type::f32, Type::e5m2, Type::e5m2, Type::f32, 32, FormatId::e5m2, FormatId::e5m2, FormatId::f32, 89},
+  {Type::f16, Type::e4m3, Type::e4m3, Type::f16, 16, FormatId::e4m3, FormatId::e4m3, FormatId::f16, 89},
+  {Type::f16, Type::e4m3, Type::e5m2, Type::f16, 16, FormatId::e4m3, FormatId::e5m2, FormatId::f16, 89},
+  {Type::f16, Type::e5m2, Type::e4m3, Type::f16, 16, FormatId::e5m2, FormatId::e4m3, FormatId::f16, 89},
+  {Type::f16, Type::e5m2, Type::e5m2, Type::f16, 16, FormatId::e5m2, FormatId::e5m2, FormatId::f16, 89},
+  {Type::f16, Type::e4m3, Type::e4m3, Type::f16, 32, FormatId::e4m3, FormatId::e4m3, FormatId::f16, 89},
+  {Type::f16, Type::e4m3, Type::e5m2, Type::f16, 32, FormatId::e4m3, FormatId::e5m2, FormatId::f16, 89},
+  {Type::f16, Type::e5m2, Type::e4m3, Type::f16, 32, FormatId::e5m2, FormatId::e4m3, FormatId::f16, 89},
+  {Type::f16, Type::e5m2, Type::e5m2, Type::f16, 32, FormatId::e5m2, FormatId::e5m2, FormatId::f16, 89},
+  {Type::s32, Type::s8,   Type::s8,   Type::s32, 16, FormatId::s8,   FormatId::s8,   FormatId::s32, 80},
+  {Type::s32, Type::s8,   Type::u8,   Type::s32, 16, FormatId::s8,   FormatId::u8,   FormatId::s32, 80},
+  {Type::s32, Type::u8,   Type::s8,   Type::s32, 16, FormatId::u8,   FormatId::s8,   FormatId::s32, 80},
+  {Type::s32, Type::u8,   Type::u8,   Type::s32, 16, FormatId::u8,   FormatId::u8,   FormatId::s32, 80},
+  {Type::s32, Type::s8,   Type::s8,   Type::s32, 32, FormatId::s8,   FormatId::s8,   FormatId::s32, 80},
+  {Type::s32, Type::s8,   Type::u8,   Type::s32, 32, FormatId::s8,   FormatId::u8,   FormatId::s32, 80},
+  {Type::s32, Type::u8,   Type::s8,   Type::s32, 32, FormatId::u8,   FormatId::s8,   FormatId::s32, 80},
+  {Type::s32, Type::u8,   Type::u8,   Type::s32, 32, FormatId::u8,   FormatId::u8,   FormatId::s32, 80},
+};
+// clang-format on
+
+void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("row") || !modifiers.take("col")) return;
+  const int which = modifiers.take_one_of("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32");
+  const bool saturate = modifiers.take("satfinite");
+  const Type d = modifiers.take_type(), a = modifiers.take_type(), b = modifiers.take_type(), c = modifiers.take_type();
+  if (which < 0 || !decoder.require_operands(instruction, 4, 4)) {
+    decoder.refuse("no such shape");
+    return;
+  }
+  const int k = 4 << which;
+  for (const MmaRow& row : kMmaRows) {
+    if (row.d != d || row.a != a || row.b != b || row.c != c || row.k != k) continue;
+    decoder.require_sm(row.sm);
+    MmaKind kind{{16, 8, k}, row.a_format, row.b_format, row.accumulator};
+    const bool integer = row.accumulator == FormatId::s32;
+    if (saturate && !integer) return;
+    kind.saturate = saturate;
+    if (!integer) {
+      const auto model = dot_model(decoder.device_sm(), plumbline::Instruction::mma_sync, row.a_format, row.b_format,
+                                   row.accumulator);
+      if (!model) {
+        decoder.refuse(fmt::format("sm_{} has no such mma", decoder.device_sm()));
+        return;
+      }
+      kind.model = *model;
+    }
+    MmaOperation operation{kind, {}};
+    const int counts[] = {c_registers(kind), a_registers(kind), b_registers(kind), c_registers(kind)};
+    for (std::size_t f = 0; f < 4; ++f) {
+      const std::span<const Operand> registers = decoder.elements(instruction.operands[f]);
+      if (static_cast<int>(registers.size()) != counts[f]) {
+        decoder.refuse(fmt::format("operand {} has {} registers, not {}", f + 1, registers.size(), counts[f]));
+        return;
+      }
+      MmaOperation::Fragment& fragment = operation.fragments[f];
+      fragment.count = counts[f];
+      fragment.neighbours = true;
+      for (std::size_t i = 0; i < registers.size(); ++i) {
+        fragment.slot[i] = f == 0 ? decoder.destination(registers[i], 32) : decoder.source(registers[i], 32);
+        fragment.neighbours = fragment.neighbours && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
+      }
+    }
+    out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
+    decoder.program().mma.push_back(operation);
+    out.execute = pick(handlers_of<&multiply>);
+    return;
+  }
+  decoder.refuse("the emulator has no such combination of shape and types");
+}
+
+}  // namespace
+
+std::span<const Family> matrix_families() {
+  static constexpr Family kFamilies[] = {{"mma", decode_mma},
+                                         {"ldmatrix", decode_matrix_access},
+                                         {"stmatrix", decode_matrix_access},
+                                         {"movmatrix", decode_move_matrix}};
+  return kFamilies;
+}
+
+}  // namespace plumbline::emulator

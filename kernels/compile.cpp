@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/compile.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <vector>
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool up_to_date(const fs::path& ptx, const fs::path& source) {
+  std::error_code missing;
+  const auto written = fs::last_write_time(ptx, missing);
+  if (missing) return false;
+  const auto changed = fs::last_write_time(source, missing);
+  return !missing && written >= changed;
+}
+
+// In single quotes for the shell.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+struct Outcome {
+  bool succeeded = false;
+  std::string output;  // stdout and stderr
+};
+
+Outcome run(const std::string& command) {
+  Outcome outcome;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return outcome;
+  char buffer[4096];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
+    outcome.output.append(buffer, count);
+  outcome.succeeded = ::pclose(pipe) == 0;
+  return outcome;
+}
+
+// The compiler's first complaint, which is the one to mend.
+std::string first_error(const std::string& output) {
+  std::istringstream lines(output);
+  std::string first;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("error") != std::string::npos) return line;
+    if (first.empty()) first = line;
+  }
+  return first.empty() ? "the compiler failed without a word" : first;
+}
+
+Error cannot_compile(const std::string& where, std::string message, std::string hint) {
+  return {ErrorKind::cannot_run, std::move(message), where, std::move(hint)};
+}
+
+Status compile(const Manifest& kernel, const fs::path& source, int target,
+               const std::string& nvcc) {
+  // Under another name first: a run beside this one must never read half a file.
+  const std::string ptx = kernel.ptx_path(target);
+  const std::string unfinished = fmt::format("{}.{}.unfinished", ptx, ::getpid());
+  const std::string command =
+      fmt::format("{} {} -arch=compute_{} -o {} {}", quoted(nvcc), kCompilerFlags, target,
+                  quoted(unfinished), quoted(source));
+  const Outcome outcome = run(command);
+  std::error_code failure;
+  if (!outcome.succeeded) {
+    fs::remove(unfinished, failure);
+    return cannot_compile(
+        source, fmt::format("does not compile for sm_{}: {}", target, first_error(outcome.output)),
+        "the command was " + command);
+  }
+  fs::rename(unfinished, ptx, failure);
+  if (failure) return cannot_compile(ptx, "cannot be written: " + failure.message(), "");
+  return {};
+}
+
+}  // namespace
+
+std::string find_nvcc() {
+  std::vector<fs::path> folders;
+  if (const char* home = std::getenv("CUDA_HOME"); home && *home)
+    folders.push_back(fs::path(home) / "bin");
+  std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(path, folder, ':');) folders.emplace_back(folder);
+  folders.emplace_back("/usr/local/cuda/bin");
+  std::error_code ignored;
+  // <root>/build/<preset>/bin/plumbline, and the compiler that scripts/setup put into
+  // <root>/build/cuda.
+  const fs::path bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  folders.push_back(bin.parent_path().parent_path() / "cuda" / "bin");
+  for (const fs::path& folder : folders) {
+    const fs::path nvcc = folder / "nvcc";
+    if (::access(nvcc.c_str(), X_OK) == 0) return nvcc;
+  }
+  return {};
+}
+
+Status compile_outdated(const Manifest& kernel) {
+  if (kernel.source.empty()) return {};
+  const fs::path source = fs::path(kernel.path).parent_path() / kernel.source;
+  std::error_code ignored;
+  if (!fs::exists(source, ignored)) {
+    return cannot_compile(source, "cannot be read",
+                          fmt::format("{} names it as its source", kernel.path));
+  }
+  for (const int target : kernel.targets) {
+    if (up_to_date(kernel.ptx_path(target), source)) continue;
+    const std::string nvcc = find_nvcc();
+    if (nvcc.empty()) {
+      return cannot_compile(source, fmt::format("there is no nvcc to compile it for sm_{}", target),
+                            "run scripts/setup, or set CUDA_HOME to a CUDA Toolkit 12 or 13");
+    }
+    if (Status compiled = compile(kernel, source, target, nvcc); !compiled) return compiled;
+  }
+  return {};
+}
+
+}  // namespace plumbline

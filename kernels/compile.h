@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Compiles kernels from outside the tree (--kernel path/to/mine.toml with source = "mine.cu"), so
+// that bringing a kernel takes no build system. Shipped kernels are compiled by the build
+// (cmake/cuda_kernel.cmake), with the same flags.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/manifest.h"
+#include "oracles/base/result.h"
+
+namespace plumbline {
+
+// The flags both ways of compiling use; -arch and files follow.
+inline constexpr std::string_view kCompilerFlags = "-ptx -std=c++20 -O3 -fmad=false -lineinfo";
+
+// nvcc in CUDA_HOME, PATH, /usr/local/cuda/bin, or build/cuda/bin of the build tree this program is
+// in; empty when there is none.
+std::string find_nvcc();
+
+// Writes <kernel>.sm_<target>.ptx beside the manifest for every target whose PTX is missing or
+// older than the source. Does nothing for a manifest that names its PTX. Errors: no compiler, and
+// what the compiler says.
+Status compile_outdated(const Manifest& kernel);
+
+}  // namespace plumbline

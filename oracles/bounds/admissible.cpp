@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/bounds/admissible.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "oracles/formats/decode.h"
+
+namespace plumbline {
+namespace {
+
+struct Pair {
+  double head, tail;
+};
+
+Pair two_sum(double a, double b) {
+  const double sum = a + b, b_part = sum - a;
+  return {sum, (a - (sum - b_part)) + (b - b_part)};
+}
+
+// The grid values in [hi + lo + low_shift - error, hi + lo + high_shift + error], up to rounding outward.
+GridRange range_between(const AccumulatorGrid& grid, const SumEnclosure& sum, double low_shift, double high_shift,
+                        double error) {
+  // Covers the three roundings of each end's small part; 0 when nothing but hi and lo enters.
+  const double slack = error + sum.bound > 0 ? 0x1p-51 * (std::fabs(sum.lo) + sum.bound + error) : 0;
+  const Pair low = two_sum(sum.hi, sum.lo + low_shift - error - slack);
+  const Pair high = two_sum(sum.hi, sum.lo + high_shift + error + slack);
+  return {grid.ceil(low.head, low.tail), grid.floor(high.head, high.tail)};
+}
+
+Pair pair_of(const Dyadic& exact) {
+  const double head = exact.nearest_double();
+  return {head, (exact - Dyadic(head)).nearest_double()};
+}
+
+GridRange finite_part(const AccumulatorGrid& grid, GridRange range) {
+  return {std::max(range.first, grid.lowest()), std::min(range.last, grid.highest())};
+}
+
+}  // namespace
+
+SumEnclosure enclosure_of(const Dyadic& exact) {
+  const Pair pair = pair_of(exact);
+  const Dyadic rest = (exact - Dyadic(pair.head) - Dyadic(pair.tail)).abs();
+  return {pair.head, pair.tail, rest.is_zero() ? 0 : rest.nearest_double() * (1 + 0x1p-50)};
+}
+
+AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const SumEnclosure& sum, double error) {
+  return {range_between(grid, sum, -sum.bound, sum.bound, error), range_between(grid, sum, sum.bound, -sum.bound, error)};
+}
+
+AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const Dyadic& sum, double error) {
+  const Pair low = pair_of(sum - Dyadic(error)), high = pair_of(sum + Dyadic(error));
+  const GridRange range = {grid.ceil(low.head, low.tail), grid.floor(high.head, high.tail)};
+  return {range, range};
+}
+
+// Let z be the value a conforming accumulator holds, |z - y| <= E, and z1 <= y <= z2 the accumulator values next to y
+// (equal when y is one). If z <= y then z <= z1 <= y, so |z1 - y| <= E; else z >= z2 >= y and |z2 - y| <= E. Hence one of
+// g(z1), g(z2) is admissible whatever E is, and if both are `got` then got is. With y known to an enclosure, take z1 at or
+// below and z2 at or above all of it: g is monotone, so equal ends leave nothing else in between. With stochastic rounding
+// the same holds with the lowest code of the lower end and the highest of the upper.
+bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) const {
+  const Pair low = two_sum(sum.hi, sum.bound > 0 ? sum.lo - sum.bound * (1 + 0x1p-50) - 0x1p-51 * std::fabs(sum.lo) : sum.lo);
+  const Pair high = two_sum(sum.hi, sum.bound > 0 ? sum.lo + sum.bound * (1 + 0x1p-50) + 0x1p-51 * std::fabs(sum.lo) : sum.lo);
+  std::int64_t first = grid_.floor(low.head, low.tail), last = grid_.ceil(high.head, high.tail);
+  if (first < grid_.lowest() || last > grid_.highest()) return false;
+  if (epilogue_.falling()) std::swap(first, last);
+  const float x_low = value(first), x_high = value(last);
+  if (std::isnan(x_low) && std::isnan(x_high)) return epilogue_.is_nan(got);
+  const std::uint64_t code = epilogue_.low_code(x_low);
+  if (x_low != x_high || epilogue_.stochastic()) {
+    if (code != epilogue_.high_code(x_high)) return false;
+  }
+  return code == got || same_result(code, got);
+}
+
+bool ElementRule::lies_between(const GridRange& range, std::uint64_t got) const {
+  const GridRange finite = finite_part(grid_, range);
+  if (finite.first > finite.last || epilogue_.is_nan(got)) return false;
+  const float x_low = value(epilogue_.falling() ? finite.last : finite.first);
+  const float x_high = value(epilogue_.falling() ? finite.first : finite.last);
+  if (std::isnan(x_low) || std::isnan(x_high)) return false;
+  const std::int64_t order = epilogue_.order_of(got);
+  return order >= epilogue_.order_of(epilogue_.low_code(x_low), x_low) &&
+         order <= epilogue_.order_of(epilogue_.high_code(x_high), x_high);
+}
+
+bool ElementRule::same_result(std::uint64_t x, std::uint64_t y) const {
+  if (x == y) return true;
+  const bool x_nan = epilogue_.is_nan(x), y_nan = epilogue_.is_nan(y);
+  if (x_nan || y_nan) return x_nan && y_nan;
+  return epilogue_.order_of(x) == epilogue_.order_of(y);
+}
+
+GridRange ElementRule::without_nan(GridRange range) const {
+  const auto is_nan = [this](std::int64_t index) { return std::isnan(value(index)); };
+  const bool nan_first = is_nan(range.first), nan_last = is_nan(range.last);
+  if (!nan_first && !nan_last) return range;
+  if (nan_first && nan_last) return {0, -1};
+  // NaN fills one end: find where it stops.
+  std::int64_t good = nan_first ? range.last : range.first, bad = nan_first ? range.first : range.last;
+  while (std::abs(good - bad) > 1) {
+    const std::int64_t middle = bad + (good - bad) / 2;
+    (is_nan(middle) ? bad : good) = middle;
+  }
+  return nan_first ? GridRange{good, range.last} : GridRange{range.first, good};
+}
+
+GridRange ElementRule::with_order(GridRange range, std::int64_t order) const {
+  // Rising in `sign * index`.
+  const bool falling = epilogue_.falling();
+  const auto order_at = [this](std::int64_t index) {
+    const float x = value(index);
+    return epilogue_.order_of(epilogue_.low_code(x), x);
+  };
+  // The first index of the range for which `passed` holds; it holds from some index on.
+  const auto first_where = [&](const auto& passed) {
+    std::int64_t low = range.first, high = range.last + 1;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (passed(order_at(middle))) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  };
+  const std::int64_t first = first_where([&](std::int64_t at) { return falling ? at <= order : at >= order; });
+  const std::int64_t after = first_where([&](std::int64_t at) { return falling ? at < order : at > order; });
+  return {first, after - 1};
+}
+
+ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet classes, std::uint64_t got) const {
+  using enum ResultClass;
+  Judgement out;
+  ClassSet seen;  // classes of admissible outputs
+  bool any = false;
+  std::int64_t low_order = 0, high_order = 0;
+  const bool got_nan = epilogue_.is_nan(got);
+  const auto class_of = [this](std::uint64_t code) -> ResultClass {
+    if (epilogue_.is_nan(code)) return nan;
+    if (epilogue_.is_finite(code)) return finite;
+    return epilogue_.order_of(code) < 0 ? minus_infinity : plus_infinity;
+  };
+  const auto admit = [&](std::uint64_t low, std::uint64_t high, float x_low, float x_high) {
+    seen.add(class_of(low));
+    seen.add(class_of(high));
+    const std::int64_t at_low = epilogue_.order_of(low, x_low), at_high = epilogue_.order_of(high, x_high);
+    if (!any || at_low < low_order) {
+      out.low = low;
+      low_order = at_low;
+    }
+    if (!any || at_high > high_order) {
+      out.high = high;
+      high_order = at_high;
+    }
+    any = true;
+  };
+
+  const GridRange representable = finite_part(grid_, range);
+  if (classes.has(finite) && representable.first <= representable.last) {
+    const GridRange numbers = without_nan(representable);
+    if (numbers != representable) {  // the epilogue makes NaN of some
+      seen.add(nan);
+      out.inside |= got_nan;
+    }
+    if (numbers.first <= numbers.last) {
+      const bool falling = epilogue_.falling();
+      const float x_low = value(falling ? numbers.last : numbers.first);
+      const float x_high = value(falling ? numbers.first : numbers.last);
+      const std::uint64_t low = epilogue_.low_code(x_low), high = epilogue_.high_code(x_high);
+      admit(low, high, x_low, x_high);
+      if (got_nan) {
+        out.inside |= epilogue_.is_nan(low) || epilogue_.is_nan(high);
+      } else {
+        const std::int64_t order = epilogue_.order_of(got);
+        if (order >= epilogue_.order_of(low, x_low) && order <= epilogue_.order_of(high, x_high)) {
+          const GridRange hits = with_order(numbers, order);
+          out.inside |= epilogue_.stochastic() || hits.first <= hits.last;
+        }
+      }
+    } else {
+      const float x = std::numeric_limits<float>::quiet_NaN();
+      admit(epilogue_.low_code(x), epilogue_.high_code(x), x, x);
+    }
+  }
+  const auto admit_special = [&](float accumulator) {
+    const float x = epilogue_.value(accumulator, operands_);
+    const std::uint64_t low = epilogue_.low_code(x), high = epilogue_.high_code(x);
+    admit(low, high, x, x);
+    out.inside |= same_result(low, got) || same_result(high, got);
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (classes.has(plus_infinity)) admit_special(kInfinity);
+  if (classes.has(minus_infinity)) admit_special(-kInfinity);
+  if (classes.has(nan)) admit_special(std::numeric_limits<float>::quiet_NaN());
+  out.class_mismatch = !out.inside && !seen.has(class_of(got));
+  return out;
+}
+
+std::uint64_t ElementRule::expected(const SumEnclosure& sum) const {
+  const Pair pair = two_sum(sum.hi, sum.lo);
+  const std::int64_t below = std::clamp(grid_.floor(pair.head, pair.tail), grid_.lowest(), grid_.highest());
+  const std::int64_t above = std::clamp(grid_.ceil(pair.head, pair.tail), grid_.lowest(), grid_.highest());
+  const auto distance = [&](std::int64_t index) {
+    return std::fabs((static_cast<double>(grid_.value(index)) - pair.head) - pair.tail);
+  };
+  const double to_below = distance(below), to_above = distance(above);
+  const bool take_below = to_below < to_above || (to_below == to_above && below % 2 == 0);
+  const float x = value(take_below ? below : above);
+  if (!epilogue_.stochastic()) return epilogue_.low_code(x);
+  return encode(epilogue_.output(), static_cast<double>(x));
+}
+
+double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& within, std::uint64_t got) const {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const GridRange finite = finite_part(grid_, within);
+  if (finite.first > finite.last || epilogue_.is_nan(got)) return kNone;
+  const GridRange numbers = without_nan(finite);
+  if (numbers.first > numbers.last) return kNone;
+  const GridRange hits = with_order(numbers, epilogue_.order_of(got));
+  if (hits.first > hits.last) return kNone;
+  const Pair pair = two_sum(sum.hi, sum.lo);
+  const auto distance = [&](std::int64_t index) {
+    return std::fabs((static_cast<double>(grid_.value(index)) - pair.head) - pair.tail);
+  };
+  // The hits are neighbors: the closest is an end, or next to the sum.
+  const std::int64_t below = std::clamp(grid_.floor(pair.head, pair.tail), hits.first, hits.last);
+  const std::int64_t above = std::clamp(grid_.ceil(pair.head, pair.tail), hits.first, hits.last);
+  return std::min(distance(below), distance(above));
+}
+
+}  // namespace plumbline

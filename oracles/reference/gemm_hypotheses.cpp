@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// The table of hypotheses, simplest first. Each function lists the variants of one kind of fault.
+#include "oracles/reference/gemm_hypotheses.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace plumbline {
+namespace {
+
+GemmFault fault(const GemmCase& gemm, std::string sentence) {
+  GemmFault out(gemm);
+  out.sentence = std::move(sentence);
+  return out;
+}
+
+std::vector<GemmFault> nothing_stored(const GemmCase& gemm) {
+  GemmFault zero = fault(gemm, "the output is 0, as if nothing had been accumulated or stored");
+  zero.zero = true;
+  return {zero};
+}
+
+std::vector<GemmFault> last_products(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  const std::int64_t k = gemm.problem.k;
+  std::set<std::int64_t> missing;
+  if (k >= 1) missing.insert(1);
+  for (const std::int64_t tile : {2, 4, 8, 16, 32, 64, 128, 256}) {
+    if (k % tile != 0) missing.insert(k % tile);
+  }
+  for (const std::int64_t count : missing) {
+    faults.push_back(fault(
+        gemm, count == 1 ? fmt::format("the last k product is missing (the result is the sum over k < {})", k - 1)
+                         : fmt::format("the last {} k products are missing (the result is the sum over k < {})", count,
+                                       k - count)));
+    faults.back().skipped = {k - count, k};
+  }
+  return faults;
+}
+
+// Every aligned tile of k of the usual sizes that is not the whole of it.
+std::vector<KRange> tiles_of(std::int64_t k) {
+  std::vector<KRange> tiles;
+  for (const std::int64_t size : {256, 128, 64, 32, 16, 8, 4, 2, 1}) {
+    if (size >= k || k / size > 512) continue;
+    for (std::int64_t begin = 0; begin < k; begin += size) tiles.push_back({begin, std::min(k, begin + size)});
+  }
+  return tiles;
+}
+
+std::vector<GemmFault> tile_dropped(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  for (const KRange& tile : tiles_of(gemm.problem.k)) {
+    faults.push_back(fault(gemm, fmt::format("a k tile was dropped: k in [{}, {})", tile.begin, tile.end)));
+    faults.back().skipped = tile;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> tile_repeated(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  for (const KRange& tile : tiles_of(gemm.problem.k)) {
+    faults.push_back(fault(gemm, fmt::format("a k tile was counted twice: k in [{}, {})", tile.begin, tile.end)));
+    faults.back().repeated = tile;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> output_rounding(const GemmCase& gemm) {
+  struct Mode {
+    Rounding rounding;
+    std::string_view words;
+  };
+  std::vector<GemmFault> faults;
+  for (const Mode& mode : {Mode{Rounding::toward_zero, "truncated"}, Mode{Rounding::nearest_away, "rounded with ties away from zero"},
+                           Mode{Rounding::nearest_even, "rounded to nearest even"}, Mode{Rounding::up, "rounded up"},
+                           Mode{Rounding::down, "rounded down"}}) {
+    if (mode.rounding == gemm.contract.output.rounding) continue;
+    faults.push_back(fault(gemm, fmt::format("the output was {}{}", mode.words,
+                                             gemm.contract.output.rounding == Rounding::nearest_even
+                                                 ? " instead of rounded to nearest even"
+                                                 : ", not as the contract says")));
+    faults.back().output.rounding = mode.rounding;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> epilogue_step_missing(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  const auto without = [&](std::string_view step, const auto& change) {
+    faults.push_back(fault(gemm, fmt::format("{} was not applied", step)));
+    change(faults.back().scalars);
+  };
+  const EpilogueScalars& scalars = gemm.scalars;
+  if (scalars.alpha != 1) without("alpha", [](EpilogueScalars& s) { s.alpha = 1; });
+  if (scalars.beta != 0) without("beta * C", [](EpilogueScalars& s) { s.beta = 0; });
+  if (scalars.beta != 0 && scalars.beta != 1) {
+    faults.push_back(fault(gemm, "beta was taken as 1"));
+    faults.back().scalars.beta = 1;
+  }
+  if (scalars.has_bias) without("the bias", [](EpilogueScalars& s) { s.has_bias = false; });
+  if (scalars.relu) without("relu", [](EpilogueScalars& s) { s.relu = false; });
+  if (scalars.alpha != 1 && scalars.beta != 0) {
+    faults.push_back(fault(gemm, "alpha and beta were not applied"));
+    faults.back().scalars.alpha = 1;
+    faults.back().scalars.beta = 0;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> bias_by_other_dimension(const GemmCase& gemm) {
+  if (gemm.problem.bias_kind == BiasKind::none) return {};
+  GemmFault swapped = fault(gemm, gemm.problem.bias_kind == BiasKind::per_column
+                                      ? "the bias was taken by row instead of by column"
+                                      : "the bias was taken by column instead of by row");
+  swapped.swapped_bias = true;
+  return {swapped};
+}
+
+std::vector<GemmFault> c_read(const GemmCase& gemm) {
+  if (gemm.problem.beta != 0 || gemm.problem.c == nullptr) return {};
+  GemmFault read = fault(gemm, "C was read although beta = 0 (0 * NaN and 0 * Inf are NaN)");
+  read.reads_c = true;
+  return {read};
+}
+
+std::vector<GemmFault> other_position(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  const auto moved = [&](std::string sentence, std::function<GemmPlace(const GemmPlace&)> source) {
+    faults.push_back(fault(gemm, std::move(sentence)));
+    faults.back().source = std::move(source);
+  };
+  moved("the element belongs to position (j, i): rows and columns are exchanged",
+        [](const GemmPlace& at) { return GemmPlace{at.batch, at.j, at.i}; });
+  for (const std::int64_t step : {1, 2, 4, 8, 16, 32, 64, 128, 256}) {
+    for (const std::int64_t shift : {step, -step}) {
+      if (step < gemm.problem.m)
+        moved(fmt::format("the element belongs to position (i {:+}, j)", shift),
+              [shift](const GemmPlace& at) { return GemmPlace{at.batch, at.i + shift, at.j}; });
+      if (step < gemm.problem.n)
+        moved(fmt::format("the element belongs to position (i, j {:+})", shift),
+              [shift](const GemmPlace& at) { return GemmPlace{at.batch, at.i, at.j + shift}; });
+      if (step < gemm.problem.batch)
+        moved(fmt::format("the element belongs to batch {:+}", shift),
+              [shift](const GemmPlace& at) { return GemmPlace{at.batch + shift, at.i, at.j}; });
+    }
+  }
+  return faults;
+}
+
+std::vector<GemmFault> bf16_partial_sums(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  std::set<std::int64_t> lengths;
+  for (const std::int64_t parts : {2, 3, 4, 5, 6, 8, 12, 16}) {
+    for (const std::int64_t block : {1, 8, 16, 32, 64, 128}) {
+      const std::int64_t k = gemm.problem.k, even = (k + parts - 1) / parts;
+      const std::int64_t length = std::max(block, (even + block - 1) / block * block);
+      if (length >= k || !lengths.insert(length).second) continue;
+      faults.push_back(fault(gemm, fmt::format("partial sums were rounded to bf16 before the join (split at every {} of k)",
+                                               length)));
+      faults.back().bf16_parts = parts;
+      faults.back().bf16_block = block;
+    }
+  }
+  return faults;
+}
+
+}  // namespace
+
+std::vector<GemmHypothesis> gemm_hypotheses() {
+  // clang-format off
+  return {
+      {"nothing stored",          nothing_stored},
+      {"C read",                  c_read},
+      {"output rounding",         output_rounding},
+      {"epilogue step missing",   epilogue_step_missing},
+      {"bias by other dimension", bias_by_other_dimension},
+      {"last products missing",   last_products},
+      {"other position",          other_position},
+      {"bf16 partial sums",       bf16_partial_sums},
+      {"k tile dropped",          tile_dropped},
+      {"k tile counted twice",    tile_repeated},
+  };
+  // clang-format on
+}
+
+}  // namespace plumbline

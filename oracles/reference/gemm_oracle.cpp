@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/gemm_oracle.h"
+
+#include <utility>
+
+#include "oracles/base/assert.h"
+#include "oracles/reference/gemm_element.h"
+#include "oracles/reference/gemm_explain.h"
+#include "oracles/reference/gemm_judge.h"
+#include "oracles/reference/gemm_referee.h"
+
+namespace plumbline {
+
+GemmOracle::GemmOracle(const GemmProblem& problem, const Contract& contract, int sm, int threads)
+    : case_(problem, contract, sm, threads) {}
+
+const SumEnclosures& GemmOracle::sums(int threads) const {
+  std::call_once(sums_once_, [&] { sums_ = gemm_sums(case_.operands, threads); });
+  return sums_;
+}
+
+void GemmOracle::use_sums(SumEnclosures sums) {
+  std::call_once(sums_once_, [] {});
+  sums_ = std::move(sums);
+}
+
+OutputVerdict GemmOracle::judge(int output, const Tensor& got, const JudgeOptions& options) const {
+  PLUMB_ASSERT(output == 0 && got.layout.format == case_.problem.output);
+  if (options.mpfr_bits > 0) {
+    const SumEnclosures defined = sums_by_definition(case_, options.mpfr_bits, options.threads);
+    return GemmJudge(case_, defined, got, options).run();
+  }
+  return GemmJudge(case_, sums(options.threads), got, options).run();
+}
+
+ElementVerdict GemmOracle::element(int output, std::int64_t index, std::uint64_t got) const {
+  PLUMB_ASSERT(output == 0 && index >= 0 && index < case_.problem.outputs());
+  return judge_element(case_, case_.place(index), got);
+}
+
+Explanation GemmOracle::explain(int output, std::int64_t index, const Tensor& got) const {
+  PLUMB_ASSERT(output == 0 && index >= 0 && index < case_.problem.outputs());
+  return explain_gemm(case_, case_.place(index), got);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/gemm_tally.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumbline {
+namespace {
+
+double known_or_negative(double x) { return std::isnan(x) ? -1 : std::fabs(x); }
+
+double median(std::vector<float> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return static_cast<double>(*middle);
+}
+
+}  // namespace
+
+bool is_worse(const ElementVerdict& a, const ElementVerdict& b) {
+  const double a_share = known_or_negative(a.share), b_share = known_or_negative(b.share);
+  if (a_share != b_share) return a_share > b_share;
+  const double a_error = known_or_negative(a.error_ulp), b_error = known_or_negative(b.error_ulp);
+  if (a_error != b_error) return a_error > b_error;
+  return a.index < b.index;
+}
+
+void GemmTally::add_error(double error_ulp) {
+  if (std::isnan(error_ulp)) return;
+  worst_ulp = std::max(worst_ulp, std::fabs(error_ulp));
+  const double cell = std::floor((error_ulp + 4) * (kCells / 8));
+  ++histogram[static_cast<std::size_t>(std::clamp(cell, 0.0, static_cast<double>(kCells - 1)))];
+}
+
+void GemmTally::add_failure(const ElementVerdict& failure) {
+  const auto at = std::lower_bound(failures.begin(), failures.end(), failure,
+                                   [](const ElementVerdict& x, const ElementVerdict& y) { return x.index < y.index; });
+  failures.insert(at, failure);
+  if (failures.size() > kFailures) failures.pop_back();
+}
+
+void GemmTally::add(const GemmTally& other) {
+  compared += other.compared;
+  bounded += other.bounded;
+  failed += other.failed;
+  class_mismatches += other.class_mismatches;
+  nonzero += other.nonzero;
+  exact_required += other.exact_required;
+  disagreements += other.disagreements;
+  unresolved += other.unresolved;
+  worst_ulp = std::max(worst_ulp, other.worst_ulp);
+  worst_share = std::max(worst_share, other.worst_share);
+  if (other.worst && (!worst || is_worse(*other.worst, *worst))) worst = other.worst;
+  for (const ElementVerdict& failure : other.failures) add_failure(failure);
+  for (std::size_t cell = 0; cell < histogram.size(); ++cell) histogram[cell] += other.histogram[cell];
+  bound_ulps.insert(bound_ulps.end(), other.bound_ulps.begin(), other.bound_ulps.end());
+  undecided.insert(undecided.end(), other.undecided.begin(), other.undecided.end());
+}
+
+OutputVerdict GemmTally::verdict(std::int64_t elements) const {
+  OutputVerdict out;
+  out.elements = elements;
+  out.compared = compared;
+  out.bounded = bounded;
+  out.failed = failed;
+  out.class_mismatches = class_mismatches;
+  out.nonzero = nonzero;
+  out.exact_required = exact_required;
+  out.undecided = static_cast<std::int64_t>(undecided.size());
+  out.unresolved = unresolved;
+  out.disagreements = disagreements;
+  out.worst_ulp = worst_ulp;
+  out.worst_share = worst_share;
+  out.median_bound_ulp = median(bound_ulps);
+  if (!failures.empty()) {
+    out.worst = failures.front();
+  } else if (worst) {
+    out.worst = *worst;
+  }
+  out.failures = failures;
+  out.histogram.assign(histogram.begin(), histogram.end());
+  return out;
+}
+
+}  // namespace plumbline

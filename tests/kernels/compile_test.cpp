@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// With a stand-in compiler: a shell script that takes nvcc's arguments. The real one takes seconds
+// a file.
+#include "kernels/compile.h"
+
+#include "tests/kernels/manifest_files.h"
+
+#include <cstdlib>
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A kernel outside the tree, and a CUDA_HOME whose nvcc is a script.
+class Compile : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("k.cu", "source text\n");
+    const Result<Manifest> manifest = read_manifest(folder_.write(
+        "k.toml", replaced(read_file(shipped_manifest_path()), "gemm_bf16.cu", "k.cu")));
+    ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+    kernel_ = *manifest;
+    // Notes its arguments, and writes the source behind them as "PTX".
+    use_compiler("echo \"$@\" >>" + folder_.path() +
+                 "/calls\nwhile [ \"$1\" != -o ]; do shift; done\ncp \"$3\" \"$2\"\n");
+  }
+
+  void TearDown() override { ::unsetenv("CUDA_HOME"); }
+
+  void use_compiler(const std::string& script) {
+    const std::string nvcc = folder_.write("cuda/bin/nvcc", "#!/bin/sh\n" + script);
+    fs::permissions(nvcc, fs::perms::owner_all);
+    ::setenv("CUDA_HOME", (folder_.path() + "/cuda").c_str(), 1);
+  }
+
+  std::ptrdiff_t calls() const {
+    const std::string text =
+        fs::exists(folder_.path() + "/calls") ? read_file(folder_.path() + "/calls") : "";
+    return std::count(text.begin(), text.end(), '\n');
+  }
+
+  TemporaryFolder folder_;
+  Manifest kernel_;
+};
+
+TEST_F(Compile, WritesPtxOfEveryTargetBesideTheManifest) {
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(read_file(kernel_.ptx_path(80)), "source text\n");
+  EXPECT_EQ(read_file(kernel_.ptx_path(90)), "source text\n");
+  EXPECT_NE(read_file(folder_.path() + "/calls")
+                .find(std::string(kCompilerFlags) + " -arch=compute_90 -o "),
+            std::string::npos);
+}
+
+TEST_F(Compile, CompilesOnlyWhatIsOlderThanTheSource) {
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 2);
+  fs::last_write_time(kernel_.ptx_path(90),
+                      fs::last_write_time(folder_.path() + "/k.cu") - std::chrono::seconds(5));
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 3);
+}
+
+TEST_F(Compile, ShowsTheCompilersFirstError) {
+  use_compiler("echo 'k.cu(3): warning: x'\necho 'k.cu(7): error: expected a \";\"' >&2\nexit 2\n");
+  const Status compiled = compile_outdated(kernel_);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.error().kind, ErrorKind::cannot_run);
+  EXPECT_EQ(compiled.error().message,
+            "does not compile for sm_80: k.cu(7): error: expected a \";\"");
+  EXPECT_EQ(compiled.error().where, folder_.path() + "/k.cu");
+  EXPECT_FALSE(fs::exists(kernel_.ptx_path(80)));
+}
+
+TEST_F(Compile, LeavesGivenPtxAlone) {
+  kernel_.source.clear();
+  kernel_.ptx = "k.ptx";
+  EXPECT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 0);
+}
+
+TEST_F(Compile, AMissingSourceIsNamed) {
+  kernel_.source = "nowhere.cu";
+  const Status compiled = compile_outdated(kernel_);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.error().where, folder_.path() + "/nowhere.cu");
+}
+
+TEST_F(Compile, PathsMayHoldQuotesAndSpaces) {
+  folder_.write("it's here/k.cu", "other\n");
+  kernel_.path = folder_.write("it's here/k.toml", "");
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(read_file(kernel_.ptx_path(80)), "other\n");
+}
+
+TEST(CompilerFlags, AreThoseOfTheBuild) {
+  const std::string cmake =
+      read_file(std::string(PLUMBLINE_SOURCE_DIR) + "/cmake/cuda_kernel.cmake");
+  EXPECT_NE(cmake.find("set(PLUMBLINE_NVCC_FLAGS " + std::string(kCompilerFlags) + ")"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumbline

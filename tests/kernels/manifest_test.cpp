@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/manifest.h"
+
+#include "tests/kernels/gemm_problems.h"
+#include "tests/kernels/manifest_files.h"
+
+#include <algorithm>
+
+namespace plumbline {
+namespace {
+
+Manifest shipped() {
+  Result<Manifest> manifest = read_manifest(shipped_manifest_path());
+  EXPECT_TRUE(manifest.ok()) << manifest.error().text();
+  return manifest.ok() ? *manifest : Manifest();
+}
+
+std::int64_t value(const Expression& expression, std::string_view problem) {
+  const Result<std::int64_t> result = expression.evaluate(gemm(problem));
+  EXPECT_TRUE(result.ok()) << result.error().text();
+  return result.ok() ? *result : -1;
+}
+
+TEST(Manifest, TheShippedOneReads) {
+  const Manifest manifest = shipped();
+  EXPECT_EQ(manifest.name, "gemm_bf16");
+  EXPECT_EQ(manifest.operation, find_operation("gemm"));
+  EXPECT_EQ(manifest.source, "gemm_bf16.cu");
+  EXPECT_EQ(manifest.ptx, "");
+  EXPECT_EQ(manifest.targets, (std::vector<int>{80, 90}));
+  EXPECT_EQ(manifest.parameters.size(), 21u);
+  EXPECT_EQ(manifest.tile,
+            (std::map<std::string, std::int64_t>{{"m", 128}, {"n", 128}, {"k", 32}}));
+}
+
+TEST(Manifest, TheShippedContractIsTheKernels) {
+  const Contract contract = shipped().contract;
+  EXPECT_EQ(contract.unit, Unit::tensor_core);
+  EXPECT_EQ(contract.instruction, Instruction::mma_sync);
+  EXPECT_EQ(contract.schedule, Schedule::sequential);
+  EXPECT_EQ(contract.epilogue, (std::vector{EpilogueStep::alpha, EpilogueStep::beta_c_fma,
+                                            EpilogueStep::bias, EpilogueStep::relu}));
+  EXPECT_EQ(contract.output.rounding, Rounding::nearest_even);
+  EXPECT_EQ(contract.output.overflow, Overflow::to_special);
+  EXPECT_TRUE(contract.deterministic && contract.odd_symmetric && contract.position_independent);
+}
+
+TEST(Manifest, EntryIsPickedByTheProblem) {
+  EXPECT_EQ(shipped().entry(gemm("m=1 n=1 k=1")), "gemm_bf16_nn_bf16");
+  EXPECT_EQ(shipped().entry(gemm("m=1 n=1 k=1 layout=tn out=f32")), "gemm_bf16_tn_f32");
+}
+
+TEST(Manifest, EveryEntryIsInTheSource) {
+  const Manifest manifest = shipped();
+  const std::string source =
+      read_file(std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/gemm_bf16.cu");
+  for (const char* layout : {"nn", "nt", "tn", "tt"}) {
+    for (const char* out : {"bf16", "f32"}) {
+      EXPECT_NE(source.find("GEMM_BF16_ENTRY(" + std::string(layout) + "_" + out + ","),
+                std::string::npos);
+    }
+  }
+}
+
+TEST(Manifest, FormatsMayFollowTheProblem) {
+  const Manifest manifest = shipped();
+  EXPECT_EQ(manifest.tensor_format("a", gemm("m=1 n=1 k=1 out=f32")), FormatId::bf16);
+  EXPECT_EQ(manifest.tensor_format("d", gemm("m=1 n=1 k=1 out=f32")), FormatId::f32);
+  EXPECT_EQ(manifest.tensor_format("c", gemm("m=1 n=1 k=1")), FormatId::bf16);
+}
+
+TEST(Manifest, LaunchCoversTheOutput) {
+  const Manifest manifest = shipped();
+  EXPECT_EQ(value(manifest.grid[0], "m=129 n=1 k=5"), 2);
+  EXPECT_EQ(value(manifest.grid[0], "m=129 n=257 k=5"), 6);
+  EXPECT_EQ(value(manifest.grid[0], "m=0 n=257 k=5"), 0);
+  EXPECT_EQ(value(manifest.grid[1], "m=129 n=257 k=5"), 1);
+  EXPECT_EQ(value(manifest.grid[2], "m=1 n=1 k=5 batch=70000"), 65535);
+  EXPECT_EQ(value(manifest.grid[2], "m=1 n=1 k=5 batch=0"), 0);
+  EXPECT_EQ(value(manifest.block[0], "m=1 n=1 k=5"), 256);
+  EXPECT_EQ(value(manifest.block[2], "m=1 n=1 k=5"), 1);
+  EXPECT_EQ(value(manifest.shared_bytes, "m=1 n=1 k=5"), 49152);
+}
+
+TEST(Manifest, ParametersSayTypeAndValue) {
+  const Manifest manifest = shipped();
+  using Kind = KernelParameter::Kind;
+  const auto& parameters = manifest.parameters;
+  EXPECT_EQ(parameters[0].kind, Kind::pointer);
+  EXPECT_EQ(parameters[3].name, "bias");
+  EXPECT_EQ(parameters[5].kind, Kind::s32);
+  EXPECT_EQ(value(parameters[5].expression, "m=7 n=8 k=9"), 7);
+  EXPECT_EQ(parameters[9].kind, Kind::s64);
+  EXPECT_EQ(value(parameters[9].expression, "m=7 n=8 k=9 layout=tn"), 7);
+  EXPECT_EQ(parameters[17].kind, Kind::f32);
+  EXPECT_EQ(parameters[17].name, "alpha");
+  EXPECT_EQ(value(parameters[19].expression, "m=7 n=8 k=9 bias=column"), 2);
+  EXPECT_EQ(value(parameters[20].expression, "m=7 n=8 k=9 act=relu"), 1);
+}
+
+TEST(Manifest, DomainExcludesWithAReason) {
+  const Manifest manifest = shipped();
+  EXPECT_EQ(manifest.excluded(gemm("m=1 n=1 k=1")), std::nullopt);
+  EXPECT_EQ(manifest.excluded(gemm("m=0 n=0 k=0 batch=0")), std::nullopt);
+  EXPECT_EQ(manifest.excluded(gemm("m=1 n=1 k=2147483648")),
+            "m, n, k and batch are 32-bit in this kernel");
+  EXPECT_EQ(manifest.excluded(gemm("m=2147483647 n=2147483647 k=1")),
+            "the grid would have more than 2^31 - 1 tiles of 128x128");
+}
+
+TEST(Manifest, PtxLiesBesideIt) {
+  Manifest manifest = shipped();
+  EXPECT_EQ(manifest.ptx_path(90),
+            std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/gemm_bf16.sm_90.ptx");
+  manifest.ptx = "other.ptx";
+  EXPECT_EQ(manifest.ptx_path(90),
+            std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/other.ptx");
+}
+
+// One mistake in a copy of the shipped manifest, and what the error must say after the file's name.
+// Line and column are found from where the mistake is, so that editing the manifest does not break
+// the test.
+struct Mistake {
+  const char* from;
+  const char* to;
+  const char* at;  // the text the error must point at, in the changed file
+  const char* message;
+};
+
+std::string position_of(const std::string& text, const std::string& part) {
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  const auto line =
+      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const std::size_t start = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+  const std::size_t column = start == std::string::npos ? at + 1 : at - start;
+  return std::to_string(line) + ":" + std::to_string(column);
+}
+
+// clang-format off
+const Mistake kMistakes[] = {
+    {"computes =", "computs =", "computs", R"(unknown key "computs" (did you mean "computes"?))"},
+    {"\"gemm\"", "\"gem\"", "gem\"", R"("gem" is not known here (did you mean "gemm"?))"},
+    {"summary  = \"", "summary = 3 #", "3 #", R"("summary" must be a string, not a whole number)"},
+    {"source   = \"gemm_bf16.cu\"", "", "# The shipped", R"(neither "source" nor "ptx" is given (add source = "k.cu"))"},
+    {"[80, 90]", "[80, \"90\"]", "\"90\"", "a target must be a whole number, not a string"},
+    {"[80, 90]", "[90, 80]", "80]", "80 does not come after 90 (list targets once each, in increasing order)"},
+    {"[80, 90]", "[8, 90]", "8, 90", "8 is not a compute capability (write sm_80 as 80)"},
+    {"{layout}_{out}", "{layut}_{out}", "layut", R"(there is no field "layut" (did you mean "layout"?))"},
+    {"{layout}_{out}", "{layout}_{out", "{out", "this brace is never closed (write {field})"},
+    {"\"ptr bias\"", "\"ptr bia\"", "bia\"", R"(gemm has no tensor "bia" (did you mean "bias"?))"},
+    {"\"s32 k\"", "\"i32 k\"", "i32", R"("i32" is not known here (did you mean "s32"?))"},
+    {"\"s32 k\"", "\"s32\"", "s32\"", R"(this parameter is only a type: "s32" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
+    {"\"s64 ld_b\"", "\"s64  ld_q\"", "ld_q", R"(there is no field "ld_q" (did you mean "ld_a"?))"},
+    {"f32 alpha", "f32 alhpa", "alhpa", R"(gemm has no real field "alhpa" (did you mean "alpha"?))"},
+    {"[launch]", "[lanch]", "lanch", R"(unknown key "lanch" (did you mean "launch"?))"},
+    {"grid   =", "gird =", "gird", R"(unknown key "gird" (did you mean "grid"?))"},
+    {"ceil_div(m, 128) * ", "ceil_dv(m, 128) * ", "ceil_dv", R"(there is no function "ceil_dv" (did you mean "ceil_div"?))"},
+    {"block  = [256]", "block = [256, 1, 1, 1]", "[256", R"("block" has 4 dimensions (give one, two or three))"},
+    {"block  = [256]", "", "[launch]", R"("block" is missing (add block = [256]))"},
+    {"shared = '3", "shared = '3 +* ", "*  * (128", R"("*" is not expected here)"},
+    {"a    = \"bf16\"", "a = \"bf61\"", "bf61", R"(there is no format "bf61" (did you mean "bf16"?))"},
+    {"d    = \"{out}\"", "d = \"{oot}\"", "oot", R"(no field "oot" chooses a format (did you mean "out"?))"},
+    {"bias = \"f32\"", "bais = \"f32\"", "bais", R"(unknown key "bais" (did you mean "bias"?))"},
+    {"bias = \"f32\"", "", "[formats]", R"("bias" is missing (add bias = "f32"))"},
+    {"n = 128", "nn = 128", "nn =", R"(unknown key "nn" (did you mean "n"?))"},
+    {"n = 128", "n = 0", "0\nk = 32", "0 is not a tile size (use at least 1)"},
+    {"require = 'm", "requires = 'm", "requires", R"(unknown key "requires" (did you mean "require"?))"},
+    {"require = 'm", "require = 'mm", "mm <=", R"(there is no field "mm" (did you mean "m"?))"},
+    {"reason  = \"m", "# \"m", "[[domain]]", R"("reason" is missing (add reason = "k must be a multiple of 8"))"},
+    {"mma.sync\"\n", "mma_sync\"\n", "mma_sync", R"("mma_sync" is not known here (did you mean "mma.sync"?))"},
+    {"mma.sync\"\n", "wgmma\"\n", "[contract]", "sm_80 has no wgmma for bf16 with an f32 accumulator (choose another target or another unit)"},
+    {"\"sequential\"", "\"sequental\"", "sequental", R"("sequental" is not known here (did you mean "sequential"?))"},
+    {"\"sequential\"", "\"promote\"", "[contract]", R"("interval" is missing: schedule "promote" or "split_k" needs it (add interval = ...))"},
+    {"\"sequential\"", "\"sequential\"\nparts = 4", "4\n", R"("parts" has no meaning without schedule "split_k" (remove it, or correct the schedule))"},
+    {"\"beta_c fma\"", "\"beta_c_fma\"", "beta_c_fma", R"("beta_c_fma" is not known here (did you mean "beta_c fma"?))"},
+    {"\"beta_c fma\"", "\"alpha\"", "[contract]", R"(epilogue names "alpha" twice (name each step once))"},
+    {"\"nearest even\"", "\"nearest\"", "nearest\"", R"("nearest" is not known here (it is one of "nearest even", "nearest away", "toward zero", "up", "down", "stochastic"))"},
+    {"deterministic        = true", "deterministic = \"yes\"", "\"yes\"", R"("deterministic" must be true or false, not a string)"},
+    {"[tile]", "[tile", "\nm = 128", ""},
+};
+
+// clang-format on
+
+TEST(Manifest, EveryMistakeIsPointedAt) {
+  const std::string text = read_file(shipped_manifest_path());
+  const TemporaryFolder folder;
+  for (const Mistake& mistake : kMistakes) {
+    const std::string changed = replaced(text, mistake.from, mistake.to);
+    const std::string path = folder.write("k.toml", changed);
+    const Result<Manifest> manifest = read_manifest(path);
+    ASSERT_FALSE(manifest.ok()) << mistake.to;
+    const std::string where = path + ":" + position_of(changed, mistake.at);
+    if (*mistake.message == '\0') {  // toml++'s own words
+      EXPECT_NE(manifest.error().text().find("not valid TOML"), std::string::npos);
+      EXPECT_EQ(manifest.error().where, where);
+      continue;
+    }
+    EXPECT_EQ(manifest.error().text(), where + ": " + mistake.message) << mistake.to;
+  }
+}
+
+TEST(Manifest, PtxMayStandInForASource) {
+  const TemporaryFolder folder;
+  const std::string text = replaced(read_file(shipped_manifest_path()),
+                                    "source   = \"gemm_bf16.cu\"", "ptx = \"x.ptx\"");
+  const Result<Manifest> manifest = read_manifest(folder.write("mine.toml", text));
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  EXPECT_EQ(manifest->name, "mine");
+  EXPECT_EQ(manifest->ptx_path(80), folder.path() + "/x.ptx");
+}
+
+TEST(Manifest, NamesMustBePlainWords) {
+  const TemporaryFolder folder;
+  const Result<Manifest> manifest =
+      read_manifest(folder.write("my kernel.toml", read_file(shipped_manifest_path())));
+  ASSERT_FALSE(manifest.ok());
+  EXPECT_NE(manifest.error().message.find("\"my kernel\" cannot name a kernel"), std::string::npos);
+}
+
+TEST(Manifest, AMissingFileIsNamed) {
+  const Result<Manifest> manifest = read_manifest("/nowhere/k.toml");
+  ASSERT_FALSE(manifest.ok());
+  EXPECT_EQ(manifest.error().text(),
+            "/nowhere/k.toml: cannot be read (check that the file exists)");
+}
+
+}  // namespace
+}  // namespace plumbline

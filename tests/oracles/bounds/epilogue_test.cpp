@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// The epilogue: the contract's steps in the contract's order, each rounded once; and its real counterpart.
+#include "oracles/bounds/epilogue.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "oracles/base/random.h"
+#include "oracles/formats/decode.h"
+
+namespace plumbline {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+const EpilogueScalars kAll{0.3f, 0.7f, true, true};
+
+TEST(Epilogue, RoundsEachStepToF32) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::bias, EpilogueStep::relu};
+  Contract fused = contract;
+  fused.epilogue[1] = EpilogueStep::beta_c_fma;
+  const Epilogue plain(contract, kAll, FormatId::f32), with_fma(fused, kAll, FormatId::f32);
+  Random random(1);
+  int different = 0;
+  for (int repeat = 0; repeat < 1000; ++repeat) {
+    const float z = static_cast<float>(random.unit() - 0.3), c = static_cast<float>(random.unit()),
+                bias = static_cast<float>(random.unit() - 0.5);
+    volatile float scaled = 0.3f * z;
+    volatile float product = 0.7f * c;
+    volatile float sum = scaled + product;
+    const float want = std::fmax(sum + bias, 0.0f);
+    EXPECT_EQ(plain.value(z, {c, bias}), want);
+    const float want_fused = std::fmax(std::fma(0.7f, c, scaled) + bias, 0.0f);
+    EXPECT_EQ(with_fma.value(z, {c, bias}), want_fused);
+    different += want != want_fused ? 1 : 0;
+  }
+  EXPECT_GT(different, 50);
+}
+
+TEST(Epilogue, FollowsTheContractsOrder) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::bias, EpilogueStep::alpha};
+  const Epilogue epilogue(contract, {3, 0, true, false}, FormatId::f32);
+  EXPECT_EQ(epilogue.value(2, {0, 5}), 21);
+}
+
+TEST(Epilogue, DoesStepsTheProblemNeedsAndTheContractDoesNotName) {
+  const Epilogue epilogue(Contract{}, {3, 2, true, false}, FormatId::f32);
+  EXPECT_EQ(epilogue.value(2, {10, 5}), 31);
+  Contract only_bias;
+  only_bias.epilogue = {EpilogueStep::bias};
+  EXPECT_EQ(Epilogue(only_bias, {3, 0, true, true}, FormatId::f32).value(-2, {0, 5}), 0);
+  EXPECT_EQ(Epilogue(only_bias, {3, 0, true, false}, FormatId::f32).value(-2, {0, 5}), -1);
+}
+
+TEST(Epilogue, LeavesOutWhatTheProblemDoesNotNeed) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::bias, EpilogueStep::relu};
+  const Epilogue epilogue(contract, {}, FormatId::f32);
+  EXPECT_TRUE(epilogue.is_identity());
+  // beta == 0: C is not read, so its NaN does not matter.
+  EXPECT_EQ(epilogue.value(-2, {std::nanf(""), kInfinity}), -2);
+}
+
+TEST(Epilogue, LetsNaNThroughRelu) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::relu};
+  const Epilogue epilogue(contract, {1, 0, false, true}, FormatId::bf16);
+  EXPECT_TRUE(std::isnan(epilogue.value(std::nanf(""), {})));
+  EXPECT_EQ(epilogue.value(-kInfinity, {}), 0);
+  EXPECT_EQ(epilogue.value(kInfinity, {}), kInfinity);
+}
+
+TEST(Epilogue, OrdersCodesLikeValues) {
+  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2, FormatId::e2m1, FormatId::s8, FormatId::u8}) {
+    const Epilogue epilogue(Contract{}, {}, id);
+    const Format& output = epilogue.output();
+    std::uint64_t code = output.has_sign && !output.is_integer ? output.max_finite() | (std::uint64_t{1} << (output.exponent_bits + output.mantissa_bits)) : output.is_integer && output.has_sign ? 0x80 : 0;
+    std::int64_t before = epilogue.order_of(code);
+    while (next_up(output, code, code)) {
+      EXPECT_GT(epilogue.order_of(code), before) << output.name;
+      before = epilogue.order_of(code);
+    }
+    EXPECT_EQ(epilogue.order_of(output.max_finite()), before);
+    if (output.has_sign && !output.is_integer) {
+      EXPECT_EQ(epilogue.order_of(0), epilogue.order_of(std::uint64_t{1} << (output.exponent_bits + output.mantissa_bits)));
+    }
+  }
+}
+
+TEST(Epilogue, PutsNaNFromOverflowBeyondAllNumbers) {
+  const Epilogue epilogue(Contract{}, {}, FormatId::e4m3);
+  const std::uint64_t nan = epilogue.low_code(500);
+  ASSERT_TRUE(epilogue.is_nan(nan));
+  EXPECT_GT(epilogue.order_of(nan, 500), epilogue.order_of(0x7e));
+  EXPECT_LT(epilogue.order_of(epilogue.low_code(-500), -500), epilogue.order_of(0xfe));
+}
+
+TEST(RealEpilogue, IsExactToAHundredBits) {
+  const EpilogueScalars scalars{1.0f / 3, -0.7f, true, false};
+  Random random(4);
+  for (int repeat = 0; repeat < 1000; ++repeat) {
+    const double hi = random.unit() * 1000, lo = random.unit() * 0x1p-46;
+    const float c = static_cast<float>(random.unit()), bias = static_cast<float>(random.unit());
+    const TwoDoubles got = real_epilogue(scalars, {hi, lo}, {c, bias});
+    // 64 more bits: enough to see an error of 2^-100 of the largest term.
+    __extension__ typedef __float128 Quad;
+    const Quad want = static_cast<Quad>(scalars.alpha) * hi + static_cast<Quad>(scalars.alpha) * lo +
+                      static_cast<Quad>(scalars.beta) * c + bias;
+    const Quad difference = want - got.hi - got.lo;
+    EXPECT_LT(std::fabs(static_cast<double>(difference)), 0x1p-98 * 1000);
+  }
+  EXPECT_EQ(real_epilogue({1, 0, false, true}, {-3, 0}, {}).hi, 0);
+}
+
+}  // namespace
+}  // namespace plumbline

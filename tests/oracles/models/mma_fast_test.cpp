@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The vector path against the specification: the same bits wherever it does not decline, on every instruction set this
+// machine has; and it declines only what is out of the ordinary.
+#include <string_view>
+
+#include "hwy/targets.h"
+#include "tests/oracles/models/mma_compare.h"
+
+namespace plumbline {
+namespace {
+
+bool vectors_here() { return std::string_view(mma_fast_target()) != "Scalar"; }
+
+bool is_half(const MmaKind& kind) { return kind.a == FormatId::bf16 || kind.a == FormatId::f16; }
+
+// The kinds that our kernels use most get most.
+int quick_count(const MmaKind& kind) {
+  if (is_half(kind) && kind.shape.k == 16) return 20000;
+  return is_half(kind) ? 3000 : 600;
+}
+
+class MmaFast : public testing::TestWithParam<FragmentKind> {
+ protected:
+  void SetUp() override {
+    if (!vectors_here()) GTEST_SKIP() << "no vector instruction set on this machine";
+  }
+};
+
+TEST_P(MmaFast, GivesTheBitsOfTheSpecificationAndSeldomDeclines) {
+  const MmaKind& kind = GetParam().mma;
+  const Comparison comparison = compare_fast_with_spec(kind, quick_count(kind), 1);
+  for (const ValueMix mix : {ValueMix::ordinary, ValueMix::wide, ValueMix::cancelling,
+                             ValueMix::zero_c, ValueMix::sparse, ValueMix::whole}) {
+    EXPECT_EQ(comparison.declined_share(mix), 0) << "mix " << static_cast<int>(mix);
+  }
+}
+
+TEST_P(MmaFast, AcceptsTheAccumulatorAsDestination) {
+  const MmaKind& kind = GetParam().mma;
+  Random random(2);
+  Fragments in = random_fragments(kind, ValueMix::ordinary, random);
+  LaneRegister apart[4];
+  ASSERT_TRUE(mma_fast(kind, in.a, in.b, in.c, apart));
+  ASSERT_TRUE(mma_fast(kind, in.a, in.b, in.c, in.c));
+  EXPECT_EQ(std::memcmp(apart, in.c, sizeof apart), 0);
+}
+
+// One Inf or NaN, with zeros to multiply it, anywhere.
+TEST_P(MmaFast, LeavesEverySpecialValueToTheSpecification) {
+  const MmaKind& kind = GetParam().mma;
+  if (kind.accumulator == FormatId::s32) return;  // every code is a number
+  const auto expect_declined = [&kind](LaneRegister* registers, int count, FormatId id,
+                                       const Fragments& in) {
+    const Format& format = plumbline::format(id);
+    for (int reg = 0; reg < count; ++reg) {
+      for (std::uint32_t& word : registers[reg]) {
+        for (int at = 0; at < 32; at += format.storage_bits) {
+          std::uint64_t special = format.canonical_nan;
+          if (format.has_infinity() && at == 0) special = format.max_finite() + 1;
+          word = static_cast<std::uint32_t>(special) << at;
+          LaneRegister d[4];
+          EXPECT_FALSE(mma_fast(kind, in.a, in.b, in.c, d)) << reg << " " << at;
+        }
+        word = 0;
+      }
+    }
+  };
+  Fragments in;
+  expect_declined(in.a, a_registers(kind), kind.a, in);
+  expect_declined(in.b, b_registers(kind), kind.b, in);
+  expect_declined(in.c, c_registers(kind), kind.accumulator, in);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, MmaFast, testing::ValuesIn(fast_kinds()),
+                         [](const auto& row) { return row.param.name; });
+
+// Runs as if the machine had nothing better than one instruction set.
+class OnlyTarget {
+ public:
+  explicit OnlyTarget(std::int64_t target) { choose(target); }
+
+  ~OnlyTarget() { choose(0); }
+
+ private:
+  static void choose(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+TEST(MmaFastTargets, AllOfThisMachineAgreeWithTheSpecification) {
+  const std::int64_t supported = hwy::SupportedTargets();
+  for (std::int64_t rest = supported; rest != 0; rest &= rest - 1) {
+    const std::int64_t target = rest & -rest;
+    const OnlyTarget only(target);
+    if (!vectors_here()) continue;
+    SCOPED_TRACE(mma_fast_target());
+    for (const FragmentKind& kind : fast_kinds()) {
+      SCOPED_TRACE(kind.name);
+      compare_fast_with_spec(kind.mma, 90, 3);
+    }
+  }
+}
+
+TEST(MmaFastTargets, WithoutVectorsEverythingIsLeftToTheSpecification) {
+  const OnlyTarget none(HWY_SCALAR);
+  const FragmentKind kind = float_kind(90, FormatId::bf16, FormatId::bf16, 16);
+  Random random(4);
+  const Fragments in = random_fragments(kind.mma, ValueMix::ordinary, random);
+  LaneRegister d[4], spec[4];
+  EXPECT_FALSE(mma_fast(kind.mma, in.a, in.b, in.c, d));
+  mma(kind.mma, in.a, in.b, in.c, d);
+  mma_spec(kind.mma, in.a, in.b, in.c, spec);
+  EXPECT_EQ(std::memcmp(d, spec, sizeof d), 0);
+}
+
+// The fast path is meant to handle these, not only to be right about them.
+TEST(MmaFastRange, TakesSubnormalsOfBf16AndF16) {
+  for (const FormatId id : {FormatId::bf16, FormatId::f16}) {
+    const MmaKind kind = float_kind(90, id, id, 16).mma;
+    Fragments in;
+    in.a[0][0] = 0x00010003;  // two subnormals
+    in.b[0][0] = id == FormatId::bf16 ? 0x5f005f00 : 0x3c003c00;  // 2^63, 1
+    LaneRegister d[4], spec[4];
+    ASSERT_TRUE(mma_fast(kind, in.a, in.b, in.c, d));
+    mma_spec(kind, in.a, in.b, in.c, spec);
+    EXPECT_NE(d[0][0], 0u);
+    EXPECT_EQ(std::memcmp(d, spec, sizeof d), 0);
+  }
+}
+
+TEST(MmaFastRange, DeclinesASumThatLeaves32Bits) {
+  const MmaKind kind = float_kind(90, FormatId::bf16, FormatId::bf16, 16).mma;
+  Fragments in;
+  for (auto& reg : in.a) std::fill(std::begin(reg), std::end(reg), 0x3fff3fffu);
+  for (auto& reg : in.b) std::fill(std::begin(reg), std::end(reg), 0x3fff3fffu);
+  for (auto& reg : in.c) std::fill(std::begin(reg), std::end(reg), 0x3fffffffu);
+  LaneRegister d[4];
+  EXPECT_FALSE(mma_fast(kind, in.a, in.b, in.c, d));
+}
+
+}  // namespace
+}  // namespace plumbline
