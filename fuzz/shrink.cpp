@@ -31,6 +31,10 @@ class Search {
       repeat({&shrink_sizes(), &shrink_layout(), &shrink_features(), &shrink_nonzeros(),
               &shrink_values()});
     }
+    if (result_.steps > 0) {  // it is no longer an example of the classes it was drawn from
+      result_.smallest.shape_class.clear();
+      result_.smallest.layout_class.clear();
+    }
     return std::move(result_);
   }
 

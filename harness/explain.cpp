@@ -33,8 +33,6 @@ void add_element(std::vector<std::string>& lines, std::string_view tensor, const
                               std::isnan(e.error_ulp) ? "" : fmt::format("{:+.4g} ulp", e.error_ulp)));
 }
 
-std::string sizes_text(const Case& test_case) { return test_case.problem.text(); }
-
 }  // namespace
 
 Claim broken_claim(const CaseRecord& record) {
@@ -59,8 +57,15 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   card.claim = name(broken_claim(record));
   card.value_class = record.value_class;
   card.text = record.text;
-  card.headline = fmt::format("{}: {}", sizes_text(test_case), record.reason);
+  const bool memory = broken_claim(record) == Claim::in_bounds;
+  // A finding is shown below with its place; the headline only counts.
+  card.headline = fmt::format("{}: {}", test_case.problem.text(),
+                              record.findings.empty() ? record.reason
+                                                      : fmt::format("{} kinds of access or synchronization no correct "
+                                                                    "kernel shows",
+                                                                    record.findings.size()));
   card.findings = record.findings;
+  if (memory) return card;  // values after a wrong access explain nothing
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
     const std::vector<ElementVerdict>& failures = output.verdict.failures;

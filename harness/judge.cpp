@@ -12,10 +12,11 @@ namespace {
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
   const ElementVerdict& e = v.failures.front();
-  return fmt::format("{} of {} outputs of {} are outside what the contract allows; {} is {} from exact, at most {} is "
-                     "admissible",
-                     v.failed, v.elements, output.name, element_name(output.name, layout, e.index),
-                     ulp_text(std::abs(e.error_ulp)), ulp_text(e.bound_ulp));
+  return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {} from exact, {}", v.failed,
+                     v.elements, output.name, v.failed == 1 ? "is" : "are",
+                     element_name(output.name, layout, e.index), ulp_text(std::abs(e.error_ulp)),
+                     e.bound_ulp == 0 ? "and has to be exact"
+                                      : fmt::format("at most {} is admissible", ulp_text(e.bound_ulp)));
 }
 
 std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace plumbline {
@@ -17,10 +18,16 @@ std::string ulp_text(double ulp) {
 
 std::string share_text(double share) {
   if (std::isnan(share)) return "-";
-  if (std::isinf(share)) return "no bound";
+  if (std::isinf(share)) return "any";  // no error was allowed at all
   if (share > 1) return share < 1e6 ? fmt::format("{:.3g} x", share) : fmt::format("{:.1e} x", share);
   return fmt::format("{:.0f} %", 100 * share);
 }
+
+namespace {
+
+constexpr std::size_t kShownFindings = 3;
+
+}  // namespace
 
 std::vector<std::string> card_lines(const Counterexample& counterexample) {
   const Counterexample& c = counterexample;
@@ -30,7 +37,10 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   if (!c.elements.empty()) lines.push_back("");
   for (const std::string& element : c.elements) lines.push_back("          " + element);
   if (!c.findings.empty()) lines.push_back("");
-  for (const std::string& finding : c.findings) lines.push_back("      " + finding);
+  for (std::size_t i = 0; i < std::min(c.findings.size(), kShownFindings); ++i) lines.push_back("      " + c.findings[i]);
+  if (c.findings.size() > kShownFindings) {
+    lines.push_back(fmt::format("      {} more findings in record.json", c.findings.size() - kShownFindings));
+  }
   if (!c.explanation.empty()) lines.push_back("");
   for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
   if (c.steps > 0) {

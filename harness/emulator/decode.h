@@ -47,7 +47,6 @@ std::span<const Family> barrier_families();
 std::span<const Family> warp_families();
 std::span<const Family> matrix_families();
 std::span<const Family> control_families();
-std::span<const Family> packed_families();
 
 class Decoder {
  public:

@@ -191,6 +191,15 @@ void decode_is_space(Decoder& decoder, const Instruction& instruction, Modifiers
   out.execute = pick(handlers[which]);
 }
 
+// createpolicy: a cache policy means nothing here; any value will do.
+void decode_policy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  while (!modifiers.empty()) modifiers.take_first();
+  if (!decoder.require_operands(instruction, 1, 4)) return;
+  out.d = decoder.destination(instruction.operands[0], 64);
+  out.a = decoder.constant(0, 64);
+  out.execute = pick(handlers_of<&map1<u64, u64, Same>>);
+}
+
 constexpr Row kRows[] = {
     {"slct.b32.s32", "w=www", handlers_of<&map3<u32, u32, u32, u32, SelectBySign>>},
     {"slct.u32.s32", "w=www", handlers_of<&map3<u32, u32, u32, u32, SelectBySign>>},
@@ -208,6 +217,7 @@ void decode_slct(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 std::span<const Family> move_families() {
   static constexpr Family kFamilies[] = {
       {"mov", decode_move},         {"selp", decode_select}, {"slct", decode_slct},
+      {"createpolicy", decode_policy},
       {"cvta", decode_cvta},        {"isspacep", decode_is_space},
   };
   return kFamilies;

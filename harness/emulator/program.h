@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/emulator/convert_exact.h"
 #include "harness/emulator/isa.h"
 #include "harness/emulator/module.h"
 #include "oracles/models/mma.h"
@@ -121,6 +122,8 @@ struct Program {
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
   std::vector<MmaOperation> mma;  // Inst::immediate of an mma indexes this
+
+  std::vector<Conversion> conversions;  // of the cvt forms without a vector handler
 
   std::vector<Parameter> parameters;
   std::int64_t parameter_bytes = 0;

@@ -17,13 +17,13 @@ int width_of(char letter) {
   }
 }
 
+}  // namespace
+
 std::string spelling(const Instruction& instruction) {
   std::string form = instruction.opcode;
   for (const std::string& modifier : instruction.modifiers) form += "." + modifier;
   return form;
 }
-
-}  // namespace
 
 void place_operands(std::string_view shape, Decoder& decoder, const Instruction& instruction, Inst& out) {
   const std::size_t equals = shape.find('=');

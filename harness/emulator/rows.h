@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "harness/emulator/decode.h"
@@ -23,6 +24,9 @@ struct Row {
 // Finds the row of the instruction and fills `out`; refuses where there is none.
 void decode_row(std::span<const Row> rows, Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                 Inst& out);
+
+// "add.sat.s32": opcode and modifiers as written.
+std::string spelling(const Instruction& instruction);
 
 // Places operands as a shape says.
 void place_operands(std::string_view shape, Decoder& decoder, const Instruction& instruction, Inst& out);

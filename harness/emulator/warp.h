@@ -57,6 +57,8 @@ class Warp {
     return predicates_[use & 0x7fff] ^ flip;
   }
 
+  const Program& program() const { return *program_; }
+
   int index() const { return index_; }
 
   Cta& cta() const { return *cta_; }

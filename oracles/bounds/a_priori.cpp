@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The a-priori bounds of docs/bounds.md: truncation moves toward zero, so no partial sum exceeds the sum of magnitudes T;
-// a node then errs by at most L + 1 alignment units of at most 2^-F T each and one ulp of at most 2^(1-p) T, an addition
-// to nearest by half an ulp.
+// The a-priori bounds of docs/bounds.md: truncation moves toward zero, so no partial sum exceeds
+// the sum of magnitudes T; a node then errs by at most L + 1 alignment units of at most 2^-F T each
+// and one ulp of at most 2^(1-p) T, an addition to nearest by half an ulp.
 #include "oracles/bounds/a_priori.h"
 
 #include <algorithm>
@@ -40,7 +40,8 @@ VectorSize vector_size(const float* elements, std::int64_t k, int minimum_expone
 
 double magnitude_bound(const VectorSize& a, const VectorSize& b) {
   // Cauchy-Schwarz and the two Hoelder pairs.
-  return std::min({a.two_norm * b.two_norm, a.one_norm * b.largest, a.largest * b.one_norm}) * kRoundUp;
+  return std::min({a.two_norm * b.two_norm, a.one_norm * b.largest, a.largest * b.one_norm}) *
+         kRoundUp;
 }
 
 APriori::APriori(const BoundModel& model, std::int64_t k) {
@@ -48,10 +49,12 @@ APriori::APriori(const BoundModel& model, std::int64_t k) {
   const double length = static_cast<double>(k);
   double nodes = 0, additions = 0;  // toward zero with alignment; to nearest f32
   double chains = 1;                // accumulators started from zero
-  if (model.schedule == Schedule::promote) chains = std::ceil(length / static_cast<double>(model.interval));
+  if (model.schedule == Schedule::promote)
+    chains = std::ceil(length / static_cast<double>(model.interval));
   const bool split = model.schedule == Schedule::split_k && model.parts > 1;
   if (split) chains = static_cast<double>(model.parts);
-  if (model.schedule == Schedule::promote || (split && model.join != Join::bf16)) additions += chains;
+  if (model.schedule == Schedule::promote || (split && model.join != Join::bf16))
+    additions += chains;
   if (model.fma) {
     additions += length;
   } else {
@@ -60,7 +63,8 @@ APriori::APriori(const BoundModel& model, std::int64_t k) {
     if (model.chaining == Chaining::hopper_fp8) additions += steps;
   }
   const double node_bits = model.fma ? 24 : bound::node_precision(model.node);
-  const double kept = model.fma ? 24 : std::min<double>(model.node.fraction_bits, node_bits - 1) + 1;
+  const double kept =
+      model.fma ? 24 : std::min<double>(model.node.fraction_bits, node_bits - 1) + 1;
   const double joined_bits = split && model.join == Join::bf16 ? 8 : 24;
   exact_steps_ = std::exp2(std::min(kept, joined_bits));
   least_lattice_ = std::exp2(-125 - std::min(node_bits, joined_bits));
@@ -70,8 +74,10 @@ APriori::APriori(const BoundModel& model, std::int64_t k) {
   const double roundings_bf16 = split && model.join == Join::bf16 ? 2 * chains : 0;
   // Roundings to nearest let partial sums grow.
   const double growth = std::exp(additions * 0x1p-24 + roundings_bf16 * 0x1p-8);
-  relative_ = (nodes * per_node + additions * 0x1p-24 + roundings_bf16 * 0x1p-8) * growth * kRoundUp;
-  absolute_ = (nodes * ((products + 1) * plan.zero_weight * plan.unit + bound::kF32Minimum * plan.ulp_unit) +
+  relative_ =
+      (nodes * per_node + additions * 0x1p-24 + roundings_bf16 * 0x1p-8) * growth * kRoundUp;
+  absolute_ = (nodes * ((products + 1) * plan.zero_weight * plan.unit +
+                        bound::kF32Minimum * plan.ulp_unit) +
                (additions + 1) * 0x1p-149 + roundings_bf16 * 0x1p-133) *
               growth * kRoundUp;
   growth_known_ = growth < 2;

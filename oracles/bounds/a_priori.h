@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Cheap facts about a dot product from the sizes of its two vectors alone: that it cannot overflow, that the contract's
-// arithmetic must be exact, and a bound on the error for any data of that size. They decide most elements without the
-// running bound, and keep a sound if weak check on elements whose running bound is not computed.
+// Cheap facts about a dot product from the sizes of its two vectors alone: that it cannot overflow,
+// that the contract's arithmetic must be exact, and a bound on the error for any data of that size.
+// They decide most elements without the running bound, and keep a sound if weak check on elements
+// whose running bound is not computed.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace plumbline {
 
-// Of the magnitudes of a vector's finite elements, each non-zero one counted as at least 2^emin of its format (a
-// subnormal aligns like the smallest normal number). Rounded up.
+// Of the magnitudes of a vector's finite elements, each non-zero one counted as at least 2^emin of
+// its format (a subnormal aligns like the smallest normal number). Rounded up.
 struct VectorSize {
   double one_norm = 0, two_norm = 0, largest = 0;
   double lowest = 0;  // the smallest lowest-bit weight; infinity for a zero vector
@@ -31,15 +32,17 @@ class APriori {
   // No accumulator comes near f32's range.
   bool cannot_overflow(double magnitude) const { return magnitude < 0x1p124; }
 
-  // Every order and grouping of the sum is exact: all terms are multiples of `lattice`, and no partial sum needs more bits
-  // than every format on the way keeps.
+  // Every order and grouping of the sum is exact: all terms are multiples of `lattice`, and no
+  // partial sum needs more bits than every format on the way keeps.
   bool surely_exact(double magnitude, double lattice) const {
     return lattice >= least_lattice_ && magnitude < lattice * exact_steps_;
   }
 
-  // |accumulator - exact sum| is at most this. Infinity where the contract is too coarse for the formula.
+  // |accumulator - exact sum| is at most this. Infinity where the contract is too coarse for the
+  // formula.
   double error(double magnitude) const {
-    return growth_known_ ? relative_ * magnitude + absolute_ : std::numeric_limits<double>::infinity();
+    return growth_known_ ? relative_ * magnitude + absolute_
+                         : std::numeric_limits<double>::infinity();
   }
 
  private:

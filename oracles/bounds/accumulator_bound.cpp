@@ -12,11 +12,15 @@ namespace plumbline::bound {
 namespace {
 
 // A true upper bound of a + b.
-double sum_above(double a, double b) { return std::nextafter(a + b, std::numeric_limits<double>::infinity()); }
+double sum_above(double a, double b) {
+  return std::nextafter(a + b, std::numeric_limits<double>::infinity());
+}
 
-// The parts in no declared order. Every partial sum of their computed values lies in [-minus, plus] but for the roundings
-// on the way, and is a multiple of the common lattice: each of the roundings errs by at most half an ulp of that range.
-AccumulatorBound join_any_order(std::span<const AccumulatorBound> parts, const NearestRounding& rounding) {
+// The parts in no declared order. Every partial sum of their computed values lies in [-minus, plus]
+// but for the roundings on the way, and is a multiple of the common lattice: each of the roundings
+// errs by at most half an ulp of that range.
+AccumulatorBound join_any_order(std::span<const AccumulatorBound> parts,
+                                const NearestRounding& rounding) {
   AccumulatorBound total;
   double plus = 0, minus = 0, count = 0;
   ClassSet classes = ResultClass::finite;
@@ -49,13 +53,15 @@ AccumulatorBound join_any_order(std::span<const AccumulatorBound> parts, const N
   }
   if (range >= rounding.overflow) {
     // Which partial sums overflow depends on the order: all of these may happen.
-    const bool to_plus = plus * growth >= rounding.overflow, to_minus = minus * growth >= rounding.overflow;
+    const bool to_plus = plus * growth >= rounding.overflow,
+               to_minus = minus * growth >= rounding.overflow;
     if ((to_plus && classes.has(ResultClass::minus_infinity)) ||
         (to_minus && classes.has(ResultClass::plus_infinity)))
       total.classes.add(ResultClass::nan);
     if (to_plus) total.classes.add(ResultClass::plus_infinity);
     if (to_minus) total.classes.add(ResultClass::minus_infinity);
-    if (least(total.sum, total.drift) >= rounding.overflow) total.classes.remove(ResultClass::finite);
+    if (least(total.sum, total.drift) >= rounding.overflow)
+      total.classes.remove(ResultClass::finite);
   }
   return total;
 }
@@ -74,7 +80,8 @@ void round_to(AccumulatorBound& x, const NearestRounding& rounding) {
 }  // namespace
 
 RunningBound AccumulatorBound::result() const {
-  return {sum, sum_error, (drift + sum_error) * (drift + sum_error > 0 ? kRoundUp : 1), lattice, classes};
+  return {sum, sum_error, (drift + sum_error) * (drift + sum_error > 0 ? kRoundUp : 1), lattice,
+          classes};
 }
 
 void note_overflow(AccumulatorBound& state, double threshold) {
@@ -90,7 +97,8 @@ void note_overflow(AccumulatorBound& state, double threshold) {
   if (least(state.sum, state.drift) >= threshold) state.classes.remove(ResultClass::finite);
 }
 
-void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x, const NearestRounding& rounding) {
+void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
+                 const NearestRounding& rounding) {
   const ClassSet classes = ClassSet::of_sum(accumulator.classes, x.classes);
   if (x.is_zero()) {
     accumulator.classes = classes;
@@ -113,7 +121,8 @@ void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x, const
   const double reach = most(sum, accumulator.drift), rest = least(sum, accumulator.drift);
   const double ulp = ulp_of(reach, unit);
   if (lattice < ulp) accumulator.drift = (accumulator.drift + ulp / 2) * kRoundUp;
-  accumulator.lattice = reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
+  accumulator.lattice =
+      reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
 }
 
 AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join) {

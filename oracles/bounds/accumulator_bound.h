@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// AccumulatorBound: what is known of one accumulator at one moment, and what adding two accumulators does to it.
-// Inside oracles/bounds only; running_bound.h is the door.
+// AccumulatorBound: what is known of one accumulator at one moment, and what adding two
+// accumulators does to it. Inside oracles/bounds only; running_bound.h is the door.
 //
-// Two errors are kept apart: `drift` bounds |accumulator - sum| with `sum` the sum in double, `sum_error` bounds
-// |sum - exact sum|. The double sum is exact as long as the accumulator is, so drift == 0 says that the accumulator
-// equals the exact sum bit for bit.
+// Two errors are kept apart: `drift` bounds |accumulator - sum| with `sum` the sum in double,
+// `sum_error` bounds |sum - exact sum|. The double sum is exact as long as the accumulator is, so
+// drift == 0 says that the accumulator equals the exact sum bit for bit.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ namespace plumbline::bound {
 
 struct AccumulatorBound {
   double sum = 0, sum_error = 0, drift = 0;
-  double lattice = std::numeric_limits<double>::infinity();  // infinity: the accumulator is exactly 0
+  double lattice =
+      std::numeric_limits<double>::infinity();  // infinity: the accumulator is exactly 0
   ClassSet classes = ResultClass::finite;
 
   bool is_zero() const { return lattice == std::numeric_limits<double>::infinity(); }
@@ -26,7 +27,8 @@ struct AccumulatorBound {
   RunningBound result() const;
 };
 
-// One part of a split for the eight lanes of a panel; reach is the largest magnitude an accumulator may have had in it.
+// One part of a split for the eight lanes of a panel; reach is the largest magnitude an accumulator
+// may have had in it.
 struct LanePart {
   std::array<AccumulatorBound, kPanelLanes> lanes;
   std::array<double, kPanelLanes> reach{};
@@ -41,15 +43,17 @@ struct NearestRounding {
 inline constexpr NearestRounding kNearestF32{24, 0x1.ffffffp127};
 inline constexpr NearestRounding kNearestBf16{8, 0x1.ffp127};
 
-// Magnitudes from which a conversion toward zero gives Inf; the hardware does not stop at the largest finite value.
+// Magnitudes from which a conversion toward zero gives Inf; the hardware does not stop at the
+// largest finite value.
 inline constexpr double kOverflowTowardZero = 0x1p128;
 
-// The value about to be converted lies within drift of sum: notes the infinities it may become, and that it cannot stay
-// finite when it must not.
+// The value about to be converted lies within drift of sum: notes the infinities it may become, and
+// that it cannot stay finite when it must not.
 void note_overflow(AccumulatorBound& state, double threshold);
 
 // accumulator = round(accumulator + x).
-void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x, const NearestRounding& rounding);
+void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
+                 const NearestRounding& rounding);
 
 // The sum of a split's parts.
 AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// AccumulatorGrid: the finite numbers an accumulator can hold, as f32 patterns: all of them for 24 significant bits, those
-// whose low bits are zero for 14 (FP8 on Ada and Hopper) or 8 (bf16). Each has an index in value order, so that bisection
-// runs over integers; both zeros are index 0.
+// AccumulatorGrid: the finite numbers an accumulator can hold, as f32 patterns: all of them for 24
+// significant bits, those whose low bits are zero for 14 (FP8 on Ada and Hopper) or 8 (bf16). Each
+// has an index in value order, so that bisection runs over integers; both zeros are index 0.
 #pragma once
 
 #include <bit>
@@ -20,12 +20,13 @@ class AccumulatorGrid {
   std::int64_t highest() const { return top_; }
 
   float value(std::int64_t index) const {
-    const auto magnitude = static_cast<std::uint32_t>((index < 0 ? -index : index) << dropped_bits_);
+    const auto magnitude =
+        static_cast<std::uint32_t>((index < 0 ? -index : index) << dropped_bits_);
     return std::bit_cast<float>(index < 0 ? magnitude | 0x80000000u : magnitude);
   }
 
-  // Index of the largest grid number <= head + tail, as an exact sum with |tail| at most half an ulp of head. Below all
-  // numbers lowest() - 1; above them highest().
+  // Index of the largest grid number <= head + tail, as an exact sum with |tail| at most half an
+  // ulp of head. Below all numbers lowest() - 1; above them highest().
   std::int64_t floor(double head, double tail) const {
     const float nearest = static_cast<float>(head);  // Inf beyond the range
     std::int64_t index = order(nearest);

@@ -22,9 +22,14 @@ float rounded_to_bf16(float x) {
 
 class Machine {
  public:
-  Machine(const Contract& contract, int sm, FormatId a, FormatId b, const float* row, const float* column,
-          std::int64_t k, bool keep_steps)
-      : contract_(contract), a_(format(a)), b_(format(b)), row_(row), column_(column), keep_steps_(keep_steps) {
+  Machine(const Contract& contract, int sm, FormatId a, FormatId b, const float* row,
+          const float* column, std::int64_t k, bool keep_steps)
+      : contract_(contract),
+        a_(format(a)),
+        b_(format(b)),
+        row_(row),
+        column_(column),
+        keep_steps_(keep_steps) {
     if (contract.unit == Unit::fma_f32) return;
     const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
     PLUMB_ASSERT(contract.unit == Unit::tensor_core && model.has_value());
@@ -38,9 +43,9 @@ class Machine {
   // One accumulator over [begin, end), from zero.
   float chain(std::int64_t begin, std::int64_t end) {
     float value = 0;
-    const std::int64_t step = contract_.unit == Unit::fma_f32               ? 1
+    const std::int64_t step = contract_.unit == Unit::fma_f32           ? 1
                               : model_.chaining == Chaining::hopper_fp8 ? 2 * model_.node.products
-                                                                            : model_.node.products;
+                                                                        : model_.node.products;
     for (std::int64_t base = begin; base < end; base += step) {
       const std::int64_t stop = std::min(end, base + step);
       value = contract_.unit == Unit::fma_f32 ? std::fma(row_[base], column_[base], value)
@@ -63,9 +68,11 @@ class Machine {
 
  private:
   float instruction(std::int64_t begin, std::int64_t end, float accumulator) const {
-    const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+    const auto first = static_cast<std::size_t>(begin),
+               count = static_cast<std::size_t>(end - begin);
     const std::span<const std::uint32_t> a(a_codes_), b(b_codes_);
-    return std::bit_cast<float>(dot(model_, a_, b_, a.subspan(first, count), b.subspan(first, count),
+    return std::bit_cast<float>(dot(model_, a_, b_, a.subspan(first, count),
+                                    b.subspan(first, count),
                                     std::bit_cast<std::uint32_t>(accumulator)));
   }
 
@@ -98,8 +105,9 @@ float joined(const std::vector<float>& parts, Join join, std::vector<std::int64_
 
 }  // namespace
 
-AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, FormatId b, const float* row,
-                               const float* column, std::int64_t k, const AccumulatorOptions& options) {
+AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, FormatId b,
+                               const float* row, const float* column, std::int64_t k,
+                               const AccumulatorOptions& options) {
   Machine machine(contract, sm, a, b, row, column, k, options.keep_steps);
   AccumulatorRun run;
   if (contract.schedule == Schedule::split_k && contract.parts > 1) {
@@ -107,7 +115,8 @@ AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, For
     const std::int64_t even = (k + contract.parts - 1) / contract.parts;
     const std::int64_t length = std::max(block, (even + block - 1) / block * block);
     std::vector<float> parts;
-    for (std::int64_t begin = 0; begin < k; begin += length) parts.push_back(machine.part(begin, std::min(k, begin + length)));
+    for (std::int64_t begin = 0; begin < k; begin += length)
+      parts.push_back(machine.part(begin, std::min(k, begin + length)));
     run.value = joined(parts, contract.join, options.join_order);
   } else {
     run.value = machine.part(0, k);

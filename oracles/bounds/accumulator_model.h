@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What an accumulator that keeps its contract computes, bit for bit: the contract's nodes, roundings and joins in order,
-// on the specification of oracles/models. Slow and plain; for explanations and for tests of the bounds, which share no
-// code with it. The verdict never depends on it: a contract allows more than one execution.
+// What an accumulator that keeps its contract computes, bit for bit: the contract's nodes,
+// roundings and joins in order, on the specification of oracles/models. Slow and plain; for
+// explanations and for tests of the bounds, which share no code with it. The verdict never depends
+// on it: a contract allows more than one execution.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct AccumulatorStep {
 
 struct AccumulatorRun {
   float value = 0;  // before the epilogue
-  std::vector<AccumulatorStep> steps;  // after each node (each fma), in increasing k; empty unless asked for
+  std::vector<AccumulatorStep>
+      steps;  // after each node (each fma), in increasing k; empty unless asked for
 };
 
 struct AccumulatorOptions {
@@ -26,8 +28,10 @@ struct AccumulatorOptions {
   std::vector<std::int64_t> join_order;  // of the parts, for joins in any order; empty: increasing
 };
 
-// row and column hold values of the formats. Not for Unit::int32. Asserts that Contract::check() passes.
-AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, FormatId b, const float* row,
-                               const float* column, std::int64_t k, const AccumulatorOptions& options = {});
+// row and column hold values of the formats. Not for Unit::int32. Asserts that Contract::check()
+// passes.
+AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, FormatId b,
+                               const float* row, const float* column, std::int64_t k,
+                               const AccumulatorOptions& options = {});
 
 }  // namespace plumbline

@@ -19,11 +19,13 @@ Pair two_sum(double a, double b) {
   return {sum, (a - (sum - b_part)) + (b - b_part)};
 }
 
-// The grid values in [hi + lo + low_shift - error, hi + lo + high_shift + error], up to rounding outward.
-GridRange range_between(const AccumulatorGrid& grid, const SumEnclosure& sum, double low_shift, double high_shift,
-                        double error) {
+// The grid values in [hi + lo + low_shift - error, hi + lo + high_shift + error], up to rounding
+// outward.
+GridRange range_between(const AccumulatorGrid& grid, const SumEnclosure& sum, double low_shift,
+                        double high_shift, double error) {
   // Covers the three roundings of each end's small part; 0 when nothing but hi and lo enters.
-  const double slack = error + sum.bound > 0 ? 0x1p-51 * (std::fabs(sum.lo) + sum.bound + error) : 0;
+  const double slack =
+      error + sum.bound > 0 ? 0x1p-51 * (std::fabs(sum.lo) + sum.bound + error) : 0;
   const Pair low = two_sum(sum.hi, sum.lo + low_shift - error - slack);
   const Pair high = two_sum(sum.hi, sum.lo + high_shift + error + slack);
   return {grid.ceil(low.head, low.tail), grid.floor(high.head, high.tail)};
@@ -46,8 +48,10 @@ SumEnclosure enclosure_of(const Dyadic& exact) {
   return {pair.head, pair.tail, rest.is_zero() ? 0 : rest.nearest_double() * (1 + 0x1p-50)};
 }
 
-AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const SumEnclosure& sum, double error) {
-  return {range_between(grid, sum, -sum.bound, sum.bound, error), range_between(grid, sum, sum.bound, -sum.bound, error)};
+AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const SumEnclosure& sum,
+                                   double error) {
+  return {range_between(grid, sum, -sum.bound, sum.bound, error),
+          range_between(grid, sum, sum.bound, -sum.bound, error)};
 }
 
 AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const Dyadic& sum, double error) {
@@ -56,14 +60,19 @@ AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const Dyadic& su
   return {range, range};
 }
 
-// Let z be the value a conforming accumulator holds, |z - y| <= E, and z1 <= y <= z2 the accumulator values next to y
-// (equal when y is one). If z <= y then z <= z1 <= y, so |z1 - y| <= E; else z >= z2 >= y and |z2 - y| <= E. Hence one of
-// g(z1), g(z2) is admissible whatever E is, and if both are `got` then got is. With y known to an enclosure, take z1 at or
-// below and z2 at or above all of it: g is monotone, so equal ends leave nothing else in between. With stochastic rounding
-// the same holds with the lowest code of the lower end and the highest of the upper.
+// Let z be the value a conforming accumulator holds, |z - y| <= E, and z1 <= y <= z2 the
+// accumulator values next to y (equal when y is one). If z <= y then z <= z1 <= y, so |z1 - y| <=
+// E; else z >= z2 >= y and |z2 - y| <= E. Hence one of g(z1), g(z2) is admissible whatever E is,
+// and if both are `got` then got is. With y known to an enclosure, take z1 at or below and z2 at or
+// above all of it: g is monotone, so equal ends leave nothing else in between. With stochastic
+// rounding the same holds with the lowest code of the lower end and the highest of the upper.
 bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) const {
-  const Pair low = two_sum(sum.hi, sum.bound > 0 ? sum.lo - sum.bound * (1 + 0x1p-50) - 0x1p-51 * std::fabs(sum.lo) : sum.lo);
-  const Pair high = two_sum(sum.hi, sum.bound > 0 ? sum.lo + sum.bound * (1 + 0x1p-50) + 0x1p-51 * std::fabs(sum.lo) : sum.lo);
+  const Pair low = two_sum(
+      sum.hi,
+      sum.bound > 0 ? sum.lo - sum.bound * (1 + 0x1p-50) - 0x1p-51 * std::fabs(sum.lo) : sum.lo);
+  const Pair high = two_sum(
+      sum.hi,
+      sum.bound > 0 ? sum.lo + sum.bound * (1 + 0x1p-50) + 0x1p-51 * std::fabs(sum.lo) : sum.lo);
   std::int64_t first = grid_.floor(low.head, low.tail), last = grid_.ceil(high.head, high.tail);
   if (first < grid_.lowest() || last > grid_.highest()) return false;
   if (epilogue_.falling()) std::swap(first, last);
@@ -100,7 +109,8 @@ GridRange ElementRule::without_nan(GridRange range) const {
   if (!nan_first && !nan_last) return range;
   if (nan_first && nan_last) return {0, -1};
   // NaN fills one end: find where it stops.
-  std::int64_t good = nan_first ? range.last : range.first, bad = nan_first ? range.first : range.last;
+  std::int64_t good = nan_first ? range.last : range.first,
+               bad = nan_first ? range.first : range.last;
   while (std::abs(good - bad) > 1) {
     const std::int64_t middle = bad + (good - bad) / 2;
     (is_nan(middle) ? bad : good) = middle;
@@ -128,12 +138,15 @@ GridRange ElementRule::with_order(GridRange range, std::int64_t order) const {
     }
     return low;
   };
-  const std::int64_t first = first_where([&](std::int64_t at) { return falling ? at <= order : at >= order; });
-  const std::int64_t after = first_where([&](std::int64_t at) { return falling ? at < order : at > order; });
+  const std::int64_t first =
+      first_where([&](std::int64_t at) { return falling ? at <= order : at >= order; });
+  const std::int64_t after =
+      first_where([&](std::int64_t at) { return falling ? at < order : at > order; });
   return {first, after - 1};
 }
 
-ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet classes, std::uint64_t got) const {
+ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet classes,
+                                          std::uint64_t got) const {
   using enum ResultClass;
   Judgement out;
   ClassSet seen;  // classes of admissible outputs
@@ -148,7 +161,8 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
   const auto admit = [&](std::uint64_t low, std::uint64_t high, float x_low, float x_high) {
     seen.add(class_of(low));
     seen.add(class_of(high));
-    const std::int64_t at_low = epilogue_.order_of(low, x_low), at_high = epilogue_.order_of(high, x_high);
+    const std::int64_t at_low = epilogue_.order_of(low, x_low),
+                       at_high = epilogue_.order_of(high, x_high);
     if (!any || at_low < low_order) {
       out.low = low;
       low_order = at_low;
@@ -203,8 +217,10 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
 
 std::uint64_t ElementRule::expected(const SumEnclosure& sum) const {
   const Pair pair = two_sum(sum.hi, sum.lo);
-  const std::int64_t below = std::clamp(grid_.floor(pair.head, pair.tail), grid_.lowest(), grid_.highest());
-  const std::int64_t above = std::clamp(grid_.ceil(pair.head, pair.tail), grid_.lowest(), grid_.highest());
+  const std::int64_t below =
+      std::clamp(grid_.floor(pair.head, pair.tail), grid_.lowest(), grid_.highest());
+  const std::int64_t above =
+      std::clamp(grid_.ceil(pair.head, pair.tail), grid_.lowest(), grid_.highest());
   const auto distance = [&](std::int64_t index) {
     return std::fabs((static_cast<double>(grid_.value(index)) - pair.head) - pair.tail);
   };
@@ -215,7 +231,8 @@ std::uint64_t ElementRule::expected(const SumEnclosure& sum) const {
   return encode(epilogue_.output(), static_cast<double>(x));
 }
 
-double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& within, std::uint64_t got) const {
+double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& within,
+                                   std::uint64_t got) const {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   const GridRange finite = finite_part(grid_, within);
   if (finite.first > finite.last || epilogue_.is_nan(got)) return kNone;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The interval rule: a stored output is admissible when it is g(z) for a value z the accumulator can hold with
-// |z - y| <= E. y is the exact sum of products, E the running bound, g the epilogue bit for bit; nothing is compared with
-// a tolerance. Since g is monotone, the admissible outputs lie between g of the two ends, and membership is a bisection
-// over the accumulator's numbers (an output grid finer than the accumulator's has codes between the ends that no z gives).
+// The interval rule: a stored output is admissible when it is g(z) for a value z the accumulator
+// can hold with |z - y| <= E. y is the exact sum of products, E the running bound, g the epilogue
+// bit for bit; nothing is compared with a tolerance. Since g is monotone, the admissible outputs
+// lie between g of the two ends, and membership is a bisection over the accumulator's numbers (an
+// output grid finer than the accumulator's has codes between the ends that no z gives).
 #pragma once
 
 #include <cstdint>
@@ -29,25 +30,29 @@ struct GridRange {
   bool operator==(const GridRange&) const = default;
 };
 
-// `outer` holds every value within E of some sum in the enclosure, `inner` those within E of all of them. They are equal
-// when bound == 0. E itself may be taken larger by a factor 1 + 2^-50, never smaller.
+// `outer` holds every value within E of some sum in the enclosure, `inner` those within E of all of
+// them. They are equal when bound == 0. E itself may be taken larger by a factor 1 + 2^-50, never
+// smaller.
 struct AccumulatorRange {
   GridRange outer, inner;
 };
 
-AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const SumEnclosure& sum, double error);
+AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const SumEnclosure& sum,
+                                   double error);
 AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const Dyadic& sum, double error);
 
 // The rule for one element.
 class ElementRule {
  public:
-  ElementRule(const Epilogue& epilogue, const AccumulatorGrid& grid, const EpilogueOperands& operands)
+  ElementRule(const Epilogue& epilogue, const AccumulatorGrid& grid,
+              const EpilogueOperands& operands)
       : epilogue_(epilogue), grid_(grid), operands_(operands) {}
 
   // True when `got` is admissible whatever E is. For sums that cannot overflow on the way.
   bool surely_admissible(const SumEnclosure& sum, std::uint64_t got) const;
 
-  // Between the outputs of the ends of a range: necessary for being inside, and cheap. Finite numbers only.
+  // Between the outputs of the ends of a range: necessary for being inside, and cheap. Finite
+  // numbers only.
   bool lies_between(const GridRange& range, std::uint64_t got) const;
 
   struct Judgement {
@@ -61,8 +66,8 @@ class ElementRule {
   // Output of the accumulator value nearest to the sum, which is admissible if any finite value is.
   std::uint64_t expected(const SumEnclosure& sum) const;
 
-  // e_min: the smallest |z - y| with g(z) = got; infinity when no z gives got. `within` limits the search: pass the
-  // range in which got was found inside, or the whole grid.
+  // e_min: the smallest |z - y| with g(z) = got; infinity when no z gives got. `within` limits the
+  // search: pass the range in which got was found inside, or the whole grid.
   double smallest_error(const SumEnclosure& sum, const GridRange& within, std::uint64_t got) const;
 
   GridRange whole_grid() const { return {grid_.lowest(), grid_.highest()}; }

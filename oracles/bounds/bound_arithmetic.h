@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The few double operations the running bound is made of, each with the direction of its error. Shared by everything but
-// the vector path, which does the same operations in the same order.
+// The few double operations the running bound is made of, each with the direction of its error.
+// Shared by everything but the vector path, which does the same operations in the same order.
 //
-// All weights are powers of two held as doubles, so that floor(log2) is a mask and a shift of the binary point a product.
+// All weights are powers of two held as doubles, so that floor(log2) is a mask and a shift of the
+// binary point a product.
 #pragma once
 
 #include <bit>
@@ -10,13 +11,15 @@
 
 namespace plumbline::bound {
 
-// Multiplying a bound by kRoundUp covers the rounding of the at most six operations that made it (2^-53 each).
-// kRoundUpCount does so for a node's count of truncated terms: at most 64 terms of at most one unit round to within
-// 64 * 2^-47 units, and a count that is not 0 is at least half a unit.
+// Multiplying a bound by kRoundUp covers the rounding of the at most six operations that made it
+// (2^-53 each). kRoundUpCount does so for a node's count of truncated terms: at most 64 terms of at
+// most one unit round to within 64 * 2^-47 units, and a count that is not 0 is at least half a
+// unit.
 inline constexpr double kRoundUp = 1 + 0x1p-50;
 inline constexpr double kRoundUpCount = 1 + 0x1p-39;
 
-inline constexpr double kF32Minimum = 0x1p-126;  // the smallest normal; no ulp is smaller than its ulp
+inline constexpr double kF32Minimum =
+    0x1p-126;  // the smallest normal; no ulp is smaller than its ulp
 
 // 2^floor(log2 x) for x >= 0 in double's normal range; 0 for 0.
 inline double binade(double x) {

@@ -31,7 +31,8 @@ std::string operand_words(FormatId a, FormatId b) {
 std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) {
   switch (contract.unit) {
     case Unit::fma_f32:
-      return fmt::format("products: one f32 fma per {} product, to nearest even", operand_words(a, b));
+      return fmt::format("products: one f32 fma per {} product, to nearest even",
+                         operand_words(a, b));
     case Unit::int32:
       return fmt::format("products: {} exactly, modulo 2^32", operand_words(a, b));
     case Unit::tensor_core:
@@ -39,11 +40,13 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
   }
   const std::string_view name = word_of(ContractUnit{contract.unit, contract.instruction});
   const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
-  if (!model) return fmt::format("products: {} of {}, which sm_{} does not have", name, operand_words(a, b), sm);
-  std::string line =
-      fmt::format("products: {} {} on sm_{}, nodes of {} products and {} fraction bits, each result {}", name,
-                  operand_words(a, b), sm, model->node.products, model->node.fraction_bits,
-                  output_words(model->node.output));
+  if (!model)
+    return fmt::format("products: {} of {}, which sm_{} does not have", name, operand_words(a, b),
+                       sm);
+  std::string line = fmt::format(
+      "products: {} {} on sm_{}, nodes of {} products and {} fraction bits, each result {}", name,
+      operand_words(a, b), sm, model->node.products, model->node.fraction_bits,
+      output_words(model->node.output));
   if (model->chaining == Chaining::hopper_fp8) {
     line += "; two nodes from zero per instruction, then one f32 addition to nearest even";
   }
@@ -55,21 +58,27 @@ std::string schedule_line(const Contract& contract) {
     case Schedule::sequential:
       break;
     case Schedule::promote:
-      return fmt::format("order: increasing k, a fresh accumulator every {} of k added to an f32 sum to nearest even",
-                         contract.interval);
+      return fmt::format(
+          "order: increasing k, a fresh accumulator every {} of k added to an f32 sum to nearest "
+          "even",
+          contract.interval);
     case Schedule::split_k: {
-      const std::string ranges = contract.interval > 1
-                                     ? fmt::format("{} ranges of whole blocks of {}", contract.parts, contract.interval)
-                                     : fmt::format("{} ranges", contract.parts);
+      const std::string ranges =
+          contract.interval > 1
+              ? fmt::format("{} ranges of whole blocks of {}", contract.parts, contract.interval)
+              : fmt::format("{} ranges", contract.parts);
       switch (contract.join) {
         case Join::f32_ordered:
-          return fmt::format("order: k in {}, partial sums added in order in f32 to nearest even", ranges);
+          return fmt::format("order: k in {}, partial sums added in order in f32 to nearest even",
+                             ranges);
         case Join::f32_any_order:
-          return fmt::format("order: k in {}, partial sums added in any order in f32 to nearest even", ranges);
+          return fmt::format(
+              "order: k in {}, partial sums added in any order in f32 to nearest even", ranges);
         case Join::bf16:
           break;
       }
-      return fmt::format("order: k in {}, partial sums rounded to bf16 and added in any order in bf16", ranges);
+      return fmt::format(
+          "order: k in {}, partial sums rounded to bf16 and added in any order in bf16", ranges);
     }
   }
   return "order: increasing k, one accumulator";
@@ -106,8 +115,8 @@ std::string Contract::describe(int sm, FormatId a, FormatId b) const {
   flags += deterministic ? " deterministic" : " not deterministic";
   if (odd_symmetric) flags += ", odd in A and B";
   if (position_independent) flags += ", the same at every position";
-  return fmt::format("{}\n{}\n{}\n{}\n", unit_line(*this, sm, a, b), schedule_line(*this), epilogue_line(*this),
-                     flags);
+  return fmt::format("{}\n{}\n{}\n{}\n", unit_line(*this, sm, a, b), schedule_line(*this),
+                     epilogue_line(*this), flags);
 }
 
 Status Contract::check(int sm, FormatId a, FormatId b) const {
@@ -120,27 +129,33 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
                "choose another target or another unit");
   }
   if (unit == Unit::int32 && !(format(a).is_integer && format(b).is_integer)) {
-    return bad(fmt::format("unit int32 cannot take {}", operand_words(a, b)), "integer operands are s8 and u8");
+    return bad(fmt::format("unit int32 cannot take {}", operand_words(a, b)),
+               "integer operands are s8 and u8");
   }
   if (unit != Unit::int32 && (format(a).is_integer || format(b).is_integer)) {
     return bad(fmt::format("{} operands need unit int32", operand_words(a, b)), "");
   }
   if (schedule == Schedule::promote && interval <= 0) {
-    return bad(fmt::format("schedule promote has interval {}", interval), "give the k per fresh accumulator, as 128");
+    return bad(fmt::format("schedule promote has interval {}", interval),
+               "give the k per fresh accumulator, as 128");
   }
   if (schedule == Schedule::split_k && (parts <= 0 || interval < 0)) {
     return bad(fmt::format("schedule split_k has {} parts in blocks of {}", parts, interval),
                "give at least one part and blocks of at least 0");
   }
   for (std::size_t i = 0; i < epilogue.size(); ++i) {
-    if (std::find(epilogue.begin() + static_cast<std::ptrdiff_t>(i) + 1, epilogue.end(), epilogue[i]) !=
-        epilogue.end()) {
-      return bad(fmt::format("epilogue names \"{}\" twice", word_of(epilogue[i])), "name each step once");
+    if (std::find(epilogue.begin() + static_cast<std::ptrdiff_t>(i) + 1, epilogue.end(),
+                  epilogue[i]) != epilogue.end()) {
+      return bad(fmt::format("epilogue names \"{}\" twice", word_of(epilogue[i])),
+                 "name each step once");
     }
   }
-  const auto has = [this](EpilogueStep step) { return std::find(epilogue.begin(), epilogue.end(), step) != epilogue.end(); };
+  const auto has = [this](EpilogueStep step) {
+    return std::find(epilogue.begin(), epilogue.end(), step) != epilogue.end();
+  };
   if (has(EpilogueStep::beta_c) && has(EpilogueStep::beta_c_fma)) {
-    return bad("epilogue adds beta * c twice: as \"beta_c\" and as \"beta_c fma\"", "keep the one the kernel does");
+    return bad("epilogue adds beta * c twice: as \"beta_c\" and as \"beta_c fma\"",
+               "keep the one the kernel does");
   }
   return {};
 }

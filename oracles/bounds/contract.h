@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Contract: the arithmetic a kernel promises. It is written in the kernel's manifest and is never a bare tolerance. A
-// verdict only has a meaning relative to a contract: the admissible outputs of one element are all those some execution
-// under the contract can produce.
+// Contract: the arithmetic a kernel promises. It is written in the kernel's manifest and is never a
+// bare tolerance. A verdict only has a meaning relative to a contract: the admissible outputs of
+// one element are all those some execution under the contract can produce.
 #pragma once
 
 #include <cstdint>
@@ -37,33 +37,35 @@ enum class Join : std::uint8_t {
 
 // One rounded step between accumulator and stored output, each an f32 operation to nearest even.
 enum class EpilogueStep : std::uint8_t {
-  alpha,        // x = fl(alpha * x)
-  beta_c,       // x = fl(x + fl(beta * c)); skipped, and C not read, when beta == 0
-  beta_c_fma,   // x = fma(beta, c, x); skipped, and C not read, when beta == 0
-  bias,         // x = fl(x + bias)
-  relu,         // x = max(x, 0); NaN propagates
+  alpha,       // x = fl(alpha * x)
+  beta_c,      // x = fl(x + fl(beta * c)); skipped, and C not read, when beta == 0
+  beta_c_fma,  // x = fma(beta, c, x); skipped, and C not read, when beta == 0
+  bias,        // x = fl(x + bias)
+  relu,        // x = max(x, 0); NaN propagates
 };
 
 struct Contract {
   Unit unit = Unit::tensor_core;
   Instruction instruction = Instruction::mma_sync;
   Schedule schedule = Schedule::sequential;
-  // promote: elements of k per fresh accumulator. split_k: a range is a whole number of these (0: of one element);
-  // part s covers [s * range, (s + 1) * range) with range = ceil(k / parts) rounded up to such a number.
+  // promote: elements of k per fresh accumulator. split_k: a range is a whole number of these (0:
+  // of one element); part s covers [s * range, (s + 1) * range) with range = ceil(k / parts)
+  // rounded up to such a number.
   std::int64_t interval = 0;
-  std::int64_t parts = 1;     // split_k
+  std::int64_t parts = 1;  // split_k
   Join join = Join::f32_ordered;
   std::vector<EpilogueStep> epilogue;
-  EncodeOptions output;       // the conversion to the output format
+  EncodeOptions output;  // the conversion to the output format
   bool deterministic = true;
   bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
   bool position_independent = true;  // permuting rows of A permutes rows of D
 
-  // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25 fraction bits, ...").
+  // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25
+  // fraction bits, ...").
   std::string describe(int sm, FormatId a, FormatId b) const;
 
-  // Whether the contract can be kept at all: the chip has the instruction for these formats, intervals and parts are
-  // positive, no epilogue step is named twice.
+  // Whether the contract can be kept at all: the chip has the instruction for these formats,
+  // intervals and parts are positive, no epilogue step is named twice.
   Status check(int sm, FormatId a, FormatId b) const;
 };
 

@@ -30,13 +30,12 @@ struct WordTable {
   }
 };
 
-constexpr WordTable<ContractUnit, 5> kUnits{
-    {"mma.sync", "wgmma", "tcgen05", "fma.f32", "int32"},
-    {ContractUnit{Unit::tensor_core, Instruction::mma_sync},
-     ContractUnit{Unit::tensor_core, Instruction::wgmma},
-     ContractUnit{Unit::tensor_core, Instruction::tcgen05},
-     ContractUnit{Unit::fma_f32, Instruction::mma_sync},
-     ContractUnit{Unit::int32, Instruction::mma_sync}}};
+constexpr WordTable<ContractUnit, 5> kUnits{{"mma.sync", "wgmma", "tcgen05", "fma.f32", "int32"},
+                                            {ContractUnit{Unit::tensor_core, Instruction::mma_sync},
+                                             ContractUnit{Unit::tensor_core, Instruction::wgmma},
+                                             ContractUnit{Unit::tensor_core, Instruction::tcgen05},
+                                             ContractUnit{Unit::fma_f32, Instruction::mma_sync},
+                                             ContractUnit{Unit::int32, Instruction::mma_sync}}};
 
 constexpr WordTable<Schedule, 3> kSchedules{
     {"sequential", "promote", "split_k"},
@@ -47,14 +46,16 @@ constexpr WordTable<Join, 3> kJoins{{"f32 ordered", "f32 any order", "bf16"},
 
 constexpr WordTable<EpilogueStep, 5> kSteps{
     {"alpha", "beta_c", "beta_c fma", "bias", "relu"},
-    {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::beta_c_fma, EpilogueStep::bias, EpilogueStep::relu}};
+    {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::beta_c_fma, EpilogueStep::bias,
+     EpilogueStep::relu}};
 
 constexpr WordTable<Rounding, 6> kRoundings{
     {"nearest even", "nearest away", "toward zero", "up", "down", "stochastic"},
-    {Rounding::nearest_even, Rounding::nearest_away, Rounding::toward_zero, Rounding::up, Rounding::down,
-     Rounding::stochastic}};
+    {Rounding::nearest_even, Rounding::nearest_away, Rounding::toward_zero, Rounding::up,
+     Rounding::down, Rounding::stochastic}};
 
-constexpr WordTable<Overflow, 2> kOverflows{{"special", "saturate"}, {Overflow::to_special, Overflow::saturate}};
+constexpr WordTable<Overflow, 2> kOverflows{{"special", "saturate"},
+                                            {Overflow::to_special, Overflow::saturate}};
 
 }  // namespace
 

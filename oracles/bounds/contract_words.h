@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words a manifest uses for the parts of a contract. Each table goes both ways, and lists its words for "did you
-// mean". Reading a manifest is kernels/manifest; meaning is contract.h.
+// The words a manifest uses for the parts of a contract. Each table goes both ways, and lists its
+// words for "did you mean". Reading a manifest is kernels/manifest; meaning is contract.h.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,12 @@ struct ContractUnit {
 };
 
 std::optional<ContractUnit> contract_unit(std::string_view word);
-std::optional<Schedule> schedule(std::string_view word);           // "sequential", "promote", "split_k"
-std::optional<Join> join(std::string_view word);                   // "f32 ordered", "f32 any order", "bf16"
-std::optional<EpilogueStep> epilogue_step(std::string_view word);  // "alpha", "beta_c", "beta_c fma", "bias", "relu"
-std::optional<Rounding> rounding(std::string_view word);  // "nearest even", "nearest away", "toward zero", "up", ...
+std::optional<Schedule> schedule(std::string_view word);  // "sequential", "promote", "split_k"
+std::optional<Join> join(std::string_view word);          // "f32 ordered", "f32 any order", "bf16"
+std::optional<EpilogueStep> epilogue_step(
+    std::string_view word);  // "alpha", "beta_c", "beta_c fma", "bias", "relu"
+std::optional<Rounding> rounding(
+    std::string_view word);  // "nearest even", "nearest away", "toward zero", "up", ...
 std::optional<Overflow> overflow(std::string_view word);  // "special", "saturate"
 
 std::string_view word_of(ContractUnit unit);

@@ -21,19 +21,26 @@ std::vector<EpilogueStep> needed_steps(const EpilogueScalars& scalars) {
   return steps;
 }
 
-EpilogueStep kind_of(EpilogueStep step) { return step == EpilogueStep::beta_c_fma ? EpilogueStep::beta_c : step; }
+EpilogueStep kind_of(EpilogueStep step) {
+  return step == EpilogueStep::beta_c_fma ? EpilogueStep::beta_c : step;
+}
 
-// The contract's steps that the problem needs, in the contract's order, with the unnamed ones put where they usually are.
-std::vector<EpilogueStep> effective_steps(const Contract& contract, const EpilogueScalars& scalars) {
+// The contract's steps that the problem needs, in the contract's order, with the unnamed ones put
+// where they usually are.
+std::vector<EpilogueStep> effective_steps(const Contract& contract,
+                                          const EpilogueScalars& scalars) {
   const std::vector<EpilogueStep> needed = needed_steps(scalars);
-  const auto same_kind = [](EpilogueStep kind) { return [kind](EpilogueStep step) { return kind_of(step) == kind; }; };
+  const auto same_kind = [](EpilogueStep kind) {
+    return [kind](EpilogueStep step) { return kind_of(step) == kind; };
+  };
   std::vector<EpilogueStep> steps;
   for (const EpilogueStep step : contract.epilogue) {
     if (std::any_of(needed.begin(), needed.end(), same_kind(kind_of(step)))) steps.push_back(step);
   }
   for (const EpilogueStep step : needed) {
     if (std::any_of(steps.begin(), steps.end(), same_kind(step))) continue;
-    const auto later = std::find_if(steps.begin(), steps.end(), [step](EpilogueStep other) { return kind_of(other) > step; });
+    const auto later = std::find_if(steps.begin(), steps.end(),
+                                    [step](EpilogueStep other) { return kind_of(other) > step; });
     steps.insert(later, step);
   }
   return steps;
@@ -80,14 +87,17 @@ Epilogue::Epilogue(const Contract& contract, const EpilogueScalars& scalars, For
     high_options_.rounding = Rounding::up;
   }
   largest_ = to_double(output_, output_.max_finite());
-  const int bits = output_.is_integer ? output_.storage_bits - 1 : output_.exponent_bits + output_.mantissa_bits + output_.padding_bits;
+  const int bits = output_.is_integer
+                       ? output_.storage_bits - 1
+                       : output_.exponent_bits + output_.mantissa_bits + output_.padding_bits;
   sign_mask_ = output_.has_sign ? std::uint64_t{1} << bits : 0;
   magnitude_mask_ = output_.has_sign || !output_.is_integer ? (std::uint64_t{1} << bits) - 1
                                                             : (std::uint64_t{2} << bits) - 1;
 }
 
 bool Epilogue::saturates() const {
-  return options_.overflow == Overflow::saturate || output_.is_integer || output_.specials == Specials::none;
+  return options_.overflow == Overflow::saturate || output_.is_integer ||
+         output_.specials == Specials::none;
 }
 
 float Epilogue::value(float accumulator, const EpilogueOperands& operands) const {
@@ -114,9 +124,13 @@ float Epilogue::value(float accumulator, const EpilogueOperands& operands) const
   return x;
 }
 
-std::uint64_t Epilogue::low_code(float x) const { return encode(output_, static_cast<double>(x), low_options_); }
+std::uint64_t Epilogue::low_code(float x) const {
+  return encode(output_, static_cast<double>(x), low_options_);
+}
 
-std::uint64_t Epilogue::high_code(float x) const { return encode(output_, static_cast<double>(x), high_options_); }
+std::uint64_t Epilogue::high_code(float x) const {
+  return encode(output_, static_cast<double>(x), high_options_);
+}
 
 std::int64_t Epilogue::order_of(std::uint64_t code) const {
   if (output_.is_integer) {  // two's complement
@@ -133,14 +147,17 @@ std::int64_t Epilogue::order_of(std::uint64_t code, float x) const {
   return std::signbit(x) ? -kBeyond : kBeyond;
 }
 
-bool Epilogue::is_nan(std::uint64_t code) const { return output_.has_nan() && decode(output_, code).cls == ValueClass::nan; }
+bool Epilogue::is_nan(std::uint64_t code) const {
+  return output_.has_nan() && decode(output_, code).cls == ValueClass::nan;
+}
 
 bool Epilogue::is_finite(std::uint64_t code) const {
   const ValueClass cls = decode(output_, code).cls;
   return cls == ValueClass::zero || cls == ValueClass::finite;
 }
 
-TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y, const EpilogueOperands& operands) {
+TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y,
+                         const EpilogueOperands& operands) {
   TwoDoubles x = scalars.alpha == 1 ? y : times(scalars.alpha, y);
   if (scalars.beta != 0) x = add(x, times(scalars.beta, {static_cast<double>(operands.c), 0}));
   if (scalars.has_bias) x = add(x, {static_cast<double>(operands.bias), 0});

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Epilogue: g, what happens to an accumulator value on its way to memory, bit for bit: the contract's f32 steps to nearest
-// even, then one conversion to the output format. g is monotone (falling when alpha < 0), which is what the interval rule
-// rests on; only NaN breaks the order, and NaN appears at one end of the range alone.
+// Epilogue: g, what happens to an accumulator value on its way to memory, bit for bit: the
+// contract's f32 steps to nearest even, then one conversion to the output format. g is monotone
+// (falling when alpha < 0), which is what the interval rule rests on; only NaN breaks the order,
+// and NaN appears at one end of the range alone.
 //
-// A step that the problem needs and the contract does not name is done in its usual place (alpha first, then beta * C,
-// bias, relu): a kernel cannot opt out of alpha by not mentioning it.
+// A step that the problem needs and the contract does not name is done in its usual place (alpha
+// first, then beta * C, bias, relu): a kernel cannot opt out of alpha by not mentioning it.
 #pragma once
 
 #include <array>
@@ -32,12 +33,14 @@ class Epilogue {
   // The f32 value before the conversion.
   float value(float accumulator, const EpilogueOperands& operands) const;
 
-  // The conversion. Under stochastic rounding a value has two admissible codes; otherwise both are encode()'s.
+  // The conversion. Under stochastic rounding a value has two admissible codes; otherwise both are
+  // encode()'s.
   std::uint64_t low_code(float x) const;
   std::uint64_t high_code(float x) const;
 
-  // An order of the output codes as g passes through them with rising x: rises with the value, both zeros equal. A NaN
-  // code that a finite or infinite x was converted to (overflow in e4m3) lies beyond all numbers on the side of x.
+  // An order of the output codes as g passes through them with rising x: rises with the value, both
+  // zeros equal. A NaN code that a finite or infinite x was converted to (overflow in e4m3) lies
+  // beyond all numbers on the side of x.
   std::int64_t order_of(std::uint64_t code, float x) const;
   std::int64_t order_of(std::uint64_t code) const;  // of a code that is no NaN
 
@@ -52,7 +55,8 @@ class Epilogue {
 
   const Format& output() const { return output_; }
 
-  bool saturates() const;          // overflow ends at largest()
+  bool saturates() const;  // overflow ends at largest()
+
   double largest() const { return largest_; }  // finite output
 
  private:
@@ -66,12 +70,13 @@ class Epilogue {
   double largest_ = 0;
 };
 
-// The real number that g approximates: activation(alpha y + beta c + bias) with y = hi + lo, to about 2^-100 of its
-// largest term, as an unevaluated sum. All that enters must be finite.
+// The real number that g approximates: activation(alpha y + beta c + bias) with y = hi + lo, to
+// about 2^-100 of its largest term, as an unevaluated sum. All that enters must be finite.
 struct TwoDoubles {
   double hi = 0, lo = 0;
 };
 
-TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y, const EpilogueOperands& operands);
+TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y,
+                         const EpilogueOperands& operands);
 
 }  // namespace plumbline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A node's parameters as weights (powers of two), and which elements of k each node of an instruction takes.
+// A node's parameters as weights (powers of two), and which elements of k each node of an
+// instruction takes.
 #pragma once
 
 #include <cmath>
@@ -15,14 +16,17 @@ struct NodePlan {
   double unit = 0;              // 2^-F: the alignment unit, relative to the alignment exponent
   double precision_weight = 0;  // 2^(p-1)
   double ulp_unit = 0;          // 2^(1-p)
-  std::int64_t instruction_length = 1;            // elements of k per step of the chain
-  std::vector<std::vector<std::int64_t>> nodes;  // per node, offsets of its products within the step
+  std::int64_t instruction_length = 1;  // elements of k per step of the chain
+  std::vector<std::vector<std::int64_t>>
+      nodes;  // per node, offsets of its products within the step
 
   explicit NodePlan(const BoundModel& model);
 };
 
 // Significant bits of a node's result.
-inline int node_precision(const NodeModel& node) { return node.output == NodeOutput::e8m13_toward_zero ? 14 : 24; }
+inline int node_precision(const NodeModel& node) {
+  return node.output == NodeOutput::e8m13_toward_zero ? 14 : 24;
+}
 
 inline NodePlan::NodePlan(const BoundModel& model) {
   if (model.fma) return;

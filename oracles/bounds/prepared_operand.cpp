@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exponent and lowest-bit weights from the f32 pattern, without branches so that the loops vectorise.
+// Exponent and lowest-bit weights from the f32 pattern, without branches so that the loops
+// vectorise.
 #include "oracles/bounds/prepared_operand.h"
 
 #include <bit>
@@ -20,8 +21,8 @@ inline PreparedElement prepare_element(float element, float minimum) {
   const bool zero = bits == 0 || bits >= kExponentMask;
   const float magnitude = std::bit_cast<float>(bits);
   const float binade = std::bit_cast<float>(bits & kExponentMask);
-  // Clearing the lowest set bit and subtracting leaves that bit's weight. A normal power of two has no mantissa bit to
-  // clear: its lowest bit is itself.
+  // Clearing the lowest set bit and subtracting leaves that bit's weight. A normal power of two has
+  // no mantissa bit to clear: its lowest bit is itself.
   const float without_lowest = std::bit_cast<float>(bits & (bits - 1));
   const bool power = (bits & kMantissaMask) == 0;
   const float lowest = power ? magnitude : magnitude - without_lowest;
@@ -49,8 +50,8 @@ void PreparedVector::assign(const float* elements, std::int64_t k, int minimum_e
   }
 }
 
-void PreparedPanel::assign(const std::array<const float*, kPanelLanes>& vectors, std::int64_t length,
-                           int minimum_exponent) {
+void PreparedPanel::assign(const std::array<const float*, kPanelLanes>& vectors,
+                           std::int64_t length, int minimum_exponent) {
   k = length;
   const auto size = static_cast<std::size_t>(length) * kPanelLanes;
   value.resize(size);

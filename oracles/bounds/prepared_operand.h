@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What the running bound needs of each operand element, as three numbers that multiply:
 //   value     the element itself                       product of two: the exact product t
-//   exponent  2^e, e its exponent field's value         product of two: 2^(e_a + e_b), not renormalised
+//   exponent  2^e, e its exponent field's value         product of two: 2^(e_a + e_b), not
+//   renormalised
 //             (a subnormal has the format's minimum)
-//   lowest    2^l, l the position of its lowest set bit  product of two: the weight of t's lowest set bit
-// A zero has exponent weight 0 and lowest weight infinity, so that it never raises a maximum or lowers a minimum. NaN
-// and Inf count as zero: rows that hold them are judged by class.
+//   lowest    2^l, l the position of its lowest set bit  product of two: the weight of t's lowest
+//   set bit
+// A zero has exponent weight 0 and lowest weight infinity, so that it never raises a maximum or
+// lowers a minimum. NaN and Inf count as zero: rows that hold them are judged by class.
 //
 // A panel holds kPanelLanes vectors interleaved, [k][lane], for eight dot products at a time.
 #pragma once
@@ -37,7 +39,8 @@ struct PreparedPanel {
   std::vector<float> value, exponent, lowest;  // [k][kPanelLanes]
 
   // Null vectors stand for zeros.
-  void assign(const std::array<const float*, kPanelLanes>& vectors, std::int64_t length, int minimum_exponent);
+  void assign(const std::array<const float*, kPanelLanes>& vectors, std::int64_t length,
+              int minimum_exponent);
 };
 
 }  // namespace plumbline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The running bound of one dot product, written to be read: this is the specification of running_bound_lanes.cpp, which
-// must give the same bits. docs/bounds.md derives every line.
+// The running bound of one dot product, written to be read: this is the specification of
+// running_bound_lanes.cpp, which must give the same bits. docs/bounds.md derives every line.
 #include "oracles/bounds/running_bound.h"
 
 #include <algorithm>
@@ -57,13 +57,17 @@ void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms,
   }
   if (lowest == kInfinity) return;  // nothing but zeros: the accumulator passes through
 
-  // The alignment exponent lies between that of the smallest and that of the largest possible accumulator.
+  // The alignment exponent lies between that of the smallest and that of the largest possible
+  // accumulator.
   const double reach = most(state.sum, state.drift), rest = least(state.sum, state.drift);
-  const double high = larger(larger(plan.zero_weight, largest), reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
-  const double low = larger(larger(plan.zero_weight, largest), rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
+  const double high =
+      larger(larger(plan.zero_weight, largest), reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
+  const double low =
+      larger(larger(plan.zero_weight, largest), rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
   const double unit_high = high * plan.unit, unit_low = low * plan.unit;
 
-  // A term with lowest bit 2^l loses less than a unit, in steps of 2^l. (Four running sums, as the vector path has.)
+  // A term with lowest bit 2^l loses less than a unit, in steps of 2^l. (Four running sums, as the
+  // vector path has.)
   double kept[4] = {0, 0, 0, 0};
   std::size_t slot = 0;
   for (const std::int64_t offset : offsets) {
@@ -72,11 +76,13 @@ void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms,
   }
   double loss = (count * unit_high - ((kept[0] + kept[1]) + (kept[2] + kept[3]))) * kRoundUpCount;
   // So does the accumulator, unless it is too large to have bits below the unit.
-  if (state.lattice < unit_high && rest < unit_high * plan.precision_weight) loss += unit_high - state.lattice;
+  if (state.lattice < unit_high && rest < unit_high * plan.precision_weight)
+    loss += unit_high - state.lattice;
 
   const double sum = state.sum + products;
   double lost = magnitude(rounding_error(state.sum, products, sum));
-  // Adding the products up in double is exact while they span fewer than 53 bits, else within `count` roundings.
+  // Adding the products up in double is exact while they span fewer than 53 bits, else within
+  // `count` roundings.
   const double span = 4 * count * largest;
   if (span > 0x1p53 * lowest) lost += count * 0x1p-53 * span;
 
@@ -109,8 +115,8 @@ void add_fma(AccumulatorBound& state, const Term& term) {
 }
 
 // One accumulator over [begin, end), from zero.
-AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Terms& terms, std::int64_t begin,
-                       std::int64_t end) {
+AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Terms& terms,
+                       std::int64_t begin, std::int64_t end) {
   AccumulatorBound state;
   if (model.fma) {
     for (std::int64_t p = begin; p < end; ++p) add_fma(state, terms[p]);
@@ -128,22 +134,25 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
   return state;
 }
 
-AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms, std::int64_t begin,
-                      std::int64_t end) {
+AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms,
+                      std::int64_t begin, std::int64_t end) {
   if (model.schedule != Schedule::promote) return chain(model, plan, terms, begin, end);
   AccumulatorBound total;
   for (std::int64_t base = begin; base < end; base += model.interval) {
-    add_rounded(total, chain(model, plan, terms, base, std::min(end, base + model.interval)), kNearestF32);
+    add_rounded(total, chain(model, plan, terms, base, std::min(end, base + model.interval)),
+                kNearestF32);
   }
   return total;
 }
 
 }  // namespace
 
-RunningBound running_bound(const BoundModel& model, const float* row, const float* column, std::int64_t k) {
+RunningBound running_bound(const BoundModel& model, const float* row, const float* column,
+                           std::int64_t k) {
   const NodePlan plan(model);
   const Terms terms(model, row, column);
-  if (model.schedule != Schedule::split_k || model.parts == 1) return part(model, plan, terms, 0, k).result();
+  if (model.schedule != Schedule::split_k || model.parts == 1)
+    return part(model, plan, terms, 0, k).result();
   const std::int64_t length = model.part_length(k);
   std::vector<AccumulatorBound> parts;
   for (std::int64_t begin = 0; begin < k; begin += length) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// E_run: the most an accumulator that keeps its contract can be away from the exact sum of products.
+// E_run: the most an accumulator that keeps its contract can be away from the exact sum of
+// products.
 //
-// The bound follows the declared schedule node by node. It carries, beside the exact partial sum S, the bound E on
-// |accumulator - S| and a lattice G, a power of two of which the accumulator is known to be a multiple. A node's
-// truncation can lose nothing of a term that is a multiple of the alignment unit, and a rounding nothing of a sum that is
-// a multiple of the result's ulp, so E stays exactly 0 while the data make the arithmetic exact; and the bound is
-// attained. It is a theorem about the contract, not about any kernel: a kernel's intermediate values are not needed.
+// The bound follows the declared schedule node by node. It carries, beside the exact partial sum S,
+// the bound E on |accumulator - S| and a lattice G, a power of two of which the accumulator is
+// known to be a multiple. A node's truncation can lose nothing of a term that is a multiple of the
+// alignment unit, and a rounding nothing of a sum that is a multiple of the result's ulp, so E
+// stays exactly 0 while the data make the arithmetic exact; and the bound is attained. It is a
+// theorem about the contract, not about any kernel: a kernel's intermediate values are not needed.
 //
-// running_bound() is the specification, for one dot product. running_bounds() does eight at a time with vectors and
-// gives the same bits; it hands lanes in which an accumulator may overflow to the specification.
+// running_bound() is the specification, for one dot product. running_bounds() does eight at a time
+// with vectors and gives the same bits; it hands lanes in which an accumulator may overflow to the
+// specification.
 #pragma once
 
 #include <array>
@@ -22,9 +25,10 @@
 
 namespace plumbline {
 
-// A contract on a chip, as the bound needs it. Not for Unit::int32, whose sums are exact modulo 2^32.
+// A contract on a chip, as the bound needs it. Not for Unit::int32, whose sums are exact modulo
+// 2^32.
 struct BoundModel {
-  bool fma = false;          // one rounding per product; `node` is unused
+  bool fma = false;  // one rounding per product; `node` is unused
   NodeModel node{};
   Chaining chaining = Chaining::in_order;
   Schedule schedule = Schedule::sequential;
@@ -44,18 +48,23 @@ std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId
 struct RunningBound {
   double sum = 0;        // the products' sum in double
   double sum_error = 0;  // |sum - exact sum| is at most this; 0: sum is exact
-  double error = 0;      // E: |accumulator - exact sum| is at most this wherever the accumulator is finite
+  double error =
+      0;  // E: |accumulator - exact sum| is at most this wherever the accumulator is finite
   // A power of two that divides every possible accumulator; infinity: the accumulator is 0.
   double lattice = std::numeric_limits<double>::infinity();
   ClassSet classes = ResultClass::finite;  // what the accumulator may end as
 };
 
-RunningBound running_bound(const BoundModel& model, const float* row, const float* column, std::int64_t k);
+RunningBound running_bound(const BoundModel& model, const float* row, const float* column,
+                           std::int64_t k);
 
-// Lane l: row . column l. `rows` may be one vector shared by all lanes or a panel of its own vectors.
+// Lane l: row . column l. `rows` may be one vector shared by all lanes or a panel of its own
+// vectors.
 using RunningBounds = std::array<RunningBound, kPanelLanes>;
-RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row, const PreparedPanel& columns);
-RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows, const PreparedPanel& columns);
+RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
+                             const PreparedPanel& columns);
+RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
+                             const PreparedPanel& columns);
 
 // The instruction set running_bounds() runs on here.
 const char* running_bounds_target();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The running bound of eight dot products at once: running_bound.cpp line by line on Highway vectors, the instruction
-// set chosen at run time. Same operations in the same order on every lane, hence the same bits on every machine. Lanes
-// in which an accumulator might come near the top of f32's range are left to the specification.
+// The running bound of eight dot products at once: running_bound.cpp line by line on Highway
+// vectors, the instruction set chosen at run time. Same operations in the same order on every lane,
+// hence the same bits on every machine. Lanes in which an accumulator might come near the top of
+// f32's range are left to the specification.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -80,34 +81,48 @@ HWY_INLINE void keep_where(hn::Mask<Doubles> mask, const State& old, State& stat
 struct SharedRow {
   const PreparedVector& row;
 
-  HWY_INLINE V value(std::int64_t p, std::size_t) const { return splat(row.value[static_cast<std::size_t>(p)]); }
+  HWY_INLINE V value(std::int64_t p, std::size_t) const {
+    return splat(row.value[static_cast<std::size_t>(p)]);
+  }
 
-  HWY_INLINE V exponent(std::int64_t p, std::size_t) const { return splat(row.exponent[static_cast<std::size_t>(p)]); }
+  HWY_INLINE V exponent(std::int64_t p, std::size_t) const {
+    return splat(row.exponent[static_cast<std::size_t>(p)]);
+  }
 
-  HWY_INLINE V lowest(std::int64_t p, std::size_t) const { return splat(row.lowest[static_cast<std::size_t>(p)]); }
+  HWY_INLINE V lowest(std::int64_t p, std::size_t) const {
+    return splat(row.lowest[static_cast<std::size_t>(p)]);
+  }
 };
 
 HWY_INLINE V load_promoted(const std::vector<float>& panel, std::int64_t p, std::size_t vector) {
   const Doubles d;
   const hn::Rebind<float, Doubles> half;
-  return hn::PromoteTo(d, hn::LoadU(half, panel.data() + static_cast<std::size_t>(p) * kPanelLanes + vector * kWidth));
+  return hn::PromoteTo(d, hn::LoadU(half, panel.data() + static_cast<std::size_t>(p) * kPanelLanes +
+                                              vector * kWidth));
 }
 
 struct PanelSide {
   const PreparedPanel& panel;
 
-  HWY_INLINE V value(std::int64_t p, std::size_t vector) const { return load_promoted(panel.value, p, vector); }
+  HWY_INLINE V value(std::int64_t p, std::size_t vector) const {
+    return load_promoted(panel.value, p, vector);
+  }
 
-  HWY_INLINE V exponent(std::int64_t p, std::size_t vector) const { return load_promoted(panel.exponent, p, vector); }
+  HWY_INLINE V exponent(std::int64_t p, std::size_t vector) const {
+    return load_promoted(panel.exponent, p, vector);
+  }
 
-  HWY_INLINE V lowest(std::int64_t p, std::size_t vector) const { return load_promoted(panel.lowest, p, vector); }
+  HWY_INLINE V lowest(std::int64_t p, std::size_t vector) const {
+    return load_promoted(panel.lowest, p, vector);
+  }
 };
 
 using States = State[kVectors];
 
 template <typename Rows>
-HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows, const PanelSide& columns,
-                         std::int64_t base, const std::int64_t* offsets, std::size_t count) {
+HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
+                         const PanelSide& columns, std::int64_t base, const std::int64_t* offsets,
+                         std::size_t count) {
   const Doubles d;
   const V infinity = splat(std::numeric_limits<double>::infinity());
   V products[kVectors], largest[kVectors], lowest[kVectors];
@@ -120,7 +135,8 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
   for (std::size_t t = 0; t < count; ++t) {
     const std::int64_t p = base + offsets[t];
     for (std::size_t v = 0; v < kVectors; ++v) {
-      products[v] = hn::MulAdd(rows.value(p, v), columns.value(p, v), products[v]);  // the product alone is exact
+      products[v] = hn::MulAdd(rows.value(p, v), columns.value(p, v),
+                               products[v]);  // the product alone is exact
       largest[v] = hn::Max(largest[v], hn::Mul(rows.exponent(p, v), columns.exponent(p, v)));
       term_lowest[t][v] = hn::Mul(rows.lowest(p, v), columns.lowest(p, v));
       lowest[v] = hn::Min(lowest[v], term_lowest[t][v]);
@@ -133,13 +149,15 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
     const V reach = most(old.sum, old.drift), rest = least(old.sum, old.drift);
     const V floor = hn::Max(splat(plan.zero_weight), largest[v]);
     const V minimum = splat(kF32Minimum);
-    const V high =
-        hn::Max(floor, hn::IfThenElseZero(hn::Gt(reach, hn::Zero(d)), hn::Max(binade(reach), minimum)));
-    const V low = hn::Max(floor, hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), hn::Max(binade(rest), minimum)));
+    const V high = hn::Max(
+        floor, hn::IfThenElseZero(hn::Gt(reach, hn::Zero(d)), hn::Max(binade(reach), minimum)));
+    const V low = hn::Max(
+        floor, hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), hn::Max(binade(rest), minimum)));
     const V unit_high = hn::Mul(high, splat(plan.unit)), unit_low = hn::Mul(low, splat(plan.unit));
 
     V kept[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-    for (std::size_t t = 0; t < count; ++t) kept[t % 4] = hn::Add(kept[t % 4], hn::Min(term_lowest[t][v], unit_high));
+    for (std::size_t t = 0; t < count; ++t)
+      kept[t % 4] = hn::Add(kept[t % 4], hn::Min(term_lowest[t][v], unit_high));
     const V kept_sum = hn::Add(hn::Add(kept[0], kept[1]), hn::Add(kept[2], kept[3]));
     V loss = hn::Mul(hn::Sub(hn::Mul(terms, unit_high), kept_sum), splat(kRoundUpCount));
     const auto truncated = hn::And(hn::Lt(old.lattice, unit_high),
@@ -150,7 +168,8 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
     V lost = hn::Abs(rounding_error(old.sum, products[v], sum));
     const V span = hn::Mul(hn::Mul(splat(4), terms), largest[v]);
     const auto inexact = hn::Gt(span, hn::Mul(splat(0x1p53), lowest[v]));
-    lost = hn::Add(lost, hn::IfThenElseZero(inexact, hn::Mul(hn::Mul(terms, splat(0x1p-53)), span)));
+    lost =
+        hn::Add(lost, hn::IfThenElseZero(inexact, hn::Mul(hn::Mul(terms, splat(0x1p-53)), span)));
 
     const V round_up = splat(kRoundUp), ulp_unit = splat(plan.ulp_unit);
     state.sum = sum;
@@ -159,17 +178,19 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
     const V lattice = hn::Max(unit_low, hn::Min(old.lattice, lowest[v]));
     const V new_reach = most(sum, drift), new_rest = least(sum, drift);
     const V ulp = ulp_of(new_reach, ulp_unit);
-    drift = choose(hn::Lt(lattice, ulp), hn::Mul(hn::Add(drift, hn::Sub(ulp, lattice)), round_up), drift);
+    drift = choose(hn::Lt(lattice, ulp), hn::Mul(hn::Add(drift, hn::Sub(ulp, lattice)), round_up),
+                   drift);
     state.drift = drift;
-    state.lattice =
-        choose(hn::Eq(new_reach, hn::Zero(d)), infinity, hn::Max(lattice, ulp_of(new_rest, ulp_unit)));
+    state.lattice = choose(hn::Eq(new_reach, hn::Zero(d)), infinity,
+                           hn::Max(lattice, ulp_of(new_rest, ulp_unit)));
     state.reach = hn::Max(old.reach, new_reach);
     keep_where(hn::Eq(lowest[v], infinity), old, state);
   }
 }
 
 template <typename Rows>
-HWY_INLINE void add_fma(States& states, const Rows& rows, const PanelSide& columns, std::int64_t p) {
+HWY_INLINE void add_fma(States& states, const Rows& rows, const PanelSide& columns,
+                        std::int64_t p) {
   const Doubles d;
   const V infinity = splat(std::numeric_limits<double>::infinity());
   for (std::size_t v = 0; v < kVectors; ++v) {
@@ -186,9 +207,11 @@ HWY_INLINE void add_fma(States& states, const Rows& rows, const PanelSide& colum
     const V lattice = hn::Min(old.lattice, lowest);
     const V reach = most(sum, drift), rest = least(sum, drift);
     const V ulp = ulp_of(reach, unit);
-    drift = choose(hn::Lt(lattice, ulp), hn::Mul(hn::Add(drift, hn::Mul(ulp, splat(0.5))), round_up), drift);
+    drift = choose(hn::Lt(lattice, ulp),
+                   hn::Mul(hn::Add(drift, hn::Mul(ulp, splat(0.5))), round_up), drift);
     state.drift = drift;
-    state.lattice = choose(hn::Eq(reach, hn::Zero(d)), infinity, hn::Max(lattice, ulp_of(rest, unit)));
+    state.lattice =
+        choose(hn::Eq(reach, hn::Zero(d)), infinity, hn::Max(lattice, ulp_of(rest, unit)));
     state.reach = hn::Max(old.reach, reach);
     keep_where(hn::Eq(lowest, infinity), old, state);
   }
@@ -211,9 +234,11 @@ HWY_INLINE void add_rounded(States& states, const States& addends) {
     const V lattice = hn::Min(old.lattice, x.lattice);
     const V reach = most(sum, drift), rest = least(sum, drift);
     const V ulp = ulp_of(reach, unit);
-    drift = choose(hn::Lt(lattice, ulp), hn::Mul(hn::Add(drift, hn::Mul(ulp, splat(0.5))), round_up), drift);
+    drift = choose(hn::Lt(lattice, ulp),
+                   hn::Mul(hn::Add(drift, hn::Mul(ulp, splat(0.5))), round_up), drift);
     state.drift = drift;
-    state.lattice = choose(hn::Eq(reach, hn::Zero(d)), infinity, hn::Max(lattice, ulp_of(rest, unit)));
+    state.lattice =
+        choose(hn::Eq(reach, hn::Zero(d)), infinity, hn::Max(lattice, ulp_of(rest, unit)));
     state.reach = hn::Max(hn::Max(old.reach, x.reach), reach);
     keep_where(hn::Eq(old.lattice, infinity), x, state);
     keep_where(hn::Eq(x.lattice, infinity), old, state);
@@ -226,8 +251,9 @@ HWY_INLINE void set_zero(States& states) {
 }
 
 template <typename Rows>
-HWY_INLINE void chain(const BoundModel& model, const NodePlan& plan, const Rows& rows, const PanelSide& columns,
-                      std::int64_t begin, std::int64_t end, States& states) {
+HWY_INLINE void chain(const BoundModel& model, const NodePlan& plan, const Rows& rows,
+                      const PanelSide& columns, std::int64_t begin, std::int64_t end,
+                      States& states) {
   set_zero(states);
   if (model.fma) {
     for (std::int64_t p = begin; p < end; ++p) add_fma(states, rows, columns, p);
@@ -242,15 +268,17 @@ HWY_INLINE void chain(const BoundModel& model, const NodePlan& plan, const Rows&
       // Offsets increase, so those inside the range come first.
       std::size_t count = offsets.size();
       while (count > 0 && offsets[count - 1] >= room) --count;
-      if (count > 0) add_node(fresh_start ? fresh : states, plan, rows, columns, base, offsets.data(), count);
+      if (count > 0)
+        add_node(fresh_start ? fresh : states, plan, rows, columns, base, offsets.data(), count);
     }
     if (fresh_start) add_rounded(states, fresh);
   }
 }
 
 template <typename Rows>
-HWY_INLINE void part(const BoundModel& model, const NodePlan& plan, const Rows& rows, const PanelSide& columns,
-                     std::int64_t begin, std::int64_t end, LanePart& out) {
+HWY_INLINE void part(const BoundModel& model, const NodePlan& plan, const Rows& rows,
+                     const PanelSide& columns, std::int64_t begin, std::int64_t end,
+                     LanePart& out) {
   States total;
   if (model.schedule == Schedule::promote) {
     set_zero(total);
@@ -281,13 +309,15 @@ HWY_INLINE void part(const BoundModel& model, const NodePlan& plan, const Rows& 
   }
 }
 
-void part_shared(const BoundModel& model, const NodePlan& plan, const PreparedVector& row, const PreparedPanel& columns,
-                 std::int64_t begin, std::int64_t end, LanePart& out) {
+void part_shared(const BoundModel& model, const NodePlan& plan, const PreparedVector& row,
+                 const PreparedPanel& columns, std::int64_t begin, std::int64_t end,
+                 LanePart& out) {
   part(model, plan, SharedRow{row}, PanelSide{columns}, begin, end, out);
 }
 
-void part_panels(const BoundModel& model, const NodePlan& plan, const PreparedPanel& rows, const PreparedPanel& columns,
-                 std::int64_t begin, std::int64_t end, LanePart& out) {
+void part_panels(const BoundModel& model, const NodePlan& plan, const PreparedPanel& rows,
+                 const PreparedPanel& columns, std::int64_t begin, std::int64_t end,
+                 LanePart& out) {
   part(model, plan, PanelSide{rows}, PanelSide{columns}, begin, end, out);
 }
 
@@ -312,11 +342,13 @@ constexpr double kSafeReach = 0x1p127;
 
 // Every part by vectors, the join by lanes. `again` computes one lane by the specification.
 template <typename Part, typename Again>
-RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const Part& part, const Again& again) {
+RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const Part& part,
+                        const Again& again) {
   std::vector<LanePart> parts;
   const bool split = model.schedule == Schedule::split_k && model.parts > 1;
   const std::int64_t length = split ? model.part_length(k) : k;
-  for (std::int64_t begin = 0; begin < k; begin += length) part(begin, std::min(k, begin + length), parts.emplace_back());
+  for (std::int64_t begin = 0; begin < k; begin += length)
+    part(begin, std::min(k, begin + length), parts.emplace_back());
   RunningBounds bounds;
   if (parts.empty()) return bounds;
   std::vector<AccumulatorBound> of_lane(parts.size());
@@ -344,7 +376,8 @@ std::vector<float> lane_of(const PreparedPanel& panel, std::size_t lane) {
 }  // namespace
 }  // namespace bound
 
-RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row, const PreparedPanel& columns) {
+RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
+                             const PreparedPanel& columns) {
   const bound::NodePlan plan(model);
   return bound::bounds_of(
       model, columns.k,
@@ -357,7 +390,8 @@ RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
       });
 }
 
-RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows, const PreparedPanel& columns) {
+RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
+                             const PreparedPanel& columns) {
   const bound::NodePlan plan(model);
   return bound::bounds_of(
       model, columns.k,
@@ -365,7 +399,8 @@ RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
         HWY_DYNAMIC_DISPATCH(bound::part_panels)(model, plan, rows, columns, begin, end, out);
       },
       [&](std::size_t lane) {
-        return running_bound(model, bound::lane_of(rows, lane).data(), bound::lane_of(columns, lane).data(), columns.k);
+        return running_bound(model, bound::lane_of(rows, lane).data(),
+                             bound::lane_of(columns, lane).data(), columns.k);
       });
 }
 

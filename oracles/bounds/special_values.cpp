@@ -8,9 +8,11 @@ namespace plumbline {
 namespace {
 
 // The element at a position: a special one if there is one.
-float element_at(std::int64_t position, const float* finite, std::span<const SpecialElement> specials) {
-  const auto at = std::lower_bound(specials.begin(), specials.end(), position,
-                                   [](const SpecialElement& x, std::int64_t p) { return x.position < p; });
+float element_at(std::int64_t position, const float* finite,
+                 std::span<const SpecialElement> specials) {
+  const auto at =
+      std::lower_bound(specials.begin(), specials.end(), position,
+                       [](const SpecialElement& x, std::int64_t p) { return x.position < p; });
   return at != specials.end() && at->position == position ? at->value : finite[position];
 }
 
@@ -28,8 +30,9 @@ struct Products {
 
 }  // namespace
 
-SpecialElements::SpecialElements(std::span<const std::uint8_t> flags, std::int64_t k,
-                                 const std::function<float(std::int64_t vector, std::int64_t p)>& element) {
+SpecialElements::SpecialElements(
+    std::span<const std::uint8_t> flags, std::int64_t k,
+    const std::function<float(std::int64_t vector, std::int64_t p)>& element) {
   start_.push_back(0);
   for (std::size_t vector = 0; vector < flags.size(); ++vector) {
     for (std::int64_t p = 0; flags[vector] != 0 && p < k; ++p) {
@@ -40,14 +43,19 @@ SpecialElements::SpecialElements(std::span<const std::uint8_t> flags, std::int64
   }
 }
 
-ClassSet special_class(const float* row, const float* column, std::span<const SpecialElement> row_specials,
+ClassSet special_class(const float* row, const float* column,
+                       std::span<const SpecialElement> row_specials,
                        std::span<const SpecialElement> column_specials) {
   Products products;
   for (const SpecialElement& x : row_specials) {
     products.add(x.value, element_at(x.position, column, column_specials));
+    if (products.nan) return ResultClass::nan;
   }
-  for (const SpecialElement& y : column_specials) products.add(element_at(y.position, row, row_specials), y.value);
-  if (products.nan || (products.plus && products.minus)) return ResultClass::nan;
+  for (const SpecialElement& y : column_specials) {
+    products.add(element_at(y.position, row, row_specials), y.value);
+    if (products.nan) return ResultClass::nan;
+  }
+  if (products.plus && products.minus) return ResultClass::nan;
   if (products.plus) return ResultClass::plus_infinity;
   if (products.minus) return ResultClass::minus_infinity;
   return ResultClass::finite;

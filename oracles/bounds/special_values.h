@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What class an accumulator ends in when operands hold NaN or Inf, by sign analysis of the products alone (IEEE 754: a
-// NaN factor, Inf * 0 and Inf - Inf give NaN; otherwise an infinite product decides). Finite products never matter, unless
-// they overflow on the way; running_bound.h looks after those.
+// What class an accumulator ends in when operands hold NaN or Inf, by sign analysis of the products
+// alone (IEEE 754: a NaN factor, Inf * 0 and Inf - Inf give NaN; otherwise an infinite product
+// decides). Finite products never matter, unless they overflow on the way; running_bound.h looks
+// after those.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct SpecialElement {
 class SpecialElements {
  public:
   SpecialElements() = default;
-  // flags: one per vector, non-zero if it holds any; element(vector, p) is read for flagged vectors only.
+  // flags: one per vector, non-zero if it holds any; element(vector, p) is read for flagged vectors
+  // only.
   SpecialElements(std::span<const std::uint8_t> flags, std::int64_t k,
                   const std::function<float(std::int64_t vector, std::int64_t p)>& element);
 
@@ -38,9 +40,10 @@ class SpecialElements {
   std::vector<SpecialElement> elements_;
 };
 
-// The class of sum over k of row[k] * column[k], where row and column hold the finite elements (anything elsewhere):
-// {finite} when there are no others.
-ClassSet special_class(const float* row, const float* column, std::span<const SpecialElement> row_specials,
+// The class of sum over k of row[k] * column[k], where row and column hold the finite elements
+// (anything elsewhere): {finite} when there are no others.
+ClassSet special_class(const float* row, const float* column,
+                       std::span<const SpecialElement> row_specials,
                        std::span<const SpecialElement> column_specials);
 
 }  // namespace plumbline

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
-// ClassSet: which classes an accumulator may end in under the contract. Usually one; several where a conforming
-// execution may or may not overflow on the way, and then every one of them is admissible.
+// ClassSet: which classes an accumulator may end in under the contract. Usually one; several where
+// a conforming execution may or may not overflow on the way, and then every one of them is
+// admissible.
 #pragma once
 
 #include <cstdint>
 
 namespace plumbline {
 
-enum class ResultClass : std::uint8_t { finite = 1, plus_infinity = 2, minus_infinity = 4, nan = 8 };
+enum class ResultClass : std::uint8_t {
+  finite = 1,
+  plus_infinity = 2,
+  minus_infinity = 4,
+  nan = 8
+};
 
 class ClassSet {
  public:
@@ -15,11 +21,15 @@ class ClassSet {
 
   constexpr ClassSet(ResultClass only) : bits_(static_cast<std::uint8_t>(only)) {}
 
-  constexpr bool has(ResultClass value) const { return (bits_ & static_cast<unsigned>(value)) != 0; }
+  constexpr bool has(ResultClass value) const {
+    return (bits_ & static_cast<unsigned>(value)) != 0;
+  }
 
   constexpr bool is_only(ResultClass value) const { return bits_ == static_cast<unsigned>(value); }
 
-  constexpr void add(ResultClass value) { bits_ = static_cast<std::uint8_t>(bits_ | static_cast<unsigned>(value)); }
+  constexpr void add(ResultClass value) {
+    bits_ = static_cast<std::uint8_t>(bits_ | static_cast<unsigned>(value));
+  }
 
   constexpr void remove(ResultClass value) {
     bits_ = static_cast<std::uint8_t>(bits_ & ~static_cast<unsigned>(value));
@@ -27,14 +37,16 @@ class ClassSet {
 
   constexpr bool operator==(const ClassSet&) const = default;
 
-  // The classes of x + y with x of one of these and y of one of those, by IEEE 754; overflow of finite sums aside.
+  // The classes of x + y with x of one of these and y of one of those, by IEEE 754; overflow of
+  // finite sums aside.
   static constexpr ClassSet of_sum(ClassSet x, ClassSet y) {
     using enum ResultClass;
     ClassSet sum;
     if (x.has(finite) && y.has(finite)) sum.add(finite);
     const bool finite_or_plus = x.has(finite) || x.has(plus_infinity);
     const bool finite_or_minus = x.has(finite) || x.has(minus_infinity);
-    if ((x.has(plus_infinity) && (y.has(finite) || y.has(plus_infinity))) || (finite_or_plus && y.has(plus_infinity)))
+    if ((x.has(plus_infinity) && (y.has(finite) || y.has(plus_infinity))) ||
+        (finite_or_plus && y.has(plus_infinity)))
       sum.add(plus_infinity);
     if ((x.has(minus_infinity) && (y.has(finite) || y.has(minus_infinity))) ||
         (finite_or_minus && y.has(minus_infinity)))

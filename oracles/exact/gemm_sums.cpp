@@ -18,6 +18,9 @@
 #include "oracles/exact/gemm_sums.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "oracles/exact/blas.h"
 #include "oracles/exact/large_pages.h"
@@ -52,10 +55,33 @@ struct LowPart {
   double value;
 };
 
-// The low parts of some rows over a stretch of k: none, a few, or a matrix.
-struct LowParts {
-  std::vector<LowPart> few;
-  Buffer matrix;
+// Some rows over a stretch of k, split. The memory is kept for the next rows: touching new pages is
+// a good part of the time that does not go into products.
+struct SplitRows {
+  Buffer high;               // high[i * depth + p]
+  bool many = false;         // the low parts are
+  Buffer low;                //   a matrix like high, or
+  std::vector<LowPart> few;  //   these
+};
+
+class SplitRowsPool {
+ public:
+  std::unique_ptr<SplitRows> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<SplitRows>();
+    std::unique_ptr<SplitRows> out = std::move(free_.back());
+    free_.pop_back();
+    return out;
+  }
+
+  void give_back(std::unique_ptr<SplitRows> rows) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(rows));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SplitRows>> free_;
 };
 
 bool mostly_low(const Side& side) {
@@ -64,26 +90,30 @@ bool mostly_low(const Side& side) {
   return low * kSparse >= side.count * side.k;
 }
 
-// Splits elements [begin, begin + depth) of all rows into high[i * depth + p] and the low parts.
-void split_rows(const Side& side, std::int64_t begin, std::int64_t depth, int threads, double* high,
-                LowParts& low) {
-  if (mostly_low(side)) low.matrix = make_buffer(side.count * depth);
+// Splits elements [begin, begin + depth) of all rows. `most` is the largest count * depth this
+// `out` will ever be used for.
+void split_rows(const Side& side, std::int64_t begin, std::int64_t depth, std::int64_t most,
+                int threads, SplitRows& out) {
+  out.many = mostly_low(side);
+  out.few.clear();
+  if (!out.high) out.high = make_buffer(most);
+  if (out.many && !out.low) out.low = make_buffer(most);
   constexpr std::int64_t kBlock = 64;
   std::vector<std::vector<LowPart>> found((side.count + kBlock - 1) / kBlock);
   for_each_block(side.count, kBlock, threads, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const float* row = side.row(i) + begin;
       const RowSplit& split = side.splits[i];
-      write_split(row, depth, split, high + i * depth,
-                  low.matrix ? low.matrix.get() + i * depth : nullptr);
-      if (low.matrix || split.low_count == 0) continue;
+      double* high = out.high.get() + i * depth;
+      write_split(row, depth, split, high, out.many ? out.low.get() + i * depth : nullptr);
+      if (out.many || split.low_count == 0) continue;
       for (std::int64_t p = 0; p < depth; ++p) {
-        const double rest = row[p] - high[i * depth + p];
+        const double rest = row[p] - high[p];
         if (rest != 0) found[first / kBlock].push_back({i, p, rest});
       }
     }
   });
-  for (const auto& block : found) low.few.insert(low.few.end(), block.begin(), block.end());
+  for (const auto& block : found) out.few.insert(out.few.end(), block.begin(), block.end());
 }
 
 // lo += Al Bh for a few low parts of A; one column at a time, so that its high parts stay in cache.
@@ -101,24 +131,24 @@ void add_few_columns(const std::vector<LowPart>& few, const float* row, double* 
 
 // One block of rows of A against one panel of columns of B over one stretch of k. hi and lo point
 // at the block's first element and have row length n.
-void add_block(const Side& a, std::int64_t begin, std::int64_t depth, std::int64_t columns,
-               const double* high_b, const LowParts& low_b, double* hi, double* lo,
-               std::int64_t n) {
-  const Buffer work = make_buffer(a.count * depth);
-  LowParts low_a;
-  split_rows(a, begin, depth, 1, work.get(), low_a);
-  add_product(a.count, columns, depth, work.get(), depth, high_b, depth, hi, n);
-  if (low_a.matrix)
-    add_product(a.count, columns, depth, low_a.matrix.get(), depth, high_b, depth, lo, n);
-  add_few_rows(low_a.few, high_b, depth, columns, lo, n);
-  if (low_b.matrix) {
+void add_block(const Side& a, SplitRows& split_a, std::int64_t columns, const SplitRows& split_b,
+               std::int64_t begin, std::int64_t depth, double* hi, double* lo, std::int64_t n) {
+  const double* high_b = split_b.high.get();
+  const auto add = [&](const double* left, const double* right, double* to) {
+    add_product(a.count, columns, depth, left, depth, right, depth, to, n);
+  };
+  add(split_a.high.get(), high_b, hi);
+  if (split_a.many) add(split_a.low.get(), high_b, lo);
+  add_few_rows(split_a.few, high_b, depth, columns, lo, n);
+  if (split_b.many) {
+    double* whole = split_a.high.get();  // not needed any more
     for (std::int64_t i = 0; i < a.count; ++i)
-      write_whole(a.row(i) + begin, depth, work.get() + i * depth);
-    add_product(a.count, columns, depth, work.get(), depth, low_b.matrix.get(), depth, lo, n);
+      write_whole(a.row(i) + begin, depth, whole + i * depth);
+    add(whole, split_b.low.get(), lo);
   }
-  if (low_b.few.empty()) return;
+  if (split_b.few.empty()) return;
   for (std::int64_t i = 0; i < a.count; ++i)
-    add_few_columns(low_b.few, a.row(i) + begin, lo + i * n);
+    add_few_columns(split_b.few, a.row(i) + begin, lo + i * n);
 }
 
 double bound_of(const RowSplit& a, const RowSplit& b) {
@@ -132,17 +162,21 @@ double bound_of(const RowSplit& a, const RowSplit& b) {
 
 // One product; hi and lo are zero on entry.
 void add_sums(const Side& a, const Side& b, int threads, double* hi, double* lo, double* bound) {
-  const std::int64_t n = b.count;
+  const std::int64_t n = b.count, deepest = std::min(kDepth, b.k);
+  SplitRows split_b;
+  SplitRowsPool pool;
   for (std::int64_t left = 0; left < n; left += kColumns) {
     const Side panel = b.part(left, std::min(n, left + kColumns));
-    const Buffer high_b = make_buffer(panel.count * std::min(kDepth, b.k));
     for (std::int64_t begin = 0; begin < b.k; begin += kDepth) {
       const std::int64_t depth = std::min(kDepth, b.k - begin);
-      LowParts low_b;
-      split_rows(panel, begin, depth, threads, high_b.get(), low_b);
+      split_rows(panel, begin, depth, std::min(n, kColumns) * deepest, threads, split_b);
       for_each_block(a.count, kRows, threads, [&](std::int64_t first, std::int64_t last) {
-        add_block(a.part(first, last), begin, depth, panel.count, high_b.get(), low_b,
-                  hi + first * n + left, lo + first * n + left, n);
+        const Side block = a.part(first, last);
+        std::unique_ptr<SplitRows> split_a = pool.take();
+        split_rows(block, begin, depth, std::min(a.count, kRows) * deepest, 1, *split_a);
+        const std::int64_t at = first * n + left;
+        add_block(block, *split_a, panel.count, split_b, begin, depth, hi + at, lo + at, n);
+        pool.give_back(std::move(split_a));
       });
     }
   }

@@ -183,13 +183,12 @@ HWY_EXPORT(target_name);
 
 bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d) {
-  if (const auto plan = fast_float_plan(kind)) {
-    return HWY_DYNAMIC_DISPATCH(float_mma)(*plan, a, b, c, d);
+  if (kind.accumulator == FormatId::s32) {
+    FastIntegerPlan plan;
+    return make_plan(kind, plan) && HWY_DYNAMIC_DISPATCH(integer_mma)(plan, a, b, c, d);
   }
-  if (const auto plan = fast_integer_plan(kind)) {
-    return HWY_DYNAMIC_DISPATCH(integer_mma)(*plan, a, b, c, d);
-  }
-  return false;
+  FastFloatPlan plan;
+  return make_plan(kind, plan) && HWY_DYNAMIC_DISPATCH(float_mma)(plan, a, b, c, d);
 }
 
 void mma(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the vector path has to know about an mma: worked out from its MmaKind on every call, read by the code of every
-// instruction set.
+// What the vector path has to know about an mma: worked out from its MmaKind on every call, so kept small and quick, and
+// read by the code of every instruction set.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "oracles/models/mma.h"
 
@@ -16,13 +15,13 @@ enum class FastInput : std::uint8_t { bf16, f16, e4m3, e5m2 };
 // one register of B. With 8-bit inputs a register of B holds 16 k and gives two planes: the lower halves of its words
 // (k mod 4 in {0, 1}) come before the upper ones.
 enum class FastChain : std::uint8_t {
-  one,             // one node of plane 0
-  two,             // one node of planes 0, 1
-  four,            // one node of planes 0, 1, 2, 3
-  one_then_one,    // plane 0, then plane 1
-  two_then_two,    // 0, 1, then 2, 3
-  join_one_one,    // hopper_fp8, k16: plane 0, then 1, from zero; then C is added to nearest even
-  join_two_two,    // hopper_fp8, k32: planes 0, 2, then 1, 3, from zero; then the same
+  one,           // one node of plane 0
+  two,           // one node of planes 0, 1
+  four,          // one node of planes 0, 1, 2, 3
+  one_then_one,  // plane 0, then plane 1
+  two_then_two,  // 0, 1, then 2, 3
+  join_one_one,  // hopper_fp8, k16: plane 0, then 1, from zero; then C is added to nearest even
+  join_two_two,  // hopper_fp8, k32: planes 0, 2, then 1, 3, from zero; then the same
 };
 
 struct FastFloatPlan {
@@ -39,8 +38,9 @@ struct FastIntegerPlan {
   int registers;  // of B: one for k16, two for k32
 };
 
-// Empty when the vector path does not do this mma at all.
-std::optional<FastFloatPlan> fast_float_plan(const MmaKind& kind);
-std::optional<FastIntegerPlan> fast_integer_plan(const MmaKind& kind);
+// False, and the plan unspecified, when the vector path does not do this mma. (Returned by reference: building an
+// optional of such small fields and copying it costs a fifteenth of a whole mma.)
+bool make_plan(const MmaKind& kind, FastFloatPlan& plan);
+bool make_plan(const MmaKind& kind, FastIntegerPlan& plan);
 
 }  // namespace plumbline

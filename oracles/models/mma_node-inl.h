@@ -6,7 +6,7 @@
 //   sum        of those integers, in 32 bits
 //   result     the leading 24 bits of the sum, times 1/scale
 //
-// All of this is exact when every alignment lies in [-100, 121] (or all addends are zero) and every sum has fewer than
+// All of this is exact when every alignment lies in [-100, 126] (or all addends are zero) and every sum has fewer than
 // 32 bits. Checks remembers whether that was so; otherwise the caller declines. Products far below the alignment may be
 // rounded or lost by f32, but only below 2^-127: times a scale of at most 2^125 they are less than one and truncate to
 // zero, as they should.
@@ -30,7 +30,7 @@ namespace HWY_NAMESPACE {
 // Alignments are sums of two exponents biased by 127.
 constexpr int kBias = 254;
 constexpr int kLowestAlignment = kBias - 100;
-constexpr int kHighestAlignment = kBias + 121;
+constexpr int kHighestAlignment = kBias + 126;
 
 // Sixteen products below 4 * 2^25 and an accumulator below 2 * 2^25 stay below 2^31 + 2^26, so a sum that wrapped has a
 // magnitude above this.

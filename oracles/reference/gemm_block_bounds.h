@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Running bounds of many elements of one block of outputs, eight at a time. Where most elements of the block are wanted,
-// columns are prepared once for all rows; where few are, each group of eight brings its own rows and columns.
+// Running bounds of many elements of one block of outputs, eight at a time. Where most elements of
+// the block are wanted, columns are prepared once for all rows; where few are, each group of eight
+// brings its own rows and columns.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,12 @@ class GemmBlockBounds {
   explicit GemmBlockBounds(const GemmCase& gemm) : gemm_(gemm) {}
 
   // Of the outputs at these indices, all within the block and in increasing order.
-  std::vector<RunningBound> of(const GemmBlock& block, const std::vector<std::int64_t>& indices) const;
+  std::vector<RunningBound> of(const GemmBlock& block,
+                               const std::vector<std::int64_t>& indices) const;
 
  private:
-  std::vector<RunningBound> dense(const GemmBlock& block, const std::vector<std::int64_t>& indices) const;
+  std::vector<RunningBound> dense(const GemmBlock& block,
+                                  const std::vector<std::int64_t>& indices) const;
   std::vector<RunningBound> scattered(const std::vector<std::int64_t>& indices) const;
 
   const GemmCase& gemm_;

@@ -11,8 +11,8 @@
 namespace plumbline {
 namespace {
 
-std::vector<VectorSize> sizes_of(const std::vector<float>& vectors, std::int64_t count, std::int64_t k,
-                                 int minimum_exponent, int threads) {
+std::vector<VectorSize> sizes_of(const std::vector<float>& vectors, std::int64_t count,
+                                 std::int64_t k, int minimum_exponent, int threads) {
   std::vector<VectorSize> sizes(static_cast<std::size_t>(count));
   for_each_block(count, 64, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) {
@@ -32,7 +32,8 @@ std::optional<BoundModel> model_of(const Contract& contract, int sm, const GemmP
 }
 
 EpilogueScalars scalars_of(const GemmProblem& problem) {
-  return {problem.alpha, problem.beta, problem.bias_kind != BiasKind::none, problem.activation == Activation::relu};
+  return {problem.alpha, problem.beta, problem.bias_kind != BiasKind::none,
+          problem.activation == Activation::relu};
 }
 
 int minimum_exponent(const Tensor* tensor) {
@@ -46,9 +47,11 @@ float value_of(const Tensor& tensor, std::uint64_t bits) {
 
 }  // namespace
 
-GemmTensorReader::GemmTensorReader(const Tensor& tensor) : tensor_(&tensor), offset_(tensor.layout.offset) {
+GemmTensorReader::GemmTensorReader(const Tensor& tensor)
+    : tensor_(&tensor), offset_(tensor.layout.offset) {
   PLUMB_ASSERT(tensor.layout.shape.size() == 3);
-  for (std::size_t d = 0; d < 3; ++d) strides_[d] = tensor.layout.shape[d] == 1 ? 0 : tensor.layout.strides[d];
+  for (std::size_t d = 0; d < 3; ++d)
+    strides_[d] = tensor.layout.shape[d] == 1 ? 0 : tensor.layout.strides[d];
 }
 
 GemmCase::GemmCase(const GemmProblem& gemm, const Contract& promised, int target, int threads)
@@ -70,8 +73,10 @@ GemmCase::GemmCase(const GemmProblem& gemm, const Contract& promised, int target
         const GemmPlace at{column / gemm.n, p, column % gemm.n};
         return value_of(*gemm.b, GemmTensorReader(*gemm.b).bits(at));
       }) {
-  row_sizes_ = sizes_of(operands.a, operands.batch_a * gemm.m, gemm.k, minimum_exponent(gemm.a), threads);
-  column_sizes_ = sizes_of(operands.b, operands.batch_b * gemm.n, gemm.k, minimum_exponent(gemm.b), threads);
+  row_sizes_ =
+      sizes_of(operands.a, operands.batch_a * gemm.m, gemm.k, minimum_exponent(gemm.a), threads);
+  column_sizes_ =
+      sizes_of(operands.b, operands.batch_b * gemm.n, gemm.k, minimum_exponent(gemm.b), threads);
   if (gemm.beta != 0) {
     PLUMB_ASSERT(gemm.c != nullptr);
     c_.emplace(*gemm.c);
@@ -107,6 +112,8 @@ RunningBound GemmCase::bound(const GemmPlace& at) const {
   return running_bound(*model, row(at), column(at), problem.k);
 }
 
-Dyadic GemmCase::exact_sum(const GemmPlace& at) const { return exact_dot(row(at), column(at), problem.k); }
+Dyadic GemmCase::exact_sum(const GemmPlace& at) const {
+  return exact_dot(row(at), column(at), problem.k);
+}
 
 }  // namespace plumbline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GemmCase: one GEMM under one contract with everything decoded once that judging an element needs: operands, sizes of
-// their vectors, where they are not finite, the epilogue and what each element brings to it. It has no opinion; that is
-// gemm_oracle.
+// GemmCase: one GEMM under one contract with everything decoded once that judging an element needs:
+// operands, sizes of their vectors, where they are not finite, the epilogue and what each element
+// brings to it. It has no opinion; that is gemm_oracle.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class GemmTensorReader {
   explicit GemmTensorReader(const Tensor& tensor);
 
   std::uint64_t bits(const GemmPlace& place) const {
-    return tensor_->bits_at(offset_ + place.batch * strides_[0] + place.i * strides_[1] + place.j * strides_[2]);
+    return tensor_->bits_at(offset_ + place.batch * strides_[0] + place.i * strides_[1] +
+                            place.j * strides_[2]);
   }
 
  private:
@@ -59,14 +60,18 @@ class GemmCase {
     return {index / (problem.m * problem.n), index / problem.n % problem.m, index % problem.n};
   }
 
-  std::int64_t index(const GemmPlace& at) const { return (at.batch * problem.m + at.i) * problem.n + at.j; }
+  std::int64_t index(const GemmPlace& at) const {
+    return (at.batch * problem.m + at.i) * problem.n + at.j;
+  }
 
   const float* row(const GemmPlace& at) const { return operands.row(at.batch, at.i); }
 
   const float* column(const GemmPlace& at) const { return operands.column(at.batch, at.j); }
 
   // At least the sum of the products' magnitudes, and a power of two that divides them all.
-  double magnitude(const GemmPlace& at) const { return magnitude_bound(row_size(at), column_size(at)); }
+  double magnitude(const GemmPlace& at) const {
+    return magnitude_bound(row_size(at), column_size(at));
+  }
 
   double lattice(const GemmPlace& at) const { return row_size(at).lowest * column_size(at).lowest; }
 
@@ -76,7 +81,8 @@ class GemmCase {
            operands.b_special[static_cast<std::size_t>(column_vector(at))] != 0;
   }
 
-  // The classes of a special element's accumulator; finite products that may overflow first included.
+  // The classes of a special element's accumulator; finite products that may overflow first
+  // included.
   ClassSet special_classes(const GemmPlace& at) const;
 
   EpilogueOperands epilogue_operands(const GemmPlace& at) const;
@@ -84,13 +90,17 @@ class GemmCase {
   // Entry p of the bias vector.
   float bias_at(std::int64_t p) const { return bias_[static_cast<std::size_t>(p)]; }
 
-  ElementRule rule(const GemmPlace& at) const { return ElementRule(epilogue, grid, epilogue_operands(at)); }
+  ElementRule rule(const GemmPlace& at) const {
+    return ElementRule(epilogue, grid, epilogue_operands(at));
+  }
 
   RunningBound bound(const GemmPlace& at) const;  // by the specification
   Dyadic exact_sum(const GemmPlace& at) const;    // elements that are not finite count as 0
 
  private:
-  const VectorSize& row_size(const GemmPlace& at) const { return row_sizes_[static_cast<std::size_t>(row_vector(at))]; }
+  const VectorSize& row_size(const GemmPlace& at) const {
+    return row_sizes_[static_cast<std::size_t>(row_vector(at))];
+  }
 
   const VectorSize& column_size(const GemmPlace& at) const {
     return column_sizes_[static_cast<std::size_t>(column_vector(at))];

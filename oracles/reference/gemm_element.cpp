@@ -21,11 +21,12 @@ double special_value(ClassSet classes) {
 }
 
 // e_min / E: the part of the allowed error that was used.
-double share_of(const ElementRule& rule, const ElementKnowledge& known, const ElementDecision& decision,
-                std::uint64_t got) {
+double share_of(const ElementRule& rule, const ElementKnowledge& known,
+                const ElementDecision& decision, std::uint64_t got) {
   if (!known.bounded() || !known.classes.has(ResultClass::finite)) return kNan;
   const bool inside = decision.judgement.inside;
-  const double smallest = rule.smallest_error(known.sum, inside ? decision.range : rule.whole_grid(), got);
+  const double smallest =
+      rule.smallest_error(known.sum, inside ? decision.range : rule.whole_grid(), got);
   if (inside) {
     if (smallest == kInfinity) return kNan;  // admissible as Inf or NaN
     return known.error > 0 ? std::min(1.0, smallest / known.error) : 0.0;
@@ -36,12 +37,14 @@ double share_of(const ElementRule& rule, const ElementKnowledge& known, const El
 
 }  // namespace
 
-ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known, std::uint64_t got) {
+ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
+                       std::uint64_t got) {
   const ElementRule rule = gemm.rule(at);
   const AccumulatorRange range = accumulator_range(gemm.grid, known.sum, known.error_used());
   ElementDecision decision{true, rule.judge(range.outer, known.classes, got), range.outer};
   if (range.inner != range.outer) {
-    decision.decided = rule.judge(range.inner, known.classes, got).inside == decision.judgement.inside;
+    decision.decided =
+        rule.judge(range.inner, known.classes, got).inside == decision.judgement.inside;
   }
   return decision;
 }
@@ -52,26 +55,32 @@ ElementDecision decide_exactly(const GemmCase& gemm, const GemmPlace& at, const 
   return {true, gemm.rule(at).judge(range.outer, known.classes, got), range.outer};
 }
 
-ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum, std::uint64_t got) {
+ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+                             std::uint64_t got) {
   PLUMB_ASSERT(sum.bound == 0 && std::fabs(sum.hi) < 0x1p52);
   const auto exact = static_cast<std::int64_t>(sum.hi) + static_cast<std::int64_t>(sum.lo);
-  const auto wrapped = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(exact)));
+  const auto wrapped =
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(exact)));
   const Epilogue& epilogue = gemm.epilogue;
   const std::uint64_t due =
       epilogue.is_identity()
           ? encode(epilogue.output(), static_cast<double>(wrapped), gemm.contract.output)
-          : epilogue.low_code(epilogue.value(static_cast<float>(wrapped), gemm.epilogue_operands(at)));
+          : epilogue.low_code(
+                epilogue.value(static_cast<float>(wrapped), gemm.epilogue_operands(at)));
   ElementDecision decision;
   decision.judgement.inside = gemm.rule(at).same_result(due, got);
   decision.judgement.low = decision.judgement.high = due;
   return decision;
 }
 
-RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum, ClassSet classes) {
+RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+                       ClassSet classes) {
   const EpilogueOperands operands = gemm.epilogue_operands(at);
   RealResult out;
-  if (!classes.has(ResultClass::finite) || !std::isfinite(operands.c) || !std::isfinite(operands.bias)) {
-    const float accumulator = static_cast<float>(classes.has(ResultClass::finite) ? sum.hi : special_value(classes));
+  if (!classes.has(ResultClass::finite) || !std::isfinite(operands.c) ||
+      !std::isfinite(operands.bias)) {
+    const float accumulator =
+        static_cast<float>(classes.has(ResultClass::finite) ? sum.hi : special_value(classes));
     out.finite = false;
     out.value.hi = static_cast<double>(gemm.epilogue.value(accumulator, operands));
     return out;
@@ -86,8 +95,8 @@ double RealResult::error_ulp(const Epilogue& epilogue, std::uint64_t code) const
   const Format& output = epilogue.output();
   const double stored = to_double(output, code);
   if (!std::isfinite(stored)) return kNan;
-  if (epilogue.saturates() && std::fabs(stored) == epilogue.largest() && std::fabs(value.hi) >= epilogue.largest() &&
-      std::signbit(stored) == std::signbit(value.hi)) {
+  if (epilogue.saturates() && std::fabs(stored) == epilogue.largest() &&
+      std::fabs(value.hi) >= epilogue.largest() && std::signbit(stored) == std::signbit(value.hi)) {
     return 0;
   }
   return ((stored - value.hi) - value.lo) / ulp;
@@ -111,7 +120,8 @@ ElementVerdict describe(const GemmCase& gemm, const GemmPlace& at, const Element
     return verdict;
   }
   const ElementRule rule = gemm.rule(at);
-  verdict.expected = known.classes.has(ResultClass::finite) ? rule.expected(known.sum) : verdict.low;
+  verdict.expected =
+      known.classes.has(ResultClass::finite) ? rule.expected(known.sum) : verdict.low;
   const double low = std::fabs(real.error_ulp(gemm.epilogue, verdict.low));
   const double high = std::fabs(real.error_ulp(gemm.epilogue, verdict.high));
   verdict.bound_ulp = std::isnan(low) || std::isnan(high) ? kNan : std::max(low, high);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One output element under judgement: what is known of its sum and its bound, the decision, and the numbers of an
-// ElementVerdict that describe it.
+// One output element under judgement: what is known of its sum and its bound, the decision, and the
+// numbers of an ElementVerdict that describe it.
 #pragma once
 
 #include <limits>
@@ -30,15 +30,18 @@ struct ElementDecision {
   GridRange range;
 };
 
-// With a sum known only to an enclosure, the decision that counts everything possible as admissible.
-ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known, std::uint64_t got);
+// With a sum known only to an enclosure, the decision that counts everything possible as
+// admissible.
+ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
+                       std::uint64_t got);
 
 // With the exact sum: always decided.
 ElementDecision decide_exactly(const GemmCase& gemm, const GemmPlace& at, const Dyadic& sum,
                                const ElementKnowledge& known, std::uint64_t got);
 
 // For Unit::int32: the sum modulo 2^32 through the epilogue is the only admissible output.
-ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum, std::uint64_t got);
+ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+                             std::uint64_t got);
 
 // The exact real result, and a stored output's distance from it.
 struct RealResult {
@@ -46,11 +49,13 @@ struct RealResult {
   bool finite = true;  // false: value.hi says which of NaN, Inf, -Inf is due
   double ulp = 0;      // of the output format at the value
 
-  // (stored - value) / ulp; NaN where it has no meaning. Saturated results have error 0 when saturation is due.
+  // (stored - value) / ulp; NaN where it has no meaning. Saturated results have error 0 when
+  // saturation is due.
   double error_ulp(const Epilogue& epilogue, std::uint64_t code) const;
 };
 
-RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum, ClassSet classes);
+RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+                       ClassSet classes);
 
 ElementVerdict describe(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
                         const ElementDecision& decision, std::uint64_t got);

@@ -29,20 +29,23 @@ std::string code_text(const GemmCase& gemm, std::uint64_t code) {
 
 void tell_result(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict& verdict,
                  std::vector<std::string>& lines) {
-  lines.push_back(fmt::format("{}: got {}, expected {}; the exact result is {}", place_text(gemm, at),
-                              code_text(gemm, verdict.got), code_text(gemm, verdict.expected), verdict.exact));
+  lines.push_back(fmt::format("{}: got {}, expected {}; the exact result is {}",
+                              place_text(gemm, at), code_text(gemm, verdict.got),
+                              code_text(gemm, verdict.expected), verdict.exact));
   if (verdict.low != verdict.high) {
-    lines.push_back(fmt::format("admissible under the contract: {} to {}", code_text(gemm, verdict.low),
-                                code_text(gemm, verdict.high)));
+    lines.push_back(fmt::format("admissible under the contract: {} to {}",
+                                code_text(gemm, verdict.low), code_text(gemm, verdict.high)));
   }
   const std::string_view name = gemm.epilogue.output().name;
   if (verdict.class_mismatch) {
     lines.push_back(std::isnan(verdict.exact) || std::isinf(verdict.exact)
                         ? "NaN, Inf and finite results must match, and here they do not"
-                        : "nothing in the inputs gives this class of result; NaN may mean that the element was never written");
+                        : "nothing in the inputs gives this class of result; NaN may mean that the "
+                          "element was never written");
   } else if (!std::isnan(verdict.error_ulp)) {
-    lines.push_back(fmt::format("error {:+.4g} ulp of {}; an admissible output is at most {:.4g} ulp away",
-                                verdict.error_ulp, name, verdict.bound_ulp));
+    lines.push_back(
+        fmt::format("error {:+.4g} ulp of {}; an admissible output is at most {:.4g} ulp away",
+                    verdict.error_ulp, name, verdict.bound_ulp));
   }
 }
 
@@ -51,15 +54,18 @@ void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict&
   if (!gemm.model || gemm.special(at) || std::isnan(verdict.share)) return;
   const double error = gemm.bound(at).error;
   if (error == 0) {
-    lines.push_back("these values make the contract's arithmetic exact: the output is determined bit for bit");
+    lines.push_back(
+        "these values make the contract's arithmetic exact: the output is determined bit for bit");
   } else if (std::isinf(verdict.share)) {
     lines.push_back("no value of the accumulator gives this output");
   } else if (verdict.pass) {
-    lines.push_back(fmt::format("the accumulator may be off by {:.4g}; this output needs {:.0f} % of that", error,
-                                verdict.share * 100));
+    lines.push_back(
+        fmt::format("the accumulator may be off by {:.4g}; this output needs {:.0f} % of that",
+                    error, verdict.share * 100));
   } else {
-    lines.push_back(fmt::format("the accumulator may be off by {:.4g}; this output needs {:.4g} times that", error,
-                                verdict.share));
+    lines.push_back(
+        fmt::format("the accumulator may be off by {:.4g}; this output needs {:.4g} times that",
+                    error, verdict.share));
   }
 }
 
@@ -81,9 +87,9 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
   if (!gemm.model || gemm.special(at)) return;
   AccumulatorOptions options;
   options.keep_steps = true;
-  const AccumulatorRun run =
-      run_accumulator(gemm.contract, gemm.sm, gemm.problem.a->layout.format, gemm.problem.b->layout.format,
-                      gemm.row(at), gemm.column(at), gemm.problem.k, options);
+  const AccumulatorRun run = run_accumulator(gemm.contract, gemm.sm, gemm.problem.a->layout.format,
+                                             gemm.problem.b->layout.format, gemm.row(at),
+                                             gemm.column(at), gemm.problem.k, options);
   const Dyadic exact = gemm.exact_sum(at);
   const double unit = ulp(format(FormatId::f32), exact.nearest_double());
   const float *row = gemm.row(at), *column = gemm.column(at);
@@ -94,7 +100,8 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
     const std::int64_t begin = p;
     for (; p < step.end; ++p) {
       if (p % length == 0) hi = lo = 0;
-      const double product = static_cast<double>(row[p]) * column[p], sum = hi + product, part = sum - hi;
+      const double product = static_cast<double>(row[p]) * column[p], sum = hi + product,
+                   part = sum - hi;
       lo += (hi - (sum - part)) + (product - part);
       hi = sum;
     }
@@ -109,14 +116,20 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
     before = difference;
   }
   if (!std::isfinite(run.value)) {
-    explanation.lines.push_back(fmt::format("the contract's arithmetic on sm_{} gives {} before the epilogue", gemm.sm, run.value));
+    explanation.lines.push_back(fmt::format(
+        "the contract's arithmetic on sm_{} gives {} before the epilogue", gemm.sm, run.value));
     return;
   }
   const double off = (Dyadic(static_cast<double>(run.value)) - exact).nearest_double() / unit;
-  const std::uint64_t modelled = gemm.epilogue.low_code(gemm.epilogue.value(run.value, gemm.epilogue_operands(at)));
-  std::string line = fmt::format("the contract's arithmetic on sm_{} gives {}, {:+.4g} accumulator ulp from exact before the epilogue",
-                                 gemm.sm, code_text(gemm, modelled), off);
-  if (largest > 0) line += fmt::format("; it moves most at k in [{}, {}), by {:.4g} ulp", jump_begin, jump_end, largest);
+  const std::uint64_t modelled =
+      gemm.epilogue.low_code(gemm.epilogue.value(run.value, gemm.epilogue_operands(at)));
+  std::string line = fmt::format(
+      "the contract's arithmetic on sm_{} gives {}, {:+.4g} accumulator ulp from exact before the "
+      "epilogue",
+      gemm.sm, code_text(gemm, modelled), off);
+  if (largest > 0)
+    line += fmt::format("; it moves most at k in [{}, {}), by {:.4g} ulp", jump_begin, jump_end,
+                        largest);
   explanation.lines.push_back(std::move(line));
 }
 
@@ -126,24 +139,32 @@ struct Fit {
 };
 
 // Faults that fit every failing element of the survey.
-std::vector<Fit> fitting_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got, const GemmSurvey& survey) {
+std::vector<Fit> fitting_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
+                                const GemmSurvey& survey) {
   std::vector<Fit> found;
   for (const GemmHypothesis& hypothesis : gemm_hypotheses()) {
     for (const GemmFault& fault : hypothesis.variants(gemm)) {
       if (!fits(gemm, fault, at, got)) continue;
-      const auto fits_too = [&](const SurveyedElement& element) { return fits(gemm, fault, element.at, element.got); };
+      const auto fits_too = [&](const SurveyedElement& element) {
+        return fits(gemm, fault, element.at, element.got);
+      };
       if (!std::all_of(survey.failing.begin(), survey.failing.end(), fits_too)) continue;
+      const auto told = [&](const SurveyedElement& element) {
+        return can_tell(gemm, fault, element.at);
+      };
+      if (std::none_of(survey.failing.begin(), survey.failing.end(), told)) continue;
       const auto passing = std::count_if(survey.passing.begin(), survey.passing.end(), fits_too);
       found.push_back({fault.sentence, static_cast<std::size_t>(passing)});
     }
   }
   // What also explains why other elements pass comes first; else simple things first.
-  std::stable_sort(found.begin(), found.end(), [](const Fit& x, const Fit& y) { return x.passing > y.passing; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Fit& x, const Fit& y) { return x.passing > y.passing; });
   return found;
 }
 
-void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got, const GemmSurvey& survey,
-                 std::vector<std::string>& lines) {
+void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
+                 const GemmSurvey& survey, std::vector<std::string>& lines) {
   constexpr std::size_t kTold = 3;
   const std::vector<Fit> found = fitting_faults(gemm, at, got, survey);
   if (found.empty()) {
@@ -161,7 +182,8 @@ void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got, c
     }
     lines.push_back(std::move(line));
   }
-  if (found.size() > kTold) lines.push_back(fmt::format("{} other faults fit as well", found.size() - kTold));
+  if (found.size() > kTold)
+    lines.push_back(fmt::format("{} other faults fit as well", found.size() - kTold));
 }
 
 }  // namespace

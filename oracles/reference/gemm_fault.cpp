@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a GEMM with a given fault may store in an element: the exact sum of the products it would take, the running bound
-// of the contract on those, its epilogue, and the interval rule.
+// What a GEMM with a given fault may store in an element: the exact sum of the products it would
+// take, the running bound of the contract on those, its epilogue, and the interval rule.
 #include <cmath>
 
 #include "oracles/bounds/bound_arithmetic.h"
@@ -28,7 +28,8 @@ Vectors vectors_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace
   for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
     if (fault.skipped.empty() || p < fault.skipped.begin || p >= fault.skipped.end) take(p);
     if (!fault.repeated.empty() && p + 1 == fault.repeated.end) {
-      for (std::int64_t again = fault.repeated.begin; again < fault.repeated.end; ++again) take(again);
+      for (std::int64_t again = fault.repeated.begin; again < fault.repeated.end; ++again)
+        take(again);
     }
   }
   return out;
@@ -44,7 +45,8 @@ double bf16_value(const Dyadic& exact) {
   return to_double(bf16, encode(bf16, exact.unrounded()));
 }
 
-// Partial sums as bf16, exactly but where the accumulator's error makes the rounding ambiguous; then f32 additions.
+// Partial sums as bf16, exactly but where the accumulator's error makes the rounding ambiguous;
+// then f32 additions.
 Sum bf16_partial_sums(const GemmCase& gemm, const GemmFault& fault, const Vectors& vectors) {
   BoundModel ranges = *gemm.model;
   ranges.schedule = Schedule::split_k;
@@ -72,29 +74,34 @@ Sum bf16_partial_sums(const GemmCase& gemm, const GemmFault& fault, const Vector
 }
 
 bool inside_place(const GemmProblem& problem, const GemmPlace& at) {
-  return at.batch >= 0 && at.batch < problem.batch && at.i >= 0 && at.i < problem.m && at.j >= 0 && at.j < problem.n;
+  return at.batch >= 0 && at.batch < problem.batch && at.i >= 0 && at.i < problem.m && at.j >= 0 &&
+         at.j < problem.n;
 }
 
-// Empty when the fault cannot be followed here.
-std::optional<EpilogueOperands> operands_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
-  if (!fault.swapped_bias) return gemm.epilogue_operands(at);
-  const GemmPlace exchanged = {at.batch, at.j, at.i};
+EpilogueOperands operands_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
   EpilogueOperands operands = gemm.epilogue_operands(at);
-  // A bias per column has n values: taken by row it must not be read beyond them.
-  const bool per_column = gemm.problem.bias_kind == BiasKind::per_column;
-  if (per_column ? at.i >= gemm.problem.n : at.j >= gemm.problem.m) return std::nullopt;
-  operands.bias = gemm.bias_at(per_column ? exchanged.j : exchanged.i);
+  if (fault.swapped_bias) {
+    operands.bias = gemm.bias_at(gemm.problem.bias_kind == BiasKind::per_column ? at.i : at.j);
+  }
   return operands;
 }
 
 }  // namespace
 
+bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+  if (!fault.swapped_bias) return true;
+  return gemm.problem.bias_kind == BiasKind::per_column ? at.i < gemm.problem.n
+                                                        : at.j < gemm.problem.m;
+}
+
 bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std::uint64_t got) {
+  if (!can_tell(gemm, fault, at)) return true;
   const Epilogue& right = gemm.epilogue;
   if (fault.zero) return right.order_of(got) == 0;
   if (fault.reads_c) {
     const GemmTensorReader c(*gemm.problem.c);
-    return right.is_nan(got) && !std::isfinite(to_double(format(gemm.problem.c->layout.format), c.bits(at)));
+    return right.is_nan(got) &&
+           !std::isfinite(to_double(format(gemm.problem.c->layout.format), c.bits(at)));
   }
   const GemmPlace source = fault.source ? fault.source(at) : at;
   if (!inside_place(gemm.problem, source) || gemm.special(source) || !gemm.model) return false;
@@ -105,7 +112,8 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
     sum = bf16_partial_sums(gemm, fault, vectors);
   } else {
     sum.exact = exact_dot(vectors.row.data(), vectors.column.data(), vectors.k());
-    const RunningBound bound = running_bound(*gemm.model, vectors.row.data(), vectors.column.data(), vectors.k());
+    const RunningBound bound =
+        running_bound(*gemm.model, vectors.row.data(), vectors.column.data(), vectors.k());
     if (!bound.classes.is_only(ResultClass::finite)) return false;
     sum.error = bound.error;
   }
@@ -114,12 +122,12 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
   contract.output = fault.output;
   const Epilogue epilogue(contract, fault.scalars, gemm.problem.output);
   const GridRange range = accumulator_range(gemm.grid, sum.exact, sum.error).outer;
-  const auto stored_with = [&](const std::optional<EpilogueOperands>& operands) {
-    return operands &&
-           ElementRule(epilogue, gemm.grid, *operands).judge(range, ResultClass::finite, got).inside;
+  const auto stored_with = [&](const EpilogueOperands& operands) {
+    return ElementRule(epilogue, gemm.grid, operands).judge(range, ResultClass::finite, got).inside;
   };
   // A product from elsewhere may have met the epilogue there or here.
-  return stored_with(operands_of(gemm, fault, at)) || (fault.source && stored_with(operands_of(gemm, fault, source)));
+  return stored_with(operands_of(gemm, fault, at)) ||
+         (fault.source && stored_with(operands_of(gemm, fault, source)));
 }
 
 }  // namespace plumbline

@@ -32,9 +32,12 @@ std::vector<GemmFault> last_products(const GemmCase& gemm) {
   }
   for (const std::int64_t count : missing) {
     faults.push_back(fault(
-        gemm, count == 1 ? fmt::format("the last k product is missing (the result is the sum over k < {})", k - 1)
-                         : fmt::format("the last {} k products are missing (the result is the sum over k < {})", count,
-                                       k - count)));
+        gemm,
+        count == 1
+            ? fmt::format("the last k product is missing (the result is the sum over k < {})",
+                          k - 1)
+            : fmt::format("the last {} k products are missing (the result is the sum over k < {})",
+                          count, k - count)));
     faults.back().skipped = {k - count, k};
   }
   return faults;
@@ -45,7 +48,8 @@ std::vector<KRange> tiles_of(std::int64_t k) {
   std::vector<KRange> tiles;
   for (const std::int64_t size : {256, 128, 64, 32, 16, 8, 4, 2, 1}) {
     if (size >= k || k / size > 512) continue;
-    for (std::int64_t begin = 0; begin < k; begin += size) tiles.push_back({begin, std::min(k, begin + size)});
+    for (std::int64_t begin = 0; begin < k; begin += size)
+      tiles.push_back({begin, std::min(k, begin + size)});
   }
   return tiles;
 }
@@ -53,7 +57,8 @@ std::vector<KRange> tiles_of(std::int64_t k) {
 std::vector<GemmFault> tile_dropped(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   for (const KRange& tile : tiles_of(gemm.problem.k)) {
-    faults.push_back(fault(gemm, fmt::format("a k tile was dropped: k in [{}, {})", tile.begin, tile.end)));
+    faults.push_back(
+        fault(gemm, fmt::format("a k tile was dropped: k in [{}, {})", tile.begin, tile.end)));
     faults.back().skipped = tile;
   }
   return faults;
@@ -62,7 +67,8 @@ std::vector<GemmFault> tile_dropped(const GemmCase& gemm) {
 std::vector<GemmFault> tile_repeated(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   for (const KRange& tile : tiles_of(gemm.problem.k)) {
-    faults.push_back(fault(gemm, fmt::format("a k tile was counted twice: k in [{}, {})", tile.begin, tile.end)));
+    faults.push_back(fault(
+        gemm, fmt::format("a k tile was counted twice: k in [{}, {})", tile.begin, tile.end)));
     faults.back().repeated = tile;
   }
   return faults;
@@ -73,10 +79,13 @@ std::vector<GemmFault> output_rounding(const GemmCase& gemm) {
     Rounding rounding;
     std::string_view words;
   };
+
   std::vector<GemmFault> faults;
-  for (const Mode& mode : {Mode{Rounding::toward_zero, "truncated"}, Mode{Rounding::nearest_away, "rounded with ties away from zero"},
-                           Mode{Rounding::nearest_even, "rounded to nearest even"}, Mode{Rounding::up, "rounded up"},
-                           Mode{Rounding::down, "rounded down"}}) {
+  for (const Mode& mode :
+       {Mode{Rounding::toward_zero, "truncated"},
+        Mode{Rounding::nearest_away, "rounded with ties away from zero"},
+        Mode{Rounding::nearest_even, "rounded to nearest even"}, Mode{Rounding::up, "rounded up"},
+        Mode{Rounding::down, "rounded down"}}) {
     if (mode.rounding == gemm.contract.output.rounding) continue;
     faults.push_back(fault(gemm, fmt::format("the output was {}{}", mode.words,
                                              gemm.contract.output.rounding == Rounding::nearest_even
@@ -133,18 +142,26 @@ std::vector<GemmFault> other_position(const GemmCase& gemm) {
     faults.back().source = std::move(source);
   };
   moved("the element belongs to position (j, i): rows and columns are exchanged",
-        [](const GemmPlace& at) { return GemmPlace{at.batch, at.j, at.i}; });
+        [](const GemmPlace& at) {
+          return GemmPlace{at.batch, at.j, at.i};
+        });
   for (const std::int64_t step : {1, 2, 4, 8, 16, 32, 64, 128, 256}) {
     for (const std::int64_t shift : {step, -step}) {
       if (step < gemm.problem.m)
         moved(fmt::format("the element belongs to position (i {:+}, j)", shift),
-              [shift](const GemmPlace& at) { return GemmPlace{at.batch, at.i + shift, at.j}; });
+              [shift](const GemmPlace& at) {
+                return GemmPlace{at.batch, at.i + shift, at.j};
+              });
       if (step < gemm.problem.n)
         moved(fmt::format("the element belongs to position (i, j {:+})", shift),
-              [shift](const GemmPlace& at) { return GemmPlace{at.batch, at.i, at.j + shift}; });
+              [shift](const GemmPlace& at) {
+                return GemmPlace{at.batch, at.i, at.j + shift};
+              });
       if (step < gemm.problem.batch)
         moved(fmt::format("the element belongs to batch {:+}", shift),
-              [shift](const GemmPlace& at) { return GemmPlace{at.batch + shift, at.i, at.j}; });
+              [shift](const GemmPlace& at) {
+                return GemmPlace{at.batch + shift, at.i, at.j};
+              });
     }
   }
   return faults;
@@ -158,8 +175,10 @@ std::vector<GemmFault> bf16_partial_sums(const GemmCase& gemm) {
       const std::int64_t k = gemm.problem.k, even = (k + parts - 1) / parts;
       const std::int64_t length = std::max(block, (even + block - 1) / block * block);
       if (length >= k || !lengths.insert(length).second) continue;
-      faults.push_back(fault(gemm, fmt::format("partial sums were rounded to bf16 before the join (split at every {} of k)",
-                                               length)));
+      faults.push_back(fault(
+          gemm,
+          fmt::format("partial sums were rounded to bf16 before the join (split at every {} of k)",
+                      length)));
       faults.back().bf16_parts = parts;
       faults.back().bf16_block = block;
     }

@@ -20,7 +20,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 }  // namespace
 
-GemmJudge::GemmJudge(const GemmCase& gemm, const SumEnclosures& sums, const Tensor& got, const JudgeOptions& options)
+GemmJudge::GemmJudge(const GemmCase& gemm, const SumEnclosures& sums, const Tensor& got,
+                     const JudgeOptions& options)
     : gemm_(gemm), sums_(sums), got_(got), options_(options), bounds_(gemm) {}
 
 SumEnclosure GemmJudge::sum(std::int64_t index) const {
@@ -30,8 +31,10 @@ SumEnclosure GemmJudge::sum(std::int64_t index) const {
 
 GemmBlock GemmJudge::block(std::int64_t number) const {
   const GemmProblem& problem = gemm_.problem;
-  const std::int64_t across = ceil_div(problem.n, kBlockColumns), down = ceil_div(problem.m, kBlockRows);
-  const std::int64_t row = number / across % down * kBlockRows, column = number % across * kBlockColumns;
+  const std::int64_t across = ceil_div(problem.n, kBlockColumns),
+                     down = ceil_div(problem.m, kBlockRows);
+  const std::int64_t row = number / across % down * kBlockRows,
+                     column = number % across * kBlockColumns;
   return {number / across / down, row, std::min(problem.m, row + kBlockRows), column,
           std::min(problem.n, column + kBlockColumns)};
 }
@@ -39,47 +42,65 @@ GemmBlock GemmJudge::block(std::int64_t number) const {
 bool GemmJudge::in_fixed_sample(std::int64_t index) const {
   const std::int64_t outputs = gemm_.problem.outputs();
   if (outputs <= kFixedSample) return true;
-  return Random(options_.seed).fork(static_cast<std::uint64_t>(index)).unit() * static_cast<double>(outputs) <
+  return Random(options_.seed).fork(static_cast<std::uint64_t>(index)).unit() *
+             static_cast<double>(outputs) <
          static_cast<double>(kFixedSample);
 }
 
-void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known, const ElementDecision& decision,
-                       std::uint64_t code, Attention attention, GemmTally& tally) const {
+void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
+                       const ElementDecision& decision, std::uint64_t code, Attention attention,
+                       GemmTally& tally) const {
   const bool pass = decision.judgement.inside || !decision.decided;
   if (attention != Attention::from_afar) ++tally.compared;
   if (known.bounded()) ++tally.bounded;
   if (known.bounded() && known.error == 0) ++tally.exact_required;
-  if (pass && attention == Attention::in_passing) {
-    tally.add_error(real_result(gemm_, at, known.sum, known.classes).error_ulp(gemm_.epilogue, code));
+  if (pass && attention == Attention::from_afar) return;
+  if (!pass) {
+    ++tally.failed;
+    if (decision.judgement.class_mismatch) ++tally.class_mismatches;
+  }
+  // Of many failures only the first are kept; the others count.
+  const bool kept = !pass && tally.failures.size() < GemmTally::kFailures;
+  if (attention != Attention::close && !kept) {
+    tally.add_error(
+        real_result(gemm_, at, known.sum, known.classes).error_ulp(gemm_.epilogue, code));
     return;
   }
-  if (pass && attention == Attention::from_afar) return;
   const ElementVerdict verdict = describe(gemm_, at, known, decision, code);
   tally.add_error(verdict.error_ulp);
-  if (!std::isnan(verdict.bound_ulp)) tally.bound_ulps.push_back(static_cast<float>(verdict.bound_ulp));
+  if (!pass) tally.add_failure(verdict);
+  if (attention != Attention::close) return;
+  if (!std::isnan(verdict.bound_ulp)) {
+    tally.bound_ulps.push_back(static_cast<float>(verdict.bound_ulp));
+  }
   if (!std::isnan(verdict.share)) tally.worst_share = std::max(tally.worst_share, verdict.share);
   if (!tally.worst || is_worse(verdict, *tally.worst)) tally.worst = verdict;
-  if (pass) return;
-  ++tally.failed;
-  if (verdict.class_mismatch) ++tally.class_mismatches;
-  tally.add_failure(verdict);
+}
+
+// Outside even the a-priori bound. A broken kernel costs no more time than a good one.
+bool GemmJudge::surely_wrong(const GemmPlace& at, const ElementKnowledge& known,
+                             std::uint64_t code) const {
+  if (!std::isfinite(known.error_any)) return false;
+  const GridRange range = accumulator_range(gemm_.grid, known.sum, known.error_any).outer;
+  return !gemm_.rule(at).lies_between(range, code) &&
+         !decide(gemm_, at, known, code).judgement.inside;
 }
 
 void GemmJudge::first_look(const GemmPlace& at, GemmTally& tally) const {
   const std::int64_t index = gemm_.index(at);
   const std::uint64_t code = got_.bits(at);
   if (gemm_.epilogue.order_of(code) != 0) ++tally.nonzero;
+  const Attention attention = in_fixed_sample(index) ? Attention::close : Attention::in_passing;
   ElementKnowledge known;
   if (gemm_.special(at)) {
     known.classes = gemm_.special_classes(at);
-    record(at, known, decide(gemm_, at, known, code), code, Attention::close, tally);
+    record(at, known, decide(gemm_, at, known, code), code, attention, tally);
     return;
   }
   known.sum = sum(index);
   if (!gemm_.model) {  // int32: the sum itself, modulo 2^32
     known.error = 0;
-    record(at, known, decide_int32(gemm_, at, known.sum, code), code,
-           in_fixed_sample(index) ? Attention::close : Attention::in_passing, tally);
+    record(at, known, decide_int32(gemm_, at, known.sum, code), code, attention, tally);
     return;
   }
   const double magnitude = gemm_.magnitude(at);
@@ -88,13 +109,21 @@ void GemmJudge::first_look(const GemmPlace& at, GemmTally& tally) const {
       known.error = 0;
       const ElementDecision decision = decide(gemm_, at, known, code);
       if (decision.decided) {
-        record(at, known, decision, code, in_fixed_sample(index) ? Attention::close : Attention::in_passing, tally);
+        record(at, known, decision, code, attention, tally);
         return;
       }
-    } else if (!in_fixed_sample(index) && gemm_.rule(at).surely_admissible(known.sum, code)) {
-      ++tally.compared;
-      tally.add_error(real_result(gemm_, at, known.sum, known.classes).error_ulp(gemm_.epilogue, code));
-      return;
+    } else if (attention == Attention::in_passing) {
+      if (gemm_.rule(at).surely_admissible(known.sum, code)) {
+        ++tally.compared;
+        tally.add_error(
+            real_result(gemm_, at, known.sum, known.classes).error_ulp(gemm_.epilogue, code));
+        return;
+      }
+      known.error_any = gemm_.a_priori->error(magnitude);
+      if (surely_wrong(at, known, code)) {
+        record(at, known, decide(gemm_, at, known, code), code, attention, tally);
+        return;
+      }
     }
   }
   tally.pending.push_back(index);
@@ -123,7 +152,8 @@ void GemmJudge::settle(std::int64_t index, const RunningBound& bound, GemmTally&
   record(at, known, decision, code, Attention::close, tally);
 }
 
-void GemmJudge::look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices, GemmTally& tally) const {
+void GemmJudge::look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
+                             GemmTally& tally) const {
   const std::vector<RunningBound> bounds = bounds_.of(where, indices);
   for (std::size_t p = 0; p < indices.size(); ++p) settle(indices[p], bounds[p], tally);
 }
@@ -135,14 +165,13 @@ void GemmJudge::look_from_afar(std::int64_t index, GemmTally& tally) const {
   known.sum = sum(index);
   const double magnitude = gemm_.magnitude(at);
   known.error_any = gemm_.a_priori->error(magnitude);
-  if (!gemm_.a_priori->cannot_overflow(magnitude) || !std::isfinite(known.error_any)) return;
-  const GridRange range = accumulator_range(gemm_.grid, known.sum, known.error_any).outer;
-  if (gemm_.rule(at).lies_between(range, code)) return;
+  if (!gemm_.a_priori->cannot_overflow(magnitude) || !surely_wrong(at, known, code)) return;
   record(at, known, decide(gemm_, at, known, code), code, Attention::from_afar, tally);
 }
 
 // Per block, which pending elements get the running bound.
-std::vector<std::vector<std::int64_t>> GemmJudge::chosen(const std::vector<GemmTally>& tallies, bool& sampled) const {
+std::vector<std::vector<std::int64_t>> GemmJudge::chosen(const std::vector<GemmTally>& tallies,
+                                                         bool& sampled) const {
   std::vector<std::vector<std::int64_t>> lists(tallies.size());
   std::size_t pending = 0;
   for (const GemmTally& tally : tallies) pending += tally.pending.size();
@@ -153,7 +182,8 @@ std::vector<std::vector<std::int64_t>> GemmJudge::chosen(const std::vector<GemmT
   }
   std::vector<std::int64_t> all;
   all.reserve(pending);
-  for (const GemmTally& tally : tallies) all.insert(all.end(), tally.pending.begin(), tally.pending.end());
+  for (const GemmTally& tally : tallies)
+    all.insert(all.end(), tally.pending.begin(), tally.pending.end());
   std::vector<std::int64_t> sample =
       stratified_sample(all, gemm_.problem.m, gemm_.problem.n, options_.max_bounded, options_.seed);
   std::sort(sample.begin(), sample.end());
@@ -177,13 +207,15 @@ void GemmJudge::referee(const std::vector<std::int64_t>& undecided, OutputVerdic
   std::vector<std::int64_t> indices = undecided;
   Random random = Random(options_.seed).fork(0x7265666572656565u);  // "refereee"
   for (std::int64_t s = 0; s < std::min(options_.referee_samples, verdict.elements); ++s) {
-    indices.push_back(static_cast<std::int64_t>(random.unit() * static_cast<double>(verdict.elements)));
+    indices.push_back(
+        static_cast<std::int64_t>(random.unit() * static_cast<double>(verdict.elements)));
   }
   std::vector<char> agrees(indices.size());
   for_each_piece(static_cast<std::int64_t>(indices.size()), options_.threads, [&](std::int64_t s) {
     const std::int64_t index = indices[static_cast<std::size_t>(s)];
     const GemmPlace at = gemm_.place(index);
-    agrees[static_cast<std::size_t>(s)] = definition_agrees(gemm_, at, sum(index), got_.bits(at), passes(index));
+    agrees[static_cast<std::size_t>(s)] =
+        definition_agrees(gemm_, at, sum(index), got_.bits(at), passes(index));
   });
   verdict.refereed = static_cast<std::int64_t>(indices.size());
   verdict.disagreements += std::count(agrees.begin(), agrees.end(), 0);
@@ -209,11 +241,17 @@ OutputVerdict GemmJudge::run() {
     look_closely(block(number), close[b], tallies[b]);
     if (!sampled) return;
     for (const std::int64_t index : tallies[b].pending) {
-      if (!std::binary_search(close[b].begin(), close[b].end(), index)) look_from_afar(index, tallies[b]);
+      if (!std::binary_search(close[b].begin(), close[b].end(), index))
+        look_from_afar(index, tallies[b]);
     }
   });
   GemmTally total;
   for (const GemmTally& tally : tallies) total.add(tally);
+  for (ElementVerdict& failure : total.failures) {  // gross ones were not looked at closely
+    if (!std::isnan(failure.share)) continue;
+    failure = judge_element(gemm_, gemm_.place(failure.index), failure.got);
+    if (!std::isnan(failure.share)) total.worst_share = std::max(total.worst_share, failure.share);
+  }
   OutputVerdict verdict = total.verdict(problem.outputs());
   verdict.sampled = sampled;
   if (options_.mpfr_bits > 0) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // GemmJudge: one pass over all outputs of a GEMM. In steps:
-//   1. every element by what is cheap: its class, exactness known in advance, and the outputs on both sides of the exact
+//   1. every element by what is cheap: its class, exactness known in advance, and the outputs on
+//   both sides of the exact
 //      sum (ElementRule::surely_admissible), which settles 99.9 % of 16-bit outputs;
-//   2. the running bound for the rest, eight elements at a time, and for a small fixed sample to have figures;
-//      if there are more than may be bounded, for a stratified sample of them, the others by the a-priori bound;
+//   2. the running bound for the rest, eight elements at a time, and for a small fixed sample to
+//   have figures;
+//      if there are more than may be bounded, for a stratified sample of them, the others by the
+//      a-priori bound;
 //   3. exact arithmetic for what the enclosures leave open, and MPFR for that and for a sample.
-// Work is cut into fixed blocks and put together in order: the verdict is the same for any number of threads.
+// Work is cut into fixed blocks and put together in order: the verdict is the same for any number
+// of threads.
 #pragma once
 
 #include <vector>
@@ -22,7 +26,8 @@ namespace plumbline {
 class GemmJudge {
  public:
   // sums: of every output, from gemm_sums() or, with options.mpfr_bits > 0, from the definition.
-  GemmJudge(const GemmCase& gemm, const SumEnclosures& sums, const Tensor& got, const JudgeOptions& options);
+  GemmJudge(const GemmCase& gemm, const SumEnclosures& sums, const Tensor& got,
+            const JudgeOptions& options);
 
   OutputVerdict run();
 
@@ -34,14 +39,17 @@ class GemmJudge {
   GemmBlock block(std::int64_t number) const;
   bool in_fixed_sample(std::int64_t index) const;
   bool passes(std::int64_t index) const;
+  bool surely_wrong(const GemmPlace& at, const ElementKnowledge& known, std::uint64_t code) const;
 
   void first_look(const GemmPlace& at, GemmTally& tally) const;
-  void look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices, GemmTally& tally) const;
+  void look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
+                    GemmTally& tally) const;
   void look_from_afar(std::int64_t index, GemmTally& tally) const;
   void settle(std::int64_t index, const RunningBound& bound, GemmTally& tally) const;
-  void record(const GemmPlace& at, const ElementKnowledge& known, const ElementDecision& decision, std::uint64_t code,
-              Attention attention, GemmTally& tally) const;
-  std::vector<std::vector<std::int64_t>> chosen(const std::vector<GemmTally>& tallies, bool& sampled) const;
+  void record(const GemmPlace& at, const ElementKnowledge& known, const ElementDecision& decision,
+              std::uint64_t code, Attention attention, GemmTally& tally) const;
+  std::vector<std::vector<std::int64_t>> chosen(const std::vector<GemmTally>& tallies,
+                                                bool& sampled) const;
   void referee(const std::vector<std::int64_t>& undecided, OutputVerdict& verdict) const;
 
   const GemmCase& gemm_;

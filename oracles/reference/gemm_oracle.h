@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GemmOracle: the verdict on a GEMM's output. Exact sums come from gemm_sums(), the admissible error from the running
-// bound of the contract on the target, and the decision from the interval rule; gemm_judge.h is the pass over a tensor.
+// GemmOracle: the verdict on a GEMM's output. Exact sums come from gemm_sums(), the admissible
+// error from the running bound of the contract on the target, and the decision from the interval
+// rule; gemm_judge.h is the pass over a tensor.
 #pragma once
 
 #include <mutex>
@@ -25,7 +26,8 @@ class GemmOracle final : public CaseOracle {
   ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
 
-  // Judges against these sums instead of computing them. A test gives wrong ones to see the referee notice.
+  // Judges against these sums instead of computing them. A test gives wrong ones to see the referee
+  // notice.
   void use_sums(SumEnclosures sums);
 
   const GemmCase& gemm() const { return case_; }

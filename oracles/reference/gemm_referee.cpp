@@ -23,8 +23,8 @@ bool lies_in(const Dyadic& exact, const SumEnclosure& sum) {
 
 }  // namespace
 
-bool definition_agrees(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum, std::uint64_t got,
-                       bool passes) {
+bool definition_agrees(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+                       std::uint64_t got, bool passes) {
   const Real defined = gemm_sum(gemm.problem, at.batch, at.i, at.j);
   ElementKnowledge known;
   if (class_of(defined) != ResultClass::finite) {
@@ -47,20 +47,25 @@ bool definition_agrees(const GemmCase& gemm, const GemmPlace& at, const SumEnclo
 SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads) {
   const std::int64_t outputs = gemm.problem.outputs();
   SumEnclosures sums;
-  for (std::vector<double>* part : {&sums.hi, &sums.lo, &sums.bound}) part->resize(static_cast<std::size_t>(outputs));
-  const int precision = at_precision(bits, []<typename Number>() { return precision_bits<Number>(); });
+  for (std::vector<double>* part : {&sums.hi, &sums.lo, &sums.bound})
+    part->resize(static_cast<std::size_t>(outputs));
+  const int precision =
+      at_precision(bits, []<typename Number>() { return precision_bits<Number>(); });
   for_each_block(outputs, 64, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
       const GemmPlace at = gemm.place(index);
       if (gemm.special(at)) continue;
-      const SumEnclosure sum = enclosure_of(dyadic_value(gemm_sum(gemm.problem, at.batch, at.i, at.j, bits)));
+      const SumEnclosure sum =
+          enclosure_of(dyadic_value(gemm_sum(gemm.problem, at.batch, at.i, at.j, bits)));
       const auto s = static_cast<std::size_t>(index);
       sums.hi[s] = sum.hi;
       sums.lo[s] = sum.lo;
-      // A product and an addition per element of k, each within 2^-precision of at most the sum of magnitudes.
-      const double lost = bits >= kExactBits ? 0
-                                             : 2.0 * static_cast<double>(gemm.problem.k) *
-                                                   std::ldexp(gemm.magnitude(at), -precision) * (1 + 0x1p-20);
+      // A product and an addition per element of k, each within 2^-precision of at most the sum of
+      // magnitudes.
+      const double lost = bits >= kExactBits
+                              ? 0
+                              : 2.0 * static_cast<double>(gemm.problem.k) *
+                                    std::ldexp(gemm.magnitude(at), -precision) * (1 + 0x1p-20);
       sums.bound[s] = sum.bound + lost;
     }
   });

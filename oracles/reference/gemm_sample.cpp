@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A tile is cut into 128 wrapped diagonals, each of which meets every row and every column once. A quota takes whole
-// diagonals first and part of one more; which ones, and which part, differs from tile to tile.
+// A tile is cut into 128 wrapped diagonals, each of which meets every row and every column once. A
+// quota takes whole diagonals first and part of one more; which ones, and which part, differs from
+// tile to tile.
 #include "oracles/reference/gemm_sample.h"
 
 #include "oracles/base/random.h"
@@ -16,13 +17,16 @@ class TileQuota {
 
   bool takes(std::int64_t index, std::int64_t per_tile) const {
     const std::int64_t j = index % n_, row = index / n_, i = row % m_, batch = row / m_;
-    const std::int64_t tiles_across = (n_ + kTile - 1) / kTile, tiles_down = (m_ + kTile - 1) / kTile;
+    const std::int64_t tiles_across = (n_ + kTile - 1) / kTile,
+                       tiles_down = (m_ + kTile - 1) / kTile;
     const std::int64_t tile = (batch * tiles_down + i / kTile) * tiles_across + j / kTile;
     const std::uint64_t shift = mix(seed_ ^ mix(static_cast<std::uint64_t>(tile)));
-    const std::int64_t diagonal = (j - i + static_cast<std::int64_t>(shift % kTile) + kTile * m_) % kTile;
+    const std::int64_t diagonal =
+        (j - i + static_cast<std::int64_t>(shift % kTile) + kTile * m_) % kTile;
     // 45 is odd: the rows of a part of a diagonal are spread over the tile.
     const std::int64_t along = (i * 45 + static_cast<std::int64_t>(shift / kTile % kTile)) % kTile;
-    return diagonal < per_tile / kTile || (diagonal == per_tile / kTile && along < per_tile % kTile);
+    return diagonal < per_tile / kTile ||
+           (diagonal == per_tile / kTile && along < per_tile % kTile);
   }
 
  private:
@@ -32,13 +36,15 @@ class TileQuota {
 
 }  // namespace
 
-std::vector<std::int64_t> stratified_sample(const std::vector<std::int64_t>& candidates, std::int64_t m, std::int64_t n,
-                                            std::int64_t most, std::uint64_t seed) {
+std::vector<std::int64_t> stratified_sample(const std::vector<std::int64_t>& candidates,
+                                            std::int64_t m, std::int64_t n, std::int64_t most,
+                                            std::uint64_t seed) {
   if (static_cast<std::int64_t>(candidates.size()) <= most) return candidates;
   const TileQuota quota(m, n, seed);
   const double share = static_cast<double>(most) / static_cast<double>(candidates.size());
   // Edge tiles may hold a little more than their share: lower the quota until the sample fits.
-  for (auto per_tile = static_cast<std::int64_t>(share * kTile * kTile) + 1; per_tile > 0; --per_tile) {
+  for (auto per_tile = static_cast<std::int64_t>(share * kTile * kTile) + 1; per_tile > 0;
+       --per_tile) {
     std::vector<std::int64_t> sample;
     for (const std::int64_t index : candidates) {
       if (quota.takes(index, per_tile)) sample.push_back(index);
@@ -49,7 +55,8 @@ std::vector<std::int64_t> stratified_sample(const std::vector<std::int64_t>& can
   // Fewer than one per tile: evenly spaced.
   std::vector<std::int64_t> sample;
   for (std::int64_t s = 0; s < most; ++s) {
-    const double at = static_cast<double>(s) * static_cast<double>(candidates.size()) / static_cast<double>(most);
+    const double at =
+        static_cast<double>(s) * static_cast<double>(candidates.size()) / static_cast<double>(most);
     sample.push_back(candidates[static_cast<std::size_t>(at)]);
   }
   return sample;

@@ -19,7 +19,8 @@ std::vector<std::int64_t> surveyed(const GemmCase& gemm, const GemmPlace& around
   constexpr std::int64_t kProducts = 100'000'000;
   const GemmProblem& problem = gemm.problem;
   const std::int64_t outputs = problem.outputs();
-  const std::int64_t budget = std::clamp<std::int64_t>(kProducts / std::max<std::int64_t>(problem.k, 1), 64, 8192);
+  const std::int64_t budget =
+      std::clamp<std::int64_t>(kProducts / std::max<std::int64_t>(problem.k, 1), 64, 8192);
   std::set<std::int64_t> chosen;
   if (outputs <= budget) {
     for (std::int64_t index = 0; index < outputs; ++index) chosen.insert(index);
@@ -36,12 +37,15 @@ std::vector<std::int64_t> surveyed(const GemmCase& gemm, const GemmPlace& around
   return {chosen.begin(), chosen.end()};
 }
 
-// "row 3", "rows 0 to 7", "rows 1 mod 8": what a set of coordinates has in common. Empty when that is nothing.
-std::string common(std::string_view name, const std::set<std::int64_t>& failing, const std::set<std::int64_t>& all) {
+// "row 3", "rows 0 to 7", "rows 1 mod 8": what a set of coordinates has in common. Empty when that
+// is nothing.
+std::string common(std::string_view name, const std::set<std::int64_t>& failing,
+                   const std::set<std::int64_t>& all) {
   if (failing.empty() || failing == all) return {};
   if (failing.size() == 1) return fmt::format("{} {}", name, *failing.begin());
   const std::int64_t first = *failing.begin(), last = *failing.rbegin();
-  if (first > *all.begin() || last < *all.rbegin()) return fmt::format("{}s {} to {}", name, first, last);
+  if (first > *all.begin() || last < *all.rbegin())
+    return fmt::format("{}s {} to {}", name, first, last);
   for (const std::int64_t modulus : {64, 32, 16, 8, 4, 2}) {
     const bool same = std::all_of(failing.begin(), failing.end(),
                                   [&](std::int64_t x) { return x % modulus == first % modulus; });
@@ -61,11 +65,13 @@ struct Extent {
   }
 };
 
-std::string where_text(const Extent& failing, const Extent& all, std::size_t failed, std::size_t looked_at) {
+std::string where_text(const Extent& failing, const Extent& all, std::size_t failed,
+                       std::size_t looked_at) {
   std::string text = fmt::format("{} of {} elements looked at fail", failed, looked_at);
   std::string separator = ": ";
-  for (const std::string& part : {common("batch", failing.batches, all.batches), common("row", failing.rows, all.rows),
-                                  common("column", failing.columns, all.columns)}) {
+  for (const std::string& part :
+       {common("batch", failing.batches, all.batches), common("row", failing.rows, all.rows),
+        common("column", failing.columns, all.columns)}) {
     if (part.empty()) continue;
     text += separator + part;
     separator = ", ";

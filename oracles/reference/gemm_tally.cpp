@@ -34,8 +34,9 @@ void GemmTally::add_error(double error_ulp) {
 }
 
 void GemmTally::add_failure(const ElementVerdict& failure) {
-  const auto at = std::lower_bound(failures.begin(), failures.end(), failure,
-                                   [](const ElementVerdict& x, const ElementVerdict& y) { return x.index < y.index; });
+  const auto at = std::lower_bound(
+      failures.begin(), failures.end(), failure,
+      [](const ElementVerdict& x, const ElementVerdict& y) { return x.index < y.index; });
   failures.insert(at, failure);
   if (failures.size() > kFailures) failures.pop_back();
 }
@@ -53,7 +54,8 @@ void GemmTally::add(const GemmTally& other) {
   worst_share = std::max(worst_share, other.worst_share);
   if (other.worst && (!worst || is_worse(*other.worst, *worst))) worst = other.worst;
   for (const ElementVerdict& failure : other.failures) add_failure(failure);
-  for (std::size_t cell = 0; cell < histogram.size(); ++cell) histogram[cell] += other.histogram[cell];
+  for (std::size_t cell = 0; cell < histogram.size(); ++cell)
+    histogram[cell] += other.histogram[cell];
   bound_ulps.insert(bound_ulps.end(), other.bound_ulps.begin(), other.bound_ulps.end());
   undecided.insert(undecided.end(), other.undecided.begin(), other.undecided.end());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one block of outputs adds to the verdict. Adding tallies in block order gives the same verdict on any number of
-// threads.
+// What one block of outputs adds to the verdict. Adding tallies in block order gives the same
+// verdict on any number of threads.
 #pragma once
 
 #include <array>
@@ -16,18 +16,20 @@ struct GemmTally {
   static constexpr int kCells = 64;             // of the histogram
   static constexpr std::size_t kFailures = 16;  // kept with all details
 
-  std::int64_t compared = 0, bounded = 0, failed = 0, class_mismatches = 0, nonzero = 0, exact_required = 0;
+  std::int64_t compared = 0, bounded = 0, failed = 0, class_mismatches = 0, nonzero = 0,
+               exact_required = 0;
   std::int64_t disagreements = 0, unresolved = 0;
   double worst_ulp = 0, worst_share = 0;
-  std::optional<ElementVerdict> worst;  // with the largest share; without shares the largest |error_ulp|
+  std::optional<ElementVerdict>
+      worst;  // with the largest share; without shares the largest |error_ulp|
   std::vector<ElementVerdict> failures;
   std::array<std::int64_t, kCells> histogram{};
-  std::vector<float> bound_ulps;          // of the elements looked at closely
-  std::vector<std::int64_t> pending;      // need the running bound
-  std::vector<std::int64_t> undecided;    // went to exact arithmetic
+  std::vector<float> bound_ulps;        // of the elements looked at closely
+  std::vector<std::int64_t> pending;    // need the running bound
+  std::vector<std::int64_t> undecided;  // went to exact arithmetic
 
   void add_error(double error_ulp);
-  void add(const GemmTally& other);       // all but pending
+  void add(const GemmTally& other);  // all but pending
   void add_failure(const ElementVerdict& failure);
   OutputVerdict verdict(std::int64_t elements) const;
 };

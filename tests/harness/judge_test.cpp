@@ -96,7 +96,7 @@ TEST_F(Judged, ABrokenBoundNamesTheElement) {
   const CaseRecord record = judge();
   EXPECT_EQ(record.claims.at(Claim::bound), Verdict::fail);
   EXPECT_EQ(record.claims.at(Claim::specials), Verdict::pass);
-  EXPECT_THAT(record.reason, HasSubstr("1 of 4 outputs of d"));
+  EXPECT_THAT(record.reason, HasSubstr("1 of 4 outputs of d is outside"));
   EXPECT_THAT(record.reason, HasSubstr("d[1,1] is 64 ulp from exact, at most 0.5 ulp"));
 }
 

@@ -23,7 +23,7 @@ struct ProgramShape {
   int instructions = 30;
   int branch_percent = 20;
   int guard_percent = 20;
-  bool wide = true;  // also 64- and 128-bit registers
+  bool wide = true;  // also 64- and 128-bit registers, and fragments that want neighboring slots
 };
 
 inline Function random_program(Random& random, const ProgramShape& shape) {
@@ -57,6 +57,19 @@ inline Function random_program(Random& random, const ProgramShape& shape) {
       }
     } else {
       const auto kind = random.below(10);
+      if (kind == 3 && shape.wide) {
+        instruction.opcode = "mma";
+        for (int k = 0; k < 3; ++k) {
+          Operand fragment;
+          fragment.kind = OperandKind::vector;
+          for (auto count = 2 << random.below(2); count > 0; --count) {
+            fragment.elements.push_back(register_operand(any(false)));
+          }
+          instruction.operands.push_back(std::move(fragment));
+        }
+        function.instructions.push_back(std::move(instruction));
+        continue;
+      }
       instruction.opcode = kind == 0 ? "st" : kind == 1 ? "wgmma" : "add";
       if (kind == 1) instruction.modifiers.emplace_back("mma_async");
       if (kind == 0) {

@@ -29,7 +29,8 @@ TEST(APriori, HoldsWhereTheRunningBoundDoes) {
             magnitude += std::fabs(static_cast<double>(sample.row[p]) * sample.column[p]);
           }
           EXPECT_GE(magnitude_bound(row, column), magnitude);
-          const RunningBound bound = running_bound(model, sample.row.data(), sample.column.data(), k);
+          const RunningBound bound =
+              running_bound(model, sample.row.data(), sample.column.data(), k);
           EXPECT_GE(limits.error(magnitude_bound(row, column)), bound.error * 0.999) << named.name;
           if (limits.surely_exact(magnitude_bound(row, column), row.lowest * column.lowest)) {
             EXPECT_EQ(bound.error, 0) << named.name;
@@ -44,7 +45,8 @@ TEST(APriori, HoldsWhereTheRunningBoundDoes) {
 
 TEST(APriori, ConstantsAreThoseOfTheTheory) {
   using enum FormatId;
-  const Contract mma = testing::tensor_core_contract(), wgmma = testing::tensor_core_contract(Instruction::wgmma);
+  const Contract mma = testing::tensor_core_contract(),
+                 wgmma = testing::tensor_core_contract(Instruction::wgmma);
   const auto constant = [](const Contract& contract, int sm, FormatId id) {
     return APriori(*bound_model(contract, sm, id, id), 4096).error(1);
   };

@@ -23,7 +23,8 @@ struct Setting {
 
 std::vector<Setting> settings() {
   std::vector<Setting> all;
-  for (const FormatId output : {FormatId::bf16, FormatId::f16, FormatId::f32, FormatId::e4m3, FormatId::e5m2, FormatId::s8}) {
+  for (const FormatId output : {FormatId::bf16, FormatId::f16, FormatId::f32, FormatId::e4m3,
+                                FormatId::e5m2, FormatId::s8}) {
     for (const int precision : {24, 14, 8}) {
       all.push_back({{1, 0, false, false}, {}, output, precision});
       all.push_back({{-1.3f, 0, true, false}, {0, 0.7f}, output, precision});
@@ -42,10 +43,14 @@ TEST(ElementRule, IsBruteForceOverTheAccumulatorsNumbers) {
     const AccumulatorGrid grid(setting.precision);
     const ElementRule rule(epilogue, grid, setting.operands);
     for (int repeat = 0; repeat < 30; ++repeat) {
-      const double y = (random.unit() - 0.5) * std::ldexp(1.0, static_cast<int>(random.between(-6, 3)));
-      const double error = repeat % 5 == 0 ? 0 : std::ldexp(random.unit(), static_cast<int>(random.between(-24, -18))) *
-                                                     std::ldexp(1.0, 24 - setting.precision);
-      const SumEnclosure sum{repeat % 5 == 0 ? static_cast<double>(grid.value(grid.floor(y, 0))) : y, 0, 0};
+      const double y =
+          (random.unit() - 0.5) * std::ldexp(1.0, static_cast<int>(random.between(-6, 3)));
+      const double error =
+          repeat % 5 == 0 ? 0
+                          : std::ldexp(random.unit(), static_cast<int>(random.between(-24, -18))) *
+                                std::ldexp(1.0, 24 - setting.precision);
+      const SumEnclosure sum{
+          repeat % 5 == 0 ? static_cast<double>(grid.value(grid.floor(y, 0))) : y, 0, 0};
       const GridRange range = accumulator_range(grid, sum, error).outer;
       std::set<std::int64_t> orders;
       for (std::int64_t z = range.first; z <= range.last; ++z) {
@@ -61,7 +66,8 @@ TEST(ElementRule, IsBruteForceOverTheAccumulatorsNumbers) {
       for (int step = 0; step < 3; ++step) next_down(epilogue.output(), code, code);
       for (int step = 0; step < 40; ++step) {
         if (!epilogue.is_nan(code)) {
-          EXPECT_EQ(rule.judge(range, ResultClass::finite, code).inside, orders.count(epilogue.order_of(code)) == 1);
+          EXPECT_EQ(rule.judge(range, ResultClass::finite, code).inside,
+                    orders.count(epilogue.order_of(code)) == 1);
           const double smallest = rule.smallest_error(sum, rule.whole_grid(), code);
           if (orders.count(epilogue.order_of(code)) == 1) {
             EXPECT_LE(smallest, error * (1 + 0x1p-40));
@@ -156,9 +162,10 @@ TEST(ElementRule, AdmitsEveryClassAnAccumulatorMayEndIn) {
   const GridRange top = {grid.highest() - 3, grid.highest()};
   ClassSet classes = ResultClass::finite;
   classes.add(ResultClass::plus_infinity);
-  EXPECT_TRUE(rule.judge(top, classes, 0xff80).inside);   // -Inf: alpha is -1
+  EXPECT_TRUE(rule.judge(top, classes, 0xff80).inside);  // -Inf: alpha is -1
   EXPECT_FALSE(rule.judge(top, classes, 0x7f80).inside);
-  EXPECT_FALSE(rule.judge(top, ResultClass::finite, 0xff7f).inside);  // the largest f32 rounds to Inf in bf16
+  EXPECT_FALSE(rule.judge(top, ResultClass::finite, 0xff7f)
+                   .inside);  // the largest f32 rounds to Inf in bf16
   EXPECT_TRUE(rule.judge(top, ResultClass::finite, 0xff80).inside);
   EXPECT_TRUE(rule.judge(top, ResultClass::plus_infinity, 0x0000).class_mismatch);
 }
@@ -181,8 +188,10 @@ TEST(AccumulatorGrid, RoundsExactSumsDownAndUp) {
     const AccumulatorGrid grid(precision);
     Random random(9);
     for (int repeat = 0; repeat < 2000; ++repeat) {
-      const double head = std::ldexp(random.unit() - 0.5, static_cast<int>(random.between(-150, 129)));
-      const double tail = head * 0x1p-54 * (random.unit() - 0.5) * static_cast<double>(random.below(2));
+      const double head =
+          std::ldexp(random.unit() - 0.5, static_cast<int>(random.between(-150, 129)));
+      const double tail =
+          head * 0x1p-54 * (random.unit() - 0.5) * static_cast<double>(random.below(2));
       const std::int64_t below = grid.floor(head, tail), above = grid.ceil(head, tail);
       const Dyadic exact = Dyadic(head) + Dyadic(tail);
       if (below >= grid.lowest()) {

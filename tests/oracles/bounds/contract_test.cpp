@@ -12,7 +12,8 @@ TEST(ContractWords, GoBothWays) {
   for (const std::string_view word : unit_words()) EXPECT_EQ(word_of(*contract_unit(word)), word);
   for (const std::string_view word : schedule_words()) EXPECT_EQ(word_of(*schedule(word)), word);
   for (const std::string_view word : join_words()) EXPECT_EQ(word_of(*join(word)), word);
-  for (const std::string_view word : epilogue_words()) EXPECT_EQ(word_of(*epilogue_step(word)), word);
+  for (const std::string_view word : epilogue_words())
+    EXPECT_EQ(word_of(*epilogue_step(word)), word);
   for (const std::string_view word : rounding_words()) EXPECT_EQ(word_of(*rounding(word)), word);
   for (const std::string_view word : overflow_words()) EXPECT_EQ(word_of(*overflow(word)), word);
   EXPECT_EQ(unit_words().size(), 5u);
@@ -30,11 +31,14 @@ TEST(ContractWords, UnknownOnesAreNothing) {
 
 TEST(Contract, DescribesItselfInFourLines) {
   Contract contract;
-  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c_fma, EpilogueStep::bias, EpilogueStep::relu};
+  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c_fma, EpilogueStep::bias,
+                       EpilogueStep::relu};
   EXPECT_EQ(contract.describe(90, FormatId::bf16, FormatId::bf16),
-            "products: mma.sync bf16 on sm_90, nodes of 16 products and 25 fraction bits, each result f32 toward zero\n"
+            "products: mma.sync bf16 on sm_90, nodes of 16 products and 25 fraction bits, each "
+            "result f32 toward zero\n"
             "order: increasing k, one accumulator\n"
-            "epilogue: x = fl(alpha * x), x = fma(beta, c, x), x = fl(x + bias), x = max(x, 0), then converted rounding "
+            "epilogue: x = fl(alpha * x), x = fma(beta, c, x), x = fl(x + bias), x = max(x, 0), "
+            "then converted rounding "
             "nearest even\n"
             "promises: deterministic, odd in A and B, the same at every position\n");
 }
@@ -44,20 +48,26 @@ TEST(Contract, DescribesSchedules) {
   contract.instruction = Instruction::wgmma;
   contract.schedule = Schedule::promote;
   contract.interval = 128;
-  EXPECT_NE(contract.describe(90, FormatId::e4m3, FormatId::e5m2)
-                .find("order: increasing k, a fresh accumulator every 128 of k added to an f32 sum"),
-            std::string::npos);
+  EXPECT_NE(
+      contract.describe(90, FormatId::e4m3, FormatId::e5m2)
+          .find("order: increasing k, a fresh accumulator every 128 of k added to an f32 sum"),
+      std::string::npos);
   contract.schedule = Schedule::split_k;
   contract.parts = 4;
   contract.interval = 32;
   contract.join = Join::bf16;
   contract.deterministic = false;
   const std::string text = contract.describe(90, FormatId::e4m3, FormatId::e5m2);
-  EXPECT_NE(text.find("k in 4 ranges of whole blocks of 32, partial sums rounded to bf16"), std::string::npos);
-  EXPECT_NE(text.find("nodes of 32 products and 13 fraction bits, each result 1+13 bits toward zero"), std::string::npos);
+  EXPECT_NE(text.find("k in 4 ranges of whole blocks of 32, partial sums rounded to bf16"),
+            std::string::npos);
+  EXPECT_NE(
+      text.find("nodes of 32 products and 13 fraction bits, each result 1+13 bits toward zero"),
+      std::string::npos);
   EXPECT_NE(text.find("promises: not deterministic"), std::string::npos);
   contract.unit = Unit::fma_f32;
-  EXPECT_NE(contract.describe(90, FormatId::bf16, FormatId::bf16).find("one f32 fma per bf16 product"), std::string::npos);
+  EXPECT_NE(
+      contract.describe(90, FormatId::bf16, FormatId::bf16).find("one f32 fma per bf16 product"),
+      std::string::npos);
 }
 
 TEST(Contract, CheckRefusesWhatNoChipCanKeep) {
@@ -69,13 +79,15 @@ TEST(Contract, CheckRefusesWhatNoChipCanKeep) {
   EXPECT_EQ(missing.error().message, "sm_80 has no wgmma for bf16 with an f32 accumulator");
   contract = {};
   contract.schedule = Schedule::promote;
-  EXPECT_EQ(contract.check(80, FormatId::bf16, FormatId::bf16).error().message, "schedule promote has interval 0");
+  EXPECT_EQ(contract.check(80, FormatId::bf16, FormatId::bf16).error().message,
+            "schedule promote has interval 0");
   contract.schedule = Schedule::split_k;
   contract.parts = 0;
   EXPECT_FALSE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());
   contract = {};
   contract.epilogue = {EpilogueStep::bias, EpilogueStep::bias};
-  EXPECT_EQ(contract.check(80, FormatId::bf16, FormatId::bf16).error().message, "epilogue names \"bias\" twice");
+  EXPECT_EQ(contract.check(80, FormatId::bf16, FormatId::bf16).error().message,
+            "epilogue names \"bias\" twice");
   contract.epilogue = {EpilogueStep::beta_c, EpilogueStep::beta_c_fma};
   EXPECT_FALSE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());
   contract = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rows and columns for tests of the bounds: values of a format from a handful of distributions that stress different
-// parts of the theory (rounding noise, same signs, wide exponents, cancellation, exact integers, the bottom of the range, sums that straddle a
-// power of two).
+// Rows and columns for tests of the bounds: values of a format from a handful of distributions that
+// stress different parts of the theory (rounding noise, same signs, wide exponents, cancellation,
+// exact integers, the bottom of the range, sums that straddle a power of two).
 #pragma once
 
 #include <cmath>
@@ -16,13 +16,13 @@ namespace plumbline::testing {
 
 enum class Data { normal, positive, outliers, wide, cancelling, integers, sparse, tiny, binade };
 
-inline constexpr Data kAllData[] = {Data::normal,     Data::positive, Data::outliers, Data::wide,
-                                    Data::cancelling, Data::integers, Data::sparse,   Data::tiny,
-                                    Data::binade};
+inline constexpr Data kAllData[] = {Data::normal, Data::positive,   Data::outliers,
+                                    Data::wide,   Data::cancelling, Data::integers,
+                                    Data::sparse, Data::tiny,       Data::binade};
 
 inline float stored(FormatId id, double x) {
-  return static_cast<float>(
-      to_double(format(id), encode(format(id), x, {Rounding::nearest_even, Overflow::saturate, 0})));
+  return static_cast<float>(to_double(
+      format(id), encode(format(id), x, {Rounding::nearest_even, Overflow::saturate, 0})));
 }
 
 // About N(0, 1): the sum of twelve uniforms less six.
@@ -41,7 +41,9 @@ inline double draw(Data data, FormatId id, Random& random) {
     case Data::positive:
       return random.unit();
     case Data::outliers:
-      return bell(random) * (random.below(50) == 0 ? std::ldexp(1.0, static_cast<int>(random.between(-12, 12))) : 1);
+      return bell(random) * (random.below(50) == 0
+                                 ? std::ldexp(1.0, static_cast<int>(random.between(-12, 12)))
+                                 : 1);
     case Data::wide: {
       const int span = f.emax() > 60 ? 50 : (f.emax() - f.emin()) / 2;
       return bell(random) * std::ldexp(1.0, static_cast<int>(random.between(-span, span / 2)));
@@ -53,10 +55,15 @@ inline double draw(Data data, FormatId id, Random& random) {
     case Data::tiny:
       return bell(random) * std::ldexp(1.0, f.emin() / 2 - (f.emax() > 60 ? 2 : 0) +
                                                 static_cast<int>(random.between(-10, 2)));
-    case Data::binade: {  // products of about 1, 2^-12 and 2^-24: sums around powers of two with bits at the very end
+    case Data::binade: {  // products of about 1, 2^-12 and 2^-24: sums around powers of two with
+                          // bits at the very end
       const int low = f.emin() / 2 > -12 ? f.emin() / 2 : -12;
-      const double size = random.below(3) == 0 ? 1 : std::ldexp(1.0, low - static_cast<int>(random.below(2)));
-      const double fine = random.below(2) == 0 ? 1 : 1 - std::ldexp(1.0, -static_cast<int>(random.between(1, f.precision())));
+      const double size =
+          random.below(3) == 0 ? 1 : std::ldexp(1.0, low - static_cast<int>(random.below(2)));
+      const double fine =
+          random.below(2) == 0
+              ? 1
+              : 1 - std::ldexp(1.0, -static_cast<int>(random.between(1, f.precision())));
       return (random.below(2) == 0 ? size : -size) * fine;
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The epilogue: the contract's steps in the contract's order, each rounded once; and its real counterpart.
+// The epilogue: the contract's steps in the contract's order, each rounded once; and its real
+// counterpart.
 #include "oracles/bounds/epilogue.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,8 @@ const EpilogueScalars kAll{0.3f, 0.7f, true, true};
 
 TEST(Epilogue, RoundsEachStepToF32) {
   Contract contract;
-  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::bias, EpilogueStep::relu};
+  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::bias,
+                       EpilogueStep::relu};
   Contract fused = contract;
   fused.epilogue[1] = EpilogueStep::beta_c_fma;
   const Epilogue plain(contract, kAll, FormatId::f32), with_fma(fused, kAll, FormatId::f32);
@@ -57,7 +59,8 @@ TEST(Epilogue, DoesStepsTheProblemNeedsAndTheContractDoesNotName) {
 
 TEST(Epilogue, LeavesOutWhatTheProblemDoesNotNeed) {
   Contract contract;
-  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::bias, EpilogueStep::relu};
+  contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::bias,
+                       EpilogueStep::relu};
   const Epilogue epilogue(contract, {}, FormatId::f32);
   EXPECT_TRUE(epilogue.is_identity());
   // beta == 0: C is not read, so its NaN does not matter.
@@ -74,10 +77,16 @@ TEST(Epilogue, LetsNaNThroughRelu) {
 }
 
 TEST(Epilogue, OrdersCodesLikeValues) {
-  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2, FormatId::e2m1, FormatId::s8, FormatId::u8}) {
+  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2,
+                            FormatId::e2m1, FormatId::s8, FormatId::u8}) {
     const Epilogue epilogue(Contract{}, {}, id);
     const Format& output = epilogue.output();
-    std::uint64_t code = output.has_sign && !output.is_integer ? output.max_finite() | (std::uint64_t{1} << (output.exponent_bits + output.mantissa_bits)) : output.is_integer && output.has_sign ? 0x80 : 0;
+    std::uint64_t code =
+        output.has_sign && !output.is_integer
+            ? output.max_finite() |
+                  (std::uint64_t{1} << (output.exponent_bits + output.mantissa_bits))
+        : output.is_integer && output.has_sign ? 0x80
+                                               : 0;
     std::int64_t before = epilogue.order_of(code);
     while (next_up(output, code, code)) {
       EXPECT_GT(epilogue.order_of(code), before) << output.name;
@@ -85,7 +94,9 @@ TEST(Epilogue, OrdersCodesLikeValues) {
     }
     EXPECT_EQ(epilogue.order_of(output.max_finite()), before);
     if (output.has_sign && !output.is_integer) {
-      EXPECT_EQ(epilogue.order_of(0), epilogue.order_of(std::uint64_t{1} << (output.exponent_bits + output.mantissa_bits)));
+      EXPECT_EQ(
+          epilogue.order_of(0),
+          epilogue.order_of(std::uint64_t{1} << (output.exponent_bits + output.mantissa_bits)));
     }
   }
 }
@@ -107,8 +118,9 @@ TEST(RealEpilogue, IsExactToAHundredBits) {
     const TwoDoubles got = real_epilogue(scalars, {hi, lo}, {c, bias});
     // 64 more bits: enough to see an error of 2^-100 of the largest term.
     __extension__ typedef __float128 Quad;
-    const Quad want = static_cast<Quad>(scalars.alpha) * hi + static_cast<Quad>(scalars.alpha) * lo +
-                      static_cast<Quad>(scalars.beta) * c + bias;
+    const Quad want = static_cast<Quad>(scalars.alpha) * hi +
+                      static_cast<Quad>(scalars.alpha) * lo + static_cast<Quad>(scalars.beta) * c +
+                      bias;
     const Quad difference = want - got.hi - got.lo;
     EXPECT_LT(std::fabs(static_cast<double>(difference)), 0x1p-98 * 1000);
   }

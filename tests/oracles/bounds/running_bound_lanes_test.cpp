@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The vector path of the running bound gives the specification's bits, on every lane, for every contract.
+// The vector path of the running bound gives the specification's bits, on every lane, for every
+// contract.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,11 +29,14 @@ struct PanelSample {
   PreparedPanel rows, columns;
 };
 
-PanelSample panel_sample(const NamedContract& named, const BoundModel& model, std::int64_t k, Random& random) {
+PanelSample panel_sample(const NamedContract& named, const BoundModel& model, std::int64_t k,
+                         Random& random) {
   PanelSample panel;
   std::array<const float*, kPanelLanes> rows{}, columns{};
   for (int lane = 0; lane < kPanelLanes; ++lane) {
-    panel.dots.push_back(testing::dot_sample(testing::kAllData[random.below(std::size(testing::kAllData))], named.a, named.b, k, random));
+    panel.dots.push_back(
+        testing::dot_sample(testing::kAllData[random.below(std::size(testing::kAllData))], named.a,
+                            named.b, k, random));
   }
   for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {
     rows[lane] = panel.dots[lane].row.data();
@@ -57,8 +61,10 @@ TEST(RunningBoundLanes, GiveTheSpecificationsBits) {
         const RunningBounds shared_row = running_bounds(model, shared, panel.columns);
         for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {
           const testing::DotSample& dot = panel.dots[lane];
-          expect_same(own_rows[lane], running_bound(model, dot.row.data(), dot.column.data(), k), named.name);
-          expect_same(shared_row[lane], running_bound(model, panel.dots[0].row.data(), dot.column.data(), k),
+          expect_same(own_rows[lane], running_bound(model, dot.row.data(), dot.column.data(), k),
+                      named.name);
+          expect_same(shared_row[lane],
+                      running_bound(model, panel.dots[0].row.data(), dot.column.data(), k),
                       named.name);
         }
         if (::testing::Test::HasFailure()) return;
@@ -74,8 +80,9 @@ TEST(RunningBoundLanes, LeaveLanesThatMayOverflowToTheSpecification) {
   PreparedVector row;
   row.assign(large.data(), 20, model.a_minimum_exponent);
   PreparedPanel columns;
-  columns.assign({large.data(), small.data(), large.data(), small.data(), nullptr, nullptr, nullptr, nullptr}, 20,
-                 model.b_minimum_exponent);
+  columns.assign(
+      {large.data(), small.data(), large.data(), small.data(), nullptr, nullptr, nullptr, nullptr},
+      20, model.b_minimum_exponent);
   const RunningBounds bounds = running_bounds(model, row, columns);
   EXPECT_TRUE(bounds[0].classes.is_only(ResultClass::plus_infinity));
   EXPECT_TRUE(bounds[1].classes.is_only(ResultClass::finite));
@@ -93,7 +100,7 @@ TEST(PreparedOperand, GivesExponentAndLowestBitOfEveryKindOfElement) {
   expect(1.0f, -126, 1, 1);
   expect(-1.5f, -126, 1, 0.5f);
   expect(448.0f, -6, 256, 64);
-  expect(0x1p-9f, -6, 0x1p-6f, 0x1p-9f);          // an e4m3 subnormal keeps the smallest exponent
+  expect(0x1p-9f, -6, 0x1p-6f, 0x1p-9f);  // an e4m3 subnormal keeps the smallest exponent
   expect(0x1.8p-8f, -6, 0x1p-6f, 0x1p-9f);
   expect(0x1p-133f, -126, 0x1p-126f, 0x1p-133f);  // a bf16 subnormal
   expect(0x1.000002p127f, -126, 0x1p127f, 0x1p104f);

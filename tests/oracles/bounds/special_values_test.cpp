@@ -27,14 +27,20 @@ TEST(SpecialValues, AgreeWithIeeeOnEveryPairOfTwoProducts) {
         for (const float b1 : values) {
           const std::vector<float> rows{1, a0, a1}, columns{1, b0, b1};
           const std::vector<std::uint8_t> one{1};
-          const SpecialElements row(one, 3, [&](std::int64_t, std::int64_t p) { return rows[static_cast<std::size_t>(p)]; });
-          const SpecialElements column(one, 3, [&](std::int64_t, std::int64_t p) { return columns[static_cast<std::size_t>(p)]; });
+          const SpecialElements row(one, 3, [&](std::int64_t, std::int64_t p) {
+            return rows[static_cast<std::size_t>(p)];
+          });
+          const SpecialElements column(one, 3, [&](std::int64_t, std::int64_t p) {
+            return columns[static_cast<std::size_t>(p)];
+          });
           const float sum = 1.0f + a0 * b0 + a1 * b1;
-          std::vector<float> finite_row = rows, finite_column = columns;  // as decode_operands() leaves them
+          std::vector<float> finite_row = rows,
+                             finite_column = columns;  // as decode_operands() leaves them
           for (std::vector<float>* vector : {&finite_row, &finite_column}) {
             for (float& x : *vector) x = std::isfinite(x) ? x : 0;
           }
-          EXPECT_TRUE(special_class(finite_row.data(), finite_column.data(), row.of(0), column.of(0)) == class_of(sum))
+          EXPECT_TRUE(special_class(finite_row.data(), finite_column.data(), row.of(0),
+                                    column.of(0)) == class_of(sum))
               << a0 << " * " << b0 << " + " << a1 << " * " << b1;
         }
       }
@@ -44,10 +50,11 @@ TEST(SpecialValues, AgreeWithIeeeOnEveryPairOfTwoProducts) {
 
 TEST(SpecialValues, AreFoundOnlyInFlaggedVectors) {
   const std::vector<float> vectors{1, kNan, 2, 3, kInfinity, -kInfinity};
-  const SpecialElements elements(std::vector<std::uint8_t>{1, 0, 1}, 2, [&](std::int64_t vector, std::int64_t p) {
-    EXPECT_NE(vector, 1);
-    return vectors[static_cast<std::size_t>(2 * vector + p)];
-  });
+  const SpecialElements elements(std::vector<std::uint8_t>{1, 0, 1}, 2,
+                                 [&](std::int64_t vector, std::int64_t p) {
+                                   EXPECT_NE(vector, 1);
+                                   return vectors[static_cast<std::size_t>(2 * vector + p)];
+                                 });
   EXPECT_EQ(elements.of(0).size(), 1u);
   EXPECT_EQ(elements.of(0)[0].position, 1);
   EXPECT_TRUE(elements.of(1).empty());

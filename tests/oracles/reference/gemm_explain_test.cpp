@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Explanations of wrong outputs: every hypothesis of the table is planted in a kernel and must be the one that is told.
+// Explanations of wrong outputs: every hypothesis of the table is planted in a kernel and must be
+// the one that is told.
 #include "oracles/reference/gemm_explain.h"
 
 #include <gmock/gmock.h>
@@ -19,14 +20,14 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 using testing::Gemm;
 using testing::GemmSetup;
+using ::testing::HasSubstr;
 using testing::hopper_bf16;
 using testing::Kernel;
 using testing::kernel;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 // The first failing element, explained.
 Explanation explained(const Gemm& gemm, const testing::NamedContract& promised = hopper_bf16()) {
@@ -71,11 +72,16 @@ TEST(GemmExplain, SaysWhatIsWrongInValuesAndBits) {
   gemm.b.set_bits(0, 0x4040);
   gemm.d.set_bits(0, 0x4041);
   const Explanation explanation = explained(gemm);
-  EXPECT_EQ(explanation.lines.at(0), "d[0, 0]: got 3.015625 (0x4041), expected 3 (0x4040); the exact result is 3");
-  EXPECT_EQ(explanation.lines.at(1), "error +1 ulp of bf16; an admissible output is at most 0 ulp away");
-  EXPECT_EQ(explanation.lines.at(2), "these values make the contract's arithmetic exact: the output is determined bit for bit");
+  EXPECT_EQ(explanation.lines.at(0),
+            "d[0, 0]: got 3.015625 (0x4041), expected 3 (0x4040); the exact result is 3");
+  EXPECT_EQ(explanation.lines.at(1),
+            "error +1 ulp of bf16; an admissible output is at most 0 ulp away");
+  EXPECT_EQ(
+      explanation.lines.at(2),
+      "these values make the contract's arithmetic exact: the output is determined bit for bit");
   EXPECT_EQ(explanation.lines.at(3),
-            "the contract's arithmetic on sm_90 gives 3 (0x4040), +0 accumulator ulp from exact before the epilogue");
+            "the contract's arithmetic on sm_90 gives 3 (0x4040), +0 accumulator ulp from exact "
+            "before the epilogue");
   EXPECT_EQ(explanation.lines.at(4), "1 of 1 elements looked at fail");
   EXPECT_THAT(explanation.steps, ElementsAre(0));
 }
@@ -99,15 +105,21 @@ TEST(GemmExplain, NamesEachPlantedFault) {
 
   Kernel faulty = good;
   faulty.products = [](std::vector<float>& row, std::vector<float>&) { row.back() = 0; };
-  EXPECT_THAT(fit_of(faulty, setup), AllOf(HasSubstr("the last k product is missing (the result is the sum over k < 74)"),
-                                           HasSubstr("passing elements agree with it as well")));
+  EXPECT_THAT(fit_of(faulty, setup),
+              AllOf(HasSubstr("the last k product is missing (the result is the sum over k < 74)"),
+                    HasSubstr("passing elements agree with it as well")));
 
   faulty = good;
-  faulty.products = [](std::vector<float>& row, std::vector<float>&) { std::fill(row.begin() + 64, row.end(), 0.0f); };
-  EXPECT_THAT(fit_of(faulty, setup), HasSubstr("the last 11 k products are missing (the result is the sum over k < 64)"));
+  faulty.products = [](std::vector<float>& row, std::vector<float>&) {
+    std::fill(row.begin() + 64, row.end(), 0.0f);
+  };
+  EXPECT_THAT(fit_of(faulty, setup),
+              HasSubstr("the last 11 k products are missing (the result is the sum over k < 64)"));
 
   faulty = good;
-  faulty.products = [](std::vector<float>& row, std::vector<float>&) { std::fill(row.begin() + 32, row.begin() + 48, 0.0f); };
+  faulty.products = [](std::vector<float>& row, std::vector<float>&) {
+    std::fill(row.begin() + 32, row.begin() + 48, 0.0f);
+  };
   EXPECT_THAT(fit_of(faulty, setup), HasSubstr("a k tile was dropped: k in [32, 48)"));
 
   faulty = good;
@@ -119,7 +131,8 @@ TEST(GemmExplain, NamesEachPlantedFault) {
 
   faulty = good;
   faulty.output.rounding = Rounding::toward_zero;
-  EXPECT_THAT(fit_of(faulty, setup), HasSubstr("the output was truncated instead of rounded to nearest even"));
+  EXPECT_THAT(fit_of(faulty, setup),
+              HasSubstr("the output was truncated instead of rounded to nearest even"));
 
   faulty = good;
   faulty.problem = [](GemmProblem& problem) { problem.alpha = 1; };
@@ -138,6 +151,11 @@ TEST(GemmExplain, NamesEachPlantedFault) {
   faulty.bias_index = [](std::int64_t i, std::int64_t) { return i; };
   EXPECT_THAT(fit_of(faulty, setup), HasSubstr("the bias was taken by row instead of by column"));
 
+  GemmSetup tall = setup;  // rows beyond the bias read something nobody knows
+  tall.m = 20;
+  faulty.bias_index = [](std::int64_t i, std::int64_t) { return std::min<std::int64_t>(i, 14); };
+  EXPECT_THAT(fit_of(faulty, tall), HasSubstr("the bias was taken by row instead of by column"));
+
   GemmSetup with_relu = setup;
   with_relu.relu = true;
   faulty = good;
@@ -152,8 +170,9 @@ TEST(GemmExplain, NamesBf16PartialSums) {
     sum = 0;
     for (std::size_t begin = 0; begin < row.size(); begin += 32) {
       const std::size_t end = std::min(row.size(), begin + 32);
-      const float part = run_accumulator(hopper_bf16().contract, 90, FormatId::bf16, FormatId::bf16, row.data() + begin,
-                                         column.data() + begin, static_cast<std::int64_t>(end - begin))
+      const float part = run_accumulator(hopper_bf16().contract, 90, FormatId::bf16, FormatId::bf16,
+                                         row.data() + begin, column.data() + begin,
+                                         static_cast<std::int64_t>(end - begin))
                              .value;
       sum += testing::stored(FormatId::bf16, static_cast<double>(part));
     }
@@ -162,7 +181,9 @@ TEST(GemmExplain, NamesBf16PartialSums) {
   GemmSetup setup;
   setup.k = 100;
   setup.output = FormatId::f32;
-  EXPECT_THAT(fit_of(faulty, setup), HasSubstr("partial sums were rounded to bf16 before the join (split at every 32 of k)"));
+  EXPECT_THAT(
+      fit_of(faulty, setup),
+      HasSubstr("partial sums were rounded to bf16 before the join (split at every 32 of k)"));
 }
 
 TEST(GemmExplain, NamesElementsOfOtherPositions) {
@@ -193,7 +214,8 @@ TEST(GemmExplain, NamesOutputsThatWereNotStoredAndCThatWasRead) {
   kernel(hopper_bf16()).run(gemm);
   for (std::int64_t i = 0; i < 9; ++i) gemm.d.set_bits(i * 10 + 9, 0);
   Explanation explanation = explained(gemm);
-  EXPECT_THAT(first_fit(explanation), HasSubstr("the output is 0, as if nothing had been accumulated or stored"));
+  EXPECT_THAT(first_fit(explanation),
+              HasSubstr("the output is 0, as if nothing had been accumulated or stored"));
   EXPECT_THAT(explanation.lines, Contains("9 of 90 elements looked at fail: column 9"));
 
   for (std::int64_t i = 0; i < 9; ++i) {
@@ -201,7 +223,8 @@ TEST(GemmExplain, NamesOutputsThatWereNotStoredAndCThatWasRead) {
     gemm.c.set_bits(i * 10 + 9, 0x7fc0);
   }
   explanation = explained(gemm);
-  EXPECT_THAT(explanation.lines, Contains(HasSubstr("NaN may mean that the element was never written")));
+  EXPECT_THAT(explanation.lines,
+              Contains(HasSubstr("NaN may mean that the element was never written")));
   EXPECT_THAT(first_fit(explanation), HasSubstr("C was read although beta = 0"));
 }
 
@@ -211,7 +234,8 @@ TEST(GemmExplain, AdmitsWhenNothingFits) {
   Gemm gemm(setup);
   kernel(hopper_bf16()).run(gemm);
   Random random(1);
-  for (std::int64_t p = 0; p < 90; ++p) gemm.d.set_bits(p, gemm.d.bits(p) ^ (random.next() & 0x7fffff));
+  for (std::int64_t p = 0; p < 90; ++p)
+    gemm.d.set_bits(p, gemm.d.bits(p) ^ (random.next() & 0x7fffff));
   EXPECT_THAT(explained(gemm).lines, Contains("none of the simple faults known here fits"));
 }
 
@@ -223,10 +247,12 @@ TEST(GemmExplain, FaultsDoNotFitACorrectKernel) {
   std::int64_t kinds = 0;
   for (const GemmHypothesis& hypothesis : gemm_hypotheses()) {
     for (const GemmFault& fault : hypothesis.variants(oracle.gemm())) {
-      if (fault.output.rounding == Rounding::nearest_away) continue;  // there are no ties in these values
+      if (fault.output.rounding == Rounding::nearest_away)
+        continue;  // there are no ties in these values
       std::int64_t fitting = 0;
       for (std::int64_t index = 0; index < 60; ++index) {
-        fitting += fits(oracle.gemm(), fault, oracle.gemm().place(index), gemm.d.bits(index)) ? 1 : 0;
+        fitting +=
+            fits(oracle.gemm(), fault, oracle.gemm().place(index), gemm.d.bits(index)) ? 1 : 0;
       }
       EXPECT_LT(fitting, 60) << fault.sentence;
       ++kinds;
@@ -252,7 +278,8 @@ TEST(GemmSample, CoversEveryTileRowAndColumnAlike) {
   }
   EXPECT_EQ(rows.size(), 128u);
   EXPECT_EQ(columns.size(), 128u);
-  for (const std::int64_t tile : {0, 1, 2, 3, 5, 6, 7, 8}) EXPECT_GE(tiles[static_cast<std::size_t>(tile)], 60);
+  for (const std::int64_t tile : {0, 1, 2, 3, 5, 6, 7, 8})
+    EXPECT_GE(tiles[static_cast<std::size_t>(tile)], 60);
   EXPECT_EQ(stratified_sample(all, m, n, m * n, 7), all);
   EXPECT_EQ(stratified_sample(all, m, n, 3, 7).size(), 3u);
 }

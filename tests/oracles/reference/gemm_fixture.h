@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Small GEMMs with their tensors, and a kernel to judge: the contract's accumulator (oracles/bounds/accumulator_model.h)
-// and an epilogue written out here, with places to go wrong on purpose.
+// Small GEMMs with their tensors, and a kernel to judge: the contract's accumulator
+// (oracles/bounds/accumulator_model.h) and an epilogue written out here, with places to go wrong on
+// purpose.
 #pragma once
 
 #include <bit>
@@ -84,13 +85,15 @@ struct Gemm {
 
   std::vector<float> row(std::int64_t batch, std::int64_t i) const {
     std::vector<float> out;
-    for (std::int64_t p = 0; p < problem.k; ++p) out.push_back(value(a, (batch * problem.m + i) * problem.k + p));
+    for (std::int64_t p = 0; p < problem.k; ++p)
+      out.push_back(value(a, (batch * problem.m + i) * problem.k + p));
     return out;
   }
 
   std::vector<float> column(std::int64_t batch, std::int64_t j) const {
     std::vector<float> out;
-    for (std::int64_t p = 0; p < problem.k; ++p) out.push_back(value(b, (batch * problem.k + p) * problem.n + j));
+    for (std::int64_t p = 0; p < problem.k; ++p)
+      out.push_back(value(b, (batch * problem.k + p) * problem.n + j));
     return out;
   }
 };
@@ -98,26 +101,30 @@ struct Gemm {
 // A kernel and the faults it may have. Each hook sees the element it is called for.
 struct Kernel {
   NamedContract promised;
-  std::function<void(std::vector<float>& row, std::vector<float>& column)> products;  // changes what is summed
-  std::function<float(float accumulator)> accumulator;                                // changes the accumulator
+  std::function<void(std::vector<float>& row, std::vector<float>& column)>
+      products;                                         // changes what is summed
+  std::function<float(float accumulator)> accumulator;  // changes the accumulator
   std::function<std::int64_t(std::int64_t i, std::int64_t j)> bias_index;
   std::function<void(GemmProblem&)> problem;  // changes the scalars
   EncodeOptions output{};
 
   // Computes the element as the contract says: alpha, beta * C, bias, relu in f32.
-  std::uint64_t element(const Gemm& gemm, std::int64_t batch, std::int64_t i, std::int64_t j) const {
+  std::uint64_t element(const Gemm& gemm, std::int64_t batch, std::int64_t i,
+                        std::int64_t j) const {
     GemmProblem p = gemm.problem;
     if (problem) problem(p);
     std::vector<float> row = gemm.row(batch, i), column = gemm.column(batch, j);
     if (products) products(row, column);
-    float x = run_accumulator(promised.contract, promised.sm, promised.a, promised.b, row.data(), column.data(),
-                              static_cast<std::int64_t>(row.size()))
+    float x = run_accumulator(promised.contract, promised.sm, promised.a, promised.b, row.data(),
+                              column.data(), static_cast<std::int64_t>(row.size()))
                   .value;
     if (accumulator) x = accumulator(x);
     if (p.alpha != 1) x = p.alpha * x;
     if (p.beta != 0) x = x + p.beta * gemm.value(gemm.c, (batch * p.m + i) * p.n + j);
     if (p.bias_kind != BiasKind::none) {
-      x = x + gemm.value(gemm.bias, bias_index ? bias_index(i, j) : p.bias_kind == BiasKind::per_row ? i : j);
+      x = x + gemm.value(gemm.bias, bias_index                         ? bias_index(i, j)
+                                    : p.bias_kind == BiasKind::per_row ? i
+                                                                       : j);
     }
     if (p.activation == Activation::relu && x < 0) x = 0;
     return encode(format(p.output), static_cast<double>(x), output);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict on GEMMs: kernels that keep their contract never fail, kernels with a fault do, and every number of a
-// verdict means what oracle.h says.
+// The verdict on GEMMs: kernels that keep their contract never fail, kernels with a fault do, and
+// every number of a verdict means what oracle.h says.
 #include "oracles/reference/gemm_oracle.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,8 @@ using testing::Kernel;
 using testing::kernel;
 using testing::NamedContract;
 
-OutputVerdict judged(const Gemm& gemm, const NamedContract& promised, const JudgeOptions& options = {}) {
+OutputVerdict judged(const Gemm& gemm, const NamedContract& promised,
+                     const JudgeOptions& options = {}) {
   return GemmOracle(gemm.problem, promised.contract, promised.sm).judge(0, gemm.d, options);
 }
 
@@ -33,7 +34,9 @@ std::vector<GemmSetup> epilogue_setups() {
       setup.output = output;
       setup.alpha = variant == 0 ? 1.0f : variant == 1 ? -0.37f : 1.7f;
       setup.beta = variant >= 2 ? (variant == 2 ? 1.0f : -0.6f) : 0.0f;
-      setup.bias = variant == 0 || variant == 3 ? BiasKind::none : variant == 4 ? BiasKind::per_row : BiasKind::per_column;
+      setup.bias = variant == 0 || variant == 3 ? BiasKind::none
+                   : variant == 4               ? BiasKind::per_row
+                                                : BiasKind::per_column;
       setup.relu = variant >= 3;
       setup.seed = static_cast<std::uint64_t>(variant + 1);
       setups.push_back(setup);
@@ -51,13 +54,15 @@ TEST(GemmOracle, NeverFailsAKernelThatKeepsItsContract) {
       setup.b = promised.b;
       for (const std::int64_t k : {0, 3, 40, 130}) {
         setup.k = k;
-        setup.data = testing::kAllData[static_cast<std::size_t>(turn++) % std::size(testing::kAllData)];
+        setup.data =
+            testing::kAllData[static_cast<std::size_t>(turn++) % std::size(testing::kAllData)];
         if (k == 130 && turn % 4 != 0) continue;
         Gemm gemm(setup);
         kernel(promised).run(gemm);
         const OutputVerdict verdict = judged(gemm, promised);
-        ASSERT_EQ(verdict.failed, 0) << promised.name << " k " << k << " data " << static_cast<int>(setup.data)
-                                     << " at " << verdict.worst.index << " share " << verdict.worst.share;
+        ASSERT_EQ(verdict.failed, 0)
+            << promised.name << " k " << k << " data " << static_cast<int>(setup.data) << " at "
+            << verdict.worst.index << " share " << verdict.worst.share;
         EXPECT_EQ(verdict.disagreements, 0);
         EXPECT_EQ(verdict.unresolved, 0);
         EXPECT_EQ(verdict.compared, verdict.elements);
@@ -69,7 +74,8 @@ TEST(GemmOracle, NeverFailsAKernelThatKeepsItsContract) {
   EXPECT_GE(outputs, 90000);
 }
 
-// The smallest accumulator fault there is in a 16-bit output: is it seen in about as many elements as the theory says?
+// The smallest accumulator fault there is in a 16-bit output: is it seen in about as many elements
+// as the theory says?
 double detection_rate(const Kernel& faulty, const GemmSetup& setup) {
   Gemm gemm(setup);
   faulty.run(gemm);
@@ -115,7 +121,8 @@ TEST(GemmOracle, CatchesFaultsAsOftenAsTheTheorySays) {
     float sum = 0;
     for (std::size_t p = 0; p < row.size(); p += 16) {
       double node = static_cast<double>(sum);
-      for (std::size_t q = p; q < std::min(row.size(), p + 16); ++q) node += static_cast<double>(row[q]) * column[q];
+      for (std::size_t q = p; q < std::min(row.size(), p + 16); ++q)
+        node += static_cast<double>(row[q]) * column[q];
       sum = to_bf16(static_cast<float>(node));
     }
     row = {sum};
@@ -187,8 +194,8 @@ TEST(GemmOracle, CountsWhatItFinds) {
   EXPECT_EQ(all, 90);
   EXPECT_EQ(outer, 0);  // all within half an ulp
 
-  gemm.d.set_bits(3, 0x7fc0);                     // NaN
-  gemm.d.set_bits(5, gemm.d.bits(5) ^ 0x0040);    // far off
+  gemm.d.set_bits(3, 0x7fc0);                   // NaN
+  gemm.d.set_bits(5, gemm.d.bits(5) ^ 0x0040);  // far off
   verdict = judged(gemm, hopper_bf16());
   EXPECT_EQ(verdict.failed, 2);
   EXPECT_EQ(verdict.class_mismatches, 1);
@@ -209,8 +216,16 @@ TEST(GemmOracle, KeepsTheFirstSixteenFailures) {
   EXPECT_GT(verdict.failed, 6000);
   EXPECT_EQ(verdict.nonzero, 0);
   ASSERT_EQ(verdict.failures.size(), 16u);
-  for (std::size_t f = 1; f < 16; ++f) EXPECT_LT(verdict.failures[f - 1].index, verdict.failures[f].index);
+  for (std::size_t f = 1; f < 16; ++f)
+    EXPECT_LT(verdict.failures[f - 1].index, verdict.failures[f].index);
   EXPECT_LT(verdict.failures[15].index, 20);
+  // Gross failures were not looked at closely, but those kept are told with all numbers.
+  for (const ElementVerdict& failure : verdict.failures) {
+    EXPECT_GT(failure.share, 1);
+    EXPECT_GT(std::fabs(failure.error_ulp), 0.5);
+    EXPECT_NE(failure.expected, failure.got);
+  }
+  EXPECT_GT(verdict.worst_share, 1);
 }
 
 TEST(GemmOracle, SettlesWhatAnEnclosureLeavesOpenExactly) {
@@ -264,7 +279,8 @@ TEST(GemmOracle, CountsUndecidedElementsAndHandsThemToTheReferee) {
   JudgeOptions options;
   options.referee_samples = 0;
   const OutputVerdict verdict = oracle.judge(0, attained.gemm->d, options);
-  // The running bound's own sum is exact here, and would do; it is not used to narrow a wrong enclosure.
+  // The running bound's own sum is exact here, and would do; it is not used to narrow a wrong
+  // enclosure.
   EXPECT_EQ(verdict.undecided, 1);
   EXPECT_EQ(verdict.refereed, 1);
   EXPECT_EQ(verdict.unresolved, 0);
@@ -315,7 +331,8 @@ TEST(GemmOracle, NoticesWrongSums) {
   SumEnclosures wrong = gemm_sums(oracle.gemm().operands, 1);
   for (double& hi : wrong.hi) hi += 0x1p-20;
   oracle.use_sums(wrong);
-  EXPECT_GT(oracle.judge(0, gemm.d, {}).disagreements, 90);  // the second sum of each, and the referee
+  EXPECT_GT(oracle.judge(0, gemm.d, {}).disagreements,
+            90);  // the second sum of each, and the referee
 }
 
 TEST(GemmOracle, LooksAtAStratifiedSampleWhenTold) {
@@ -331,7 +348,8 @@ TEST(GemmOracle, LooksAtAStratifiedSampleWhenTold) {
   OutputVerdict verdict = judged(gemm, hopper_bf16(), options);
   EXPECT_TRUE(verdict.sampled);
   EXPECT_EQ(verdict.failed, 0);
-  EXPECT_LE(verdict.bounded - verdict.exact_required, 2000);  // exactness known in advance costs no bound
+  EXPECT_LE(verdict.bounded - verdict.exact_required,
+            2000);  // exactness known in advance costs no bound
   EXPECT_GE(verdict.bounded, 1500);
   EXPECT_LT(verdict.compared, verdict.elements);
   // A gross fault outside the sample is still found.
@@ -373,7 +391,8 @@ TEST(GemmOracle, GivesTheSameVerdictOnAnyNumberOfThreads) {
     EXPECT_EQ(one.median_bound_ulp, five.median_bound_ulp);
     EXPECT_EQ(one.histogram, five.histogram);
     ASSERT_EQ(one.failures.size(), five.failures.size());
-    for (std::size_t f = 0; f < one.failures.size(); ++f) expect_equal(one.failures[f], five.failures[f]);
+    for (std::size_t f = 0; f < one.failures.size(); ++f)
+      expect_equal(one.failures[f], five.failures[f]);
     expect_equal(one.worst, five.worst);
   }
 }
@@ -450,7 +469,8 @@ TEST(GemmOracle, TakesIntegersModulo32Bits) {
   const auto sum_of = [&](std::int64_t index) {
     const std::vector<float> row = gemm.row(0, index / 10), column = gemm.column(0, index % 10);
     std::uint32_t sum = 0;
-    for (std::size_t p = 0; p < row.size(); ++p) sum += static_cast<std::uint32_t>(static_cast<std::int32_t>(row[p] * column[p]));
+    for (std::size_t p = 0; p < row.size(); ++p)
+      sum += static_cast<std::uint32_t>(static_cast<std::int32_t>(row[p] * column[p]));
     return sum;
   };
   for (std::int64_t index = 0; index < 90; ++index) gemm.d.set_bits(index, sum_of(index));

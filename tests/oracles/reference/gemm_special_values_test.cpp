@@ -24,7 +24,8 @@ OutputVerdict judged(const Gemm& gemm, const testing::NamedContract& promised = 
 }
 
 TEST(GemmSpecialValues, KernelsThatKeepTheContractPass) {
-  const std::uint64_t specials[] = {kNan, 0xffff, kInf, kMinusInf, 0x0000, 0x8000, 0x0001, 0x7f7f, 0xff7f};
+  const std::uint64_t specials[] = {kNan,   0xffff, kInf,   kMinusInf, 0x0000,
+                                    0x8000, 0x0001, 0x7f7f, 0xff7f};
   std::int64_t special_outputs = 0;
   for (const testing::NamedContract& promised : testing::bound_contracts()) {
     if (promised.a != FormatId::bf16) continue;
@@ -39,16 +40,19 @@ TEST(GemmSpecialValues, KernelsThatKeepTheContractPass) {
       Gemm gemm(setup);
       for (Tensor* tensor : {&gemm.a, &gemm.b, &gemm.c}) {
         for (int s = 0; s < 6; ++s) {
-          tensor->set_bits(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(tensor->layout.count()))),
+          tensor->set_bits(static_cast<std::int64_t>(
+                               random.below(static_cast<std::uint64_t>(tensor->layout.count()))),
                            specials[random.below(9)]);
         }
       }
       kernel(promised).run(gemm);
       const OutputVerdict verdict = judged(gemm, promised);
-      EXPECT_EQ(verdict.failed, 0) << promised.name << " repeat " << repeat << " index " << verdict.worst.index;
+      EXPECT_EQ(verdict.failed, 0)
+          << promised.name << " repeat " << repeat << " index " << verdict.worst.index;
       EXPECT_EQ(verdict.disagreements, 0) << promised.name << " repeat " << repeat;
       for (std::int64_t index = 0; index < 90; ++index) {
-        special_outputs += std::isfinite(to_double(format(setup.output), gemm.d.bits(index))) ? 0 : 1;
+        special_outputs +=
+            std::isfinite(to_double(format(setup.output), gemm.d.bits(index))) ? 0 : 1;
       }
     }
   }
@@ -116,7 +120,8 @@ TEST(GemmSpecialValues, OverflowOfTheOutputFormatFollowsTheContract) {
     const OutputVerdict verdict = judged(gemm, promised);
     EXPECT_EQ(verdict.failed, 0);
     EXPECT_LE(verdict.worst_ulp, 0.5);  // saturation where it is due is no error
-    promised.contract.output.overflow = overflow == Overflow::saturate ? Overflow::to_special : Overflow::saturate;
+    promised.contract.output.overflow =
+        overflow == Overflow::saturate ? Overflow::to_special : Overflow::saturate;
     EXPECT_GT(judged(gemm, promised).failed, 40);
   }
 }

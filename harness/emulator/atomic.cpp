@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// atom and red (PTX ISA 9.0 section 9.7.13.5, .6). Lanes act one after the other in lane order. A kernel with atomics on
+// global memory runs its CTAs on one worker in a fixed order (Program::communicates), so plain reads and writes are
+// atomic and sums of floats come out the same every time. In shared memory an atomic counts as synchronisation.
+// f32 addition flushes subnormals in global memory and keeps them in shared memory, as the hardware does.
+#include "harness/emulator/access.h"
+#include "harness/emulator/address_space.h"
+#include "harness/emulator/decode.h"
+#include "harness/emulator/half.h"
+#include "harness/emulator/rounding.h"
+
+#include <algorithm>
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+// old, b, c to new. Values are zero-extended to 64 bits.
+using Update = u64 (*)(u64 old, u64 b, u64 c);
+
+template <typename T>
+T typed(u64 bits) {
+  if constexpr (std::is_same_v<T, float>) {
+    return as_float(static_cast<u32>(bits));
+  } else if constexpr (std::is_same_v<T, double>) {
+    return std::bit_cast<double>(bits);
+  } else {
+    return static_cast<T>(bits);
+  }
+}
+
+template <typename T>
+u64 untyped(T value) {
+  return static_cast<u64>(static_cast<std::make_unsigned_t<T>>(value));
+}
+
+template <typename T>
+u64 add(u64 old, u64 b, u64) {
+  using U = std::make_unsigned_t<T>;
+  return static_cast<U>(static_cast<U>(old) + static_cast<U>(b));
+}
+template <typename T>
+u64 minimum(u64 old, u64 b, u64) {
+  return untyped<T>(std::min(typed<T>(old), typed<T>(b)));
+}
+template <typename T>
+u64 maximum(u64 old, u64 b, u64) {
+  return untyped<T>(std::max(typed<T>(old), typed<T>(b)));
+}
+u64 bit_and(u64 old, u64 b, u64) { return old & b; }
+u64 bit_or(u64 old, u64 b, u64) { return old | b; }
+u64 bit_xor(u64 old, u64 b, u64) { return old ^ b; }
+u64 exchange(u64, u64 b, u64) { return b; }
+u64 compare_and_swap(u64 old, u64 b, u64 c) { return old == b ? c : old; }
+u64 increment(u64 old, u64 b, u64) { return old >= b ? 0 : old + 1; }
+u64 decrement(u64 old, u64 b, u64) { return old == 0 || old > b ? b : old - 1; }
+u64 add_f32(u64 old, u64 b, u64) { return canonical(as_bits(typed<float>(old) + typed<float>(b))); }
+u64 add_f32_flushing(u64 old, u64 b, u64) {
+  const u32 sum = as_bits(as_float(flush(static_cast<u32>(old))) + as_float(flush(static_cast<u32>(b))));
+  return flush(canonical(sum));
+}
+u64 add_f64(u64 old, u64 b, u64) {
+  const double sum = typed<double>(old) + typed<double>(b);
+  return sum != sum ? 0x7fffffffffffffff : std::bit_cast<u64>(sum);
+}
+u64 add_f16(u64 old, u64 b, u64) {
+  const float sum = f16_to_f32(static_cast<std::uint16_t>(old)) + f16_to_f32(static_cast<std::uint16_t>(b));
+  return f32_to_f16(as_bits(sum));
+}
+u64 add_bf16(u64 old, u64 b, u64) {
+  const float sum = bf16_to_f32(static_cast<std::uint16_t>(old)) + bf16_to_f32(static_cast<std::uint16_t>(b));
+  return f32_to_bf16(as_bits(sum));
+}
+template <Update Half>
+u64 pair(u64 old, u64 b, u64) {
+  return Half(old >> 16 & 0xffff, b >> 16 & 0xffff, 0) << 16 | Half(old & 0xffff, b & 0xffff, 0);
+}
+
+struct AtomicRow {
+  std::string_view operation;
+  Type type;
+  Update update;
+  int sm = 0;
+};
+
+// clang-format off
+constexpr AtomicRow kRows[] = {
+  {"add", Type::u32, add<u32>}, {"add", Type::s32, add<u32>}, {"add", Type::u64, add<u64>}, {"add", Type::s64, add<u64>},
+  {"add", Type::f32, add_f32}, {"add", Type::f64, add_f64},
+  {"add", Type::f16, add_f16, 70}, {"add", Type::f16x2, pair<add_f16>, 60},
+  {"add", Type::bf16, add_bf16, 90}, {"add", Type::bf16x2, pair<add_bf16>, 90},
+  {"min", Type::u32, minimum<u32>}, {"min", Type::s32, minimum<std::int32_t>},
+  {"min", Type::u64, minimum<u64>}, {"min", Type::s64, minimum<std::int64_t>},
+  {"max", Type::u32, maximum<u32>}, {"max", Type::s32, maximum<std::int32_t>},
+  {"max", Type::u64, maximum<u64>}, {"max", Type::s64, maximum<std::int64_t>},
+  {"inc", Type::u32, increment}, {"dec", Type::u32, decrement},
+  {"and", Type::b32, bit_and}, {"and", Type::b64, bit_and},
+  {"or",  Type::b32, bit_or},  {"or",  Type::b64, bit_or},
+  {"xor", Type::b32, bit_xor}, {"xor", Type::b64, bit_xor},
+  {"exch", Type::b32, exchange}, {"exch", Type::b64, exchange},
+  {"exch", Type::u32, exchange}, {"exch", Type::u64, exchange}, {"exch", Type::s32, exchange}, {"exch", Type::f32, exchange},
+  {"cas", Type::b16, compare_and_swap, 70}, {"cas", Type::b32, compare_and_swap}, {"cas", Type::b64, compare_and_swap},
+  {"cas", Type::u32, compare_and_swap}, {"cas", Type::u64, compare_and_swap}, {"cas", Type::s32, compare_and_swap},
+};
+// clang-format on
+
+constexpr u32 kReturns = 1;
+
+// Inst::a address, b and c operands, d result; Inst::helper the resolver; Inst::e indexes kRows, or is kFlushing.
+constexpr Slot kFlushing = ~Slot{0};
+
+template <typename T>
+void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
+  using Container = std::conditional_t<sizeof(T) == 8, u64, u32>;
+  gather_addresses(warp, inst, warp.pointers());
+  inst.helper(warp, inst, mask);
+  if (warp.scratch() == 0) return;
+  const Update update = inst.e == kFlushing ? add_f32_flushing : kRows[inst.e].update;
+  const auto d = lanes<Container>(warp, inst.d);
+  const auto b = lanes<Container>(warp, inst.b);
+  const auto c = lanes<Container>(warp, inst.c);
+  for (u32 left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    std::byte* const at = warp.pointers().host[static_cast<std::size_t>(lane)];
+    T old;
+    __builtin_memcpy(&old, at, sizeof old);
+    const T result = static_cast<T>(update(old, static_cast<T>(b[lane]), static_cast<T>(c[lane])));
+    __builtin_memcpy(at, &result, sizeof result);
+    if ((inst.flags & kReturns) != 0) d.set(lane, old);
+  }
+}
+
+void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  const bool returns = instruction.opcode == "atom";
+  modifiers.take_one_of("relaxed", "acquire", "release", "acq_rel");
+  modifiers.take_one_of("cta", "cluster", "gpu", "sys");
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared};
+  const int where = modifiers.take_one_of("global", "shared", "shared::cta");
+  const Space space = where < 0 ? Space::generic : kSpaces[where];
+  modifiers.take("noftz");
+  modifiers.take_hints();
+  const Type type = modifiers.take_type();
+  const std::string operation = modifiers.take_first();
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                 [&](const AtomicRow& r) { return r.operation == operation && r.type == type; });
+  const std::size_t operands = (operation == "cas" ? 3u : 2u) + (returns ? 1u : 0u);
+  if (row == std::end(kRows) || !decoder.require_operands(instruction, operands, operands)) {
+    decoder.refuse("no such atomic operation");
+    return;
+  }
+  decoder.require_sm(row->sm);
+  if (space != Space::shared) decoder.program().communicates = true;
+  std::size_t next = 0;
+  if (returns) {
+    out.d = decoder.destination(instruction.operands[next++], bits(type));
+    out.flags |= kReturns;
+  }
+  decoder.address(instruction.operands[next++], space, out);
+  out.b = decoder.source(instruction.operands[next++], bits(type));
+  if (next < operands) out.c = decoder.source(instruction.operands[next], bits(type));
+  out.e = type == Type::f32 && operation == "add" && space == Space::global ? kFlushing
+                                                                            : static_cast<Slot>(row - std::begin(kRows));
+  out.helper = resolver(space, bits(type) / 8, Intent::synchronise);
+  switch (bits(type)) {
+    case 16: out.execute = update_lanes<std::uint16_t>; break;
+    case 32: out.execute = update_lanes<u32>; break;
+    default: out.execute = update_lanes<u64>; break;
+  }
+}
+
+}  // namespace
+
+std::span<const Family> atomic_families() {
+  static constexpr Family kFamilies[] = {{"atom", decode_atomic}, {"red", decode_atomic}};
+  return kFamilies;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// One conversion of one value, any type to any type: decoded exactly, rounded once. The forms of cvt that are not worth
+// vector code run through here.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/emulator/types.h"
+
+namespace plumbline::emulator {
+
+// How cvt rounds: to a float format (rn rz rm rp rna), or first to an integral value (rni rzi rmi rpi).
+enum class ConvertRounding : std::uint8_t { none, rn, rz, rm, rp, rna, rni, rzi, rmi, rpi };
+
+struct Conversion {
+  Type to = Type::none;
+  Type from = Type::none;  // scalars; pairs are two of them
+  ConvertRounding rounding = ConvertRounding::none;
+  bool ftz = false;
+  bool sat = false;
+  bool satfinite = false;
+  bool relu = false;
+};
+
+// Bits of `from` to bits of `to`. Signed integer results are extended to 64 bits.
+std::uint64_t convert(const Conversion& how, std::uint64_t bits);
+
+}  // namespace plumbline::emulator
