@@ -164,7 +164,7 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
   file.test_case = small.smallest;
   file.comments.push_back(fmt::format("{}: {}", card.claim, examined ? (*examined)->record.reason : card.headline));
   if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
-  file.notes.emplace_back("device", failed.target.name());
+  file.notes.emplace_back("note", "failed on " + failed.target.name());
   const Result<std::string> saved = save_case(options.corpus_folder, file);
   if (saved) {
     card.case_file = *saved;
