@@ -47,13 +47,15 @@ class CaseSource {
       const Random own(source.split().next());
       if (std::optional<Case> built = build_case(*manifest_, choice, profile, kWorkLimit, own)) {
         built->origin = "fuzz";
-        return rc::shrinkable::shrinkRecur(std::move(*built), simpler_cases);
+        return rc::shrinkable::shrinkRecur(std::move(*built),
+                                           [](const Case& from) { return simpler_cases(from); });
       }
     }
     // A domain this narrow: let the runner say which rule excludes the problem.
-    const Case refused =
+    Case refused =
         build_unchecked(*manifest_, choices(source, size).value(), profile, Random(source.next()));
-    return rc::shrinkable::just(refused);
+    refused.origin = "fuzz";
+    return rc::shrinkable::just(std::move(refused));
   }
 
  private:

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -35,12 +34,17 @@ Error bad_literal(std::string message) {
   return {ErrorKind::bad_input, std::move(message), "", ""};
 }
 
+const TensorSpec* find_input(const std::vector<TensorSpec>& specs, std::string_view name) {
+  for (const TensorSpec& spec : specs) {
+    if (spec.name == name && spec.role == TensorRole::input) return &spec;
+  }
+  return nullptr;
+}
+
 Status check_literals(const Case& test_case, const std::vector<TensorSpec>& specs) {
   for (const auto& [name, literal] : test_case.literals) {
-    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& candidate) {
-      return candidate.name == name && candidate.role == TensorRole::input;
-    });
-    if (spec == specs.end()) {
+    const TensorSpec* spec = find_input(specs, name);
+    if (!spec) {
       return bad_literal(fmt::format("this problem has no input tensor \"{}\"", name));
     }
     if (literal.layout.shape != spec->layout.shape ||

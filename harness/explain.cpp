@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "reports/card.h"
 
@@ -44,11 +45,6 @@ Claim broken_claim(const CaseRecord& record) {
   return Claim::bound;
 }
 
-std::vector<std::string> explain_element(const Examined& examined, int output, std::int64_t index) {
-  const Tensor* got = examined.tensors.find(examined.oracle->output_name(output));
-  return examined.oracle->explain(output, index, *got).lines;
-}
-
 Counterexample explain_failure(const Case& test_case, const Examined& examined) {
   const CaseRecord& record = examined.record;
   Counterexample card;
@@ -61,9 +57,9 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   // A finding is shown below with its place; the headline only counts.
   card.headline = fmt::format("{}: {}", test_case.problem.text(),
                               record.findings.empty() ? record.reason
-                                                      : fmt::format("{} kinds of access or synchronization no correct "
-                                                                    "kernel shows",
-                                                                    record.findings.size()));
+                              : record.findings.size() == 1
+                                  ? "an access no correct kernel makes"
+                                  : fmt::format("accesses no correct kernel makes, at {} places", record.findings.size()));
   card.findings = record.findings;
   if (memory) return card;  // values after a wrong access explain nothing
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
@@ -78,9 +74,9 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     const auto worst = std::max_element(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
       return std::abs(a.error_ulp) < std::abs(b.error_ulp);
     });
-    for (std::string& line : explain_element(examined, static_cast<int>(i), worst->index)) {
-      card.explanation.push_back(std::move(line));
-    }
+    Explanation explanation = examined.oracle->explain(static_cast<int>(i), worst->index, *got);
+    std::move(explanation.lines.begin(), explanation.lines.end(), std::back_inserter(card.explanation));
+    std::move(explanation.faults.begin(), explanation.faults.end(), std::back_inserter(card.faults));
   }
   return card;
 }

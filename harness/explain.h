@@ -17,7 +17,4 @@ Claim broken_claim(const CaseRecord& record);
 // came from is the caller's to add.
 Counterexample explain_failure(const Case& test_case, const Examined& examined);
 
-// The same for any output element, failed or not: used by `plumbline explain` on a passing case (worst element).
-std::vector<std::string> explain_element(const Examined& examined, int output, std::int64_t index);
-
 }  // namespace plumbline

@@ -66,6 +66,22 @@ std::string hash_of_file(const std::string& path) {
   return "";
 }
 
+// A small case fits many simple faults; the larger one it came from tells them apart.
+void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
+  if (card.faults.size() < 2) return;
+  const Result<std::unique_ptr<Examined>> original = runner.examine(failed.test_case, failed.target);
+  if (!original) return;
+  const std::vector<std::string> possible = explain_failure(failed.test_case, **original).faults;
+  std::vector<std::string> left;
+  for (const std::string& fault : possible) {
+    if (std::find(card.faults.begin(), card.faults.end(), fault) != card.faults.end()) left.push_back(fault);
+  }
+  if (left.empty() || left.size() == card.faults.size()) return;
+  card.faults = left;
+  card.explanation.push_back(fmt::format("on the case as found, {} of these fits: {}",
+                                         left.size() == 1 ? "only one" : fmt::format("{}", left.size()), left.front()));
+}
+
 }  // namespace
 
 KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& targets) {
@@ -149,6 +165,7 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
   Counterexample card;
   if (examined) {
     card = explain_failure(small.smallest, **examined);
+    narrow_down(card, failed, runner);
   } else {
     card.kernel = failed.test_case.kernel->name;
     card.headline = examined.error().text();

@@ -62,4 +62,7 @@ class Manifest {
 // with a suggestion.
 Result<Manifest> read_manifest(const std::string& path);
 
+// The same from text; `path` names the kernel and is where its files are looked for.
+Result<Manifest> parse_manifest(std::string_view text, const std::string& path);
+
 }  // namespace plumbline

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace plumbline {
 namespace {
@@ -156,10 +158,18 @@ void read_tile(TomlReader& reader, Manifest& manifest) {
   }
 }
 
-Result<Manifest> read_manifest(const std::string& path) {
-  Result<TomlReader> reader = TomlReader::open(path);
+Result<Manifest> parse_manifest(std::string_view text, const std::string& path) {
+  Result<TomlReader> reader = TomlReader::parse(text, path);
   if (!reader) return reader.error();
   return read_checked(*reader, path);
+}
+
+Result<Manifest> read_manifest(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return bad_input("cannot be read", "check that the file exists", path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return parse_manifest(text.str(), path);
 }
 
 }  // namespace plumbline

@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 
 namespace plumbline {
@@ -33,25 +32,21 @@ std::string type_name(const toml::node& node) {
   }
 }
 
-std::vector<std::string> split_lines(const std::string& text) {
+std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
-  std::istringstream stream(text);
+  std::istringstream stream{std::string(text)};
   for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
   return lines;
 }
 
 }  // namespace
 
-Result<TomlReader> TomlReader::open(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return bad_input("cannot be read", "check that the file exists", path);
-  std::stringstream text;
-  text << file.rdbuf();
+Result<TomlReader> TomlReader::parse(std::string_view text, const std::string& path) {
   TomlReader reader;
   reader.path_ = path;
-  reader.lines_ = split_lines(text.str());
+  reader.lines_ = split_lines(text);
   try {
-    reader.root_ = toml::parse(text.str(), path);
+    reader.root_ = toml::parse(text, path);
   } catch (const toml::parse_error& error) {
     return bad_input(fmt::format("not valid TOML: {}", error.description()), "",
                      reader.position(error.source()));

@@ -26,8 +26,8 @@ class TomlReader {
     std::string where;
   };
 
-  // Reads and parses a file.
-  static Result<TomlReader> open(const std::string& path);
+  // Parses a file's text; `path` is for positions.
+  static Result<TomlReader> parse(std::string_view text, const std::string& path);
 
   const toml::table& root() const { return root_; }
 

@@ -124,6 +124,7 @@ Json counterexample_json(const Counterexample& c) {
           {"headline", c.headline},
           {"elements", c.elements},
           {"explanation", c.explanation},
+          {"faults", c.faults},
           {"findings", c.findings}};
 }
 

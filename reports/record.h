@@ -58,6 +58,7 @@ struct Counterexample {
   std::string headline;               // "1x1x2: one output is 64 ulp from the exact value"
   std::vector<std::string> elements;  // aligned lines: place, expected, got
   std::vector<std::string> explanation;
+  std::vector<std::string> faults;    // simple faults that fit, the most telling first
   std::vector<std::string> findings;
 };
 

@@ -15,7 +15,7 @@ struct EmulatorOptions {
   // Reads of unwritten memory, shared-memory races and missing waits. Bounds are always checked.
   bool check_shadow = true;
   // Warp instructions one warp may execute in loops before the launch is stopped as endless.
-  std::uint64_t instruction_budget = 200'000'000;
+  std::uint64_t instruction_budget = 20'000'000;
   // CTAs that take turns where CTAs of a kernel wait for each other.
   int resident_ctas = 1024;
 };

@@ -97,7 +97,7 @@ class InitializerParser {
     if (is_float_type(type_.text)) {
       bits = float_bits(start, literal);
     } else if (literal.float_bits != 0) {
-      cursor_.fail(start, fmt::format("a float cannot initialise a {}", type_.text));
+      cursor_.fail(start, fmt::format("a float cannot initialize a {}", type_.text));
     } else if (!fits(literal)) {
       cursor_.fail(start, fmt::format("the value does not fit a {}", type_.text));
     }
@@ -119,7 +119,7 @@ class InitializerParser {
     if (element_bytes_ == 2) {
       if (literal.float_bits != 0 || !fits(literal)) {
         cursor_.fail(at,
-                     fmt::format("a {} is initialised by its bits, such as 0x3C00", type_.text));
+                     fmt::format("a {} is initialized by its bits, such as 0x3C00", type_.text));
       }
       return literal.value;
     }

@@ -16,7 +16,7 @@ struct ModuleScope {
   std::unordered_map<std::string_view, int>
       variables;  // name, a view into the text, to Module::variables
   std::unordered_map<std::string_view, int> functions;  // likewise
-  std::int64_t initial_bytes_left = 0;  // initialisers may not outgrow the text by much
+  std::int64_t initial_bytes_left = 0;  // initializers may not outgrow the text by much
 
   std::optional<int> variable(std::string_view name) const;
   std::optional<int> function(std::string_view name) const;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The node parameters of every generation, one row per chip, instruction, input family and accumulator.
-// Sources: MMA-Sim = Xie et al., arXiv 2511.10909; Leeds = Khattak & Mikaitis, arXiv 2512.07004 (raw GPU outputs).
-// "measured" = every published output of that GPU is reproduced (5000 rows per file); "model" = stated by a model whose
-// authors compared it with the GPU over about 10^6 random bit patterns per instruction. The zero exponent is model
-// everywhere: it shows only at the bottom of the range, -108-F for f32 results and 3-F for f16 ones of mma.sync (Leeds
-// has one more for the latter), with the F of the generation's f16 unit.
-// Not here: block-scaled mma (mxf8f6f4, mxf4, nvf4) of sm_100 and sm_120, whose products carry a scale.
+// The node parameters of every generation, one row per chip, instruction, input family and
+// accumulator.
+// Sources: MMA-Sim is Xie et al., arXiv 2511.10909; Leeds is Khattak & Mikaitis, arXiv 2512.07004,
+// who publish raw GPU outputs.
+// "measured": every published output of that GPU is reproduced, 5000 rows per file; golden_test.cpp
+// repeats that for A100, Ada and H200 where the files are present. "model": stated by a model whose
+// authors compared it with the GPU over about 10^6 random bit patterns per instruction.
+// Zero exponents are "model" everywhere and show only at the bottom of the range: -108-F with f32
+// results and 3-F with f16 results of mma.sync (Leeds has one more there), F being that of the
+// generation's f16 unit.
+// Not here: block-scaled mma (mxf8f6f4, mxf4, nvf4) of sm_100 and sm_120: products carry a scale.
 #include "oracles/models/generation.h"
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The node parameters of every NVIDIA generation and instruction, as one table (generation.cpp), with how sure each row
-// is. What hardware may choose is data here, never an `if` in the arithmetic.
+// The node parameters of every NVIDIA generation and instruction, as one table (generation.cpp),
+// with how sure each row is. What hardware may choose is data here, never an `if` in the
+// arithmetic.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,7 @@ namespace plumbline {
 enum class Instruction : std::uint8_t { mma_sync, wgmma, tcgen05 };
 
 struct GenerationRow {
-  int sm_low, sm_high;      // compute capabilities covered, e.g. 80..89
+  int sm_low, sm_high;  // compute capabilities covered, e.g. 80..89
   Instruction instruction;
   std::string_view inputs;  // "f16", "bf16", "tf32", "fp8" (e4m3, e5m2 and mixes)
   FormatId output;          // f32 or f16 accumulator
@@ -25,7 +26,9 @@ struct GenerationRow {
 
 std::span<const GenerationRow> generation_table();
 
-// The model of an instruction on a target (sm as 80, 89, 90, 100, 120); empty when the chip has no such instruction.
-std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b, FormatId accumulator);
+// The model of an instruction on a target (sm as 80, 89, 90, 100, 120); empty when the chip has no
+// such instruction.
+std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b,
+                                  FormatId accumulator);
 
 }  // namespace plumbline

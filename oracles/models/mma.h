@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One warp-wide mma.sync on register fragments: 32 lanes, registers as the PTX ISA lays them out (9.7.14.5).
-// g = lane / 4, t = lane % 4. For m16n8k16 with 16-bit inputs:
+// One warp-wide mma.sync on register fragments: 32 lanes, registers as the PTX ISA lays them out
+// (9.7.14.5). g = lane / 4, t = lane % 4. For m16n8k16 with 16-bit inputs:
 //   A, 4 registers of 2 elements:  row = g + 8*((i/2)%2), k = 2t + i%2 + 8*(i/4)
 //   B, 2 registers of 2 elements:  k = 2t + i%2 + 8*(i/2), column = g
 //   C/D, 4 registers of 1 f32:     row = g + 8*(i/2),      column = 2t + i%2
-// mma_spec() unpacks the fragments and calls dot() 128 times; mma_fast() gives the same bits many times faster (Highway,
-// instruction set chosen at run time) or declines unusual inputs (NaN, Inf, subnormals, exponents near the f32 limits).
+// mma_spec() unpacks the fragments and calls dot() 128 times; mma_fast() gives the same bits many
+// times faster (Highway, instruction set chosen at run time) or declines unusual inputs (NaN, Inf,
+// sums near the ends of the f32 range) and kinds it has no code for (tf32, f16 results).
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ struct MmaShape {
 };
 
 struct MmaKind {
-  MmaShape shape;        // m16n8k8, m16n8k16, m16n8k32, ...
-  FormatId a, b;         // bf16, f16, tf32, e4m3, e5m2; s8/u8 when integer
-  FormatId accumulator;  // f32, f16 or s32
+  MmaShape shape;         // m16n8k8, m16n8k16, m16n8k32, ...
+  FormatId a, b;          // bf16, f16, tf32, e4m3, e5m2; s8/u8 when integer
+  FormatId accumulator;   // f32, f16 or s32
   bool saturate = false;  // .satfinite of integer mma
   DotModel model{};       // unused for integers
 };
@@ -38,13 +39,16 @@ int b_registers(const MmaKind& kind);
 int c_registers(const MmaKind& kind);
 
 // d may alias c. Every lane takes part.
-void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c, LaneRegister* d);
+void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
+              const LaneRegister* c, LaneRegister* d);
 
 // False when it declines; d is then untouched.
-bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c, LaneRegister* d);
+bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
+              const LaneRegister* c, LaneRegister* d);
 
 // mma_fast, and mma_spec where that declines.
-void mma(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c, LaneRegister* d);
+void mma(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+         LaneRegister* d);
 
 // Name of the vector instruction set mma_fast runs on here ("AVX3", "AVX2", ...).
 const char* mma_fast_target();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mma_fast(): runs an mma on vectors, or declines. This file is compiled once per instruction set (Highway's
-// foreach_target); the best one the machine has is chosen at the first call.
+// mma_fast(): runs an mma on vectors, or declines. This file is compiled once per instruction set
+// (Highway's foreach_target); the best one the machine has is chosen at the first call.
 #include "oracles/models/mma.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -121,12 +121,10 @@ HWY_INLINE void run(FastChain chain, Mma mma) {
 bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegister* b,
                const LaneRegister* c, LaneRegister* d) {
   Operands operands;
-  const bool a_finite = with_input(plan.a, [&](auto input) HWY_ATTR {
-    return load_a(input, a, plan.planes, operands);
-  });
-  const bool b_finite = with_input(plan.b, [&](auto input) HWY_ATTR {
-    return load_b(input, b, plan.planes, operands);
-  });
+  const bool a_finite = with_input(
+      plan.a, [&](auto input) HWY_ATTR { return load_a(input, a, plan.planes, operands); });
+  const bool b_finite = with_input(
+      plan.b, [&](auto input) HWY_ATTR { return load_b(input, b, plan.planes, operands); });
   if (!a_finite || !b_finite) return false;
 
   OutputTile tile;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which mma the vector path does, and how. The ranges asked for here are those for which the comments of mma_node-inl.h
-// show it to be exact.
+// Which mma the vector path does, and how. The ranges asked for here are those for which the
+// comments of mma_node-inl.h show it to be exact.
 #include "oracles/models/mma_fast_plan.h"
 
 namespace plumbline {
@@ -47,7 +47,8 @@ bool take_chain(const DotModel& model, int k, bool bytes, FastChain& chain) {
 
 bool make_plan(const MmaKind& kind, FastFloatPlan& plan) {
   const NodeModel& node = kind.model.node;
-  if (kind.accumulator != FormatId::f32 || node.output == NodeOutput::f16_nearest_even) return false;
+  if (kind.accumulator != FormatId::f32 || node.output == NodeOutput::f16_nearest_even)
+    return false;
   if (!take_input(kind.a, plan.a) || !take_input(kind.b, plan.b) || !mma_exists(kind)) return false;
   if (node.zero_exponent > -100) return false;  // the lowest alignment the path takes
   if (node.fraction_bits < 1 || node.fraction_bits > 25) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the vector path has to know about an mma: worked out from its MmaKind on every call, so kept small and quick, and
-// read by the code of every instruction set.
+// What the vector path has to know about an mma: worked out from its MmaKind on every call, so kept
+// small and quick, and read by the code of every instruction set.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace plumbline {
 
 enum class FastInput : std::uint8_t { bf16, f16, e4m3, e5m2 };
 
-// How the products of one output are dealt to nodes, in planes of eight. With 16-bit inputs plane p is k = 8p .. 8p+7,
-// one register of B. With 8-bit inputs a register of B holds 16 k and gives two planes: the lower halves of its words
-// (k mod 4 in {0, 1}) come before the upper ones.
+// How the products of one output are dealt to nodes, in planes of eight. With 16-bit inputs plane p
+// is k = 8p .. 8p+7, one register of B. With 8-bit inputs a register of B holds 16 k and gives two
+// planes: the lower halves of its words (k mod 4 in {0, 1}) come before the upper ones.
 enum class FastChain : std::uint8_t {
   one,           // one node of plane 0
   two,           // one node of planes 0, 1
@@ -38,8 +38,9 @@ struct FastIntegerPlan {
   int registers;  // of B: one for k16, two for k32
 };
 
-// False, and the plan unspecified, when the vector path does not do this mma. (Returned by reference: building an
-// optional of such small fields and copying it costs a fifteenth of a whole mma.)
+// False, and the plan unspecified, when the vector path does not do this mma. (Returned by
+// reference: building an optional of such small fields and copying it costs a fifteenth of a whole
+// mma.)
 bool make_plan(const MmaKind& kind, FastFloatPlan& plan);
 bool make_plan(const MmaKind& kind, FastIntegerPlan& plan);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Integer mma on vectors: lanes are rows of A. Bytes are widened to 16 bits, those of even and of odd k apart, and
-// multiplied in pairs, which is exact. Included once per instruction set.
+// Integer mma on vectors: lanes are rows of A. Bytes are widened to 16 bits, those of even and of
+// odd k apart, and multiplied in pairs, which is exact. Included once per instruction set.
 #if defined(PLUMBLINE_MMA_INTEGER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMBLINE_MMA_INTEGER_INL_H_
 #undef PLUMBLINE_MMA_INTEGER_INL_H_
@@ -17,7 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace plumbline {
 namespace HWY_NAMESPACE {
 
-// Up to two register pairs of A and two registers of B, each word of four k widened to two words of two.
+// Up to two register pairs of A and two registers of B, each word of four k widened to two words of
+// two.
 struct IntegerOperands {
   alignas(64) std::uint32_t a[2][4][2][16];  // register pair, word, even or odd k, row
   alignas(64) std::uint32_t b[2][2][8][4];   // register, even or odd k, column, word
@@ -65,11 +66,11 @@ HWY_INLINE void load_integer_b(const LaneRegister* b, int registers, IntegerOper
 HWY_INLINE IntegerVector multiplied(WordVector a, WordVector b) {
 #if HWY_ARCH_X86  // one instruction; other instruction sets add other lanes
   IntegerVector unused = hn::Zero(Integers());
-  return hn::ReorderWidenMulAccumulate(Integers(), as_halves(a), as_halves(b),
-                                       hn::Zero(Integers()), unused);
+  return hn::ReorderWidenMulAccumulate(Integers(), as_halves(a), as_halves(b), hn::Zero(Integers()),
+                                       unused);
 #else
-  const IntegerVector upper = hn::Mul(hn::ShiftRight<16>(as_integers(a)),
-                                      hn::ShiftRight<16>(as_integers(b)));
+  const IntegerVector upper =
+      hn::Mul(hn::ShiftRight<16>(as_integers(a)), hn::ShiftRight<16>(as_integers(b)));
   const IntegerVector lower = hn::Mul(hn::ShiftRight<16>(as_integers(hn::ShiftLeft<16>(a))),
                                       hn::ShiftRight<16>(as_integers(hn::ShiftLeft<16>(b))));
   return hn::Add(upper, lower);
@@ -80,8 +81,7 @@ HWY_INLINE IntegerVector multiplied(WordVector a, WordVector b) {
 HWY_INLINE IntegerVector saturated_sum(IntegerVector c, IntegerVector sum) {
   const IntegerVector result = hn::Add(c, sum);
   const IntegerVector overflow = hn::And(hn::Xor(c, result), hn::Xor(sum, result));
-  const IntegerVector limit =
-      hn::Xor(hn::ShiftRight<31>(c), hn::Set(Integers(), 0x7fffffff));
+  const IntegerVector limit = hn::Xor(hn::ShiftRight<31>(c), hn::Set(Integers(), 0x7fffffff));
   return hn::IfThenElse(hn::Lt(overflow, hn::Zero(Integers())), limit, result);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which matrix element lies where in the fragments of mma.sync m16n8kK (PTX ISA 9.7.14.5). One rule covers all widths:
-// with e = 32 / element bits, register r of lane 4g + t holds
+// Which matrix element lies where in the fragments of mma.sync m16n8kK (PTX ISA 9.7.14.5). One rule
+// covers all widths: with e = 32 / element bits, register r of lane 4g + t holds
 //   A: row g + 8*(r%2),  k = e*t + j + 4e*(r/2)      j = 0 .. e-1, from the low bits up
 //   B: column g,         k = e*t + j + 4e*r
 //   C, D of 32 bits: row g + 8*(r/2), column 2t + r%2;  of 16 bits: row g + 8*r, column 2t + j

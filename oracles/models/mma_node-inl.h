@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The T-FDPA node on vectors: lanes are rows of A, two neighboring columns at a time. Included once per instruction set.
+// The T-FDPA node on vectors: lanes are rows of A, two neighboring columns at a time. Included once
+// per instruction set.
 //
-//   alignment  largest exponent of the addends, in 16 bits, the two columns in the halves of each 32-bit lane
-//   scale      2^(F - alignment): the integer part of an addend times scale is the aligned and truncated addend
-//   sum        of those integers, in 32 bits
-//   result     the leading 24 bits of the sum, times 1/scale
+//   alignment: largest exponent of the addends, 16 bits, one column per half of a 32-bit lane
+//   scale: 2^(F - alignment); an addend times scale has the aligned, cut addend as integer part
+//   sum: of those integers, in 32 bits
+//   result: the leading 24 bits of the sum, times 1/scale
 //
-// All of this is exact when every alignment lies in [-100, 126] (or all addends are zero) and every sum has fewer than
-// 32 bits. Checks remembers whether that was so; otherwise the caller declines. Products far below the alignment may be
-// rounded or lost by f32, but only below 2^-127: times a scale of at most 2^125 they are less than one and truncate to
-// zero, as they should.
+// All of this is exact when every alignment lies in [-100, 126] (or all addends are zero) and every
+// sum has fewer than 32 bits. Checks remembers whether that was so; otherwise the caller declines.
+// Products far below the alignment may be rounded or lost by f32, but only below 2^-127: times a
+// scale of at most 2^125 they are less than one and truncate to zero, as they should.
 #if defined(PLUMBLINE_MMA_NODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMBLINE_MMA_NODE_INL_H_
 #undef PLUMBLINE_MMA_NODE_INL_H_
@@ -32,8 +33,8 @@ constexpr int kBias = 254;
 constexpr int kLowestAlignment = kBias - 100;
 constexpr int kHighestAlignment = kBias + 126;
 
-// Sixteen products below 4 * 2^25 and an accumulator below 2 * 2^25 stay below 2^31 + 2^26, so a sum that wrapped has a
-// magnitude above this.
+// Sixteen products below 4 * 2^25 and an accumulator below 2 * 2^25 stay below 2^31 + 2^26, so a
+// sum that wrapped has a magnitude above this.
 constexpr std::uint32_t kLargestMagnitude = 0x7c000000u - 1;
 
 struct Checks {
@@ -86,7 +87,8 @@ struct Block {
   OutputPair rows[kRowVectors];
 };
 
-// Truncation of values below 2^31. Highway's ConvertTo would saturate as well, which costs more than the conversion.
+// Truncation of values below 2^31. Highway's ConvertTo would saturate as well, which costs more
+// than the conversion.
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
 HWY_INLINE IntegerVector truncated(FloatVector v) { return IntegerVector{_mm_cvttps_epi32(v.raw)}; }
 #elif HWY_TARGET == HWY_AVX2
@@ -110,8 +112,8 @@ HWY_INLINE HalfVector upper_halves(WordVector x, WordVector y) {
   return hn::OddEven(as_halves(y), as_halves(hn::ShiftRight<16>(x)));
 }
 
-// The exponents of two accumulators, in the halves of each lane. A subnormal one reads as 2^-127: it is too small to
-// count, or makes the alignment too low for this path.
+// The exponents of two accumulators, in the halves of each lane. A subnormal one reads as 2^-127:
+// it is too small to count, or makes the alignment too low for this path.
 HWY_INLINE HalfVector accumulator_exponents(OutputPair c) {
   const HalfVector tops = upper_halves(as_words(c.x), as_words(c.y));
   const auto doubled = hn::BitCast(UnsignedHalves(), hn::Add(tops, tops));
@@ -151,7 +153,8 @@ HWY_INLINE FloatVector converted(IntegerVector sum, FloatVector scale,
   return as_floats(hn::And(hn::Or(result, sign), constants.result_mask));
 }
 
-// The exponents of the products of one plane, for columns 2*pair and 2*pair + 1 and the block of rows from row.
+// The exponents of the products of one plane, for columns 2*pair and 2*pair + 1 and the block of
+// rows from row.
 HWY_INLINE void raise_exponents(const Operands& operands, int plane, int pair, int row,
                                 ExponentPair* largest) {
   HWY_UNROLL(4)

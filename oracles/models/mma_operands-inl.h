@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Fragments to vectors over the rows of A, for the floating-point vector path. Included once per instruction set.
+// Fragments to vectors over the rows of A, for the floating-point vector path. Included once per
+// instruction set.
 //
-// A register of 32 lanes is, in memory, a matrix of 8 rows and 4 words: word t of row g is lane 4g + t. So one
-// deinterleaving load gives, for each t, the words of all rows; each word holds neighboring k. For every product the
-// path needs two things: the operands as f32 (their product is then exact), and their exponents as the model counts
-// them, from the fields, not renormalized. Exponents are 16-bit integers biased by 127; zero has one so low that its sum
-// with any other stays below every sum without zeros.
+// A register of 32 lanes is, in memory, a matrix of 8 rows and 4 words: word t of row g is lane 4g
+// + t. So one deinterleaving load gives, for each t, the words of all rows; each word holds
+// neighboring k. For every product the path needs two things: the operands as f32 (their product is
+// then exact), and their exponents as the model counts them, from the fields, not renormalized.
+// Exponents are 16-bit integers biased by 127; zero has one so low that its sum with any other
+// stays below every sum without zeros.
 #if defined(PLUMBLINE_MMA_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMBLINE_MMA_OPERANDS_INL_H_
 #undef PLUMBLINE_MMA_OPERANDS_INL_H_
@@ -25,7 +27,8 @@ namespace HWY_NAMESPACE {
 constexpr int kMostPlanes = 4;
 constexpr int kZeroExponent = -8192;
 
-// A plane holds 8 products of every output: words t = 0..3 times the lower and the upper element of each word.
+// A plane holds 8 products of every output: words t = 0..3 times the lower and the upper element of
+// each word.
 struct Operands {
   alignas(64) float a[kMostPlanes][4][2][16];                 // plane, word, element, row
   alignas(64) std::uint32_t a_exponents[kMostPlanes][4][16];  // plane, word, row: both elements
@@ -33,7 +36,8 @@ struct Operands {
   alignas(64) std::uint32_t b_exponents[kMostPlanes][8][4];   // plane, column, word: both elements
 };
 
-// An input format, once an element fills a 16-bit half. nan_limit is the smallest doubled magnitude that is not finite.
+// An input format, once an element fills a 16-bit half. nan_limit is the smallest doubled magnitude
+// that is not finite.
 struct Bf16Input {
   static constexpr int kFieldShift = 8;
   static constexpr int kRebias = 0;
@@ -65,14 +69,15 @@ struct E4m3Input {
 template <int kHalf>
 HWY_INLINE WordVector widened(E5m2Input, WordVector bytes) {
   constexpr int kByte = 2 * kHalf;
-  const auto lower = hn::And(hn::ShiftLeft<8>(hn::ShiftRight<8 * kByte>(bytes)),
-                             hn::Set(Words(), 0x0000ff00u));
-  const auto upper = hn::And(hn::ShiftLeft<16>(hn::ShiftRight<8 * kByte>(bytes)),
-                             hn::Set(Words(), 0xff000000u));
+  const auto lower =
+      hn::And(hn::ShiftLeft<8>(hn::ShiftRight<8 * kByte>(bytes)), hn::Set(Words(), 0x0000ff00u));
+  const auto upper =
+      hn::And(hn::ShiftLeft<16>(hn::ShiftRight<8 * kByte>(bytes)), hn::Set(Words(), 0xff000000u));
   return hn::Or(lower, upper);
 }
 
-// As e5m2, then the magnitude one bit down, so that the four exponent bits end where f16 ends its five.
+// As e5m2, then the magnitude one bit down, so that the four exponent bits end where f16 ends its
+// five.
 template <int kHalf>
 HWY_INLINE WordVector widened(E4m3Input, WordVector bytes) {
   const HalfVector halves = as_halves(widened<kHalf>(E5m2Input(), bytes));
@@ -83,9 +88,9 @@ HWY_INLINE WordVector upper_half(WordVector word) {
   return hn::And(word, hn::Set(Words(), 0xffff0000u));
 }
 
-// The value of an element in the upper half of a word whose lower half is zero. With f16 fields: the magnitude moved
-// down to the exponent field of f32, read as an f32 that is too small by the difference of the biases (subnormals are
-// subnormal there too), and scaled, which is exact.
+// The value of an element in the upper half of a word whose lower half is zero. With f16 fields:
+// the magnitude moved down to the exponent field of f32, read as an f32 that is too small by the
+// difference of the biases (subnormals are subnormal there too), and scaled, which is exact.
 template <class Input>
 HWY_INLINE FloatVector value_of(Input, WordVector word) {
   const WordVector sign = hn::Set(Words(), 0x80000000u);
@@ -97,14 +102,16 @@ HWY_INLINE FloatVector value_of(Input, WordVector word) {
 
 HWY_INLINE FloatVector value_of(Bf16Input, WordVector word) { return as_floats(word); }
 
-// The exponents of both elements of each word. largest collects the doubled magnitudes, to find Inf and NaN.
+// The exponents of both elements of each word. largest collects the doubled magnitudes, to find Inf
+// and NaN.
 template <class Input>
 HWY_INLINE WordVector exponents_of(Input, WordVector word, UnsignedHalfVector& largest) {
   const UnsignedHalfVector bits = hn::BitCast(UnsignedHalves(), word);
   const UnsignedHalfVector doubled = hn::Add(bits, bits);  // drops the sign
   largest = hn::Max(largest, doubled);
   const HalfVector field = hn::BitCast(Halves(), hn::ShiftRight<Input::kFieldShift>(doubled));
-  HalfVector exponent = hn::Max(field, hn::Set(Halves(), 1));  // subnormals count like the smallest normal
+  HalfVector exponent =
+      hn::Max(field, hn::Set(Halves(), 1));  // subnormals count like the smallest normal
   if (Input::kRebias != 0) exponent = hn::Add(exponent, hn::Set(Halves(), Input::kRebias));
   const auto zero = hn::Eq(hn::BitCast(Halves(), doubled), hn::Zero(Halves()));
   return as_words(hn::IfThenElse(zero, hn::Set(Halves(), kZeroExponent), exponent));
@@ -157,8 +164,8 @@ HWY_INLINE bool all_finite(Input, UnsignedHalfVector largest) {
   return hn::AllTrue(UnsignedHalves(), hn::Lt(largest, limit));
 }
 
-// Rows 0-7 are in even registers of A, rows 8-15 in the odd ones, each of which follows its even one in memory. The
-// results say whether all elements are finite.
+// Rows 0-7 are in even registers of A, rows 8-15 in the odd ones, each of which follows its even
+// one in memory. The results say whether all elements are finite.
 template <class Input>
 HWY_INLINE bool load_a(Input input, const LaneRegister* a, int planes, Operands& to) {
   UnsignedHalfVector largest = hn::Zero(UnsignedHalves());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mma_spec(): the fragments taken apart into matrices, 128 independent dot products, and the result put back.
+// mma_spec(): the fragments taken apart into matrices, 128 independent dot products, and the result
+// put back.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -69,8 +70,8 @@ std::int64_t integer_of(const Decoded& value) {
   return value.negative ? -magnitude : magnitude;
 }
 
-// Exact sum, then wrapped or clamped to s32 once. Whether the hardware clamps once or per internal step is not
-// documented.
+// Exact sum, then wrapped or clamped to s32 once. Whether the hardware clamps once or per internal
+// step is not documented.
 std::uint32_t integer_dot(std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
                           bool saturate) {
   std::int64_t sum = integer_of(decode(format(FormatId::s32), c));

@@ -20,7 +20,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Words are the registers' 32 bits; all else is the same bits seen differently. Lanes are rows of A.
+// Words are the registers' 32 bits; all else is the same bits seen differently. Lanes are rows of
+// A.
 using Words = hn::CappedTag<std::uint32_t, 16>;
 using Integers = hn::Rebind<std::int32_t, Words>;
 using Floats = hn::Rebind<float, Words>;
@@ -34,7 +35,8 @@ using UnsignedHalfVector = hn::Vec<UnsignedHalves>;
 
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Words()));
 
-// Rows are done in blocks of two vectors, which share what they need of B, unless one holds them all.
+// Rows are done in blocks of two vectors, which share what they need of B, unless one holds them
+// all.
 constexpr int kRowVectors = kLanes < 16 ? 2 : 1;
 constexpr int kBlockRows = kRowVectors * kLanes;
 

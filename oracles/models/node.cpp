@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// node() and dot(): the arithmetic of tensor cores as it is specified, one step after the other, with nothing done for
-// speed. Whatever is fast elsewhere is compared with this file bit for bit.
+// node() and dot(): the arithmetic of tensor cores as it is specified, one step after the other,
+// with nothing done for speed. Whatever is fast elsewhere is compared with this file bit for bit.
 #include "oracles/models/node.h"
 
 #include <algorithm>
@@ -14,8 +14,9 @@
 namespace plumbline {
 namespace {
 
-// A finite addend: (-1)^negative * significand * 2^(exponent - fraction_bits). The exponent is the one of the fields:
-// significand / 2^fraction_bits is below 1 for subnormals, and up to 4 for products, which are never renormalized.
+// A finite addend: (-1)^negative * significand * 2^(exponent - fraction_bits). The exponent is the
+// one of the fields: significand / 2^fraction_bits is below 1 for subnormals, and up to 4 for
+// products, which are never renormalized.
 struct Term {
   bool negative;
   std::uint64_t significand;
@@ -83,8 +84,8 @@ std::int64_t aligned(const Term& term, int alignment, int fraction_bits) {
   return term.negative ? -value : value;
 }
 
-// The exact value sum * 2^unit in the output format. Overflow gives Inf in every mode; IEEE 754 would stop at the
-// largest finite number when rounding toward zero.
+// The exact value sum * 2^unit in the output format. Overflow gives Inf in every mode; IEEE 754
+// would stop at the largest finite number when rounding toward zero.
 std::uint32_t converted(std::int64_t sum, int unit, NodeOutput output) {
   if (sum == 0) return 0;
   const bool negative = sum < 0;
@@ -98,7 +99,8 @@ std::uint32_t converted(std::int64_t sum, int unit, NodeOutput output) {
   if (leading > target.emax()) return infinity(target, negative);
   const auto bits =
       static_cast<std::uint32_t>(encode(target, exact, {.rounding = Rounding::toward_zero}));
-  // 1+13 bits with the exponents of f32: cutting the f32 once more toward zero is the same as cutting once.
+  // 1+13 bits with the exponents of f32: cutting the f32 once more toward zero is the same as
+  // cutting once.
   return output == NodeOutput::e8m13_toward_zero ? bits & ~std::uint32_t{0x3ff} : bits;
 }
 
@@ -112,7 +114,8 @@ std::uint32_t added(const Format& format, std::uint32_t x, std::uint32_t y) {
                     : std::bit_cast<std::uint32_t>(sum);
 }
 
-// The operands of one node of a chain, picked out of the whole product list. No instruction has nodes above 32.
+// The operands of one node of a chain, picked out of the whole product list. No instruction has
+// nodes above 32.
 class Picked {
  public:
   void add(const Decoded& a, const Decoded& b) {
@@ -145,11 +148,12 @@ std::uint32_t dot_in_order(const NodeModel& model, const Format& a_format, const
   return c;
 }
 
-// sm_90 and sm_100 have no FP8 mma.sync: ptxas unpacks the low and the high half of every register to f16 and emits
-// two f16 mma, the first from zero, and an addition of C. Unpacking turns e4m3 subnormals into f16 normals of a lower
-// exponent, which the exponents used here do not show; it cannot matter, because such a product is never the largest
-// one by enough to cut off any bit: 2^-6 * 2^8 aligns at 2^2, and with F = 25 keeps bits down to 2^-23, while the last
-// bit of any product is 2^-18.
+// sm_90 and sm_100 have no FP8 mma.sync: ptxas unpacks the low and the high half of every register
+// to f16 and emits two f16 mma, the first from zero, and an addition of C. Unpacking turns e4m3
+// subnormals into f16 normals of a lower exponent, which the exponents used here do not show; it
+// cannot matter, because such a product is never the largest one by enough to cut off any bit: 2^-6
+// * 2^8 aligns at 2^2, and with F = 25 keeps bits down to 2^-23, while the last bit of any product
+// is 2^-18.
 std::uint32_t dot_hopper_fp8(const NodeModel& model, const Format& a_format, const Format& b_format,
                              std::span<const Decoded> a, std::span<const Decoded> b,
                              std::uint32_t c) {
@@ -170,8 +174,7 @@ std::vector<Decoded> decoded(const Format& format, std::span<const std::uint32_t
 }  // namespace
 
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
-                   std::span<const Decoded> a, std::span<const Decoded> b,
-                   std::uint32_t c) {
+                   std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c) {
   PLUMB_ASSERT(a.size() == b.size());
   PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) && a.size() <= 32);
   const Format& c_format = accumulator_format(model.output);
@@ -208,8 +211,7 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
 }
 
 std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
-                  std::span<const Decoded> a, std::span<const Decoded> b,
-                  std::uint32_t c) {
+                  std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c) {
   PLUMB_ASSERT(a.size() == b.size());
   switch (model.chaining) {
     case Chaining::in_order:
@@ -226,7 +228,8 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
                    std::uint32_t c) {
   const std::vector<Decoded> x = decoded(a_format, a);
   const std::vector<Decoded> y = decoded(b_format, b);
-  return node(model, a_format, b_format, std::span<const Decoded>(x), std::span<const Decoded>(y), c);
+  return node(model, a_format, b_format, std::span<const Decoded>(x), std::span<const Decoded>(y),
+              c);
 }
 
 std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
@@ -234,7 +237,8 @@ std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b
                   std::uint32_t c) {
   const std::vector<Decoded> x = decoded(a_format, a);
   const std::vector<Decoded> y = decoded(b_format, b);
-  return dot(model, a_format, b_format, std::span<const Decoded>(x), std::span<const Decoded>(y), c);
+  return dot(model, a_format, b_format, std::span<const Decoded>(x), std::span<const Decoded>(y),
+             c);
 }
 
 }  // namespace plumbline

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The T-FDPA node ("truncated fused dot-product-add"): how NVIDIA tensor cores add. One node takes L products and an
-// accumulator and gives one result:
-//   1. products are exact and not renormalised (exponent = sum of the operands' exponents);
-//   2. all terms, the accumulator too, are aligned to the largest exponent and truncated toward zero to F fraction bits;
+// The T-FDPA node ("truncated fused dot-product-add"): how NVIDIA tensor cores add. One node takes
+// L products and an accumulator and gives one result:
+//   1. products are exact and not renormalized (exponent = sum of the operands' exponents);
+//   2. all terms, the accumulator too, are aligned to the largest exponent and cut to F fraction
+//      bits, toward zero;
 //   3. the sum of those is exact;
 //   4. one conversion to the output: toward zero to f32 or to 1+13 bits, or to nearest even f16.
-// Longer dot products are chains of nodes in increasing k. node() is the readable specification; mma_fast() in mma.h is
-// the vector path, which gives the same bits or declines.
+// Longer dot products are chains of nodes in increasing k. node() is the readable specification;
+// mma_fast() in mma.h is the vector path, which gives the same bits or declines.
 // Sources: Xie et al., MMA-Sim, arXiv 2511.10909; Khattak & Mikaitis, arXiv 2512.07004.
 #pragma once
 
@@ -21,21 +22,23 @@ namespace plumbline {
 
 // The conversion at the end of a node.
 enum class NodeOutput : std::uint8_t {
-  f32_toward_zero,   // 24 bits; overflow gives Inf
+  f32_toward_zero,    // 24 bits; overflow gives Inf
   e8m13_toward_zero,  // 1+13 bits in an f32 register (FP8 on Ada and Hopper wgmma)
   f16_nearest_even,
 };
 
 struct NodeModel {
-  int products;         // L: the most products one node takes
-  int fraction_bits;    // F: bits kept below the alignment exponent
-  int zero_exponent;    // e_zero: the alignment exponent never goes below it
+  int products;       // L: the most products one node takes
+  int fraction_bits;  // F: bits kept below the alignment exponent
+  int zero_exponent;  // e_zero: the alignment exponent never goes below it
   NodeOutput output;
 };
 
-// One node. a and b hold up to model.products codes of the formats; c is an f32 pattern (f16 when the output is f16).
+// One node. a and b hold up to model.products codes of the formats; c is an f32 pattern (f16 when
+// the output is f16).
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
-                   std::span<const std::uint32_t> a, std::span<const std::uint32_t> b, std::uint32_t c);
+                   std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                   std::uint32_t c);
 
 // The same for operands decoded already, by whoever uses each of them many times.
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
@@ -43,8 +46,9 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
 
 // How an instruction strings nodes together.
 enum class Chaining : std::uint8_t {
-  in_order,      // node i takes k = iL .. iL+L-1 and the previous result
-  hopper_fp8,    // FP8 mma.sync on sm_90/sm_100: k mod 4 in {0,1}, then {2,3}, from zero; then one RN addition of C
+  in_order,    // node i takes k = iL .. iL+L-1 and the previous result
+  hopper_fp8,  // FP8 mma.sync on sm_90/sm_100: k mod 4 in {0,1}, then {2,3}, from zero; then one RN
+               // addition of C
 };
 
 struct DotModel {
@@ -54,7 +58,8 @@ struct DotModel {
 
 // One output element of an instruction with any number of products.
 std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
-                  std::span<const std::uint32_t> a, std::span<const std::uint32_t> b, std::uint32_t c);
+                  std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                  std::uint32_t c);
 
 std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
                   std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c);

@@ -164,9 +164,11 @@ std::vector<Fit> fitting_faults(const GemmCase& gemm, const GemmPlace& at, std::
 }
 
 void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
-                 const GemmSurvey& survey, std::vector<std::string>& lines) {
+                 const GemmSurvey& survey, Explanation& explanation) {
   constexpr std::size_t kTold = 3;
+  std::vector<std::string>& lines = explanation.lines;
   const std::vector<Fit> found = fitting_faults(gemm, at, got, survey);
+  for (const Fit& fit : found) explanation.faults.push_back(fit.sentence);
   if (found.empty()) {
     lines.push_back("none of the simple faults known here fits");
     return;
@@ -198,7 +200,7 @@ Explanation explain_gemm(const GemmCase& gemm, const GemmPlace& at, const Tensor
   if (verdict.pass) return explanation;
   const GemmSurvey survey = survey_gemm(gemm, at, got);
   explanation.lines.push_back(survey.where);
-  tell_faults(gemm, at, code, survey, explanation.lines);
+  tell_faults(gemm, at, code, survey, explanation);
   return explanation;
 }
 

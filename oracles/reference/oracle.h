@@ -65,6 +65,8 @@ struct OutputVerdict {
 // One element again, slowly, in words.
 struct Explanation {
   std::vector<std::string> lines;  // sentences for people, in order
+  // Simple faults that would give exactly these outputs ("the last k product is missing"), the most telling first.
+  std::vector<std::string> faults;
   // |kernel model - exact| after each step of k, in accumulator ulp, where the operation has such steps
   std::vector<double> steps;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How fast tensor-core models run: one m16n8kK mma on ordinary data, by specification and on vectors. The vector path is
-// to be at least 20 times as fast as the specification, and 7 GMAC/s for bf16 on sm_90 with AVX2.
+// How fast tensor-core models run: one m16n8kK mma on ordinary data, by specification and on
+// vectors. The vector path is to be at least 20 times as fast as the specification, and 7 GMAC/s
+// for bf16 on sm_90 with AVX2.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -12,7 +13,8 @@ namespace {
 
 using enum FormatId;
 
-// Enough different fragments that branches cannot be learned, few enough to stay in the first-level cache.
+// Enough different fragments that branches cannot be learned, few enough to stay in the first-level
+// cache.
 std::array<Fragments, 8> ordinary_fragments(const MmaKind& kind) {
   Random random(1);
   std::array<Fragments, 8> fragments;
@@ -49,9 +51,11 @@ void spec(benchmark::State& state, const FragmentKind& kind) {
 }
 
 const FragmentKind kKinds[] = {
-    float_kind(90, bf16, bf16, 16), float_kind(80, bf16, bf16, 16), float_kind(80, bf16, bf16, 8),
-    float_kind(90, f16, f16, 16),   float_kind(80, f16, f16, 16),   float_kind(89, e4m3, e4m3, 32),
-    float_kind(90, e4m3, e4m3, 32), float_kind(120, e5m2, e5m2, 32), integer_kind(s8, s8, 32, false),
+    float_kind(90, bf16, bf16, 16),  float_kind(80, bf16, bf16, 16),
+    float_kind(80, bf16, bf16, 8),   float_kind(90, f16, f16, 16),
+    float_kind(80, f16, f16, 16),    float_kind(89, e4m3, e4m3, 32),
+    float_kind(90, e4m3, e4m3, 32),  float_kind(120, e5m2, e5m2, 32),
+    integer_kind(s8, s8, 32, false),
 };
 
 const bool kRegistered = [] {

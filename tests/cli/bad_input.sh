@@ -43,6 +43,7 @@ cat >whole.case <<'CASE'
 case gemm_bf16 m=1 n=1 k=2
 a bf16[1,1,2] 3f80 4000
 b bf16[1,2,1] 3f80 3f80
+end
 CASE
 expect 0 "1 passed" replay whole.case --on emulator
 head -c 60 whole.case >half.case
@@ -52,7 +53,8 @@ expect 2 "digits.case:3:" replay digits.case
 sed 's/gemm_bf16/gemm_bf61/' whole.case >kernel.case
 expect 2 'did you mean "gemm_bf16"' replay kernel.case
 expect 2 "command line" replay "gemm_bf16 m=4 n=4 kk=4"
-expect 2 "does not accept" replay "gemm_bf16 m=4 n=4 k=4 ldd=2" --on emulator
+expect 2 "ldd=2 is shorter than a stored row of d" replay "gemm_bf16 m=4 n=4 k=4 ldd=2" --on emulator
+expect 2 "32-bit in this kernel" replay "gemm_bf16 m=1 n=1 k=3000000000 stride_a=0 stride_b=0 value=normal seed=0x1" --on emulator
 
 # Manifests and PTX of a kernel from outside the tree.
 mkdir -p mine

@@ -163,7 +163,9 @@ TEST(Float, SignOperationsTouchTheSignOnly) {
     EXPECT_EQ(abs[i], x & 0x7fffffff);
     EXPECT_EQ(static_cast<u32>(neg[i]), x ^ 0x80000000);
     EXPECT_EQ(static_cast<u32>(copy[i]), (y & 0x7fffffff) | (x & 0x80000000));
-    if (!std::isnan(f(x))) EXPECT_EQ(static_cast<u32>(neg_ftz[i]), b(-flushed(f(x))));
+    if (!std::isnan(f(x))) {
+      EXPECT_EQ(static_cast<u32>(neg_ftz[i]), b(-flushed(f(x))));
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// FP8 on four kinds of hardware that add four different ways: native mma.sync of Ada, wgmma of Hopper, the expansion of
-// mma.sync into two f16 mma and an addition on Hopper and sm_100, and native 25-bit mma of later chips.
+// FP8 on four kinds of hardware that add four different ways: native mma.sync of Ada, wgmma of
+// Hopper, the expansion of mma.sync into two f16 mma and an addition on Hopper and sm_100, and
+// native 25-bit mma of later chips.
 #include <gtest/gtest.h>
 
 #include "tests/oracles/models/probe.h"

@@ -25,7 +25,8 @@ TEST(GenerationTable, HasOneRowAtMostForEachQuestion) {
   }
 }
 
-// e_zero is -108 - F with f32 results, and 3 - F with f16 results of mma.sync, F being that of the chip's f16 unit.
+// e_zero is -108 - F with f32 results, and 3 - F with f16 results of mma.sync, F being that of the
+// chip's f16 unit.
 TEST(GenerationTable, FollowsThePublishedRuleForZeroExponents) {
   for (const GenerationRow& row : generation_table()) {
     const int base = row.sm_low < 75 ? 23 : row.sm_low < 90 ? 24 : 25;

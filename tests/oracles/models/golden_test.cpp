@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Every published output of real tensor cores that the project has at hand, row by row. The files are data beside the
-// checkout (Khattak & Mikaitis, arXiv 2512.07004); without them these tests are skipped and the probes remain.
-// A line: a0,a1,... b0,b1,... c d32 [d16], hexadecimal; d16 is the f16-accumulator result widened to f32, and was
-// computed with C rounded to f16.
+// Every published output of real tensor cores that the project has at hand, row by row. The files
+// are data beside the checkout (Khattak & Mikaitis, arXiv 2512.07004); without them these tests are
+// skipped and the probes remain. A line: a0,a1,... b0,b1,... c d32 [d16], hexadecimal; d16 is the
+// f16-accumulator result widened to f32, and was computed with C rounded to f16.
 #include <gtest/gtest.h>
 
 #include <charconv>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Random fragments for comparing mma_fast() with mma_spec(): the kinds to run and the classes of values. What is hard
-// for one format is hard for all, so classes are drawn as fields of the format rather than as numbers.
+// Random fragments for comparing mma_fast() with mma_spec(): the kinds to run and the classes of
+// values. What is hard for one format is hard for all, so classes are drawn as fields of the format
+// rather than as numbers.
 #pragma once
 
 #include <algorithm>
@@ -80,9 +81,9 @@ enum class ValueMix {
   largest,     // significands of all ones at one exponent: the widest carries
 };
 
-constexpr ValueMix kValueMixes[] = {
-    ValueMix::ordinary, ValueMix::wide,   ValueMix::raw,   ValueMix::cancelling, ValueMix::extreme,
-    ValueMix::zero_c,   ValueMix::sparse, ValueMix::whole, ValueMix::largest};
+constexpr ValueMix kValueMixes[] = {ValueMix::ordinary,   ValueMix::wide,    ValueMix::raw,
+                                    ValueMix::cancelling, ValueMix::extreme, ValueMix::zero_c,
+                                    ValueMix::sparse,     ValueMix::whole,   ValueMix::largest};
 
 // Draws codes of one format.
 class CodeSource {
@@ -105,8 +106,8 @@ class CodeSource {
       case ValueMix::whole:
         return encoded(static_cast<double>(random_.between(-8, 8)));
       case ValueMix::largest:
-        return with_exponent(format_.bias) |
-               ((1u << format_.mantissa_bits) - 1) << format_.padding_bits;
+        return with_exponent(format_.bias) | ((1u << format_.mantissa_bits) - 1)
+                                                 << format_.padding_bits;
       default:
         return ordinary();
     }
@@ -117,9 +118,7 @@ class CodeSource {
     return static_cast<std::uint32_t>(random_.next() >> (64 - format_.storage_bits));
   }
 
-  std::uint32_t encoded(double value) {
-    return static_cast<std::uint32_t>(encode(format_, value));
-  }
+  std::uint32_t encoded(double value) { return static_cast<std::uint32_t>(encode(format_, value)); }
 
   // A binade with the probability that a uniform variable falls into it.
   std::uint32_t ordinary() {
@@ -145,7 +144,8 @@ class CodeSource {
   Random& random_;
 };
 
-// Odd elements of A become those before them, negated and now and then one bit off; those of B repeat.
+// Odd elements of A become those before them, negated and now and then one bit off; those of B
+// repeat.
 inline void make_cancelling(int bits, Fragments& fragments, Random& random) {
   const std::uint32_t even = bits == 16 ? 0x0000ffffu : 0x00ff00ffu;
   const std::uint32_t signs = bits == 16 ? 0x80000000u : 0x80008000u;
@@ -161,7 +161,8 @@ inline void make_cancelling(int bits, Fragments& fragments, Random& random) {
   }
 }
 
-// A whole row of A and C and a column of B: no products in some outputs, and nothing at all in others.
+// A whole row of A and C and a column of B: no products in some outputs, and nothing at all in
+// others.
 inline void clear_lines(Fragments& fragments, Random& random) {
   const auto row = static_cast<int>(random.below(8));
   const auto column = static_cast<int>(random.below(8));

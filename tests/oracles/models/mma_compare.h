@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compares mma_fast() with mma_spec() on random fragments of one kind, and counts what was declined.
+// Compares mma_fast() with mma_spec() on random fragments of one kind, and counts what was
+// declined.
 #pragma once
 
 #include <gtest/gtest.h>

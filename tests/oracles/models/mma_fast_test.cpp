@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The vector path against the specification: the same bits wherever it does not decline, on every instruction set this
-// machine has; and it declines only what is out of the ordinary.
+// The vector path against the specification: the same bits wherever it does not decline, on every
+// instruction set this machine has; and it declines only what is out of the ordinary.
 #include <string_view>
 
 #include "hwy/targets.h"
@@ -45,30 +45,41 @@ TEST_P(MmaFast, AcceptsTheAccumulatorAsDestination) {
   EXPECT_EQ(std::memcmp(apart, in.c, sizeof apart), 0);
 }
 
-// One Inf or NaN, with zeros to multiply it, anywhere.
+// Puts the special values of a format into registers, one at a time and then two to a sum, where a
+// path that took them for numbers might cancel them; all else is zero.
+void expect_specials_declined(const MmaKind& kind, const Fragments& in, FormatId id,
+                              LaneRegister* registers, int count) {
+  const Format& format = plumbline::format(id);
+  const auto expect_declined = [&](std::uint32_t& word, std::uint32_t value) {
+    LaneRegister d[4];
+    word = value;
+    EXPECT_FALSE(mma_fast(kind, in.a, in.b, in.c, d)) << format.name << " in " << value;
+    word = 0;
+  };
+  std::vector<std::uint64_t> specials = {format.canonical_nan};
+  if (format.has_infinity()) specials.push_back(format.max_finite() + 1);
+  for (const std::uint64_t special : specials) {
+    const auto code = static_cast<std::uint32_t>(special);
+    for (int reg = 0; reg < count; ++reg) {
+      for (std::uint32_t& word : registers[reg]) {
+        std::uint32_t twice = 0;
+        for (int at = 0; at < 32; at += format.storage_bits) {
+          expect_declined(word, code << at);
+          if (at < 2 * format.storage_bits) twice |= code << at;
+        }
+        expect_declined(word, twice);
+      }
+    }
+  }
+}
+
 TEST_P(MmaFast, LeavesEverySpecialValueToTheSpecification) {
   const MmaKind& kind = GetParam().mma;
   if (kind.accumulator == FormatId::s32) return;  // every code is a number
-  const auto expect_declined = [&kind](LaneRegister* registers, int count, FormatId id,
-                                       const Fragments& in) {
-    const Format& format = plumbline::format(id);
-    for (int reg = 0; reg < count; ++reg) {
-      for (std::uint32_t& word : registers[reg]) {
-        for (int at = 0; at < 32; at += format.storage_bits) {
-          std::uint64_t special = format.canonical_nan;
-          if (format.has_infinity() && at == 0) special = format.max_finite() + 1;
-          word = static_cast<std::uint32_t>(special) << at;
-          LaneRegister d[4];
-          EXPECT_FALSE(mma_fast(kind, in.a, in.b, in.c, d)) << reg << " " << at;
-        }
-        word = 0;
-      }
-    }
-  };
   Fragments in;
-  expect_declined(in.a, a_registers(kind), kind.a, in);
-  expect_declined(in.b, b_registers(kind), kind.b, in);
-  expect_declined(in.c, c_registers(kind), kind.accumulator, in);
+  expect_specials_declined(kind, in, kind.a, in.a, a_registers(kind));
+  expect_specials_declined(kind, in, kind.b, in.b, b_registers(kind));
+  expect_specials_declined(kind, in, kind.accumulator, in.c, c_registers(kind));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, MmaFast, testing::ValuesIn(fast_kinds()),
@@ -119,7 +130,7 @@ TEST(MmaFastRange, TakesSubnormalsOfBf16AndF16) {
   for (const FormatId id : {FormatId::bf16, FormatId::f16}) {
     const MmaKind kind = float_kind(90, id, id, 16).mma;
     Fragments in;
-    in.a[0][0] = 0x00010003;  // two subnormals
+    in.a[0][0] = 0x00010003;                                      // two subnormals
     in.b[0][0] = id == FormatId::bf16 ? 0x5f005f00 : 0x3c003c00;  // 2^63, 1
     LaneRegister d[4], spec[4];
     ASSERT_TRUE(mma_fast(kind, in.a, in.b, in.c, d));

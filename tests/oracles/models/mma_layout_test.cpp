@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fragment layouts, shape by shape as the PTX ISA prints them (9.7.14.5.7 to 9.7.14.5.11), against the one rule of
-// mma_layout.h, and against what mma_spec() and mma() do with a single one in A and a single one in B.
+// Fragment layouts, shape by shape as the PTX ISA prints them (9.7.14.5.7 to 9.7.14.5.11), against
+// the one rule of mma_layout.h, and against what mma_spec() and mma() do with a single one in A and
+// a single one in B.
 #include "oracles/models/mma_layout.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,8 @@ namespace {
 
 using enum FormatId;
 
-// i counts the elements of a lane, low to high, register after register; g = lane / 4, t = lane % 4.
+// i counts the elements of a lane, low to high, register after register; g = lane / 4, t = lane
+// % 4.
 using Place = std::function<FragmentPlace(int g, int t, int i)>;
 
 struct Layout {
@@ -31,17 +33,14 @@ struct Layout {
 FragmentPlace at(int row_or_column, int k) { return {row_or_column, k}; }
 
 const Layout kLayouts[] = {
-    {"f16_k8", f16, f32, 8, [](int g, int t, int i) { return at(g + 8 * (i >> 1), 2 * t + (i & 1)); },
+    {"f16_k8", f16, f32, 8,
+     [](int g, int t, int i) { return at(g + 8 * (i >> 1), 2 * t + (i & 1)); },
      [](int g, int t, int i) { return at(g, 2 * t + i); }},
     {"bf16_k16", bf16, f32, 16,
-     [](int g, int t, int i) {
-       return at(g + 8 * ((i >> 1) & 1), 2 * t + (i & 1) + 8 * (i >> 2));
-     },
+     [](int g, int t, int i) { return at(g + 8 * ((i >> 1) & 1), 2 * t + (i & 1) + 8 * (i >> 2)); },
      [](int g, int t, int i) { return at(g, 2 * t + (i & 1) + 8 * (i >> 1)); }},
     {"f16_k16_to_f16", f16, f16, 16,
-     [](int g, int t, int i) {
-       return at(g + 8 * ((i >> 1) & 1), 2 * t + (i & 1) + 8 * (i >> 2));
-     },
+     [](int g, int t, int i) { return at(g + 8 * ((i >> 1) & 1), 2 * t + (i & 1) + 8 * (i >> 2)); },
      [](int g, int t, int i) { return at(g, 2 * t + (i & 1) + 8 * (i >> 1)); }},
     {"tf32_k4", tf32, f32, 4, [](int g, int t, int i) { return at(g + 8 * i, t); },
      [](int g, int t, int) { return at(g, t); }},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Probes: one output element, written as short text. "k0:6c00*6c00 k1..3:3800*0001" puts code 6c00 at k = 0 of A and of
-// B, and 3800 and 0001 at k = 1, 2 and 3; everything else is zero.
+// Probes: one output element, written as short text. "k0:6c00*6c00 k1..3:3800*0001" puts code 6c00
+// at k = 0 of A and of B, and 3800 and 0001 at k = 1, 2 and 3; everything else is zero.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -58,7 +58,8 @@ struct ProbeTarget {
   Instruction instruction;
 };
 
-// The element by dot() and, where there is such an mma, by mma() in another row and column; both must agree.
+// The element by dot() and, where there is such an mma, by mma() in another row and column; both
+// must agree.
 inline std::uint32_t run_probe(ProbeTarget target, FormatId input, FormatId accumulator, int k,
                                std::uint32_t c, const ProbeInputs& inputs) {
   const auto model = dot_model(target.sm, target.instruction, input, input, accumulator);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Small inputs whose results tell the generations apart, each aimed at one property of the node. Expected bits were
-// worked out by hand from the published models and, where marked, printed by the authors from real GPUs:
+// Small inputs whose results tell the generations apart, each aimed at one property of the node.
+// Expected bits were worked out by hand from the published models and, where marked, printed by the
+// authors from real GPUs:
 //   P..    our own list; P02 is Table 8 of Xie et al., arXiv 2511.10909
 //   Fasi   Fasi, Higham, Mikaitis, Pranesh, PeerJ CS 7:e330 (V100 and T4/A100 outputs)
 #include <gtest/gtest.h>
@@ -51,6 +52,10 @@ constexpr Probe kProbes[] = {
     {"P12",   "products are not renormalized",           f16,  f32, 16, 0x00000000, "k0:6e00*6e00 k1:ee00*6e00 k2:4300*3c00",              0x40000000u, 0x40400000u, 0x40600000u},
     {"P13",   "widest carry",                            f16,  f32, 16, 0x3fffffff, "k0..15:3fff*3fff",                                    0x4283e000u, 0x4283e000u, 0x4283e001u},
     {"P14",   "subnormal f16 input",                     f16,  f32, 16, 0x00000000, "k0:0001*4400",                                        0x34800000u, 0x34800000u, 0x34800000u},
+    {"P14b",  "... has the exponent of 2^-14: + 2^-39",  f16,  f32, 16, 0x00000000, "k0:0001*3c00 k1:0001*0200",                           0x33800000u, 0x33800000u, 0x33800100u},
+    {"P14c",  "... and drops 2^-40",                     f16,  f32, 16, 0x00000000, "k0:0001*3c00 k1:0001*0100",                           0x33800000u, 0x33800000u, 0x33800000u},
+    {"P14d",  "bf16 subnormal: 2^-6 aligns 2^-31",       bf16, f32, 16, 0x00000000, "k0:0001*7b80 k1:3000*3f80",                           kNone,       0x39000000u, 0x39000020u},
+    {"P14e",  "... and drops 2^-32",                     bf16, f32, 16, 0x00000000, "k0:0001*7b80 k1:2f80*3f80",                           kNone,       0x39000000u, 0x39000000u},
     {"P15",   "subnormal f32 C",                         f16,  f32, 16, 0x00000001, "",                                                    0x00000001u, 0x00000001u, 0x00000001u},
     {"P16a",  "Inf * 0",                                 f16,  f32, 16, 0x00000000, "k0:7c00*0000",                                        0x7fffffffu, 0x7fffffffu, 0x7fffffffu},
     {"P16b",  "Inf - Inf",                               f16,  f32, 16, 0x00000000, "k0:7c00*3c00 k1:fc00*3c00",                           0x7fffffffu, 0x7fffffffu, 0x7fffffffu},

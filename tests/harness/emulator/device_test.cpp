@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// What the device refuses, and how it says so; allocations, poison, launch limits.
+#include "tests/harness/emulator/emulator_run.h"
+
+namespace plumbline::emulator {
+namespace {
+
+std::string load_error(const std::string& text, int sm = 90) {
+  const auto device = make_emulator({.sm = sm});
+  const auto module = device->load(text, "k.ptx");
+  return module.ok() ? "loaded" : module.error().text();
+}
+
+TEST(Refusal, UnknownInstructionsNameTheirPlace) {
+  EXPECT_EQ(load_error(kernel_text("frobnicate.u32 %r1, %r2;")), "k.ptx:10:1: unsupported instruction `frobnicate.u32 %r1, %r2`");
+  EXPECT_EQ(load_error(kernel_text("\n  add.u33 %r1, %r2, %r3;")),
+            "k.ptx:11:3: unsupported instruction `add.u33 %r1, %r2, %r3`: the emulator has no such form");
+  EXPECT_NE(load_error(kernel_text("ld.global.v3.u32 {%r1, %r2, %r3}, [%in];")).find("another number of elements"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("add.u32 %r1, %r2;")).find("it has 2 operands, not 3"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("add.u64 %d1, %d2, %r3;")).find("register %r3 has 32 bits, the instruction needs 64"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("mov.u32 %r1, %pm0;")).find("%pm0"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f2, %f3, %f4};"))
+                .find("no such combination"),
+            std::string::npos);
+}
+
+TEST(Refusal, InstructionsOfALaterTarget) {
+  const std::string text = kernel_text("cp.async.commit_group;", 75);
+  EXPECT_EQ(load_error(text), "k.ptx:10:1: unsupported instruction `cp.async.commit_group`: it needs .target sm_80 or higher, the module says .target sm_75");
+  EXPECT_EQ(load_error(kernel_text("cp.async.commit_group;", 80)), "loaded");
+  EXPECT_NE(load_error(kernel_text("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};", 80)).find("sm_90"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", 80)).find("sm_89"), std::string::npos);
+}
+
+TEST(Refusal, VersionsAndTargets) {
+  EXPECT_NE(load_error(".version 12.0\n.target sm_90\n.address_size 64\n").find("PTX version 12.0 is not supported"), std::string::npos);
+  EXPECT_NE(load_error(header(90), 80).find("PTX for .target sm_90 does not run on sm_80"), std::string::npos);
+  EXPECT_NE(load_error(".version 5.0\n.target sm_60\n.address_size 64\n").find("PTX .version 5.0 is not known"), std::string::npos);
+  EXPECT_EQ(load_error(header(80), 90), "loaded");
+  EXPECT_NE(load_error(".version 8.0\n.target sm_90a\n.address_size 64\n", 100).find("sm_90a"), std::string::npos);
+  EXPECT_NE(load_error(".version 8.0\n.target sm_90\n.address_size 32\n").find("only 64-bit addresses are supported"), std::string::npos);
+}
+
+TEST(Refusal, SymbolsThatAreDefinedNowhere) {
+  const std::string text = kernel_text("mov.u64 %d1, elsewhere;", 90, ".extern .global .align 4 .b8 elsewhere[16];");
+  EXPECT_NE(load_error(text).find("elsewhere is declared .extern and defined nowhere"), std::string::npos);
+}
+
+TEST(Launch, LimitsAreThoseOfTheTarget) {
+  const auto device = make_emulator({.sm = 80});
+  const auto module = device->load(kernel_text("mov.u32 %r0, %tid.x;", 80), "k.ptx");
+  ASSERT_TRUE(module.ok());
+  const auto error = [&](auto&& change) {
+    LaunchRequest request;
+    request.entry = "k";
+    request.parameters.resize(16);
+    change(request);
+    const auto outcome = device->launch(**module, request);
+    return outcome.ok() ? "launched" : outcome.error().text();
+  };
+  EXPECT_EQ(error([](LaunchRequest&) {}), "launched");
+  EXPECT_NE(error([](LaunchRequest& r) { r.entry = "q"; }).find("there is no entry \"q\""), std::string::npos);
+  EXPECT_NE(error([](LaunchRequest& r) { r.block = {1025, 1, 1}; }).find("block 1025 x 1 x 1"), std::string::npos);
+  EXPECT_NE(error([](LaunchRequest& r) { r.block = {32, 64, 1}; }).find("2048 threads"), std::string::npos);
+  EXPECT_NE(error([](LaunchRequest& r) { r.grid = {0, 1, 1}; }).find("grid 0 x 1 x 1"), std::string::npos);
+  EXPECT_NE(error([](LaunchRequest& r) { r.dynamic_shared_bytes = 170000; }).find("sm_80 has 166912"), std::string::npos);
+  EXPECT_NE(error([](LaunchRequest& r) { r.parameters.resize(8); }).find("8 bytes of parameters; the kernel declares 16"), std::string::npos);
+  EXPECT_EQ(error([](LaunchRequest& r) { r.dynamic_shared_bytes = 166912; }), "launched");
+}
+
+TEST(Launch, ParametersAreLaidOutByAlignment) {
+  const auto device = make_emulator({});
+  const auto module = device->load(header(90) + ".visible .entry k(.param .u32 a, .param .u64 b, .param .u8 c, .param .align 16 .b8 d[20], .param .f32 e) { ret; }", "k.ptx");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const auto slots = (*module)->parameters("k");
+  ASSERT_TRUE(slots.ok());
+  const std::vector<std::pair<std::int64_t, std::int64_t>> want = {{0, 4}, {8, 8}, {16, 1}, {32, 20}, {52, 4}};
+  ASSERT_EQ(slots->size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ((*slots)[i].offset, want[i].first);
+    EXPECT_EQ((*slots)[i].bytes, want[i].second);
+  }
+}
+
+TEST(Allocations, AreExactApartAndRemembered) {
+  const auto device = make_emulator({});
+  const DeviceAddress a = *device->allocate(100, "a"), b = *device->allocate(1, "b");
+  EXPECT_EQ(a % 256, 0u);
+  EXPECT_EQ(b % 256, 0u);
+  EXPECT_GT(b, a + 1000000);
+  std::vector<std::byte> data(100, std::byte{5});
+  EXPECT_TRUE(device->write(a, data).ok());
+  EXPECT_TRUE(device->write(a + 40, std::span(data).subspan(0, 60)).ok());
+  const Status beyond = device->write(a + 41, std::span(data).subspan(0, 60));
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_NE(beyond.error().message.find("byte 41 of the 100 bytes of \"a\""), std::string::npos);
+  std::vector<std::byte> back(100);
+  EXPECT_TRUE(device->read(a, back).ok());
+  EXPECT_EQ(back, data);
+  device->release_all();
+  EXPECT_FALSE(device->read(a, back).ok());
+  EXPECT_EQ(*device->allocate(100, "again"), a);
+}
+
+TEST(Allocations, PoisonCountsAsUnwrittenUntilWritten) {
+  const auto device = make_emulator({});
+  const auto module = device->load(kernel_text("ld.global.u64 %d0, [%in];"), "k.ptx");
+  ASSERT_TRUE(module.ok());
+  const DeviceAddress a = *device->allocate(8, "a");
+  LaunchRequest request;
+  request.entry = "k";
+  request.parameters.resize(16);
+  std::memcpy(request.parameters.data(), &a, 8);
+  const auto findings = [&] { return device->launch(**module, request)->findings.size(); };
+  const std::vector<std::byte> data(8, std::byte{1});
+  EXPECT_EQ(findings(), 1u);
+  EXPECT_TRUE(device->write(a, data).ok());
+  EXPECT_EQ(findings(), 0u);
+  EXPECT_TRUE(device->poison(a + 4, std::span(data).subspan(0, 1)).ok());
+  EXPECT_EQ(findings(), 1u);
+  EXPECT_TRUE(device->write(a + 4, std::span(data).subspan(0, 1)).ok());
+  EXPECT_EQ(findings(), 0u);
+  EXPECT_TRUE(device->poison(a, data).ok());
+  EXPECT_EQ(findings(), 1u);
+}
+
+}  // namespace
+}  // namespace plumbline::emulator

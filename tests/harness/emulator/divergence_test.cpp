@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Lanes that part and meet: loops of different length, early exits, nested branches, spinning on a lane of the same warp.
+#include "tests/harness/emulator/emulator_run.h"
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+
+constexpr std::string_view kThread = R"(
+  mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mad.lo.u32 %r0, %r1, %r2, %r0;
+  mul.wide.u32 %d0, %r0, 4; add.s64 %d1, %out, %d0; add.s64 %d2, %in, %d0;
+)";
+
+std::vector<u32> run(const std::string& body, std::vector<u32> in, std::int64_t threads, std::int64_t ctas = 1, int workers = 1,
+                     std::uint64_t* instructions = nullptr) {
+  KernelOptions options;
+  options.block = {threads, 1, 1};
+  options.grid = {ctas, 1, 1};
+  options.emulator.threads = workers;
+  const KernelRun run = run_kernel(kernel_text(std::string(kThread) + body), bytes_of(in), static_cast<std::size_t>(threads * ctas) * 4, options);
+  EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+  EXPECT_TRUE(run.outcome.completed);
+  if (instructions != nullptr) *instructions = run.outcome.instructions;
+  return run.values<u32>();
+}
+
+constexpr const char* kCollatz = R"(
+    ld.global.u32 %r3, [%d2]; mov.u32 %r4, 0;
+  LOOP:
+    setp.le.u32 %p1, %r3, 1; @%p1 bra DONE;
+    add.u32 %r4, %r4, 1; and.b32 %r5, %r3, 1; setp.eq.u32 %p2, %r5, 0; @%p2 bra EVEN;
+    mad.lo.u32 %r3, %r3, 3, 1; bra LOOP;
+  EVEN:
+    shr.u32 %r3, %r3, 1; bra LOOP;
+  DONE:
+    st.global.u32 [%d1], %r4;)";
+
+u32 collatz(u32 n) {
+  u32 steps = 0;
+  for (; n > 1; ++steps) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
+  return steps;
+}
+
+TEST(Divergence, CollatzLengthsOfEveryLane) {
+  std::vector<u32> in(512);
+  for (u32 i = 0; i < in.size(); ++i) in[i] = i * 37 + 1;
+  std::uint64_t one = 0, three = 0;
+  const std::vector<u32> out = run(kCollatz, in, 128, 4, 1, &one);
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(out[i], collatz(in[i]));
+  EXPECT_EQ(run(kCollatz, in, 128, 4, 3, &three), out);
+  EXPECT_EQ(one, three);
+}
+
+TEST(Divergence, PartialWarpsRunTheirLanesOnly) {
+  for (const std::int64_t threads : {1, 7, 31, 33, 40}) {
+    std::vector<u32> in(static_cast<std::size_t>(threads));
+    for (u32 i = 0; i < in.size(); ++i) in[i] = i + 20;
+    const std::vector<u32> out = run(kCollatz, in, threads);
+    for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(out[i], collatz(in[i])) << threads;
+  }
+}
+
+TEST(Divergence, LanesThatLeaveEarlyDoNotComeBack) {
+  const std::vector<u32> out = run(R"(
+    mov.u32 %r4, 1; st.global.u32 [%d1], %r4; and.b32 %r5, %r0, 3; setp.eq.u32 %p1, %r5, 2; @%p1 exit;
+    mov.u32 %r4, 2; st.global.u32 [%d1], %r4; setp.gt.u32 %p2, %r0, 20; @%p2 ret;
+    mov.u32 %r4, 3; st.global.u32 [%d1], %r4;)",
+                                   {}, 32);
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 4 == 2 ? 1u : (i > 20 ? 2u : 3u)) << i;
+}
+
+TEST(Divergence, NestedBranchesMergeAgain) {
+  // After the branches the warp is whole: the ballot sees all lanes.
+  const std::vector<u32> out = run(R"(
+    mov.u32 %r4, 0; and.b32 %r5, %r0, 1; setp.eq.u32 %p1, %r5, 0; @%p1 bra A;
+    and.b32 %r5, %r0, 2; setp.eq.u32 %p2, %r5, 0; @!%p2 bra C; add.u32 %r4, %r4, 1; bra C;
+  A: add.u32 %r4, %r4, 10; setp.gt.u32 %p3, %r0, 15; @%p3 bra B; add.u32 %r4, %r4, 100;
+  B: add.u32 %r4, %r4, 1000;
+  C: activemask.b32 %r6; xor.b32 %r6, %r6, 0xffffffff; add.u32 %r4, %r4, %r6; st.global.u32 [%d1], %r4;)",
+                                   {}, 32);
+  for (u32 i = 0; i < 32; ++i) {
+    const u32 want = i % 2 == 0 ? 1010 + (i > 15 ? 0 : 100) : ((i & 2) == 0 ? 1 : 0);
+    EXPECT_EQ(out[i], want) << i;
+  }
+}
+
+TEST(Divergence, ALaneMaySpinOnALaneOfItsOwnWarp) {
+  // Lane 0 sits behind the loop in which the others wait for it.
+  const std::vector<u32> out = run(R"(
+    .shared .align 4 .b32 flag;
+    mov.u32 %r4, 0; setp.eq.u32 %p1, %r0, 0; @%p1 st.volatile.shared.u32 [flag], %r4; bar.warp.sync -1;
+    @%p1 bra SET;
+  SPIN:
+    ld.volatile.shared.u32 %r4, [flag]; setp.eq.u32 %p2, %r4, 0; @%p2 bra SPIN;
+    bra END;
+  SET:
+    mov.u32 %r4, 7; st.volatile.shared.u32 [flag], %r4;
+  END:
+    st.global.u32 [%d1], %r4;)",
+                                   {}, 32);
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], 7u);
+}
+
+TEST(Divergence, PredicatedInstructionsTouchTheirLanesOnly) {
+  const std::vector<u32> out = run(R"(
+    mov.u32 %r4, 1; and.b32 %r5, %r0, 1; setp.ne.u32 %p1, %r5, 0;
+    @%p1 mov.u32 %r4, 2; @!%p1 add.u32 %r4, %r4, 4; @%p1 st.global.u32 [%d1], %r4; @!%p1 st.global.u32 [%d1], %r4;)",
+                                   {}, 32);
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 2 != 0 ? 2u : 5u);
+}
+
+}  // namespace
+}  // namespace plumbline::emulator

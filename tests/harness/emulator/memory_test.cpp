@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Loads and stores: widths, vectors, sign extension, every space, generic addresses, module variables, atomics.
+#include <cmath>
+
+#include "tests/harness/emulator/emulator_run.h"
+
+namespace plumbline::emulator {
+namespace {
+
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+constexpr std::string_view kThread =
+    "mov.u32 %r0, %tid.x; mul.wide.u32 %d0, %r0, 8; add.s64 %d1, %out, %d0; mul.wide.u32 %d2, %r0, 16; add.s64 %d3, %in, %d2;\n";
+
+// Runs a body for one warp; %d1 is the thread's 8-byte result, %d3 its 16 bytes of input.
+std::vector<u64> run(std::string_view body, const std::vector<u64>& in, std::string_view scope = "", std::int64_t dynamic = 0) {
+  KernelOptions options;
+  options.dynamic_shared_bytes = dynamic;
+  const KernelRun run = run_kernel(kernel_text(std::string(kThread) + std::string(body), 90, scope), bytes_of(in), 256, options);
+  EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+  return run.values<u64>();
+}
+
+std::vector<u64> pattern() {
+  std::vector<u64> in(64);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = 0x8182838485868788u + i * 0x0101010101010101u;
+  return in;
+}
+
+TEST(Memory, LoadsExtendToTheRegister) {
+  const std::vector<u64> in = pattern();
+  struct Row {
+    const char* code;
+    u64 want;  // of thread 1: its 16 bytes begin with in[2]
+  };
+  const u64 x = in[2];
+  const Row kRows[] = {
+      {"ld.global.u8 %r1, [%d3+1]; cvt.u64.u32 %d5, %r1;", x >> 8 & 0xff},
+      {"ld.global.s8 %r1, [%d3+1]; cvt.s64.s32 %d5, %r1;", x >> 8 | 0xffffffffffffff00},
+      {"ld.global.s8 %d5, [%d3+1];", x >> 8 | 0xffffffffffffff00},
+      {"ld.global.u16 %h1, [%d3+2]; cvt.u64.u16 %d5, %h1;", x >> 16 & 0xffff},
+      {"ld.global.s16 %r1, [%d3+2]; cvt.s64.s32 %d5, %r1;", (x >> 16 & 0xffff) | 0xffffffffffff0000},
+      {"ld.global.u32 %d5, [%d3+4];", x >> 32},
+      {"ld.global.s32 %d5, [%d3+4];", x >> 32 | 0xffffffff00000000},
+      {"ld.global.nc.L1::no_allocate.L2::128B.b64 %d5, [%d3];", x},
+      {"ld.volatile.global.b64 %d5, [%d3];", x},
+      {"ld.acquire.gpu.global.b64 %d5, [%d3];", x},
+      {"ld.b64 %d5, [%d3];", x},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(run(std::string(row.code) + " st.global.b64 [%d1], %d5;", in)[1], row.want) << row.code;
+  }
+}
+
+TEST(Memory, VectorsKeepTheirElements) {
+  const std::vector<u64> in = pattern();
+  // Read a vector, write it back reversed, through shared memory.
+  constexpr std::string_view kScope = ".shared .align 16 .b8 buffer[1024];";
+  constexpr std::string_view kAddress = "mov.u32 %r9, buffer; mad.lo.u32 %r9, %r0, 16, %r9;\n";
+  struct Row {
+    const char *load, *store, *back;
+    u64 want;
+  };
+  const u64 a = in[2], b = in[3];
+  const Row kRows[] = {
+      {"ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%d3];", "st.shared.v4.u32 [%r9], {%r4, %r3, %r2, %r1};", "ld.shared.b64 %d5, [%r9];",
+       b >> 32 | b << 32},
+      {"ld.global.v2.u64 {%d6, %d7}, [%d3];", "st.shared.v2.u64 [%r9], {%d7, %d6};", "ld.shared.b64 %d5, [%r9+8];", a},
+      {"ld.global.v2.u16 {%h1, %h2}, [%d3]; mov.u32 %r1, 0;", "st.shared.b64 [%r9], %d3; st.shared.v2.b16 [%r9], {%h2, %h1}; st.shared.b32 [%r9+4], %r1;",
+       "ld.shared.b64 %d5, [%r9];", (a >> 16 & 0xffff) | (a & 0xffff) << 16},
+      {"ld.global.v4.u8 {%r1, %r2, %r3, %r4}, [%d3]; mov.u32 %r5, 0;", "st.shared.v4.u8 [%r9], {%r4, %r3, %r2, %r1}; st.shared.u32 [%r9+4], %r5;",
+       "ld.shared.b64 %d5, [%r9];", __builtin_bswap32(static_cast<u32>(a))},
+      {"ld.global.v4.u16 {%h1, %h2, %h3, %h4}, [%d3];", "st.shared.v4.u16 [%r9], {%h4, %h3, %h2, %h1};", "ld.shared.b64 %d5, [%r9];",
+       (a >> 48) | (a >> 32 & 0xffff) << 16 | (a >> 16 & 0xffff) << 32 | a << 48},
+  };
+  for (const Row& row : kRows) {
+    const std::string body = std::string(kAddress) + row.load + row.store + row.back + " st.global.b64 [%d1], %d5;";
+    EXPECT_EQ(run(body, in, kScope)[1], row.want) << row.load;
+  }
+}
+
+TEST(Memory, GenericAddressesFindTheirSpace) {
+  const std::vector<u64> in = pattern();
+  // Even lanes use shared memory, odd lanes local memory, through one generic pointer.
+  const std::vector<u64> out = run(R"(
+    .shared .align 8 .b8 tile[256];
+    .local .align 8 .b8 stack[16];
+    mov.u64 %d5, tile; cvta.shared.u64 %d5, %d5; add.s64 %d5, %d5, %d0;
+    mov.u64 %d6, stack; cvta.local.u64 %d6, %d6;
+    and.b32 %r1, %r0, 1; setp.eq.u32 %p1, %r1, 0; selp.b64 %d7, %d5, %d6, %p1;
+    ld.b64 %d8, [%d3];
+    st.b64 [%d7], %d8;
+    ld.b64 %d9, [%d7];
+    isspacep.shared %p2, %d7; @%p2 add.s64 %d9, %d9, 1;
+    cvta.to.shared.u64 %d10, %d5; cvt.u32.u64 %r2, %d10; @%p1 ld.shared.b64 %d11, [%r2];
+    @%p1 add.s64 %d9, %d9, %d11; @%p1 sub.s64 %d9, %d9, %d8;
+    st.global.b64 [%d1], %d9;)",
+                                   in);
+  for (std::size_t lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], in[2 * lane] + (lane % 2 == 0 ? 1 : 0)) << lane;
+}
+
+TEST(Memory, ModuleVariablesParametersAndLocals) {
+  const std::vector<u64> in = pattern();
+  constexpr std::string_view kScope =
+      ".const .align 4 .b32 table[4] = {10, 20, 30, 40};\n.global .align 8 .u64 counter = 7;\n.global .align 4 .b8 zeroed[64];";
+  const std::vector<u64> out = run(R"(
+    and.b32 %r1, %r0, 3; mul.wide.u32 %d5, %r1, 4; mov.u64 %d6, table; add.s64 %d5, %d6, %d5;
+    ld.const.u32 %r2, [%d5]; ld.const.u32 %r3, [table+8];
+    ld.global.u64 %d7, [counter]; mov.u64 %d8, zeroed; ld.global.u32 %r4, [%d8+60];
+    mov.b64 %d9, p_out; cvta.param.u64 %d9, %d9; ld.u64 %d10, [%d9]; sub.s64 %d10, %d10, %out;
+    add.u32 %r2, %r2, %r3; cvt.u64.u32 %d11, %r2; add.s64 %d11, %d11, %d7; cvt.u64.u32 %d12, %r4; add.s64 %d11, %d11, %d12;
+    add.s64 %d11, %d11, %d10; st.global.u64 [%d1], %d11;)",
+                                   in, kScope);
+  for (u64 lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], (lane % 4 + 1) * 10 + 30 + 7);
+}
+
+TEST(Memory, DynamicSharedMemoryFollowsTheStaticPart) {
+  const std::vector<u64> out = run(R"(
+    .shared .align 4 .b8 fixed[20];
+    mov.u32 %r1, fixed; mov.u32 %r2, dynamic; sub.u32 %r3, %r2, %r1; and.b32 %r4, %r2, 127; shl.b32 %r4, %r4, 16; or.b32 %r3, %r3, %r4;
+    st.shared.u32 [dynamic], %r3; ld.shared.u32 %d5, [%r2];
+    cvt.u64.u32 %d6, %r3; st.global.u64 [%d1], %d6;)",
+                                   pattern(), ".extern .shared .align 128 .b8 dynamic[];", 4);
+  EXPECT_EQ(out[0], 1024u);
+}
+
+TEST(Atomic, EveryOperationReturnsTheOldValueAndStoresTheNew) {
+  struct Row {
+    const char* code;  // on %d4 with operand %d5 / %r5
+    u64 start, operand, want;
+  };
+  const Row kRows[] = {
+      {"atom.global.add.u32 %r6, [%d4], %r5;", 0xffffffff, 2, 1},
+      {"atom.global.add.u64 %d6, [%d4], %d5;", 5, 7, 12},
+      {"atom.add.s32 %r6, [%d4], %r5;", 5, 0xffffffff, 4},
+      {"atom.global.min.s32 %r6, [%d4], %r5;", 1, 0xffffffff, 0xffffffff},
+      {"atom.global.min.u32 %r6, [%d4], %r5;", 1, 0xffffffff, 1},
+      {"atom.global.max.s64 %d6, [%d4], %d5;", 1, ~u64{0}, 1},
+      {"atom.global.max.u64 %d6, [%d4], %d5;", 1, ~u64{0}, ~u64{0}},
+      {"atom.global.inc.u32 %r6, [%d4], %r5;", 5, 5, 0},
+      {"atom.global.inc.u32 %r6, [%d4], %r5;", 4, 5, 5},
+      {"atom.global.dec.u32 %r6, [%d4], %r5;", 0, 5, 5},
+      {"atom.global.dec.u32 %r6, [%d4], %r5;", 3, 5, 2},
+      {"atom.global.and.b32 %r6, [%d4], %r5;", 0xf0f0, 0xff00, 0xf000},
+      {"atom.global.or.b32 %r6, [%d4], %r5;", 0xf0f0, 0xff00, 0xfff0},
+      {"atom.global.xor.b32 %r6, [%d4], %r5;", 0xf0f0, 0xff00, 0x0ff0},
+      {"atom.global.exch.b32 %r6, [%d4], %r5;", 1, 9, 9},
+      {"atom.acq_rel.gpu.global.cas.b32 %r6, [%d4], 3, %r5;", 3, 9, 9},
+      {"atom.global.cas.b32 %r6, [%d4], 3, %r5;", 4, 9, 4},
+      {"atom.global.add.f32 %r6, [%d4], %r5;", 0x3f800000, 0x40000000, 0x40400000},
+      {"atom.global.add.f32 %r6, [%d4], %r5;", 0x00000001, 0x00000001, 0},            // global flushes
+      {"atom.global.add.f64 %d6, [%d4], %d5;", 0x3ff0000000000000, 0x3ff0000000000000, 0x4000000000000000},
+      {"atom.global.add.noftz.f16x2 %r6, [%d4], %r5;", 0x3c003c00, 0x3c004000, 0x40004200},
+      {"red.relaxed.gpu.global.add.s32 [%d4], %r5; mov.b32 %r6, 0;", 40, 2, 42},
+  };
+  for (const Row& row : kRows) {
+    const std::string body = fmt::format(
+        "mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 ret; mov.u64 %d6, 0; mov.u32 %r6, 0;\n"
+        "ld.global.u64 %d5, [%in+8]; ld.global.u32 %r5, [%in+8]; ld.global.u64 %d7, [%in]; st.global.u64 [%out], %d7;\n"
+        "mov.u64 %d4, %out; {} cvt.u64.u32 %d8, %r6; or.b64 %d8, %d8, %d6; st.global.u64 [%out+8], %d8;",
+        row.code);
+    const KernelRun one = run_kernel(kernel_text(body), bytes_of<u64>({row.start, row.operand}), 16);
+    EXPECT_TRUE(one.outcome.findings.empty()) << findings_text(one.outcome);
+    const bool wide = std::string_view(row.code).find("64") != std::string_view::npos;
+    EXPECT_EQ(one.values<u64>()[0] & (wide ? ~u64{0} : 0xffffffff), row.want) << row.code;
+    if (std::string_view(row.code).starts_with("atom")) {
+      EXPECT_EQ(one.values<u64>()[1], row.start) << row.code;
+    }
+  }
+}
+
+TEST(Atomic, LanesAndCtasAddUpWhateverTheThreads) {
+  for (const int threads : {1, 3}) {
+    KernelOptions options;
+    options.emulator.threads = threads;
+    options.grid = {5, 1, 1};
+    options.block = {96, 1, 1};
+    options.out_is_written = true;
+    const KernelRun run = run_kernel(kernel_text("mov.u32 %r1, 1; red.global.add.u32 [%out], %r1; mov.f32 %f1, 0f3DCCCCCD;"
+                                                 " atom.global.add.f32 %f2, [%out+4], %f1;"),
+                                     std::vector<std::byte>(16), 8, options);
+    EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+    EXPECT_EQ(run.values<u32>()[0], 480u);
+    float sum = 0;
+    for (int i = 0; i < 480; ++i) sum += 0.1f;
+    EXPECT_EQ(run.values<u32>()[1], std::bit_cast<u32>(sum));
+  }
+}
+
+TEST(Atomic, SharedAdditionKeepsSubnormals) {
+  const std::vector<u64> out = run(R"(
+    .shared .align 4 .b32 cell;
+    mov.b32 %r1, 0; setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [cell], %r1; bar.sync 0;
+    mov.b32 %f1, 0f00000001; atom.shared.add.f32 %f2, [cell], %f1; bar.sync 0;
+    ld.shared.u32 %r2, [cell]; cvt.u64.u32 %d5, %r2; st.global.u64 [%d1], %d5;)",
+                                   pattern());
+  EXPECT_EQ(out[0], 32u);
+}
+
+}  // namespace
+}  // namespace plumbline::emulator
