@@ -21,6 +21,14 @@ Result<std::string> read_image(const Manifest& kernel, int sm) {
   return text.str();
 }
 
+Status check_domain(const Case& test_case) {
+  const auto reason = test_case.kernel->excluded(test_case.problem);
+  if (!reason) return {};
+  return Error{ErrorKind::bad_input,
+               fmt::format("{} does not accept {}: {}", test_case.kernel->name, test_case.problem.text(), *reason),
+               test_case.kernel->path, "its domain is in the manifest"};
+}
+
 CaseRecord error_record(const Case& test_case, const Target& target, const Error& error) {
   CaseRecord record;
   record.kernel = test_case.kernel->name;
@@ -76,11 +84,8 @@ Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& t
 
 Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, const Target& target) {
   const auto start = std::chrono::steady_clock::now();
-  if (const auto reason = test_case.kernel->excluded(test_case.problem)) {
-    return Error{ErrorKind::bad_input,
-                 fmt::format("{} does not accept {}: {}", test_case.kernel->name, test_case.problem.text(), *reason),
-                 test_case.kernel->path, "its domain is in the manifest"};
-  }
+  const Status accepted = check_domain(test_case);
+  if (!accepted) return accepted.error();
   const Status memory = check_memory(test_case);
   if (!memory) return memory.error();
   Result<CaseTensors> tensors = materialize(test_case);

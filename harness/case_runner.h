@@ -53,6 +53,9 @@ class CaseRunner {
   std::map<std::string, Loaded> devices_;  // by target name
 };
 
+// An Error when the kernel's domain excludes the case's problem.
+Status check_domain(const Case& test_case);
+
 // The record of a case that could not run.
 CaseRecord error_record(const Case& test_case, const Target& target, const Error& error);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/cases.h"
 
+#include "harness/case_runner.h"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -35,6 +37,10 @@ Result<std::vector<CaseFile>> named_cases(const std::vector<std::string>& names,
     Result<CaseFile> file = read_case(name, registry);
     if (!file) return file.error();
     cases.push_back(*std::move(file));
+  }
+  for (const CaseFile& file : cases) {
+    const Status accepted = check_domain(file.test_case);
+    if (!accepted) return accepted.error();
   }
   return cases;
 }

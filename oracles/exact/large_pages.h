@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory for arrays of many megabytes. Touching such an array for the first time in pages of 4 KiB
-// takes a sixth of the time of the matrix product that fills it; in pages of 2 MiB, a thirtieth.
+// takes a seventh of the time of the matrix product that fills it; in pages of 2 MiB, a thirtieth.
 #pragma once
 
 #include <cstdint>
