@@ -3,10 +3,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "reports/card.h"
 
 namespace plumbline {
 namespace {
+
+// Above this many multiply-accumulates, outputs wider than 16 bits (which need a bound for nearly every element) are bounded by
+// a stratified sample: at least 64 elements of every 128x128 tile. Narrower ones are always judged one and all.
+constexpr double kSampledWork = 16e9;
+constexpr std::int64_t kElementsPerSample = 256, kLeastSample = 65536;
+
+JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions options) {
+  const bool wide = format(got.layout.format).storage_bits > 16;
+  if (options.max_bounded < 0 && wide && test_case.kernel->operation->work(test_case.problem) > kSampledWork) {
+    options.max_bounded = std::max(kLeastSample, got.layout.count() / kElementsPerSample);
+  }
+  return options;
+}
 
 // What broke, worst first: the claim's one-line reason.
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
@@ -90,7 +106,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
   for (int i = 0; i < oracle.outputs(); ++i) {
     const Tensor* got = tensors.find(oracle.output_name(i));
     OutputRecord output{oracle.output_name(i), std::string(format(got->layout.format).name),
-                        oracle.judge(i, *got, options)};
+                        oracle.judge(i, *got, options_for(test_case, *got, options))};
     const OutputVerdict& v = output.verdict;
     const auto note = [&](Claim claim, Verdict verdict, const std::string& reason) {
       if (record.claims[claim] == Verdict::fail) return;

@@ -106,6 +106,7 @@ Json kernel_json(const KernelRecord& k) {
           {"undecided", k.undecided},
           {"refereed", k.refereed},
           {"disagreements", k.disagreements},
+          {"sampled_cases", k.sampled_cases},
           {"worst_ulp", number(k.worst_ulp)},
           {"worst_share", number(k.worst_share)},
           {"worst_case", k.worst_case}};

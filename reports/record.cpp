@@ -46,6 +46,7 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     kernel.undecided += v.undecided;
     kernel.refereed += v.refereed;
     kernel.disagreements += v.disagreements;
+    kernel.sampled_cases += v.sampled;
     kernel.worst_ulp = std::max(kernel.worst_ulp, v.worst_ulp);
     if (v.worst_share > kernel.worst_share) {
       kernel.worst_share = v.worst_share;

@@ -73,6 +73,7 @@ struct KernelRecord {
   std::vector<std::string> reasons;   // why mistrusted or error
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
   std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0, disagreements = 0;
+  std::int64_t sampled_cases = 0;     // large outputs of which only a stratified sample was bounded
   double worst_ulp = 0, worst_share = 0;
   std::string worst_case;             // text of the case with the largest share
   double elapsed_ms = 0;              // goes to the timing object

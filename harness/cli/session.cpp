@@ -68,6 +68,9 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
         "        {} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} of {} agree", k.outputs,
         k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
   }
+  if (k.sampled_cases > 0) {
+    terminal.print_wrapped(fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
+  }
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
 }
 
