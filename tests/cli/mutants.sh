@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Every fault in kernels/mutants, planted in a copy of its kernel: the quick profile fails it, shrinks it to a case that fits one tile
+# step, explains it, and the saved case replays. The corpus case kept for it fails the mutant and passes the kernel.
+# Usage: mutants.sh PROGRAM SOURCE_DIR
+set -u
+program=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset CI
+passed=0 failed=0
+check() {
+  if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
+}
+exits() { local want=$1; shift; "$@" >last 2>&1; [ $? = "$want" ]; }
+
+for patch in "$source"/kernels/mutants/*.patch; do
+  id=$(basename "$patch" .patch)
+  kernel=$(awk '$1 == "kernel" {print $2; exit}' "$patch")
+  check "$id compiles" "$source/scripts/mutant" "$id" mutants
+  manifest=mutants/${kernel}_$id.toml
+  check "$id is caught" exits 1 "$program" verify "${kernel}_$id" --kernel "$manifest" --profile quick --on emulator --corpus corpus
+  cp last "$id.log"
+  check "$id is explained" grep -qE 'fits: |out of bounds|unwritten|race' "$id.log"
+  check "$id leaves a case" ls corpus/"${kernel}_$id"
+  for saved in corpus/"${kernel}_$id"/*.case; do
+    check "$id replays $(basename "$saved")" exits 1 "$program" replay "$saved" --kernel "$manifest" --on emulator
+  done
+  kept=$source/fuzz/corpus/$kernel/kills_$id.case
+  sed "s/^case $kernel /case ${kernel}_$id /" "$kept" >kept.case
+  check "$id fails its kept case" exits 1 "$program" replay kept.case --kernel "$manifest" --on emulator
+  check "$kernel passes the kept case of $id" exits 0 "$program" replay "$kept" --on emulator
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
