@@ -13,8 +13,10 @@ Result<std::string> read_image(const Manifest& kernel, int sm) {
   const std::string path = kernel.ptx_path(sm);
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return Error{ErrorKind::cannot_run, fmt::format("no PTX of {} for sm_{}", kernel.name, sm), path,
-                 kernel.ptx.empty() ? "build the kernels first: scripts/plumbline does" : "check `ptx` in the manifest"};
+    return Error{ErrorKind::cannot_run, fmt::format("no PTX of {} for sm_{}", kernel.name, sm),
+                 path,
+                 kernel.ptx.empty() ? "build the kernels first: scripts/plumbline does"
+                                    : "check `ptx` in the manifest"};
   }
   std::stringstream text;
   text << file.rdbuf();
@@ -25,7 +27,8 @@ Status check_domain(const Case& test_case) {
   const auto reason = test_case.kernel->excluded(test_case.problem);
   if (!reason) return {};
   return Error{ErrorKind::bad_input,
-               fmt::format("{} does not accept {}: {}", test_case.kernel->name, test_case.problem.text(), *reason),
+               fmt::format("{} does not accept {}: {}", test_case.kernel->name,
+                           test_case.problem.text(), *reason),
                test_case.kernel->path, "its domain is in the manifest"};
 }
 
@@ -62,19 +65,22 @@ Result<const Module*> CaseRunner::module_for(Loaded& loaded, const Manifest& ker
   if (!module) {
     const std::optional<int> build = best_build(kernel, sm);
     if (!build) {
-      return Error{ErrorKind::cannot_run, fmt::format("{} has no build that runs on sm_{}", kernel.name, sm),
-                   kernel.path, "add the chip to `targets`"};
+      return Error{ErrorKind::cannot_run,
+                   fmt::format("{} has no build that runs on sm_{}", kernel.name, sm), kernel.path,
+                   "add the chip to `targets`"};
     }
     const Result<std::string> image = options_.image(kernel, *build);
     if (!image) return image.error();
-    Result<std::unique_ptr<Module>> loaded_module = loaded.device->load(*image, kernel.ptx_path(*build));
+    Result<std::unique_ptr<Module>> loaded_module =
+        loaded.device->load(*image, kernel.ptx_path(*build));
     if (!loaded_module) return loaded_module.error();
     module = *std::move(loaded_module);
   }
   return module.get();
 }
 
-Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& tensors, const Target& target) {
+Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& tensors,
+                                           const Target& target) {
   const Result<Loaded*> loaded = loaded_for(target);
   if (!loaded) return loaded.error();
   const Result<const Module*> module = module_for(**loaded, *test_case.kernel, target.sm);
@@ -115,8 +121,8 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
 
   JudgeOptions judge = options_.judge;
   judge.threads = options_.threads;
-  examined->oracle = test_case.kernel->operation->oracle(test_case.problem, test_case.kernel->contract, target.sm,
-                                                         examined->tensors);
+  examined->oracle = test_case.kernel->operation->oracle(
+      test_case.problem, test_case.kernel->contract, target.sm, examined->tensors);
   CaseRecord& record = examined->record;
   record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judge);
   record.device = target.name();
@@ -128,7 +134,8 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
   };
   if (options_.repeat > 1) {
     const bool held = different == 0 || !test_case.kernel->contract.deterministic;
-    settle(Claim::deterministic, held, fmt::format("{} of {} launches gave other bits", different, options_.repeat));
+    settle(Claim::deterministic, held,
+           fmt::format("{} of {} launches gave other bits", different, options_.repeat));
   }
   if (twin) settle(Claim::agrees, *twin == first, "GPU and emulator differ in some output bit");
   record.elapsed_ms =

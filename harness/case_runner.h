@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CaseRunner: runs one case on one target, from input bits to verdict. It keeps its devices and loaded modules, so each
-// worker thread has a runner of its own. verify, fuzz, replay, explain and shrinking all go through it.
+// CaseRunner: runs one case on one target, from input bits to verdict. It keeps its devices and
+// loaded modules, so each worker thread has a runner of its own. verify, fuzz, replay, explain and
+// shrinking all go through it.
 #pragma once
 
 #include <map>
@@ -14,8 +15,8 @@
 namespace plumbline {
 
 struct RunnerOptions {
-  int threads = 1;   // inside one case: emulator, oracle and judge
-  int repeat = 1;    // launches; more than one judges determinism
+  int threads = 1;  // inside one case: emulator, oracle and judge
+  int repeat = 1;   // launches; more than one judges determinism
   JudgeOptions judge;
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;

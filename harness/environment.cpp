@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a record says about the machine and the libraries a run used. Nothing here may change between two runs on one machine.
+// What a record says about the machine and the libraries a run used. Nothing here may change
+// between two runs on one machine.
 #include <fmt/format.h>
 #include <mpfr.h>
 #include <sys/utsname.h>

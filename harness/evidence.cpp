@@ -16,23 +16,27 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
   }
   // A kernel that writes zeros passes on many inputs: benchdnn's rule of 30 %.
   if (kernel.outputs >= 10 && kernel.nonzero * 10 < kernel.outputs * 3) {
-    reasons.push_back(fmt::format("only {:.0f} % of {} outputs are not zero", 100.0 * static_cast<double>(kernel.nonzero) /
-                                                                                  static_cast<double>(kernel.outputs),
-                                  kernel.outputs));
+    reasons.push_back(fmt::format(
+        "only {:.0f} % of {} outputs are not zero",
+        100.0 * static_cast<double>(kernel.nonzero) / static_cast<double>(kernel.outputs),
+        kernel.outputs));
   }
   if (kernel.disagreements > 0) {
-    reasons.push_back(fmt::format("the fast oracle and the MPFR referee disagree on {} outputs", kernel.disagreements));
+    reasons.push_back(fmt::format("the fast oracle and the MPFR referee disagree on {} outputs",
+                                  kernel.disagreements));
   }
   if (kernel.refereed == 0) reasons.push_back("no output was recomputed by the MPFR referee");
   // A plan with several cases must also have several answers.
   std::set<std::string> fingerprints;
   std::int64_t ran = 0;
   for (const CaseRecord& c : record.cases) {
-    if (c.kernel != kernel.name || c.outputs.empty() || c.outputs.front().verdict.elements == 0) continue;
+    if (c.kernel != kernel.name || c.outputs.empty() || c.outputs.front().verdict.elements == 0)
+      continue;
     ++ran;
     fingerprints.insert(c.fingerprint);
   }
-  if (ran >= 3 && fingerprints.size() == 1) reasons.push_back("every case gave the same output bits");
+  if (ran >= 3 && fingerprints.size() == 1)
+    reasons.push_back("every case gave the same output bits");
   return reasons;
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A pass needs evidence. These rules turn a kernel whose cases all passed into "mistrusted" when passing proved too little.
+// A pass needs evidence. These rules turn a kernel whose cases all passed into "mistrusted" when
+// passing proved too little.
 #pragma once
 
 #include "reports/record.h"
 
 namespace plumbline {
 
-// Why the passes of a kernel prove too little; empty when they prove enough. The rules and their thresholds are in
-// docs/bounds.md, "Evidence".
+// Why the passes of a kernel prove too little; empty when they prove enough. The rules and their
+// thresholds are in docs/bounds.md, "Evidence".
 std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunRecord& record);
 
 }  // namespace plumbline

@@ -20,25 +20,28 @@ std::string value_text(const Format& f, std::uint64_t bits) {
   return fmt::format("{:<14} 0x{:0{}x}", number, bits, f.storage_bits / 4);
 }
 
-void add_element(std::vector<std::string>& lines, std::string_view tensor, const TensorLayout& layout,
-                 const ElementVerdict& e) {
+void add_element(std::vector<std::string>& lines, std::string_view tensor,
+                 const TensorLayout& layout, const ElementVerdict& e) {
   const Format& f = format(layout.format);
   const std::string place = element_name(tensor, layout, e.index);
   const std::string indent(place.size(), ' ');
-  lines.push_back(fmt::format("{}  expected   {}   exact {:.12g}, rounded once", place, value_text(f, e.expected),
-                              e.exact));
+  lines.push_back(fmt::format("{}  expected   {}   exact {:.12g}, rounded once", place,
+                              value_text(f, e.expected), e.exact));
   if (e.low != e.high) {
-    lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low), value_text(f, e.high)));
+    lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low),
+                                value_text(f, e.high)));
   }
-  lines.push_back(fmt::format("{}  got        {}   {}", indent, value_text(f, e.got),
-                              std::isnan(e.error_ulp) ? "" : fmt::format("{:+.4g} ulp", e.error_ulp)));
+  lines.push_back(
+      fmt::format("{}  got        {}   {}", indent, value_text(f, e.got),
+                  std::isnan(e.error_ulp) ? "" : fmt::format("{:+.4g} ulp", e.error_ulp)));
 }
 
 }  // namespace
 
 Claim broken_claim(const CaseRecord& record) {
   // Memory first: values after an out-of-bounds access explain nothing.
-  for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic, Claim::agrees}) {
+  for (const Claim claim :
+       {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic, Claim::agrees}) {
     const auto found = record.claims.find(claim);
     if (found != record.claims.end() && found->second == Verdict::fail) return claim;
   }
@@ -55,11 +58,12 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   card.text = record.text;
   const bool memory = broken_claim(record) == Claim::in_bounds;
   // A finding is shown below with its place; the headline only counts.
-  card.headline = fmt::format("{}: {}", test_case.problem.text(),
-                              record.findings.empty() ? record.reason
-                              : record.findings.size() == 1
-                                  ? "an access no correct kernel makes"
-                                  : fmt::format("accesses no correct kernel makes, at {} places", record.findings.size()));
+  card.headline = fmt::format(
+      "{}: {}", test_case.problem.text(),
+      record.findings.empty() ? record.reason
+      : record.findings.size() == 1
+          ? "an access no correct kernel makes"
+          : fmt::format("accesses no correct kernel makes, at {} places", record.findings.size()));
   card.findings = record.findings;
   if (memory) return card;  // values after a wrong access explain nothing
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
@@ -71,12 +75,14 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     }
     if (failures.empty()) continue;
     // The largest error tells the most.
-    const auto worst = std::max_element(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
-      return std::abs(a.error_ulp) < std::abs(b.error_ulp);
-    });
+    const auto worst = std::max_element(
+        failures.begin(), failures.end(),
+        [](const auto& a, const auto& b) { return std::abs(a.error_ulp) < std::abs(b.error_ulp); });
     Explanation explanation = examined.oracle->explain(static_cast<int>(i), worst->index, *got);
-    std::move(explanation.lines.begin(), explanation.lines.end(), std::back_inserter(card.explanation));
-    std::move(explanation.faults.begin(), explanation.faults.end(), std::back_inserter(card.faults));
+    std::move(explanation.lines.begin(), explanation.lines.end(),
+              std::back_inserter(card.explanation));
+    std::move(explanation.faults.begin(), explanation.faults.end(),
+              std::back_inserter(card.faults));
   }
   return card;
 }

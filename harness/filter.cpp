@@ -58,20 +58,26 @@ Result<Filter> Filter::parse(std::string_view text, const std::vector<const Mani
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(word.size());
     const std::size_t at = word.find_first_of("=!<>");
-    const std::size_t after = at == std::string_view::npos ? at : word.find_first_not_of("=!<>", at);
+    const std::size_t after =
+        at == std::string_view::npos ? at : word.find_first_not_of("=!<>", at);
     if (at == 0 || after == std::string_view::npos) {
-      return Error{ErrorKind::bad_input, fmt::format("--only: \"{}\" is not key=value, key<value, ...", word), "",
+      return Error{ErrorKind::bad_input,
+                   fmt::format("--only: \"{}\" is not key=value, key<value, ...", word), "",
                    "for example --only 'class=cancelling k>512'"};
     }
-    Term term{std::string(word.substr(0, at)), std::string(word.substr(at, after - at)), std::string(word.substr(after))};
-    static constexpr std::array<std::string_view, 6> kComparisons = {"=", "!=", "<", "<=", ">", ">="};
-    if (std::find(kComparisons.begin(), kComparisons.end(), term.comparison) == kComparisons.end()) {
-      return Error{ErrorKind::bad_input, fmt::format("--only: unknown comparison \"{}\"", term.comparison), "",
+    Term term{std::string(word.substr(0, at)), std::string(word.substr(at, after - at)),
+              std::string(word.substr(after))};
+    static constexpr std::array<std::string_view, 6> kComparisons = {"=",  "!=", "<",
+                                                                     "<=", ">",  ">="};
+    if (std::find(kComparisons.begin(), kComparisons.end(), term.comparison) ==
+        kComparisons.end()) {
+      return Error{ErrorKind::bad_input,
+                   fmt::format("--only: unknown comparison \"{}\"", term.comparison), "",
                    "use = != < <= > >="};
     }
     if (std::find(known.begin(), known.end(), term.key) == known.end()) {
-      return Error{ErrorKind::bad_input, fmt::format("--only: nothing is called \"{}\"", term.key), "",
-                   did_you_mean(term.key, known)};
+      return Error{ErrorKind::bad_input, fmt::format("--only: nothing is called \"{}\"", term.key),
+                   "", did_you_mean(term.key, known)};
     }
     filter.terms_.push_back(std::move(term));
   }
@@ -80,13 +86,15 @@ Result<Filter> Filter::parse(std::string_view text, const std::vector<const Mani
 bool Filter::holds(const Case& test_case) const {
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
     if (is_class_word(term.key)) {
-      return compare(class_value(test_case, term.key), term.comparison, std::string_view(term.value));
+      return compare(class_value(test_case, term.key), term.comparison,
+                     std::string_view(term.value));
     }
     const Field* field = find_field(test_case.problem, term.key);
     if (!field) return false;
     switch (field->kind) {
       case FieldKind::word:
-        return compare(test_case.problem.word(term.key), term.comparison, std::string_view(term.value));
+        return compare(test_case.problem.word(term.key), term.comparison,
+                       std::string_view(term.value));
       case FieldKind::real:
         return compare(static_cast<double>(test_case.problem.real(term.key)), term.comparison,
                        std::strtod(term.value.c_str(), nullptr));

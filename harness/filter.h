@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --only 'class=cancelling k>512': a filter on the words of a case: value class, shape class, layout class, origin, and the
-// problem's fields with = != < <= > >=. All terms must hold.
+// --only 'class=cancelling k>512': a filter on the words of a case: value class, shape class,
+// layout class, origin, and the problem's fields with = != < <= > >=. All terms must hold.
 #pragma once
 
 #include <string>

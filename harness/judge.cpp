@@ -11,14 +11,16 @@
 namespace plumbline {
 namespace {
 
-// Above this many multiply-accumulates, outputs wider than 16 bits (which need a bound for nearly every element) are bounded by
-// a stratified sample: at least 64 elements of every 128x128 tile. Narrower ones are always judged one and all.
+// Above this many multiply-accumulates, outputs wider than 16 bits (which need a bound for nearly
+// every element) are bounded by a stratified sample: at least 64 elements of every 128x128 tile.
+// Narrower ones are always judged one and all.
 constexpr double kSampledWork = 16e9;
 constexpr std::int64_t kElementsPerSample = 256, kLeastSample = 65536;
 
 JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions options) {
   const bool wide = format(got.layout.format).storage_bits > 16;
-  if (options.max_bounded < 0 && wide && test_case.kernel->operation->work(test_case.problem) > kSampledWork) {
+  if (options.max_bounded < 0 && wide &&
+      test_case.kernel->operation->work(test_case.problem) > kSampledWork) {
     options.max_bounded = std::max(kLeastSample, got.layout.count() / kElementsPerSample);
   }
   return options;
@@ -28,11 +30,12 @@ JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions 
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
   const ElementVerdict& e = v.failures.front();
-  return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {} from exact, {}", v.failed,
-                     v.elements, output.name, v.failed == 1 ? "is" : "are",
-                     element_name(output.name, layout, e.index), ulp_text(std::abs(e.error_ulp)),
-                     e.bound_ulp == 0 ? "and has to be exact"
-                                      : fmt::format("at most {} is admissible", ulp_text(e.bound_ulp)));
+  return fmt::format(
+      "{} of {} outputs of {} {} outside what the contract allows; {} is {} from exact, {}",
+      v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
+      element_name(output.name, layout, e.index), ulp_text(std::abs(e.error_ulp)),
+      e.bound_ulp == 0 ? "and has to be exact"
+                       : fmt::format("at most {} is admissible", ulp_text(e.bound_ulp)));
 }
 
 std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {
@@ -46,12 +49,12 @@ std::string specials_reason(const OutputRecord& output, const TensorLayout& layo
       if (d.cls == ValueClass::infinite) return d.negative ? "-Inf" : "Inf";
       return "finite";
     };
-    return fmt::format("{} of {} outputs of {} have the wrong class; {} is {}, {} is due", v.class_mismatches,
-                       v.elements, output.name, element_name(output.name, layout, e.index), word(e.got),
-                       word(e.expected));
+    return fmt::format("{} of {} outputs of {} have the wrong class; {} is {}, {} is due",
+                       v.class_mismatches, v.elements, output.name,
+                       element_name(output.name, layout, e.index), word(e.got), word(e.expected));
   }
-  return fmt::format("{} outputs of {} are NaN, Inf or finite where another class is due", v.class_mismatches,
-                     output.name);
+  return fmt::format("{} outputs of {} are NaN, Inf or finite where another class is due",
+                     v.class_mismatches, output.name);
 }
 
 Verdict worst(const std::map<Claim, Verdict>& claims) {
@@ -113,11 +116,14 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
       record.claims[claim] = verdict;
       if (record.reason.empty()) record.reason = reason;
     };
-    if (v.class_mismatches > 0) note(Claim::specials, Verdict::fail, specials_reason(output, got->layout));
-    if (v.failed > v.class_mismatches) note(Claim::bound, Verdict::fail, bound_reason(output, got->layout));
+    if (v.class_mismatches > 0)
+      note(Claim::specials, Verdict::fail, specials_reason(output, got->layout));
+    if (v.failed > v.class_mismatches)
+      note(Claim::bound, Verdict::fail, bound_reason(output, got->layout));
     if (v.disagreements > 0) {
       note(Claim::bound, Verdict::mistrusted,
-           fmt::format("the fast oracle and the MPFR referee disagree on {} outputs of {}: a bug in plumbline, please "
+           fmt::format("the fast oracle and the MPFR referee disagree on {} outputs of {}: a bug "
+                       "in plumbline, please "
                        "report it",
                        v.disagreements, output.name));
     }
@@ -126,7 +132,8 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
            fmt::format("the oracle could not decide {} outputs of {}", v.unresolved, output.name));
     }
     if (v.elements > 0 && v.compared == 0) {
-      note(Claim::bound, Verdict::mistrusted, fmt::format("no output of {} was compared", output.name));
+      note(Claim::bound, Verdict::mistrusted,
+           fmt::format("no output of {} was compared", output.name));
     }
     record.outputs.push_back(std::move(output));
   }

@@ -35,13 +35,15 @@ Error parameter_error(const Manifest& kernel, const std::string& message) {
 }
 
 // The parameter block as the entry declares it, from the manifest's parameter list.
-Result<std::vector<std::byte>> pack_parameters(const Case& test_case, const std::vector<ParameterSlot>& slots,
-                                               const std::map<std::string, DeviceAddress>& addresses) {
+Result<std::vector<std::byte>> pack_parameters(
+    const Case& test_case, const std::vector<ParameterSlot>& slots,
+    const std::map<std::string, DeviceAddress>& addresses) {
   const Manifest& kernel = *test_case.kernel;
   if (slots.size() != kernel.parameters.size()) {
-    return parameter_error(kernel, fmt::format("entry {} takes {} parameters, the manifest lists {}",
-                                               kernel.entry(test_case.problem), slots.size(),
-                                               kernel.parameters.size()));
+    return parameter_error(
+        kernel,
+        fmt::format("entry {} takes {} parameters, the manifest lists {}",
+                    kernel.entry(test_case.problem), slots.size(), kernel.parameters.size()));
   }
   std::int64_t total = 0;
   for (const ParameterSlot& slot : slots) total = std::max(total, slot.offset + slot.bytes);
@@ -51,8 +53,9 @@ Result<std::vector<std::byte>> pack_parameters(const Case& test_case, const std:
     using Kind = KernelParameter::Kind;
     const bool wide = parameter.kind == Kind::pointer || parameter.kind == Kind::s64;
     if (slots[i].bytes != (wide ? 8 : 4)) {
-      return parameter_error(kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}", i, parameter.name,
-                                                 slots[i].bytes, kernel.entry(test_case.problem)));
+      return parameter_error(
+          kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}", i, parameter.name,
+                              slots[i].bytes, kernel.entry(test_case.problem)));
     }
     if (parameter.kind == Kind::pointer) {
       const auto found = addresses.find(parameter.name);
@@ -74,7 +77,8 @@ Result<std::vector<std::byte>> pack_parameters(const Case& test_case, const std:
     const std::int64_t high = is_signed ? std::numeric_limits<std::int32_t>::max()
                                         : std::int64_t{std::numeric_limits<std::uint32_t>::max()};
     if (*value < low || *value > high) {
-      return parameter_error(kernel, fmt::format("parameter {} = {} does not fit 32 bits", parameter.name, *value));
+      return parameter_error(
+          kernel, fmt::format("parameter {} = {} does not fit 32 bits", parameter.name, *value));
     }
     put(block, slots[i], static_cast<std::uint32_t>(*value));
   }
@@ -90,7 +94,8 @@ std::vector<bool> reached_elements(const TensorLayout& layout) {
   return reached;
 }
 
-void check_padding(const Case& test_case, const TensorSpec& spec, const Tensor& got, LaunchResult& result) {
+void check_padding(const Case& test_case, const TensorSpec& spec, const Tensor& got,
+                   LaunchResult& result) {
   if (spec.layout.storage_elements() == spec.layout.count()) return;
   const std::uint64_t poison = poison_code(format(spec.layout.format));
   const std::vector<bool> reached = reached_elements(spec.layout);
@@ -101,8 +106,9 @@ void check_padding(const Case& test_case, const TensorSpec& spec, const Tensor& 
   for (std::size_t i = 0; i < reached.size(); ++i) {
     if (reached[i] || got.bits_at(static_cast<std::int64_t>(i)) == poison) continue;
     if (finding.occurrences++ == 0) {
-      finding.message = fmt::format("storage element {} of output {} is padding between its rows, and was written", i,
-                                    spec.name);
+      finding.message = fmt::format(
+          "storage element {} of output {} is padding between its rows, and was written", i,
+          spec.name);
     }
   }
   if (finding.occurrences > 0) result.findings.push_back(finding);
@@ -126,30 +132,40 @@ std::uint64_t fingerprint_of(const Tensor& tensor) {
 
 std::uint64_t poison_code(const Format& f) {
   switch (f.id) {
-    case FormatId::f64: return 0x7ff5a5a5a5a5a5a5u;
+    case FormatId::f64:
+      return 0x7ff5a5a5a5a5a5a5u;
     case FormatId::f32:
-    case FormatId::tf32: return 0x7fa5a5a5u;
-    case FormatId::bf16: return 0x7fa5u;
-    case FormatId::f16: return 0x7d5au;
-    case FormatId::e5m2: return 0x7eu;
-    case FormatId::e4m3: return 0x7fu;
-    case FormatId::ue8m0: return 0xffu;
+    case FormatId::tf32:
+      return 0x7fa5a5a5u;
+    case FormatId::bf16:
+      return 0x7fa5u;
+    case FormatId::f16:
+      return 0x7d5au;
+    case FormatId::e5m2:
+      return 0x7eu;
+    case FormatId::e4m3:
+      return 0x7fu;
+    case FormatId::ue8m0:
+      return 0xffu;
     case FormatId::e2m1:
     case FormatId::s8:
-    case FormatId::u8: return 0xa5u;
-    case FormatId::s32: return 0xa5a5a5a5u;
+    case FormatId::u8:
+      return 0xa5u;
+    case FormatId::s32:
+      return 0xa5a5a5a5u;
   }
   return 0;
 }
 
 Status check_memory(const Case& test_case) {
-  const Result<std::vector<TensorSpec>> specs = test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
+  const Result<std::vector<TensorSpec>> specs =
+      test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
   if (!specs) return specs.error();
   double bytes = 0;
   for (const TensorSpec& spec : *specs) {
     const auto storage = static_cast<double>(spec.layout.storage_bytes());
-    // Host copy, device copy, written-shadow; inputs are decoded (4 bytes) and split (16) for the oracle; outputs carry
-    // their enclosures (24 bytes).
+    // Host copy, device copy, written-shadow; inputs are decoded (4 bytes) and split (16) for the
+    // oracle; outputs carry their enclosures (24 bytes).
     bytes += 3 * storage;
     bytes += static_cast<double>(spec.layout.count()) * (spec.role == TensorRole::input ? 20 : 24);
   }
@@ -161,15 +177,17 @@ Status check_memory(const Case& test_case) {
     if (key != "MemAvailable:") continue;
     if (bytes > kib * 1024) {
       return Error{ErrorKind::out_of_memory,
-                   fmt::format("{} {} needs about {:.1f} GiB of memory, {:.1f} GiB are free", test_case.kernel->name,
-                               test_case.problem.text(), bytes / 0x1p30, kib / 0x1p20),
+                   fmt::format("{} {} needs about {:.1f} GiB of memory, {:.1f} GiB are free",
+                               test_case.kernel->name, test_case.problem.text(), bytes / 0x1p30,
+                               kib / 0x1p20),
                    "", "use a smaller shape"};
     }
   }
   return {};
 }
 
-Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device, const Module& module) {
+Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
+                                 const Module& module) {
   const Manifest& kernel = *test_case.kernel;
   LaunchRequest request;
   request.entry = kernel.entry(test_case.problem);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Steps 4 and 5 of a run: poison what the kernel must write, launch, read back, and see what it touched that it must not.
+// Steps 4 and 5 of a run: poison what the kernel must write, launch, read back, and see what it
+// touched that it must not.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +15,21 @@ namespace plumbline {
 
 // What a launch left behind, beside the outputs now in the CaseTensors.
 struct LaunchResult {
-  std::vector<Finding> findings;  // the device's own, and writes outside the outputs found afterwards
-  bool completed = true;          // false: a finding stopped the kernel and the outputs mean nothing
-  std::int64_t unwritten = 0;     // output elements that still hold their poison
+  std::vector<Finding>
+      findings;                // the device's own, and writes outside the outputs found afterwards
+  bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
+  std::int64_t unwritten = 0;  // output elements that still hold their poison
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits
 };
 
-// Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the kernel wrote.
-// A launch whose grid is empty (m == 0) runs nothing and succeeds.
-Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device, const Module& module);
+// Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the
+// kernel wrote. A launch whose grid is empty (m == 0) runs nothing and succeeds.
+Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
+                                 const Module& module);
 
-// The code outputs and workspaces are filled with before a launch: a NaN with a payload no hardware produces where the
-// format has one, else the byte 0xa5.
+// The code outputs and workspaces are filled with before a launch: a NaN with a payload no hardware
+// produces where the format has one, else the byte 0xa5.
 std::uint64_t poison_code(const Format& format);
 
 // An Error when host and device copies of the case would not fit into the memory that is free now.

@@ -19,11 +19,13 @@
 namespace plumbline {
 namespace {
 
-// Cases above this many multiply-accumulates get all threads to themselves instead of sharing the machine.
+// Cases above this many multiply-accumulates get all threads to themselves instead of sharing the
+// machine.
 constexpr double kLargeWork = 4e9;
 
 // Step 2 for one kernel: corpus first, then the plan; filtered and sharded.
-Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest& kernel, const RunOptions& options) {
+Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest& kernel,
+                                       const RunOptions& options) {
   std::vector<Case> cases;
   if (!options.corpus_folder.empty()) {
     Result<std::vector<CaseFile>> corpus = read_corpus(options.corpus_folder, kernel, registry);
@@ -59,7 +61,8 @@ std::string hash_of_file(const std::string& path) {
   if (std::FILE* file = std::fopen(path.c_str(), "rb")) {
     std::string text;
     char buffer[65536];
-    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) text.append(buffer, n);
+    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;)
+      text.append(buffer, n);
     std::fclose(file);
     return fmt::format("{:016x}", fingerprint(text));
   }
@@ -69,17 +72,20 @@ std::string hash_of_file(const std::string& path) {
 // A small case fits many simple faults; the larger one it came from tells them apart.
 void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
   if (card.faults.size() < 2) return;
-  const Result<std::unique_ptr<Examined>> original = runner.examine(failed.test_case, failed.target);
+  const Result<std::unique_ptr<Examined>> original =
+      runner.examine(failed.test_case, failed.target);
   if (!original) return;
   const std::vector<std::string> possible = explain_failure(failed.test_case, **original).faults;
   std::vector<std::string> left;
   for (const std::string& fault : possible) {
-    if (std::find(card.faults.begin(), card.faults.end(), fault) != card.faults.end()) left.push_back(fault);
+    if (std::find(card.faults.begin(), card.faults.end(), fault) != card.faults.end())
+      left.push_back(fault);
   }
   if (left.empty() || left.size() == card.faults.size()) return;
   card.faults = left;
-  card.explanation.push_back(fmt::format("on the case as found, {} of these fits: {}",
-                                         left.size() == 1 ? "only one" : fmt::format("{}", left.size()), left.front()));
+  card.explanation.push_back(
+      fmt::format("on the case as found, {} of these fits: {}",
+                  left.size() == 1 ? "only one" : fmt::format("{}", left.size()), left.front()));
 }
 
 }  // namespace
@@ -95,14 +101,16 @@ KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& 
   Problem any(kernel.operation->schema());
   for (const Target& target : targets) {
     const std::string sm = fmt::format("sm_{}", target.sm);
-    if (const auto build = best_build(kernel, target.sm)) record.ptx_hashes[sm] = hash_of_file(kernel.ptx_path(*build));
-    record.contracts[sm] =
-        kernel.contract.describe(target.sm, kernel.tensor_format("a", any), kernel.tensor_format("b", any));
+    if (const auto build = best_build(kernel, target.sm))
+      record.ptx_hashes[sm] = hash_of_file(kernel.ptx_path(*build));
+    record.contracts[sm] = kernel.contract.describe(target.sm, kernel.tensor_format("a", any),
+                                                    kernel.tensor_format("b", any));
   }
   return record;
 }
 
-std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer) {
+std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
+                                 Observer& observer) {
   std::vector<std::optional<CaseRecord>> done(jobs.size());
   std::mutex report;
   std::int64_t finished = 0;
@@ -112,7 +120,8 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
     done[i] = std::move(record);
   };
   const auto is_large = [&](const Job& job) {
-    return job.target.on_gpu || job.test_case.kernel->operation->work(job.test_case.problem) > kLargeWork;
+    return job.target.on_gpu ||
+           job.test_case.kernel->operation->work(job.test_case.problem) > kLargeWork;
   };
 
   // Small cases: one per worker, one thread each.
@@ -145,7 +154,8 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
   return records;
 }
 
-Counterexample make_counterexample(const Job& failed, const RunOptions& options, Observer& observer) {
+Counterexample make_counterexample(const Job& failed, const RunOptions& options,
+                                   Observer& observer) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   CaseRunner runner(runner_options);
@@ -179,7 +189,8 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
 
   CaseFile file;
   file.test_case = small.smallest;
-  file.comments.push_back(fmt::format("{}: {}", card.claim, examined ? (*examined)->record.reason : card.headline));
+  file.comments.push_back(
+      fmt::format("{}: {}", card.claim, examined ? (*examined)->record.reason : card.headline));
   if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
   file.notes.emplace_back("note", "failed on " + failed.target.name());
   const Result<std::string> saved = save_case(options.corpus_folder, file);
@@ -191,8 +202,8 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
   return card;
 }
 
-Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels, const RunOptions& options,
-                      Observer& observer) {
+Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
+                      const RunOptions& options, Observer& observer) {
   RunRecord record;
   record.seed = options.seed;
   describe_environment(record);
@@ -210,7 +221,8 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   std::vector<Job> jobs;
   for (const Manifest* kernel : kernels) {
     std::string skipped;
-    const std::vector<Target> targets = kernel_targets(*kernel, options.on, options.sm, gpu, skipped);
+    const std::vector<Target> targets =
+        kernel_targets(*kernel, options.on, options.sm, gpu, skipped);
     record.kernels.push_back(describe_kernel(*kernel, targets));
     if (targets.empty()) {
       record.kernels.back().reasons.push_back(skipped);
@@ -222,7 +234,8 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
       for (const Target& target : targets) jobs.push_back({test_case, target});
     }
     for (const Target& target : targets) {
-      if (std::find(record.devices.begin(), record.devices.end(), target.name()) == record.devices.end()) {
+      if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
+          record.devices.end()) {
         record.devices.push_back(target.name());
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The main path: from manifests to a record, in the ten steps of docs/architecture.md. verify calls run(); fuzz and replay
-// use the same pieces.
+// The main path: from manifests to a record, in the ten steps of docs/architecture.md. verify calls
+// run(); fuzz and replay use the same pieces.
 #pragma once
 
 #include <functional>
@@ -28,39 +28,48 @@ struct RunOptions {
   Profile profile = Profile::standard;
   std::uint64_t seed = 1;
   On on = On::automatic;
-  std::optional<int> sm;          // only this chip on the emulator
-  int jobs = 1;                   // worker threads
+  std::optional<int> sm;  // only this chip on the emulator
+  int jobs = 1;           // worker threads
   std::optional<Shard> shard;
   std::optional<Filter> filter;
   std::vector<std::string> only_cases;  // canonical texts; for --failed
   RunnerOptions runner;
-  std::string corpus_folder;      // replayed first, counterexamples saved here; empty for neither
-  int shrink_budget = 600;        // tries per counterexample; 0 leaves failures as found
-  int max_counterexamples = 3;    // per kernel
+  std::string corpus_folder;    // replayed first, counterexamples saved here; empty for neither
+  int shrink_budget = 600;      // tries per counterexample; 0 leaves failures as found
+  int max_counterexamples = 3;  // per kernel
 };
 
 // What a run tells while it goes. Called from one thread at a time.
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void planned(std::int64_t jobs, const std::vector<std::string>& devices) { (void)jobs, (void)devices; }
+
+  virtual void planned(std::int64_t jobs, const std::vector<std::string>& devices) {
+    (void)jobs, (void)devices;
+  }
+
   virtual void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
     (void)record, (void)done, (void)total;
   }
+
   virtual void shrinking(const Case& failing) { (void)failing; }
+
   virtual void kernel_done(const KernelRecord& kernel) { (void)kernel; }
 };
 
-// Runs the kernels. The record is complete up to an interrupt. Errors: a broken corpus file, a GPU asked for and not there.
-Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels, const RunOptions& options,
-                      Observer& observer);
+// Runs the kernels. The record is complete up to an interrupt. Errors: a broken corpus file, a GPU
+// asked for and not there.
+Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
+                      const RunOptions& options, Observer& observer);
 
-// Steps 3 to 8 for a list of jobs on worker threads: records in job order, whatever finished first. Stops early on Ctrl-C;
-// jobs that did not run are missing.
-std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer);
+// Steps 3 to 8 for a list of jobs on worker threads: records in job order, whatever finished first.
+// Stops early on Ctrl-C; jobs that did not run are missing.
+std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
+                                 Observer& observer);
 
 // Step 9 for one failure: smaller, explained, saved.
-Counterexample make_counterexample(const Job& failed, const RunOptions& options, Observer& observer);
+Counterexample make_counterexample(const Job& failed, const RunOptions& options,
+                                   Observer& observer);
 
 // Fills what does not depend on the cases: version, environment, hashes of sources and builds.
 void describe_environment(RunRecord& record);

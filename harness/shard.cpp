@@ -15,11 +15,11 @@ Result<Shard> parse_shard(std::string_view text) {
     return code == std::errc{} && end == part.data() + part.size();
   };
   const bool good = slash != std::string_view::npos && read(text.substr(0, slash), shard.index) &&
-                    read(text.substr(slash + 1), shard.count) && shard.count >= 1 && shard.index >= 1 &&
-                    shard.index <= shard.count;
+                    read(text.substr(slash + 1), shard.count) && shard.count >= 1 &&
+                    shard.index >= 1 && shard.index <= shard.count;
   if (!good) {
-    return Error{ErrorKind::bad_input, fmt::format("--shard {} is not i/n with 1 <= i <= n", text), "",
-                 "for example --shard 3/8"};
+    return Error{ErrorKind::bad_input, fmt::format("--shard {} is not i/n with 1 <= i <= n", text),
+                 "", "for example --shard 3/8"};
   }
   return shard;
 }

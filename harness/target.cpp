@@ -36,8 +36,9 @@ std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<
   const bool use_gpu = gpu && (on == On::gpu || on == On::both || on == On::automatic);
   if (use_gpu) {
     if (!best_build(kernel, gpu->sm)) {
-      skip_reason = fmt::format("needs sm_{}, this device is sm_{}",
-                                *std::min_element(kernel.targets.begin(), kernel.targets.end()), gpu->sm);
+      skip_reason =
+          fmt::format("needs sm_{}, this device is sm_{}",
+                      *std::min_element(kernel.targets.begin(), kernel.targets.end()), gpu->sm);
       return {};
     }
     targets.push_back(*gpu);

@@ -22,14 +22,15 @@ std::optional<On> on_by_name(std::string_view word);
 struct Target {
   int sm = 80;
   bool on_gpu = false;
-  bool compare = false;   // GPU, and the emulator of the same chip beside it, bit for bit
-  std::string gpu_name;   // "NVIDIA H200"
+  bool compare = false;  // GPU, and the emulator of the same chip beside it, bit for bit
+  std::string gpu_name;  // "NVIDIA H200"
 
   std::string name() const;  // "emulator sm_90", "NVIDIA H200 (sm_90)"
 };
 
-// The targets of one kernel: on the emulator, every chip its manifest lists (or only `sm_filter`); on a GPU, that GPU if the
-// manifest has a build it can run. Empty when the kernel cannot run there: `skip_reason` says why.
+// The targets of one kernel: on the emulator, every chip its manifest lists (or only `sm_filter`);
+// on a GPU, that GPU if the manifest has a build it can run. Empty when the kernel cannot run
+// there: `skip_reason` says why.
 std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<int> sm_filter,
                                    const std::optional<Target>& gpu, std::string& skip_reason);
 

@@ -19,7 +19,8 @@ std::string ulp_text(double ulp) {
 std::string share_text(double share) {
   if (std::isnan(share)) return "-";
   if (std::isinf(share)) return "any";  // no error was allowed at all
-  if (share > 1) return share < 1e6 ? fmt::format("{:.3g} x", share) : fmt::format("{:.1e} x", share);
+  if (share > 1)
+    return share < 1e6 ? fmt::format("{:.3g} x", share) : fmt::format("{:.1e} x", share);
   return fmt::format("{:.0f} %", 100 * share);
 }
 
@@ -37,9 +38,11 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   if (!c.elements.empty()) lines.push_back("");
   for (const std::string& element : c.elements) lines.push_back("          " + element);
   if (!c.findings.empty()) lines.push_back("");
-  for (std::size_t i = 0; i < std::min(c.findings.size(), kShownFindings); ++i) lines.push_back("      " + c.findings[i]);
+  for (std::size_t i = 0; i < std::min(c.findings.size(), kShownFindings); ++i)
+    lines.push_back("      " + c.findings[i]);
   if (c.findings.size() > kShownFindings) {
-    lines.push_back(fmt::format("      {} more findings in record.json", c.findings.size() - kShownFindings));
+    lines.push_back(
+        fmt::format("      {} more findings in record.json", c.findings.size() - kShownFindings));
   }
   if (!c.explanation.empty()) lines.push_back("");
   for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The counterexample card: what a person sees of one failure, on the terminal, in junit.xml and in summary.md.
+// The counterexample card: what a person sees of one failure, on the terminal, in junit.xml and in
+// summary.md.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace plumbline {
 
-// Lines without trailing newlines; the first is "FAIL  kernel   claim / class", the last ones are the replay lines.
+// Lines without trailing newlines; the first is "FAIL  kernel   claim / class", the last ones are
+// the replay lines.
 std::vector<std::string> card_lines(const Counterexample& counterexample);
 
 // A table cell: "3.1 ulp", "22 %", "64 x".

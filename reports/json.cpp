@@ -113,20 +113,13 @@ Json kernel_json(const KernelRecord& k) {
 }
 
 Json counterexample_json(const Counterexample& c) {
-  return {{"kernel", c.kernel},
-          {"device", c.device},
-          {"claim", c.claim},
-          {"value_class", c.value_class},
-          {"original", c.original},
-          {"case", c.text},
-          {"steps", c.steps},
-          {"tried", c.tried},
-          {"case_file", c.case_file},
-          {"headline", c.headline},
-          {"elements", c.elements},
-          {"explanation", c.explanation},
-          {"faults", c.faults},
-          {"findings", c.findings}};
+  return {{"kernel", c.kernel},       {"device", c.device},
+          {"claim", c.claim},         {"value_class", c.value_class},
+          {"original", c.original},   {"case", c.text},
+          {"steps", c.steps},         {"tried", c.tried},
+          {"case_file", c.case_file}, {"headline", c.headline},
+          {"elements", c.elements},   {"explanation", c.explanation},
+          {"faults", c.faults},       {"findings", c.findings}};
 }
 
 // Everything that differs between two equal runs.
@@ -135,11 +128,13 @@ Json timing_json(const RunRecord& r) {
   for (const KernelRecord& k : r.kernels) kernels[k.name] = k.elapsed_ms;
   Json cases = Json::array();
   for (const CaseRecord& c : r.cases) cases.push_back(std::round(c.elapsed_ms * 1000) / 1000);
-  return {{"elapsed_ms", r.elapsed_ms}, {"kernels", std::move(kernels)}, {"cases", std::move(cases)}};
+  return {
+      {"elapsed_ms", r.elapsed_ms}, {"kernels", std::move(kernels)}, {"cases", std::move(cases)}};
 }
 
 std::optional<Verdict> verdict_by_name(std::string_view word) {
-  for (const Verdict v : {Verdict::pass, Verdict::fail, Verdict::mistrusted, Verdict::error, Verdict::skip}) {
+  for (const Verdict v :
+       {Verdict::pass, Verdict::fail, Verdict::mistrusted, Verdict::error, Verdict::skip}) {
     if (name(v) == word) return v;
   }
   return std::nullopt;
@@ -157,7 +152,8 @@ std::string record_json(const RunRecord& r) {
   Json kernels = Json::array(), cases = Json::array(), counterexamples = Json::array();
   for (const KernelRecord& k : r.kernels) kernels.push_back(kernel_json(k));
   for (const CaseRecord& c : r.cases) cases.push_back(case_json(c));
-  for (const Counterexample& c : r.counterexamples) counterexamples.push_back(counterexample_json(c));
+  for (const Counterexample& c : r.counterexamples)
+    counterexamples.push_back(counterexample_json(c));
   const Json json = {{"plumbline", r.plumbline_version},
                      {"git", r.git_hash},
                      {"command", r.command},
@@ -179,13 +175,15 @@ std::string record_json(const RunRecord& r) {
 Result<RunRecord> read_record(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
-    return Error{ErrorKind::bad_input, "cannot read the record", path, "run `plumbline verify` first"};
+    return Error{ErrorKind::bad_input, "cannot read the record", path,
+                 "run `plumbline verify` first"};
   }
   std::stringstream text;
   text << file.rdbuf();
   const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
   const auto broken = [&](std::string_view what) {
-    return Error{ErrorKind::bad_input, fmt::format("not a record of plumbline: {}", what), path, ""};
+    return Error{ErrorKind::bad_input, fmt::format("not a record of plumbline: {}", what), path,
+                 ""};
   };
   if (json.is_discarded() || !json.is_object()) return broken("no JSON object");
   if (!json.contains("cases") || !json["cases"].is_array()) return broken("\"cases\" is missing");
@@ -195,8 +193,9 @@ Result<RunRecord> read_record(const std::string& path) {
   record.profile = json.value("profile", "");
   for (const Json& entry : json["cases"]) {
     CaseRecord c;
-    const bool complete = entry.is_object() && entry.contains("case") && entry["case"].is_string() &&
-                          entry.contains("verdict") && entry["verdict"].is_string();
+    const bool complete = entry.is_object() && entry.contains("case") &&
+                          entry["case"].is_string() && entry.contains("verdict") &&
+                          entry["verdict"].is_string();
     if (!complete) return broken("a case has no text or verdict");
     c.text = entry["case"].get<std::string>();
     c.kernel = entry.value("kernel", "");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record.json and record.jsonl. Numbers that must survive are written so that they do: floats that may be NaN or Inf as
+// record.json and record.jsonl. Numbers that must survive are written so that they do: floats that
+// may be NaN or Inf as
 // {"bits", "value"}, 64-bit hashes and seeds as strings. Keys keep their order.
 #pragma once
 

@@ -23,11 +23,16 @@ struct Tally {
 
 int severity(Verdict verdict) {
   switch (verdict) {
-    case Verdict::fail: return 4;
-    case Verdict::error: return 3;
-    case Verdict::mistrusted: return 2;
-    case Verdict::pass: return 1;
-    case Verdict::skip: return 0;
+    case Verdict::fail:
+      return 4;
+    case Verdict::error:
+      return 3;
+    case Verdict::mistrusted:
+      return 2;
+    case Verdict::pass:
+      return 1;
+    case Verdict::skip:
+      return 0;
   }
   return 0;
 }
@@ -89,13 +94,20 @@ void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t, 
     if (!t.body.empty()) outcome.text().set(printable(t.body).c_str());
   };
   switch (t.worst) {
-    case Verdict::pass: break;
-    case Verdict::fail: child("failure", failure_type(claim)); break;
-    case Verdict::error: child("error", "could-not-run"); break;
+    case Verdict::pass:
+      break;
+    case Verdict::fail:
+      child("failure", failure_type(claim));
+      break;
+    case Verdict::error:
+      child("error", "could-not-run");
+      break;
     case Verdict::mistrusted:
       strict ? child("failure", "mistrusted") : child("skipped", "");
       break;
-    case Verdict::skip: child("skipped", ""); break;
+    case Verdict::skip:
+      child("skipped", "");
+      break;
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// junit.xml in the Jenkins dialect: one test case per kernel x claim x value class, never per random case, so that names
-// stay stable and files small. classname = kernel, name = "bound/cancelling".
+// junit.xml in the Jenkins dialect: one test case per kernel x claim x value class, never per
+// random case, so that names stay stable and files small. classname = kernel, name =
+// "bound/cancelling".
 #pragma once
 
 #include <string>

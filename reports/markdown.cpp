@@ -10,7 +10,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t kMaxBytes = 64 * 1024;  // over 1 MiB GitHub drops a step summary whole; stay far below
+constexpr std::size_t kMaxBytes =
+    64 * 1024;  // over 1 MiB GitHub drops a step summary whole; stay far below
 constexpr std::size_t kMaxCards = 5;
 
 // The longest run of backticks in a text, so that a fence around it can be longer.
@@ -32,18 +33,20 @@ std::string summary_markdown(const RunRecord& record) {
       failed += k.verdict == Verdict::fail || k.verdict == Verdict::error;
       thin += k.verdict == Verdict::mistrusted;
     }
-    if (failed > 0) return fmt::format("{} of {} kernels broke a promise", failed, record.kernels.size());
+    if (failed > 0)
+      return fmt::format("{} of {} kernels broke a promise", failed, record.kernels.size());
     if (thin > 0) return fmt::format("nothing broke, but the evidence for {} is thin", thin);
     return std::string("every promise held");
   }());
   if (record.interrupted) {
-    out += fmt::format("Interrupted: {} of {} planned cases ran.\n\n", record.cases.size(), record.planned);
+    out += fmt::format("Interrupted: {} of {} planned cases ran.\n\n", record.cases.size(),
+                       record.planned);
   }
   out += "| verdict | kernel | cases | outputs compared | worst | share of bound |\n";
   out += "|---|---|--:|--:|--:|--:|\n";
   for (const KernelRecord& k : record.kernels) {
-    out += fmt::format("| {} | `{}` | {} | {} | {} | {} |\n", name(k.verdict), k.name, k.cases, k.compared,
-                       ulp_text(k.worst_ulp), share_text(k.worst_share));
+    out += fmt::format("| {} | `{}` | {} | {} | {} | {} |\n", name(k.verdict), k.name, k.cases,
+                       k.compared, ulp_text(k.worst_ulp), share_text(k.worst_share));
   }
   std::size_t shown = 0;
   for (const Counterexample& c : record.counterexamples) {
@@ -58,8 +61,8 @@ std::string summary_markdown(const RunRecord& record) {
   if (shown < record.counterexamples.size()) {
     out += fmt::format("\n{} more in record.json.\n", record.counterexamples.size() - shown);
   }
-  out += fmt::format("\n{} · seed 0x{:x} · profile {} · run {}\n", fmt::join(record.devices, " + "), record.seed,
-                     record.profile, record.run_id);
+  out += fmt::format("\n{} · seed 0x{:x} · profile {} · run {}\n", fmt::join(record.devices, " + "),
+                     record.seed, record.profile, record.run_id);
   return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// summary.md for a CI step summary: the table of kernels, up to five counterexample cards, at most 64 KB.
+// summary.md for a CI step summary: the table of kernels, up to five counterexample cards, at most
+// 64 KB.
 #pragma once
 
 #include <string>

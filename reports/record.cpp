@@ -7,22 +7,32 @@ namespace plumbline {
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::pass: return "pass";
-    case Verdict::fail: return "fail";
-    case Verdict::mistrusted: return "mistrusted";
-    case Verdict::error: return "error";
-    case Verdict::skip: return "skip";
+    case Verdict::pass:
+      return "pass";
+    case Verdict::fail:
+      return "fail";
+    case Verdict::mistrusted:
+      return "mistrusted";
+    case Verdict::error:
+      return "error";
+    case Verdict::skip:
+      return "skip";
   }
   return "";
 }
 
 std::string_view name(Claim claim) {
   switch (claim) {
-    case Claim::bound: return "bound";
-    case Claim::specials: return "specials";
-    case Claim::in_bounds: return "in-bounds";
-    case Claim::deterministic: return "deterministic";
-    case Claim::agrees: return "agrees";
+    case Claim::bound:
+      return "bound";
+    case Claim::specials:
+      return "specials";
+    case Claim::in_bounds:
+      return "in-bounds";
+    case Claim::deterministic:
+      return "deterministic";
+    case Claim::agrees:
+      return "agrees";
   }
   return "";
 }

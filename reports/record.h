@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// RunRecord: everything a run found out, and the only thing report writers read. It is byte-stable: two runs with the
-// same inputs give the same record.json but for the one `timing` object.
+// RunRecord: everything a run found out, and the only thing report writers read. It is byte-stable:
+// two runs with the same inputs give the same record.json but for the one `timing` object.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ std::string_view name(Verdict verdict);  // "pass", "fail", "mistrusted", "error
 enum class Claim : std::uint8_t {
   bound,          // every finite output lies in the admissible interval
   specials,       // NaN, Inf and finite where they are due
-  in_bounds,      // memory and synchronisation: device findings, guard bands, padding, unwritten outputs
+  in_bounds,      // memory and synchronisation: device findings, guard bands, padding, unwritten
+                  // outputs
   deterministic,  // repeated launches agree bit for bit
   agrees,         // GPU and emulator agree bit for bit
 };
@@ -30,15 +31,15 @@ enum class Claim : std::uint8_t {
 std::string_view name(Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees"
 
 struct OutputRecord {
-  std::string name;     // "d"
-  std::string format;   // "bf16"
+  std::string name;    // "d"
+  std::string format;  // "bf16"
   OutputVerdict verdict;
 };
 
 struct CaseRecord {
   std::string kernel;
-  std::string text;         // canonical case text: replays with `plumbline replay`
-  std::string device;       // "emulator sm_90"
+  std::string text;    // canonical case text: replays with `plumbline replay`
+  std::string device;  // "emulator sm_90"
   std::string shape_class, layout_class, value_class, origin;
   Verdict verdict = Verdict::pass;
   std::map<Claim, Verdict> claims;  // those judged
@@ -52,40 +53,41 @@ struct CaseRecord {
 // A failure made small and explained.
 struct Counterexample {
   std::string kernel, device, claim, value_class;
-  std::string original, text;         // case texts before and after shrinking
+  std::string original, text;  // case texts before and after shrinking
   int steps = 0, tried = 0;
   std::string case_file;              // as printed in the replay line
   std::string headline;               // "1x1x2: one output is 64 ulp from the exact value"
   std::vector<std::string> elements;  // aligned lines: place, expected, got
   std::vector<std::string> explanation;
-  std::vector<std::string> faults;    // simple faults that fit, the most telling first
+  std::vector<std::string> faults;  // simple faults that fit, the most telling first
   std::vector<std::string> findings;
 };
 
 struct KernelRecord {
   std::string name, summary;
   std::string operation;
-  std::string formats;                // "bf16·bf16 → bf16, f32"
+  std::string formats;  // "bf16·bf16 → bf16, f32"
   std::string source_hash;
   std::map<std::string, std::string> ptx_hashes;  // "sm_80" -> hash
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words
   Verdict verdict = Verdict::pass;
-  std::vector<std::string> reasons;   // why mistrusted or error
+  std::vector<std::string> reasons;  // why mistrusted or error
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
-  std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0, disagreements = 0;
-  std::int64_t sampled_cases = 0;     // large outputs of which only a stratified sample was bounded
+  std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0,
+               disagreements = 0;
+  std::int64_t sampled_cases = 0;  // large outputs of which only a stratified sample was bounded
   double worst_ulp = 0, worst_share = 0;
-  std::string worst_case;             // text of the case with the largest share
-  double elapsed_ms = 0;              // goes to the timing object
+  std::string worst_case;  // text of the case with the largest share
+  double elapsed_ms = 0;   // goes to the timing object
 };
 
 struct RunRecord {
   std::string plumbline_version, git_hash;
-  std::string command;          // as typed
+  std::string command;  // as typed
   std::string verb;
   std::string profile;
   std::uint64_t seed = 0;
-  std::string run_id;           // six hex digits
+  std::string run_id;  // six hex digits
   std::vector<std::string> devices;
   std::map<std::string, std::string> environment;  // mpfr, openblas, models, vector target, os
   bool interrupted = false;
@@ -96,7 +98,8 @@ struct RunRecord {
   double elapsed_ms = 0;
 };
 
-// Adds up the cases of each kernel into its KernelRecord (counts and worst values; not the verdict's evidence rules).
+// Adds up the cases of each kernel into its KernelRecord (counts and worst values; not the
+// verdict's evidence rules).
 void summarize(RunRecord& record);
 
 }  // namespace plumbline

@@ -62,7 +62,8 @@ std::optional<std::uint64_t> parse_seed(std::string_view text) {
 
 // The flags that need more than CLI11's conversions, as typed.
 struct RawFlags {
-  std::string on = "auto", profile = "default", seed, duration, shard, oracle = "auto", format = "human", color = "auto";
+  std::string on = "auto", profile = "default", seed, duration, shard, oracle = "auto",
+              format = "human", color = "auto";
   int sm = 0;
 };
 
@@ -70,19 +71,27 @@ void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::stri
   const bool plans = verb == "verify" || verb == "fuzz";
   app.add_option("--on", raw.on, "where: auto (GPU if present), emulator, gpu, both (and compare)");
   app.add_option("--sm", raw.sm, "emulate only this chip, for example 90");
-  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")->type_name("FILE");
-  app.add_option("--oracle", raw.oracle, "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
-  app.add_option("--repeat", arguments.repeat, "launches per case, compared bit for bit")->check(CLI::Range(1, 10000));
+  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
+      ->type_name("FILE");
+  app.add_option("--oracle", raw.oracle,
+                 "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
+  app.add_option("--repeat", arguments.repeat, "launches per case, compared bit for bit")
+      ->check(CLI::Range(1, 10000));
   app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
-  app.add_option("--corpus", arguments.corpus, "case files: replayed first, failures saved here")->type_name("DIR");
+  app.add_option("--corpus", arguments.corpus, "case files: replayed first, failures saved here")
+      ->type_name("DIR");
   app.add_flag("--no-corpus", arguments.no_corpus, "neither read nor write a corpus");
   app.add_flag("--no-shrink", arguments.no_shrink, "report failures as found");
-  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")->check(CLI::Range(1, 4096));
-  app.add_flag("--strict", arguments.strict, "thin evidence and missing devices fail too (thin: on when CI is set)");
+  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")
+      ->check(CLI::Range(1, 4096));
+  app.add_flag("--strict", arguments.strict,
+               "thin evidence and missing devices fail too (thin: on when CI is set)");
   if (plans) {
-    app.add_option("--seed", raw.seed, verb == "fuzz" ? "first seed (default: fresh, and printed)" : "of the plan");
+    app.add_option("--seed", raw.seed,
+                   verb == "fuzz" ? "first seed (default: fresh, and printed)" : "of the plan");
     app.add_option("--shard", raw.shard, "i/n: this part of the plan, by hash of the case text");
-    app.add_option("--only", arguments.only, "filter: 'class=cancelling k>512'")->type_name("TERMS");
+    app.add_option("--only", arguments.only, "filter: 'class=cancelling k>512'")
+        ->type_name("TERMS");
   }
   if (verb == "verify") {
     app.add_option("--profile", raw.profile, "quick (seconds), default (minutes) or deep (hours)");
@@ -92,7 +101,8 @@ void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::stri
 }
 
 Status apply(const RawFlags& raw, Arguments& arguments) {
-  const auto choose = [](std::string_view flag, const std::string& given, std::vector<std::string_view> words) -> Status {
+  const auto choose = [](std::string_view flag, const std::string& given,
+                         std::vector<std::string_view> words) -> Status {
     if (std::find(words.begin(), words.end(), given) != words.end()) return {};
     std::string hint = did_you_mean(given, words);
     return wrong(fmt::format("{} {}: not one of {}", flag, given, fmt::join(words, ", ")), hint);
@@ -106,7 +116,9 @@ Status apply(const RawFlags& raw, Arguments& arguments) {
   arguments.on = *on_by_name(raw.on);
   if (raw.sm != 0) arguments.sm = raw.sm;
   arguments.profile_name = raw.profile;
-  arguments.profile = raw.profile == "quick" ? Profile::quick : raw.profile == "deep" ? Profile::deep : Profile::standard;
+  arguments.profile = raw.profile == "quick"  ? Profile::quick
+                      : raw.profile == "deep" ? Profile::deep
+                                              : Profile::standard;
   arguments.format = raw.format == "line"   ? OutputFormat::line
                      : raw.format == "json" ? OutputFormat::json
                                             : OutputFormat::human;
@@ -115,11 +127,14 @@ Status apply(const RawFlags& raw, Arguments& arguments) {
                                            : ColorChoice::automatic;
   if (!raw.seed.empty()) {
     arguments.seed = parse_seed(raw.seed);
-    if (!arguments.seed) return wrong(fmt::format("--seed {} is not a whole number", raw.seed), "decimal or 0x...");
+    if (!arguments.seed)
+      return wrong(fmt::format("--seed {} is not a whole number", raw.seed), "decimal or 0x...");
   }
   if (!raw.duration.empty()) {
     const auto seconds = parse_duration(raw.duration);
-    if (!seconds) return wrong(fmt::format("--for {} is not a duration", raw.duration), "for example 90s, 10m or 2h");
+    if (!seconds)
+      return wrong(fmt::format("--for {} is not a duration", raw.duration),
+                   "for example 90s, 10m or 2h");
     arguments.seconds = *seconds;
   }
   if (!raw.shard.empty()) {
@@ -132,11 +147,13 @@ Status apply(const RawFlags& raw, Arguments& arguments) {
     arguments.mpfr_bits = 256;
     bool good = text.starts_with("mpfr");
     if (good && text.size() > 4) {
-      const auto [end, code] = std::from_chars(text.data() + 5, text.data() + text.size(), arguments.mpfr_bits);
+      const auto [end, code] =
+          std::from_chars(text.data() + 5, text.data() + text.size(), arguments.mpfr_bits);
       good = text[4] == ':' && code == std::errc{} && end == text.data() + text.size();
     }
     if (!good || arguments.mpfr_bits < 64 || arguments.mpfr_bits > 65536) {
-      return wrong(fmt::format("--oracle {}: not auto or mpfr[:BITS] with 64 to 65536 bits", raw.oracle));
+      return wrong(
+          fmt::format("--oracle {}: not auto or mpfr[:BITS] with 64 to 65536 bits", raw.oracle));
     }
   }
   return {};
@@ -158,15 +175,19 @@ struct CommandLine {
       if (!verb.names.empty()) {
         sub->add_option("names", arguments.names,
                         verb.names == "KERNEL" ? "kernel names or globs (default: all)"
-                        : verb.names == "CASE" ? "case files, folders of them, or case texts in quotes"
-                                               : "kernels (default), oracles, formats, models, devices, classes")
+                        : verb.names == "CASE"
+                            ? "case files, folders of them, or case texts in quotes"
+                            : "kernels (default), oracles, formats, models, devices, classes")
             ->type_name(std::string(verb.names));
       }
-      if (verb.name != "list" && verb.name != "doctor") add_run_flags(*sub, arguments, raw, verb.name);
+      if (verb.name != "list" && verb.name != "doctor")
+        add_run_flags(*sub, arguments, raw, verb.name);
       if (verb.name == "list") {
-        sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")->type_name("FILE");
+        sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
+            ->type_name("FILE");
       }
-      sub->add_option("--format", raw.format, "human, line (one finding a line) or json (events as they happen)");
+      sub->add_option("--format", raw.format,
+                      "human, line (one finding a line) or json (events as they happen)");
       sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honoured)");
       sub->add_flag("-q,--quiet", arguments.quiet, "only failures and the closing line");
       sub->add_flag("-v,--verbose", arguments.verbose, "a line per case");
@@ -184,8 +205,9 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     for (const Verb& verb : kVerbs) known.push_back(verb.name);
     if (std::find(known.begin(), known.end(), std::string_view(argv[1])) == known.end()) {
       const std::string hint = did_you_mean(argv[1], known);
-      return wrong(fmt::format("no verb \"{}\"", argv[1]),
-                   (hint.empty() ? "" : hint + " ") + std::string("plumbline --help lists them all"));
+      return wrong(
+          fmt::format("no verb \"{}\"", argv[1]),
+          (hint.empty() ? "" : hint + " ") + std::string("plumbline --help lists them all"));
     }
   }
   Arguments& arguments = line.arguments;
@@ -210,7 +232,8 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
         for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
       }
     }
-    std::string bad = line.app.remaining(true).empty() ? error.what() : line.app.remaining(true).front();
+    std::string bad =
+        line.app.remaining(true).empty() ? error.what() : line.app.remaining(true).front();
     std::string_view bare = bad;
     bare = bare.substr(0, bare.find('='));
     const std::vector<std::string_view> views(flags.begin(), flags.end());

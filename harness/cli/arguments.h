@@ -19,31 +19,31 @@ enum class OutputFormat : std::uint8_t { human, line, json };
 enum class ColorChoice : std::uint8_t { automatic, always, never };
 
 struct Arguments {
-  std::string verb;                // empty: help was printed into `help`
-  std::string help;                // text to print, exit 0
-  std::vector<std::string> names;  // kernels, case files, or what to list
+  std::string verb;                    // empty: help was printed into `help`
+  std::string help;                    // text to print, exit 0
+  std::vector<std::string> names;      // kernels, case files, or what to list
   std::vector<std::string> manifests;  // --kernel
   On on = On::automatic;
   std::optional<int> sm;
   Profile profile = Profile::standard;
   std::string profile_name = "default";
-  std::string only;                // --only, parsed once the kernels are known
+  std::string only;  // --only, parsed once the kernels are known
   bool failed = false;
   std::optional<std::uint64_t> seed;
-  double seconds = 60;             // --for
+  double seconds = 60;  // --for
   std::optional<Shard> shard;
-  int mpfr_bits = 0;               // --oracle mpfr[:BITS]
+  int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;
   bool strict = false;
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";
-  std::string corpus;              // empty: the default folder
+  std::string corpus;  // empty: the default folder
   bool no_corpus = false;
   bool no_shrink = false;
-  int jobs = 0;                    // 0: one per core
+  int jobs = 0;  // 0: one per core
   ColorChoice color = ColorChoice::automatic;
   bool quiet = false, verbose = false;
-  std::string command;             // as typed, for the record
+  std::string command;  // as typed, for the record
 };
 
 Result<Arguments> parse_arguments(int argc, const char* const* argv);

@@ -8,7 +8,8 @@
 
 namespace plumbline {
 
-Result<std::vector<CaseFile>> named_cases(const std::vector<std::string>& names, const Registry& registry) {
+Result<std::vector<CaseFile>> named_cases(const std::vector<std::string>& names,
+                                          const Registry& registry) {
   namespace fs = std::filesystem;
   std::vector<CaseFile> cases;
   for (const std::string& name : names) {

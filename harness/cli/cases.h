@@ -9,7 +9,9 @@
 
 namespace plumbline {
 
-// A name that exists on disk is a case file or a folder of them; anything with a space is a case text.
-Result<std::vector<CaseFile>> named_cases(const std::vector<std::string>& names, const Registry& registry);
+// A name that exists on disk is a case file or a folder of them; anything with a space is a case
+// text.
+Result<std::vector<CaseFile>> named_cases(const std::vector<std::string>& names,
+                                          const Registry& registry);
 
 }  // namespace plumbline

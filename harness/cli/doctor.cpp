@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// plumbline doctor: what works here, and what to do about the rest. Exit 0 when everything a machine without a GPU needs works.
+// plumbline doctor: what works here, and what to do about the rest. Exit 0 when everything a
+// machine without a GPU needs works.
 #include <fmt/format.h>
 
 #include "fuzz/corpus.h"
@@ -16,10 +17,14 @@ class Report {
  public:
   explicit Report(Terminal& terminal) : terminal_(terminal) {}
 
-  void good(const std::string& what, const std::string& detail) { line(terminal_.green("ok   "), what, detail); }
+  void good(const std::string& what, const std::string& detail) {
+    line(terminal_.green("ok   "), what, detail);
+  }
 
   // Missing, but everything else works without it.
-  void absent(const std::string& what, const std::string& detail) { line(terminal_.yellow("none "), what, detail); }
+  void absent(const std::string& what, const std::string& detail) {
+    line(terminal_.yellow("none "), what, detail);
+  }
 
   void bad(const std::string& what, const Error& error) {
     line(terminal_.red("FAIL "), what, error.text());
@@ -38,7 +43,8 @@ class Report {
 };
 
 // One small case of a kernel on one target, start to verdict.
-void try_kernel(const Registry& registry, const Manifest& kernel, const Target& target, Report& report) {
+void try_kernel(const Registry& registry, const Manifest& kernel, const Target& target,
+                Report& report) {
   const std::string what = target.on_gpu ? "gpu" : fmt::format("sm_{}", target.sm);
   std::string problem_text;
   for (const Case& c : plan_cases(kernel, {Profile::quick, 1})) {
@@ -51,7 +57,8 @@ void try_kernel(const Registry& registry, const Manifest& kernel, const Target& 
   if (!test_case) return report.bad(what, test_case.error());
   CaseRunner runner({});
   const CaseRecord record = runner.run(*test_case, target);
-  if (record.verdict != Verdict::pass) return report.bad(what, {ErrorKind::cannot_run, record.reason, record.text, ""});
+  if (record.verdict != Verdict::pass)
+    return report.bad(what, {ErrorKind::cannot_run, record.reason, record.text, ""});
   report.good(what, fmt::format("{} passes on {}", kernel.name, target.name()));
 }
 
@@ -70,12 +77,14 @@ ExitCode doctor(const Arguments& arguments, Terminal& terminal) {
     report.bad("kernels", registry.error());
     return ExitCode::wrong_input;
   }
-  registry->all().empty()
-      ? report.bad("kernels", {ErrorKind::cannot_run, "no manifest found", default_kernel_folder(), "build the project"})
-      : report.good("kernels", fmt::format("{} in {}", registry->all().size(), default_kernel_folder()));
+  registry->all().empty() ? report.bad("kernels", {ErrorKind::cannot_run, "no manifest found",
+                                                   default_kernel_folder(), "build the project"})
+                          : report.good("kernels", fmt::format("{} in {}", registry->all().size(),
+                                                               default_kernel_folder()));
   for (const Manifest& kernel : registry->all()) {
     std::string skipped;
-    for (const Target& target : kernel_targets(kernel, On::emulator, std::nullopt, std::nullopt, skipped)) {
+    for (const Target& target :
+         kernel_targets(kernel, On::emulator, std::nullopt, std::nullopt, skipped)) {
       try_kernel(*registry, kernel, target, report);
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The exit codes: part of the interface, shared word for word with docs/cli.md (a test compares them).
+// The exit codes: part of the interface, shared word for word with docs/cli.md (a test compares
+// them).
 #pragma once
 
 #include <array>

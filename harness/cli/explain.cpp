@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// plumbline explain: one case again, slowly, in words. On a case that passes it explains the output closest to its bound.
+// plumbline explain: one case again, slowly, in words. On a case that passes it explains the output
+// closest to its bound.
 #include "harness/explain.h"
 
 #include <fmt/format.h>
@@ -29,17 +30,20 @@ void print_steps(const std::vector<double>& steps, Terminal& terminal) {
 
 void explain_on(const Case& test_case, const Examined& examined, Terminal& terminal) {
   const CaseRecord& record = examined.record;
-  terminal.print_wrapped(fmt::format("{}  {}  on {}", name(record.verdict), record.text, record.device));
+  terminal.print_wrapped(
+      fmt::format("{}  {}  on {}", name(record.verdict), record.text, record.device));
   terminal.print_wrapped("      contract: " + describe_kernel(*test_case.kernel, {}).summary);
   if (record.verdict == Verdict::fail) {
-    for (const std::string& line : card_lines(explain_failure(test_case, examined))) terminal.print_wrapped(line);
+    for (const std::string& line : card_lines(explain_failure(test_case, examined)))
+      terminal.print_wrapped(line);
   }
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
     const OutputVerdict& v = output.verdict;
-    terminal.print_wrapped(fmt::format("      {}: {} outputs, worst {}, {} of the allowed error used, {} had to be exact",
-                                       output.name, v.elements, ulp_text(v.worst_ulp), share_text(v.worst_share),
-                                       v.exact_required));
+    terminal.print_wrapped(fmt::format(
+        "      {}: {} outputs, worst {}, {} of the allowed error used, {} had to be exact",
+        output.name, v.elements, ulp_text(v.worst_ulp), share_text(v.worst_share),
+        v.exact_required));
     if (v.compared == 0) continue;
     const Tensor* got = examined.tensors.find(output.name);
     const std::int64_t index = v.failures.empty() ? v.worst.index : v.failures.front().index;
@@ -59,7 +63,8 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
   if (arguments.names.empty()) {
-    return report_error({ErrorKind::bad_input, "explain needs a case", "", "a .case file or a case text in quotes"});
+    return report_error({ErrorKind::bad_input, "explain needs a case", "",
+                         "a .case file or a case text in quotes"});
   }
   const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
   if (!cases) return report_error(cases.error());
@@ -77,7 +82,8 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
       if (!probed) return report_error(probed.error());
       gpu = *probed;
     }
-    const std::vector<Target> targets = kernel_targets(*file.test_case.kernel, options->on, options->sm, gpu, skipped);
+    const std::vector<Target> targets =
+        kernel_targets(*file.test_case.kernel, options->on, options->sm, gpu, skipped);
     for (const Target& target : targets) {
       const Result<std::unique_ptr<Examined>> examined = runner.examine(file.test_case, target);
       if (!examined) return report_error(examined.error());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// plumbline fuzz: random cases until the time is up. Seeds count up from --seed, so `--seed S` alone repeats the search.
+// plumbline fuzz: random cases until the time is up. Seeds count up from --seed, so `--seed S`
+// alone repeats the search.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -63,7 +64,9 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   // Lines and record.jsonl as cases finish; the status line is ours.
   Arguments silent = arguments;
   Console console(silent, terminal, &*folder);
@@ -80,10 +83,12 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
     }
     for (CaseRecord& result : run_jobs(jobs, *options, console)) {
       if (result.verdict == Verdict::fail) {
-        const std::string kind = result.kernel + std::string(name(result.claims.empty() ? Claim::bound : Claim::bound));
+        const std::string kind =
+            result.kernel + std::string(name(result.claims.empty() ? Claim::bound : Claim::bound));
         if (++failures[kind] <= options->max_counterexamples) {
-          const auto job = std::find_if(jobs.begin(), jobs.end(),
-                                        [&](const Job& j) { return j.test_case.text() == result.text; });
+          const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
+            return j.test_case.text() == result.text;
+          });
           record.counterexamples.push_back(make_counterexample(*job, *options, console));
         }
       }
@@ -91,10 +96,12 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
     }
     double worst = 0;
     for (const CaseRecord& c : record.cases) {
-      for (const OutputRecord& output : c.outputs) worst = std::max(worst, output.verdict.worst_share);
+      for (const OutputRecord& output : c.outputs)
+        worst = std::max(worst, output.verdict.worst_share);
     }
-    terminal.status(fmt::format("  {:.0f} s   seed 0x{:x}   {} cases   worst {:.0f} % of bound   {} failed", elapsed(), seed,
-                                record.cases.size(), 100 * worst, record.counterexamples.size()));
+    terminal.status(fmt::format(
+        "  {:.0f} s   seed 0x{:x}   {} cases   worst {:.0f} % of bound   {} failed", elapsed(),
+        seed, record.cases.size(), 100 * worst, record.counterexamples.size()));
   }
   record.planned = static_cast<std::int64_t>(record.cases.size());
   record.interrupted = interrupted();

@@ -18,8 +18,9 @@ namespace {
 
 void list_kernels(const Registry& registry, Terminal& terminal) {
   for (const Manifest& kernel : registry.all()) {
-    terminal.print_wrapped(fmt::format("  {:<16} {:<10} sm_{}  {}", kernel.name, kernel.operation->name(),
-                                       fmt::join(kernel.targets, ", sm_"), kernel.summary));
+    terminal.print_wrapped(fmt::format("  {:<16} {:<10} sm_{}  {}", kernel.name,
+                                       kernel.operation->name(), fmt::join(kernel.targets, ", sm_"),
+                                       kernel.summary));
   }
 }
 
@@ -39,8 +40,9 @@ void list_formats(const Registry&, Terminal& terminal) {
     if (f.is_integer) {
       terminal.print(fmt::format("  {:<6} {:>5}  integer", f.name, f.storage_bits));
     } else {
-      terminal.print(fmt::format("  {:<6} {:>5}  {:>8}  {:>8}  {:>4}  {:>4}  {}", f.name, f.storage_bits,
-                                 f.exponent_bits, f.mantissa_bits, f.emin(), f.emax(), specials));
+      terminal.print(fmt::format("  {:<6} {:>5}  {:>8}  {:>8}  {:>4}  {:>4}  {}", f.name,
+                                 f.storage_bits, f.exponent_bits, f.mantissa_bits, f.emin(),
+                                 f.emax(), specials));
     }
   }
 }
@@ -49,16 +51,18 @@ void list_models(const Registry&, Terminal& terminal) {
   static constexpr std::array<std::string_view, 3> kInstructions = {"mma.sync", "wgmma", "tcgen05"};
   terminal.print("  chips        instruction  inputs  out   products  fraction bits  evidence");
   for (const GenerationRow& row : generation_table()) {
-    terminal.print_wrapped(fmt::format("  sm_{:<3}..{:<3}  {:<11}  {:<6}  {:<4}  {:>8}  {:>13}  {}", row.sm_low, row.sm_high,
-                                       kInstructions[static_cast<std::size_t>(row.instruction)], row.inputs,
-                                       format(row.output).name, row.model.node.products, row.model.node.fraction_bits,
-                                       row.evidence));
+    terminal.print_wrapped(fmt::format("  sm_{:<3}..{:<3}  {:<11}  {:<6}  {:<4}  {:>8}  {:>13}  {}",
+                                       row.sm_low, row.sm_high,
+                                       kInstructions[static_cast<std::size_t>(row.instruction)],
+                                       row.inputs, format(row.output).name, row.model.node.products,
+                                       row.model.node.fraction_bits, row.evidence));
   }
 }
 
 void list_devices(const Registry& registry, Terminal& terminal) {
   std::vector<int> chips;
-  for (const Manifest& kernel : registry.all()) chips.insert(chips.end(), kernel.targets.begin(), kernel.targets.end());
+  for (const Manifest& kernel : registry.all())
+    chips.insert(chips.end(), kernel.targets.begin(), kernel.targets.end());
   std::sort(chips.begin(), chips.end());
   chips.erase(std::unique(chips.begin(), chips.end()), chips.end());
   for (const int sm : chips) terminal.print(fmt::format("  emulator sm_{}", sm));
@@ -83,23 +87,26 @@ void list_classes(const Registry&, Terminal& terminal) {
   }
 }
 
-constexpr std::array<std::pair<std::string_view, void (*)(const Registry&, Terminal&)>, 6> kLists = {{
-    {"kernels", list_kernels},
-    {"oracles", list_oracles},
-    {"formats", list_formats},
-    {"models", list_models},
-    {"devices", list_devices},
-    {"classes", list_classes},
-}};
+constexpr std::array<std::pair<std::string_view, void (*)(const Registry&, Terminal&)>, 6> kLists =
+    {{
+        {"kernels", list_kernels},
+        {"oracles", list_oracles},
+        {"formats", list_formats},
+        {"models", list_models},
+        {"devices", list_devices},
+        {"classes", list_classes},
+    }};
 
 }  // namespace
 
 ExitCode list(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
-  const std::vector<std::string> names = arguments.names.empty() ? std::vector<std::string>{"kernels"} : arguments.names;
+  const std::vector<std::string> names =
+      arguments.names.empty() ? std::vector<std::string>{"kernels"} : arguments.names;
   for (const std::string& wanted : names) {
-    const auto found = std::find_if(kLists.begin(), kLists.end(), [&](const auto& l) { return l.first == wanted; });
+    const auto found = std::find_if(kLists.begin(), kLists.end(),
+                                    [&](const auto& l) { return l.first == wanted; });
     if (found == kLists.end()) {
       std::vector<std::string_view> known;
       for (const auto& [name, print] : kLists) known.push_back(name);

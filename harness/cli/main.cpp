@@ -18,14 +18,15 @@ using plumbline::Arguments;
 using plumbline::ExitCode;
 using plumbline::Terminal;
 
-constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, Terminal&)>, 6> kVerbs = {{
-    {"list", plumbline::list},
-    {"verify", plumbline::verify},
-    {"fuzz", plumbline::fuzz},
-    {"replay", plumbline::replay},
-    {"explain", plumbline::explain},
-    {"doctor", plumbline::doctor},
-}};
+constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, Terminal&)>, 6>
+    kVerbs = {{
+        {"list", plumbline::list},
+        {"verify", plumbline::verify},
+        {"fuzz", plumbline::fuzz},
+        {"replay", plumbline::replay},
+        {"explain", plumbline::explain},
+        {"doctor", plumbline::doctor},
+    }};
 
 ExitCode run(int argc, char** argv) {
   const plumbline::Result<Arguments> arguments = plumbline::parse_arguments(argc, argv);
@@ -48,7 +49,8 @@ int main(int argc, char** argv) {
   try {
     return static_cast<int>(run(argc, argv));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plumbline: internal error: {}; please report this with the command line\n", error.what());
+    fmt::print(stderr, "plumbline: internal error: {}; please report this with the command line\n",
+               error.what());
     return static_cast<int>(ExitCode::internal);
   }
 }

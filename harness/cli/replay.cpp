@@ -16,7 +16,8 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
   if (arguments.names.empty()) {
-    return report_error({ErrorKind::bad_input, "replay needs a case", "", "a .case file, a folder, or a case text in quotes"});
+    return report_error({ErrorKind::bad_input, "replay needs a case", "",
+                         "a .case file, a folder, or a case text in quotes"});
   }
   const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
   if (!cases) return report_error(cases.error());
@@ -39,7 +40,8 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   for (const CaseFile& file : *cases) {
     const Manifest& kernel = *file.test_case.kernel;
     std::string skipped;
-    const std::vector<Target> targets = kernel_targets(kernel, options->on, options->sm, gpu, skipped);
+    const std::vector<Target> targets =
+        kernel_targets(kernel, options->on, options->sm, gpu, skipped);
     for (const Target& target : targets) jobs.push_back({file.test_case, target});
     if (std::none_of(record.kernels.begin(), record.kernels.end(),
                      [&](const KernelRecord& k) { return k.name == kernel.name; })) {
@@ -54,10 +56,13 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   summarize(record);
   options->shrink_budget = 0;
   for (const Job& job : jobs) {
-    const auto failed = std::find_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {
-      return c.verdict == Verdict::fail && c.text == job.test_case.text() && c.device == job.target.name();
-    });
-    if (failed != record.cases.end()) record.counterexamples.push_back(make_counterexample(job, *options, console));
+    const auto failed =
+        std::find_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {
+          return c.verdict == Verdict::fail && c.text == job.test_case.text() &&
+                 c.device == job.target.name();
+        });
+    if (failed != record.cases.end())
+      record.counterexamples.push_back(make_counterexample(job, *options, console));
   }
   print_record(record, arguments, terminal);
   return exit_code(record, arguments);

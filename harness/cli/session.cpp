@@ -25,22 +25,29 @@ Status write_file(const fs::path& path, const std::string& text) {
     std::ofstream out(temporary, std::ios::binary);
     out << text;
     if (!out.flush()) {
-      return Error{ErrorKind::bad_input, "cannot write", path.string(), "choose another folder with --out"};
+      return Error{ErrorKind::bad_input, "cannot write", path.string(),
+                   "choose another folder with --out"};
     }
   }
   std::error_code code;
   fs::rename(temporary, path, code);
-  if (code) return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
+  if (code)
+    return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
   return {};
 }
 
 std::string_view status_word(Verdict verdict) {
   switch (verdict) {
-    case Verdict::pass: return "pass";
-    case Verdict::fail: return "FAIL";
-    case Verdict::mistrusted: return "thin";
-    case Verdict::error: return "error";
-    case Verdict::skip: return "skip";
+    case Verdict::pass:
+      return "pass";
+    case Verdict::fail:
+      return "FAIL";
+    case Verdict::mistrusted:
+      return "thin";
+    case Verdict::error:
+      return "error";
+    case Verdict::skip:
+      return "skip";
   }
   return "";
 }
@@ -54,22 +61,27 @@ std::string painted(const Terminal& terminal, Verdict verdict) {
 
 void print_kernel(const KernelRecord& k, Terminal& terminal) {
   if (k.verdict == Verdict::skip) {
-    terminal.print_wrapped(fmt::format("  {} {}  {}", painted(terminal, k.verdict), k.name,
-                                       k.reasons.empty() ? "no case was selected" : k.reasons.front()));
+    terminal.print_wrapped(
+        fmt::format("  {} {}  {}", painted(terminal, k.verdict), k.name,
+                    k.reasons.empty() ? "no case was selected" : k.reasons.front()));
     return;
   }
   std::string line = fmt::format("  {} {:<16}", painted(terminal, k.verdict), k.name);
-  // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of ulp from exact.
-  line += fmt::format(" {:>6} cases   worst error {:>5} of what is allowed", k.cases, share_text(k.worst_share));
+  // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of
+  // ulp from exact.
+  line += fmt::format(" {:>6} cases   worst error {:>5} of what is allowed", k.cases,
+                      share_text(k.worst_share));
   if (terminal.width() >= 80) line += fmt::format("  {:>7.1f} s", k.elapsed_ms / 1000);
   terminal.print_wrapped(line);
   if (terminal.width() >= 80) {
     terminal.print_wrapped(terminal.dim(fmt::format(
-        "        {} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} of {} agree", k.outputs,
-        k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
+        "        {} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} "
+        "of {} agree",
+        k.outputs, k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
   }
   if (k.sampled_cases > 0) {
-    terminal.print_wrapped(fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
+    terminal.print_wrapped(
+        fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
   }
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
 }
@@ -105,12 +117,15 @@ Result<Registry> open_registry(const Arguments& arguments) {
   return registry;
 }
 
-Result<RunOptions> run_options(const Arguments& arguments, const std::vector<const Manifest*>& kernels) {
+Result<RunOptions> run_options(const Arguments& arguments,
+                               const std::vector<const Manifest*>& kernels) {
   RunOptions options;
   options.profile = arguments.profile;
   options.on = arguments.on;
   options.sm = arguments.sm;
-  options.jobs = arguments.jobs > 0 ? arguments.jobs : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.jobs = arguments.jobs > 0
+                     ? arguments.jobs
+                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   options.shard = arguments.shard;
   options.runner.repeat = arguments.repeat;
   options.runner.judge.mpfr_bits = arguments.mpfr_bits;
@@ -121,7 +136,7 @@ Result<RunOptions> run_options(const Arguments& arguments, const std::vector<con
     options.filter = *filter;
   }
   if (!arguments.no_corpus) {
-    options.corpus_folder = !arguments.corpus.empty()           ? arguments.corpus
+    options.corpus_folder = !arguments.corpus.empty()         ? arguments.corpus
                             : fs::is_directory("fuzz/corpus") ? "fuzz/corpus"
                                                               : arguments.out + "/corpus";
   }
@@ -137,7 +152,8 @@ Result<RunFolder> RunFolder::create(const Arguments& arguments, const std::strin
   if (!code) folder.lines_.reset(std::fopen((folder.path_ / "record.jsonl").c_str(), "w"));
   if (code || !folder.lines_) {
     return Error{ErrorKind::bad_input,
-                 fmt::format("cannot write into the output folder: {}", code ? code.message() : std::strerror(errno)),
+                 fmt::format("cannot write into the output folder: {}",
+                             code ? code.message() : std::strerror(errno)),
                  folder.path_.string(), "choose another one with --out DIR"};
   }
   return folder;
@@ -163,7 +179,8 @@ Status RunFolder::finish(const RunRecord& record, bool strict) {
 
 void Console::planned(std::int64_t jobs, const std::vector<std::string>& devices) {
   if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
-  terminal_.print_wrapped(fmt::format("{}   {}   {} cases", terminal_.bold("plumbline " PLUMBLINE_VERSION),
+  terminal_.print_wrapped(fmt::format("{}   {}   {} cases",
+                                      terminal_.bold("plumbline " PLUMBLINE_VERSION),
                                       fmt::join(devices, " + "), jobs));
 }
 
@@ -176,34 +193,43 @@ void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t
       return;
     case OutputFormat::line:
       if (record.verdict != Verdict::pass) {
-        terminal_.print(fmt::format("{}: {} [{}]: {}", name(record.verdict), record.text, record.device, record.reason));
+        terminal_.print(fmt::format("{}: {} [{}]: {}", name(record.verdict), record.text,
+                                    record.device, record.reason));
       }
       return;
-    case OutputFormat::human: break;
+    case OutputFormat::human:
+      break;
   }
   if (arguments_.verbose) {
     double worst = 0;
-    for (const OutputRecord& output : record.outputs) worst = std::max(worst, output.verdict.worst_ulp);
-    terminal_.print(fmt::format("  {} {}  [{}]  {}  {:.1f} ms", painted(terminal_, record.verdict), record.text,
-                                record.device, record.reason.empty() ? ulp_text(worst) : record.reason,
-                                record.elapsed_ms));
+    for (const OutputRecord& output : record.outputs)
+      worst = std::max(worst, output.verdict.worst_ulp);
+    terminal_.print(fmt::format(
+        "  {} {}  [{}]  {}  {:.1f} ms", painted(terminal_, record.verdict), record.text,
+        record.device, record.reason.empty() ? ulp_text(worst) : record.reason, record.elapsed_ms));
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  terminal_.status(fmt::format("  {}/{} cases   {} failed   {:.0f} s", done, total, failed_, seconds));
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  terminal_.status(
+      fmt::format("  {}/{} cases   {} failed   {:.0f} s", done, total, failed_, seconds));
 }
 
 void Console::shrinking(const Case& failing) {
-  if (arguments_.format == OutputFormat::human) terminal_.status(fmt::format("  shrinking {}", failing.text()));
+  if (arguments_.format == OutputFormat::human)
+    terminal_.status(fmt::format("  shrinking {}", failing.text()));
 }
 
-std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels, std::uint64_t seed) {
-  std::string text = fmt::format("{} {} {} {}", arguments.verb, arguments.profile_name, seed, arguments.only);
+std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
+                   std::uint64_t seed) {
+  std::string text =
+      fmt::format("{} {} {} {}", arguments.verb, arguments.profile_name, seed, arguments.only);
   for (const Manifest* kernel : kernels) {
     const KernelRecord described = describe_kernel(*kernel, {});
     text += fmt::format(" {} {}", described.name, described.source_hash);
   }
   for (const std::string& name : arguments.names) text += " " + name;
-  if (arguments.shard) text += fmt::format(" {}/{}", arguments.shard->index, arguments.shard->count);
+  if (arguments.shard)
+    text += fmt::format(" {}/{}", arguments.shard->index, arguments.shard->count);
   return short_name(fingerprint(text));
 }
 
@@ -228,13 +254,13 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
     print_errors(record, arguments, terminal);
     if (record.interrupted) {
       terminal.print("");
-      terminal.print_wrapped(fmt::format("interrupted after {} of {} cases; they are in the record", record.cases.size(),
-                                         record.planned));
+      terminal.print_wrapped(fmt::format("interrupted after {} of {} cases; they are in the record",
+                                         record.cases.size(), record.planned));
     }
     terminal.print("");
   }
-  terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}", record.verb, passed, failed, skipped,
-                             thin > 0 ? fmt::format(", {} mistrusted", thin) : ""));
+  terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}", record.verb, passed, failed,
+                             skipped, thin > 0 ? fmt::format(", {} mistrusted", thin) : ""));
 }
 
 bool strict_evidence(const Arguments& arguments) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What verify, fuzz and replay share: the kernels they were given, where files go, what is printed while cases finish, and how
-// a record becomes files and an exit code.
+// What verify, fuzz and replay share: the kernels they were given, where files go, what is printed
+// while cases finish, and how a record becomes files and an exit code.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,8 @@ ExitCode report_error(const Error& error);
 Result<Registry> open_registry(const Arguments& arguments);
 
 // The run's options from the command line; the corpus folder is settled here.
-Result<RunOptions> run_options(const Arguments& arguments, const std::vector<const Manifest*>& kernels);
+Result<RunOptions> run_options(const Arguments& arguments,
+                               const std::vector<const Manifest*>& kernels);
 
 // plumbline-out/<run>: records grow in it while the run goes.
 class RunFolder {
@@ -33,8 +34,9 @@ class RunFolder {
   // Errors (bad_input): the folder cannot be created or written.
   static Result<RunFolder> create(const Arguments& arguments, const std::string& run_id);
 
-  void append(const CaseRecord& record);              // record.jsonl, flushed per line
-  Status finish(const RunRecord& record, bool strict);  // record.json, junit.xml, summary.md, the `latest` link
+  void append(const CaseRecord& record);  // record.jsonl, flushed per line
+  Status finish(const RunRecord& record,
+                bool strict);  // record.json, junit.xml, summary.md, the `latest` link
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -66,7 +68,8 @@ class Console : public Observer {
 };
 
 // Six digits from everything that decides a run's results, so that the same run has the same name.
-std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels, std::uint64_t seed);
+std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
+                   std::uint64_t seed);
 
 // The table of kernels, the cards, and the closing "verb: N passed, N failed, N skipped" line.
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);

@@ -16,7 +16,8 @@ Terminal::Terminal(const Arguments& arguments) {
   interactive_ = isatty(STDOUT_FILENO) != 0 && arguments.format == OutputFormat::human &&
                  !(term && std::strcmp(term, "dumb") == 0);
   winsize size{};
-  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) {
+  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col >= 20) {
     width_ = size.ws_col;
   } else if (!interactive_) {
     width_ = 120;  // logs wrap by themselves

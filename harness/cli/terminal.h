@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What people see: width, color, one live status line. When standard output is not a terminal there is no status line and no
-// escape code; long runs print a plain line a minute instead.
+// What people see: width, color, one live status line. When standard output is not a terminal there
+// is no status line and no escape code; long runs print a plain line a minute instead.
 #pragma once
 
 #include <chrono>
@@ -19,15 +19,20 @@ class Terminal {
 
   int width() const { return width_; }  // 80 where there is no terminal
 
-  void print(std::string_view line);          // a line that stays, above the status line
-  void print_wrapped(std::string_view line);  // broken at spaces to the width, continuation lines indented alike
-  void status(std::string_view line);         // replaces the live line
+  void print(std::string_view line);  // a line that stays, above the status line
+  void print_wrapped(
+      std::string_view line);  // broken at spaces to the width, continuation lines indented alike
+  void status(std::string_view line);  // replaces the live line
   void clear_status();
 
   std::string red(std::string_view text) const { return paint("31", text); }
+
   std::string green(std::string_view text) const { return paint("32", text); }
+
   std::string yellow(std::string_view text) const { return paint("33", text); }
+
   std::string dim(std::string_view text) const { return paint("2", text); }
+
   std::string bold(std::string_view text) const { return paint("1", text); }
 
  private:

@@ -60,7 +60,8 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   print_record(*record, arguments, terminal);
   if (!written) return report_error(written.error());
   if (arguments.format == OutputFormat::human && !arguments.quiet) {
-    terminal.print(terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));
+    terminal.print(
+        terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));
   }
   return exit_code(*record, arguments);
 }

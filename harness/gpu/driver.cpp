@@ -71,13 +71,15 @@ Result<std::shared_ptr<const Driver>> load_driver() {
   const std::string path = named && *named ? named : "libcuda.so.1";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    return Error{ErrorKind::cannot_run, fmt::format("{} cannot be loaded: no NVIDIA driver here", path), "",
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("{} cannot be loaded: no NVIDIA driver here", path), "",
                  std::string(kHint)};
   }
   auto driver = std::make_shared<Driver>();
   const std::string missing = bind_all(library, *driver);
   if (!missing.empty()) {
-    return Error{ErrorKind::cannot_run, fmt::format("{} has no {}: the driver is older than CUDA 12.4", path, missing), "",
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("{} has no {}: the driver is older than CUDA 12.4", path, missing), "",
                  "update the driver"};
   }
   if (const int code = driver->init(0); code != 0) return driver->error("cuInit", code);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The part of the CUDA driver interface plumbline uses, found at run time with dlopen. The declarations restate the driver's
-// stable C ABI (CUDA Driver API reference, 12.4 and later), so that neither a toolkit header nor a library is needed to build.
+// The part of the CUDA driver interface plumbline uses, found at run time with dlopen. The
+// declarations restate the driver's stable C ABI (CUDA Driver API reference, 12.4 and later), so
+// that neither a toolkit header nor a library is needed to build.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +38,8 @@ struct Driver {
   int (*release)(Address) = nullptr;
   int (*copy_in)(Address, const void*, std::size_t) = nullptr;
   int (*copy_out)(void*, Address, std::size_t) = nullptr;
-  int (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
-                void**) = nullptr;
+  int (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                Handle, void**, void**) = nullptr;
   int (*event_create)(Handle*, unsigned) = nullptr;
   int (*event_record)(Handle, Handle) = nullptr;
   int (*event_query)(Handle) = nullptr;
@@ -54,7 +55,8 @@ struct Driver {
   Error error(std::string_view call, int code) const;
 };
 
-// Loads libcuda.so.1 (or PLUMBLINE_LIBCUDA) and initialises it. Errors say what is missing. The library stays loaded.
+// Loads libcuda.so.1 (or PLUMBLINE_LIBCUDA) and initialises it. Errors say what is missing. The
+// library stays loaded.
 Result<std::shared_ptr<const Driver>> load_driver();
 
 }  // namespace plumbline

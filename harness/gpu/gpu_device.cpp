@@ -47,9 +47,12 @@ class GpuModule : public Module {
     if (generation_ != context_generation) {
       // Log buffers of the driver's JIT compiler, so that its message reaches the user.
       std::array<char, 4096> log{};
-      std::array<int, 2> options = {5, 6};  // CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+      std::array<int, 2> options = {
+          5, 6};  // CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
       std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
-      if (const int code = driver_->module_load(&module_, image_.c_str(), 2, options.data(), values.data()); code != 0) {
+      if (const int code =
+              driver_->module_load(&module_, image_.c_str(), 2, options.data(), values.data());
+          code != 0) {
         Error error = driver_->error("cuModuleLoadDataEx", code);
         error.where = file_;
         if (log[0] != 0) error.message += fmt::format("; {}", log.data());
@@ -87,7 +90,8 @@ class GpuModule : public Module {
 
 class GpuDevice : public Device {
  public:
-  GpuDevice(std::shared_ptr<const Driver> driver, GpuInfo info) : driver_(std::move(driver)), info_(std::move(info)) {}
+  GpuDevice(std::shared_ptr<const Driver> driver, GpuInfo info)
+      : driver_(std::move(driver)), info_(std::move(info)) {}
 
   ~GpuDevice() override {
     if (hung_) return;  // any call would wait for the kernel that does not end
@@ -119,8 +123,10 @@ class GpuDevice : public Device {
     allocation.label = label;
     const Status current = make_current();
     if (!current) return current.error();
-    if (const int code = driver_->allocate(&allocation.base, allocation.bytes + 2 * kGuardBytes); code != 0) {
-      Error error = driver_->error(fmt::format("cuMemAlloc of {} bytes for {}", bytes, label), code);
+    if (const int code = driver_->allocate(&allocation.base, allocation.bytes + 2 * kGuardBytes);
+        code != 0) {
+      Error error =
+          driver_->error(fmt::format("cuMemAlloc of {} bytes for {}", bytes, label), code);
       error.kind = ErrorKind::out_of_memory;
       return error;
     }
@@ -144,7 +150,9 @@ class GpuDevice : public Device {
     return code == 0 ? Status{} : driver_->error("cuMemcpyHtoD", code);
   }
 
-  Status poison(DeviceAddress to, std::span<const std::byte> bytes) override { return write(to, bytes); }
+  Status poison(DeviceAddress to, std::span<const std::byte> bytes) override {
+    return write(to, bytes);
+  }
 
   Status read(DeviceAddress from, std::span<std::byte> bytes) override {
     if (bytes.empty() || stopped_) return {};  // after a fault the memory is gone with its context
@@ -154,29 +162,34 @@ class GpuDevice : public Device {
 
   Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {
     if (hung_) {
-      return Error{ErrorKind::cannot_run, "an earlier kernel never finished; the GPU cannot be used any more", "",
+      return Error{ErrorKind::cannot_run,
+                   "an earlier kernel never finished; the GPU cannot be used any more", "",
                    "start plumbline again"};
     }
     const auto& gpu_module = static_cast<const GpuModule&>(module);
     const Result<Driver::Handle> function = gpu_module.function(request.entry, generation_);
     if (!function) return function.error();
     if (request.dynamic_shared_bytes > 48 * 1024) {
-      const int code = driver_->function_set(*function, kMaxDynamicShared, static_cast<int>(request.dynamic_shared_bytes));
+      const int code = driver_->function_set(*function, kMaxDynamicShared,
+                                             static_cast<int>(request.dynamic_shared_bytes));
       if (code != 0) return driver_->error("cuFuncSetAttribute", code);
     }
     std::array<Driver::Handle, 2> events{};
     for (Driver::Handle& event : events) {
-      if (const int code = driver_->event_create(&event, 0); code != 0) return driver_->error("cuEventCreate", code);
+      if (const int code = driver_->event_create(&event, 0); code != 0)
+        return driver_->error("cuEventCreate", code);
     }
     driver_->event_record(events[0], nullptr);
     std::vector<std::byte> block = request.parameters;
     std::size_t size = block.size();
     // CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
-    void* extra[] = {reinterpret_cast<void*>(1), block.data(), reinterpret_cast<void*>(2), &size, nullptr};
+    void* extra[] = {reinterpret_cast<void*>(1), block.data(), reinterpret_cast<void*>(2), &size,
+                     nullptr};
     const auto u = [](std::int64_t value) { return static_cast<unsigned>(value); };
-    if (const int code = driver_->launch(*function, u(request.grid[0]), u(request.grid[1]), u(request.grid[2]),
-                                         u(request.block[0]), u(request.block[1]), u(request.block[2]),
-                                         u(request.dynamic_shared_bytes), nullptr, nullptr, extra);
+    if (const int code =
+            driver_->launch(*function, u(request.grid[0]), u(request.grid[1]), u(request.grid[2]),
+                            u(request.block[0]), u(request.block[1]), u(request.block[2]),
+                            u(request.dynamic_shared_bytes), nullptr, nullptr, extra);
         code != 0) {
       return driver_->error("cuLaunchKernel", code);
     }
@@ -185,7 +198,8 @@ class GpuDevice : public Device {
     const int code = wait(events[1]);
     if (code != 0) return faulted(request, code);
     float milliseconds = 0;
-    if (driver_->event_elapsed(&milliseconds, events[0], events[1]) == 0) outcome.elapsed_ms = milliseconds;
+    if (driver_->event_elapsed(&milliseconds, events[0], events[1]) == 0)
+      outcome.elapsed_ms = milliseconds;
     for (Driver::Handle event : events) driver_->event_destroy(event);
     const Status guards = check_guards(request, outcome);
     if (!guards) return guards.error();
@@ -203,7 +217,8 @@ class GpuDevice : public Device {
   int wait(Driver::Handle event) const {
     const auto start = std::chrono::steady_clock::now();
     int code = kNotReady;
-    while ((code = driver_->event_query(event)) == kNotReady && std::chrono::steady_clock::now() - start < kPatience) {
+    while ((code = driver_->event_query(event)) == kNotReady &&
+           std::chrono::steady_clock::now() - start < kPatience) {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return code;
@@ -224,7 +239,8 @@ class GpuDevice : public Device {
       outcome.findings.push_back(finding);
       return outcome;
     }
-    const auto known = std::find_if(kFaults.begin(), kFaults.end(), [&](const auto& f) { return f.first == code; });
+    const auto known = std::find_if(kFaults.begin(), kFaults.end(),
+                                    [&](const auto& f) { return f.first == code; });
     if (known == kFaults.end()) return driver_->error("the kernel", code);
     finding.kind = known->second;
     outcome.findings.push_back(finding);
@@ -247,13 +263,14 @@ class GpuDevice : public Device {
       for (const auto& [address, side] : bands) {
         const Status read_back = read(address, band);
         if (!read_back) return read_back;
-        const auto changed = std::find_if(band.begin(), band.end(), [](std::byte b) { return b != kGuard; });
+        const auto changed =
+            std::find_if(band.begin(), band.end(), [](std::byte b) { return b != kGuard; });
         if (changed == band.end()) continue;
         Finding finding;
         finding.kind = FindingKind::write_outside_output;
         finding.kernel = request.entry;
-        finding.message = fmt::format("byte {} of the guard band {} {} was written", changed - band.begin(), side,
-                                      allocation.label);
+        finding.message = fmt::format("byte {} of the guard band {} {} was written",
+                                      changed - band.begin(), side, allocation.label);
         outcome.findings.push_back(finding);
       }
     }
@@ -277,18 +294,25 @@ Result<GpuInfo> describe_gpu(const Driver& driver) {
   if (const int code = driver.driver_version(&info.driver_version); code != 0) {
     return driver.error("cuDriverGetVersion", code);
   }
-  if (const int code = driver.device_count(&count); code != 0) return driver.error("cuDeviceGetCount", code);
-  if (count == 0) return Error{ErrorKind::cannot_run, "the driver works but there is no GPU", "", "use --on emulator"};
-  if (const int code = driver.device_get(&device, 0); code != 0) return driver.error("cuDeviceGet", code);
-  if (const int code = driver.device_name(name.data(), static_cast<int>(name.size()), device); code != 0) {
+  if (const int code = driver.device_count(&count); code != 0)
+    return driver.error("cuDeviceGetCount", code);
+  if (count == 0)
+    return Error{ErrorKind::cannot_run, "the driver works but there is no GPU", "",
+                 "use --on emulator"};
+  if (const int code = driver.device_get(&device, 0); code != 0)
+    return driver.error("cuDeviceGet", code);
+  if (const int code = driver.device_name(name.data(), static_cast<int>(name.size()), device);
+      code != 0) {
     return driver.error("cuDeviceGetName", code);
   }
-  for (const auto& [attribute, value] : {std::pair{kComputeMajor, &major}, std::pair{kComputeMinor, &minor}}) {
+  for (const auto& [attribute, value] :
+       {std::pair{kComputeMajor, &major}, std::pair{kComputeMinor, &minor}}) {
     if (const int code = driver.device_attribute(value, attribute, device); code != 0) {
       return driver.error("cuDeviceGetAttribute", code);
     }
   }
-  if (const int code = driver.device_memory(&memory, device); code != 0) return driver.error("cuDeviceTotalMem", code);
+  if (const int code = driver.device_memory(&memory, device); code != 0)
+    return driver.error("cuDeviceTotalMem", code);
   info.name = name.data();
   info.sm = 10 * major + minor;
   info.memory_bytes = static_cast<std::int64_t>(memory);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A real GPU as a Device: the CUDA driver through dlopen, nothing linked, so one program runs with and without a GPU.
-// Every buffer has guard bands on both sides; they are checked after each launch.
+// A real GPU as a Device: the CUDA driver through dlopen, nothing linked, so one program runs with
+// and without a GPU. Every buffer has guard bands on both sides; they are checked after each
+// launch.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,14 @@
 namespace plumbline {
 
 struct GpuInfo {
-  std::string name;           // "NVIDIA H200"
-  int sm = 0;                 // 90
-  int driver_version = 0;     // 13000 for CUDA 13.0
+  std::string name;        // "NVIDIA H200"
+  int sm = 0;              // 90
+  int driver_version = 0;  // 13000 for CUDA 13.0
   std::int64_t memory_bytes = 0;
 };
 
-// What GPU there is. Errors (cannot_run) say what is missing: the library, the driver, or a device. PLUMBLINE_LIBCUDA names
-// another library (tests use a stand-in).
+// What GPU there is. Errors (cannot_run) say what is missing: the library, the driver, or a device.
+// PLUMBLINE_LIBCUDA names another library (tests use a stand-in).
 Result<GpuInfo> gpu_info();
 
 Result<std::unique_ptr<Device>> open_gpu();

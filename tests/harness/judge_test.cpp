@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From outputs, findings and an oracle to a verdict. The oracle here is a stand-in that says what it is told to.
+// From outputs, findings and an oracle to a verdict. The oracle here is a stand-in that says what
+// it is told to.
 #include "harness/judge.h"
 
 #include <gmock/gmock.h>
@@ -125,7 +126,8 @@ TEST_F(Judged, NothingComparedIsMistrusted) {
 }
 
 TEST(ElementName, LeavesOutABatchOfOne) {
-  const TensorLayout one{FormatId::f32, {1, 3, 4}, {12, 4, 1}, 0}, two{FormatId::f32, {2, 3, 4}, {12, 4, 1}, 0};
+  const TensorLayout one{FormatId::f32, {1, 3, 4}, {12, 4, 1}, 0},
+      two{FormatId::f32, {2, 3, 4}, {12, 4, 1}, 0};
   EXPECT_EQ(element_name("d", one, 7), "d[1,3]");
   EXPECT_EQ(element_name("d", two, 19), "d[1,1,3]");
 }
@@ -134,7 +136,8 @@ TEST(PoisonCode, IsANanNoHardwareProduces) {
   for (const Format& f : all_formats()) {
     if (!f.has_nan()) continue;
     EXPECT_EQ(decode(f, poison_code(f)).cls, ValueClass::nan) << f.name;
-    if (f.id != FormatId::e4m3 && f.id != FormatId::ue8m0) EXPECT_NE(poison_code(f), f.canonical_nan) << f.name;
+    if (f.id != FormatId::e4m3 && f.id != FormatId::ue8m0)
+      EXPECT_NE(poison_code(f), f.canonical_nan) << f.name;
   }
 }
 

@@ -63,7 +63,8 @@ TEST_F(Selection, EveryCaseIsInExactlyOneShard) {
 }
 
 TEST_F(Selection, BadShardsAreRefused) {
-  for (const char* text : {"", "3", "0/4", "5/4", "a/b", "1/0", "1/2x"}) EXPECT_FALSE(parse_shard(text)) << text;
+  for (const char* text : {"", "3", "0/4", "5/4", "a/b", "1/0", "1/2x"})
+    EXPECT_FALSE(parse_shard(text)) << text;
   const Result<Shard> shard = parse_shard("3/8");
   ASSERT_TRUE(shard);
   EXPECT_EQ(shard->index, 3);

@@ -16,7 +16,8 @@ inline CaseRecord sample_case(std::string text, Verdict verdict, std::string val
   c.value_class = std::move(value_class);
   c.shape_class = "tile";
   c.verdict = verdict;
-  c.claims = {{Claim::in_bounds, Verdict::pass}, {Claim::bound, verdict}, {Claim::specials, Verdict::pass}};
+  c.claims = {
+      {Claim::in_bounds, Verdict::pass}, {Claim::bound, verdict}, {Claim::specials, Verdict::pass}};
   if (verdict != Verdict::pass) c.reason = "3 of 64 outputs <d> are \"off\" & more";
   OutputVerdict v;
   v.elements = v.compared = 64;

@@ -36,7 +36,8 @@ TEST(Json, IsByteStableButForTiming) {
   b.elapsed_ms = 99;
   b.cases[0].elapsed_ms = 7;
   b.kernels[0].elapsed_ms = 1;
-  auto ja = nlohmann::ordered_json::parse(record_json(a)), jb = nlohmann::ordered_json::parse(record_json(b));
+  auto ja = nlohmann::ordered_json::parse(record_json(a)),
+       jb = nlohmann::ordered_json::parse(record_json(b));
   EXPECT_NE(ja.dump(), jb.dump());
   ja.erase("timing");
   jb.erase("timing");
@@ -88,8 +89,10 @@ TEST(JUnit, HasOneTestCasePerClaimAndClass) {
   ASSERT_TRUE(failed);
   EXPECT_STREQ(failed.attribute("classname").value(), "gemm_bf16");
   EXPECT_STREQ(failed.child("failure").attribute("type").value(), "bound-exceeded");
-  EXPECT_THAT(failed.child("failure").attribute("message").value(), HasSubstr("<d> are \"off\" & more"));
-  EXPECT_THAT(failed.child("failure").text().get(), HasSubstr("plumbline replay  fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_THAT(failed.child("failure").attribute("message").value(),
+              HasSubstr("<d> are \"off\" & more"));
+  EXPECT_THAT(failed.child("failure").text().get(),
+              HasSubstr("plumbline replay  fuzz/corpus/gemm_bf16/9a41c7.case"));
 }
 
 TEST(JUnit, MistrustedFailsOnlyWhenStrict) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rooms and the arrows between them (docs/architecture.md): reads every #include and fails on an arrow backwards.
+// The rooms and the arrows between them (docs/architecture.md): reads every #include and fails on
+// an arrow backwards.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What each room may include, beside itself. The longest matching folder decides which room a file is in.
+// What each room may include, beside itself. The longest matching folder decides which room a file
+// is in.
 // clang-format off
 const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"oracles/base",      {}},
@@ -30,6 +32,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"harness/gpu",       {"oracles/base", "harness/device"}},
     {"harness",           {"oracles", "kernels", "fuzz", "reports"}},
 };
+
 // clang-format on
 
 std::string room_of(const std::string& path) {
@@ -64,7 +67,8 @@ std::vector<std::string> quoted_includes(const fs::path& path) {
 std::vector<fs::path> sources() {
   std::vector<fs::path> found;
   for (const char* top : {"oracles", "kernels", "fuzz", "harness", "reports"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(PLUMBLINE_SOURCE_DIR) / top)) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(fs::path(PLUMBLINE_SOURCE_DIR) / top)) {
       const std::string extension = entry.path().extension();
       if (extension == ".h" || extension == ".cpp") found.push_back(entry.path());
     }
@@ -82,7 +86,8 @@ TEST(Layers, NoIncludePointsBackwards) {
     ASSERT_FALSE(room.empty()) << relative << " is in no room";
     for (const std::string& include : quoted_includes(path)) {
       ++checked;
-      EXPECT_TRUE(allowed(room, include)) << relative << " includes " << include << ": " << room << " must not know it";
+      EXPECT_TRUE(allowed(room, include))
+          << relative << " includes " << include << ": " << room << " must not know it";
     }
   }
   EXPECT_GT(checked, 200);

@@ -42,8 +42,9 @@ TEST(Arguments, BareProgramShowsHelp) {
 
 TEST(Arguments, ReadsEveryFlag) {
   const Result<Arguments> arguments =
-      parse({"verify", "gemm_*", "--profile", "quick", "--seed", "0x2a", "--shard", "3/8", "--on", "emulator", "--sm",
-             "90", "--oracle", "mpfr:512", "--repeat", "3", "--jobs", "2", "--format", "line", "--only", "k>5"});
+      parse({"verify", "gemm_*",   "--profile", "quick", "--seed",   "0x2a",     "--shard",  "3/8",
+             "--on",   "emulator", "--sm",      "90",    "--oracle", "mpfr:512", "--repeat", "3",
+             "--jobs", "2",        "--format",  "line",  "--only",   "k>5"});
   ASSERT_TRUE(arguments) << arguments.error().text();
   EXPECT_EQ(arguments->verb, "verify");
   EXPECT_EQ(arguments->names, std::vector<std::string>{"gemm_*"});
@@ -64,11 +65,13 @@ TEST(Arguments, DurationsHaveUnits) {
 }
 
 TEST(Arguments, AMisspeltVerbIsCorrected) {
-  EXPECT_THAT(error({"verfy", "gemm_bf16"}), HasSubstr("no verb \"verfy\" (did you mean \"verify\"?"));
+  EXPECT_THAT(error({"verfy", "gemm_bf16"}),
+              HasSubstr("no verb \"verfy\" (did you mean \"verify\"?"));
 }
 
 TEST(Arguments, AMisspeltFlagIsCorrected) {
-  EXPECT_THAT(error({"verify", "--profil", "quick"}), HasSubstr("verify does not know --profil (did you mean \"--profile\"?)"));
+  EXPECT_THAT(error({"verify", "--profil", "quick"}),
+              HasSubstr("verify does not know --profil (did you mean \"--profile\"?)"));
 }
 
 TEST(Arguments, BadValuesSayWhatWouldBeGood) {
@@ -84,13 +87,17 @@ TEST(Arguments, BadValuesSayWhatWouldBeGood) {
 TEST(CliDocument, SaysWhatTheProgramSays) {
   std::string text =
       "# Command line\n\n"
-      "Written from `plumbline --help` by a test (`PLUMBLINE_APPROVE=1` writes it again); do not edit.\n\n"
+      "Written from `plumbline --help` by a test (`PLUMBLINE_APPROVE=1` writes it again); do not "
+      "edit.\n\n"
       "## Exit codes\n\n| code | means |\n|---|---|\n";
   for (const ExitCodeInfo& info : kExitCodes) {
-    text += "| " + std::to_string(static_cast<int>(info.code)) + " | " + std::string(info.means) + " |\n";
+    text += "| " + std::to_string(static_cast<int>(info.code)) + " | " + std::string(info.means) +
+            " |\n";
   }
-  text += "\nSeveral at once: 130, then 70 > 1 > 3 > 5 > 4.\n\n## Verbs and flags\n\n```\n" + full_help() + "```\n";
-  if (std::getenv("PLUMBLINE_APPROVE")) std::ofstream(std::string(PLUMBLINE_SOURCE_DIR) + "/docs/cli.md") << text;
+  text += "\nSeveral at once: 130, then 70 > 1 > 3 > 5 > 4.\n\n## Verbs and flags\n\n```\n" +
+          full_help() + "```\n";
+  if (std::getenv("PLUMBLINE_APPROVE"))
+    std::ofstream(std::string(PLUMBLINE_SOURCE_DIR) + "/docs/cli.md") << text;
   EXPECT_EQ(read("docs/cli.md"), text);
 }
 

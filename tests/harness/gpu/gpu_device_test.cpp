@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The GPU device against a stand-in driver: every call fails in turn, and every failure is an error that names it.
+// The GPU device against a stand-in driver: every call fails in turn, and every failure is an error
+// that names it.
 #include "harness/gpu/gpu_device.h"
 
 #include <gmock/gmock.h>
@@ -18,11 +19,14 @@ class GpuDevice : public testing::Test {
   void SetUp() override { setenv("PLUMBLINE_LIBCUDA", PLUMBLINE_STAND_IN_DRIVER, 1); }
 
   void TearDown() override {
-    for (const char* name : {"PLUMBLINE_LIBCUDA", "PLUMBLINE_STAND_IN_FAIL", "PLUMBLINE_STAND_IN_DEVICES"}) unsetenv(name);
+    for (const char* name :
+         {"PLUMBLINE_LIBCUDA", "PLUMBLINE_STAND_IN_FAIL", "PLUMBLINE_STAND_IN_DEVICES"})
+      unsetenv(name);
   }
 
   // Allocates 64 bytes and launches an entry that fills them.
-  static Result<LaunchOutcome> run(Device& device, const char* entry, std::vector<std::byte>* got = nullptr) {
+  static Result<LaunchOutcome> run(Device& device, const char* entry,
+                                   std::vector<std::byte>* got = nullptr) {
     const Result<std::unique_ptr<Module>> module = device.load("not really PTX", "k.ptx");
     if (!module) return module.error();
     const Result<DeviceAddress> address = device.allocate(64, "d");
@@ -129,11 +133,12 @@ TEST_P(EveryCall, FailsWithAnErrorThatNamesIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Driver, EveryCall,
-                         testing::Values("cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet",
-                                         "cuDeviceGetName", "cuDeviceGetAttribute", "cuDeviceTotalMem_v2",
-                                         "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuModuleLoadDataEx",
-                                         "cuModuleGetFunction", "cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2",
-                                         "cuLaunchKernel", "cuEventCreate"),
+                         testing::Values("cuInit", "cuDriverGetVersion", "cuDeviceGetCount",
+                                         "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
+                                         "cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain",
+                                         "cuCtxSetCurrent", "cuModuleLoadDataEx",
+                                         "cuModuleGetFunction", "cuMemAlloc_v2", "cuMemcpyHtoD_v2",
+                                         "cuMemcpyDtoH_v2", "cuLaunchKernel", "cuEventCreate"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_F(GpuDevice, TheJitCompilersMessageReachesTheUser) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A stand-in for libcuda.so.1: device memory is host memory, a "kernel" is an entry name this file knows. The environment says
-// what goes wrong: PLUMBLINE_STAND_IN_FAIL=cuMemAlloc_v2 makes that call fail, PLUMBLINE_STAND_IN_DEVICES=0 leaves no GPU.
+// A stand-in for libcuda.so.1: device memory is host memory, a "kernel" is an entry name this file
+// knows. The environment says what goes wrong: PLUMBLINE_STAND_IN_FAIL=cuMemAlloc_v2 makes that
+// call fail, PLUMBLINE_STAND_IN_DEVICES=0 leaves no GPU.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -71,7 +72,8 @@ int cuCtxSetCurrent(void*) { return result("cuCtxSetCurrent"); }
 int cuModuleLoadDataEx(void** module, const void*, unsigned options, int* keys, void** values) {
   if (fails("cuModuleLoadDataEx")) {
     for (unsigned i = 0; i < options; ++i) {
-      if (keys[i] == 5) std::strcpy(static_cast<char*>(values[i]), "ptxas: line 3: no such instruction");
+      if (keys[i] == 5)
+        std::strcpy(static_cast<char*>(values[i]), "ptxas: line 3: no such instruction");
     }
     return 218;
   }
@@ -82,7 +84,8 @@ int cuModuleLoadDataEx(void** module, const void*, unsigned options, int* keys, 
 int cuModuleUnload(void*) { return 0; }
 
 int cuModuleGetFunction(void** function, void*, const char* name) {
-  auto* made = static_cast<Function*>(std::calloc(1, sizeof(Function)));  // lives as long as the process
+  auto* made =
+      static_cast<Function*>(std::calloc(1, sizeof(Function)));  // lives as long as the process
   std::strncpy(made->name, name, sizeof made->name - 1);
   *function = made;
   return result("cuModuleGetFunction");
@@ -120,8 +123,8 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
 }
 
 // Entries: "fill" writes n bytes of 1; "overrun" writes one byte more; "fault" breaks the context.
-int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                   void** extra) {
+int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   unsigned, void*, void**, void** extra) {
   if (fails("cuLaunchKernel")) return 1;
   const char* name = static_cast<Function*>(function)->name;
   std::uint64_t address = 0;
@@ -131,7 +134,8 @@ int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsig
   fault = std::strcmp(name, "fault") == 0 ? 700 : 0;
   if (fault == 0) {
     const bool over = std::strcmp(name, "overrun") == 0;
-    std::memset(reinterpret_cast<void*>(address), 1, static_cast<std::size_t>(count) + (over ? 1 : 0));
+    std::memset(reinterpret_cast<void*>(address), 1,
+                static_cast<std::size_t>(count) + (over ? 1 : 0));
   }
   return 0;
 }
