@@ -27,7 +27,8 @@ class Search {
 
   ShrinkResult run() {
     repeat({&shrink_sizes(), &shrink_layout(), &shrink_features()});
-    if (descend(shrink_to_literals())) {
+    descend(shrink_to_literals());
+    if (!result_.smallest.literals.empty()) {
       repeat({&shrink_sizes(), &shrink_layout(), &shrink_features(), &shrink_nonzeros(),
               &shrink_values()});
     }

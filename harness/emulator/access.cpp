@@ -96,7 +96,7 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
     const std::uint64_t address = p.address[static_cast<std::size_t>(who.lane)];
     std::optional<SharedProblem> problem;
     switch (intent) {
-      case Intent::read: problem = shared.explain_read(who, address, bytes); break;
+      case Intent::read: problem = shared.explain_read(who, address, bytes, used_bytes(inst)); break;
       case Intent::write: problem = shared.explain_write(who, address, bytes); break;
       case Intent::synchronise: problem = shared.explain_synchronising_read(address, bytes); break;
       case Intent::publish: shared.mark_written(address, bytes); break;
@@ -107,6 +107,13 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
 
 void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address, const Allocation& from,
                              int bytes) {
+  const std::uint64_t offset = address - from.base;
+  const std::uint32_t used = used_bytes(inst);
+  bool matters = false;
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(bytes); ++i) {
+    matters = matters || ((used >> i & 1) != 0 && from.written[offset + i] == 0);
+  }
+  if (!matters) return;
   warp.report(FindingKind::read_of_unwritten, inst, lane, [&] {
     return fmt::format("reads {} bytes at byte {} of \"{}\" ({:#x}), which nothing wrote", bytes, address - from.base,
                        from.label, address);

@@ -35,6 +35,23 @@ constexpr bool reads(Intent intent) { return intent == Intent::read || intent ==
   }
 }
 
+// Smallest, largest and OR of the address registers of a full warp, before the offset is added: 32-bit minima are cheap.
+[[gnu::always_inline]] inline void range_of_registers(const Warp& warp, const Inst& inst, std::uint64_t& lowest,
+                                                      std::uint64_t& highest, std::uint64_t& bits) {
+  const auto base = lanes<std::uint32_t>(warp, inst.a);
+  std::uint32_t low = ~std::uint32_t{0}, high = 0, all = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    const std::uint32_t a = base[i];
+    low = a < low ? a : low;
+    high = a > high ? a : high;
+    all |= a;
+  }
+  const auto offset = static_cast<std::uint64_t>(inst.immediate);
+  lowest = low + offset;
+  highest = high + offset;
+  bits = all | offset;
+}
+
 struct AddressRange {
   std::uint64_t lowest, highest, bits;  // bits: OR of all addresses
 };
@@ -67,6 +84,11 @@ void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem&
 void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int bytes, Intent intent);
 void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address, const Allocation& from,
                              int bytes);
+
+// Which bytes of an access matter, as `.pragma "used_bytes_mask"` says; all of them elsewhere.
+inline std::uint32_t used_bytes(const Inst& inst) {
+  return (inst.flags & kSomeBytes) != 0 ? inst.e : ~std::uint32_t{0};
+}
 
 inline Accessor accessor(const Warp& warp) {
   Accessor who;
@@ -128,8 +150,14 @@ template <int Bytes>
 [[gnu::always_inline]] inline bool resolve_shared(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p,
                                                   Intent intent) {
   SharedMemory& shared = warp.cta().shared();
-  const AddressRange range = range_of(p, mask);
-  if ((range.bits & (Bytes - 1)) != 0) return misaligned(warp, inst, mask, p, Space::shared, Bytes);
+  AddressRange range;
+  if (mask == kFullMask && (inst.flags & kAddress32) != 0) {
+    range_of_registers(warp, inst, range.lowest, range.highest, range.bits);
+  } else {
+    range = range_of(p, mask);
+  }
+  // The OR of registers and offset may have bits that their sums have not: misaligned() looks at each lane.
+  if ((range.bits & (Bytes - 1)) != 0 && !misaligned(warp, inst, mask, p, Space::shared, Bytes)) return false;
   if (!shared.holds_all(range.lowest, range.highest, Bytes)) {
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);

@@ -19,9 +19,13 @@ struct AsyncCopy {
   std::uint32_t group = 0;  // the same for all its lanes
   int bytes = 0;
   bool whole = false;       // every lane copies all bytes, none are filled with zeros
+  // Filled in by the instruction.
   std::array<std::uint32_t, 32> to;             // shared offset
   std::array<const std::byte*, 32> from;        // host address
   std::array<std::uint8_t, 32> source_bytes;    // the rest is filled with zeros
+
+  // Does not zero the arrays.
+  AsyncCopy() {}
 };
 
 class AsyncCopies {

@@ -55,7 +55,6 @@ template <int Bytes>
 template <int Bytes>
 [[gnu::always_inline]] inline void copy(Warp& warp, const Inst& inst, u32 mask) {
   Pointers to, from;
-  from.host.fill(nullptr);
   gather_addresses(warp, inst, to);
   const auto source_base = lanes<u64>(warp, inst.b);
   const auto source_offset = static_cast<u64>(static_cast<std::int64_t>(static_cast<std::int32_t>(inst.e)));
@@ -71,14 +70,12 @@ template <int Bytes>
     const u32 ignore = warp.read(inst.p);
     for (int i = 0; i < kLanes; ++i) size[i] = (ignore >> i & 1) != 0 ? 0 : size[i];
   }
-  u32 whole = 0, none = 0;
-  for (int i = 0; i < kLanes; ++i) {
-    whole |= static_cast<u32>(size[i] == Bytes) << i;
-    none |= static_cast<u32>(size[i] == 0) << i;
-  }
+  u32 whole = lanes_where([&](int i) { return size[i] == Bytes; });
+  u32 none = whole == kFullMask ? 0 : lanes_where([&](int i) { return size[i] == 0; });
   whole &= mask;
   none &= mask;
   if (!check_destination<Bytes>(warp, inst, mask, to)) return;
+  if (whole != mask) from.host.fill(nullptr);
   if (whole != 0 && !resolve<Space::global, Bytes>(warp, inst, whole, from, Intent::read)) return;
   // Part of the bytes, the rest zero: rare (the ragged edge of a tile).
   for (u32 left = mask & ~whole & ~none; left != 0; left &= left - 1) {
@@ -96,13 +93,13 @@ template <int Bytes>
     if (!resolve_global_slowly(warp, inst, u32{1} << lane, from, static_cast<int>(size[lane]), Intent::read)) return;
   }
   // The bytes are wanted at the wait, a few hundred instructions from here.
-  for (std::size_t i = 0; i < kLanes; ++i) __builtin_prefetch(from.host[i]);
+  for (std::size_t i = 0; i < kLanes; i += 2) __builtin_prefetch(from.host[i]);
   warp.copies().add(mask, [&](AsyncCopy& copy) {
     copy.index = inst.index;
     copy.bytes = Bytes;
     copy.whole = whole == mask;
     for (std::size_t i = 0; i < kLanes; ++i) copy.to[i] = static_cast<u32>(to.address[i]);
-    __builtin_memcpy(copy.from.data(), from.host.data(), sizeof copy.from);
+    for (std::size_t i = 0; i < kLanes; ++i) copy.from[i] = from.host[i];
     for (std::size_t i = 0; i < kLanes; ++i) copy.source_bytes[i] = static_cast<std::uint8_t>(size[i]);
   });
 }

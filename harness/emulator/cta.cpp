@@ -87,20 +87,25 @@ void Cta::fill_special_registers(Warp& warp) {
 }
 
 Progress Cta::run() {
-  for (int round = 0;; ++round) {
+  // Rounds in which a warp used up its time slice: loops without end in sight, perhaps waiting for another CTA. Rounds that
+  // end because all warps wait at barriers are progress.
+  for (int long_rounds = 0;;) {
     bool ran = false;
+    bool cut_short = false;
     for (const auto& warp : warps_) {
       if (warp->done() || !warp->runnable()) continue;
       warp->run();
       ran = true;
       if (stopping_) return Progress::stopped;
+      cut_short = cut_short || warp->was_cut_short();
     }
     if (live_warps() == 0) return Progress::finished;
     if (!ran) {
       report_deadlock();
       return Progress::stopped;
     }
-    if (launch_->program.communicates && round >= kRoundsBeforeOthers) return Progress::polling;
+    long_rounds += cut_short ? 1 : 0;
+    if (launch_->program.communicates && long_rounds >= kRoundsBeforeOthers) return Progress::polling;
   }
 }
 

@@ -23,7 +23,7 @@ const FamilyTable& families() {
     for (const auto& group :
          {arithmetic_families(), integer_families(), move_families(), compare_families(), float_families(), convert_families(),
           memory_families(), atomic_families(), async_copy_families(), barrier_families(), warp_families(),
-          matrix_families(), control_families()}) {
+          matrix_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
     return out;
@@ -110,6 +110,7 @@ Result<Program> Decoder::decode() {
   program_.source_files = module_.files;
   program_.static_shared_bytes = 0;
   for (std::size_t i = 0; i < 3; ++i) program_.max_threads[i] = function_.max_threads[i];
+  program_.exact_threads = function_.exact_threads;
   lay_out_parameters();
   lay_out_variables();
   assign_registers();
@@ -419,6 +420,17 @@ std::uint32_t Decoder::target(const Operand& operand) {
     return 0;
   }
   return static_cast<std::uint32_t>(function_.labels[static_cast<std::size_t>(operand.index)].target);
+}
+
+std::string Decoder::function_name(const Operand& operand) const {
+  if (operand.kind != OperandKind::function) return "a function pointer";
+  return module_.functions[static_cast<std::size_t>(operand.index)].name;
+}
+
+Slot Decoder::local_offset(const Operand& symbol) {
+  const bool local = symbol.kind == OperandKind::symbol && symbol_space(symbol) == Space::local;
+  if (!local) refuse("an argument of the call is not a .param variable");
+  return local ? static_cast<Slot>(symbol_address(symbol)) : 0;
 }
 
 int Decoder::register_bits(const Operand& operand) const {

@@ -47,6 +47,7 @@ std::span<const Family> barrier_families();
 std::span<const Family> warp_families();
 std::span<const Family> matrix_families();
 std::span<const Family> control_families();
+std::span<const Family> system_call_families();
 
 class Decoder {
  public:
@@ -75,6 +76,9 @@ class Decoder {
   // Index in Program::code that a label stands for.
   std::uint32_t target(const Operand& operand);
   int register_bits(const Operand& operand) const;
+  std::string function_name(const Operand& operand) const;
+  // Where a .local variable of the kernel lies in a lane's local memory.
+  Slot local_offset(const Operand& symbol);
 
   // --- for families: refusals ---
   // The first reason is kept.

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <string>
 
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/global_memory.h"
+#include "harness/emulator/inline_calls.h"
 #include "harness/emulator/launch.h"
 #include "harness/emulator/module.h"
 
@@ -80,8 +82,15 @@ class EmulatorModule final : public Module {
   // Every entry is decoded at load: what cannot run is refused before anything runs.
   Status decode(int sm) {
     for (const Function& function : ptx_.functions) {
-      if (!function.is_entry) continue;
-      Result<Program> program = Decoder(ptx_, function, layout_, sm).decode();
+      if (!function.is_entry || !function.has_body) continue;
+      if (Status status = check_clusters(function); !status) return status.error();
+      const Function* flat = &function;
+      if (has_calls(function)) {
+        Result<Function> inlined = inline_calls(ptx_, function);
+        if (!inlined) return inlined.error();
+        flat = &inlined_.emplace_back(std::move(*inlined));
+      }
+      Result<Program> program = Decoder(ptx_, *flat, layout_, sm).decode();
       if (!program) return program.error();
       programs_.emplace(function.name, std::move(*program));
     }
@@ -91,6 +100,13 @@ class EmulatorModule final : public Module {
   const ModuleLayout& layout() const { return layout_; }
 
  private:
+  Status check_clusters(const Function& function) const {
+    const std::int64_t* c = function.cluster;
+    if (std::max({c[0], std::int64_t{1}}) * std::max({c[1], std::int64_t{1}}) * std::max({c[2], std::int64_t{1}}) == 1) return {};
+    return Error{ErrorKind::cannot_run, fmt::format("kernel {} needs clusters of CTAs, which are not emulated", function.name),
+                 fmt::format("{}:{}:1", ptx_.file, function.line), ""};
+  }
+
   Error unknown(std::string_view entry) const {
     std::string names;
     for (const auto& [name, program] : programs_) names += (names.empty() ? "" : ", ") + name;
@@ -99,6 +115,7 @@ class EmulatorModule final : public Module {
   }
 
   PtxModule ptx_;
+  std::deque<Function> inlined_;  // programs point into these
   ModuleLayout layout_;
   std::map<std::string, Program, std::less<>> programs_;
 };
@@ -148,7 +165,8 @@ class EmulatorDevice final : public Device {
   }
 
  private:
-  // Places .global variables in memory and .const variables in their bank.
+  // Places .global variables in memory and .const variables in their bank, then fills in the addresses that
+  // initialisers name.
   Result<ModuleLayout> lay_out(const PtxModule& ptx) {
     ModuleLayout layout;
     layout.address.assign(ptx.variables.size(), 0);
@@ -158,21 +176,45 @@ class EmulatorDevice final : public Device {
       const auto bytes = static_cast<std::size_t>(variable.bytes);
       if (variable.space == Space::constant) {
         const auto alignment = static_cast<std::size_t>(std::max<std::int64_t>(variable.alignment, 1));
-        const std::size_t at = (layout.constants.size() + alignment - 1) / alignment * alignment;
-        layout.constants.resize(at + bytes);
-        std::copy(variable.initial.begin(), variable.initial.end(), layout.constants.begin() + static_cast<std::ptrdiff_t>(at));
-        layout.address[i] = at;
+        layout.address[i] = (layout.constants.size() + alignment - 1) / alignment * alignment;
+        layout.constants.resize(layout.address[i] + bytes);
       } else if (variable.space == Space::global) {
-        // Zero where there is no initialiser: CUDA C++ Programming Guide, __device__ variables.
-        std::vector<std::byte> initial(bytes);
-        std::copy(variable.initial.begin(), variable.initial.end(), initial.begin());
-        Result<std::uint64_t> address = global_.allocate(bytes, variable.name, true);
+        const Result<std::uint64_t> address = global_.allocate(bytes, variable.name, true);
         if (!address) return address.error();
-        if (Status status = global_.write(*address, initial, true); !status) return status.error();
         layout.address[i] = *address;
       }
     }
+    for (std::size_t i = 0; i < ptx.variables.size(); ++i) {
+      const Variable& variable = ptx.variables[i];
+      if (variable.is_extern) continue;
+      // Zero where there is no initialiser: CUDA C++ Programming Guide, __device__ variables.
+      std::vector<std::byte> initial(static_cast<std::size_t>(variable.bytes));
+      std::copy(variable.initial.begin(), variable.initial.end(), initial.begin());
+      if (Status status = relocate(ptx, layout, variable, initial); !status) return status.error();
+      if (variable.space == Space::constant) {
+        std::copy(initial.begin(), initial.end(), layout.constants.begin() + static_cast<std::ptrdiff_t>(layout.address[i]));
+      } else if (variable.space == Space::global) {
+        if (Status status = global_.write(layout.address[i], initial, true); !status) return status.error();
+      }
+    }
     return layout;
+  }
+
+  static Status relocate(const PtxModule& ptx, const ModuleLayout& layout, const Variable& variable,
+                         std::vector<std::byte>& initial) {
+    for (const Relocation& relocation : variable.relocations) {
+      const Variable* meant = relocation.is_function ? nullptr : &ptx.variables[static_cast<std::size_t>(relocation.index)];
+      if (meant == nullptr || meant->is_extern || (meant->space != Space::global && meant->space != Space::constant)) {
+        return Error{ErrorKind::cannot_run,
+                     fmt::format("the address of {} in the initialiser of {} is not known", relocation.name, variable.name),
+                     fmt::format("{}:{}:{}", ptx.file, relocation.line, relocation.column), ""};
+      }
+      const std::uint64_t window = relocation.generic ? window_of(meant->space) : 0;
+      const std::uint64_t address = layout.address[static_cast<std::size_t>(relocation.index)] + window +
+                                    static_cast<std::uint64_t>(relocation.addend);
+      std::memcpy(initial.data() + relocation.offset, &address, static_cast<std::size_t>(std::min(relocation.bytes, 8)));
+    }
+    return {};
   }
 
   Status check_request(const Program& program, const LaunchRequest& request) const {
@@ -194,6 +236,9 @@ class EmulatorDevice final : public Device {
     if (threads > 1024) return refuse(fmt::format("a block of {} threads; 1024 is the most", threads));
     const std::array<std::int64_t, 3>& most = program.max_threads;
     const std::int64_t declared = std::max<std::int64_t>(most[0], 1) * std::max<std::int64_t>(most[1], 1) * std::max<std::int64_t>(most[2], 1);
+    if (program.exact_threads && threads != declared) {
+      return refuse(fmt::format("a block of {} threads; the kernel declares exactly {}", threads, declared));
+    }
     if (most[0] > 0 && threads > declared) {
       return refuse(fmt::format("a block of {} threads; the kernel declares at most {}", threads, declared));
     }

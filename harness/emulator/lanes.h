@@ -133,21 +133,27 @@ template <typename D, typename A, typename B, typename C, typename E, typename O
   }
 }
 
-// The lanes, as a mask, for which Op(a, b) holds.
+// The lanes, as a mask, for which `holds(lane)` is true. One byte per lane first: that loop vectorises, packing bits does
+// not.
+template <typename Holds>
+[[gnu::always_inline]] inline std::uint32_t lanes_where(const Holds& holds) {
+  alignas(32) std::uint8_t byte[kLanes];
+  for (int i = 0; i < kLanes; ++i) byte[i] = holds(i) ? 1 : 0;
+  std::uint32_t mask = 0;
+  for (int group = 0; group < 4; ++group) {
+    std::uint64_t eight;
+    __builtin_memcpy(&eight, byte + 8 * group, sizeof eight);
+    mask |= static_cast<std::uint32_t>((eight * 0x0102040810204080u) >> 56) << (8 * group);
+  }
+  return mask;
+}
+
+// The lanes for which Op(a, b) holds.
 template <typename A, typename B, typename Op>
 [[gnu::always_inline]] inline std::uint32_t compare(const Warp& warp, Slot a_slot, Slot b_slot) {
   const auto a = lanes<A>(warp, a_slot);
   const auto b = lanes<B>(warp, b_slot);
-  // One byte per lane first: that loop vectorises, packing bits does not.
-  alignas(32) std::uint8_t holds[kLanes];
-  for (int i = 0; i < kLanes; ++i) holds[i] = Op::apply(a[i], b[i]) ? 1 : 0;
-  std::uint32_t mask = 0;
-  for (int group = 0; group < 4; ++group) {
-    std::uint64_t eight;
-    __builtin_memcpy(&eight, holds + 8 * group, sizeof eight);
-    mask |= static_cast<std::uint32_t>((eight * 0x0102040810204080u) >> 56) << (8 * group);
-  }
-  return mask;
+  return lanes_where([&](int i) { return Op::apply(a[i], b[i]); });
 }
 
 // Writes the lanes of `mask` into a predicate.

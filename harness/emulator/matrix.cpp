@@ -61,17 +61,17 @@ template <Space S, int Count, bool Transposed>
   Pointers p;
   if (!rows<S, Count>(warp, inst, mask, p, Intent::read)) return;
   for (std::size_t j = 0; j < Count; ++j) {
+    std::byte* const d = warp.slot(inst.list[j]);
+    if (mask == kFullMask && !Transposed) {
+      for (std::size_t r = 0; r < 8; ++r) __builtin_memcpy(d + 16 * r, p.host[8 * j + r], 16);
+      continue;
+    }
     alignas(64) std::byte matrix[128];
     for (std::size_t r = 0; r < 8; ++r) {
       if (mask == kFullMask || (mask >> (8 * j + r) & 1) != 0) __builtin_memcpy(matrix + 16 * r, p.host[8 * j + r], 16);
     }
-    std::byte* const d = warp.slot(inst.list[j]);
     if (mask == kFullMask) {
-      if (Transposed) {
-        transpose(matrix, d);
-      } else {
-        __builtin_memcpy(d, matrix, sizeof matrix);
-      }
+      transpose(matrix, d);
       continue;
     }
     alignas(64) std::byte out[128];

@@ -50,7 +50,10 @@ template <typename T, int Count>
     element_of(lane, element);
     __builtin_memcpy(p.host[static_cast<std::size_t>(lane)], element, sizeof element);
   }
-  // What a later lane overwrote with something else shows here.
+  // Each lane behind the one before: nothing overlaps. Else what a later lane overwrote with something else shows.
+  bool apart = mask == kFullMask;
+  for (std::size_t i = 0; i + 1 < kLanes; ++i) apart &= p.host[i + 1] >= p.host[i] + sizeof(T) * Count;
+  if (apart) return;
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     T element[Count];
@@ -205,6 +208,10 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   if (access.space == Space::param && address.elements.size() == 1 && address.elements[0].kind == OperandKind::symbol) {
     fixed = true;
     out.immediate = decoder.parameter_offset(address, bits(access.type) / 8 * access.count);
+  }
+  if (instruction.used_bytes_mask != 0) {
+    out.flags |= kSomeBytes;
+    out.e = static_cast<Slot>(instruction.used_bytes_mask);
   }
   const Intent intent = access.synchronises ? Intent::synchronise : Intent::read;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);

@@ -48,6 +48,7 @@ struct Inst {
 
 // Inst::flags bits that several families share.
 constexpr std::uint32_t kAddress32 = 1u << 31;  // the address register has 32 bits
+constexpr std::uint32_t kSomeBytes = 1u << 30;  // only the bytes in the mask Inst::e of each access matter
 
 struct ConstantSlot {
   Slot slot = 0;
@@ -131,6 +132,7 @@ struct Program {
   std::int64_t dynamic_shared_alignment = 0;  // 0: no dynamic shared memory is named
   std::int64_t local_bytes = 0;
   std::array<std::int64_t, 3> max_threads{0, 0, 0};
+  bool exact_threads = false;  // .reqntid
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;

@@ -89,11 +89,12 @@ void SharedMemory::split(std::size_t word) {
   readers_[word] = ~std::uint32_t{0};
 }
 
-std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, int bytes) const {
+std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, int bytes,
+                                                         std::uint32_t used) const {
   for (int i = 0; i < bytes; ++i) {
     const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
     const std::uint8_t state = state_[address - kSharedStart];
-    if (state == kWritten) continue;
+    if (state == kWritten || (used >> i & 1) == 0) continue;
     if (state == kUnwritten) {
       return SharedProblem{
           FindingKind::read_of_unwritten,
@@ -164,10 +165,11 @@ void SharedMemory::record_read(const Accessor& who, Record& record) const {
   record.readers |= 1u << who.warp;
 }
 
-std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,
-                                                        int bytes) {
+std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset, int bytes,
+                                                        std::uint32_t used) {
   order_.note_access();
-  std::optional<SharedProblem> problem = state_problem(offset, bytes);
+  std::optional<SharedProblem> problem = state_problem(offset, bytes, used);
+  if (problem && problem->kind == FindingKind::missing_wait) return problem;
   const std::size_t first = offset - kSharedStart;
   const std::size_t end = first + static_cast<std::size_t>(bytes);
   for (std::size_t byte = first; byte < end;) {

@@ -88,7 +88,8 @@ class SharedMemory {
   ShadowView view(const Accessor& who);
 
   // The complete checks, any size. They also record the access.
-  std::optional<SharedProblem> explain_read(const Accessor& who, std::uint64_t offset, int bytes);
+  std::optional<SharedProblem> explain_read(const Accessor& who, std::uint64_t offset, int bytes,
+                                            std::uint32_t used = ~std::uint32_t{0});
   std::optional<SharedProblem> explain_write(const Accessor& who, std::uint64_t offset, int bytes);
 
   // cp.async: the destination is pending from here to the wait.
@@ -115,7 +116,8 @@ class SharedMemory {
 
   void split(std::size_t word);
 
-  std::optional<SharedProblem> state_problem(std::uint64_t offset, int bytes) const;
+  std::optional<SharedProblem> state_problem(std::uint64_t offset, int bytes,
+                                             std::uint32_t used = ~std::uint32_t{0}) const;
   bool write_ordered(const Accessor& who, std::uint32_t stamp) const;
   std::optional<SharedProblem> check_read(const Accessor& who, std::uint64_t offset,
                                           const Record& record) const;

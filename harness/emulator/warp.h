@@ -74,6 +74,9 @@ class Warp {
 
   bool runnable() const;
 
+  // Whether run() stopped because the time slice was over.
+  bool was_cut_short() const { return slice_ <= 0; }
+
   const std::vector<Split>& splits() const { return splits_; }
 
   // --- for control flow ---

@@ -48,6 +48,14 @@ TEST(OutOfBounds, GlobalReadAndWriteBehindTheEnd) {
   expect_none(run("ld.global.u32 %r1, [%d2+768];"));
 }
 
+TEST(OutOfBounds, IsExactAlsoWhereTheAllocationIsKnownAlready) {
+  // The same instruction twice; the second time its last lane is just outside.
+  constexpr const char* kBody = "mov.u32 %r1, 0;\nLOOP: ld.global.u32 %r2, [%d2]; add.s64 %d2, %d2, {}; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 2; @%p1 bra LOOP;";
+  expect_none(run(fmt::format(kBody, 896), 32));
+  expect(run(fmt::format(kBody, 900), 32), FindingKind::out_of_bounds, 12, 0, 31, false, "0 bytes behind the 1024 bytes of \"in\"");
+  expect(run(fmt::format(kBody, -4), 32), FindingKind::out_of_bounds, 12, 0, 0, false, "4 bytes before");
+}
+
 TEST(OutOfBounds, SharedLocalAndParameters) {
   expect(run("st.shared.u32 [%r31+1924], %r0;"), FindingKind::out_of_bounds, 11, 0, 31, false, "shared memory is 2048 bytes");
   expect(run("mov.u32 %r1, 0; ld.shared.u32 %r2, [%r1];"), FindingKind::out_of_bounds, 11, 0, 0, false);
@@ -74,6 +82,20 @@ TEST(ReadOfUnwritten, GlobalAndShared) {
   expect(run("ld.shared.u32 %r1, [%r31+512];"), FindingKind::read_of_unwritten, 11, 0, 0, true, "nothing wrote");
   expect(run("st.shared.u8 [%r31+1], %r0; st.shared.u16 [%r31+2], %r0; ld.shared.u32 %r1, [%r31];"), FindingKind::read_of_unwritten, 11, 0, 0, true);
   expect_none(run("st.shared.u16 [%r31], %r0; st.shared.u16 [%r31+2], %r0; ld.shared.u32 %r1, [%r31];"));
+}
+
+TEST(ReadOfUnwritten, SeesEveryByteOfAVector) {
+  for (const int missing : {0, 4, 8, 12}) {
+    std::string body;
+    for (const int word : {0, 4, 8, 12}) {
+      if (word != missing) body += fmt::format("st.global.u32 [%out+{}], 5; st.shared.u32 [%r30+{}], 5; ", word, word);
+    }
+    const std::string where = fmt::format("byte {}", 0);
+    expect(run(body + "\nld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%out];", 1), FindingKind::read_of_unwritten, 12, 0, 0, true, where);
+    expect(run(body + "\nld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r30];", 1), FindingKind::read_of_unwritten, 12, 0, 0, true);
+    expect(run(body + "\nLOOP: ld.global.v2.u64 {%d5, %d6}, [%in]; mov.u64 %in, %out; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 2; @%p1 bra LOOP;", 1),
+           FindingKind::read_of_unwritten, 12, 0, 0, true);
+  }
 }
 
 TEST(ReadOfUnwritten, IsCountedOncePerInstruction) {

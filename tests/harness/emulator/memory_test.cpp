@@ -151,6 +151,7 @@ TEST(Atomic, EveryOperationReturnsTheOldValueAndStoresTheNew) {
       {"atom.global.cas.b32 %r6, [%d4], 3, %r5;", 4, 9, 4},
       {"atom.global.add.f32 %r6, [%d4], %r5;", 0x3f800000, 0x40000000, 0x40400000},
       {"atom.global.add.f32 %r6, [%d4], %r5;", 0x00000001, 0x00000001, 0},            // global flushes
+      {"atom.global.add.f32 %r6, [%d4], %r5;", 0x00800001, 0x80800000, 0},            // and its results
       {"atom.global.add.f64 %d6, [%d4], %d5;", 0x3ff0000000000000, 0x3ff0000000000000, 0x4000000000000000},
       {"atom.global.add.noftz.f16x2 %r6, [%d4], %r5;", 0x3c003c00, 0x3c004000, 0x40004200},
       {"red.relaxed.gpu.global.add.s32 [%d4], %r5; mov.b32 %r6, 0;", 40, 2, 42},
