@@ -1,6 +1,7 @@
 # Compiles every shipped kernel (kernels/<name>/<name>.toml with its .cu) to PTX, one file per target of its manifest, and
 # puts manifest, source and PTX side by side into build and install trees: kernels/<name>/<name>.sm_80.ptx, ...
-# A new kernel needs no line here: folders are found by their manifest.
+# A new kernel needs no line here: folders are found by their manifest. kernels/device holds the headers kernels share; it is
+# put beside them in both trees, so that a shipped kernel can be compiled again where it lies.
 
 find_program(PLUMBLINE_NVCC nvcc
   HINTS $ENV{CUDA_HOME}/bin
@@ -19,6 +20,19 @@ find_program(PLUMBLINE_PTXAS ptxas HINTS ${nvcc_folder} DOC "the PTX assembler: 
 set(PLUMBLINE_NVCC_FLAGS -ptx -std=c++20 -O3 -fmad=false -lineinfo)
 
 add_custom_target(kernels ALL)
+
+# The shared headers, beside the kernels.
+file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/device/*.cuh)
+set(PLUMBLINE_DEVICE_HEADERS "")
+foreach(header ${headers})
+  get_filename_component(file ${header} NAME)
+  set(copy ${PROJECT_BINARY_DIR}/kernels/device/${file})
+  add_custom_command(OUTPUT ${copy} DEPENDS ${header} COMMAND ${CMAKE_COMMAND} -E copy ${header} ${copy} VERBATIM)
+  list(APPEND PLUMBLINE_DEVICE_HEADERS ${copy})
+endforeach()
+add_custom_target(kernel_headers DEPENDS ${PLUMBLINE_DEVICE_HEADERS})
+add_dependencies(kernels kernel_headers)
+install(FILES ${headers} DESTINATION share/plumbline/kernels/device)
 
 # The numbers of `targets = [80, 90]` in a manifest.
 function(plumbline_kernel_targets manifest result)
@@ -50,9 +64,10 @@ function(add_kernel name)
     plumbline_kernel_targets(${source_folder}/${name}.toml targets)
     foreach(target ${targets})
       set(ptx ${folder}/${name}.sm_${target}.ptx)
+      # Which headers it includes, the compiler says (DEPFILE).
       add_custom_command(OUTPUT ${ptx} DEPENDS ${source_folder}/${name}.cu DEPFILE ${ptx}.d
         COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
-        COMMAND ${PLUMBLINE_NVCC} ${PLUMBLINE_NVCC_FLAGS} -arch=compute_${target} -MD -MF ${ptx}.d -MT ${ptx}
+        COMMAND ${PLUMBLINE_NVCC} ${PLUMBLINE_NVCC_FLAGS} -arch=compute_${target} -I ${PROJECT_SOURCE_DIR}/kernels -MD -MF ${ptx}.d -MT ${ptx}
           -o ${ptx} ${source_folder}/${name}.cu
         COMMENT "Compiling kernel ${name} for sm_${target}" VERBATIM)
       list(APPEND outputs ${ptx})

@@ -3,22 +3,31 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "fuzz/generator.h"
 
 namespace plumbline {
 
-// Nothing when no draw of this choice lies in the kernel's domain, even with sizes rounded up.
+// What one kernel leaves of its operation's classes: those of which it accepts some draw.
+struct KernelChoices {
+  std::vector<int> shapes, layouts;  // indices into the generator's lists
+  std::vector<Feature> features;
+};
+
+KernelChoices choices_of(const Manifest& manifest);
+
+// Nothing when no draw of this choice lies in the kernel's domain, even with sizes rounded up and features given up.
 // `work_limit` is in padded multiply-accumulates; draws above it are repeated, and the smallest is
 // taken.
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile,
                                double work_limit, Random random);
 
-// The first draw, whether the kernel accepts it or not.
+// The first draw of this kernel's schema, whether its domain accepts it or not.
 Case build_unchecked(const Manifest& manifest, const Choice& choice, Profile profile,
                      Random random);
 
-// A designed case, or nothing where the kernel's domain excludes it.
+// A designed case, or nothing where it is not a problem of this kernel.
 std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed,
                                    Random random);
 

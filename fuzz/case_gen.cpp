@@ -15,19 +15,19 @@ namespace {
 constexpr double kWorkLimit = 3e8;
 constexpr int kAttempts = 100;
 
-rc::Gen<Choice> choice_gen(const Generator& generator) {
-  return rc::gen::exec([&generator] {
+rc::Gen<Choice> choice_gen(const Generator& generator, const KernelChoices& choices) {
+  return rc::gen::exec([&generator, &choices] {
     // At every size all classes are as likely: RapidCheck scales ranges by size otherwise.
     const auto index_below = [](std::size_t count) {
       return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, static_cast<int>(count)));
     };
     Choice choice;
     do {
-      choice.shape = index_below(generator.shape_classes().size());
-      choice.layout = index_below(generator.layout_classes().size());
+      choice.shape = choices.shapes[static_cast<std::size_t>(index_below(choices.shapes.size()))];
+      choice.layout = choices.layouts[static_cast<std::size_t>(index_below(choices.layouts.size()))];
     } while (!generator.compatible(choice.shape, choice.layout));
     choice.value = index_below(generator.value_classes().size());
-    for (const Feature& feature : generator.features())
+    for (const Feature& feature : choices.features)
       choice.features.push_back(index_below(feature.fragments.size()));
     return choice;
   });
@@ -39,7 +39,8 @@ class CaseSource {
   explicit CaseSource(const Manifest& manifest) : manifest_(&manifest) {}
 
   rc::Shrinkable<Case> operator()(const rc::Random& random, int size) const {
-    const rc::Gen<Choice> choices = choice_gen(generator_of(*manifest_->operation));
+    const KernelChoices possible = choices_of(*manifest_);
+    const rc::Gen<Choice> choices = choice_gen(generator_of(*manifest_->operation), possible);
     const Profile profile = size >= 90 ? Profile::standard : Profile::quick;
     rc::Random source = random;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -51,15 +51,21 @@ Result<std::uint64_t> parse_seed(std::string_view text, std::string_view where) 
   return seed;
 }
 
-Status check_value_class(std::string_view name, std::string_view where) {
-  if (find_value_class(name)) return {};
-  if (name == kLiteralValues) {
-    return Error{ErrorKind::bad_input, "the data of this case is in its case file",
-                 std::string(where), "replay the .case file"};
-  }
+namespace {
+
+Error literal_class_error(std::string_view where) {
+  return {ErrorKind::bad_input, "the data of this case is in its case file", std::string(where),
+          "replay the .case file"};
+}
+
+}  // namespace
+
+Status check_value_class(const Operation& operation, std::string_view name, std::string_view where) {
+  if (has_value_class(operation, name)) return {};
+  if (name == kLiteralValues) return literal_class_error(where);
   std::vector<std::string_view> names;
-  for (const ValueClassInfo& info : value_classes()) names.push_back(info.name);
-  return Error{ErrorKind::bad_input, fmt::format("there is no value class \"{}\"", name),
+  for (const ValueClassInfo& info : value_classes(operation)) names.push_back(info.name);
+  return Error{ErrorKind::bad_input, fmt::format("{} has no value class \"{}\"", operation.name(), name),
                std::string(where), did_you_mean(name, names)};
 }
 
@@ -81,10 +87,10 @@ Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& reg
                  meant.empty() ? "plumbline list kernels" : meant};
   }
   const std::size_t fields = tokens[0].at + tokens[0].text.size();
-  Result<Problem> problem = parse_problem(test_case.kernel->operation->schema(),
+  Result<Problem> problem = parse_problem(test_case.kernel->schema(),
                                           line.substr(fields), advance_position(where, fields));
   if (!problem) return problem.error();
-  const auto specs = test_case.kernel->operation->tensors(*problem, *test_case.kernel);
+  const auto specs = test_case.kernel->tensors(*problem);
   if (!specs) {
     Error error = specs.error();
     if (error.where.empty()) error.where = where;
@@ -100,6 +106,7 @@ Result<Case> parse_case_line(std::string_view line, const Registry& registry,
   // What is not the problem's is taken out and replaced by spaces, so that columns stay true.
   std::string problem_line(line);
   Recipe recipe;
+  std::string value_at;  // where the value class stands
   for (const Token& token : tokens_of(line)) {
     const std::size_t equals = token.text.find('=');
     if (equals == std::string_view::npos) continue;
@@ -107,21 +114,28 @@ Result<Case> parse_case_line(std::string_view line, const Registry& registry,
                            value = token.text.substr(equals + 1);
     const std::string at_value = advance_position(where, token.at + equals + 1);
     if (name == "value") {
-      if (Status known = check_value_class(value, at_value); !known) return known.error();
+      if (value == kLiteralValues) return literal_class_error(at_value);
       recipe.value_class = value;
+      value_at = at_value;
     } else if (name == "seed") {
       Result<std::uint64_t> seed = parse_seed(value, at_value);
       if (!seed) return seed.error();
       recipe.seed = *seed;
     } else if (name == "bits") {
-      return check_value_class(kLiteralValues, at_value).error();
+      return literal_class_error(at_value);
     } else {
       continue;
     }
     problem_line.replace(token.at, token.text.size(), token.text.size(), ' ');
   }
   Result<Case> test_case = parse_kernel_and_problem(problem_line, registry, where);
-  if (test_case) test_case->recipe = recipe;
+  if (!test_case) return test_case;
+  if (!value_at.empty()) {
+    const Status known =
+        check_value_class(*test_case->kernel->operation, recipe.value_class, value_at);
+    if (!known) return known.error();
+  }
+  test_case->recipe = recipe;
   return test_case;
 }
 

@@ -19,6 +19,7 @@ Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& reg
 // "0x2a" or "42".
 Result<std::uint64_t> parse_seed(std::string_view text, std::string_view where);
 
-Status check_value_class(std::string_view name, std::string_view where);
+// Whether the operation has a value class of that name.
+Status check_value_class(const Operation& operation, std::string_view name, std::string_view where);
 
 }  // namespace plumbline

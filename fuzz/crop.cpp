@@ -21,7 +21,7 @@ std::optional<std::vector<TensorSpec>> accepted_specs(const Case& test_case,
                                                       const Problem& problem) {
   const Manifest& kernel = *test_case.kernel;
   if (kernel.excluded(problem)) return std::nullopt;
-  Result<std::vector<TensorSpec>> specs = kernel.operation->tensors(problem, kernel);
+  Result<std::vector<TensorSpec>> specs = kernel.tensors(problem);
   if (!specs) return std::nullopt;
   return std::move(*specs);
 }
@@ -61,7 +61,7 @@ class Reach {
       Problem alone = test_case.problem;
       alone.set_integer(removal.field, alone.integer(removal.field) - removal.count);
       Result<std::vector<TensorSpec>> specs =
-          test_case.kernel->operation->tensors(alone, *test_case.kernel);
+          test_case.kernel->tensors(alone);
       if (!specs) continue;
       shrunk_.push_back({&removal, std::move(*specs)});
     }

@@ -17,28 +17,28 @@ namespace plumbline {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> kOut = {"out=bf16", "out=f32"};
-constexpr std::array<std::string_view, 3> kBias = {"bias=none", "bias=row", "bias=column"};
-constexpr std::array<std::string_view, 2> kAct = {"act=none", "act=relu"};
-constexpr std::array<std::string_view, 5> kAlpha = {"alpha=1", "alpha=0.97", "alpha=-1.5",
-                                                    "alpha=0", "alpha=1e-30"};
-constexpr std::array<std::string_view, 5> kBeta = {"beta=0", "beta=1", "beta=2", "beta=-0.5",
-                                                   "beta=0 c=always"};
+// Layout classes choose the layout; that C is there although beta is 0 belongs to beta.
+constexpr std::array<std::string_view, 2> kNoFeatures = {"layout", "c"};
 
-// Relu hides negative outputs, and alpha of 0 or 1e-30 the whole product.
-constexpr std::array<Feature, 5> kFeatures = {
-    Feature{"out", kOut}, Feature{"bias", kBias}, Feature{"act", kAct, true},
-    Feature{"alpha", kAlpha, true}, Feature{"beta", kBeta}};
-constexpr std::size_t kBetaFeature = 4;
+// Alphas of 0 or 1e-30 hide the whole product.
+const std::array<Feature, 6> kNumbers = {
+    Feature{"alpha", {"alpha=1", "alpha=0.97", "alpha=-1.5", "alpha=0", "alpha=1e-30"}, true},
+    Feature{"beta", {"beta=0", "beta=1", "beta=2", "beta=-0.5", "beta=0 c=always"}},
+    Feature{"zero_a", {"zero_a=0", "zero_a=3", "zero_a=-128", "zero_a=127"}},
+    Feature{"zero_b", {"zero_b=0", "zero_b=-7", "zero_b=127"}},
+    Feature{"zero_d", {"zero_d=0", "zero_d=11", "zero_d=-128"}},
+    Feature{"splits", {"splits=1", "splits=2", "splits=3", "splits=7", "splits=16"}},
+};
 
 constexpr std::array<std::string_view, 4> kSizeFields = {"batch", "m", "n", "k"};
 constexpr std::array<std::string_view, 8> kStrideFields = {
     "lda", "ldb", "ldc", "ldd", "stride_a", "stride_b", "stride_c", "stride_d"};
 constexpr std::array<std::string_view, 1> kLayoutFields = {"layout"};
-constexpr std::array<std::string_view, 5> kFeatureFields = {"bias", "act", "alpha", "beta", "c"};
-constexpr std::array<std::string_view, 9> kSimpleValues = {"bias=none", "act=none", "c=auto",
-                                                           "beta=0",    "alpha=1",  "beta=1",
-                                                           "beta=2",    "alpha=2",  "alpha=-1"};
+constexpr std::array<std::string_view, 12> kFeatureFields = {
+    "bias", "act", "alpha", "beta", "c", "scale_a", "scale_b", "scale_d", "zero_a", "zero_b", "zero_d", "splits"};
+constexpr std::array<std::string_view, 17> kSimpleValues = {
+    "bias=none",    "act=none",     "c=auto",   "beta=0",   "alpha=1",  "beta=1",   "beta=2",   "alpha=2",  "alpha=-1",
+    "scale_a=none", "scale_b=none", "scale_d=none", "zero_a=0", "zero_b=0", "zero_d=0", "splits=1", "splits=2"};
 constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutFields, kFeatureFields,
                                         kSimpleValues};
 
@@ -68,7 +68,12 @@ class GemmGenerator : public Generator {
 
   std::span<const std::string_view> value_classes() const override { return values_; }
 
-  std::span<const Feature> features() const override { return kFeatures; }
+  std::vector<Feature> features(const Manifest& manifest) const override {
+    std::vector<Feature> features = schema_features(manifest, kNoFeatures, kNumbers);
+    // Relu hides negative outputs.
+    for (Feature& feature : features) feature.prefer_first = feature.prefer_first || feature.name == "act";
+    return features;
+  }
 
   // A batch of several matrices has real strides everywhere.
   bool compatible(int shape, int layout) const override {
@@ -82,16 +87,13 @@ class GemmGenerator : public Generator {
     const GemmLayoutClass& layout = gemm_layout_classes()[static_cast<std::size_t>(choice.layout)];
     GemmLayoutRequest request;
     request.sizes = shape.draw(gemm_tile(manifest), profile, random);
-    request.has_c = choice.features[kBetaFeature] != 0;
+    const std::string features = fragments_text(this->features(manifest), choice);
+    request.has_c = features.find("beta=") != std::string::npos && features.find("beta=0") == std::string::npos;
+    request.has_c = request.has_c || features.find("c=always") != std::string::npos;
     const std::string strides = layout.draw(request, random);
     const GemmSizes& sizes = request.sizes;
-    std::string text =
-        fmt::format("m={} n={} k={} batch={} {}", sizes.m, sizes.n, sizes.k, sizes.batch, strides);
-    for (std::size_t i = 0; i < kFeatures.size(); ++i) {
-      text += ' ';
-      text += kFeatures[i].fragments[static_cast<std::size_t>(choice.features[i])];
-    }
-    return text;
+    return fmt::format("m={} n={} k={} batch={} {} {}", sizes.m, sizes.n, sizes.k, sizes.batch, strides,
+                       features);
   }
 
   void round_sizes(Problem& problem, std::int64_t granule) const override {

@@ -2,14 +2,22 @@
 // The generators there are: one row for each operation.
 #include "fuzz/generator.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "fuzz/gemm_generator.h"
+#include "fuzz/grouped_generator.h"
+#include "fuzz/linear_generator.h"
+#include "fuzz/quantize_generator.h"
 #include "oracles/base/assert.h"
 
 namespace plumbline {
 
 namespace {
 
-constexpr auto kGenerators = {&gemm_generator};
+constexpr auto kGenerators = {&gemm_generator, &grouped_generator, &linear_generator,
+                              &quantize_generator};
 
 }  // namespace
 
@@ -19,6 +27,37 @@ const Generator& generator_of(const Operation& operation) {
   }
   PLUMB_ASSERT(!"every operation needs a generator in fuzz/generator.cpp");
   return (*kGenerators.begin())();
+}
+
+std::vector<Feature> schema_features(const Manifest& manifest,
+                                     std::span<const std::string_view> except,
+                                     std::span<const Feature> numbers) {
+  std::vector<Feature> features;
+  for (const Field& field : manifest.schema()) {
+    if (field.kind != FieldKind::word || field.choices.size() < 2) continue;
+    if (std::find(except.begin(), except.end(), field.name) != except.end()) continue;
+    Feature feature{std::string(field.name), {}};
+    for (const std::string_view word : field.choices) {
+      feature.fragments.push_back(fmt::format("{}={}", field.name, word));
+    }
+    features.push_back(std::move(feature));
+  }
+  for (const Feature& number : numbers) {
+    const auto field = std::find_if(manifest.schema().begin(), manifest.schema().end(),
+                                    [&](const Field& one) { return one.name == number.name; });
+    PLUMB_ASSERT(field != manifest.schema().end());
+    if (!field->fixed) features.push_back(number);
+  }
+  return features;
+}
+
+std::string fragments_text(const std::vector<Feature>& features, const Choice& choice) {
+  std::string text;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    if (i > 0) text += ' ';
+    text += features[i].fragments[static_cast<std::size_t>(choice.features[i])];
+  }
+  return text;
 }
 
 std::vector<ClassInfo> shape_classes(const Operation& operation) {

@@ -20,8 +20,8 @@ namespace plumbline {
 // One independent choice among fragments of problem text: {"beta", {"beta=0", "beta=1", "beta=0
 // c=always"}}.
 struct Feature {
-  std::string_view name;
-  std::span<const std::string_view> fragments;
+  std::string name;
+  std::vector<std::string> fragments;
   bool prefer_first = false;  // the first is neutral, the others hide part of the work: no more of
                               // them than pairs need
 };
@@ -31,7 +31,7 @@ struct Choice {
   int shape = 0;
   int layout = 0;
   int value = 0;
-  std::vector<int> features;  // one per Generator::features()
+  std::vector<int> features;  // one per Generator::features(), indexing its fragments
 };
 
 // A hand-written case: problem text, value class, and the fault it is there to catch.
@@ -62,7 +62,7 @@ class Generator {
   virtual std::span<const ClassInfo> shape_classes() const = 0;
   virtual std::span<const ClassInfo> layout_classes() const = 0;
   virtual std::span<const std::string_view> value_classes() const = 0;
-  virtual std::span<const Feature> features() const = 0;
+  virtual std::vector<Feature> features(const Manifest& manifest) const = 0;
 
   // False for the few pairs of shape and layout class that contradict each other.
   virtual bool compatible(int shape, int layout) const = 0;
@@ -86,6 +86,14 @@ class Generator {
 
   virtual const ShrinkFields& shrink_fields() const = 0;
 };
+
+// The features that follow from a kernel's schema alone: every word field with more than one word, but for those named in
+// `except`, and each of `numbers` that the kernel has free.
+std::vector<Feature> schema_features(const Manifest& manifest, std::span<const std::string_view> except,
+                                     std::span<const Feature> numbers);
+
+// The fragments of a choice, joined by blanks.
+std::string fragments_text(const std::vector<Feature>& features, const Choice& choice);
 
 // PLUMB_ASSERTs that the operation has one: every operation of kernels/operation.cpp must.
 const Generator& generator_of(const Operation& operation);

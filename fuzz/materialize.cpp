@@ -79,12 +79,12 @@ void fill_padding(Tensor& tensor) {
 Result<CaseTensors> materialize(const Case& test_case) {
   const Manifest& kernel = *test_case.kernel;
   if (test_case.recipe.value_class != kLiteralValues &&
-      !find_value_class(test_case.recipe.value_class)) {
+      !has_value_class(*kernel.operation, test_case.recipe.value_class)) {
     return Error{ErrorKind::bad_input,
-                 fmt::format("no value class \"{}\"", test_case.recipe.value_class), "",
+                 fmt::format("{} has no value class \"{}\"", kernel.operation->name(), test_case.recipe.value_class), "",
                  "plumbline list classes"};
   }
-  Result<std::vector<TensorSpec>> specs = kernel.operation->tensors(test_case.problem, kernel);
+  Result<std::vector<TensorSpec>> specs = kernel.tensors(test_case.problem);
   if (!specs) return specs.error();
   if (Status literals = check_literals(test_case, *specs); !literals) return literals.error();
 
@@ -110,6 +110,9 @@ Result<CaseTensors> materialize(const Case& test_case) {
       return bad_literal(
           fmt::format("elements of tensor {} that share storage (stride 0) differ", name));
     }
+  }
+  if (Status fits = kernel.operation->check_values(test_case.problem, tensors); !fits) {
+    return fits.error();
   }
   return tensors;
 }

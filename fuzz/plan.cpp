@@ -36,18 +36,14 @@ Limits limits_of(Profile profile) {
 // The factors of the covering array: shape, layout, values, then the features.
 constexpr int kShape = 0, kLayout = 1, kValue = 2, kFirstFeature = 3;
 
-std::vector<Factor> factors_of(const Generator& generator) {
-  std::vector<Factor> factors = {{static_cast<int>(generator.shape_classes().size())},
-                                 {static_cast<int>(generator.layout_classes().size())},
+std::vector<Factor> factors_of(const Generator& generator, const KernelChoices& choices) {
+  std::vector<Factor> factors = {{static_cast<int>(choices.shapes.size())},
+                                 {static_cast<int>(choices.layouts.size())},
                                  {static_cast<int>(generator.value_classes().size())}};
-  for (const Feature& feature : generator.features()) {
+  for (const Feature& feature : choices.features) {
     factors.push_back({static_cast<int>(feature.fragments.size()), feature.prefer_first});
   }
   return factors;
-}
-
-Choice choice_of(const std::vector<int>& row) {
-  return {row[kShape], row[kLayout], row[kValue], {row.begin() + kFirstFeature, row.end()}};
 }
 
 class Planner {
@@ -55,6 +51,7 @@ class Planner {
   Planner(const Manifest& manifest, const PlanOptions& options)
       : manifest_(manifest),
         generator_(generator_of(*manifest.operation)),
+        choices_(choices_of(manifest)),
         profile_(options.profile),
         random_(Random(options.seed).fork(static_cast<std::uint64_t>(options.profile))) {}
 
@@ -74,9 +71,9 @@ class Planner {
 
  private:
   void add_array(std::size_t round, std::size_t wanted) {
-    const std::vector<Factor> factors = factors_of(generator_);
+    const std::vector<Factor> factors = factors_of(generator_, choices_);
     const auto allowed = [&](int first, int a, int second, int b) {
-      return first != kShape || second != kLayout || generator_.compatible(a, b);
+      return first != kShape || second != kLayout || generator_.compatible(shape(a), layout(b));
     };
     Random array_seed = random_.fork(0xa77a'0000 + round);
     for (const std::vector<int>& row : pairwise_rows(factors, allowed, array_seed.next())) {
@@ -84,6 +81,15 @@ class Planner {
       const double work_limit = limits_of(profile_).case_work;
       add(build_case(manifest_, choice_of(row), profile_, work_limit, random_.fork(counter_++)));
     }
+  }
+
+  int shape(int index) const { return choices_.shapes[static_cast<std::size_t>(index)]; }
+
+  int layout(int index) const { return choices_.layouts[static_cast<std::size_t>(index)]; }
+
+  Choice choice_of(const std::vector<int>& row) const {
+    return {shape(row[kShape]), layout(row[kLayout]), row[kValue],
+            {row.begin() + kFirstFeature, row.end()}};
   }
 
   void add(std::optional<Case> built) {
@@ -94,6 +100,7 @@ class Planner {
 
   const Manifest& manifest_;
   const Generator& generator_;
+  const KernelChoices choices_;
   Profile profile_;
   Random random_;
   std::uint64_t counter_ = 0;

@@ -29,7 +29,7 @@ class LiteralPass : public ShrinkPass {
   std::optional<Case> apply(const Case& test_case, std::int64_t) const override {
     if (test_case.recipe.value_class == kLiteralValues) return std::nullopt;
     const Result<std::vector<TensorSpec>> specs =
-        test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
+        test_case.kernel->tensors(test_case.problem);
     if (!specs) return std::nullopt;
     std::int64_t elements = 0;
     for (const TensorSpec& spec : *specs) {
@@ -48,7 +48,7 @@ class LiteralPass : public ShrinkPass {
 // elements. False when that undoes the edit, or the case cannot be built.
 bool settle_shared_storage(const Case& before, Case& edited, std::size_t tensor) {
   const Result<std::vector<TensorSpec>> specs =
-      edited.kernel->operation->tensors(edited.problem, *edited.kernel);
+      edited.kernel->tensors(edited.problem);
   if (!specs) return false;
   auto& [name, literal] = edited.literals[tensor];
   for (const TensorSpec& spec : *specs) {

@@ -3,6 +3,7 @@
 // operation's generator.
 #include "fuzz/values.h"
 
+#include <algorithm>
 #include <array>
 
 #include "fuzz/generator.h"
@@ -55,6 +56,16 @@ constexpr std::array kValueClasses = {
     ValueClassInfo{"ties",
                    "sums on and next to midpoints between output values: truncation, ties away, "
                    "double rounding"},
+    ValueClassInfo{"midpoints",
+                   "quotients exactly on midpoints between codes, by scales that are powers of two"},
+    ValueClassInfo{"zero_groups",
+                   "a tensor, rows and blocks without any but zeros: scales that divide by zero"},
+    ValueClassInfo{"maxima",
+                   "largest magnitudes at and next to powers of two and multiples of the largest "
+                   "code: scales rounded wrong, codes past the limit"},
+    ValueClassInfo{"edge_maxima",
+                   "negative maxima at the ends of rows, blocks and tensors: elements that a "
+                   "reduction leaves out, and maxima taken without magnitudes"},
 };
 
 }  // namespace
@@ -66,6 +77,19 @@ const ValueClassInfo* find_value_class(std::string_view name) {
     if (info.name == name) return &info;
   }
   return nullptr;
+}
+
+std::vector<ValueClassInfo> value_classes(const Operation& operation) {
+  std::vector<ValueClassInfo> infos;
+  for (const std::string_view name : generator_of(operation).value_classes()) {
+    infos.push_back(*find_value_class(name));
+  }
+  return infos;
+}
+
+bool has_value_class(const Operation& operation, std::string_view name) {
+  const auto names = generator_of(operation).value_classes();
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void fill_inputs(const Case& test_case, CaseTensors& tensors) {

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "fuzz/case.h"
 
@@ -20,6 +21,10 @@ struct ValueClassInfo {
 
 std::span<const ValueClassInfo> value_classes();
 const ValueClassInfo* find_value_class(std::string_view name);
+
+// Those that an operation's generator has.
+std::vector<ValueClassInfo> value_classes(const Operation& operation);
+bool has_value_class(const Operation& operation, std::string_view name);
 
 // Fills the logical elements of a case's inputs. Padding between rows (storage no logical element
 // reaches) is materialize()'s business (case.h): it holds NaN codes.

@@ -121,8 +121,9 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
 
   JudgeOptions judge = options_.judge;
   judge.threads = options_.threads;
-  examined->oracle = test_case.kernel->operation->oracle(
-      test_case.problem, test_case.kernel->contract, target.sm, examined->tensors);
+  const Manifest& kernel = *test_case.kernel;
+  examined->oracle =
+      kernel.operation->oracle(test_case.problem, kernel, target.sm, examined->tensors);
   CaseRecord& record = examined->record;
   record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judge);
   record.device = target.name();
@@ -133,7 +134,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     if (record.reason.empty()) record.reason = reason;
   };
   if (options_.repeat > 1) {
-    const bool held = different == 0 || !test_case.kernel->contract.deterministic;
+    const bool held = different == 0 || !kernel.deterministic();
     settle(Claim::deterministic, held,
            fmt::format("{} of {} launches gave other bits", different, options_.repeat));
   }

@@ -48,7 +48,7 @@ const Field* find_field(const Problem& problem, std::string_view key) {
 Result<Filter> Filter::parse(std::string_view text, const std::vector<const Manifest*>& kernels) {
   std::vector<std::string_view> known(kClassWords.begin(), kClassWords.end());
   for (const Manifest* kernel : kernels) {
-    for (const Field& field : kernel->operation->schema()) known.push_back(field.name);
+    for (const Field& field : kernel->schema()) known.push_back(field.name);
   }
   Filter filter;
   while (true) {

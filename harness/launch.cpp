@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "oracles/base/hash.h"
 
@@ -34,28 +35,26 @@ Error parameter_error(const Manifest& kernel, const std::string& message) {
                "the manifest's `parameters` must match the kernel's signature in order and type"};
 }
 
-// The parameter block as the entry declares it, from the manifest's parameter list.
+// The parameter block as the entry declares it, from the launch's parameter list.
 Result<std::vector<std::byte>> pack_parameters(
-    const Case& test_case, const std::vector<ParameterSlot>& slots,
+    const Case& test_case, const KernelLaunch& launch, const std::vector<ParameterSlot>& slots,
     const std::map<std::string, DeviceAddress>& addresses) {
   const Manifest& kernel = *test_case.kernel;
-  if (slots.size() != kernel.parameters.size()) {
-    return parameter_error(
-        kernel,
-        fmt::format("entry {} takes {} parameters, the manifest lists {}",
-                    kernel.entry(test_case.problem), slots.size(), kernel.parameters.size()));
+  const std::string entry = kernel.entry(launch, test_case.problem);
+  if (slots.size() != launch.parameters.size()) {
+    return parameter_error(kernel, fmt::format("entry {} takes {} parameters, the manifest lists {}",
+                                               entry, slots.size(), launch.parameters.size()));
   }
   std::int64_t total = 0;
   for (const ParameterSlot& slot : slots) total = std::max(total, slot.offset + slot.bytes);
   std::vector<std::byte> block(static_cast<std::size_t>(total));
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const KernelParameter& parameter = kernel.parameters[i];
+    const KernelParameter& parameter = launch.parameters[i];
     using Kind = KernelParameter::Kind;
     const bool wide = parameter.kind == Kind::pointer || parameter.kind == Kind::s64;
     if (slots[i].bytes != (wide ? 8 : 4)) {
-      return parameter_error(
-          kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}", i, parameter.name,
-                              slots[i].bytes, kernel.entry(test_case.problem)));
+      return parameter_error(kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}",
+                                                 i, parameter.name, slots[i].bytes, entry));
     }
     if (parameter.kind == Kind::pointer) {
       const auto found = addresses.find(parameter.name);
@@ -83,6 +82,59 @@ Result<std::vector<std::byte>> pack_parameters(
     put(block, slots[i], static_cast<std::uint32_t>(*value));
   }
   return block;
+}
+
+// A launch as the device wants it; nothing when this problem goes without it or its grid is empty.
+Result<std::optional<LaunchRequest>> request_for(
+    const Case& test_case, const KernelLaunch& launch, const Module& module,
+    const std::map<std::string, DeviceAddress>& addresses) {
+  const Problem& problem = test_case.problem;
+  if (launch.when) {
+    const Result<std::int64_t> wanted = launch.when->evaluate(problem);
+    if (!wanted) return wanted.error();
+    if (*wanted == 0) return std::optional<LaunchRequest>();
+  }
+  LaunchRequest request;
+  request.entry = test_case.kernel->entry(launch, problem);
+  bool empty_grid = false;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const Result<std::int64_t> grid = launch.grid[d].evaluate(problem);
+    const Result<std::int64_t> block = launch.block[d].evaluate(problem);
+    if (!grid) return grid.error();
+    if (!block) return block.error();
+    request.grid[d] = *grid;
+    request.block[d] = *block;
+    empty_grid = empty_grid || *grid == 0;
+  }
+  const Result<std::int64_t> shared = launch.shared_bytes.evaluate(problem);
+  if (!shared) return shared.error();
+  request.dynamic_shared_bytes = *shared;
+  const Result<std::vector<ParameterSlot>> slots = module.parameters(request.entry);
+  if (!slots) return slots.error();
+  Result<std::vector<std::byte>> block = pack_parameters(test_case, launch, *slots, addresses);
+  if (!block) return block.error();
+  request.parameters = *std::move(block);
+  if (empty_grid) return std::optional<LaunchRequest>();
+  return std::optional(std::move(request));
+}
+
+// All launches in order, up to one that does not complete.
+Status run_launches(const Case& test_case, Device& device, const Module& module,
+                    const std::map<std::string, DeviceAddress>& addresses, LaunchResult& result) {
+  for (const KernelLaunch& launch : test_case.kernel->launches) {
+    const Result<std::optional<LaunchRequest>> request =
+        request_for(test_case, launch, module, addresses);
+    if (!request) return request.error();
+    if (!*request) continue;
+    Result<LaunchOutcome> outcome = device.launch(module, **request);
+    if (!outcome) return outcome.error();
+    result.findings.insert(result.findings.end(), outcome->findings.begin(),
+                           outcome->findings.end());
+    result.completed = outcome->completed;
+    result.elapsed_ms += outcome->elapsed_ms;
+    if (!result.completed) break;
+  }
+  return {};
 }
 
 // Storage elements no logical element reaches: padding between rows, gaps between batches.
@@ -144,7 +196,7 @@ std::uint64_t poison_code(const Format& f) {
     case FormatId::e5m2:
       return 0x7eu;
     case FormatId::e4m3:
-      return 0x7fu;
+      return 0xffu;  // conversions give 0x7f
     case FormatId::ue8m0:
       return 0xffu;
     case FormatId::e2m1:
@@ -159,7 +211,7 @@ std::uint64_t poison_code(const Format& f) {
 
 Status check_memory(const Case& test_case) {
   const Result<std::vector<TensorSpec>> specs =
-      test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
+      test_case.kernel->tensors(test_case.problem);
   if (!specs) return specs.error();
   double bytes = 0;
   for (const TensorSpec& spec : *specs) {
@@ -188,23 +240,6 @@ Status check_memory(const Case& test_case) {
 
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module) {
-  const Manifest& kernel = *test_case.kernel;
-  LaunchRequest request;
-  request.entry = kernel.entry(test_case.problem);
-  bool empty_grid = false;
-  for (std::size_t d = 0; d < 3; ++d) {
-    const Result<std::int64_t> grid = kernel.grid[d].evaluate(test_case.problem);
-    const Result<std::int64_t> block = kernel.block[d].evaluate(test_case.problem);
-    if (!grid) return grid.error();
-    if (!block) return block.error();
-    request.grid[d] = *grid;
-    request.block[d] = *block;
-    empty_grid = empty_grid || *grid == 0;
-  }
-  const Result<std::int64_t> shared = kernel.shared_bytes.evaluate(test_case.problem);
-  if (!shared) return shared.error();
-  request.dynamic_shared_bytes = *shared;
-
   device.release_all();
   std::map<std::string, DeviceAddress> addresses;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
@@ -222,19 +257,9 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     }
     if (!copied) return copied.error();
   }
-  const Result<std::vector<ParameterSlot>> slots = module.parameters(request.entry);
-  if (!slots) return slots.error();
-  Result<std::vector<std::byte>> block = pack_parameters(test_case, *slots, addresses);
-  if (!block) return block.error();
-  request.parameters = *std::move(block);
-
   LaunchResult result;
-  if (!empty_grid) {
-    Result<LaunchOutcome> outcome = device.launch(module, request);
-    if (!outcome) return outcome.error();
-    result.findings = std::move(outcome->findings);
-    result.completed = outcome->completed;
-    result.elapsed_ms = outcome->elapsed_ms;
+  if (Status ran = run_launches(test_case, device, module, addresses, result); !ran) {
+    return ran.error();
   }
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
@@ -247,7 +272,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       if (bytes == tensor.storage) continue;
       Finding finding;
       finding.kind = FindingKind::write_outside_output;
-      finding.kernel = kernel.name;
+      finding.kernel = test_case.kernel->name;
       finding.message = fmt::format("input {} was changed by the kernel", spec.name);
       result.findings.push_back(finding);
       continue;

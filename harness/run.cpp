@@ -98,13 +98,12 @@ KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& 
   record.formats = formats_text(kernel);
   const std::string folder = kernel.path.substr(0, kernel.path.rfind('/') + 1);
   if (!kernel.source.empty()) record.source_hash = hash_of_file(folder + kernel.source);
-  Problem any(kernel.operation->schema());
+  Problem any(kernel.schema());
   for (const Target& target : targets) {
     const std::string sm = fmt::format("sm_{}", target.sm);
     if (const auto build = best_build(kernel, target.sm))
       record.ptx_hashes[sm] = hash_of_file(kernel.ptx_path(*build));
-    record.contracts[sm] = kernel.contract.describe(target.sm, kernel.tensor_format("a", any),
-                                                    kernel.tensor_format("b", any));
+    record.contracts[sm] = kernel.describe_contract(any, target.sm);
   }
   return record;
 }

@@ -17,12 +17,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool up_to_date(const fs::path& ptx, const fs::path& source) {
+// Where #include "device/..." is looked for: the folder that holds device/, be it the manifest's
+// own or the one above (kernels/, where kernels and device/ lie side by side). Empty when there is
+// none.
+fs::path include_folder(const Manifest& kernel) {
+  std::error_code ignored;
+  const fs::path own = fs::absolute(fs::path(kernel.path), ignored).parent_path();
+  for (const fs::path& folder : {own, own.parent_path()}) {
+    if (fs::is_directory(folder / "device", ignored)) return folder;
+  }
+  return {};
+}
+
+// The source, and every shared header it may include.
+std::vector<fs::path> inputs(const fs::path& source, const fs::path& includes) {
+  std::vector<fs::path> files = {source};
+  std::error_code ignored;
+  if (includes.empty()) return files;
+  for (const fs::directory_entry& file : fs::directory_iterator(includes / "device", ignored))
+    files.push_back(file.path());
+  return files;
+}
+
+bool up_to_date(const fs::path& ptx, const std::vector<fs::path>& inputs) {
   std::error_code missing;
   const auto written = fs::last_write_time(ptx, missing);
   if (missing) return false;
-  const auto changed = fs::last_write_time(source, missing);
-  return !missing && written >= changed;
+  for (const fs::path& input : inputs) {
+    const auto changed = fs::last_write_time(input, missing);
+    if (missing || written < changed) return false;
+  }
+  return true;
 }
 
 // In single quotes for the shell.
@@ -63,14 +88,15 @@ Error cannot_compile(const std::string& where, std::string message, std::string 
   return {ErrorKind::cannot_run, std::move(message), where, std::move(hint)};
 }
 
-Status compile(const Manifest& kernel, const fs::path& source, int target,
+Status compile(const Manifest& kernel, const fs::path& source, const fs::path& includes, int target,
                const std::string& nvcc) {
   // Under another name first: a run beside this one must never read half a file.
   const std::string ptx = kernel.ptx_path(target);
   const std::string unfinished = fmt::format("{}.{}.unfinished", ptx, ::getpid());
+  const std::string include = includes.empty() ? "" : fmt::format(" -I {}", quoted(includes));
   const std::string command =
-      fmt::format("{} {} -arch=compute_{} -o {} {}", quoted(nvcc), kCompilerFlags, target,
-                  quoted(unfinished), quoted(source));
+      fmt::format("{} {} -arch=compute_{}{} -o {} {}", quoted(nvcc), kCompilerFlags, target,
+                  include, quoted(unfinished), quoted(source));
   const Outcome outcome = run(command);
   std::error_code failure;
   if (!outcome.succeeded) {
@@ -113,14 +139,17 @@ Status compile_outdated(const Manifest& kernel) {
     return cannot_compile(source, "cannot be read",
                           fmt::format("{} names it as its source", kernel.path));
   }
+  const fs::path includes = include_folder(kernel);
+  const std::vector<fs::path> read = inputs(source, includes);
   for (const int target : kernel.targets) {
-    if (up_to_date(kernel.ptx_path(target), source)) continue;
+    if (up_to_date(kernel.ptx_path(target), read)) continue;
     const std::string nvcc = find_nvcc();
     if (nvcc.empty()) {
       return cannot_compile(source, fmt::format("there is no nvcc to compile it for sm_{}", target),
                             "run scripts/setup, or set CUDA_HOME to a CUDA Toolkit 12 or 13");
     }
-    if (Status compiled = compile(kernel, source, target, nvcc); !compiled) return compiled;
+    if (Status compiled = compile(kernel, source, includes, target, nvcc); !compiled)
+      return compiled;
   }
   return {};
 }

@@ -20,8 +20,9 @@ inline constexpr std::string_view kCompilerFlags = "-ptx -std=c++20 -O3 -fmad=fa
 std::string find_nvcc();
 
 // Writes <kernel>.sm_<target>.ptx beside the manifest for every target whose PTX is missing or
-// older than the source. Does nothing for a manifest that names its PTX. Errors: no compiler, and
-// what the compiler says.
+// older than the source or a shared header (a folder device/ beside the manifest's files or beside
+// its folder, which #include "device/..." then finds). Does nothing for a manifest that names its
+// PTX. Errors: no compiler, and what the compiler says.
 Status compile_outdated(const Manifest& kernel);
 
 }  // namespace plumbline

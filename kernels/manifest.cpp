@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace plumbline {
@@ -39,8 +40,53 @@ std::string fill_in(std::string_view pattern, const Problem& problem) {
 
 }  // namespace
 
-std::string Manifest::entry(const Problem& problem) const {
-  return fill_in(entry_pattern, problem);
+std::string Manifest::entry(const KernelLaunch& launch, const Problem& problem) const {
+  return fill_in(launch.entry, problem);
+}
+
+Result<std::vector<TensorSpec>> Manifest::tensors(const Problem& problem) const {
+  Result<std::vector<TensorSpec>> specs = operation->tensors(problem, *this);
+  if (!specs || !workspace) return specs;
+  const Result<std::int64_t> elements = workspace->evaluate(problem);
+  if (!elements) return elements.error();
+  TensorLayout layout = dense_layout(FormatId::f32, {std::max<std::int64_t>(*elements, 0)});
+  if (const Status usable = layout.check(); !usable) return usable.error();
+  specs->push_back({std::string(kWorkspace), TensorRole::workspace, std::move(layout)});
+  return specs;
+}
+
+Contract Manifest::contract(const Problem& problem, std::string_view output) const {
+  const auto own = promised_for.find(std::string(output));
+  const PromisedContract& chosen = own == promised_for.end() ? promised : own->second;
+  Contract contract = chosen.contract;
+  if (chosen.parts) {
+    const Result<std::int64_t> parts = chosen.parts->evaluate(problem);
+    contract.parts = parts ? std::max<std::int64_t>(*parts, 1) : 1;
+  }
+  const FormatId stored = tensor_format(output, problem);
+  if (std::find(chosen.saturates.begin(), chosen.saturates.end(), stored) != chosen.saturates.end()) {
+    contract.output.overflow = Overflow::saturate;
+  }
+  return contract;
+}
+
+std::string Manifest::describe_contract(const Problem& problem, int sm) const {
+  if (!rule.empty()) return rule;
+  std::string words;
+  for (const Operation::Factors& factors : operation->factors()) {
+    const std::string one = contract(problem, factors.output)
+                                .describe(sm, operation->factor_format(tensor_format(factors.a, problem)),
+                                          operation->factor_format(tensor_format(factors.b, problem)));
+    if (!words.empty()) words += "; ";
+    words += operation->factors().size() == 1 ? one : fmt::format("{}: {}", factors.output, one);
+  }
+  return words;
+}
+
+bool Manifest::deterministic() const {
+  return promised.contract.deterministic &&
+         std::all_of(promised_for.begin(), promised_for.end(),
+                     [](const auto& one) { return one.second.contract.deterministic; });
 }
 
 FormatId Manifest::tensor_format(std::string_view tensor, const Problem& problem) const {
@@ -52,10 +98,10 @@ FormatId Manifest::tensor_format(std::string_view tensor, const Problem& problem
 }
 
 std::optional<std::string> Manifest::excluded(const Problem& problem) const {
-  for (const DomainRule& rule : domain) {
-    const Result<std::int64_t> accepted = rule.condition.evaluate(problem);
+  for (const DomainRule& required : domain) {
+    const Result<std::int64_t> accepted = required.condition.evaluate(problem);
     if (!accepted) return accepted.error().text();
-    if (*accepted == 0) return rule.reason;
+    if (*accepted == 0) return required.reason;
   }
   return std::nullopt;
 }

@@ -5,11 +5,15 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/expression.h"
+#include "kernels/kernel_schema.h"
 #include "kernels/operation.h"
 #include "oracles/base/result.h"
 #include "oracles/bounds/contract.h"
@@ -29,6 +33,22 @@ struct DomainRule {
   std::string reason;    // shown when it is not: "k must be a multiple of 8"
 };
 
+// One launch of the kernel. All launches of a kernel see the same tensors, one after the other.
+struct KernelLaunch {
+  std::string entry;  // "gemm_bf16_{layout}_{out}": {field} is replaced by the word or number
+  std::vector<KernelParameter> parameters;
+  std::array<Expression, 3> grid, block;
+  Expression shared_bytes;
+  std::optional<Expression> when;  // 0: this problem goes without the launch
+};
+
+// What a kernel promises for one output. A split-K contract may take its number of parts from the problem.
+struct PromisedContract {
+  Contract contract;
+  std::optional<Expression> parts;
+  std::vector<FormatId> saturates;  // output formats whose conversion saturates whatever `overflow` says of the others
+};
+
 class Manifest {
  public:
   std::string name;     // the folder's and file's base name: "gemm_bf16"
@@ -38,19 +58,28 @@ class Manifest {
   std::string source;        // .cu beside the manifest; empty when `ptx` is given
   std::string ptx;           // a PTX file beside the manifest, instead of a source
   std::vector<int> targets;  // {80, 90}
-  std::string
-      entry_pattern;  // "gemm_bf16_{layout}_{out}": {field} is replaced by the word or number
-  std::vector<KernelParameter> parameters;
-  std::array<Expression, 3> grid, block;
-  Expression shared_bytes;
+  std::vector<KernelLaunch> launches;
   std::map<std::string, std::string>
       formats;  // tensor -> format name, or "{out}" for a field of the problem
   std::vector<DomainRule> domain;
-  Contract contract;
+  PromisedContract promised;                             // [contract]
+  std::map<std::string, PromisedContract> promised_for;  // [contract.<output>] overrides it
+  std::string rule;  // [contract] of an operation that is no sum of products: one of Operation::rules()
+  std::optional<Expression> workspace;                   // f32 elements of scratch memory
+  std::shared_ptr<const KernelSchema> own_schema;
   // Sizes at which the kernel's behaviour changes, for the shape classes: tile.m = 128, ...
   std::map<std::string, std::int64_t> tile;
 
-  std::string entry(const Problem& problem) const;
+  // The operation's fields as this kernel has them.
+  std::span<const Field> schema() const { return own_schema->fields(); }
+
+  std::string entry(const KernelLaunch& launch, const Problem& problem) const;
+  // The operation's tensors for this problem, and the workspace if the kernel wants one.
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem) const;
+  Contract contract(const Problem& problem, std::string_view output) const;
+  // All of it in words, for a problem on a chip.
+  std::string describe_contract(const Problem& problem, int sm) const;
+  bool deterministic() const;
   FormatId tensor_format(std::string_view tensor, const Problem& problem) const;
   // Empty when the kernel accepts the problem; else the reason, for people.
   std::optional<std::string> excluded(const Problem& problem) const;

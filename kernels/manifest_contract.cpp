@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace plumbline {
 namespace {
 
@@ -18,6 +20,8 @@ std::optional<ContractUnit> unit_value(std::string_view word) { return contract_
 std::optional<Schedule> schedule_value(std::string_view word) { return schedule(word); }
 
 std::optional<Join> join_value(std::string_view word) { return join(word); }
+
+std::optional<Promotion> promotion_value(std::string_view word) { return promotion(word); }
 
 std::optional<EpilogueStep> step_value(std::string_view word) { return epilogue_step(word); }
 
@@ -57,7 +61,22 @@ void read_count(TomlReader& reader, const toml::table& table, const Count& count
   value = *given;
 }
 
-void read_schedule(TomlReader& reader, const toml::table& table, Contract& contract) {
+// A word that belongs to one schedule only.
+template <typename Value, typename Parse>
+void read_choice(TomlReader& reader, const toml::table& table, std::string_view key, bool allowed,
+                 std::string_view belongs_to, std::span<const std::string_view> words, Parse parse,
+                 Value& value) {
+  const std::optional<Text> text = reader.text(table, key);
+  if (const auto found = reader.word(text, words, parse)) value = *found;
+  if (text && !allowed) {
+    reader.fail_at(*table.get(key), fmt::format("\"{}\" has no meaning without {}", key, belongs_to),
+                   "remove it, or correct the schedule");
+  }
+}
+
+void read_schedule(TomlReader& reader, const toml::table& table, const Manifest& manifest,
+                   PromisedContract& promised) {
+  Contract& contract = promised.contract;
   const Text schedule_text = reader.required_text(table, "schedule", "schedule = \"sequential\"");
   if (const auto found =
           reader.word(std::optional(schedule_text), schedule_words(), schedule_value)) {
@@ -68,13 +87,15 @@ void read_schedule(TomlReader& reader, const toml::table& table, Contract& contr
   read_count(reader, table,
              {"interval", promote, promote || split, "schedule \"promote\" or \"split_k\""},
              contract.interval);
-  read_count(reader, table, {"parts", split, split, "schedule \"split_k\""}, contract.parts);
-  const std::optional<Text> join_text = reader.text(table, "join");
-  if (const auto found = reader.word(join_text, join_words(), join_value)) contract.join = *found;
-  if (join_text && !split) {
-    reader.fail_at(*table.get("join"), "\"join\" has no meaning without schedule \"split_k\"",
-                   "remove it, or correct the schedule");
+  if (split && table.get("parts") && table.get("parts")->is_string()) {
+    promised.parts = read_expression(reader, manifest, table, "parts");
+  } else {
+    read_count(reader, table, {"parts", split, split, "schedule \"split_k\""}, contract.parts);
   }
+  read_choice(reader, table, "join", split, "schedule \"split_k\"", join_words(), join_value,
+              contract.join);
+  read_choice(reader, table, "promotion", promote, "schedule \"promote\"", promotion_words(),
+              promotion_value, contract.promotion);
 }
 
 void read_epilogue(TomlReader& reader, const toml::table& table, Contract& contract) {
@@ -88,10 +109,19 @@ void read_epilogue(TomlReader& reader, const toml::table& table, Contract& contr
   }
 }
 
-void read_output(TomlReader& reader, const toml::table& contract_table, Contract& contract) {
+void read_output(TomlReader& reader, const toml::table& contract_table, PromisedContract& promised) {
   const toml::table* table = reader.table(contract_table, "output");
   if (!table) return;
-  reader.check_keys(*table, {"rounding", "overflow"});
+  Contract& contract = promised.contract;
+  reader.check_keys(*table, {"rounding", "overflow", "saturates"});
+  if (const toml::array* formats = reader.array(*table, "saturates")) {
+    std::vector<std::string_view> names;
+    for (const Format& format : all_formats()) names.push_back(format.name);
+    for (const toml::node& node : *formats) {
+      const auto format = reader.word(reader.text(node, "a format"), names, format_by_name);
+      if (format) promised.saturates.push_back(*format);
+    }
+  }
   if (const auto found =
           reader.word(reader.text(*table, "rounding"), rounding_words(), rounding_value)) {
     contract.output.rounding = *found;
@@ -102,43 +132,101 @@ void read_output(TomlReader& reader, const toml::table& contract_table, Contract
   }
 }
 
-// A format a manifest fixes for a tensor; nothing where a field of the problem chooses it.
-std::optional<FormatId> fixed_format(const Manifest& manifest, std::string_view tensor) {
-  const auto found = manifest.formats.find(std::string(tensor));
-  return found == manifest.formats.end() ? std::nullopt : format_by_name(found->second);
+// The formats a tensor may have in this kernel.
+std::vector<FormatId> possible_formats(const Manifest& manifest, std::string_view tensor) {
+  const auto declared = manifest.formats.find(std::string(tensor));
+  if (declared == manifest.formats.end()) return {};
+  if (const auto fixed = format_by_name(declared->second)) return {*fixed};
+  std::vector<FormatId> formats;
+  for (const Field& field : manifest.schema()) {
+    if ("{" + std::string(field.name) + "}" != declared->second) continue;
+    for (const std::string_view word : field.choices) formats.push_back(*format_by_name(word));
+  }
+  return formats;
 }
 
-// Whether every target can keep the contract with the operands' formats.
-void check_targets(TomlReader& reader, const toml::table& table, const Manifest& manifest) {
-  const std::optional<FormatId> a = fixed_format(manifest, "a"), b = fixed_format(manifest, "b");
-  if (reader.error() || !a || !b) return;
-  for (const int target : manifest.targets) {
-    const Status possible = manifest.contract.check(target, *a, *b);
-    if (!possible) reader.fail_at(table, possible.error().message, possible.error().hint);
+// Whether every target can keep the contract with every pair of formats the factors may have.
+void check_targets(TomlReader& reader, const toml::table& table, const Manifest& manifest,
+                   const Contract& contract, std::string_view output) {
+  if (reader.error()) return;
+  const Operation& operation = *manifest.operation;
+  for (const Operation::Factors& factors : operation.factors()) {
+    if (!output.empty() && factors.output != output) continue;
+    if (output.empty() && manifest.promised_for.contains(std::string(factors.output))) continue;
+    for (const FormatId a : possible_formats(manifest, factors.a)) {
+      for (const FormatId b : possible_formats(manifest, factors.b)) {
+        for (const int target : manifest.targets) {
+          const Status possible = contract.check(target, operation.factor_format(a),
+                                                 operation.factor_format(b));
+          if (!possible) reader.fail_at(table, possible.error().message, possible.error().hint);
+        }
+      }
+    }
   }
+}
+
+PromisedContract read_one(TomlReader& reader, const toml::table& table, const Manifest& manifest) {
+  PromisedContract promised;
+  Contract& contract = promised.contract;
+  const Text unit_text = reader.required_text(table, "unit", "unit = \"mma.sync\"");
+  if (const auto found = reader.word(std::optional(unit_text), unit_words(), unit_value)) {
+    contract.unit = found->unit;
+    contract.instruction = found->instruction;
+  }
+  read_schedule(reader, table, manifest, promised);
+  read_epilogue(reader, table, contract);
+  read_output(reader, table, promised);
+  contract.deterministic = reader.boolean(table, "deterministic").value_or(true);
+  contract.odd_symmetric = reader.boolean(table, "odd_symmetric").value_or(true);
+  contract.position_independent = reader.boolean(table, "position_independent").value_or(true);
+  return promised;
+}
+
+// The contract of an operation that is no sum of products: one of its rules.
+void read_rule(TomlReader& reader, const toml::table& table,
+               std::span<const std::string_view> rules, Manifest& manifest) {
+  reader.check_keys(table, {"rule", "deterministic"});
+  const Text rule =
+      reader.required_text(table, "rule", fmt::format("rule = \"{}\"", rules.front()));
+  if (std::find(rules.begin(), rules.end(), rule.text) == rules.end()) {
+    reader.fail_word(rule, rules);
+  }
+  manifest.rule = rule.text;
+  manifest.promised.contract.deterministic =
+      reader.boolean(table, "deterministic").value_or(true);
 }
 
 }  // namespace
 
 void read_contract(TomlReader& reader, Manifest& manifest) {
+  const std::span<const std::string_view> rules = manifest.operation->rules();
   const toml::table* table =
-      reader.required_table(reader.root(), "contract", "[contract] with unit, schedule, epilogue");
+      reader.required_table(reader.root(), "contract",
+                            rules.empty() ? "[contract] with unit, schedule, epilogue"
+                                          : fmt::format("[contract] with rule = \"{}\"", rules[0]));
   if (!table) return;
-  reader.check_keys(*table, {"unit", "schedule", "interval", "parts", "join", "epilogue", "output",
-                             "deterministic", "odd_symmetric", "position_independent"});
-  Contract& contract = manifest.contract;
-  const Text unit_text = reader.required_text(*table, "unit", "unit = \"mma.sync\"");
-  if (const auto found = reader.word(std::optional(unit_text), unit_words(), unit_value)) {
-    contract.unit = found->unit;
-    contract.instruction = found->instruction;
+  if (!rules.empty()) return read_rule(reader, *table, rules, manifest);
+  std::vector<std::string_view> outputs;
+  for (const Operation::Factors& factors : manifest.operation->factors()) {
+    outputs.push_back(factors.output);
   }
-  read_schedule(reader, *table, contract);
-  read_epilogue(reader, *table, contract);
-  read_output(reader, *table, contract);
-  contract.deterministic = reader.boolean(*table, "deterministic").value_or(true);
-  contract.odd_symmetric = reader.boolean(*table, "odd_symmetric").value_or(true);
-  contract.position_independent = reader.boolean(*table, "position_independent").value_or(true);
-  check_targets(reader, *table, manifest);
+  std::vector<std::string_view> keys = {"unit",     "schedule", "interval",      "parts",
+                                        "join",     "promotion", "epilogue",     "output",
+                                        "deterministic", "odd_symmetric", "position_independent"};
+  const std::size_t own = keys.size();
+  keys.insert(keys.end(), outputs.begin(), outputs.end());
+  reader.check_keys(*table, keys);
+  keys.resize(own);
+  for (const std::string_view output : outputs) {
+    const toml::table* special = reader.table(*table, output);
+    if (!special) continue;
+    reader.check_keys(*special, keys);
+    const PromisedContract promised = read_one(reader, *special, manifest);
+    check_targets(reader, *special, manifest, promised.contract, output);
+    manifest.promised_for.emplace(output, promised);
+  }
+  manifest.promised = read_one(reader, *table, manifest);
+  check_targets(reader, *table, manifest, manifest.promised.contract, "");
 }
 
 }  // namespace plumbline

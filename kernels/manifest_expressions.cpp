@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a manifest that are expressions over the operation's fields: parameters, launch,
-// domain; and the entry name, which is a pattern over them.
+// The parts of a manifest that are expressions over the kernel's fields: launches with their
+// parameters, workspace, domain; and the entry name, which is a pattern over them.
 #include "kernels/manifest_sections.h"
 #include "kernels/position.h"
 #include "oracles/base/suggest.h"
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 5> kKindWords = {"ptr", "s32", "u32", "s6
 constexpr std::array kKinds = {Kind::pointer, Kind::s32, Kind::u32, Kind::s64, Kind::f32};
 
 Expression read_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
-  Result<Expression> parsed = Expression::parse(text.text, manifest.operation->schema(), text.where,
+  Result<Expression> parsed = Expression::parse(text.text, manifest.schema(), text.where,
                                                 manifest.operation->derived());
   if (!parsed) {
     reader.adopt(parsed.error());
@@ -49,9 +49,10 @@ Text tail(const Text& text, std::size_t from) {
 void check_pointer(TomlReader& reader, const Manifest& manifest, const Text& name) {
   std::vector<std::string_view> names;
   for (const TensorName& tensor : manifest.operation->tensor_names()) {
-    if (tensor.name == name.text) return;
     names.push_back(tensor.name);
   }
+  names.push_back(kWorkspace);
+  if (std::find(names.begin(), names.end(), name.text) != names.end()) return;
   const std::string meant = did_you_mean(name.text, names);
   reader.fail(name.where,
               fmt::format("{} has no tensor \"{}\"", manifest.operation->name(), name.text),
@@ -60,7 +61,7 @@ void check_pointer(TomlReader& reader, const Manifest& manifest, const Text& nam
 
 void check_real(TomlReader& reader, const Manifest& manifest, const Text& name) {
   std::vector<std::string_view> names;
-  for (const Field& field : manifest.operation->schema()) {
+  for (const Field& field : manifest.schema()) {
     if (field.kind != FieldKind::real) continue;
     if (field.name == name.text) return;
     names.push_back(field.name);
@@ -122,34 +123,33 @@ std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& ma
   return dimensions;
 }
 
-}  // namespace
-
-void read_parameters(TomlReader& reader, Manifest& manifest) {
+std::vector<KernelParameter> read_parameters(TomlReader& reader, const Manifest& manifest,
+                                             const toml::table& table) {
+  std::vector<KernelParameter> parameters;
   const toml::array* array =
-      reader.required_array(reader.root(), "parameters", "parameters = [\"ptr a\", ...]");
-  if (!array) return;
+      reader.required_array(table, "parameters", "parameters = [\"ptr a\", ...]");
+  if (!array) return parameters;
   for (const toml::node& node : *array) {
     if (const std::optional<Text> text = reader.text(node, "a parameter")) {
-      manifest.parameters.push_back(read_parameter(reader, manifest, *text));
+      parameters.push_back(read_parameter(reader, manifest, *text));
     }
   }
+  return parameters;
 }
 
-void read_entry(TomlReader& reader, Manifest& manifest) {
-  const Text entry =
-      reader.required_text(reader.root(), "entry", "entry = \"the_kernel's_extern_C_name\"");
-  manifest.entry_pattern = entry.text;
+std::string read_entry(TomlReader& reader, const Manifest& manifest, const toml::table& table) {
+  const Text entry = reader.required_text(table, "entry", "entry = \"the_kernel's_extern_C_name\"");
   for (std::size_t open = entry.text.find('{'); open != std::string::npos;
        open = entry.text.find('{', open + 1)) {
     const std::size_t close = entry.text.find('}', open);
     if (close == std::string::npos) {
       reader.fail(advance_position(entry.where, open), "this brace is never closed",
                   "write {field}");
-      return;
+      break;
     }
     const std::string name = entry.text.substr(open + 1, close - open - 1);
     std::vector<std::string_view> names;
-    for (const Field& field : manifest.operation->schema()) {
+    for (const Field& field : manifest.schema()) {
       if (field.kind != FieldKind::real) names.push_back(field.name);
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -159,20 +159,53 @@ void read_entry(TomlReader& reader, Manifest& manifest) {
                   meant.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : meant);
     }
   }
+  return entry.text;
 }
 
-void read_launch(TomlReader& reader, Manifest& manifest) {
-  const toml::table* launch =
-      reader.required_table(reader.root(), "launch", "[launch] with grid and block");
-  if (!launch) return;
-  reader.check_keys(*launch, {"grid", "block", "shared"});
-  manifest.grid = read_dimensions(reader, manifest, *launch, "grid", "grid = ['ceil_div(n, 128)']");
-  manifest.block = read_dimensions(reader, manifest, *launch, "block", "block = [256]");
-  manifest.shared_bytes = read_expression(reader, manifest, {"0", ""});
-  if (const toml::node* shared = launch->get("shared")) {
-    if (auto expression = read_expression(reader, manifest, *shared, "\"shared\""))
-      manifest.shared_bytes = *expression;
+// One launch; what it does not say itself, the top of the manifest says for all.
+KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, const toml::table& table) {
+  reader.check_keys(table, {"entry", "parameters", "grid", "block", "shared", "when"});
+  const auto own = [&](std::string_view key) -> const toml::table& {
+    return table.get(key) ? table : reader.root();
+  };
+  KernelLaunch launch;
+  launch.entry = read_entry(reader, manifest, own("entry"));
+  launch.parameters = read_parameters(reader, manifest, own("parameters"));
+  launch.grid = read_dimensions(reader, manifest, table, "grid", "grid = ['ceil_div(n, 128)']");
+  launch.block = read_dimensions(reader, manifest, table, "block", "block = [256]");
+  launch.shared_bytes = read_expression(reader, manifest, table, "shared")
+                            .value_or(read_expression(reader, manifest, Text{"0", ""}));
+  launch.when = read_expression(reader, manifest, table, "when");
+  return launch;
+}
+
+}  // namespace
+
+std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
+                                          const toml::table& table, std::string_view key) {
+  const toml::node* node = table.get(key);
+  return node ? read_expression(reader, manifest, *node, fmt::format("\"{}\"", key)) : std::nullopt;
+}
+
+void read_launches(TomlReader& reader, Manifest& manifest) {
+  const toml::table& root = reader.root();
+  const toml::node* launch = root.get("launch");
+  const toml::array* several = launch ? launch->as_array() : nullptr;
+  if (!several) {
+    const toml::table* only =
+        reader.required_table(root, "launch", "[launch] with grid and block");
+    if (only) manifest.launches.push_back(read_launch(reader, manifest, *only));
+    return;
   }
+  for (const toml::node& node : *several) {
+    if (const toml::table* one = reader.table(node, "a launch")) {
+      manifest.launches.push_back(read_launch(reader, manifest, *one));
+    }
+  }
+}
+
+void read_workspace(TomlReader& reader, Manifest& manifest) {
+  manifest.workspace = read_expression(reader, manifest, reader.root(), "workspace");
 }
 
 void read_domain(TomlReader& reader, Manifest& manifest) {

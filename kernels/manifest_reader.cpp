@@ -71,7 +71,7 @@ void check_format(TomlReader& reader, const Manifest& manifest, const Text& text
   std::vector<std::string_view> names;
   if (text.text.starts_with('{') && text.text.ends_with('}')) {
     const std::string name = text.text.substr(1, text.text.size() - 2);
-    for (const Field& field : manifest.operation->schema()) {
+    for (const Field& field : manifest.schema()) {
       const bool chooses =
           field.kind == FieldKind::word &&
           std::all_of(field.choices.begin(), field.choices.end(),
@@ -105,17 +105,17 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   }
   reader.check_keys(reader.root(),
                     {"computes", "summary", "source", "ptx", "targets", "entry", "parameters",
-                     "launch", "formats", "tile", "domain", "contract"});
+                     "workspace", "problem", "launch", "formats", "tile", "domain", "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
+  read_problem(reader, manifest);
   manifest.summary =
       reader.required_text(reader.root(), "summary", "summary = \"one line for plumbline list\"")
           .text;
   read_source(reader, manifest);
   read_targets(reader, manifest);
-  read_entry(reader, manifest);
-  read_parameters(reader, manifest);
-  read_launch(reader, manifest);
+  read_launches(reader, manifest);
+  read_workspace(reader, manifest);
   read_formats(reader, manifest);
   read_tile(reader, manifest);
   read_domain(reader, manifest);
@@ -133,11 +133,14 @@ void read_formats(TomlReader& reader, Manifest& manifest) {
   std::vector<std::string_view> names;
   for (const TensorName& tensor : manifest.operation->tensor_names()) names.push_back(tensor.name);
   reader.check_keys(*formats, names);
-  for (const std::string_view name : names) {
-    const Text text = reader.required_text(*formats, name, fmt::format("{} = \"f32\"", name));
+  for (const TensorName& tensor : manifest.operation->tensor_names()) {
+    const bool usual = !tensor.format.empty() && !formats->get(tensor.name);
+    const Text text = usual ? Text{std::string(tensor.format), ""}
+                            : reader.required_text(*formats, tensor.name,
+                                                   fmt::format("{} = \"f32\"", tensor.name));
     if (reader.error()) return;
     check_format(reader, manifest, text);
-    manifest.formats.emplace(name, text.text);
+    manifest.formats.emplace(tensor.name, text.text);
   }
 }
 
@@ -145,7 +148,7 @@ void read_tile(TomlReader& reader, Manifest& manifest) {
   const toml::table* tile = reader.table(reader.root(), "tile");
   if (!tile) return;
   std::vector<std::string_view> sizes;
-  for (const Field& field : manifest.operation->schema()) {
+  for (const Field& field : manifest.schema()) {
     if (field.kind == FieldKind::integer) sizes.push_back(field.name);
   }
   reader.check_keys(*tile, sizes);

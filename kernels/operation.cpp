@@ -3,13 +3,17 @@
 #include "kernels/operation.h"
 
 #include "kernels/ops/gemm.h"
+#include "kernels/ops/grouped_gemm.h"
+#include "kernels/ops/linear_backward.h"
+#include "kernels/ops/quantize.h"
 
 #include <algorithm>
 
 namespace plumbline {
 namespace {
 
-constexpr auto kOperations = {&gemm_operation};
+constexpr auto kOperations = {&gemm_operation, &grouped_gemm_operation, &linear_backward_operation,
+                              &quantize_operation};
 
 template <typename Tensors>
 auto find_tensor(Tensors& tensors, const std::vector<TensorSpec>& specs, std::string_view name)

@@ -41,7 +41,11 @@ struct TensorName {
   std::string_view name;
   TensorRole role;
   std::string_view help{};
+  std::string_view format{};  // where a manifest names none; empty: it must
 };
+
+// Scratch memory, which any kernel may ask for (Manifest::workspace).
+constexpr std::string_view kWorkspace = "workspace";
 
 // Declares the operand formats, by tensor name ("a" -> bf16); a field of the problem may choose
 // ("d" -> out).
@@ -50,7 +54,8 @@ class Manifest;
 class Operation {
  public:
   virtual ~Operation() = default;
-  virtual std::string_view name() const = 0;  // "gemm"
+  virtual std::string_view name() const = 0;   // "gemm"
+  virtual std::string_view about() const = 0;  // what it computes, in Markdown, for docs/operations.md
   virtual std::span<const Field> schema() const = 0;
 
   // All tensors any problem of this operation can have, in their order.
@@ -66,12 +71,27 @@ class Operation {
   virtual Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                                   const Manifest& manifest) const = 0;
 
+  // Whether input data that decide about shapes (group sizes) fit the problem.
+  virtual Status check_values(const Problem&, const CaseTensors&) const { return {}; }
+
+  // The format in which a factor of a sum of products reaches the unit (s8 weights may become bf16 first).
+  virtual FormatId factor_format(FormatId stored) const { return stored; }
+
   // Multiply-accumulates of the problem, for progress and time budgets.
   virtual double work(const Problem& problem) const = 0;
 
-  // The oracle of a case; it refers to `tensors`, which must outlive it. `sm` picks the hardware
-  // model.
-  virtual std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Contract& contract,
+  // Names of the tensors that are the factors of an output's sums: what its contract's unit must take.
+  struct Factors {
+    std::string_view output, a, b;
+  };
+  virtual std::span<const Factors> factors() const { return {}; }
+
+  // An operation that is no sum of products: the words a contract chooses its arithmetic from.
+  virtual std::span<const std::string_view> rules() const { return {}; }
+
+  // The oracle of a case under the manifest's contracts; it refers to `tensors`, which must outlive it. `sm` picks the
+  // hardware model.
+  virtual std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest,
                                              int sm, const CaseTensors& tensors) const = 0;
 };
 

@@ -46,17 +46,12 @@ std::string value_text(const Field& field, std::int64_t value) {
   return {};
 }
 
-bool must_be_given(const Field& field) {
-  return field.kind == FieldKind::integer &&
-         (field.default_value < field.minimum || field.default_value > field.maximum);
-}
-
 std::string join(std::string_view separator, std::span<const std::string_view> words) {
   return fmt::format("{}", fmt::join(words, separator));
 }
 
 // One value from its text; the error's position is the caller's to fill in.
-Result<std::int64_t> parse_value(const Field& field, std::string_view text) {
+Result<std::int64_t> parse_any_value(const Field& field, std::string_view text) {
   switch (field.kind) {
     case FieldKind::integer: {
       std::int64_t value = 0;
@@ -85,11 +80,27 @@ Result<std::int64_t> parse_value(const Field& field, std::string_view text) {
         if (field.choices[i] == text) return static_cast<std::int64_t>(i);
       }
       const std::string meant = did_you_mean(text, field.choices);
+      if (field.choices.size() == 1) {
+        return bad_input(fmt::format("{}={} is not what this kernel has: only {}={}", field.name,
+                                     text, field.name, field.choices[0]),
+                         meant);
+      }
       return bad_input(
           fmt::format("{}={} is none of {}", field.name, text, join(", ", field.choices)), meant);
     }
   }
   return std::int64_t{0};
+}
+
+// The same, refusing what the kernel has fixed.
+Result<std::int64_t> parse_value(const Field& field, std::string_view text) {
+  const Result<std::int64_t> value = parse_any_value(field, text);
+  if (value && field.fixed && *value != field.default_value) {
+    const std::string only = value_text(field, field.default_value);
+    return bad_input(fmt::format("{}={} is not what this kernel has", field.name, text),
+                     fmt::format("leave {} out: it is always {}", field.name, only));
+  }
+  return value;
 }
 
 Error unknown_field(std::span<const Field> schema, std::string_view name) {
@@ -101,6 +112,11 @@ Error unknown_field(std::span<const Field> schema, std::string_view name) {
 }
 
 }  // namespace
+
+bool must_be_given(const Field& field) {
+  return field.kind == FieldKind::integer &&
+         (field.default_value < field.minimum || field.default_value > field.maximum);
+}
 
 Problem::Problem(std::span<const Field> schema) : schema_(schema) {
   values_.reserve(schema.size());
@@ -133,6 +149,12 @@ void Problem::set_word(std::string_view name, std::string_view value) {
   const Result<std::int64_t> choice = parse_value(schema_[index], value);
   PLUMB_ASSERT(choice.ok());
   values_[index] = *choice;
+}
+
+void Problem::reset(std::string_view name) {
+  const std::optional<std::size_t> index = index_of(schema_, name);
+  PLUMB_ASSERT(index);
+  values_[*index] = schema_[*index].default_value;
 }
 
 bool Problem::has(std::string_view name) const { return index_of(schema_, name).has_value(); }

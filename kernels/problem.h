@@ -29,7 +29,11 @@ struct Field {
   std::int64_t minimum = 0, maximum = 0;  // integers only
   std::span<const std::string_view> choices{};
   std::string_view help{};
+  bool fixed = false;  // numbers: a kernel has this field at its default only (kernel_schema.h)
 };
+
+// A field without a usable default: its default lies outside its range.
+bool must_be_given(const Field& field);
 
 class Problem {
  public:
@@ -43,6 +47,8 @@ class Problem {
   void set_integer(std::string_view name, std::int64_t value);
   void set_real(std::string_view name, float value);
   void set_word(std::string_view name, std::string_view value);
+
+  void reset(std::string_view name);  // to its default
 
   bool has(std::string_view name) const;
   bool is_default(std::string_view name) const;

@@ -20,7 +20,11 @@ constexpr std::int64_t kOne = 0x3f800000;  // 1 as f32
 constexpr std::int64_t kMustBeGiven = -1;
 
 constexpr std::array<std::string_view, 4> kLayouts = {"nn", "nt", "tn", "tt"};
-constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+constexpr std::array<std::string_view, 6> kOperands = {"bf16", "f16", "e4m3", "e5m2", "s8", "u8"};
+constexpr std::array<std::string_view, 6> kOutputs = {"bf16", "f32", "f16", "s32", "e4m3", "s8"};
+constexpr std::array<std::string_view, 5> kScalesOfA = {"none", "tensor", "row", "1x128", "1x32"};
+constexpr std::array<std::string_view, 5> kScalesOfB = {"none", "tensor", "column", "128x128", "32x1"};
+constexpr std::array<std::string_view, 2> kScalesOfD = {"none", "tensor"};
 constexpr std::array<std::string_view, 3> kBiases = {"none", "row", "column"};
 constexpr std::array<std::string_view, 2> kActivations = {"none", "relu"};
 constexpr std::array<std::string_view, 2> kPresences = {"auto", "always"};
@@ -50,13 +54,25 @@ constexpr std::array kSchema = {
     Field{"stride_b", kInteger, -1, -1, kLargestStride, {}, "batch stride of B in elements; -1 is tight, 0 shares B"},
     Field{"stride_c", kInteger, -1, -1, kLargestStride, {}, "batch stride of C in elements; -1 is tight, 0 shares C"},
     Field{"stride_d", kInteger, -1, -1, kLargestStride, {}, "batch stride of D in elements; -1 is tight"},
+    Field{"a",        kWord, 0, 0, 0, kOperands,          "format of A"},
+    Field{"b",        kWord, 0, 0, 0, kOperands,          "format of B"},
+    Field{"scale_a",  kWord, 0, 0, 0, kScalesOfA,         "scales of A: one, per row, or per block of 1 x 128 or 1 x 32"},
+    Field{"scale_b",  kWord, 0, 0, 0, kScalesOfB,         "scales of B: one, per column, or per block (k x n)"},
+    Field{"scale_d",  kWord, 0, 0, 0, kScalesOfD,         "factor before the conversion to the output format"},
+    Field{"zero_a",   kInteger, 0, -255, 255, {},         "zero point of A: the product is of a - zero_a"},
+    Field{"zero_b",   kInteger, 0, -255, 255, {},         "zero point of B"},
+    Field{"zero_d",   kInteger, 0, -255, 255, {},         "zero point of D, added before its conversion"},
+    Field{"splits",   kInteger, 1, 1, 64, {},             "parts that k is split into"},
 };
 
 constexpr std::array kTensors = {
     TensorName{"a",    TensorRole::input,  "[batch, m, k]"},
     TensorName{"b",    TensorRole::input,  "[batch, k, n]"},
     TensorName{"c",    TensorRole::input,  "[batch, m, n]; when beta is not 0, or c=always"},
-    TensorName{"bias", TensorRole::input,  "[m] for bias=row, [n] for bias=column"},
+    TensorName{"bias", TensorRole::input,  "[m] for bias=row, [n] for bias=column", "f32"},
+    TensorName{"scale_a", TensorRole::input, "[1], [m] or [m, blocks of k]", "f32"},
+    TensorName{"scale_b", TensorRole::input, "[1], [n] or [blocks of k, n or blocks of n]", "f32"},
+    TensorName{"scale_d", TensorRole::input, "[1]", "f32"},
     TensorName{"d",    TensorRole::output, "[batch, m, n]"},
 };
 
@@ -99,9 +115,26 @@ TensorLayout bias_layout(const Problem& problem, FormatId format) {
           .strides = {1}};
 }
 
+constexpr std::array<Operation::Factors, 1> kFactors = {Operation::Factors{"d", "a", "b"}};
+
+constexpr std::string_view kAbout = R"~(D = act(alpha · A · B + beta · C + bias), over a batch.
+
+With quantized operands the product is of (a - zero_a) and (b - zero_b), times the scales of A and B; scale_d and zero_d come before the
+conversion to an 8-bit D. Scales of tensors, rows and columns belong to the epilogue; scales of blocks of k are applied where the contract
+promotes a partial sum. Scales are shared by all matrices of a batch.
+
+Errors of a problem, whatever the kernel: a leading dimension shorter than the stored row, outputs of different batch elements that overlap,
+sizes whose storage 63 bits cannot count.
+
+Reals are written as the shortest decimal that reads back to the same f32 (`0.1`, `-0`, `inf`); a NaN as its bits (`0x7fc00000`), and any
+f32 may be given as bits. `m=65 n=8 k=33 layout=nt out=f32` is a whole problem.
+)~";
+
 class Gemm final : public Operation {
  public:
   std::string_view name() const override { return "gemm"; }
+
+  std::string_view about() const override { return kAbout; }
 
   std::span<const Field> schema() const override { return kSchema; }
 
@@ -109,12 +142,16 @@ class Gemm final : public Operation {
 
   std::span<const Derived> derived() const override { return kDerived; }
 
+  std::span<const Factors> factors() const override { return kFactors; }
+
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                           const Manifest& manifest) const override {
     std::vector<TensorSpec> specs;
+    const auto format_of = [&](std::string_view tensor) {
+      return manifest.tensor_format(tensor, problem);
+    };
     const auto add = [&](std::string_view tensor, TensorRole role, GemmMatrix matrix) -> Status {
-      Result<TensorLayout> layout =
-          gemm_matrix_layout(problem, matrix, manifest.tensor_format(tensor, problem));
+      Result<TensorLayout> layout = gemm_matrix_layout(problem, matrix, format_of(tensor));
       if (!layout) return layout.error();
       specs.push_back({std::string(tensor), role, *std::move(layout)});
       return {};
@@ -125,8 +162,12 @@ class Gemm final : public Operation {
       if (Status added = add("c", TensorRole::input, GemmMatrix::c); !added) return added.error();
     }
     if (bias_kind(problem) != BiasKind::none) {
-      specs.push_back({"bias", TensorRole::input,
-                       bias_layout(problem, manifest.tensor_format("bias", problem))});
+      specs.push_back({"bias", TensorRole::input, bias_layout(problem, format_of("bias"))});
+    }
+    for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"}) {
+      const std::vector<std::int64_t> shape = gemm_scale_shape(problem, scale);
+      if (shape.empty()) continue;
+      specs.push_back({std::string(scale), TensorRole::input, dense_layout(format_of(scale), shape)});
     }
     if (Status added = add("d", TensorRole::output, GemmMatrix::d); !added) return added.error();
     return specs;
@@ -139,7 +180,7 @@ class Gemm final : public Operation {
     return work;
   }
 
-  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Contract& contract, int sm,
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
     GemmProblem gemm;
     gemm.m = problem.integer("m");
@@ -155,10 +196,18 @@ class Gemm final : public Operation {
     gemm.beta = problem.real("beta");
     gemm.bias_kind = bias_kind(problem);
     gemm.activation = problem.word("act") == "relu" ? Activation::relu : Activation::none;
+    gemm.scale_a = tensors.find("scale_a");
+    gemm.scale_b = tensors.find("scale_b");
+    gemm.scale_d = tensors.find("scale_d");
+    gemm.scale_a_block = gemm_scale_block(problem, "scale_a");
+    gemm.scale_b_block = gemm_scale_block(problem, "scale_b");
+    gemm.zero_a = problem.integer("zero_a");
+    gemm.zero_b = problem.integer("zero_b");
+    gemm.zero_d = problem.integer("zero_d");
     const Tensor* d = tensors.find("d");
     PLUMB_ASSERT(gemm.a && gemm.b && d);
     gemm.output = d->layout.format;
-    return std::make_unique<GemmOracle>(gemm, contract, sm);
+    return std::make_unique<GemmOracle>(gemm, manifest.contract(problem, "d"), sm);
   }
 };
 

@@ -107,4 +107,27 @@ Result<TensorLayout> gemm_matrix_layout(const Problem& problem, GemmMatrix matri
   return layout;
 }
 
+std::vector<std::int64_t> gemm_scale_shape(const Problem& problem, std::string_view scale) {
+  const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
+  const auto blocks = [](std::int64_t size, std::int64_t block) { return (size + block - 1) / block; };
+  const std::string_view word = problem.word(scale);
+  if (word == "tensor") return {1};
+  if (word == "row") return {m};
+  if (word == "column") return {n};
+  if (word == "1x128") return {m, blocks(k, 128)};
+  if (word == "1x32") return {m, blocks(k, 32)};
+  if (word == "128x128") return {blocks(k, 128), blocks(n, 128)};
+  if (word == "32x1") return {blocks(k, 32), n};
+  return {};
+}
+
+ScaleBlock gemm_scale_block(const Problem& problem, std::string_view scale) {
+  const std::string_view word = problem.word(scale);
+  if (word == "row" || word == "column") return kVectorScale;
+  if (word == "1x128") return {1, 128};
+  if (word == "128x128") return {128, 128};
+  if (word == "1x32" || word == "32x1") return {1, 32};
+  return kTensorScale;
+}
+
 }  // namespace plumbline

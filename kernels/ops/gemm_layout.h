@@ -10,10 +10,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "kernels/problem.h"
 #include "oracles/base/result.h"
 #include "oracles/formats/tensor.h"
+#include "oracles/reference/gemm.h"
 
 namespace plumbline {
 
@@ -33,5 +36,10 @@ bool gemm_has_c(const Problem& problem);
 // Logical [batch, rows, columns] with the strides above. Errors: a leading dimension shorter than
 // the row, outputs that overlap, sizes beyond 63 bits.
 Result<TensorLayout> gemm_matrix_layout(const Problem& problem, GemmMatrix matrix, FormatId format);
+
+// The shape of a scale tensor ("scale_a", "scale_b", "scale_d"); empty when the problem has none.
+std::vector<std::int64_t> gemm_scale_shape(const Problem& problem, std::string_view scale);
+// What one of its entries covers.
+ScaleBlock gemm_scale_block(const Problem& problem, std::string_view scale);
 
 }  // namespace plumbline

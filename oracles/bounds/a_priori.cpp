@@ -44,7 +44,25 @@ double magnitude_bound(const VectorSize& a, const VectorSize& b) {
          kRoundUp;
 }
 
-APriori::APriori(const BoundModel& model, std::int64_t k) {
+VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const float> scales) {
+  VectorSize size;
+  size.lowest = kInfinity;
+  double squares = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const double scale = std::isfinite(scales[p]) ? std::fabs(static_cast<double>(scales[p])) : 0;
+    if (scale == 0 || parts[p].largest == 0) continue;
+    size.one_norm += scale * parts[p].one_norm;
+    squares += (scale * parts[p].two_norm) * (scale * parts[p].two_norm);
+    size.largest = std::max(size.largest, scale * parts[p].largest);
+    size.lowest = std::min(size.lowest, parts[p].lowest * bound::lowest_bit(scales[p]));
+  }
+  size.one_norm *= kRoundUp;
+  size.two_norm = std::sqrt(squares) * kRoundUp;
+  size.largest *= kRoundUp;
+  return size;
+}
+
+APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled) {
   const bound::NodePlan plan(model);
   const double length = static_cast<double>(k);
   double nodes = 0, additions = 0;  // toward zero with alignment; to nearest f32

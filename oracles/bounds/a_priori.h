@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "oracles/bounds/running_bound.h"
 
@@ -21,6 +22,10 @@ struct VectorSize {
 
 VectorSize vector_size(const float* elements, std::int64_t k, int minimum_exponent);
 
+// Of a vector whose stretches are multiplied by scales, given the sizes of the stretches. Scales that
+// are not finite count as 0.
+VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const float> scales);
+
 // At least sum of |a_k b_k| (with the magnitudes above).
 double magnitude_bound(const VectorSize& a, const VectorSize& b);
 
@@ -32,22 +37,24 @@ class APriori {
   // No accumulator comes near f32's range.
   bool cannot_overflow(double magnitude) const { return magnitude < 0x1p124; }
 
-  // Every order and grouping of the sum is exact: all terms are multiples of `lattice`, and no
+  // Every order and grouping of the sum is exact (never said of a scaled promotion): all terms are multiples of `lattice`, and no
   // partial sum needs more bits than every format on the way keeps.
   bool surely_exact(double magnitude, double lattice) const {
-    return lattice >= least_lattice_ && magnitude < lattice * exact_steps_;
+    return !scaled_ && lattice >= least_lattice_ && magnitude < lattice * exact_steps_;
   }
 
   // |accumulator - exact sum| is at most this. Infinity where the contract is too coarse for the
-  // formula.
-  double error(double magnitude) const {
-    return growth_known_ ? relative_ * magnitude + absolute_
+  // formula. Under a scaled promotion `magnitude` is that of the scaled products, and no factor is
+  // larger than largest_factor.
+  double error(double magnitude, double largest_factor = 1) const {
+    const double scale = largest_factor > 1 ? largest_factor : 1;
+    return growth_known_ ? relative_ * magnitude + absolute_ * scale
                          : std::numeric_limits<double>::infinity();
   }
 
  private:
   double exact_steps_, least_lattice_, relative_, absolute_;
-  bool growth_known_;
+  bool growth_known_, scaled_;
 };
 
 }  // namespace plumbline

@@ -77,7 +77,69 @@ void round_to(AccumulatorBound& x, const NearestRounding& rounding) {
   x.lattice = larger(x.lattice, low_ulp);
 }
 
+// accumulator = round(accumulator + x), x not known to be 0 and with any number of bits.
+void add_and_round(AccumulatorBound& accumulator, const AccumulatorBound& x,
+                   const NearestRounding& rounding) {
+  const ClassSet classes = ClassSet::of_sum(accumulator.classes, x.classes);
+  const double unit = std::ldexp(1.0, 1 - rounding.precision);
+  const double sum = accumulator.sum + x.sum;
+  const double lost = magnitude(rounding_error(accumulator.sum, x.sum, sum));
+  accumulator.sum = sum;
+  accumulator.sum_error = (accumulator.sum_error + x.sum_error + lost) * kRoundUp;
+  accumulator.drift = (accumulator.drift + x.drift + lost) * kRoundUp;
+  accumulator.classes = classes;
+  note_overflow(accumulator, rounding.overflow);
+  const double lattice = smaller(accumulator.lattice, x.lattice);
+  const double reach = most(sum, accumulator.drift), rest = least(sum, accumulator.drift);
+  const double ulp = ulp_of(reach, unit);
+  if (lattice < ulp) accumulator.drift = (accumulator.drift + ulp / 2) * kRoundUp;
+  accumulator.lattice =
+      reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
+}
+
+// The classes of x * factor, unrounded.
+ClassSet classes_of_product(const AccumulatorBound& x, float factor) {
+  using enum ResultClass;
+  if (std::isnan(factor)) return nan;
+  const bool infinite = std::isinf(factor), negative = factor < 0;
+  ClassSet product;
+  const auto add_infinity = [&](bool minus) { product.add(minus ? minus_infinity : plus_infinity); };
+  if (x.classes.has(finite)) {
+    if (!infinite) {
+      product.add(finite);
+    } else {
+      // The sign of x decides, and x may be 0.
+      if (x.is_zero() || magnitude(x.sum) <= x.drift) product.add(nan);
+      if (!x.is_zero() && x.sum + x.drift > 0) add_infinity(negative);
+      if (!x.is_zero() && x.sum - x.drift < 0) add_infinity(!negative);
+    }
+  }
+  if (x.classes.has(nan)) product.add(nan);
+  for (const ResultClass side : {plus_infinity, minus_infinity}) {
+    if (!x.classes.has(side)) continue;
+    if (factor == 0) {
+      product.add(nan);
+    } else {
+      add_infinity((side == minus_infinity) != negative);
+    }
+  }
+  return product;
+}
+
 }  // namespace
+
+LaneFactors::LaneFactors(const BoundModel& model, std::int64_t k, const float* factors) {
+  finite.fill(true);
+  if (!model.scaled) return;
+  PLUMB_ASSERT(factors != nullptr || k == 0);
+  for (std::int64_t at = 0; at < model.intervals(k) * kPanelLanes; ++at) {
+    const float factor = factors[at];
+    const bool usable = std::isfinite(factor);
+    if (!usable) finite[static_cast<std::size_t>(at % kPanelLanes)] = false;
+    value.push_back(usable ? static_cast<double>(factor) : 0);
+    lowest.push_back(usable && factor != 0 ? lowest_bit(factor) : 1);
+  }
+}
 
 RunningBound AccumulatorBound::result() const {
   return {sum, sum_error, (drift + sum_error) * (drift + sum_error > 0 ? kRoundUp : 1), lattice,
@@ -109,20 +171,24 @@ void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
     accumulator.classes = classes;
     return;
   }
-  const double unit = std::ldexp(1.0, 1 - rounding.precision);
-  const double sum = accumulator.sum + x.sum;
-  const double lost = magnitude(rounding_error(accumulator.sum, x.sum, sum));
-  accumulator.sum = sum;
-  accumulator.sum_error = (accumulator.sum_error + x.sum_error + lost) * kRoundUp;
-  accumulator.drift = (accumulator.drift + x.drift + lost) * kRoundUp;
-  accumulator.classes = classes;
-  note_overflow(accumulator, rounding.overflow);
-  const double lattice = smaller(accumulator.lattice, x.lattice);
-  const double reach = most(sum, accumulator.drift), rest = least(sum, accumulator.drift);
-  const double ulp = ulp_of(reach, unit);
-  if (lattice < ulp) accumulator.drift = (accumulator.drift + ulp / 2) * kRoundUp;
-  accumulator.lattice =
-      reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
+  add_and_round(accumulator, x, rounding);
+}
+
+void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor) {
+  AccumulatorBound product;
+  product.classes = classes_of_product(x, factor);
+  if (factor == 0 || !std::isfinite(factor) || x.is_zero()) {
+    accumulator.classes = ClassSet::of_sum(accumulator.classes, product.classes);
+    return;
+  }
+  const double s = static_cast<double>(factor), size = magnitude(s);
+  const ExactProduct exact = exact_product(s, x.sum);
+  const double lost = magnitude(exact.lost);
+  product.sum = exact.product;
+  product.sum_error = (size * x.sum_error + lost) * kRoundUp;
+  product.drift = (size * x.drift + lost) * kRoundUp;
+  product.lattice = x.lattice * lowest_bit(factor);
+  add_and_round(accumulator, product, kNearestF32);  // also from zero: a product has 48 bits
 }
 
 AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join) {

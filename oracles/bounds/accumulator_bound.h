@@ -10,6 +10,7 @@
 #include <array>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "oracles/bounds/contract.h"
 #include "oracles/bounds/running_bound.h"
@@ -34,6 +35,14 @@ struct LanePart {
   std::array<double, kPanelLanes> reach{};
 };
 
+// The factors of a scaled promotion by interval and lane, as the vector path wants them.
+struct LaneFactors {
+  std::vector<double> value, lowest;  // [interval][kPanelLanes]; a factor that is not finite is 0
+  std::array<bool, kPanelLanes> finite;
+
+  LaneFactors(const BoundModel& model, std::int64_t k, const float* factors);
+};
+
 // A rounding to nearest even to `precision` bits with f32's exponents.
 struct NearestRounding {
   int precision;
@@ -54,6 +63,9 @@ void note_overflow(AccumulatorBound& state, double threshold);
 // accumulator = round(accumulator + x).
 void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
                  const NearestRounding& rounding);
+
+// accumulator = fma(x, factor, accumulator) in f32. `x.classes` may be anything.
+void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor);
 
 // The sum of a split's parts.
 AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join);

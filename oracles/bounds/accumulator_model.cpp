@@ -23,13 +23,14 @@ float rounded_to_bf16(float x) {
 class Machine {
  public:
   Machine(const Contract& contract, int sm, FormatId a, FormatId b, const float* row,
-          const float* column, std::int64_t k, bool keep_steps)
+          const float* column, std::int64_t k, const AccumulatorOptions& options)
       : contract_(contract),
         a_(format(a)),
         b_(format(b)),
         row_(row),
         column_(column),
-        keep_steps_(keep_steps) {
+        keep_steps_(options.keep_steps),
+        factors_(options.factors) {
     if (contract.unit == Unit::fma_f32) return;
     const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
     PLUMB_ASSERT(contract.unit == Unit::tensor_core && model.has_value());
@@ -59,7 +60,13 @@ class Machine {
     if (contract_.schedule != Schedule::promote) return chain(begin, end);
     float total = 0;
     for (std::int64_t base = begin; base < end; base += contract_.interval) {
-      total += chain(base, std::min(end, base + contract_.interval));
+      const float fresh = chain(base, std::min(end, base + contract_.interval));
+      if (contract_.promotion == Promotion::scaled_fma) {
+        const auto interval = static_cast<std::size_t>(base / contract_.interval);
+        total = std::fma(fresh, factors_.empty() ? 1.0f : factors_[interval], total);
+      } else {
+        total += fresh;
+      }
     }
     return total;
   }
@@ -82,6 +89,7 @@ class Machine {
   const float* row_;
   const float* column_;
   bool keep_steps_;
+  const std::vector<float>& factors_;
   DotModel model_{};
   std::vector<std::uint32_t> a_codes_, b_codes_;
 };
@@ -108,7 +116,7 @@ float joined(const std::vector<float>& parts, Join join, std::vector<std::int64_
 AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, FormatId b,
                                const float* row, const float* column, std::int64_t k,
                                const AccumulatorOptions& options) {
-  Machine machine(contract, sm, a, b, row, column, k, options.keep_steps);
+  Machine machine(contract, sm, a, b, row, column, k, options);
   AccumulatorRun run;
   if (contract.schedule == Schedule::split_k && contract.parts > 1) {
     const std::int64_t block = std::max<std::int64_t>(contract.interval, 1);

@@ -75,9 +75,14 @@ bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) 
       sum.bound > 0 ? sum.lo + sum.bound * (1 + 0x1p-50) + 0x1p-51 * std::fabs(sum.lo) : sum.lo);
   std::int64_t first = grid_.floor(low.head, low.tail), last = grid_.ceil(high.head, high.tail);
   if (first < grid_.lowest() || last > grid_.highest()) return false;
-  if (epilogue_.falling()) std::swap(first, last);
+  if (falling_) std::swap(first, last);
+  if (!regular_ && epilogue_.trace(grid_.value(first), operands_) !=
+                       epilogue_.trace(grid_.value(last), operands_)) {
+    return false;
+  }
   const float x_low = value(first), x_high = value(last);
-  if (std::isnan(x_low) && std::isnan(x_high)) return epilogue_.is_nan(got);
+  if (std::isnan(x_low) && std::isnan(x_high))
+    return same_result(epilogue_.low_code(x_low), got);
   const std::uint64_t code = epilogue_.low_code(x_low);
   if (x_low != x_high || epilogue_.stochastic()) {
     if (code != epilogue_.high_code(x_high)) return false;
@@ -86,10 +91,11 @@ bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) 
 }
 
 bool ElementRule::lies_between(const GridRange& range, std::uint64_t got) const {
+  if (!regular_) return true;
   const GridRange finite = finite_part(grid_, range);
   if (finite.first > finite.last || epilogue_.is_nan(got)) return false;
-  const float x_low = value(epilogue_.falling() ? finite.last : finite.first);
-  const float x_high = value(epilogue_.falling() ? finite.first : finite.last);
+  const float x_low = value(falling_ ? finite.last : finite.first);
+  const float x_high = value(falling_ ? finite.first : finite.last);
   if (std::isnan(x_low) || std::isnan(x_high)) return false;
   const std::int64_t order = epilogue_.order_of(got);
   return order >= epilogue_.order_of(epilogue_.low_code(x_low), x_low) &&
@@ -103,24 +109,34 @@ bool ElementRule::same_result(std::uint64_t x, std::uint64_t y) const {
   return epilogue_.order_of(x) == epilogue_.order_of(y);
 }
 
-GridRange ElementRule::without_nan(GridRange range) const {
-  const auto is_nan = [this](std::int64_t index) { return std::isnan(value(index)); };
-  const bool nan_first = is_nan(range.first), nan_last = is_nan(range.last);
-  if (!nan_first && !nan_last) return range;
-  if (nan_first && nan_last) return {0, -1};
-  // NaN fills one end: find where it stops.
-  std::int64_t good = nan_first ? range.last : range.first,
-               bad = nan_first ? range.first : range.last;
-  while (std::abs(good - bad) > 1) {
-    const std::int64_t middle = bad + (good - bad) / 2;
-    (is_nan(middle) ? bad : good) = middle;
+std::vector<ElementRule::Piece> ElementRule::pieces(const GridRange& range) const {
+  if (range.first > range.last) return {};
+  if (regular_) return {{range, false}};
+  const auto trace = [this](std::int64_t index) {
+    return epilogue_.trace(grid_.value(index), operands_);
+  };
+  std::vector<Piece> out;
+  for (std::int64_t first = range.first; first <= range.last;) {
+    // The last index with the trace of `first`: equal traces lie together.
+    const std::uint64_t here = trace(first);
+    std::int64_t last = range.last;
+    if (trace(last) != here) {
+      std::int64_t same = first, beyond = last;
+      while (beyond - same > 1) {
+        const std::int64_t middle = same + (beyond - same) / 2;
+        (trace(middle) == here ? same : beyond) = middle;
+      }
+      last = same;
+    }
+    out.push_back({{first, last}, std::isnan(value(first))});
+    first = last + 1;
   }
-  return nan_first ? GridRange{good, range.last} : GridRange{range.first, good};
+  return out;
 }
 
 GridRange ElementRule::with_order(GridRange range, std::int64_t order) const {
   // Rising in `sign * index`.
-  const bool falling = epilogue_.falling();
+  const bool falling = falling_;
   const auto order_at = [this](std::int64_t index) {
     const float x = value(index);
     return epilogue_.order_of(epilogue_.low_code(x), x);
@@ -174,38 +190,35 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
     any = true;
   };
 
-  const GridRange representable = finite_part(grid_, range);
-  if (classes.has(finite) && representable.first <= representable.last) {
-    const GridRange numbers = without_nan(representable);
-    if (numbers != representable) {  // the epilogue makes NaN of some
-      seen.add(nan);
-      out.inside |= got_nan;
-    }
-    if (numbers.first <= numbers.last) {
-      const bool falling = epilogue_.falling();
-      const float x_low = value(falling ? numbers.last : numbers.first);
-      const float x_high = value(falling ? numbers.first : numbers.last);
+  // An f32 value that some accumulator ends as.
+  const auto admit_value = [&](float x) {
+    const std::uint64_t low = epilogue_.low_code(x), high = epilogue_.high_code(x);
+    admit(low, high, x, x);
+    out.inside |= same_result(low, got) || same_result(high, got);
+  };
+  if (classes.has(finite)) {
+    for (const Piece& piece : pieces(finite_part(grid_, range))) {
+      if (piece.nan) {
+        admit_value(std::numeric_limits<float>::quiet_NaN());
+        continue;
+      }
+      const float x_low = value(falling_ ? piece.range.last : piece.range.first);
+      const float x_high = value(falling_ ? piece.range.first : piece.range.last);
       const std::uint64_t low = epilogue_.low_code(x_low), high = epilogue_.high_code(x_high);
       admit(low, high, x_low, x_high);
       if (got_nan) {
         out.inside |= epilogue_.is_nan(low) || epilogue_.is_nan(high);
-      } else {
-        const std::int64_t order = epilogue_.order_of(got);
-        if (order >= epilogue_.order_of(low, x_low) && order <= epilogue_.order_of(high, x_high)) {
-          const GridRange hits = with_order(numbers, order);
-          out.inside |= epilogue_.stochastic() || hits.first <= hits.last;
-        }
+        continue;
       }
-    } else {
-      const float x = std::numeric_limits<float>::quiet_NaN();
-      admit(epilogue_.low_code(x), epilogue_.high_code(x), x, x);
+      const std::int64_t order = epilogue_.order_of(got);
+      if (order < epilogue_.order_of(low, x_low) || order > epilogue_.order_of(high, x_high))
+        continue;
+      const GridRange hits = with_order(piece.range, order);
+      out.inside |= epilogue_.stochastic() || hits.first <= hits.last;
     }
   }
   const auto admit_special = [&](float accumulator) {
-    const float x = epilogue_.value(accumulator, operands_);
-    const std::uint64_t low = epilogue_.low_code(x), high = epilogue_.high_code(x);
-    admit(low, high, x, x);
-    out.inside |= same_result(low, got) || same_result(high, got);
+    admit_value(epilogue_.value(accumulator, operands_));
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (classes.has(plus_infinity)) admit_special(kInfinity);
@@ -234,20 +247,26 @@ std::uint64_t ElementRule::expected(const SumEnclosure& sum) const {
 double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& within,
                                    std::uint64_t got) const {
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  const GridRange finite = finite_part(grid_, within);
-  if (finite.first > finite.last || epilogue_.is_nan(got)) return kNone;
-  const GridRange numbers = without_nan(finite);
-  if (numbers.first > numbers.last) return kNone;
-  const GridRange hits = with_order(numbers, epilogue_.order_of(got));
-  if (hits.first > hits.last) return kNone;
+  if (epilogue_.is_nan(got)) return kNone;
   const Pair pair = two_sum(sum.hi, sum.lo);
   const auto distance = [&](std::int64_t index) {
     return std::fabs((static_cast<double>(grid_.value(index)) - pair.head) - pair.tail);
   };
-  // The hits are neighbors: the closest is an end, or next to the sum.
-  const std::int64_t below = std::clamp(grid_.floor(pair.head, pair.tail), hits.first, hits.last);
-  const std::int64_t above = std::clamp(grid_.ceil(pair.head, pair.tail), hits.first, hits.last);
-  return std::min(distance(below), distance(above));
+  double smallest = kNone;
+  for (const Piece& piece : pieces(finite_part(grid_, within))) {
+    GridRange hits = piece.range;  // NaN, where the output has none, becomes one code
+    if (!piece.nan) {
+      hits = with_order(piece.range, epilogue_.order_of(got));
+    } else if (!same_result(epilogue_.low_code(value(hits.first)), got)) {
+      continue;
+    }
+    if (hits.first > hits.last) continue;
+    // The hits are neighbors: the closest is an end, or next to the sum.
+    const std::int64_t below = std::clamp(grid_.floor(pair.head, pair.tail), hits.first, hits.last);
+    const std::int64_t above = std::clamp(grid_.ceil(pair.head, pair.tail), hits.first, hits.last);
+    smallest = std::min({smallest, distance(below), distance(above)});
+  }
+  return smallest;
 }
 
 }  // namespace plumbline

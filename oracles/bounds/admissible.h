@@ -3,10 +3,13 @@
 // can hold with |z - y| <= E. y is the exact sum of products, E the running bound, g the epilogue
 // bit for bit; nothing is compared with a tolerance. Since g is monotone, the admissible outputs
 // lie between g of the two ends, and membership is a bisection over the accumulator's numbers (an
-// output grid finer than the accumulator's has codes between the ends that no z gives).
+// output grid finer than the accumulator's has codes between the ends that no z gives). Factors of
+// 0, Inf or NaN in the epilogue make NaN of some values: then the rule holds for each stretch of
+// numbers between them.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "oracles/bounds/accumulator_grid.h"
 #include "oracles/bounds/epilogue.h"
@@ -46,7 +49,11 @@ class ElementRule {
  public:
   ElementRule(const Epilogue& epilogue, const AccumulatorGrid& grid,
               const EpilogueOperands& operands)
-      : epilogue_(epilogue), grid_(grid), operands_(operands) {}
+      : epilogue_(epilogue),
+        grid_(grid),
+        operands_(operands),
+        regular_(epilogue.regular(operands)),
+        falling_(epilogue.falling(operands)) {}
 
   // True when `got` is admissible whatever E is. For sums that cannot overflow on the way.
   bool surely_admissible(const SumEnclosure& sum, std::uint64_t got) const;
@@ -78,13 +85,20 @@ class ElementRule {
  private:
   float value(std::int64_t index) const { return epilogue_.value(grid_.value(index), operands_); }
 
-  GridRange without_nan(GridRange range) const;
+  // Stretches of a range, in order, over which g is monotone or NaN throughout.
+  struct Piece {
+    GridRange range;
+    bool nan;
+  };
+
+  std::vector<Piece> pieces(const GridRange& range) const;
   // Indices in range with output order exactly `order`; empty if none. No NaN values in range.
   GridRange with_order(GridRange range, std::int64_t order) const;
 
   const Epilogue& epilogue_;
   const AccumulatorGrid& grid_;
   EpilogueOperands operands_;
+  bool regular_, falling_;
 };
 
 }  // namespace plumbline

@@ -27,6 +27,7 @@ std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId
   model.interval = contract.interval;
   model.parts = contract.parts;
   model.join = contract.join;
+  model.scaled = contract.promotion == Promotion::scaled_fma;
   model.a_minimum_exponent = format(a).emin();
   model.b_minimum_exponent = format(b).emin();
   if (contract.unit == Unit::fma_f32) {

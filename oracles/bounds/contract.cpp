@@ -58,6 +58,12 @@ std::string schedule_line(const Contract& contract) {
     case Schedule::sequential:
       break;
     case Schedule::promote:
+      if (contract.promotion == Promotion::scaled_fma) {
+        return fmt::format(
+            "order: increasing k, a fresh accumulator p every {} of k, each taken into an f32 sum "
+            "by sum = fma(p, fl(scale_a * scale_b), sum)",
+            contract.interval);
+      }
       return fmt::format(
           "order: increasing k, a fresh accumulator every {} of k added to an f32 sum to nearest "
           "even",
@@ -86,6 +92,12 @@ std::string schedule_line(const Contract& contract) {
 
 std::string_view step_words(EpilogueStep step) {
   switch (step) {
+    case EpilogueStep::scale_a:
+      return "x = fl(x * scale_a)";
+    case EpilogueStep::scale_b:
+      return "x = fl(x * scale_b)";
+    case EpilogueStep::scale_ab:
+      return "x = fl(x * fl(scale_a * scale_b))";
     case EpilogueStep::alpha:
       return "x = fl(alpha * x)";
     case EpilogueStep::beta_c:
@@ -95,13 +107,18 @@ std::string_view step_words(EpilogueStep step) {
     case EpilogueStep::bias:
       return "x = fl(x + bias)";
     case EpilogueStep::relu:
+      return "x = max(x, 0)";
+    case EpilogueStep::scale_d:
+      return "x = fl(x * scale_d)";
+    case EpilogueStep::zero_d:
       break;
   }
-  return "x = max(x, 0)";
+  return "x = fl(rint(x) + zero_d)";
 }
 
 std::string epilogue_line(const Contract& contract) {
   std::string line = "epilogue: ";
+  if (contract.unit == Unit::int32) line += "x = float(sum) unless stored as s32, ";
   for (const EpilogueStep step : contract.epilogue) line += fmt::format("{}, ", step_words(step));
   line += fmt::format("then converted rounding {}", word_of(contract.output.rounding));
   if (contract.output.overflow == Overflow::saturate) line += ", saturating";
@@ -139,6 +156,16 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
     return bad(fmt::format("schedule promote has interval {}", interval),
                "give the k per fresh accumulator, as 128");
   }
+  if (promotion == Promotion::scaled_fma && schedule != Schedule::promote) {
+    return bad(fmt::format("promotion \"{}\" has nothing to promote under schedule {}",
+                           word_of(promotion), word_of(schedule)),
+               "block scales need schedule promote");
+  }
+  if (promotion == Promotion::scaled_fma && unit == Unit::int32) {
+    return bad(fmt::format("promotion \"{}\" needs f32 accumulators, not unit int32",
+                           word_of(promotion)),
+               "scale int32 sums in the epilogue");
+  }
   if (schedule == Schedule::split_k && (parts <= 0 || interval < 0)) {
     return bad(fmt::format("schedule split_k has {} parts in blocks of {}", parts, interval),
                "give at least one part and blocks of at least 0");
@@ -155,6 +182,10 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
   };
   if (has(EpilogueStep::beta_c) && has(EpilogueStep::beta_c_fma)) {
     return bad("epilogue adds beta * c twice: as \"beta_c\" and as \"beta_c fma\"",
+               "keep the one the kernel does");
+  }
+  if (has(EpilogueStep::scale_ab) && (has(EpilogueStep::scale_a) || has(EpilogueStep::scale_b))) {
+    return bad("epilogue scales twice: by \"scale_ab\" and by one of its factors",
                "keep the one the kernel does");
   }
   return {};

@@ -20,7 +20,7 @@ namespace plumbline {
 enum class Unit : std::uint8_t {
   tensor_core,  // nodes of the target's model: (sm, instruction, operand formats)
   fma_f32,      // one f32 FMA per product, in k order
-  int32,        // exact modulo 2^32
+  int32,        // exact modulo 2^32; unless it is stored as s32, then x = float(sum)
 };
 
 enum class Schedule : std::uint8_t {
@@ -35,13 +35,27 @@ enum class Join : std::uint8_t {
   bf16,           // partial sums rounded to bf16, joined by bf16 additions in some order
 };
 
+// How a fresh accumulator p of Schedule::promote joins the f32 sum; both round to nearest even.
+enum class Promotion : std::uint8_t {
+  add,         // sum = fl(sum + p)
+  scaled_fma,  // sum = fma(p, fl(scale_a * scale_b), sum): block scales of this interval of k. The
+               // product of the two scales is rounded to f32 once and belongs to the function, not
+               // to its error. A sum starts at +0
+};
+
 // One rounded step between accumulator and stored output, each an f32 operation to nearest even.
+// The order here is the usual one, for steps a contract does not name.
 enum class EpilogueStep : std::uint8_t {
+  scale_a,     // x = fl(x * scale_a), of the tensor or of the row
+  scale_b,     // x = fl(x * scale_b), of the tensor or of the column
+  scale_ab,    // x = fl(x * fl(scale_a * scale_b)), in place of the two above
   alpha,       // x = fl(alpha * x)
   beta_c,      // x = fl(x + fl(beta * c)); skipped, and C not read, when beta == 0
   beta_c_fma,  // x = fma(beta, c, x); skipped, and C not read, when beta == 0
   bias,        // x = fl(x + bias)
   relu,        // x = max(x, 0); NaN propagates
+  scale_d,     // x = fl(x * scale_d)
+  zero_d,      // x = fl(rint(x) + zero_d), rint to nearest even
 };
 
 struct Contract {
@@ -52,6 +66,7 @@ struct Contract {
   // of one element); part s covers [s * range, (s + 1) * range) with range = ceil(k / parts)
   // rounded up to such a number.
   std::int64_t interval = 0;
+  Promotion promotion = Promotion::add;
   std::int64_t parts = 1;  // split_k
   Join join = Join::f32_ordered;
   std::vector<EpilogueStep> epilogue;
@@ -65,7 +80,8 @@ struct Contract {
   std::string describe(int sm, FormatId a, FormatId b) const;
 
   // Whether the contract can be kept at all: the chip has the instruction for these formats,
-  // intervals and parts are positive, no epilogue step is named twice.
+  // intervals and parts are positive, scales have a promotion to go through, no epilogue step is
+  // named twice.
   Status check(int sm, FormatId a, FormatId b) const;
 };
 

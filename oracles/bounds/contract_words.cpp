@@ -44,10 +44,15 @@ constexpr WordTable<Schedule, 3> kSchedules{
 constexpr WordTable<Join, 3> kJoins{{"f32 ordered", "f32 any order", "bf16"},
                                     {Join::f32_ordered, Join::f32_any_order, Join::bf16}};
 
-constexpr WordTable<EpilogueStep, 5> kSteps{
-    {"alpha", "beta_c", "beta_c fma", "bias", "relu"},
-    {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::beta_c_fma, EpilogueStep::bias,
-     EpilogueStep::relu}};
+constexpr WordTable<Promotion, 2> kPromotions{{"add", "scaled fma"},
+                                              {Promotion::add, Promotion::scaled_fma}};
+
+constexpr WordTable<EpilogueStep, 10> kSteps{
+    {"scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "bias", "relu", "scale_d",
+     "zero_d"},
+    {EpilogueStep::scale_a, EpilogueStep::scale_b, EpilogueStep::scale_ab, EpilogueStep::alpha,
+     EpilogueStep::beta_c, EpilogueStep::beta_c_fma, EpilogueStep::bias, EpilogueStep::relu,
+     EpilogueStep::scale_d, EpilogueStep::zero_d}};
 
 constexpr WordTable<Rounding, 6> kRoundings{
     {"nearest even", "nearest away", "toward zero", "up", "down", "stochastic"},
@@ -65,6 +70,8 @@ std::optional<Schedule> schedule(std::string_view word) { return kSchedules.valu
 
 std::optional<Join> join(std::string_view word) { return kJoins.value(word); }
 
+std::optional<Promotion> promotion(std::string_view word) { return kPromotions.value(word); }
+
 std::optional<EpilogueStep> epilogue_step(std::string_view word) { return kSteps.value(word); }
 
 std::optional<Rounding> rounding(std::string_view word) { return kRoundings.value(word); }
@@ -80,6 +87,8 @@ std::string_view word_of(Schedule value) { return kSchedules.word(value); }
 
 std::string_view word_of(Join value) { return kJoins.word(value); }
 
+std::string_view word_of(Promotion value) { return kPromotions.word(value); }
+
 std::string_view word_of(EpilogueStep value) { return kSteps.word(value); }
 
 std::string_view word_of(Rounding value) { return kRoundings.word(value); }
@@ -91,6 +100,8 @@ std::span<const std::string_view> unit_words() { return kUnits.words; }
 std::span<const std::string_view> schedule_words() { return kSchedules.words; }
 
 std::span<const std::string_view> join_words() { return kJoins.words; }
+
+std::span<const std::string_view> promotion_words() { return kPromotions.words; }
 
 std::span<const std::string_view> epilogue_words() { return kSteps.words; }
 

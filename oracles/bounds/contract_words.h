@@ -22,8 +22,10 @@ struct ContractUnit {
 std::optional<ContractUnit> contract_unit(std::string_view word);
 std::optional<Schedule> schedule(std::string_view word);  // "sequential", "promote", "split_k"
 std::optional<Join> join(std::string_view word);          // "f32 ordered", "f32 any order", "bf16"
-std::optional<EpilogueStep> epilogue_step(
-    std::string_view word);  // "alpha", "beta_c", "beta_c fma", "bias", "relu"
+std::optional<Promotion> promotion(std::string_view word);  // "add", "scaled fma"
+// "scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "bias", "relu", "scale_d",
+// "zero_d"
+std::optional<EpilogueStep> epilogue_step(std::string_view word);
 std::optional<Rounding> rounding(
     std::string_view word);  // "nearest even", "nearest away", "toward zero", "up", ...
 std::optional<Overflow> overflow(std::string_view word);  // "special", "saturate"
@@ -31,6 +33,7 @@ std::optional<Overflow> overflow(std::string_view word);  // "special", "saturat
 std::string_view word_of(ContractUnit unit);
 std::string_view word_of(Schedule value);
 std::string_view word_of(Join value);
+std::string_view word_of(Promotion value);
 std::string_view word_of(EpilogueStep value);
 std::string_view word_of(Rounding value);
 std::string_view word_of(Overflow value);
@@ -38,6 +41,7 @@ std::string_view word_of(Overflow value);
 std::span<const std::string_view> unit_words();
 std::span<const std::string_view> schedule_words();
 std::span<const std::string_view> join_words();
+std::span<const std::string_view> promotion_words();
 std::span<const std::string_view> epilogue_words();
 std::span<const std::string_view> rounding_words();
 std::span<const std::string_view> overflow_words();

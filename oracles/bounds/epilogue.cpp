@@ -14,15 +14,23 @@ namespace {
 // The steps a problem needs, in their usual order.
 std::vector<EpilogueStep> needed_steps(const EpilogueScalars& scalars) {
   std::vector<EpilogueStep> steps;
+  if (scalars.has_scale_a) steps.push_back(EpilogueStep::scale_a);
+  if (scalars.has_scale_b) steps.push_back(EpilogueStep::scale_b);
   if (scalars.alpha != 1) steps.push_back(EpilogueStep::alpha);
   if (scalars.beta != 0) steps.push_back(EpilogueStep::beta_c);
   if (scalars.has_bias) steps.push_back(EpilogueStep::bias);
   if (scalars.relu) steps.push_back(EpilogueStep::relu);
+  if (scalars.has_scale_d) steps.push_back(EpilogueStep::scale_d);
+  if (scalars.zero_d != 0) steps.push_back(EpilogueStep::zero_d);
   return steps;
 }
 
-EpilogueStep kind_of(EpilogueStep step) {
-  return step == EpilogueStep::beta_c_fma ? EpilogueStep::beta_c : step;
+// Whether a step of a contract does what a problem needs.
+bool does(EpilogueStep step, EpilogueStep needed) {
+  if (step == EpilogueStep::beta_c_fma) return needed == EpilogueStep::beta_c;
+  if (step == EpilogueStep::scale_ab)
+    return needed == EpilogueStep::scale_a || needed == EpilogueStep::scale_b;
+  return step == needed;
 }
 
 // The contract's steps that the problem needs, in the contract's order, with the unnamed ones put
@@ -30,18 +38,21 @@ EpilogueStep kind_of(EpilogueStep step) {
 std::vector<EpilogueStep> effective_steps(const Contract& contract,
                                           const EpilogueScalars& scalars) {
   const std::vector<EpilogueStep> needed = needed_steps(scalars);
-  const auto same_kind = [](EpilogueStep kind) {
-    return [kind](EpilogueStep step) { return kind_of(step) == kind; };
-  };
   std::vector<EpilogueStep> steps;
   for (const EpilogueStep step : contract.epilogue) {
-    if (std::any_of(needed.begin(), needed.end(), same_kind(kind_of(step)))) steps.push_back(step);
+    if (std::any_of(needed.begin(), needed.end(),
+                    [step](EpilogueStep need) { return does(step, need); })) {
+      steps.push_back(step);
+    }
   }
-  for (const EpilogueStep step : needed) {
-    if (std::any_of(steps.begin(), steps.end(), same_kind(step))) continue;
+  for (const EpilogueStep need : needed) {
+    if (std::any_of(steps.begin(), steps.end(),
+                    [need](EpilogueStep step) { return does(step, need); })) {
+      continue;
+    }
     const auto later = std::find_if(steps.begin(), steps.end(),
-                                    [step](EpilogueStep other) { return kind_of(other) > step; });
-    steps.insert(later, step);
+                                    [need](EpilogueStep other) { return other > need; });
+    steps.insert(later, need);
   }
   return steps;
 }
@@ -68,25 +79,31 @@ TwoDoubles times(float factor, TwoDoubles y) {
   return add({high, std::fma(f, y.hi, -high)}, {f * y.lo, 0});
 }
 
+// NaN, -Inf, negative, zero, positive, +Inf.
+std::uint64_t class_number(float x) {
+  if (std::isnan(x)) return 0;
+  if (std::isinf(x)) return x < 0 ? 1 : 5;
+  return x < 0 ? 2 : x == 0 ? 3 : 4;
+}
+
 }  // namespace
 
 Epilogue::Epilogue(const Contract& contract, const EpilogueScalars& scalars, FormatId output)
-    : alpha_(scalars.alpha),
-      beta_(scalars.beta),
-      falling_(scalars.alpha < 0),
+    : scalars_(scalars),
       options_(contract.output),
       low_options_(contract.output),
       high_options_(contract.output),
       output_(format(output)) {
   for (const EpilogueStep step : effective_steps(contract, scalars)) {
-    PLUMB_ASSERT(static_cast<std::size_t>(step_count_) < steps_.size());
-    steps_[static_cast<std::size_t>(step_count_++)] = step;
+    PLUMB_ASSERT(step_count_ < steps_.size());
+    steps_[step_count_++] = step;
   }
   if (stochastic()) {
     low_options_.rounding = Rounding::down;
     high_options_.rounding = Rounding::up;
   }
   largest_ = to_double(output_, output_.max_finite());
+  lowest_ = !output_.has_sign ? 0 : output_.is_integer ? -largest_ - 1 : -largest_;
   const int bits = output_.is_integer
                        ? output_.storage_bits - 1
                        : output_.exponent_bits + output_.mantissa_bits + output_.padding_bits;
@@ -100,24 +117,125 @@ bool Epilogue::saturates() const {
          output_.specials == Specials::none;
 }
 
+std::optional<float> Epilogue::factor(EpilogueStep step, const EpilogueOperands& operands) const {
+  switch (step) {
+    case EpilogueStep::scale_a:
+      return operands.scale_a;
+    case EpilogueStep::scale_b:
+      return operands.scale_b;
+    case EpilogueStep::scale_ab:
+      return operands.scale_a * operands.scale_b;
+    case EpilogueStep::alpha:
+      return scalars_.alpha;
+    case EpilogueStep::scale_d:
+      return scalars_.scale_d;
+    case EpilogueStep::beta_c:
+    case EpilogueStep::beta_c_fma:
+    case EpilogueStep::bias:
+    case EpilogueStep::relu:
+    case EpilogueStep::zero_d:
+      break;
+  }
+  return std::nullopt;
+}
+
+float Epilogue::apply(EpilogueStep step, float x, const EpilogueOperands& operands) const {
+  switch (step) {
+    case EpilogueStep::scale_a:
+      return x * operands.scale_a;
+    case EpilogueStep::scale_b:
+      return x * operands.scale_b;
+    case EpilogueStep::scale_ab:
+      return x * (operands.scale_a * operands.scale_b);
+    case EpilogueStep::alpha:
+      return scalars_.alpha * x;
+    case EpilogueStep::beta_c:
+      return x + scalars_.beta * operands.c;
+    case EpilogueStep::beta_c_fma:
+      return std::fma(scalars_.beta, operands.c, x);
+    case EpilogueStep::bias:
+      return x + operands.bias;
+    case EpilogueStep::relu:
+      return x < 0 ? 0.0f : x;  // NaN stays
+    case EpilogueStep::scale_d:
+      return x * scalars_.scale_d;
+    case EpilogueStep::zero_d:
+      break;
+  }
+  return std::rint(x) + static_cast<float>(scalars_.zero_d);
+}
+
 float Epilogue::value(float accumulator, const EpilogueOperands& operands) const {
   float x = accumulator;
-  for (int i = 0; i < step_count_; ++i) {
-    switch (steps_[static_cast<std::size_t>(i)]) {
+  for (const EpilogueStep step : steps()) x = apply(step, x, operands);
+  return x;
+}
+
+std::uint64_t Epilogue::trace(float accumulator, const EpilogueOperands& operands) const {
+  float x = accumulator;
+  std::uint64_t classes = class_number(x);
+  for (const EpilogueStep step : steps()) {
+    x = apply(step, x, operands);
+    classes = classes * 8 + class_number(x);
+  }
+  return classes;
+}
+
+bool Epilogue::finite(const EpilogueOperands& operands) const {
+  for (const EpilogueStep step : steps()) {
+    const std::optional<float> by = factor(step, operands);
+    if (by && !std::isfinite(*by)) return false;
+    if ((step == EpilogueStep::beta_c || step == EpilogueStep::beta_c_fma) &&
+        !std::isfinite(scalars_.beta * operands.c)) {
+      return false;
+    }
+    if (step == EpilogueStep::bias && !std::isfinite(operands.bias)) return false;
+  }
+  return true;
+}
+
+bool Epilogue::regular(const EpilogueOperands& operands) const {
+  if (!finite(operands)) return false;
+  return std::none_of(steps().begin(), steps().end(), [&](EpilogueStep step) {
+    const std::optional<float> by = factor(step, operands);
+    return by && *by == 0;
+  });
+}
+
+bool Epilogue::falling(const EpilogueOperands& operands) const {
+  bool falls = false;
+  for (const EpilogueStep step : steps()) {
+    const std::optional<float> by = factor(step, operands);
+    if (by && *by < 0) falls = !falls;
+  }
+  return falls;
+}
+
+TwoDoubles Epilogue::real(TwoDoubles y, const EpilogueOperands& operands) const {
+  TwoDoubles x = y;
+  for (const EpilogueStep step : steps()) {
+    switch (step) {
+      case EpilogueStep::scale_a:
+      case EpilogueStep::scale_b:
       case EpilogueStep::alpha:
-        x = alpha_ * x;
+      case EpilogueStep::scale_d:
+        x = times(*factor(step, operands), x);
+        break;
+      case EpilogueStep::scale_ab:
+        x = times(operands.scale_b, times(operands.scale_a, x));
         break;
       case EpilogueStep::beta_c:
-        x = x + beta_ * operands.c;
-        break;
       case EpilogueStep::beta_c_fma:
-        x = std::fma(beta_, operands.c, x);
+        x = add(x, times(scalars_.beta, {static_cast<double>(operands.c), 0}));
         break;
       case EpilogueStep::bias:
-        x = x + operands.bias;
+        x = add(x, {static_cast<double>(operands.bias), 0});
         break;
       case EpilogueStep::relu:
-        x = x < 0 ? 0.0f : x;  // NaN stays
+        if (x.hi + x.lo < 0) x = {};
+        break;
+      case EpilogueStep::zero_d:
+        x = add(x, {static_cast<double>(scalars_.zero_d), 0});
         break;
     }
   }
@@ -158,11 +276,7 @@ bool Epilogue::is_finite(std::uint64_t code) const {
 
 TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y,
                          const EpilogueOperands& operands) {
-  TwoDoubles x = scalars.alpha == 1 ? y : times(scalars.alpha, y);
-  if (scalars.beta != 0) x = add(x, times(scalars.beta, {static_cast<double>(operands.c), 0}));
-  if (scalars.has_bias) x = add(x, {static_cast<double>(operands.bias), 0});
-  if (scalars.relu && x.hi + x.lo < 0) x = {};
-  return x;
+  return Epilogue(Contract{}, scalars, FormatId::f32).real(y, operands);
 }
 
 }  // namespace plumbline

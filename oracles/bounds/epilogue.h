@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Epilogue: g, what happens to an accumulator value on its way to memory, bit for bit: the
-// contract's f32 steps to nearest even, then one conversion to the output format. g is monotone
-// (falling when alpha < 0), which is what the interval rule rests on; only NaN breaks the order,
-// and NaN appears at one end of the range alone.
+// contract's f32 steps to nearest even, then one conversion to the output format. Every step is
+// monotone in x, rising or falling with the sign of its factor, so g is too; that is what the
+// interval rule rests on. Only NaN breaks the order. Where factors and addends are finite and no
+// factor is 0 there is none; elsewhere trace() tells the pieces without NaN from the others.
 //
-// A step that the problem needs and the contract does not name is done in its usual place (alpha
-// first, then beta * C, bias, relu): a kernel cannot opt out of alpha by not mentioning it.
+// A step that the problem needs and the contract does not name is done in its usual place (the
+// order of EpilogueStep): a kernel cannot opt out of alpha by not mentioning it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "oracles/bounds/contract.h"
 
@@ -19,11 +22,20 @@ namespace plumbline {
 struct EpilogueScalars {
   float alpha = 1, beta = 0;
   bool has_bias = false, relu = false;
+  bool has_scale_a = false, has_scale_b = false;  // of the tensor, the row or the column
+  bool has_scale_d = false;
+  float scale_d = 1;
+  std::int64_t zero_d = 0;
 };
 
 // What one element brings to it. NaN and Inf are allowed.
 struct EpilogueOperands {
-  float c = 0, bias = 0;
+  float c = 0, bias = 0, scale_a = 1, scale_b = 1;
+};
+
+// A real number as an unevaluated sum.
+struct TwoDoubles {
+  double hi = 0, lo = 0;
 };
 
 class Epilogue {
@@ -32,6 +44,22 @@ class Epilogue {
 
   // The f32 value before the conversion.
   float value(float accumulator, const EpilogueOperands& operands) const;
+
+  // The real number that g approximates, with y = hi + lo in place of the accumulator, to about
+  // 2^-100 of its largest term. All that enters must be finite.
+  TwoDoubles real(TwoDoubles y, const EpilogueOperands& operands) const;
+
+  // Every factor is finite and not 0, every addend finite: no finite accumulator becomes NaN.
+  bool regular(const EpilogueOperands& operands) const;
+  // Whether all factors and addends are finite.
+  bool finite(const EpilogueOperands& operands) const;
+
+  // The classes (NaN, infinities, signs, zero) that an accumulator value goes through. Over finite
+  // values in increasing order equal traces lie together, and within one of them g is either NaN
+  // throughout or monotone: a step maps values of one class monotonically, or all of them to NaN.
+  std::uint64_t trace(float accumulator, const EpilogueOperands& operands) const;
+
+  bool falling(const EpilogueOperands& operands) const;
 
   // The conversion. Under stochastic rounding a value has two admissible codes; otherwise both are
   // encode()'s.
@@ -47,8 +75,6 @@ class Epilogue {
   bool is_nan(std::uint64_t code) const;
   bool is_finite(std::uint64_t code) const;
 
-  bool falling() const { return falling_; }
-
   bool is_identity() const { return step_count_ == 0; }
 
   bool stochastic() const { return options_.rounding == Rounding::stochastic; }
@@ -57,25 +83,27 @@ class Epilogue {
 
   bool saturates() const;  // overflow ends at largest()
 
-  double largest() const { return largest_; }  // finite output
+  double largest() const { return largest_; }  // finite outputs
+  double lowest() const { return lowest_; }
 
  private:
-  std::array<EpilogueStep, 5> steps_{};
-  int step_count_ = 0;
-  float alpha_, beta_;
-  bool falling_ = false;
+  static constexpr std::size_t kMostSteps = 8;
+
+  float apply(EpilogueStep step, float x, const EpilogueOperands& operands) const;
+  // What x is multiplied by; nothing for a step that does not multiply.
+  std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;
+  std::span<const EpilogueStep> steps() const { return {steps_.data(), step_count_}; }
+
+  std::array<EpilogueStep, kMostSteps> steps_{};
+  std::size_t step_count_ = 0;
+  EpilogueScalars scalars_;
   EncodeOptions options_, low_options_, high_options_;
   const Format& output_;
   std::uint64_t magnitude_mask_ = 0, sign_mask_ = 0;
-  double largest_ = 0;
+  double largest_ = 0, lowest_ = 0;
 };
 
-// The real number that g approximates: activation(alpha y + beta c + bias) with y = hi + lo, to
-// about 2^-100 of its largest term, as an unevaluated sum. All that enters must be finite.
-struct TwoDoubles {
-  double hi = 0, lo = 0;
-};
-
+// real() with the steps in their usual order.
 TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y,
                          const EpilogueOperands& operands);
 

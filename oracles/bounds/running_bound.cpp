@@ -135,12 +135,20 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
 }
 
 AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms,
-                      std::int64_t begin, std::int64_t end) {
+                      std::int64_t begin, std::int64_t end, const PromotionScales& scales) {
   if (model.schedule != Schedule::promote) return chain(model, plan, terms, begin, end);
   AccumulatorBound total;
   for (std::int64_t base = begin; base < end; base += model.interval) {
-    add_rounded(total, chain(model, plan, terms, base, std::min(end, base + model.interval)),
-                kNearestF32);
+    AccumulatorBound fresh =
+        chain(model, plan, terms, base, std::min(end, base + model.interval));
+    if (!model.scaled) {
+      add_rounded(total, fresh, kNearestF32);
+      continue;
+    }
+    const std::int64_t interval = base / model.interval;
+    if (scales.classes != nullptr)
+      fresh.classes = ClassSet::of_sum(fresh.classes, scales.classes[interval]);
+    add_scaled(total, fresh, scales.factors[interval]);
   }
   return total;
 }
@@ -148,15 +156,16 @@ AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms
 }  // namespace
 
 RunningBound running_bound(const BoundModel& model, const float* row, const float* column,
-                           std::int64_t k) {
+                           std::int64_t k, const PromotionScales& scales) {
+  PLUMB_ASSERT(model.scaled == (scales.factors != nullptr) || k == 0);
   const NodePlan plan(model);
   const Terms terms(model, row, column);
   if (model.schedule != Schedule::split_k || model.parts == 1)
-    return part(model, plan, terms, 0, k).result();
+    return part(model, plan, terms, 0, k, scales).result();
   const std::int64_t length = model.part_length(k);
   std::vector<AccumulatorBound> parts;
   for (std::int64_t begin = 0; begin < k; begin += length) {
-    parts.push_back(part(model, plan, terms, begin, std::min(k, begin + length)));
+    parts.push_back(part(model, plan, terms, begin, std::min(k, begin + length), scales));
   }
   if (parts.empty()) return {};
   return join_parts(parts, model.join).result();

@@ -34,12 +34,15 @@ struct BoundModel {
   Schedule schedule = Schedule::sequential;
   std::int64_t interval = 0, parts = 1;
   Join join = Join::f32_ordered;
+  bool scaled = false;  // promote: by fma with a factor per interval instead of by addition
   int a_minimum_exponent = -126, b_minimum_exponent = -126;  // of the operand formats
 
   // Significant bits of the values the final accumulator can hold: 24, 14 or 8.
   int accumulator_precision() const;
   // Elements of k in one part of a split, and how many parts hold any.
   std::int64_t part_length(std::int64_t k) const;
+  // Intervals of k with an accumulator of their own under Schedule::promote.
+  std::int64_t intervals(std::int64_t k) const { return (k + interval - 1) / interval; }
 };
 
 std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId a, FormatId b);
@@ -55,16 +58,25 @@ struct RunningBound {
   ClassSet classes = ResultClass::finite;  // what the accumulator may end as
 };
 
+// What a scaled promotion needs to know of one dot product, per interval of k. Sums count factors
+// that are not finite as 0; classes tell what they do.
+struct PromotionScales {
+  const float* factors = nullptr;     // fl(scale_a * scale_b)
+  const ClassSet* classes = nullptr;  // of the products alone (special_class()); null: all finite
+};
+
+// For a scaled model `scales` is needed, otherwise it must be empty.
 RunningBound running_bound(const BoundModel& model, const float* row, const float* column,
-                           std::int64_t k);
+                           std::int64_t k, const PromotionScales& scales = {});
 
 // Lane l: row . column l. `rows` may be one vector shared by all lanes or a panel of its own
 // vectors.
+// factors: [interval][kPanelLanes] for a scaled model, else null.
 using RunningBounds = std::array<RunningBound, kPanelLanes>;
 RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
-                             const PreparedPanel& columns);
+                             const PreparedPanel& columns, const float* factors = nullptr);
 RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
-                             const PreparedPanel& columns);
+                             const PreparedPanel& columns, const float* factors = nullptr);
 
 // The instruction set running_bounds() runs on here.
 const char* running_bounds_target();

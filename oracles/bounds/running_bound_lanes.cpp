@@ -246,6 +246,51 @@ HWY_INLINE void add_rounded(States& states, const States& addends) {
   }
 }
 
+HWY_INLINE V magnitude_bits(V x, std::uint64_t mask) {
+  const Doubles d;
+  const hn::RebindToUnsigned<Doubles> bits;
+  return hn::BitCast(d, hn::And(hn::BitCast(bits, x), hn::Set(bits, mask)));
+}
+
+// add_scaled() of accumulator_bound.cpp. factors and lowest: kPanelLanes of them, finite.
+HWY_INLINE void add_scaled(States& states, const States& addends, const double* factors,
+                           const double* lowest) {
+  const Doubles d;
+  const V infinity = splat(std::numeric_limits<double>::infinity());
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const State old = states[v];
+    const State& x = addends[v];
+    State& state = states[v];
+    const V round_up = splat(kRoundUp), unit = splat(0x1p-23);
+    const V s = hn::LoadU(d, factors + v * kWidth), size = hn::Abs(s);
+    const V high = magnitude_bits(x.sum, ~((std::uint64_t{1} << 27) - 1));
+    const V upper = hn::Mul(s, high), lower = hn::Mul(s, hn::Sub(x.sum, high));
+    const V product = hn::Add(upper, lower);
+    const V product_lost = hn::Abs(rounding_error(upper, lower, product));
+    const V x_sum_error =
+        hn::Mul(hn::Add(hn::Mul(size, x.sum_error), product_lost), round_up);
+    const V x_drift = hn::Mul(hn::Add(hn::Mul(size, x.drift), product_lost), round_up);
+    const V x_lattice = hn::Mul(x.lattice, hn::LoadU(d, lowest + v * kWidth));
+
+    const V sum = hn::Add(old.sum, product);
+    const V lost = hn::Abs(rounding_error(old.sum, product, sum));
+    state.sum = sum;
+    state.sum_error = hn::Mul(hn::Add(hn::Add(old.sum_error, x_sum_error), lost), round_up);
+    V drift = hn::Mul(hn::Add(hn::Add(old.drift, x_drift), lost), round_up);
+    const V lattice = hn::Min(old.lattice, x_lattice);
+    const V reach = most(sum, drift), rest = least(sum, drift);
+    const V ulp = ulp_of(reach, unit);
+    drift = choose(hn::Lt(lattice, ulp),
+                   hn::Mul(hn::Add(drift, hn::Mul(ulp, splat(0.5))), round_up), drift);
+    state.drift = drift;
+    state.lattice =
+        choose(hn::Eq(reach, hn::Zero(d)), infinity, hn::Max(lattice, ulp_of(rest, unit)));
+    state.reach = hn::Max(hn::Max(old.reach, x.reach), reach);
+    keep_where(hn::Or(hn::Eq(x.lattice, infinity), hn::Eq(s, hn::Zero(d))), old, state);
+    state.reach = hn::Max(state.reach, x.reach);
+  }
+}
+
 HWY_INLINE void set_zero(States& states) {
   for (std::size_t v = 0; v < kVectors; ++v) states[v] = zero_state();
 }
@@ -278,14 +323,19 @@ HWY_INLINE void chain(const BoundModel& model, const NodePlan& plan, const Rows&
 template <typename Rows>
 HWY_INLINE void part(const BoundModel& model, const NodePlan& plan, const Rows& rows,
                      const PanelSide& columns, std::int64_t begin, std::int64_t end,
-                     LanePart& out) {
+                     const LaneFactors& factors, LanePart& out) {
   States total;
   if (model.schedule == Schedule::promote) {
     set_zero(total);
     for (std::int64_t base = begin; base < end; base += model.interval) {
       States fresh;
       chain(model, plan, rows, columns, base, std::min(end, base + model.interval), fresh);
-      add_rounded(total, fresh);
+      if (model.scaled) {
+        const auto at = static_cast<std::size_t>(base / model.interval) * kPanelLanes;
+        add_scaled(total, fresh, factors.value.data() + at, factors.lowest.data() + at);
+      } else {
+        add_rounded(total, fresh);
+      }
     }
   } else {
     chain(model, plan, rows, columns, begin, end, total);
@@ -311,14 +361,14 @@ HWY_INLINE void part(const BoundModel& model, const NodePlan& plan, const Rows& 
 
 void part_shared(const BoundModel& model, const NodePlan& plan, const PreparedVector& row,
                  const PreparedPanel& columns, std::int64_t begin, std::int64_t end,
-                 LanePart& out) {
-  part(model, plan, SharedRow{row}, PanelSide{columns}, begin, end, out);
+                 const LaneFactors& factors, LanePart& out) {
+  part(model, plan, SharedRow{row}, PanelSide{columns}, begin, end, factors, out);
 }
 
 void part_panels(const BoundModel& model, const NodePlan& plan, const PreparedPanel& rows,
                  const PreparedPanel& columns, std::int64_t begin, std::int64_t end,
-                 LanePart& out) {
-  part(model, plan, PanelSide{rows}, PanelSide{columns}, begin, end, out);
+                 const LaneFactors& factors, LanePart& out) {
+  part(model, plan, PanelSide{rows}, PanelSide{columns}, begin, end, factors, out);
 }
 
 const char* target_name() { return hwy::TargetName(HWY_TARGET); }
@@ -342,8 +392,8 @@ constexpr double kSafeReach = 0x1p127;
 
 // Every part by vectors, the join by lanes. `again` computes one lane by the specification.
 template <typename Part, typename Again>
-RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const Part& part,
-                        const Again& again) {
+RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFactors& factors,
+                        const Part& part, const Again& again) {
   std::vector<LanePart> parts;
   const bool split = model.schedule == Schedule::split_k && model.parts > 1;
   const std::int64_t length = split ? model.part_length(k) : k;
@@ -358,7 +408,7 @@ RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const Part& par
       of_lane[p] = parts[p].lanes[lane];
       reach += parts[p].reach[lane];
     }
-    if (!(reach < kSafeReach / 4)) {
+    if (!(reach < kSafeReach / 4) || !factors.finite[lane]) {
       bounds[lane] = again(lane);
     } else {
       bounds[lane] = split ? join_parts(of_lane, model.join).result() : of_lane[0].result();
@@ -367,40 +417,55 @@ RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const Part& par
   return bounds;
 }
 
-std::vector<float> lane_of(const PreparedPanel& panel, std::size_t lane) {
-  std::vector<float> vector(static_cast<std::size_t>(panel.k));
-  for (std::size_t p = 0; p < vector.size(); ++p) vector[p] = panel.value[p * kPanelLanes + lane];
+std::vector<float> lane_of(const std::vector<float>& panel, std::size_t lane) {
+  std::vector<float> vector(panel.size() / kPanelLanes);
+  for (std::size_t p = 0; p < vector.size(); ++p) vector[p] = panel[p * kPanelLanes + lane];
   return vector;
+}
+
+// One lane by the specification.
+RunningBound bound_of_lane(const BoundModel& model, const std::vector<float>& row,
+                           const PreparedPanel& columns, const float* factors, std::size_t lane) {
+  std::vector<float> of_lane;
+  for (std::int64_t i = 0; model.scaled && i < model.intervals(columns.k); ++i)
+    of_lane.push_back(factors[i * kPanelLanes + static_cast<std::int64_t>(lane)]);
+  PromotionScales scales;
+  if (model.scaled) scales.factors = of_lane.data();
+  return running_bound(model, row.data(), lane_of(columns.value, lane).data(), columns.k, scales);
 }
 
 }  // namespace
 }  // namespace bound
 
 RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
-                             const PreparedPanel& columns) {
+                             const PreparedPanel& columns, const float* factors) {
   const bound::NodePlan plan(model);
+  const bound::LaneFactors lane_factors(model, columns.k, factors);
   return bound::bounds_of(
-      model, columns.k,
+      model, columns.k, lane_factors,
       [&](std::int64_t begin, std::int64_t end, bound::LanePart& out) {
-        HWY_DYNAMIC_DISPATCH(bound::part_shared)(model, plan, row, columns, begin, end, out);
+        HWY_DYNAMIC_DISPATCH(bound::part_shared)
+        (model, plan, row, columns, begin, end, lane_factors, out);
       },
       [&](std::size_t lane) {
         const std::vector<float> floats(row.value.begin(), row.value.end());
-        return running_bound(model, floats.data(), bound::lane_of(columns, lane).data(), columns.k);
+        return bound::bound_of_lane(model, floats, columns, factors, lane);
       });
 }
 
 RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
-                             const PreparedPanel& columns) {
+                             const PreparedPanel& columns, const float* factors) {
   const bound::NodePlan plan(model);
+  const bound::LaneFactors lane_factors(model, columns.k, factors);
   return bound::bounds_of(
-      model, columns.k,
+      model, columns.k, lane_factors,
       [&](std::int64_t begin, std::int64_t end, bound::LanePart& out) {
-        HWY_DYNAMIC_DISPATCH(bound::part_panels)(model, plan, rows, columns, begin, end, out);
+        HWY_DYNAMIC_DISPATCH(bound::part_panels)
+        (model, plan, rows, columns, begin, end, lane_factors, out);
       },
       [&](std::size_t lane) {
-        return running_bound(model, bound::lane_of(rows, lane).data(),
-                             bound::lane_of(columns, lane).data(), columns.k);
+        return bound::bound_of_lane(model, bound::lane_of(rows.value, lane), columns, factors,
+                                    lane);
       });
 }
 

@@ -19,24 +19,37 @@ Error untrusted(std::string what) {
           "exact sums fall back to slow integer arithmetic; use an unmodified OpenBLAS for speed"};
 }
 
-// Integers just below 2^26 / sqrt(k), all positive, so that every sum comes close to 2^52 and needs
-// all its bits.
-Status check_product(std::int64_t m, std::int64_t n, std::int64_t k) {
-  const auto largest = static_cast<std::int64_t>(0x1p26 / std::sqrt(static_cast<double>(k)));
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, const double* b,
+              double* c) {
+  add_product(m, n, k, a, k, b, k, c, n);
+}
+
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b,
+              float* c) {
+  product_f32(m, n, k, a, k, b, k, c, n);
+}
+
+// Integers just below 2^(bits / 2) / sqrt(k), all positive, so that every sum comes close to
+// 2^bits and needs all its bits.
+template <typename Number>
+Status check_product(std::string_view name, int bits, std::int64_t m, std::int64_t n,
+                     std::int64_t k) {
+  const auto largest = static_cast<std::int64_t>(std::exp2(bits / 2.0) /
+                                                 std::sqrt(static_cast<double>(k)));
   Random random(static_cast<std::uint64_t>(m * k));
-  std::vector<double> a(m * k), b(n * k), c(m * n);
-  for (double& value : a) value = static_cast<double>(random.between(largest - 9, largest));
-  for (double& value : b) value = static_cast<double>(random.between(largest - 9, largest));
-  add_product(m, n, k, a.data(), k, b.data(), k, c.data(), n);
+  std::vector<Number> a(m * k), b(n * k), c(m * n);
+  for (Number& value : a) value = static_cast<Number>(random.between(largest - 9, largest));
+  for (Number& value : b) value = static_cast<Number>(random.between(largest - 9, largest));
+  multiply(m, n, k, a.data(), b.data(), c.data());
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       std::int64_t sum = 0;
       for (std::int64_t p = 0; p < k; ++p) {
         sum += static_cast<std::int64_t>(a[i * k + p]) * static_cast<std::int64_t>(b[j * k + p]);
       }
-      if (c[i * n + j] != static_cast<double>(sum)) {
+      if (c[i * n + j] != static_cast<Number>(sum)) {
         return untrusted(fmt::format(
-            "the BLAS library's dgemm gave {:.17g} for an exact sum of {} products that is {}",
+            "the BLAS library's {} gave {:.17g} for an exact sum of {} products that is {}", name,
             c[i * n + j], k, sum));
       }
     }
@@ -52,9 +65,15 @@ Status check_all() {
   volatile float smallest = 0x1p-149f;
   if (double{smallest} != 0x1p-149)
     return untrusted("the processor flushes subnormal numbers to zero");
-  if (Status status = check_product(8, 8, 1000); !status)
-    return status;  // libraries treat small products specially
-  return check_product(44, 36, 1000);
+  // Libraries treat small products specially.
+  if (Status status = check_product<double>("dgemm", 52, 8, 8, 1000); !status) return status;
+  return check_product<double>("dgemm", 52, 44, 36, 1000);
+}
+
+Status check_f32() {
+  if (Status status = check_all(); !status) return status;
+  if (Status status = check_product<float>("sgemm", 24, 8, 8, 1000); !status) return status;
+  return check_product<float>("sgemm", 24, 44, 36, 1000);
 }
 
 }  // namespace
@@ -67,8 +86,21 @@ void add_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a
               static_cast<blasint>(ldb), 1, c, static_cast<blasint>(ldc));
 }
 
+void product_f32(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                 const float* b, std::int64_t ldb, float* c, std::int64_t ldc) {
+  openblas_set_num_threads(1);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<blasint>(m),
+              static_cast<blasint>(n), static_cast<blasint>(k), 1, a, static_cast<blasint>(lda), b,
+              static_cast<blasint>(ldb), 0, c, static_cast<blasint>(ldc));
+}
+
 Status blas_self_test() {
   static const Status status = check_all();
+  return status;
+}
+
+Status blas_f32_self_test() {
+  static const Status status = check_f32();
   return status;
 }
 

@@ -107,7 +107,12 @@ bool clear_special(float* row, std::int64_t k) {
   return found != 0;
 }
 
-void decode_source(const Source& source, int threads, std::vector<float>& values,
+PLUMBLINE_PER_PROCESSOR
+void subtract(float zero, std::int64_t k, float* row) {
+  for (std::int64_t p = 0; p < k; ++p) row[p] -= zero;
+}
+
+void decode_source(const Source& source, std::int64_t zero, int threads, std::vector<float>& values,
                    std::vector<std::uint8_t>& special) {
   fill_with_zeros(values, source.batch * source.rows * source.k);
   special.resize(source.batch * source.rows);
@@ -119,14 +124,18 @@ void decode_source(const Source& source, int threads, std::vector<float>& values
     decode_rows(source, batch_index, begin, end, values.data() + first * source.k);
     for (std::int64_t row = first; row < first + end - begin; ++row) {
       special[row] = clear_special(values.data() + row * source.k, source.k);
+      if (zero != 0)
+        subtract(static_cast<float>(zero), source.k, values.data() + row * source.k);
     }
   });
 }
 
 }  // namespace
 
-GemmOperands decode_operands(const Tensor& a, const Tensor& b, int threads) {
+GemmOperands decode_operands(const Tensor& a, const Tensor& b, int threads, ZeroPoints zero) {
   const Source rows = source_of(a, 1, 2), columns = source_of(b, 2, 1);
+  PLUMB_ASSERT((zero.a == 0 || rows.format->is_integer) &&
+               (zero.b == 0 || columns.format->is_integer));
   PLUMB_ASSERT(rows.k == columns.k && a.layout.shape[0] == b.layout.shape[0]);
   GemmOperands out;
   out.m = rows.rows;
@@ -135,8 +144,8 @@ GemmOperands decode_operands(const Tensor& a, const Tensor& b, int threads) {
   out.batch_a = rows.batch;
   out.batch_b = columns.batch;
   out.batch = a.layout.shape[0];
-  decode_source(rows, threads, out.a, out.a_special);
-  decode_source(columns, threads, out.b, out.b_special);
+  decode_source(rows, zero.a, threads, out.a, out.a_special);
+  decode_source(columns, zero.b, threads, out.b, out.b_special);
   return out;
 }
 

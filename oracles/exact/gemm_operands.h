@@ -28,7 +28,12 @@ struct GemmOperands {
   }
 };
 
+// What is subtracted from the stored elements; with 8-bit operands the difference is exact.
+struct ZeroPoints {
+  std::int64_t a = 0, b = 0;
+};
+
 // a: [batch, m, k], b: [batch, k, n], any strides.
-GemmOperands decode_operands(const Tensor& a, const Tensor& b, int threads);
+GemmOperands decode_operands(const Tensor& a, const Tensor& b, int threads, ZeroPoints zero = {});
 
 }  // namespace plumbline

@@ -12,20 +12,25 @@
 // when that sum is at most 2^53 times the lattice of the terms: then every partial sum is an FP64
 // number. (|Al|, |Bl| = 0 is the case t = 0.)
 //
+// Where all sums of whole products are exact nothing is split: the norms say so for e4m3 up to
+// K = 171,196 and for any realistic 8-bit data. And where the elements are short integers in units
+// of a row's lattice (int8), sums over some hundred of k are exact in f32 already, which is twice
+// as fast.
+//
 // Work is cut into blocks of fixed sizes, each added up by one thread in a fixed order, so the bits
 // do not depend on the number of threads. hi does not depend on anything; lo where bound > 0 may
 // differ between processors for which OpenBLAS has different kernels.
 #include "oracles/exact/gemm_sums.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "oracles/exact/blas.h"
+#include "oracles/exact/gemm_split.h"
 #include "oracles/exact/large_pages.h"
 #include "oracles/exact/parallel.h"
-#include "oracles/exact/row_split.h"
 
 namespace plumbline {
 namespace {
@@ -33,134 +38,9 @@ namespace {
 constexpr std::int64_t kRows = 512;      // of A in one task
 constexpr std::int64_t kColumns = 2048;  // of B, split once for all tasks
 constexpr std::int64_t kDepth = 2048;    // of k at a time
-constexpr int kBits = 26;
-constexpr std::int64_t kSparse =
-    200;  // fewer than one low part in 200 elements are added one by one
+constexpr std::int64_t kShortColumns = 512;  // of B in one f32 product
 
-// Rows of A or columns of B with their splits.
-struct Side {
-  const float* values;
-  const RowSplit* splits;
-  std::int64_t count, k;
-
-  const float* row(std::int64_t i) const { return values + i * k; }
-
-  Side part(std::int64_t begin, std::int64_t end) const {
-    return {row(begin), splits + begin, end - begin, k};
-  }
-};
-
-struct LowPart {
-  std::int64_t row, p;
-  double value;
-};
-
-// Some rows over a stretch of k, split. The memory is kept for the next rows: touching new pages is
-// a good part of the time that does not go into products.
-struct SplitRows {
-  Buffer high;               // high[i * depth + p]
-  bool many = false;         // the low parts are
-  Buffer low;                //   a matrix like high, or
-  std::vector<LowPart> few;  //   these
-};
-
-class SplitRowsPool {
- public:
-  std::unique_ptr<SplitRows> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<SplitRows>();
-    std::unique_ptr<SplitRows> out = std::move(free_.back());
-    free_.pop_back();
-    return out;
-  }
-
-  void give_back(std::unique_ptr<SplitRows> rows) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(rows));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<SplitRows>> free_;
-};
-
-bool mostly_low(const Side& side) {
-  std::int64_t low = 0;
-  for (std::int64_t i = 0; i < side.count; ++i) low += side.splits[i].low_count;
-  return low * kSparse >= side.count * side.k;
-}
-
-// Splits elements [begin, begin + depth) of all rows. `most` is the largest count * depth this
-// `out` will ever be used for.
-void split_rows(const Side& side, std::int64_t begin, std::int64_t depth, std::int64_t most,
-                int threads, SplitRows& out) {
-  out.many = mostly_low(side);
-  out.few.clear();
-  if (!out.high) out.high = make_buffer(most);
-  if (out.many && !out.low) out.low = make_buffer(most);
-  constexpr std::int64_t kBlock = 64;
-  std::vector<std::vector<LowPart>> found((side.count + kBlock - 1) / kBlock);
-  for_each_block(side.count, kBlock, threads, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      const float* row = side.row(i) + begin;
-      const RowSplit& split = side.splits[i];
-      double* high = out.high.get() + i * depth;
-      write_split(row, depth, split, high, out.many ? out.low.get() + i * depth : nullptr);
-      if (out.many || split.low_count == 0) continue;
-      for (std::int64_t p = 0; p < depth; ++p) {
-        const double rest = row[p] - high[p];
-        if (rest != 0) found[first / kBlock].push_back({i, p, rest});
-      }
-    }
-  });
-  for (const auto& block : found) out.few.insert(out.few.end(), block.begin(), block.end());
-}
-
-// lo += Al Bh for a few low parts of A; one column at a time, so that its high parts stay in cache.
-void add_few_rows(const std::vector<LowPart>& few, const double* high_b, std::int64_t depth,
-                  std::int64_t columns, double* lo, std::int64_t n) {
-  for (std::int64_t j = 0; j < columns; ++j) {
-    for (const LowPart& part : few) lo[part.row * n + j] += part.value * high_b[j * depth + part.p];
-  }
-}
-
-// lo += A Bl for a few low parts of B.
-void add_few_columns(const std::vector<LowPart>& few, const float* row, double* lo) {
-  for (const LowPart& part : few) lo[part.row] += part.value * row[part.p];
-}
-
-// One block of rows of A against one panel of columns of B over one stretch of k. hi and lo point
-// at the block's first element and have row length n.
-void add_block(const Side& a, SplitRows& split_a, std::int64_t columns, const SplitRows& split_b,
-               std::int64_t begin, std::int64_t depth, double* hi, double* lo, std::int64_t n) {
-  const double* high_b = split_b.high.get();
-  const auto add = [&](const double* left, const double* right, double* to) {
-    add_product(a.count, columns, depth, left, depth, right, depth, to, n);
-  };
-  add(split_a.high.get(), high_b, hi);
-  if (split_a.many) add(split_a.low.get(), high_b, lo);
-  add_few_rows(split_a.few, high_b, depth, columns, lo, n);
-  if (split_b.many) {
-    double* whole = split_a.high.get();  // not needed any more
-    for (std::int64_t i = 0; i < a.count; ++i)
-      write_whole(a.row(i) + begin, depth, whole + i * depth);
-    add(whole, split_b.low.get(), lo);
-  }
-  if (split_b.few.empty()) return;
-  for (std::int64_t i = 0; i < a.count; ++i)
-    add_few_columns(split_b.few, a.row(i) + begin, lo + i * n);
-}
-
-double bound_of(const RowSplit& a, const RowSplit& b) {
-  const std::int64_t terms = a.low_count + b.low_count;
-  if (terms <= 1) return 0;
-  // Rounded five times, hence the factor.
-  const double magnitudes = (a.low_norm * b.high_norm + a.norm * b.low_norm) * (1 + 0x1p-40);
-  if (magnitudes <= 0x1p53 * (a.lattice * b.lattice)) return 0;
-  return static_cast<double>(terms) * 0x1p-53 * magnitudes;
-}
-
-// One product; hi and lo are zero on entry.
+// One product; hi and lo are zero on entry. bound is null where all bounds are 0.
 void add_sums(const Side& a, const Side& b, int threads, double* hi, double* lo, double* bound) {
   const std::int64_t n = b.count, deepest = std::min(kDepth, b.k);
   SplitRows split_b;
@@ -180,6 +60,7 @@ void add_sums(const Side& a, const Side& b, int threads, double* hi, double* lo,
       });
     }
   }
+  if (bound == nullptr) return;
   for_each_block(a.count, 64, threads, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       for (std::int64_t j = 0; j < n; ++j) bound[i * n + j] = bound_of(a.splits[i], b.splits[j]);
@@ -187,35 +68,51 @@ void add_sums(const Side& a, const Side& b, int threads, double* hi, double* lo,
   });
 }
 
-std::vector<RowScale> scales_of(const std::vector<float>& values, std::int64_t rows, std::int64_t k,
-                                int threads) {
-  std::vector<RowScale> out(rows);
-  for_each_block(rows, 64, threads, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) out[i] = scale_of(values.data() + i * k, k);
+// The k over which sums of products of short integers (in units of their lattices) are exact in
+// f32, in any order; 0 where that is too short to be worth it.
+std::int64_t exact_f32_depth(const OperandSplits& splits, std::int64_t k) {
+  if (!splits.whole || !blas_f32_self_test()) return 0;
+  double longest_a = 0, longest_b = 0, smallest = 1, largest = 1;
+  const auto look_at = [&](const std::vector<RowScale>& scales, double& longest) {
+    double low = 1, high = 1;
+    for (const RowScale& scale : scales) {
+      if (scale.norm == 0) continue;
+      const double lattice = std::ldexp(1.0, scale.lattice);
+      longest = std::max(longest, scale.largest / lattice);
+      low = std::min(low, lattice);
+      high = std::max(high, scale.norm);
+    }
+    smallest *= low;
+    largest *= high;
+  };
+  look_at(splits.a_scales, longest_a);
+  look_at(splits.b_scales, longest_b);
+  if (smallest < 0x1p-126 || largest > 0x1p126) return 0;
+  const double depth = 0x1p24 / std::max(longest_a * longest_b, 1.0);
+  constexpr std::int64_t kShortest = 256, kLongest = 1024;
+  if (depth >= static_cast<double>(kLongest)) return kLongest;
+  return depth >= static_cast<double>(kShortest) ? static_cast<std::int64_t>(depth) / 32 * 32
+         : depth >= static_cast<double>(k)       ? std::max<std::int64_t>(k, 1)
+                                                 : 0;
+}
+
+// hi += A B by f32 products of `depth` of k at a time, each exact.
+void add_f32_sums(const Side& a, const Side& b, std::int64_t depth, int threads, double* hi) {
+  const std::int64_t n = b.count;
+  for_each_block(a.count, kRows, threads, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t rows = last - first, width = std::min(n, kShortColumns);
+    const auto part = std::make_unique_for_overwrite<float[]>(rows * width);
+    for (std::int64_t left = 0; left < n; left += width) {
+      const std::int64_t columns = std::min(width, n - left);
+      for (std::int64_t begin = 0; begin < a.k; begin += depth) {
+        product_f32(rows, columns, std::min(depth, a.k - begin), a.row(first) + begin, a.k,
+                    b.row(left) + begin, b.k, part.get(), columns);
+        for (std::int64_t i = 0; i < rows; ++i)
+          add_floats(part.get() + i * columns, columns, hi + (first + i) * n + left);
+      }
+    }
   });
-  return out;
 }
-
-int bits_needed(const std::vector<RowScale>& scales) {
-  int bits = 0;
-  for (const RowScale& scale : scales) bits = std::max(bits, scale.bits());
-  return bits;
-}
-
-std::vector<RowSplit> splits_of(const std::vector<float>& values,
-                                const std::vector<RowScale>& scales, std::int64_t k, int bits,
-                                int threads) {
-  std::vector<RowSplit> out(scales.size());
-  for_each_block(static_cast<std::int64_t>(out.size()), 64, threads,
-                 [&](std::int64_t first, std::int64_t last) {
-                   for (std::int64_t i = first; i < last; ++i)
-                     out[i] = split_of(values.data() + i * k, k, scales[i], bits);
-                 });
-  return out;
-}
-
-// What a side may use of the 52 bits when the other needs `needed`.
-int bits_beside(int needed) { return needed >= kBits ? kBits : std::min(50, 2 * kBits - needed); }
 
 SumEnclosures zero_sums(const GemmOperands& operands) {
   SumEnclosures out;
@@ -234,20 +131,20 @@ SumEnclosures gemm_sums(const GemmOperands& operands, int threads) {
   const std::int64_t m = operands.m, n = operands.n, k = operands.k;
   if (out.hi.empty() || k == 0) return out;
 
-  const auto scales_a = scales_of(operands.a, operands.batch_a * m, k, threads);
-  const auto scales_b = scales_of(operands.b, operands.batch_b * n, k, threads);
-  const int needed_a = bits_needed(scales_a), needed_b = bits_needed(scales_b);
-  const auto splits_a = splits_of(operands.a, scales_a, k, bits_beside(needed_b), threads);
-  const auto splits_b = splits_of(operands.b, scales_b, k, bits_beside(needed_a), threads);
-
+  const OperandSplits splits = split_operands(operands, threads);
+  const std::int64_t short_depth = exact_f32_depth(splits, k);
   const auto sums_of_batch = [&](std::int64_t batch, int threads_within) {
     const std::int64_t first_a = operands.batch_a == 1 ? 0 : batch * m;
     const std::int64_t first_b = operands.batch_b == 1 ? 0 : batch * n;
-    const Side a = {operands.a.data() + first_a * k, splits_a.data() + first_a, m, k};
-    const Side b = {operands.b.data() + first_b * k, splits_b.data() + first_b, n, k};
+    const Side a = {operands.a.data() + first_a * k, splits.a.data() + first_a, m, k};
+    const Side b = {operands.b.data() + first_b * k, splits.b.data() + first_b, n, k};
     const std::int64_t first = batch * m * n;
+    if (short_depth > 0) {
+      add_f32_sums(a, b, short_depth, threads_within, out.hi.data() + first);
+      return;
+    }
     add_sums(a, b, threads_within, out.hi.data() + first, out.lo.data() + first,
-             out.bound.data() + first);
+             splits.whole ? nullptr : out.bound.data() + first);
   };
   // Many small products go side by side; a large one is cut into blocks.
   if (operands.batch > 1 && m <= kRows) {

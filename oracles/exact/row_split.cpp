@@ -36,6 +36,16 @@ double sum_of_squares(const float* row, std::int64_t k) {
   return total(lanes);
 }
 
+PLUMBLINE_PER_PROCESSOR
+float largest_of(const float* row, std::int64_t k) {
+  std::int32_t largest = 0;  // patterns of magnitudes are in their order
+  for (std::int64_t p = 0; p < k; ++p) {
+    const std::int32_t bits = std::bit_cast<std::int32_t>(row[p]) & 0x7fffffff;
+    largest = bits > largest ? bits : largest;
+  }
+  return std::bit_cast<float>(largest);
+}
+
 // The exponent of the lowest set bit of any element of a row that is not zero. Written without
 // branches, so that it becomes vector instructions.
 PLUMBLINE_PER_PROCESSOR
@@ -106,6 +116,7 @@ RowScale scale_of(const float* row, std::int64_t k) {
   out.norm = norm_from(sum_of_squares(row, k), k);
   if (out.norm == 0) return out;
   std::frexp(out.norm, &out.exponent);
+  out.largest = static_cast<double>(largest_of(row, k));
   out.lattice = lattice_of(row, k);
   return out;
 }
@@ -125,6 +136,19 @@ RowSplit split_of(const float* row, std::int64_t k, const RowScale& scale, int b
   out.low_norm = norm_from(low.squares, k);
   out.high_norm = (out.norm + out.low_norm) * (1 + 0x1p-52);
   return out;
+}
+
+RowSplit whole_split(const RowScale& scale) {
+  RowSplit out;
+  if (scale.norm == 0) return out;
+  out.norm = out.high_norm = scale.norm;
+  out.lattice = std::ldexp(1.0, scale.lattice);
+  return out;  // an anchor of 0 leaves every element as it is
+}
+
+PLUMBLINE_PER_PROCESSOR
+void add_floats(const float* values, std::int64_t count, double* sums) {
+  for (std::int64_t p = 0; p < count; ++p) sums[p] += values[p];
 }
 
 void write_split(const float* row, std::int64_t k, const RowSplit& split, double* high,

@@ -22,6 +22,7 @@ namespace plumbline {
 // What a first look at a row finds.
 struct RowScale {
   double norm = 0;   // at least the 2-norm
+  double largest = 0;  // magnitude of an element
   int exponent = 0;  // norm < 2^exponent; 0 for a zero row
   int lattice = 0;   // every element is a multiple of 2^lattice; 0 for a zero row
 
@@ -42,6 +43,12 @@ RowScale scale_of(const float* row, std::int64_t k);
 
 // The split of a row at `bits` bits (at most 50) below 2^scale.exponent.
 RowSplit split_of(const float* row, std::int64_t k, const RowScale& scale, int bits);
+
+// Everything high, nothing rounded.
+RowSplit whole_split(const RowScale& scale);
+
+// sums[p] += values[p].
+void add_floats(const float* values, std::int64_t count, double* sums);
 
 // high[p] of row[p], and low[p] unless low is null.
 void write_split(const float* row, std::int64_t k, const RowSplit& split, double* high,

@@ -138,6 +138,14 @@ std::vector<std::int64_t> contiguous_strides(std::span<const std::int64_t> shape
   return strides;
 }
 
+TensorLayout dense_layout(FormatId format, std::vector<std::int64_t> shape) {
+  TensorLayout layout;
+  layout.format = format;
+  layout.strides = contiguous_strides(shape);
+  layout.shape = std::move(shape);
+  return layout;
+}
+
 Tensor::Tensor(TensorLayout tensor_layout)
     : layout(std::move(tensor_layout)), storage(static_cast<std::size_t>(layout.storage_bytes())) {}
 

@@ -41,6 +41,9 @@ struct TensorLayout {
 // Contiguous row-major strides for a shape.
 std::vector<std::int64_t> contiguous_strides(std::span<const std::int64_t> shape);
 
+// Those strides, no offset.
+TensorLayout dense_layout(FormatId format, std::vector<std::int64_t> shape);
+
 struct Tensor {
   TensorLayout layout;
   std::vector<std::byte> storage;

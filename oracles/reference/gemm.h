@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GEMM: D = epilogue(alpha * A * B, beta * C, bias) over a batch. This header is the operation's data; the definition
-// over MPFR numbers is gemm_definition.h, the exact fast path gemm_exact.h, the verdict gemm_oracle.h.
+// GEMM: D = epilogue(alpha * A * B, beta * C, bias) over a batch, with scales and zero points of quantized operands. This
+// header is the operation's data; the definition over MPFR numbers is gemm_definition.h, the exact fast paths are
+// oracles/exact, the verdict is gemm_oracle.h.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,25 @@ namespace plumbline {
 enum class BiasKind : std::uint8_t { none, per_row, per_column };  // one value per row i of D, or per column j
 enum class Activation : std::uint8_t { none, relu };
 
+// What one entry of a scale tensor covers: `vectors` rows of A (columns of B) by `depth` elements of k; 0 is all there
+// are. A tensor scale is {0, 0}, one per row or column {1, 0}, a 128 x 128 block {128, 128}.
+struct ScaleBlock {
+  std::int64_t vectors = 0, depth = 0;
+
+  bool along_k() const { return depth > 0; }
+
+  bool operator==(const ScaleBlock&) const = default;
+};
+
+inline constexpr ScaleBlock kTensorScale{}, kVectorScale{1, 0};
+
 // Pointers are not owned. Logical shapes; the layouts' strides carry transposition, padding and batching:
 //   a [batch, m, k]   b [batch, k, n]   c, d [batch, m, n]   bias [m] or [n]
+//   scale_a [row blocks, k blocks]   scale_b [k blocks, column blocks]   scale_d [1], shared by all batches; dimensions
+//   of one block may be left out, as only the row-major index is used
+//
+// Scales along k are applied at the promotion of each k block (Promotion::scaled_fma; depths are multiples of its
+// interval), the others in the epilogue. Zero points are subtracted from the stored integers of A and B.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   const Tensor* a = nullptr;
@@ -24,8 +42,17 @@ struct GemmProblem {
   BiasKind bias_kind = BiasKind::none;
   Activation activation = Activation::none;
   FormatId output = FormatId::f32;
+  const Tensor* scale_a = nullptr;  // null: none
+  const Tensor* scale_b = nullptr;
+  const Tensor* scale_d = nullptr;
+  ScaleBlock scale_a_block = {}, scale_b_block = {};
+  std::int64_t zero_a = 0, zero_b = 0, zero_d = 0;
 
   std::int64_t outputs() const { return batch * m * n; }
+
+  bool block_scaled() const {
+    return (scale_a != nullptr && scale_a_block.along_k()) || (scale_b != nullptr && scale_b_block.along_k());
+  }
 };
 
 }  // namespace plumbline

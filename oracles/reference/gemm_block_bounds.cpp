@@ -14,10 +14,26 @@ std::vector<RunningBound> GemmBlockBounds::of(const GemmBlock& block,
                                                                : scattered(indices);
 }
 
+// The factors of a scaled promotion, [interval][kPanelLanes]; lanes beyond count get 0.
+template <typename Place>
+void GemmBlockBounds::set_factors(const Place& place, std::size_t count,
+                                  std::vector<float>& factors) const {
+  if (!gemm_.scales) return;
+  const BlockScales& scales = *gemm_.scales;
+  factors.assign(static_cast<std::size_t>(scales.blocks) * kPanelLanes, 0.0f);
+  for (std::size_t lane = 0; lane < count; ++lane) {
+    const GemmPlace at = place(lane);
+    for (std::int64_t block = 0; block < scales.blocks; ++block)
+      factors[static_cast<std::size_t>(block) * kPanelLanes + lane] =
+          scales.factor(at.i, at.j, block);
+  }
+}
+
 std::vector<RunningBound> GemmBlockBounds::scattered(
     const std::vector<std::int64_t>& indices) const {
   std::vector<RunningBound> bounds(indices.size());
   PreparedPanel rows, columns;
+  std::vector<float> factors;
   for (std::size_t begin = 0; begin < indices.size(); begin += kPanelLanes) {
     const std::size_t count = std::min<std::size_t>(kPanelLanes, indices.size() - begin);
     std::array<const float*, kPanelLanes> row{}, column{};
@@ -28,7 +44,9 @@ std::vector<RunningBound> GemmBlockBounds::scattered(
     }
     rows.assign(row, gemm_.problem.k, gemm_.model->a_minimum_exponent);
     columns.assign(column, gemm_.problem.k, gemm_.model->b_minimum_exponent);
-    const RunningBounds found = running_bounds(*gemm_.model, rows, columns);
+    set_factors([&](std::size_t lane) { return gemm_.place(indices[begin + lane]); }, count, factors);
+    const RunningBounds found =
+        running_bounds(*gemm_.model, rows, columns, gemm_.scales ? factors.data() : nullptr);
     std::copy_n(found.begin(), count, bounds.begin() + static_cast<std::ptrdiff_t>(begin));
   }
   return bounds;
@@ -51,6 +69,7 @@ std::vector<RunningBound> GemmBlockBounds::dense(const GemmBlock& block,
       std::clamp<std::int64_t>((std::int64_t{4} << 20) / (24 * gemm_.problem.k + 1), 1, rows);
   std::vector<PreparedVector> prepared(static_cast<std::size_t>(at_once));
   PreparedPanel panel;
+  std::vector<float> factors;
   for (std::int64_t top = 0; top < rows; top += at_once) {
     const std::int64_t bottom = std::min(rows, top + at_once);
     for (std::int64_t r = top; r < bottom; ++r) {
@@ -70,8 +89,15 @@ std::vector<RunningBound> GemmBlockBounds::dense(const GemmBlock& block,
         const auto first = slots.begin() + r * columns + left;
         if (std::all_of(first, first + count, [](std::int64_t slot) { return slot == kNone; }))
           continue;
+        set_factors(
+            [&](std::size_t lane) {
+              return GemmPlace{block.batch, block.first_row + r,
+                               block.first_column + left + static_cast<std::int64_t>(lane)};
+            },
+            static_cast<std::size_t>(count), factors);
         const RunningBounds found =
-            running_bounds(*gemm_.model, prepared[static_cast<std::size_t>(r - top)], panel);
+            running_bounds(*gemm_.model, prepared[static_cast<std::size_t>(r - top)], panel,
+                           gemm_.scales ? factors.data() : nullptr);
         for (std::int64_t lane = 0; lane < count; ++lane) {
           if (first[lane] != kNone)
             bounds[static_cast<std::size_t>(first[lane])] = found[static_cast<std::size_t>(lane)];

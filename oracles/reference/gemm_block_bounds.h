@@ -28,6 +28,8 @@ class GemmBlockBounds {
   std::vector<RunningBound> dense(const GemmBlock& block,
                                   const std::vector<std::int64_t>& indices) const;
   std::vector<RunningBound> scattered(const std::vector<std::int64_t>& indices) const;
+  template <typename Place>
+  void set_factors(const Place& place, std::size_t count, std::vector<float>& factors) const;
 
   const GemmCase& gemm_;
 };

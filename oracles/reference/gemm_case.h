@@ -16,6 +16,7 @@
 #include "oracles/bounds/special_values.h"
 #include "oracles/exact/gemm_operands.h"
 #include "oracles/reference/gemm.h"
+#include "oracles/reference/gemm_scales.h"
 
 namespace plumbline {
 
@@ -51,7 +52,8 @@ class GemmCase {
   const GemmOperands operands;
   const EpilogueScalars scalars;
   const Epilogue epilogue;
-  const std::optional<BoundModel> model;  // none for Unit::int32
+  const std::optional<BoundModel> model;    // none for Unit::int32
+  const std::optional<BlockScales> scales;  // where they change along k
   const AccumulatorGrid grid;
   const std::optional<APriori> a_priori;
 
@@ -68,17 +70,29 @@ class GemmCase {
 
   const float* column(const GemmPlace& at) const { return operands.column(at.batch, at.j); }
 
-  // At least the sum of the products' magnitudes, and a power of two that divides them all.
+  // At least the sum of the (scaled) products' magnitudes, and a power of two that divides all
+  // products.
   double magnitude(const GemmPlace& at) const {
-    return magnitude_bound(row_size(at), column_size(at));
+    const double products = magnitude_bound(row_size(at), column_size(at));
+    return scales ? scaled_magnitude(at, products) : products;
   }
 
   double lattice(const GemmPlace& at) const { return row_size(at).lowest * column_size(at).lowest; }
 
-  // Some product is NaN or Inf, or would be.
+  // No accumulator comes near f32's range, given magnitude(at).
+  bool cannot_overflow(const GemmPlace& at, double magnitude) const;
+
+  // The a-priori bound, given magnitude(at).
+  double error_any(const GemmPlace& at, double magnitude) const;
+
+  // fl(scale_a * scale_b) per interval of k; empty where scales do not change along k.
+  std::vector<float> factors(const GemmPlace& at) const;
+
+  // Some product is NaN or Inf, or would be, or some factor is.
   bool special(const GemmPlace& at) const {
     return operands.a_special[static_cast<std::size_t>(row_vector(at))] != 0 ||
-           operands.b_special[static_cast<std::size_t>(column_vector(at))] != 0;
+           operands.b_special[static_cast<std::size_t>(column_vector(at))] != 0 ||
+           (scales && has_special_factor(at));
   }
 
   // The classes of a special element's accumulator; finite products that may overflow first
@@ -114,10 +128,24 @@ class GemmCase {
     return (operands.batch_b == 1 ? 0 : at.batch) * problem.n + at.j;
   }
 
+  // What scales along k do to a row or column.
+  struct ScaledSize {
+    VectorSize size;
+    double largest_scale = 0;  // of the finite ones
+    bool may_be_special = false;  // a factor with it may be Inf or NaN
+  };
+
+  std::vector<ScaledSize> scaled_sizes(GemmSide side, int threads) const;
+  double scaled_magnitude(const GemmPlace& at, double products) const;
+  double largest_factor(const GemmPlace& at) const;
+  bool has_special_factor(const GemmPlace& at) const;
+  ClassSet scaled_classes(const GemmPlace& at) const;
+
   std::vector<VectorSize> row_sizes_, column_sizes_;
+  std::vector<ScaledSize> scaled_rows_, scaled_columns_;
   SpecialElements row_specials_, column_specials_;
   std::optional<GemmTensorReader> c_;
-  std::vector<float> bias_;
+  std::vector<float> bias_, scale_a_, scale_b_;
 };
 
 }  // namespace plumbline

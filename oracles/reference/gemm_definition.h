@@ -13,18 +13,20 @@
 
 namespace plumbline {
 
-// y_ij = sum over k of a_ik b_kj. NaN and infinities follow IEEE 754. With at least kExactBits it
-// is exact; otherwise every operation rounds to the next precision of at_precision() at or above
-// `bits`.
+// y_ij = sum over k of (a_ik - zero_a)(b_kj - zero_b), or with scales along k
+// y_ij = sum over k blocks of fl(scale_a scale_b) sum over the block of the same, fl being f32 to
+// nearest even. NaN and infinities follow IEEE 754. With at least kExactBits it is exact; otherwise
+// every operation rounds to the next precision of at_precision() at or above `bits`.
 Real gemm_sum(const GemmProblem& problem, std::int64_t batch, std::int64_t i, std::int64_t j,
               int bits = kExactBits);
 
-// activation(alpha y_ij + beta c_ij + bias), likewise. C is not read when beta is 0.
+// activation(alpha scale_a scale_b y_ij + beta c_ij + bias) scale_d + zero_d with the scales that do
+// not change along k, likewise. C is not read when beta is 0.
 Real gemm_value(const GemmProblem& problem, std::int64_t batch, std::int64_t i, std::int64_t j,
                 int bits = kExactBits);
 
 // The same number by integer arithmetic that shares nothing with MPFR, from operands already
-// decoded. All values that enter must be finite.
+// decoded (zero points taken off). All values that enter must be finite.
 Dyadic gemm_value_exact(const GemmProblem& problem, const GemmOperands& operands,
                         std::int64_t batch, std::int64_t i, std::int64_t j);
 

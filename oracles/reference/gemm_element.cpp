@@ -55,18 +55,23 @@ ElementDecision decide_exactly(const GemmCase& gemm, const GemmPlace& at, const 
   return {true, gemm.rule(at).judge(range.outer, known.classes, got), range.outer};
 }
 
+std::int32_t wrapped_to_int32(std::int64_t sum) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(sum)));
+}
+
+std::uint64_t int32_output(const Epilogue& epilogue, const EpilogueOperands& operands,
+                           std::int32_t accumulator) {
+  if (epilogue.is_identity() && epilogue.output().id == FormatId::s32)
+    return static_cast<std::uint32_t>(accumulator);
+  return epilogue.low_code(epilogue.value(static_cast<float>(accumulator), operands));
+}
+
 ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
                              std::uint64_t got) {
   PLUMB_ASSERT(sum.bound == 0 && std::fabs(sum.hi) < 0x1p52);
   const auto exact = static_cast<std::int64_t>(sum.hi) + static_cast<std::int64_t>(sum.lo);
-  const auto wrapped =
-      static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(exact)));
-  const Epilogue& epilogue = gemm.epilogue;
   const std::uint64_t due =
-      epilogue.is_identity()
-          ? encode(epilogue.output(), static_cast<double>(wrapped), gemm.contract.output)
-          : epilogue.low_code(
-                epilogue.value(static_cast<float>(wrapped), gemm.epilogue_operands(at)));
+      int32_output(gemm.epilogue, gemm.epilogue_operands(at), wrapped_to_int32(exact));
   ElementDecision decision;
   decision.judgement.inside = gemm.rule(at).same_result(due, got);
   decision.judgement.low = decision.judgement.high = due;
@@ -77,15 +82,14 @@ RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclo
                        ClassSet classes) {
   const EpilogueOperands operands = gemm.epilogue_operands(at);
   RealResult out;
-  if (!classes.has(ResultClass::finite) || !std::isfinite(operands.c) ||
-      !std::isfinite(operands.bias)) {
+  if (!classes.has(ResultClass::finite) || !gemm.epilogue.finite(operands)) {
     const float accumulator =
         static_cast<float>(classes.has(ResultClass::finite) ? sum.hi : special_value(classes));
     out.finite = false;
     out.value.hi = static_cast<double>(gemm.epilogue.value(accumulator, operands));
     return out;
   }
-  out.value = real_epilogue(gemm.scalars, {sum.hi, sum.lo}, operands);
+  out.value = gemm.epilogue.real({sum.hi, sum.lo}, operands);
   out.ulp = ulp(gemm.epilogue.output(), out.value.hi + out.value.lo);
   return out;
 }
@@ -95,8 +99,8 @@ double RealResult::error_ulp(const Epilogue& epilogue, std::uint64_t code) const
   const Format& output = epilogue.output();
   const double stored = to_double(output, code);
   if (!std::isfinite(stored)) return kNan;
-  if (epilogue.saturates() && std::fabs(stored) == epilogue.largest() &&
-      std::fabs(value.hi) >= epilogue.largest() && std::signbit(stored) == std::signbit(value.hi)) {
+  if (epilogue.saturates() && ((stored == epilogue.largest() && value.hi >= stored) ||
+                               (stored == epilogue.lowest() && value.hi <= stored))) {
     return 0;
   }
   return ((stored - value.hi) - value.lo) / ulp;

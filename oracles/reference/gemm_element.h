@@ -39,6 +39,11 @@ ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementK
 ElementDecision decide_exactly(const GemmCase& gemm, const GemmPlace& at, const Dyadic& sum,
                                const ElementKnowledge& known, std::uint64_t got);
 
+// For Unit::int32: what is stored for an accumulator, and the accumulator of a sum.
+std::uint64_t int32_output(const Epilogue& epilogue, const EpilogueOperands& operands,
+                           std::int32_t accumulator);
+std::int32_t wrapped_to_int32(std::int64_t sum);
+
 // For Unit::int32: the sum modulo 2^32 through the epilogue is the only admissible output.
 ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
                              std::uint64_t got);

@@ -49,6 +49,16 @@ void tell_result(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict
   }
 }
 
+void tell_overflow(const GemmCase& gemm, const GemmPlace& at, std::vector<std::string>& lines) {
+  if (gemm.model) return;
+  const auto sum = static_cast<std::int64_t>(gemm.exact_sum(at).nearest_double());
+  const std::int32_t wrapped = wrapped_to_int32(sum);
+  if (sum == wrapped) return;
+  lines.push_back(fmt::format(
+      "the sum of the products is {}, beyond the range of s32: the accumulator wraps to {}", sum,
+      wrapped));
+}
+
 void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict& verdict,
                 std::vector<std::string>& lines) {
   if (!gemm.model || gemm.special(at) || std::isnan(verdict.share)) return;
@@ -87,6 +97,7 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
   if (!gemm.model || gemm.special(at)) return;
   AccumulatorOptions options;
   options.keep_steps = true;
+  options.factors = gemm.factors(at);
   const AccumulatorRun run = run_accumulator(gemm.contract, gemm.sm, gemm.problem.a->layout.format,
                                              gemm.problem.b->layout.format, gemm.row(at),
                                              gemm.column(at), gemm.problem.k, options);
@@ -105,7 +116,9 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
       lo += (hi - (sum - part)) + (product - part);
       hi = sum;
     }
-    const double difference = std::fabs((static_cast<double>(step.value) - hi) - lo) / unit;
+    double difference = std::fabs((static_cast<double>(step.value) - hi) - lo) / unit;
+    if (gemm.scales)  // in units of the sum it is promoted to
+      difference *= std::fabs(static_cast<double>(options.factors[static_cast<std::size_t>(begin / length)]));
     explanation.steps.push_back(difference);
     if (begin % length == 0) before = 0;
     if (std::fabs(difference - before) > largest) {
@@ -195,6 +208,7 @@ Explanation explain_gemm(const GemmCase& gemm, const GemmPlace& at, const Tensor
   const std::uint64_t code = GemmTensorReader(got).bits(at);
   const ElementVerdict verdict = judge_element(gemm, at, code);
   tell_result(gemm, at, verdict, explanation.lines);
+  tell_overflow(gemm, at, explanation.lines);
   tell_share(gemm, at, verdict, explanation.lines);
   tell_steps(gemm, at, explanation);
   if (verdict.pass) return explanation;

@@ -1,31 +1,104 @@
 // SPDX-License-Identifier: MIT
 // What a GEMM with a given fault may store in an element: the exact sum of the products it would
 // take, the running bound of the contract on those, its epilogue, and the interval rule.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "oracles/bounds/bound_arithmetic.h"
-#include "oracles/exact/gemm_sums.h"
+#include "oracles/exact/gemm_block_sums.h"
 #include "oracles/formats/decode.h"
+#include "oracles/reference/gemm_element.h"
 #include "oracles/reference/gemm_hypotheses.h"
 
 namespace plumbline {
 namespace {
 
-// The operand vectors as the faulty kernel takes them.
+// The operand vectors as the faulty kernel takes them, and where scales change along k the factor
+// of each interval.
 struct Vectors {
-  std::vector<float> row, column;
+  std::vector<float> row, column, factors;
 
   std::int64_t k() const { return static_cast<std::int64_t>(row.size()); }
 };
 
+// Nothing where the faulty kernel reads beyond the scales.
+std::optional<float> faulty_scale(const GemmProblem& problem, GemmSide side,
+                                  const ScaleFault& fault, ScalePlace place) {
+  if (fault.missing) return 1.0f;
+  if (fault.place) place = fault.place(place);
+  if (fault.from_other_side) side = side == GemmSide::a ? GemmSide::b : GemmSide::a;
+  return scale_at(problem, side, place.vector, place.p);
+}
+
+bool along_k(const GemmProblem& problem, GemmSide side) {
+  return side == GemmSide::a ? problem.scale_a != nullptr && problem.scale_a_block.along_k()
+                             : problem.scale_b != nullptr && problem.scale_b_block.along_k();
+}
+
+std::optional<std::vector<float>> factors_of(const GemmCase& gemm, const GemmFault& fault,
+                                             const GemmPlace& at) {
+  std::vector<float> out;
+  for (std::int64_t block = 0; gemm.scales && block < gemm.scales->blocks; ++block) {
+    const std::int64_t p = block * gemm.scales->depth;
+    std::optional<float> a = 1.0f, b = 1.0f;
+    if (along_k(gemm.problem, GemmSide::a))
+      a = faulty_scale(gemm.problem, GemmSide::a, fault.scale_a, {at.i, p});
+    if (along_k(gemm.problem, GemmSide::b))
+      b = faulty_scale(gemm.problem, GemmSide::b, fault.scale_b, {at.j, p});
+    if (!a || !b) return std::nullopt;
+    out.push_back(*a * *b);
+  }
+  return out;
+}
+
+// The stored codes of a row of A or column of B taken for another format.
+std::vector<float> read_as(const GemmCase& gemm, GemmSide side, const GemmPlace& at,
+                           FormatId other) {
+  const GemmTensorReader reader(side == GemmSide::a ? *gemm.problem.a : *gemm.problem.b);
+  std::vector<float> out;
+  for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
+    const GemmPlace element = side == GemmSide::a ? GemmPlace{at.batch, at.i, p}
+                                                  : GemmPlace{at.batch, p, at.j};
+    out.push_back(static_cast<float>(to_double(format(other), reader.bits(element))));
+  }
+  return out;
+}
+
+// With scales along k products keep their intervals: skipped ones become 0, repeated ones come
+// again at the end with their factors.
+Vectors in_intervals(const GemmCase& gemm, const GemmFault& fault, Vectors vectors) {
+  for (std::int64_t p = fault.skipped.begin; p < fault.skipped.end; ++p)
+    vectors.row[static_cast<std::size_t>(p)] = 0;
+  const std::int64_t depth = gemm.scales->depth, k = gemm.problem.k;
+  for (std::int64_t p = fault.repeated.begin; p < fault.repeated.end;) {
+    const auto whole = static_cast<std::size_t>(
+        depth * static_cast<std::int64_t>(vectors.factors.size()));
+    vectors.row.resize(whole);
+    vectors.column.resize(whole);
+    const std::int64_t end = std::min({fault.repeated.end, (p / depth + 1) * depth, k});
+    vectors.factors.push_back(vectors.factors[static_cast<std::size_t>(p / depth)]);
+    for (; p < end; ++p) {
+      vectors.row.push_back(vectors.row[static_cast<std::size_t>(p)]);
+      vectors.column.push_back(vectors.column[static_cast<std::size_t>(p)]);
+    }
+  }
+  return vectors;
+}
+
 Vectors vectors_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+  const std::int64_t k = gemm.problem.k;
   const float *row = gemm.row(at), *column = gemm.column(at);
+  Vectors whole{{row, row + k}, {column, column + k}, *factors_of(gemm, fault, at)};
+  if (fault.a_read_as) whole.row = read_as(gemm, GemmSide::a, at, *fault.a_read_as);
+  if (fault.b_read_as) whole.column = read_as(gemm, GemmSide::b, at, *fault.b_read_as);
+  if (gemm.scales) return in_intervals(gemm, fault, std::move(whole));
+  if (fault.skipped.empty() && fault.repeated.empty()) return whole;
   Vectors out;
   const auto take = [&](std::int64_t p) {
-    out.row.push_back(row[p]);
-    out.column.push_back(column[p]);
+    out.row.push_back(whole.row[static_cast<std::size_t>(p)]);
+    out.column.push_back(whole.column[static_cast<std::size_t>(p)]);
   };
-  for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
+  for (std::int64_t p = 0; p < k; ++p) {
     if (fault.skipped.empty() || p < fault.skipped.begin || p >= fault.skipped.end) take(p);
     if (!fault.repeated.empty() && p + 1 == fault.repeated.end) {
       for (std::int64_t again = fault.repeated.begin; again < fault.repeated.end; ++again)
@@ -33,6 +106,29 @@ Vectors vectors_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace
     }
   }
   return out;
+}
+
+bool all_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+}
+
+Dyadic exact_sum(const GemmCase& gemm, const Vectors& vectors) {
+  if (!gemm.scales) return exact_dot(vectors.row.data(), vectors.column.data(), vectors.k());
+  BlockScales scales;
+  scales.depth = gemm.scales->depth;
+  scales.blocks = static_cast<std::int64_t>(vectors.factors.size());
+  scales.m = scales.n = 1;
+  scales.a = vectors.factors;
+  scales.b.assign(vectors.factors.size(), 1.0f);
+  return exact_block_dot(vectors.row.data(), vectors.column.data(), vectors.k(), scales, 0, 0);
+}
+
+BoundModel model_of(const GemmCase& gemm, const GemmFault& fault) {
+  BoundModel model = *gemm.model;
+  if (fault.no_promotion) model.schedule = Schedule::sequential;
+  if (fault.a_read_as) model.a_minimum_exponent = format(*fault.a_read_as).emin();
+  if (fault.b_read_as) model.b_minimum_exponent = format(*fault.b_read_as).emin();
+  return model;
 }
 
 struct Sum {
@@ -83,12 +179,24 @@ EpilogueOperands operands_of(const GemmCase& gemm, const GemmFault& fault, const
   if (fault.swapped_bias) {
     operands.bias = gemm.bias_at(gemm.problem.bias_kind == BiasKind::per_column ? at.i : at.j);
   }
+  if (gemm.scalars.has_scale_a)
+    operands.scale_a = *faulty_scale(gemm.problem, GemmSide::a, fault.scale_a, {at.i, 0});
+  if (gemm.scalars.has_scale_b)
+    operands.scale_b = *faulty_scale(gemm.problem, GemmSide::b, fault.scale_b, {at.j, 0});
   return operands;
 }
 
 }  // namespace
 
 bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+  const auto reads_inside = [&](GemmSide side, const ScaleFault& scale, std::int64_t vector) {
+    return along_k(gemm.problem, side) ||
+           faulty_scale(gemm.problem, side, scale, {vector, 0}).has_value();
+  };
+  if (fault.scale_a.any() || fault.scale_b.any()) {
+    return reads_inside(GemmSide::a, fault.scale_a, at.i) &&
+           reads_inside(GemmSide::b, fault.scale_b, at.j) && factors_of(gemm, fault, at);
+  }
   if (!fault.swapped_bias) return true;
   return gemm.problem.bias_kind == BiasKind::per_column ? at.i < gemm.problem.n
                                                         : at.j < gemm.problem.m;
@@ -104,30 +212,48 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
            !std::isfinite(to_double(format(gemm.problem.c->layout.format), c.bits(at)));
   }
   const GemmPlace source = fault.source ? fault.source(at) : at;
-  if (!inside_place(gemm.problem, source) || gemm.special(source) || !gemm.model) return false;
+  if (!inside_place(gemm.problem, source) || gemm.special(source)) return false;
 
   const Vectors vectors = vectors_of(gemm, fault, source);
+  if (!all_finite(vectors.row) || !all_finite(vectors.column) || !all_finite(vectors.factors))
+    return false;
+  Contract contract = gemm.contract;
+  contract.output = fault.output;
+  const Epilogue epilogue(contract, fault.scalars, gemm.problem.output);
+  const auto with_either = [&](const auto& stored_with) {
+    // A product from elsewhere may have met the epilogue there or here.
+    return stored_with(operands_of(gemm, fault, at)) ||
+           (fault.source && stored_with(operands_of(gemm, fault, source)));
+  };
+  if (!gemm.model) {
+    auto sum = static_cast<std::int64_t>(exact_sum(gemm, vectors).nearest_double());
+    if (fault.added) sum += fault.added(gemm, source);
+    const std::int32_t accumulator =
+        fault.clamped ? static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                            sum, std::numeric_limits<std::int32_t>::min(),
+                            std::numeric_limits<std::int32_t>::max()))
+                      : wrapped_to_int32(sum);
+    return with_either([&](const EpilogueOperands& operands) {
+      return ElementRule(epilogue, gemm.grid, operands)
+          .same_result(int32_output(epilogue, operands, accumulator), got);
+    });
+  }
   Sum sum;
   if (fault.bf16_parts > 0) {
     sum = bf16_partial_sums(gemm, fault, vectors);
   } else {
-    sum.exact = exact_dot(vectors.row.data(), vectors.column.data(), vectors.k());
+    sum.exact = exact_sum(gemm, vectors);
     const RunningBound bound =
-        running_bound(*gemm.model, vectors.row.data(), vectors.column.data(), vectors.k());
+        running_bound(model_of(gemm, fault), vectors.row.data(), vectors.column.data(), vectors.k(),
+                      {gemm.scales ? vectors.factors.data() : nullptr, nullptr});
     if (!bound.classes.is_only(ResultClass::finite)) return false;
     sum.error = bound.error;
   }
   if (!std::isfinite(sum.error)) return false;
-  Contract contract = gemm.contract;
-  contract.output = fault.output;
-  const Epilogue epilogue(contract, fault.scalars, gemm.problem.output);
   const GridRange range = accumulator_range(gemm.grid, sum.exact, sum.error).outer;
-  const auto stored_with = [&](const EpilogueOperands& operands) {
+  return with_either([&](const EpilogueOperands& operands) {
     return ElementRule(epilogue, gemm.grid, operands).judge(range, ResultClass::finite, got).inside;
-  };
-  // A product from elsewhere may have met the epilogue there or here.
-  return stored_with(operands_of(gemm, fault, at)) ||
-         (fault.source && stored_with(operands_of(gemm, fault, source)));
+  });
 }
 
 }  // namespace plumbline

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "oracles/reference/gemm_scale_hypotheses.h"
+
 namespace plumbline {
 namespace {
 
@@ -44,9 +46,14 @@ std::vector<GemmFault> last_products(const GemmCase& gemm) {
 }
 
 // Every aligned tile of k of the usual sizes that is not the whole of it.
-std::vector<KRange> tiles_of(std::int64_t k) {
+std::vector<KRange> tiles_of(const GemmCase& gemm) {
+  const std::int64_t k = gemm.problem.k;
   std::vector<KRange> tiles;
-  for (const std::int64_t size : {256, 128, 64, 32, 16, 8, 4, 2, 1}) {
+  std::vector<std::int64_t> sizes{256, 128, 64, 32, 16, 8, 4, 2, 1};
+  const std::int64_t own = gemm.contract.interval;
+  if (own > 0 && std::find(sizes.begin(), sizes.end(), own) == sizes.end())
+    sizes.insert(sizes.begin(), own);
+  for (const std::int64_t size : sizes) {
     if (size >= k || k / size > 512) continue;
     for (std::int64_t begin = 0; begin < k; begin += size)
       tiles.push_back({begin, std::min(k, begin + size)});
@@ -56,7 +63,7 @@ std::vector<KRange> tiles_of(std::int64_t k) {
 
 std::vector<GemmFault> tile_dropped(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
-  for (const KRange& tile : tiles_of(gemm.problem.k)) {
+  for (const KRange& tile : tiles_of(gemm)) {
     faults.push_back(
         fault(gemm, fmt::format("a k tile was dropped: k in [{}, {})", tile.begin, tile.end)));
     faults.back().skipped = tile;
@@ -66,7 +73,7 @@ std::vector<GemmFault> tile_dropped(const GemmCase& gemm) {
 
 std::vector<GemmFault> tile_repeated(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
-  for (const KRange& tile : tiles_of(gemm.problem.k)) {
+  for (const KRange& tile : tiles_of(gemm)) {
     faults.push_back(fault(
         gemm, fmt::format("a k tile was counted twice: k in [{}, {})", tile.begin, tile.end)));
     faults.back().repeated = tile;
@@ -111,6 +118,8 @@ std::vector<GemmFault> epilogue_step_missing(const GemmCase& gemm) {
   }
   if (scalars.has_bias) without("the bias", [](EpilogueScalars& s) { s.has_bias = false; });
   if (scalars.relu) without("relu", [](EpilogueScalars& s) { s.relu = false; });
+  if (scalars.has_scale_d) without("scale_d", [](EpilogueScalars& s) { s.has_scale_d = false; });
+  if (scalars.zero_d != 0) without("zero_d", [](EpilogueScalars& s) { s.zero_d = 0; });
   if (scalars.alpha != 1 && scalars.beta != 0) {
     faults.push_back(fault(gemm, "alpha and beta were not applied"));
     faults.back().scalars.alpha = 1;
@@ -170,8 +179,15 @@ std::vector<GemmFault> other_position(const GemmCase& gemm) {
 std::vector<GemmFault> bf16_partial_sums(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   std::set<std::int64_t> lengths;
-  for (const std::int64_t parts : {2, 3, 4, 5, 6, 8, 12, 16}) {
-    for (const std::int64_t block : {1, 8, 16, 32, 64, 128}) {
+  if (!gemm.model || gemm.scales) return faults;
+  std::vector<std::int64_t> part_counts{2, 3, 4, 5, 6, 8, 12, 16};
+  std::vector<std::int64_t> blocks{1, 8, 16, 32, 64, 128};
+  if (gemm.contract.schedule == Schedule::split_k) {  // its own ranges first
+    part_counts.insert(part_counts.begin(), gemm.contract.parts);
+    blocks.insert(blocks.begin(), std::max<std::int64_t>(gemm.contract.interval, 1));
+  }
+  for (const std::int64_t parts : part_counts) {
+    for (const std::int64_t block : blocks) {
       const std::int64_t k = gemm.problem.k, even = (k + parts - 1) / parts;
       const std::int64_t length = std::max(block, (even + block - 1) / block * block);
       if (length >= k || !lengths.insert(length).second) continue;
@@ -196,6 +212,15 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"output rounding",         output_rounding},
       {"epilogue step missing",   epilogue_step_missing},
       {"bias by other dimension", bias_by_other_dimension},
+      {"scale missing",           scale_missing},
+      {"zero points wrong",       zero_points_wrong},
+      {"sum clamped",             sum_clamped},
+      {"scales exchanged",        scales_exchanged},
+      {"scale of a neighbor",     scale_of_neighbor},
+      {"scale read once",         scale_read_once},
+      {"other FP8 format",        other_fp8_format},
+      {"promotion missing",       promotion_missing},
+      {"split part wrong",        split_part_wrong},
       {"last products missing",   last_products},
       {"other position",          other_position},
       {"bf16 partial sums",       bf16_partial_sums},

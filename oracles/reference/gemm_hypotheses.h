@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,19 @@ struct KRange {
   bool empty() const { return begin >= end; }
 };
 
+// Where a scale is read: for a row of A or column of B, at an element of k.
+struct ScalePlace {
+  std::int64_t vector = 0, p = 0;
+};
+
+struct ScaleFault {
+  bool missing = false;         // 1 is used
+  bool from_other_side = false;  // scale_b for A, scale_a for B
+  std::function<ScalePlace(const ScalePlace&)> place;
+
+  bool any() const { return missing || from_other_side || place; }
+};
+
 // A GEMM gone wrong in one way; what is not mentioned is as it should be.
 struct GemmFault {
   std::string sentence;
@@ -35,6 +49,12 @@ struct GemmFault {
       0;  // partial sums of this many k ranges rounded to bf16, then added in f32
   std::int64_t bf16_block = 1;  // the ranges are whole numbers of these
   bool zero = false;            // 0 is stored
+  ScaleFault scale_a, scale_b;
+  std::optional<FormatId> a_read_as, b_read_as;  // the stored codes taken for another format
+  bool no_promotion = false;
+  // Unit::int32: what is added to the sum by mistake, and whether it is clamped instead of wrapped.
+  std::function<std::int64_t(const GemmCase&, const GemmPlace&)> added;
+  bool clamped = false;
 
   explicit GemmFault(const GemmCase& gemm) : scalars(gemm.scalars), output(gemm.contract.output) {}
 };
@@ -48,7 +68,7 @@ struct GemmHypothesis {
 std::vector<GemmHypothesis> gemm_hypotheses();
 
 // Whether it is known what a kernel with this fault stores here (not when it reads beyond the
-// bias).
+// bias or the scales).
 bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at);
 
 // Whether a kernel with this fault may have stored `got` here; true where nobody can tell.

@@ -104,7 +104,7 @@ void GemmJudge::first_look(const GemmPlace& at, GemmTally& tally) const {
     return;
   }
   const double magnitude = gemm_.magnitude(at);
-  if (gemm_.a_priori->cannot_overflow(magnitude)) {
+  if (gemm_.cannot_overflow(at, magnitude)) {
     if (gemm_.a_priori->surely_exact(magnitude, gemm_.lattice(at))) {
       known.error = 0;
       const ElementDecision decision = decide(gemm_, at, known, code);
@@ -119,7 +119,7 @@ void GemmJudge::first_look(const GemmPlace& at, GemmTally& tally) const {
             real_result(gemm_, at, known.sum, known.classes).error_ulp(gemm_.epilogue, code));
         return;
       }
-      known.error_any = gemm_.a_priori->error(magnitude);
+      known.error_any = gemm_.error_any(at, magnitude);
       if (surely_wrong(at, known, code)) {
         record(at, known, decide(gemm_, at, known, code), code, attention, tally);
         return;
@@ -164,8 +164,8 @@ void GemmJudge::look_from_afar(std::int64_t index, GemmTally& tally) const {
   ElementKnowledge known;
   known.sum = sum(index);
   const double magnitude = gemm_.magnitude(at);
-  known.error_any = gemm_.a_priori->error(magnitude);
-  if (!gemm_.a_priori->cannot_overflow(magnitude) || !surely_wrong(at, known, code)) return;
+  known.error_any = gemm_.error_any(at, magnitude);
+  if (!gemm_.cannot_overflow(at, magnitude) || !surely_wrong(at, known, code)) return;
   record(at, known, decide(gemm_, at, known, code), code, Attention::from_afar, tally);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "oracles/base/assert.h"
+#include "oracles/exact/gemm_block_sums.h"
 #include "oracles/reference/gemm_element.h"
 #include "oracles/reference/gemm_explain.h"
 #include "oracles/reference/gemm_judge.h"
@@ -15,7 +16,10 @@ GemmOracle::GemmOracle(const GemmProblem& problem, const Contract& contract, int
     : case_(problem, contract, sm, threads) {}
 
 const SumEnclosures& GemmOracle::sums(int threads) const {
-  std::call_once(sums_once_, [&] { sums_ = gemm_sums(case_.operands, threads); });
+  std::call_once(sums_once_, [&] {
+    sums_ = case_.scales ? gemm_block_sums(case_.operands, *case_.scales, threads)
+                         : gemm_sums(case_.operands, threads);
+  });
   return sums_;
 }
 

@@ -60,11 +60,11 @@ SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads) {
       const auto s = static_cast<std::size_t>(index);
       sums.hi[s] = sum.hi;
       sums.lo[s] = sum.lo;
-      // A product and an addition per element of k, each within 2^-precision of at most the sum of
-      // magnitudes.
+      // A product and an addition per element of k, and a product and an addition per block, each
+      // within 2^-precision of at most the sum of magnitudes.
       const double lost = bits >= kExactBits
                               ? 0
-                              : 2.0 * static_cast<double>(gemm.problem.k) *
+                              : 4.0 * static_cast<double>(gemm.problem.k) *
                                     std::ldexp(gemm.magnitude(at), -precision) * (1 + 0x1p-20);
       sums.bound[s] = sum.bound + lost;
     }

@@ -14,6 +14,13 @@ namespace {
 
 constexpr std::size_t kKept = 32;
 
+// At most kKept of them, spread evenly.
+void thin(std::vector<SurveyedElement>& elements) {
+  if (elements.size() <= kKept) return;
+  for (std::size_t e = 0; e < kKept; ++e) elements[e] = elements[e * elements.size() / kKept];
+  elements.resize(kKept);
+}
+
 // Outputs to look at: all that a budget of products allows.
 std::vector<std::int64_t> surveyed(const GemmCase& gemm, const GemmPlace& around) {
   constexpr std::int64_t kProducts = 100'000'000;
@@ -95,9 +102,10 @@ GemmSurvey survey_gemm(const GemmCase& gemm, const GemmPlace& around, const Tens
       ++failed;
       failing.add(element.at);
     }
-    std::vector<SurveyedElement>& list = pass ? survey.passing : survey.failing;
-    if (list.size() < kKept) list.push_back(element);
+    (pass ? survey.passing : survey.failing).push_back(element);
   }
+  thin(survey.failing);
+  thin(survey.passing);
   survey.where = where_text(failing, all, failed, looked_at);
   return survey;
 }

@@ -2,18 +2,24 @@
 // The exact oracle beside the two things it is measured against, in one program: OpenBLAS dgemm on
 // the same sizes (how much exactness costs) and an mpfr_fma loop (what it replaces). Items are
 // products a_ik b_kj, so "items_per_second" compares across rows; the last argument is the number
-// of threads.
+// of threads. family/... time dgemm and an oracle in turns, one right after the other, and report
+// the ratio of the shortest times: x_dgemm.
 #include <benchmark/benchmark.h>
 #include <cblas.h>
 #include <mpfr.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <thread>
 #include <vector>
 
 #include "oracles/base/random.h"
 #include "oracles/exact/freivalds.h"
+#include "oracles/exact/gemm_block_sums.h"
 #include "oracles/exact/gemm_operands.h"
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/exact/real.h"
@@ -41,11 +47,30 @@ std::uint64_t any_code(Random& random) {
   }
 }
 
-Tensor square(std::int64_t n, std::uint64_t (*code)(Random&), std::uint64_t seed) {
-  Tensor out(TensorLayout{FormatId::bf16, {1, n, n}, {n * n, n, 1}, 0});
+Tensor matrix(FormatId format, std::int64_t rows, std::int64_t columns,
+              std::uint64_t (*code)(Random&), std::uint64_t seed) {
+  Tensor out(TensorLayout{format, {1, rows, columns}, {rows * columns, columns, 1}, 0});
   Random random(seed);
-  for (std::int64_t i = 0; i < n * n; ++i) out.set_bits_at(i, code(random));
+  for (std::int64_t i = 0; i < rows * columns; ++i) out.set_bits_at(i, code(random));
   return out;
+}
+
+Tensor square(std::int64_t n, std::uint64_t (*code)(Random&), std::uint64_t seed) {
+  return matrix(FormatId::bf16, n, n, code, seed);
+}
+
+template <FormatId id>
+std::uint64_t normal_code_of(Random& random) {
+  return encode(format(id), normal_value(random), {.overflow = Overflow::saturate});
+}
+
+// Any finite code of an 8-bit format.
+template <FormatId id>
+std::uint64_t any_code_of(Random& random) {
+  for (;;) {
+    const std::uint64_t bits = random.next() >> 56;
+    if (std::isfinite(to_double(format(id), bits))) return bits;
+  }
 }
 
 void count_products(benchmark::State& state, std::int64_t per_iteration) {
@@ -152,6 +177,86 @@ void freivalds(benchmark::State& state) {
   count_products(state, n * n * n);
 }
 
+struct FamilyRow {
+  const char* name;
+  FormatId a, b;
+  std::uint64_t (*code_a)(Random&);
+  std::uint64_t (*code_b)(Random&);
+  std::int64_t scale_depth;  // 0: no block scales
+};
+
+constexpr FormatId kE4m3 = FormatId::e4m3, kE5m2 = FormatId::e5m2, kS8 = FormatId::s8;
+
+constexpr FamilyRow kFamily[] = {
+    {"e4m3", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 0},
+    {"e4m3_any_bits", kE4m3, kE4m3, any_code_of<kE4m3>, any_code_of<kE4m3>, 0},
+    {"int8", kS8, kS8, any_code_of<kS8>, any_code_of<kS8>, 0},
+    {"e5m2", kE5m2, kE5m2, normal_code_of<kE5m2>, normal_code_of<kE5m2>, 0},
+    {"e5m2_any_bits", kE5m2, kE5m2, any_code_of<kE5m2>, any_code_of<kE5m2>, 0},
+    {"e4m3_x_e5m2", kE4m3, kE5m2, normal_code_of<kE4m3>, normal_code_of<kE5m2>, 0},
+    {"e4m3_x_e5m2_any_bits", kE4m3, kE5m2, any_code_of<kE4m3>, any_code_of<kE5m2>, 0},
+    {"e4m3_scaled_128", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 128},
+    {"e5m2_scaled_128", kE5m2, kE5m2, normal_code_of<kE5m2>, normal_code_of<kE5m2>, 128},
+    {"e4m3_scaled_32", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 32},
+};
+
+BlockScales random_scales(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t depth) {
+  BlockScales out{.depth = depth, .blocks = k / depth, .m = m, .n = n, .a = {}, .b = {}};
+  Random random(3);
+  for (std::int64_t i = 0; i < out.blocks * m; ++i)
+    out.a.push_back(static_cast<float>(0.5 + random.unit()));
+  for (std::int64_t j = 0; j < out.blocks * n; ++j)
+    out.b.push_back(static_cast<float>(0.5 + random.unit()));
+  return out;
+}
+
+// Arguments: row of kFamily, m, n, k, threads.
+void family(benchmark::State& state) {
+  const FamilyRow& row = kFamily[state.range(0)];
+  const std::int64_t m = state.range(1), n = state.range(2), k = state.range(3);
+  const auto threads = static_cast<int>(state.range(4));
+  const GemmOperands operands = decode_operands(matrix(row.a, m, k, row.code_a, 1),
+                                                matrix(row.b, k, n, row.code_b, 2), 2);
+  const BlockScales scales =
+      row.scale_depth > 0 ? random_scales(m, n, k, row.scale_depth) : BlockScales{};
+  const std::vector<double> a(operands.a.begin(), operands.a.end()),
+      b(operands.b.begin(), operands.b.end());
+  std::vector<double> c(static_cast<std::size_t>(m * n));
+  using Clock = std::chrono::steady_clock;
+  double plain = std::numeric_limits<double>::infinity(), ours = plain, undecided = 0;
+  for (auto _ : state) {
+    const Clock::time_point start = Clock::now();
+    openblas_set_num_threads(threads);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<blasint>(m),
+                static_cast<blasint>(n), static_cast<blasint>(k), 1, a.data(),
+                static_cast<blasint>(k), b.data(), static_cast<blasint>(k), 0, c.data(),
+                static_cast<blasint>(n));
+    const Clock::time_point between = Clock::now();
+    const SumEnclosures sums = row.scale_depth > 0 ? gemm_block_sums(operands, scales, threads)
+                                                   : gemm_sums(operands, threads);
+    const Clock::time_point end = Clock::now();
+    plain = std::min(plain, std::chrono::duration<double>(between - start).count());
+    ours = std::min(ours, std::chrono::duration<double>(end - between).count());
+    state.SetIterationTime(std::chrono::duration<double>(end - between).count());
+    undecided = 0;
+    for (const double bound : sums.bound) undecided += bound > 0 ? 1 : 0;
+  }
+  state.SetLabel(row.name);
+  state.counters["x_dgemm"] = ours / plain;
+  state.counters["inexact_share"] = undecided / static_cast<double>(m * n);
+  count_products(state, m * n * k);
+}
+
+void family_sizes(benchmark::internal::Benchmark* benchmark) {
+  for (int row = 0; row < static_cast<int>(std::size(kFamily)); ++row) {
+    for (const int threads : {1, 2}) {
+      benchmark->Args({row, 2048, 2048, 2048, threads});
+      benchmark->Args({row, 512, 512, 4096, threads});
+    }
+  }
+  benchmark->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(5);
+}
+
 void sizes(benchmark::internal::Benchmark* benchmark) {
   for (const int n : {512, 1024, 2048}) {
     for (const int threads : {1, 2}) benchmark->Args({n, threads});
@@ -162,6 +267,7 @@ void sizes(benchmark::internal::Benchmark* benchmark) {
 BENCHMARK(dgemm)->Apply(sizes);
 BENCHMARK_CAPTURE(exact_sums, normal, normal_code)->Apply(sizes);
 BENCHMARK_CAPTURE(exact_sums, any_bits, any_code)->Apply(sizes);
+BENCHMARK(family)->Apply(family_sizes);
 BENCHMARK(freivalds)->Apply(sizes);
 BENCHMARK(decoding)->Args({4096, 1})->Args({4096, 2})->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(superaccumulator)->Arg(4096)->Unit(benchmark::kMicrosecond);

@@ -57,7 +57,7 @@ TEST(Case, LineErrorsNameThePlace) {
   EXPECT_EQ(message("gemm_bf61 m=1 n=1 k=1"),
             "input:3:1: there is no kernel \"gemm_bf61\" (did you mean \"gemm_bf16\"?)");
   EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 value=canceling"),
-            "input:3:29: there is no value class \"canceling\" (did you mean \"cancelling\"?)");
+            "input:3:29: gemm has no value class \"canceling\" (did you mean \"cancelling\"?)");
   EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 seed=0xz"),
             "input:3:28: seed \"0xz\" is not a whole number of 64 bits (write it like 0x2a or 42)");
   EXPECT_EQ(message("gemm_bf16 m=1 seed=1 n=1 kk=1").substr(0, 10), "input:3:26");

@@ -199,7 +199,7 @@ TEST(CaseFile, StructureIsChecked) {
               HasSubstr("x.case:3:3: an indented line continues a tensor"));
   EXPECT_THAT(
       error_of("# plumbline case 1\ncase gemm_bf16 m=1 n=1 k=1\nvalue class=nromal seed=1\nend\n"),
-      HasSubstr("x.case:3:13: there is no value class \"nromal\" (did you mean \"normal\"?)"));
+      HasSubstr("x.case:3:13: gemm has no value class \"nromal\" (did you mean \"normal\"?)"));
   EXPECT_THAT(error_of("# plumbline case 1\ncase gemm_bf16 m=1 n=1 k=1\nvalue class=normal\nend\n"),
               HasSubstr("x.case:3:19: the value line has no seed"));
   EXPECT_THAT(

@@ -39,7 +39,7 @@ const std::map<std::string_view, std::uint64_t> kFingerprints = {
 };
 
 TEST(Values, BitsAreTheSameEverywhereAndForever) {
-  for (const ValueClassInfo& info : value_classes()) {
+  for (const ValueClassInfo& info : value_classes(*gemm_kernel().operation)) {
     const std::uint64_t bits = bits_of(problem_with(info.name, 1));
     const auto known = kFingerprints.find(info.name);
     EXPECT_TRUE(known != kFingerprints.end() && bits == known->second)
@@ -48,7 +48,7 @@ TEST(Values, BitsAreTheSameEverywhereAndForever) {
 }
 
 TEST(Values, OtherSeedsGiveOtherBits) {
-  for (const ValueClassInfo& info : value_classes()) {
+  for (const ValueClassInfo& info : value_classes(*gemm_kernel().operation)) {
     if (info.name == "ones") continue;
     EXPECT_NE(bits_of(problem_with(info.name, 1)), bits_of(problem_with(info.name, 2)))
         << info.name;
@@ -56,7 +56,7 @@ TEST(Values, OtherSeedsGiveOtherBits) {
 }
 
 TEST(Values, LayoutAndEpilogueDoNotChangeLogicalBits) {
-  for (const ValueClassInfo& info : value_classes()) {
+  for (const ValueClassInfo& info : value_classes(*gemm_kernel().operation)) {
     const std::string value = " value=" + std::string(info.name) + " seed=5";
     const std::uint64_t plain = bits_of("m=9 n=12 k=17" + value);
     EXPECT_EQ(plain,
@@ -86,7 +86,7 @@ TEST(Values, UnreadCIsNan) {
 }
 
 TEST(Values, BroadcastMatricesShareTheirBits) {
-  for (const ValueClassInfo& info : value_classes()) {
+  for (const ValueClassInfo& info : value_classes(*gemm_kernel().operation)) {
     const CaseTensors tensors = tensors_of(
         case_of("m=3 n=4 k=5 batch=3 stride_a=0 value=" + std::string(info.name) + " seed=3"));
     const Tensor& a = *tensors.find("a");
@@ -96,7 +96,7 @@ TEST(Values, BroadcastMatricesShareTheirBits) {
 }
 
 TEST(Values, EverySizeOfEveryClassCanBeFilled) {
-  for (const ValueClassInfo& info : value_classes()) {
+  for (const ValueClassInfo& info : value_classes(*gemm_kernel().operation)) {
     for (const std::string_view sizes :
          {"m=0 n=3 k=2", "m=3 n=0 k=2", "m=3 n=2 k=0", "m=1 n=1 k=1", "m=1 n=1 k=2", "m=2 n=1 k=3",
           "m=0 n=0 k=0", "m=2 n=2 k=4 batch=0", "m=5 n=4 k=4"}) {

@@ -32,7 +32,7 @@ const Registry& registry() {
 constexpr double kMostBytes = 1 << 24;
 
 bool is_small(const plumbline::Case& test_case) {
-  const auto specs = test_case.kernel->operation->tensors(test_case.problem, *test_case.kernel);
+  const auto specs = test_case.kernel->tensors(test_case.problem);
   if (!specs) return false;
   double bytes = 0;
   for (const auto& spec : *specs) bytes += static_cast<double>(spec.layout.storage_bytes());

@@ -19,7 +19,7 @@ using plumbline::Result;
 void use(const Manifest& manifest) {
   const auto text = {"m=1 n=1 k=1", "m=0 n=0 k=0 batch=0", "m=129 n=7 k=4097 layout=tt out=f32 bias=row beta=2"};
   for (const char* fields : text) {
-    const Result<Problem> problem = plumbline::parse_problem(manifest.operation->schema(), fields);
+    const Result<Problem> problem = plumbline::parse_problem(manifest.schema(), fields);
     if (!problem) continue;
     (void)manifest.excluded(*problem);
     (void)manifest.entry(*problem);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/operation.h"
+#include "tests/kernels/gemm_problems.h"
 
 namespace plumbline {
 namespace {
@@ -39,7 +40,8 @@ struct Judged : testing::Test {
     manifest.name = "k";
     manifest.operation = find_operation("gemm");
     test_case.kernel = &manifest;
-    test_case.problem = Problem(manifest.operation->schema());
+    manifest.own_schema = every_field(*manifest.operation);
+    test_case.problem = Problem(manifest.schema());
     TensorLayout layout{FormatId::bf16, {1, 2, 2}, {4, 2, 1}, 0};
     tensors.specs.push_back({"d", TensorRole::output, layout});
     tensors.tensors.emplace_back(layout);

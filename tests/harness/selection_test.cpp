@@ -7,6 +7,7 @@
 #include "harness/shard.h"
 #include "harness/target.h"
 #include "kernels/operation.h"
+#include "tests/kernels/gemm_problems.h"
 
 namespace plumbline {
 namespace {
@@ -22,7 +23,8 @@ struct Selection : testing::Test {
     manifest.operation = find_operation("gemm");
     manifest.targets = {80, 90};
     test_case.kernel = &manifest;
-    test_case.problem = Problem(manifest.operation->schema());
+    manifest.own_schema = every_field(*manifest.operation);
+    test_case.problem = Problem(manifest.schema());
     test_case.problem.set_integer("m", 64);
     test_case.problem.set_integer("n", 8);
     test_case.problem.set_integer("k", 1031);

@@ -28,13 +28,14 @@ TEST(Manifest, TheShippedOneReads) {
   EXPECT_EQ(manifest.source, "gemm_bf16.cu");
   EXPECT_EQ(manifest.ptx, "");
   EXPECT_EQ(manifest.targets, (std::vector<int>{80, 90}));
-  EXPECT_EQ(manifest.parameters.size(), 21u);
+  ASSERT_EQ(manifest.launches.size(), 1u);
+  EXPECT_EQ(manifest.launches[0].parameters.size(), 21u);
   EXPECT_EQ(manifest.tile,
             (std::map<std::string, std::int64_t>{{"m", 128}, {"n", 128}, {"k", 32}}));
 }
 
 TEST(Manifest, TheShippedContractIsTheKernels) {
-  const Contract contract = shipped().contract;
+  const Contract contract = shipped().contract(gemm("m=1 n=1 k=1"), "d");
   EXPECT_EQ(contract.unit, Unit::tensor_core);
   EXPECT_EQ(contract.instruction, Instruction::mma_sync);
   EXPECT_EQ(contract.schedule, Schedule::sequential);
@@ -46,8 +47,10 @@ TEST(Manifest, TheShippedContractIsTheKernels) {
 }
 
 TEST(Manifest, EntryIsPickedByTheProblem) {
-  EXPECT_EQ(shipped().entry(gemm("m=1 n=1 k=1")), "gemm_bf16_nn_bf16");
-  EXPECT_EQ(shipped().entry(gemm("m=1 n=1 k=1 layout=tn out=f32")), "gemm_bf16_tn_f32");
+  const Manifest manifest = shipped();
+  const KernelLaunch& launch = manifest.launches[0];
+  EXPECT_EQ(manifest.entry(launch, gemm("m=1 n=1 k=1")), "gemm_bf16_nn_bf16");
+  EXPECT_EQ(manifest.entry(launch, gemm("m=1 n=1 k=1 layout=tn out=f32")), "gemm_bf16_tn_f32");
 }
 
 TEST(Manifest, EveryEntryIsInTheSource) {
@@ -71,21 +74,22 @@ TEST(Manifest, FormatsMayFollowTheProblem) {
 
 TEST(Manifest, LaunchCoversTheOutput) {
   const Manifest manifest = shipped();
-  EXPECT_EQ(value(manifest.grid[0], "m=129 n=1 k=5"), 2);
-  EXPECT_EQ(value(manifest.grid[0], "m=129 n=257 k=5"), 6);
-  EXPECT_EQ(value(manifest.grid[0], "m=0 n=257 k=5"), 0);
-  EXPECT_EQ(value(manifest.grid[1], "m=129 n=257 k=5"), 1);
-  EXPECT_EQ(value(manifest.grid[2], "m=1 n=1 k=5 batch=70000"), 65535);
-  EXPECT_EQ(value(manifest.grid[2], "m=1 n=1 k=5 batch=0"), 0);
-  EXPECT_EQ(value(manifest.block[0], "m=1 n=1 k=5"), 256);
-  EXPECT_EQ(value(manifest.block[2], "m=1 n=1 k=5"), 1);
-  EXPECT_EQ(value(manifest.shared_bytes, "m=1 n=1 k=5"), 49152);
+  const KernelLaunch& launch = manifest.launches[0];
+  EXPECT_EQ(value(launch.grid[0], "m=129 n=1 k=5"), 2);
+  EXPECT_EQ(value(launch.grid[0], "m=129 n=257 k=5"), 6);
+  EXPECT_EQ(value(launch.grid[0], "m=0 n=257 k=5"), 0);
+  EXPECT_EQ(value(launch.grid[1], "m=129 n=257 k=5"), 1);
+  EXPECT_EQ(value(launch.grid[2], "m=1 n=1 k=5 batch=70000"), 65535);
+  EXPECT_EQ(value(launch.grid[2], "m=1 n=1 k=5 batch=0"), 0);
+  EXPECT_EQ(value(launch.block[0], "m=1 n=1 k=5"), 256);
+  EXPECT_EQ(value(launch.block[2], "m=1 n=1 k=5"), 1);
+  EXPECT_EQ(value(launch.shared_bytes, "m=1 n=1 k=5"), 49152);
 }
 
 TEST(Manifest, ParametersSayTypeAndValue) {
   const Manifest manifest = shipped();
   using Kind = KernelParameter::Kind;
-  const auto& parameters = manifest.parameters;
+  const auto& parameters = manifest.launches[0].parameters;
   EXPECT_EQ(parameters[0].kind, Kind::pointer);
   EXPECT_EQ(parameters[3].name, "bias");
   EXPECT_EQ(parameters[5].kind, Kind::s32);
@@ -106,6 +110,93 @@ TEST(Manifest, DomainExcludesWithAReason) {
             "m, n, k and batch are 32-bit in this kernel");
   EXPECT_EQ(manifest.excluded(gemm("m=2147483647 n=2147483647 k=1")),
             "the grid would have more than 2^31 - 1 tiles of 128x128");
+}
+
+TEST(Manifest, AKernelHasTheFieldsItLists) {
+  const TemporaryFolder folder;
+  std::string text = replaced(read_file(shipped_manifest_path()), R"(["none", "row", "column"])", R"(["column", "row", "none"])");
+  text = replaced(text, R"("alpha", "beta", "lda")", R"("beta", "lda")");
+  const Result<Manifest> manifest = read_manifest(folder.write("k.toml", text));
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  const auto problem_error = [&](std::string_view fields) {
+    const Result<Problem> problem = parse_problem(manifest->schema(), fields);
+    return problem.ok() ? problem->text() : problem.error().message;
+  };
+  EXPECT_EQ(problem_error("m=1 n=2 k=3"), "m=1 n=2 k=3");
+  EXPECT_EQ(parse_problem(manifest->schema(), "m=1 n=2 k=3")->word("bias"), "column") << "the first word listed";
+  EXPECT_EQ(problem_error("m=1 n=2 k=3 bias=none alpha=1"), "m=1 n=2 k=3 bias=none");
+  EXPECT_EQ(problem_error("m=1 n=2 k=3 bias=rows"), "bias=rows is none of column, row, none");
+  EXPECT_EQ(problem_error("m=1 n=2 k=3 alpha=2"), "alpha=2 is not what this kernel has");
+  EXPECT_EQ(problem_error("m=1 n=2 k=3 splits=2"), "splits=2 is not what this kernel has");
+  EXPECT_EQ(problem_error("m=1 n=2 k=3 scale_a=row"), "scale_a=row is not what this kernel has: only scale_a=none");
+}
+
+// Several launches, scratch memory, parts of a split-K taken from the problem, and a contract of its own for an output.
+constexpr std::string_view kTwoLaunches = R"(
+computes = "linear_backward"
+summary = "two launches"
+ptx = "k.ptx"
+targets = [80]
+parameters = ["ptr dy", "ptr workspace", "s32 m"]
+workspace = '2 * m'
+[problem]
+out = ["bf16", "f32"]
+[[launch]]
+entry = "first_{out}"
+grid = ['m']
+block = [32]
+[[launch]]
+entry = "second"
+parameters = ["ptr db"]
+grid = [1]
+block = [64]
+shared = 'n * 4'
+when = 'out == "f32"'
+[formats]
+dy = "bf16"
+x = "bf16"
+w = "bf16"
+[contract]
+unit = "mma.sync"
+schedule = "split_k"
+parts = 'm > 4 ? 3 : 2'
+interval = 16
+epilogue = []
+output = { saturates = ["f32"] }
+[contract.db]
+unit = "fma.f32"
+schedule = "sequential"
+epilogue = []
+deterministic = false
+)";
+
+TEST(Manifest, LaunchesWorkspaceAndContractsPerOutput) {
+  const Result<Manifest> manifest = parse_manifest(kTwoLaunches, "k.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  const auto problem = [&](std::string_view text) { return *parse_problem(manifest->schema(), text); };
+  ASSERT_EQ(manifest->launches.size(), 2u);
+  EXPECT_EQ(manifest->entry(manifest->launches[0], problem("m=5 n=1 k=1 out=f32")), "first_f32");
+  EXPECT_EQ(manifest->launches[0].parameters.size(), 3u);
+  EXPECT_FALSE(manifest->launches[0].when.has_value());
+  EXPECT_EQ(manifest->launches[1].parameters[0].name, "db");
+  EXPECT_EQ(*manifest->launches[1].when->evaluate(problem("m=5 n=1 k=1 out=f32")), 1);
+  EXPECT_EQ(*manifest->launches[1].when->evaluate(problem("m=5 n=1 k=1")), 0);
+  const auto specs = manifest->tensors(problem("m=5 n=1 k=1"));
+  ASSERT_TRUE(specs.ok());
+  EXPECT_EQ(specs->back().name, "workspace");
+  EXPECT_EQ(specs->back().role, TensorRole::workspace);
+  EXPECT_EQ(specs->back().layout.count(), 10);
+  EXPECT_EQ(manifest->contract(problem("m=5 n=1 k=1"), "dx").parts, 3);
+  EXPECT_EQ(manifest->contract(problem("m=4 n=1 k=1"), "dw").parts, 2);
+  EXPECT_EQ(manifest->contract(problem("m=4 n=1 k=1 out=f32"), "dx").output.overflow, Overflow::saturate);
+  EXPECT_EQ(manifest->contract(problem("m=4 n=1 k=1"), "dx").output.overflow, Overflow::to_special);
+  EXPECT_EQ(manifest->contract(problem("m=5 n=1 k=1"), "db").unit, Unit::fma_f32);
+  EXPECT_FALSE(manifest->deterministic());
+}
+
+TEST(Manifest, APtxOrExpressionOfAnotherKernelsWordIsRefused) {
+  const std::string text = replaced(std::string(kTwoLaunches), "when = 'out == \"f32\"'", "when = 'out == \"f16\"'");
+  EXPECT_FALSE(parse_manifest(text, "k.toml").ok());
 }
 
 TEST(Manifest, PtxLiesBesideIt) {
@@ -162,7 +253,7 @@ const Mistake kMistakes[] = {
     {"a    = \"bf16\"", "a = \"bf61\"", "bf61", R"(there is no format "bf61" (did you mean "bf16"?))"},
     {"d    = \"{out}\"", "d = \"{oot}\"", "oot", R"(no field "oot" chooses a format (did you mean "out"?))"},
     {"bias = \"f32\"", "bais = \"f32\"", "bais", R"(unknown key "bais" (did you mean "bias"?))"},
-    {"bias = \"f32\"", "", "[formats]", R"("bias" is missing (add bias = "f32"))"},
+    {"c    = \"{out}\"", "", "[formats]", R"("c" is missing (add c = "f32"))"},
     {"n = 128", "nn = 128", "nn =", R"(unknown key "nn" (did you mean "n"?))"},
     {"n = 128", "n = 0", "0\nk = 32", "0 is not a tile size (use at least 1)"},
     {"require = 'm", "requires = 'm", "requires", R"(unknown key "requires" (did you mean "require"?))"},
@@ -177,6 +268,11 @@ const Mistake kMistakes[] = {
     {"\"beta_c fma\"", "\"alpha\"", "[contract]", R"(epilogue names "alpha" twice (name each step once))"},
     {"\"nearest even\"", "\"nearest\"", "nearest\"", R"("nearest" is not known here (it is one of "nearest even", "nearest away", "toward zero", "up", "down", "stochastic"))"},
     {"deterministic        = true", "deterministic = \"yes\"", "\"yes\"", R"("deterministic" must be true or false, not a string)"},
+    {"act    = [", "acts = [", "acts", R"(unknown key "acts" (did you mean "act"?))"},
+    {"\"relu\"]", "\"gelu\"]", "gelu\"]", R"("gelu" is not known here (did you mean "relu"?))"},
+    {"\"relu\"]", "\"none\"]", "\"none\"]\nc", R"("none" is listed twice (keep one))"},
+    {"[\"none\", \"relu\"]", "[]", "[]", R"("act" must be a list of the words the kernel has (they are among none, relu))"},
+    {"\"alpha\", \"beta\", \"lda", "\"alhpa\", \"beta\", \"lda", "alhpa", R"("alhpa" is not known here (did you mean "alpha"?))"},
     {"[tile]", "[tile", "\nm = 128", ""},
 };
 

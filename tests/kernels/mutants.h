@@ -20,10 +20,30 @@ inline std::vector<std::filesystem::path> mutant_patches() {
   return patches;
 }
 
+// All text of the kernels below a folder: what a patch must change.
+inline std::string all_kernel_text(const std::string& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder + "/kernels")) {
+    if (file.path().extension() == ".cu" || file.path().extension() == ".cuh") files.push_back(file.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::string text;
+  for (const auto& file : files) text += read_file(file);
+  return text;
+}
+
+// A copy of the kernels' sources.
+inline void copy_kernels(const TemporaryFolder& folder) {
+  const std::filesystem::path source = std::string(PLUMBLINE_SOURCE_DIR) + "/kernels";
+  for (const auto& file : std::filesystem::recursive_directory_iterator(source)) {
+    if (file.path().extension() != ".cu" && file.path().extension() != ".cuh") continue;
+    folder.write("kernels/" + std::filesystem::relative(file.path(), source).string(), read_file(file.path()));
+  }
+}
+
 // Applies a patch to a copy of the kernels in the folder; returns the exit status of git apply.
 inline int apply_mutant(const TemporaryFolder& folder, const std::filesystem::path& patch) {
-  const std::string source = std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/gemm_bf16.cu";
-  folder.write("kernels/gemm_bf16/gemm_bf16.cu", read_file(source));
+  copy_kernels(folder);
   // Outside any repository, so that git looks at the files and nothing else.
   const std::string command = "cd '" + folder.path() + "' && GIT_CEILING_DIRECTORIES='" +
                               folder.path() + "' git apply -p1 '" + patch.string() + "'";

@@ -13,7 +13,7 @@ TEST(MutantsDeep, EveryMutantCompiles) {
     const TemporaryFolder folder;
     ASSERT_EQ(apply_mutant(folder, patch), 0) << patch;
     const std::string command = "'" + nvcc + "' " + std::string(kCompilerFlags) +
-                                " -arch=compute_80 -o '" + folder.path() + "/mutant.ptx' '" +
+                                " -arch=compute_80 -I '" + folder.path() + "/kernels' -o '" + folder.path() + "/mutant.ptx' '" +
                                 folder.path() + "/kernels/gemm_bf16/gemm_bf16.cu'";
     EXPECT_EQ(std::system(command.c_str()), 0) << patch;
     EXPECT_NE(read_file(folder.path() + "/mutant.ptx").find(".entry gemm_bf16_nn_bf16"),

@@ -5,6 +5,7 @@
 
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace plumbline {
@@ -21,7 +22,7 @@ std::string error_text(std::string_view text, std::string_view where = {}) {
 void set_arbitrary(Problem& problem, const Field& field) {
   switch (field.kind) {
     case FieldKind::integer: {
-      const auto small = rc::gen::inRange<std::int64_t>(field.minimum, 200);
+      const auto small = rc::gen::inRange<std::int64_t>(field.minimum, std::min<std::int64_t>(field.maximum, 200));
       const auto any = rc::gen::inRange<std::int64_t>(field.minimum, field.maximum);
       const auto edge = rc::gen::element(field.minimum, field.maximum);
       problem.set_integer(field.name, *rc::gen::oneOf(small, any, edge));
@@ -61,7 +62,8 @@ TEST(Problem, FullTextHasEveryField) {
   EXPECT_EQ(gemm("m=1 n=2 k=3").full_text(),
             "m=1 n=2 k=3 batch=1 layout=nn out=bf16 bias=none act=none alpha=1 beta=0 c=auto lda=0 "
             "ldb=0 ldc=0 ldd=0 "
-            "stride_a=-1 stride_b=-1 stride_c=-1 stride_d=-1");
+            "stride_a=-1 stride_b=-1 stride_c=-1 stride_d=-1 a=bf16 b=bf16 scale_a=none "
+            "scale_b=none scale_d=none zero_a=0 zero_b=0 zero_d=0 splits=1");
 }
 
 TEST(Problem, EqualMeansEqualBits) {
@@ -109,7 +111,8 @@ TEST(Problem, ErrorsPointIntoTheText) {
   EXPECT_EQ(error_text("m=1 heads=2", "--problem"),
             "--problem:5: there is no field \"heads\" (the fields are m, n, k, batch, layout, out, "
             "bias, act, alpha, beta, "
-            "c, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d)");
+            "c, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, a, b, scale_a, "
+            "scale_b, scale_d, zero_a, zero_b, zero_d, splits)");
 }
 
 }  // namespace

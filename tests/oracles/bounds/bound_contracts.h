@@ -42,6 +42,26 @@ inline Contract split(Contract contract, std::int64_t parts, Join join, std::int
   return contract;
 }
 
+inline Contract scaled(Contract contract, std::int64_t interval) {
+  contract = promoted(contract, interval);
+  contract.promotion = Promotion::scaled_fma;
+  return contract;
+}
+
+// Scaled promotions: every interval of k has a factor.
+inline std::vector<NamedContract> scaled_contracts() {
+  using enum FormatId;
+  const Contract mma = tensor_core_contract(), wgmma = tensor_core_contract(Instruction::wgmma);
+  return {
+      {"ada e4m3 scaled 32", scaled(mma, 32), 89, e4m3, e4m3},
+      {"ada e5m2 x e4m3 scaled 64", scaled(mma, 64), 89, e5m2, e4m3},
+      {"hopper e4m3 mma.sync scaled 32", scaled(mma, 32), 90, e4m3, e4m3},
+      {"hopper e4m3 x e5m2 mma.sync scaled 64", scaled(mma, 64), 90, e4m3, e5m2},
+      {"hopper e4m3 wgmma scaled 64", scaled(wgmma, 64), 90, e4m3, e4m3},
+      {"bf16 fma scaled 16", scaled(fma_contract(), 16), 80, bf16, bf16},
+  };
+}
+
 inline std::vector<NamedContract> bound_contracts() {
   using enum FormatId;
   const Contract mma = tensor_core_contract(), wgmma = tensor_core_contract(Instruction::wgmma);
@@ -63,6 +83,12 @@ inline std::vector<NamedContract> bound_contracts() {
       {"ampere bf16 split 3 ordered", split(mma, 3, Join::f32_ordered, 16), 80, bf16, bf16},
       {"hopper bf16 split 4 any order", split(mma, 4, Join::f32_any_order, 16), 90, bf16, bf16},
       {"hopper bf16 split 4 bf16", split(mma, 4, Join::bf16), 90, bf16, bf16},
+      {"ada e5m2 x e4m3 promoted", promoted(mma, 32), 89, e5m2, e4m3},
+      {"hopper e5m2 mma.sync promoted", promoted(mma, 64), 90, e5m2, e5m2},
+      {"ada e4m3 split 3 ordered", split(mma, 3, Join::f32_ordered, 32), 89, e4m3, e4m3},
+      {"hopper e4m3 x e5m2 split 4 any order", split(mma, 4, Join::f32_any_order, 32), 90, e4m3,
+       e5m2},
+      {"ada e5m2 split 4 bf16", split(mma, 4, Join::bf16, 32), 89, e5m2, e5m2},
       {"bf16 fma split 5 any order", split(fma_contract(), 5, Join::f32_any_order), 80, bf16, bf16},
   };
 }

@@ -14,10 +14,12 @@ TEST(ContractWords, GoBothWays) {
   for (const std::string_view word : join_words()) EXPECT_EQ(word_of(*join(word)), word);
   for (const std::string_view word : epilogue_words())
     EXPECT_EQ(word_of(*epilogue_step(word)), word);
+  for (const std::string_view word : promotion_words()) EXPECT_EQ(word_of(*promotion(word)), word);
   for (const std::string_view word : rounding_words()) EXPECT_EQ(word_of(*rounding(word)), word);
   for (const std::string_view word : overflow_words()) EXPECT_EQ(word_of(*overflow(word)), word);
   EXPECT_EQ(unit_words().size(), 5u);
-  EXPECT_EQ(epilogue_words().size(), 5u);
+  EXPECT_EQ(promotion_words().size(), 2u);
+  EXPECT_EQ(epilogue_words().size(), 10u);
 }
 
 TEST(ContractWords, UnknownOnesAreNothing) {

@@ -4,16 +4,19 @@
 // purpose.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 
 #include "oracles/base/random.h"
 #include "oracles/bounds/accumulator_model.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
-#include "oracles/reference/gemm.h"
+#include "oracles/reference/gemm_scales.h"
 #include "tests/oracles/bounds/bound_contracts.h"
 #include "tests/oracles/bounds/dot_samples.h"
 
@@ -27,6 +30,11 @@ struct GemmSetup {
   bool relu = false;
   Data data = Data::normal;
   std::uint64_t seed = 1;
+  std::optional<ScaleBlock> scale_a, scale_b;
+  bool scale_d = false;
+  std::int64_t zero_a = 0, zero_b = 0, zero_d = 0;
+  bool special_scales = false;  // zeros, infinities, NaN, the largest and the smallest among them
+  double scale_size = 1;        // about, of each scale
 };
 
 inline Tensor tensor_of(FormatId id, std::vector<std::int64_t> shape) {
@@ -45,9 +53,31 @@ inline void fill(Tensor& tensor, Data data, Random random) {
   }
 }
 
+inline std::int64_t blocks_in(std::int64_t size, std::int64_t block) {
+  return block == 0 ? 1 : std::max<std::int64_t>((size + block - 1) / block, 1);
+}
+
+// Any 8-bit integers for integer formats.
+inline void fill_operand(Tensor& tensor, Data data, Random random) {
+  if (!format(tensor.layout.format).is_integer) return fill(tensor, data, random);
+  for (std::int64_t p = 0; p < tensor.layout.count(); ++p) tensor.set_bits(p, random.next() & 0xff);
+}
+
+inline void fill_scales(Tensor& tensor, const GemmSetup& setup, Random random) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float specials[] = {0, -0.0f, infinity, -infinity, std::nanf(""), 3e38f, -1e-40f};
+  for (std::int64_t p = 0; p < tensor.layout.count(); ++p) {
+    float scale = static_cast<float>(
+        setup.scale_size * (0.25 + random.unit()) * std::ldexp(1.0, static_cast<int>(random.between(-3, 3))));
+    if (random.below(4) == 0) scale = -scale;
+    if (setup.special_scales && random.below(3) == 0) scale = specials[random.below(7)];
+    tensor.set_bits(p, std::bit_cast<std::uint32_t>(scale));
+  }
+}
+
 // Owns what a GemmProblem points to. Not movable.
 struct Gemm {
-  Tensor a, b, c, bias, d;
+  Tensor a, b, c, bias, d, scale_a, scale_b, scale_d;
   GemmProblem problem;
 
   explicit Gemm(const GemmSetup& setup)
@@ -56,9 +86,27 @@ struct Gemm {
         c(tensor_of(setup.c, {setup.batch, setup.m, setup.n})),
         bias(tensor_of(FormatId::f32, {setup.bias == BiasKind::per_row ? setup.m : setup.n})),
         d(tensor_of(setup.output, {setup.batch, setup.m, setup.n})) {
+    const ScaleBlock block_a = setup.scale_a.value_or(kTensorScale),
+                     block_b = setup.scale_b.value_or(kTensorScale);
+    scale_a = tensor_of(FormatId::f32, {blocks_in(setup.m, block_a.vectors),
+                                        blocks_in(setup.k, block_a.depth)});
+    scale_b = tensor_of(FormatId::f32, {blocks_in(setup.k, block_b.depth),
+                                        blocks_in(setup.n, block_b.vectors)});
+    scale_d = tensor_of(FormatId::f32, {1});
     const Random random(setup.seed);
-    fill(a, setup.data, random.fork(1));
-    fill(b, setup.data, random.fork(2));
+    fill_operand(a, setup.data, random.fork(1));
+    fill_operand(b, setup.data, random.fork(2));
+    fill_scales(scale_a, setup, random.fork(5));
+    fill_scales(scale_b, setup, random.fork(6));
+    fill_scales(scale_d, setup, random.fork(7));
+    problem.scale_a = setup.scale_a ? &scale_a : nullptr;
+    problem.scale_b = setup.scale_b ? &scale_b : nullptr;
+    problem.scale_d = setup.scale_d ? &scale_d : nullptr;
+    problem.scale_a_block = block_a;
+    problem.scale_b_block = block_b;
+    problem.zero_a = setup.zero_a;
+    problem.zero_b = setup.zero_b;
+    problem.zero_d = setup.zero_d;
     fill(c, Data::normal, random.fork(3));
     fill(bias, Data::normal, random.fork(4));
     problem.m = setup.m;
@@ -98,6 +146,18 @@ struct Gemm {
   }
 };
 
+// The scale a kernel reads for a row (column) at an element of k.
+inline float scale_read(const Gemm& gemm, GemmSide side, std::int64_t vector, std::int64_t p) {
+  const bool of_a = side == GemmSide::a;
+  const GemmProblem& problem = gemm.problem;
+  if ((of_a ? problem.scale_a : problem.scale_b) == nullptr) return 1;
+  const ScaleBlock block = of_a ? problem.scale_a_block : problem.scale_b_block;
+  const std::int64_t v = block.vectors == 0 ? 0 : vector / block.vectors;
+  const std::int64_t d = block.depth == 0 ? 0 : p / block.depth;
+  const Tensor& scale = of_a ? gemm.scale_a : gemm.scale_b;
+  return gemm.value(scale, (of_a ? v : d) * scale.layout.shape[1] + (of_a ? d : v));
+}
+
 // A kernel and the faults it may have. Each hook sees the element it is called for.
 struct Kernel {
   NamedContract promised;
@@ -106,19 +166,69 @@ struct Kernel {
   std::function<float(float accumulator)> accumulator;  // changes the accumulator
   std::function<std::int64_t(std::int64_t i, std::int64_t j)> bias_index;
   std::function<void(GemmProblem&)> problem;  // changes the scalars
+  // Changes what is read as a scale.
+  std::function<float(const Gemm&, GemmSide side, std::int64_t vector, std::int64_t p)> scale =
+      scale_read;
+  std::function<std::int64_t(const Gemm&, std::int64_t sum, std::int64_t i, std::int64_t j)>
+      integer_sum;  // changes the sum of an integer kernel
   EncodeOptions output{};
 
-  // Computes the element as the contract says: alpha, beta * C, bias, relu in f32.
+  float accumulated(const Gemm& gemm, std::int64_t i, std::int64_t j, const std::vector<float>& row,
+                    const std::vector<float>& column) const {
+    const Contract& contract = promised.contract;
+    const auto k = static_cast<std::int64_t>(row.size());
+    AccumulatorOptions options;
+    for (std::int64_t p = 0; contract.promotion == Promotion::scaled_fma && p < k;
+         p += contract.interval) {
+      const float of_a = gemm.problem.scale_a_block.along_k() ? scale(gemm, GemmSide::a, i, p) : 1;
+      const float of_b = gemm.problem.scale_b_block.along_k() ? scale(gemm, GemmSide::b, j, p) : 1;
+      options.factors.push_back(of_a * of_b);
+    }
+    return run_accumulator(contract, promised.sm, promised.a, promised.b, row.data(),
+                           column.data(), k, options)
+        .value;
+  }
+
+  std::int32_t integer_accumulated(const Gemm& gemm, std::int64_t i, std::int64_t j,
+                                   const std::vector<float>& row,
+                                   const std::vector<float>& column) const {
+    std::int64_t sum = 0;
+    for (std::size_t p = 0; p < row.size(); ++p) {
+      sum += (static_cast<std::int64_t>(row[p]) - gemm.problem.zero_a) *
+             (static_cast<std::int64_t>(column[p]) - gemm.problem.zero_b);
+    }
+    if (integer_sum) sum = integer_sum(gemm, sum, i, j);
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(sum)));
+  }
+
+  // Computes the element as the contract says: scales, alpha, beta * C, bias, relu, the output's
+  // scale and zero point in f32.
   std::uint64_t element(const Gemm& gemm, std::int64_t batch, std::int64_t i,
                         std::int64_t j) const {
     GemmProblem p = gemm.problem;
     if (problem) problem(p);
     std::vector<float> row = gemm.row(batch, i), column = gemm.column(batch, j);
     if (products) products(row, column);
-    float x = run_accumulator(promised.contract, promised.sm, promised.a, promised.b, row.data(),
-                              column.data(), static_cast<std::int64_t>(row.size()))
-                  .value;
+    float x = 0;
+    if (promised.contract.unit == Unit::int32) {
+      const std::int32_t sum = integer_accumulated(gemm, i, j, row, column);
+      if (p.output == FormatId::s32) return static_cast<std::uint32_t>(sum);
+      x = static_cast<float>(sum);
+    } else {
+      x = accumulated(gemm, i, j, row, column);
+    }
     if (accumulator) x = accumulator(x);
+    const bool of_a = p.scale_a != nullptr && !p.scale_a_block.along_k();
+    const bool of_b = p.scale_b != nullptr && !p.scale_b_block.along_k();
+    const float scale_a_here = of_a ? scale(gemm, GemmSide::a, i, 0) : 1;
+    const float scale_b_here = of_b ? scale(gemm, GemmSide::b, j, 0) : 1;
+    const std::vector<EpilogueStep>& steps = promised.contract.epilogue;
+    if (std::find(steps.begin(), steps.end(), EpilogueStep::scale_ab) != steps.end()) {
+      x = x * (scale_a_here * scale_b_here);
+    } else {
+      if (of_a) x = x * scale_a_here;
+      if (of_b) x = x * scale_b_here;
+    }
     if (p.alpha != 1) x = p.alpha * x;
     if (p.beta != 0) x = x + p.beta * gemm.value(gemm.c, (batch * p.m + i) * p.n + j);
     if (p.bias_kind != BiasKind::none) {
@@ -127,6 +237,8 @@ struct Kernel {
                                                                        : j);
     }
     if (p.activation == Activation::relu && x < 0) x = 0;
+    if (p.scale_d != nullptr) x = x * gemm.value(gemm.scale_d, 0);
+    if (p.zero_d != 0) x = std::nearbyint(x) + static_cast<float>(p.zero_d);
     return encode(format(p.output), static_cast<double>(x), output);
   }
 

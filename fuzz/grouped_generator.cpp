@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// The generator of grouped GEMM: joins its shape classes, designed cases and routing with the value
+// classes of GEMM.
+#include "fuzz/grouped_generator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "fuzz/classes.h"
+#include "fuzz/gemm_values.h"
+#include "fuzz/grouped_designed.h"
+#include "fuzz/grouped_fill.h"
+#include "fuzz/grouped_shapes.h"
+
+namespace plumbline {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> kNoFeatures = {"layout"};  // the layout classes' own
+
+constexpr std::array<std::string_view, 4> kSizeFields = {"groups", "m", "n", "k"};
+constexpr std::array<std::string_view, 1> kLayoutFields = {"layout"};
+constexpr std::array<std::string_view, 3> kFeatureFields = {"routing", "scale_a", "scale_b"};
+constexpr std::array<std::string_view, 5> kSimpleValues = {
+    "scale_a=none", "scale_b=none", "scale_a=tensor", "routing=even", "routing=single"};
+constexpr ShrinkFields kShrinkFields = {
+    kSizeFields, {}, kLayoutFields, kFeatureFields, kSimpleValues};
+
+class GroupedGenerator : public Generator {
+ public:
+  GroupedGenerator() : shapes_(infos_of(grouped_shape_classes())) {
+    for (const GemmValueClass& entry : gemm_value_classes()) values_.push_back(entry.name);
+  }
+
+  std::string_view operation() const override { return "grouped_gemm"; }
+
+  std::span<const ClassInfo> shape_classes() const override { return shapes_; }
+
+  std::span<const ClassInfo> layout_classes() const override { return grouped_layout_classes(); }
+
+  std::span<const std::string_view> value_classes() const override { return values_; }
+
+  std::vector<Feature> features(const Manifest& manifest) const override {
+    return schema_features(manifest, kNoFeatures, {});
+  }
+
+  bool compatible(int, int) const override { return true; }
+
+  std::string problem_text(const Choice& choice, const Manifest& manifest, Profile profile,
+                           Random& random) const override {
+    const GroupedShapeClass& shape =
+        grouped_shape_classes()[static_cast<std::size_t>(choice.shape)];
+    const GroupedSizes sizes = shape.draw(gemm_tile(manifest), profile, random);
+    return fmt::format("m={} n={} k={} groups={} layout={} {}", sizes.m, sizes.n, sizes.k,
+                       sizes.groups, layout_classes()[static_cast<std::size_t>(choice.layout)].name,
+                       fragments_text(features(manifest), choice));
+  }
+
+  // How many rows there are is the routing's business, not the alignment's.
+  void round_sizes(Problem& problem, std::int64_t granule) const override {
+    for (const std::string_view field : {"n", "k"}) {
+      problem.set_integer(field, round_up(problem.integer(field), granule));
+    }
+  }
+
+  std::vector<DesignedCase> designed(const Manifest& manifest) const override {
+    return grouped_designed(manifest);
+  }
+
+  // Every group may end in a partial tile.
+  double padded_work(const Problem& problem, const Manifest& manifest) const override {
+    const GemmTile tile = gemm_tile(manifest);
+    const auto padded = [&](std::string_view field, std::int64_t granule) {
+      return static_cast<double>(round_up(problem.integer(field), granule));
+    };
+    const std::int64_t tails = std::min(problem.integer("groups"), problem.integer("m"));
+    return (padded("m", tile.m) + static_cast<double>(tails * tile.m)) * padded("n", tile.n) *
+           padded("k", tile.k);
+  }
+
+  void fill(const Case& test_case, CaseTensors& tensors) const override {
+    grouped_fill(test_case, tensors);
+  }
+
+  const ShrinkFields& shrink_fields() const override { return kShrinkFields; }
+
+ private:
+  std::vector<ClassInfo> shapes_;
+  std::vector<std::string_view> values_;
+};
+
+}  // namespace
+
+const Generator& grouped_generator() {
+  static const GroupedGenerator generator;
+  return generator;
+}
+
+}  // namespace plumbline

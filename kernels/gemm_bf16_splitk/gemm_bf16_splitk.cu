@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// gemm_bf16_splitk: D = relu(alpha * A * B + beta * C + bias) with k cut into parts that are added
+// in order by a second launch. Parts are whole multiples of 32 along k, the step of the main loop.
+#include "device/gemm_epilogue.cuh"
+#include "device/split_k_ordered.cuh"
+
+using namespace device;
+
+// First launch: gemm_bf16_splitk_<layout>.
+#define PART(layout, a_along_k, b_along_k)                                                    \
+  extern "C" __global__ void __launch_bounds__(kThreads)                                      \
+      gemm_bf16_splitk_##layout(const void* a, const void* b, float* workspace, int m, int n, \
+                                int k, int splits, long long lda, long long ldb) {            \
+    store_part(Operand<Bf16>(a, lda, m, a_along_k), Operand<Bf16>(b, ldb, n, b_along_k),      \
+               workspace, k, splits);                                                         \
+  }
+
+PART(nn, true, false)
+PART(nt, true, true)
+PART(tn, false, false)
+PART(tt, false, true)
+
+// Second launch.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    gemm_bf16_splitk_join(const float* workspace, const void* c, const float* bias, void* d, int m,
+                          int n, int k, int splits, long long ldc, long long ldd, float alpha,
+                          float beta, int bias_kind, int relu, int out) {
+  const Place place = BlockTile(m).place(m, n);
+  Fragments<float> x = {};
+  join_parts(x, workspace, m, n, SplitK<Bf16>(k, splits), place);
+  const GemmEpilogue epilogue{{}, {}, alpha, beta, c, ldc, {bias_kind, bias}, relu, d, ldd, out};
+  epilogue.finish(x, place);
+}

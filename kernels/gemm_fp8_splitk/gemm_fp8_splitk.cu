@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// gemm_fp8_splitk: D = relu(alpha * (scale_a * scale_b * A * B) + beta * C + bias) over e4m3 and
+// e5m2 operands, with k cut into parts that are added in order by a second launch. Scales are per
+// tensor, or per row of A and column of B, and belong to the epilogue. Parts are whole multiples of
+// 64 along k, the step of the main loop. Needs sm_89.
+#include "device/gemm_epilogue.cuh"
+#include "device/split_k_ordered.cuh"
+
+using namespace device;
+
+// First launch: gemm_fp8_splitk_<a>_<b>. The layout is chosen at run time: the main loop transposes
+// bytes where they do not lie along k.
+#define PART(a_name, A, b_name, B)                                                               \
+  extern "C" __global__ void __launch_bounds__(kThreads) gemm_fp8_splitk_##a_name##_##b_name(    \
+      const void* a, const void* b, float* workspace, int m, int n, int k, int splits,           \
+      long long lda, long long ldb, int a_along_k, int b_along_k) {                              \
+    store_part(Operand<A>(a, lda, m, a_along_k), Operand<B>(b, ldb, n, b_along_k), workspace, k, \
+               splits);                                                                          \
+  }
+
+PART(e4m3, E4m3, e4m3, E4m3)
+PART(e4m3, E4m3, e5m2, E5m2)
+PART(e5m2, E5m2, e4m3, E4m3)
+PART(e5m2, E5m2, e5m2, E5m2)
+
+// Second launch.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    gemm_fp8_splitk_join(const float* workspace, const float* scale_a, const float* scale_b,
+                         const void* c, const float* bias, void* d, int m, int n, int k, int splits,
+                         long long ldc, long long ldd, float alpha, float beta, int scale_a_kind,
+                         int scale_b_kind, int bias_kind, int relu, int out) {
+  const Place place = BlockTile(m).place(m, n);
+  Fragments<float> x = {};
+  join_parts(x, workspace, m, n, SplitK<E4m3>(k, splits), place);
+  const GemmEpilogue epilogue{{scale_a_kind, scale_a},
+                              {scale_b_kind, scale_b},
+                              alpha,
+                              beta,
+                              c,
+                              ldc,
+                              {bias_kind, bias},
+                              relu,
+                              d,
+                              ldd,
+                              out};
+  epilogue.finish(x, place);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ops/grouped_gemm.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "kernels/bad_input.h"
+#include "kernels/manifest.h"
+#include "oracles/base/assert.h"
+#include "oracles/formats/decode.h"
+#include "oracles/reference/joined_oracle.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
+constexpr std::array<std::string_view, 2> kLayouts = {"nn", "nt"};
+constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+constexpr std::array<std::string_view, 5> kRoutings = {"even", "random", "gaps", "ones", "single"};
+constexpr std::array<std::string_view, 4> kOperands = {"bf16", "f16", "e4m3", "e5m2"};
+constexpr std::array<std::string_view, 3> kScalesOfA = {"none", "tensor", "row"};
+constexpr std::array<std::string_view, 2> kScalesOfB = {"none", "tensor"};
+
+constexpr auto kInteger = FieldKind::integer;
+constexpr auto kWord = FieldKind::word;
+
+// clang-format off
+constexpr std::array kSchema = {
+    Field{"m",       kInteger, -1, 0, kLargestSize, {},  "rows of A and D, of all groups together"},
+    Field{"n",       kInteger, -1, 0, kLargestSize, {},  "columns of every B and of D"},
+    Field{"k",       kInteger, -1, 0, kLargestSize, {},  "columns of A, rows of every B"},
+    Field{"groups",  kInteger, -1, 1, 4096, {},          "groups of rows, each with a B of its own"},
+    Field{"routing", kWord, 0, 0, 0, kRoutings,          "how rows fall into groups: evenly, at random, many groups empty, groups of one row, all into one"},
+    Field{"layout",  kWord, 0, 0, 0, kLayouts,           "how every B is stored: nn as [k, n], nt as [n, k]"},
+    Field{"out",     kWord, 0, 0, 0, kOutputs,           "format of D"},
+    Field{"a",       kWord, 0, 0, 0, kOperands,          "format of A"},
+    Field{"b",       kWord, 0, 0, 0, kOperands,          "format of B"},
+    Field{"scale_a", kWord, 0, 0, 0, kScalesOfA,         "scales of A: one, or one per row"},
+    Field{"scale_b", kWord, 0, 0, 0, kScalesOfB,         "tensor: one scale per group"},
+};
+
+constexpr std::array kTensors = {
+    TensorName{"a",           TensorRole::input,  "[m, k]"},
+    TensorName{"b",           TensorRole::input,  "[groups, k, n]"},
+    TensorName{"group_sizes", TensorRole::input,  "[groups]: rows per group; they add up to m", "s32"},
+    TensorName{"scale_a",     TensorRole::input,  "[1] or [m]", "f32"},
+    TensorName{"scale_b",     TensorRole::input,  "[groups]", "f32"},
+    TensorName{"d",           TensorRole::output, "[m, n]"},
+};
+// clang-format on
+
+constexpr std::array kFactors = {Operation::Factors{"d", "a", "b"}};
+
+std::int64_t size_of_group(const Tensor& sizes, std::int64_t group) {
+  return static_cast<std::int64_t>(to_double(format(FormatId::s32), sizes.bits(group)));
+}
+
+// Group g's matrix as [1, k, n].
+Tensor matrix_of(const Tensor& b, std::int64_t group) {
+  Tensor matrix = b;
+  matrix.layout.offset += group * b.layout.strides[0];
+  matrix.layout.shape[0] = 1;
+  return matrix;
+}
+
+// Entries [first, first + count) of a vector.
+Tensor entries_of(const Tensor& vector, std::int64_t first, std::int64_t count) {
+  Tensor entries(dense_layout(vector.layout.format, {count}));
+  for (std::int64_t i = 0; i < count; ++i) entries.set_bits(i, vector.bits(first + i));
+  return entries;
+}
+
+constexpr std::string_view kAbout = R"~(D = A · B of each row's group, as in a mixture of experts: the rows of A belong to groups, in order, and every group has a matrix B of its
+own. How many rows a group has is data (`group_sizes`); it may be 0. The sizes must add up to m. Scales multiply each sum in the epilogue.
+)~";
+
+class GroupedGemm final : public Operation {
+ public:
+  std::string_view name() const override { return "grouped_gemm"; }
+
+  std::string_view about() const override { return kAbout; }
+
+  std::span<const Field> schema() const override { return kSchema; }
+
+  std::span<const TensorName> tensor_names() const override { return kTensors; }
+
+  std::span<const Factors> factors() const override { return kFactors; }
+
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem,
+                                          const Manifest& manifest) const override {
+    const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k"),
+                       groups = problem.integer("groups");
+    std::vector<TensorSpec> specs;
+    Status usable;
+    const auto add = [&](std::string_view tensor, TensorRole role, std::vector<std::int64_t> shape) {
+      TensorLayout layout = dense_layout(manifest.tensor_format(tensor, problem), std::move(shape));
+      if (tensor == "b" && problem.word("layout") == "nt") layout.strides = {n * k, 1, k};
+      if (usable) usable = layout.check();
+      specs.push_back({std::string(tensor), role, std::move(layout)});
+    };
+    add("a", TensorRole::input, {m, k});
+    add("b", TensorRole::input, {groups, k, n});
+    add("group_sizes", TensorRole::input, {groups});
+    if (problem.word("scale_a") != "none") {
+      add("scale_a", TensorRole::input, {problem.word("scale_a") == "row" ? m : 1});
+    }
+    if (problem.word("scale_b") != "none") add("scale_b", TensorRole::input, {groups});
+    add("d", TensorRole::output, {m, n});
+    if (!usable) return usable.error();
+    return specs;
+  }
+
+  Status check_values(const Problem& problem, const CaseTensors& tensors) const override {
+    const Tensor& sizes = *tensors.find("group_sizes");
+    std::int64_t rows = 0;
+    for (std::int64_t group = 0; group < problem.integer("groups"); ++group) {
+      const std::int64_t size = size_of_group(sizes, group);
+      if (size < 0) return bad_input(fmt::format("group_sizes[{}] is {}", group, size), "a group has 0 rows or more");
+      rows += size;
+    }
+    if (rows == problem.integer("m")) return {};
+    return bad_input(fmt::format("the group sizes add up to {}, A has {} rows", rows, problem.integer("m")),
+                     "every row belongs to a group");
+  }
+
+  double work(const Problem& problem) const override {
+    double work = 1;
+    for (const std::string_view size : {"m", "n", "k"}) work *= static_cast<double>(problem.integer(size));
+    return work;
+  }
+
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
+                                     const CaseTensors& tensors) const override {
+    const Tensor& sizes = *tensors.find("group_sizes");
+    const Tensor* scale_a = tensors.find("scale_a");
+    const Tensor* scale_b = tensors.find("scale_b");
+    const bool per_row = problem.word("scale_a") == "row";
+    const Contract contract = manifest.contract(problem, "d");
+    auto joined = std::make_unique<JoinedOracle>(std::vector<std::string>{"d"});
+    std::int64_t first = 0;
+    for (std::int64_t group = 0; group < problem.integer("groups"); ++group) {
+      GemmProblem gemm;
+      gemm.m = size_of_group(sizes, group);
+      if (gemm.m == 0) continue;
+      gemm.n = problem.integer("n");
+      gemm.k = problem.integer("k");
+      gemm.a = joined->keep(rows_of(*tensors.find("a"), first, gemm.m));
+      gemm.b = joined->keep(matrix_of(*tensors.find("b"), group));
+      if (scale_a) gemm.scale_a = per_row ? joined->keep(entries_of(*scale_a, first, gemm.m)) : scale_a;
+      gemm.scale_a_block = per_row ? kVectorScale : kTensorScale;
+      if (scale_b) gemm.scale_b = joined->keep(entries_of(*scale_b, group, 1));
+      gemm.output = tensors.find("d")->layout.format;
+      joined->add(0, fmt::format("group {} (rows {} to {})", group, first, first + gemm.m - 1), gemm, contract, sm);
+      first += gemm.m;
+    }
+    return joined;
+  }
+};
+
+}  // namespace
+
+const Operation& grouped_gemm_operation() {
+  static const GroupedGemm operation;
+  return operation;
+}
+
+}  // namespace plumbline

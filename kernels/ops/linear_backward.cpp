@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// Three GEMMs: dx = dy * w, dw = dy^T * x, db = ones * dy. The scales of quantized operands multiply each sum; weights in s8
+// with a scale per output channel become bf16 first, because the channel is the summed dimension of dx.
+#include "kernels/ops/linear_backward.h"
+
+#include <array>
+
+#include "kernels/manifest.h"
+#include "oracles/base/assert.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
+#include "oracles/reference/joined_oracle.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
+constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+constexpr std::array<std::string_view, 3> kScales = {"none", "tensor", "channel"};
+
+constexpr auto kInteger = FieldKind::integer;
+constexpr auto kWord = FieldKind::word;
+
+// clang-format off
+constexpr std::array kSchema = {
+    Field{"m",      kInteger, -1, 0, kLargestSize, {}, "rows of x and dy: tokens"},
+    Field{"n",      kInteger, -1, 0, kLargestSize, {}, "output features: columns of dy, rows of w"},
+    Field{"k",      kInteger, -1, 0, kLargestSize, {}, "input features: columns of x and w"},
+    Field{"out",    kWord, 0, 0, 0, kOutputs,          "format of dx and dw"},
+    Field{"scales", kWord, 0, 0, 0, kScales,           "tensor: one each of dy, x and w; channel: one per row of w, which becomes bf16"},
+};
+
+constexpr std::array kTensors = {
+    TensorName{"dy",       TensorRole::input,  "[m, n]"},
+    TensorName{"x",        TensorRole::input,  "[m, k]"},
+    TensorName{"w",        TensorRole::input,  "[n, k]"},
+    TensorName{"scale_dy", TensorRole::input,  "[1]", "f32"},
+    TensorName{"scale_x",  TensorRole::input,  "[1]", "f32"},
+    TensorName{"scale_w",  TensorRole::input,  "[1], or [n] for scales=channel", "f32"},
+    TensorName{"dx",       TensorRole::output, "[m, k]", "{out}"},
+    TensorName{"dw",       TensorRole::output, "[n, k]", "{out}"},
+    TensorName{"db",       TensorRole::output, "[n]", "f32"},
+};
+// clang-format on
+
+constexpr std::array kFactors = {Operation::Factors{"dx", "dy", "w"},
+                                 Operation::Factors{"dw", "dy", "x"},
+                                 Operation::Factors{"db", "dy", "dy"}};
+
+// A matrix [rows, columns] as the [1, rows, columns] of a GEMM, or transposed.
+Tensor as_operand(Tensor matrix, bool transposed) {
+  const std::int64_t rows = matrix.layout.shape[0], columns = matrix.layout.shape[1];
+  const std::int64_t down = matrix.layout.strides[0], right = matrix.layout.strides[1];
+  matrix.layout.shape = transposed ? std::vector{std::int64_t{1}, columns, rows}
+                                   : std::vector{std::int64_t{1}, rows, columns};
+  matrix.layout.strides = transposed ? std::vector{std::int64_t{0}, right, down}
+                                     : std::vector{std::int64_t{0}, down, right};
+  return matrix;
+}
+
+Tensor ones(FormatId id, std::int64_t count) {
+  Tensor tensor(dense_layout(id, {1, 1, count}));
+  const std::uint64_t one = encode(format(id), 1.0);
+  for (std::int64_t i = 0; i < count; ++i) tensor.set_bits(i, one);
+  return tensor;
+}
+
+// bf16(fl(w * scale[row])): the rounding the contract mandates.
+Tensor dequantized(const Tensor& w, const Tensor& scale) {
+  const Format& bf16 = format(FormatId::bf16);
+  const std::int64_t rows = w.layout.shape[0], columns = w.layout.shape[1];
+  Tensor out(dense_layout(FormatId::bf16, {rows, columns}));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto by = static_cast<float>(to_double(format(FormatId::f32), scale.bits(i)));
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const auto value = static_cast<float>(to_double(format(w.layout.format), w.bits(i * columns + j)));
+      out.set_bits(i * columns + j, encode(bf16, static_cast<double>(value * by)));
+    }
+  }
+  return out;
+}
+
+constexpr std::string_view kAbout = R"~(The gradients of y = x · w^T + bias for a given dy: dx = dy · w, dw = dy^T · x, db = the column sums of dy. Each is judged as a GEMM against
+its own contract (`[contract.db]`); in contracts `scale_a` stands for the scale of dy, `scale_b` for that of w or x.
+
+With `scales=channel`, w holds s8 weights with a scale per row; they become bf16(fl(w · scale)) before they are multiplied, and that rounding
+belongs to the function.
+)~";
+
+class LinearBackward final : public Operation {
+ public:
+  std::string_view name() const override { return "linear_backward"; }
+
+  std::string_view about() const override { return kAbout; }
+
+  std::span<const Field> schema() const override { return kSchema; }
+
+  std::span<const TensorName> tensor_names() const override { return kTensors; }
+
+  std::span<const Factors> factors() const override { return kFactors; }
+
+  FormatId factor_format(FormatId stored) const override {
+    return stored == FormatId::s8 ? FormatId::bf16 : stored;
+  }
+
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem,
+                                          const Manifest& manifest) const override {
+    const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
+    const std::string_view scales = problem.word("scales");
+    std::vector<TensorSpec> specs;
+    Status usable;
+    const auto add = [&](std::string_view tensor, TensorRole role, std::vector<std::int64_t> shape) {
+      TensorLayout layout = dense_layout(manifest.tensor_format(tensor, problem), std::move(shape));
+      if (usable) usable = layout.check();
+      specs.push_back({std::string(tensor), role, std::move(layout)});
+    };
+    add("dy", TensorRole::input, {m, n});
+    add("x", TensorRole::input, {m, k});
+    add("w", TensorRole::input, {n, k});
+    if (scales == "tensor") {
+      for (const std::string_view scale : {"scale_dy", "scale_x", "scale_w"}) add(scale, TensorRole::input, {1});
+    }
+    if (scales == "channel") add("scale_w", TensorRole::input, {n});
+    add("dx", TensorRole::output, {m, k});
+    add("dw", TensorRole::output, {n, k});
+    add("db", TensorRole::output, {n});
+    if (!usable) return usable.error();
+    return specs;
+  }
+
+  double work(const Problem& problem) const override {
+    double work = 2;
+    for (const std::string_view size : {"m", "n", "k"}) work *= static_cast<double>(problem.integer(size));
+    return work;
+  }
+
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
+                                     const CaseTensors& tensors) const override {
+    const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
+    const bool per_channel = problem.word("scales") == "channel";
+    auto joined = std::make_unique<JoinedOracle>(std::vector<std::string>{"dx", "dw", "db"});
+    const Tensor &dy = *tensors.find("dy"), &x = *tensors.find("x"), &w = *tensors.find("w");
+
+    GemmProblem dx;
+    dx.m = m, dx.n = k, dx.k = n;
+    dx.a = joined->keep(as_operand(dy, false));
+    dx.b = joined->keep(as_operand(per_channel ? dequantized(w, *tensors.find("scale_w")) : w, false));
+    dx.scale_a = tensors.find("scale_dy");
+    dx.scale_b = per_channel ? nullptr : tensors.find("scale_w");
+    dx.output = tensors.find("dx")->layout.format;
+    joined->add(0, "", dx, manifest.contract(problem, "dx"), sm);
+
+    GemmProblem dw;
+    dw.m = n, dw.n = k, dw.k = m;
+    dw.a = joined->keep(as_operand(dy, true));
+    dw.b = joined->keep(as_operand(x, false));
+    dw.scale_a = tensors.find("scale_dy");
+    dw.scale_b = tensors.find("scale_x");
+    dw.output = tensors.find("dw")->layout.format;
+    joined->add(1, "", dw, manifest.contract(problem, "dw"), sm);
+
+    GemmProblem db;
+    db.m = 1, db.n = n, db.k = m;
+    db.a = joined->keep(ones(dy.layout.format, m));
+    db.b = joined->keep(as_operand(dy, false));
+    db.scale_a = tensors.find("scale_dy");
+    db.output = FormatId::f32;
+    joined->add(2, "", db, manifest.contract(problem, "db"), sm);
+    return joined;
+  }
+};
+
+}  // namespace
+
+const Operation& linear_backward_operation() {
+  static const LinearBackward operation;
+  return operation;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The exact sums of a block-scaled GEMM, y_ij = sum over blocks of fl(a_ib b_bj) P_ijb with P the
+// sum of products in one interval of k, as enclosures like those of gemm_sums.h.
+#pragma once
+
+#include "oracles/exact/block_scales.h"
+#include "oracles/exact/gemm_sums.h"
+
+namespace plumbline {
+
+// NaN and infinities count as 0, of operands and of factors. The result does not depend on the
+// number of threads.
+SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& scales,
+                              int threads);
+
+// One sum, exactly.
+Dyadic exact_block_dot(const float* row, const float* column, std::int64_t k,
+                       const BlockScales& scales, std::int64_t i, std::int64_t j);
+
+}  // namespace plumbline

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/gemm_scales.h"
+
+#include <fmt/format.h>
+
+#include "oracles/base/assert.h"
+#include "oracles/bounds/contract_words.h"
+#include "oracles/formats/decode.h"
+
+namespace plumbline {
+namespace {
+
+std::int64_t blocks_of(std::int64_t size, std::int64_t block) {
+  return block == 0 ? 1 : (size + block - 1) / block;
+}
+
+std::int64_t block_at(std::int64_t position, std::int64_t block) {
+  return block == 0 ? 0 : position / block;
+}
+
+}  // namespace
+
+std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::int64_t vector,
+                              std::int64_t p) {
+  const bool of_a = side == GemmSide::a;
+  const Tensor* scale = of_a ? problem.scale_a : problem.scale_b;
+  if (scale == nullptr) return 1.0f;
+  const ScaleBlock block = of_a ? problem.scale_a_block : problem.scale_b_block;
+  if (vector < 0 || vector >= (of_a ? problem.m : problem.n)) return std::nullopt;
+  if (block.along_k() && (p < 0 || p >= problem.k)) return std::nullopt;
+  const std::int64_t row = block_at(vector, block.vectors), depth = block_at(p, block.depth);
+  const std::int64_t entry = of_a ? row * blocks_of(problem.k, block.depth) + depth
+                                  : depth * blocks_of(problem.n, block.vectors) + row;
+  return static_cast<float>(to_double(format(scale->layout.format), scale->bits(entry)));
+}
+
+BlockScales block_scales(const GemmProblem& problem, std::int64_t interval) {
+  PLUMB_ASSERT(interval > 0);
+  BlockScales out;
+  out.depth = interval;
+  out.blocks = blocks_of(problem.k, interval);
+  out.m = problem.m;
+  out.n = problem.n;
+  const auto fill = [&](GemmSide side, bool along_k, std::int64_t count, std::vector<float>& to) {
+    for (std::int64_t block = 0; block < out.blocks; ++block) {
+      for (std::int64_t v = 0; v < count; ++v)
+        to.push_back(along_k ? *scale_at(problem, side, v, block * interval) : 1.0f);
+    }
+  };
+  fill(GemmSide::a, problem.scale_a_block.along_k(), problem.m, out.a);
+  fill(GemmSide::b, problem.scale_b_block.along_k(), problem.n, out.b);
+  return out;
+}
+
+Status check_gemm(const GemmProblem& problem, const Contract& contract) {
+  const auto bad = [](std::string message, std::string hint) {
+    return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
+  };
+  if ((problem.zero_a != 0 || problem.zero_b != 0) && contract.unit != Unit::int32) {
+    return bad(fmt::format("zero points {} and {} need unit int32", problem.zero_a, problem.zero_b),
+               "leave zero_a and zero_b at 0");
+  }
+  if (!problem.block_scaled()) return {};
+  if (contract.promotion != Promotion::scaled_fma) {
+    return bad(fmt::format("scales along k need promotion \"{}\"", word_of(Promotion::scaled_fma)),
+               "declare how the kernel applies them, or use tensor, row or column scales");
+  }
+  for (const auto& [tensor, block] : {std::pair{problem.scale_a, problem.scale_a_block},
+                                      std::pair{problem.scale_b, problem.scale_b_block}}) {
+    if (tensor == nullptr || !block.along_k() || block.depth % contract.interval == 0) continue;
+    return bad(fmt::format("scales change every {} of k, within the promotion's interval of {}",
+                           block.depth, contract.interval),
+               "promote at least as often as the scales change");
+  }
+  return {};
+}
+
+}  // namespace plumbline

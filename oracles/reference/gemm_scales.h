@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The scales of a GEMM problem, decoded: which entry of a scale tensor an element of A or B meets,
+// and whether a contract can apply the problem's scales at all.
+#pragma once
+
+#include <optional>
+
+#include "oracles/base/result.h"
+#include "oracles/bounds/contract.h"
+#include "oracles/exact/block_scales.h"
+#include "oracles/reference/gemm.h"
+
+namespace plumbline {
+
+enum class GemmSide : std::uint8_t { a, b };
+
+// The scale of row (of A) or column (of B) `vector` at element p of k; 1 where the problem has
+// none, nothing outside the problem.
+std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::int64_t vector,
+                              std::int64_t p);
+
+// The factors of every interval of k. A side whose scale does not change along k has factor 1 here.
+BlockScales block_scales(const GemmProblem& problem, std::int64_t interval);
+
+// Whether a kernel with this contract can compute the problem: scales along k need a scaled
+// promotion whose interval divides their depth, zero points need unit int32.
+Status check_gemm(const GemmProblem& problem, const Contract& contract);
+
+}  // namespace plumbline
