@@ -14,12 +14,15 @@ namespace plumbline {
 namespace {
 
 constexpr std::array<std::string_view, 3> kFormatsAndScale = {"in", "out", "scale"};
+constexpr std::array<std::string_view, 2> kInputAndScale = {"in", "scale"};
 constexpr std::array<std::string_view, 1> kScale = {"scale"};
 
 class Designer {
  public:
   explicit Designer(const Manifest& manifest)
-      : every_(every_choice(manifest, kFormatsAndScale)), scales_(every_choice(manifest, kScale)) {}
+      : every_(every_choice(manifest, kFormatsAndScale)),
+        inputs_(every_choice(manifest, kInputAndScale)),
+        scales_(every_choice(manifest, kScale)) {}
 
   void maxima();
   void codes();
@@ -36,6 +39,12 @@ class Designer {
     for (const std::string& words : every_) add_one(m, n, words, value, shape, "tight", purpose);
   }
 
+  // In every format of x: maxima are found before there is a code.
+  void add_maxima(std::int64_t m, std::int64_t n, std::string_view value, std::string_view shape,
+                  std::string_view purpose) {
+    for (const std::string& words : inputs_) add_one(m, n, words, value, shape, "tight", purpose);
+  }
+
   // In the kernel's first formats, with every kind of scale.
   void add_layout(std::int64_t m, std::int64_t n, std::string_view strides, std::string_view value,
                   std::string_view shape, std::string_view layout, std::string_view purpose) {
@@ -50,7 +59,7 @@ class Designer {
                       std::string(shape), std::string(layout), std::string(purpose)});
   }
 
-  std::vector<std::string> every_, scales_;
+  std::vector<std::string> every_, inputs_, scales_;
   std::vector<DesignedCase> cases_;
 };
 
@@ -58,19 +67,19 @@ void Designer::maxima() {
   const std::string_view missed = "the maximum in the last row or column, or just past a block";
   add(33, 129, "edge_maxima", "block_plus_1", missed);
   add(5, 200, "edge_maxima", "vector_tail", missed);
-  add(9, 127, "edge_maxima", "block_minus_1", missed);
+  add_maxima(9, 127, "edge_maxima", "block_minus_1", missed);
   add(8, 256, "edge_maxima", "blocks", missed);
-  add(1, 1, "edge_maxima", "one", missed);
-  add(257, 17, "edge_maxima", "row_edge", missed);
-  add(4, 3000, "edge_maxima", "wide", "a long row's maximum, joined from many parts");
-  add(2000, 24, "edge_maxima", "tall", "a tensor's maximum, joined from many blocks");
+  add_maxima(1, 1, "edge_maxima", "one", missed);
+  add_maxima(257, 17, "edge_maxima", "row_edge", missed);
+  add_maxima(4, 3000, "edge_maxima", "wide", "a long row's maximum, joined from many parts");
+  add_maxima(2000, 24, "edge_maxima", "tall", "a tensor's maximum, joined from many blocks");
   const std::string_view scale = "maxima at and next to powers of two and multiples of the limit";
   add(40, 256, "maxima", "blocks", scale);
   add(7, 131, "maxima", "vector_tail", scale);
-  add(64, 1, "maxima", "one_column", "every element is its row's maximum");
+  add_maxima(64, 1, "maxima", "one_column", "every element is its row's maximum");
   const std::string_view zero = "a tensor, rows and blocks without any but zeros have the scale 1";
   add(12, 260, "zero_groups", "vector_tail", zero);
-  add(1, 16, "zero_groups", "one_row", zero);
+  add_maxima(1, 16, "zero_groups", "one_row", zero);
   add(37, 300, "power_scaled", "prime", "the scale of another row or block");
   add(40, 384, "power_scaled", "blocks", "the scale of another row or block");
 }

@@ -8,8 +8,8 @@
 //                      registers, and stores
 //
 // ldmatrix.trans turns the second of them; it could not turn single bytes, so the third way does it
-// by hand, at the price of bank conflicts in its stores. What the matrix does not have becomes zero,
-// and nothing is read outside it.
+// by hand, at the price of bank conflicts in its stores. What the matrix does not have becomes
+// zero, and nothing is read outside it.
 #pragma once
 
 #include "device/byte_transpose.cuh"

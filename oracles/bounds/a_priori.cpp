@@ -69,7 +69,7 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
   double chains = 1;                // accumulators started from zero
   if (model.schedule == Schedule::promote)
     chains = std::ceil(length / static_cast<double>(model.interval));
-  const bool split = model.schedule == Schedule::split_k && model.parts > 1;
+  const bool split = model.joins();
   if (split) chains = static_cast<double>(model.parts);
   if (model.schedule == Schedule::promote || (split && model.join != Join::bf16))
     additions += chains;
@@ -85,7 +85,10 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
       model.fma ? 24 : std::min<double>(model.node.fraction_bits, node_bits - 1) + 1;
   const double joined_bits = split && model.join == Join::bf16 ? 8 : 24;
   exact_steps_ = std::exp2(std::min(kept, joined_bits));
-  least_lattice_ = std::exp2(-125 - std::min(node_bits, joined_bits));
+  const bool flushes = split && model.join == Join::f32_atomic;
+  // Multiples of the smallest normal number are never flushed.
+  least_lattice_ =
+      flushes ? bound::kF32Minimum : std::exp2(-125 - std::min(node_bits, joined_bits));
 
   const double products = model.fma ? 0 : static_cast<double>(model.node.products);
   const double per_node = (products + 1) * plan.unit + plan.ulp_unit;
@@ -96,7 +99,8 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
       (nodes * per_node + additions * 0x1p-24 + roundings_bf16 * 0x1p-8) * growth * kRoundUp;
   absolute_ = (nodes * ((products + 1) * plan.zero_weight * plan.unit +
                         bound::kF32Minimum * plan.ulp_unit) +
-               (additions + 1) * 0x1p-149 + roundings_bf16 * 0x1p-133) *
+               (additions + 1) * 0x1p-149 + roundings_bf16 * 0x1p-133 +
+               (flushes ? 2 * chains * bound::kF32Minimum : 0)) *
               growth * kRoundUp;
   growth_known_ = growth < 2;
 }

@@ -22,8 +22,8 @@ struct VectorSize {
 
 VectorSize vector_size(const float* elements, std::int64_t k, int minimum_exponent);
 
-// Of a vector whose stretches are multiplied by scales, given the sizes of the stretches. Scales that
-// are not finite count as 0.
+// Of a vector whose stretches are multiplied by scales, given the sizes of the stretches. Scales
+// that are not finite count as 0.
 VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const float> scales);
 
 // At least sum of |a_k b_k| (with the magnitudes above).
@@ -37,8 +37,8 @@ class APriori {
   // No accumulator comes near f32's range.
   bool cannot_overflow(double magnitude) const { return magnitude < 0x1p124; }
 
-  // Every order and grouping of the sum is exact (never said of a scaled promotion): all terms are multiples of `lattice`, and no
-  // partial sum needs more bits than every format on the way keeps.
+  // Every order and grouping of the sum is exact (never said of a scaled promotion): all terms are
+  // multiples of `lattice`, and no partial sum needs more bits than every format on the way keeps.
   bool surely_exact(double magnitude, double lattice) const {
     return !scaled_ && lattice >= least_lattice_ && magnitude < lattice * exact_steps_;
   }

@@ -103,7 +103,9 @@ ClassSet classes_of_product(const AccumulatorBound& x, float factor) {
   if (std::isnan(factor)) return nan;
   const bool infinite = std::isinf(factor), negative = factor < 0;
   ClassSet product;
-  const auto add_infinity = [&](bool minus) { product.add(minus ? minus_infinity : plus_infinity); };
+  const auto add_infinity = [&](bool minus) {
+    product.add(minus ? minus_infinity : plus_infinity);
+  };
   if (x.classes.has(finite)) {
     if (!infinite) {
       product.add(finite);
@@ -124,6 +126,20 @@ ClassSet classes_of_product(const AccumulatorBound& x, float factor) {
     }
   }
   return product;
+}
+
+// Each of the additions may flush its operand and its sum, when they can be subnormal at all.
+AccumulatorBound join_with_flushes(std::span<const AccumulatorBound> parts) {
+  AccumulatorBound total = join_any_order(parts, kNearestF32);
+  double lattice = std::numeric_limits<double>::infinity();
+  for (const AccumulatorBound& part : parts) {
+    if (!part.is_zero()) lattice = smaller(lattice, part.lattice);
+  }
+  if (lattice < kF32Minimum) {
+    const auto count = static_cast<double>(parts.size());
+    total.drift = (total.drift + 2 * count * kF32Minimum) * kRoundUp;
+  }
+  return total;
 }
 
 }  // namespace
@@ -201,6 +217,8 @@ AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join) 
     }
     case Join::f32_any_order:
       return join_any_order(parts, kNearestF32);
+    case Join::f32_atomic:
+      return join_with_flushes(parts);
     case Join::bf16:
       break;
   }

@@ -94,6 +94,9 @@ class Machine {
   std::vector<std::uint32_t> a_codes_, b_codes_;
 };
 
+// Subnormal numbers become zeros, as operands and results of f32 atomics on global memory do.
+float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+
 float joined(const std::vector<float>& parts, Join join, std::vector<std::int64_t> order) {
   if (order.empty() || join == Join::f32_ordered) {
     order.resize(parts.size());
@@ -104,6 +107,8 @@ float joined(const std::vector<float>& parts, Join join, std::vector<std::int64_
     const float part = parts[static_cast<std::size_t>(order[i])];
     if (join == Join::bf16) {
       total = rounded_to_bf16(total + rounded_to_bf16(part));
+    } else if (join == Join::f32_atomic) {
+      total = flushed(total + flushed(part));
     } else {
       total = i == 0 ? part : total + part;
     }
@@ -118,7 +123,8 @@ AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, For
                                const AccumulatorOptions& options) {
   Machine machine(contract, sm, a, b, row, column, k, options);
   AccumulatorRun run;
-  if (contract.schedule == Schedule::split_k && contract.parts > 1) {
+  if (contract.schedule == Schedule::split_k &&
+      (contract.parts > 1 || contract.join == Join::f32_atomic)) {
     const std::int64_t block = std::max<std::int64_t>(contract.interval, 1);
     const std::int64_t even = (k + contract.parts - 1) / contract.parts;
     const std::int64_t length = std::max(block, (even + block - 1) / block * block);

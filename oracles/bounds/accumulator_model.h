@@ -26,7 +26,7 @@ struct AccumulatorRun {
 struct AccumulatorOptions {
   bool keep_steps = false;
   std::vector<std::int64_t> join_order;  // of the parts, for joins in any order; empty: increasing
-  std::vector<float> factors;  // of a scaled promotion, per interval of k; empty: all 1
+  std::vector<float> factors;            // of a scaled promotion, per interval of k; empty: all 1
 };
 
 // row and column hold values of the formats. Not for Unit::int32. Asserts that Contract::check()

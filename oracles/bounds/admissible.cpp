@@ -81,8 +81,7 @@ bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) 
     return false;
   }
   const float x_low = value(first), x_high = value(last);
-  if (std::isnan(x_low) && std::isnan(x_high))
-    return same_result(epilogue_.low_code(x_low), got);
+  if (std::isnan(x_low) && std::isnan(x_high)) return same_result(epilogue_.low_code(x_low), got);
   const std::uint64_t code = epilogue_.low_code(x_low);
   if (x_low != x_high || epilogue_.stochastic()) {
     if (code != epilogue_.high_code(x_high)) return false;

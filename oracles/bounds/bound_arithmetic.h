@@ -59,8 +59,8 @@ inline double rounding_error(double a, double b, double sum) {
   return (a - (sum - b_part)) + (b - b_part);
 }
 
-// factor * x = product + lost exactly, for an f32 factor: x is cut into 26 high bits and 27 low ones,
-// so that both partial products are exact without a fused operation.
+// factor * x = product + lost exactly, for an f32 factor: x is cut into 26 high bits and 27 low
+// ones, so that both partial products are exact without a fused operation.
 struct ExactProduct {
   double product, lost;
 };

@@ -9,7 +9,7 @@
 namespace plumbline {
 
 int BoundModel::accumulator_precision() const {
-  if (schedule == Schedule::split_k && parts > 1) return join == Join::bf16 ? 8 : 24;
+  if (joins()) return join == Join::bf16 ? 8 : 24;
   if (fma || schedule == Schedule::promote || chaining == Chaining::hopper_fp8) return 24;
   return bound::node_precision(node);
 }

@@ -80,6 +80,11 @@ std::string schedule_line(const Contract& contract) {
         case Join::f32_any_order:
           return fmt::format(
               "order: k in {}, partial sums added in any order in f32 to nearest even", ranges);
+        case Join::f32_atomic:
+          return fmt::format(
+              "order: k in {}, partial sums added in any order by f32 atomics, which flush "
+              "subnormals",
+              ranges);
         case Join::bf16:
           break;
       }
@@ -162,9 +167,9 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
                "block scales need schedule promote");
   }
   if (promotion == Promotion::scaled_fma && unit == Unit::int32) {
-    return bad(fmt::format("promotion \"{}\" needs f32 accumulators, not unit int32",
-                           word_of(promotion)),
-               "scale int32 sums in the epilogue");
+    return bad(
+        fmt::format("promotion \"{}\" needs f32 accumulators, not unit int32", word_of(promotion)),
+        "scale int32 sums in the epilogue");
   }
   if (schedule == Schedule::split_k && (parts <= 0 || interval < 0)) {
     return bad(fmt::format("schedule split_k has {} parts in blocks of {}", parts, interval),

@@ -31,8 +31,10 @@ enum class Schedule : std::uint8_t {
 
 enum class Join : std::uint8_t {
   f32_ordered,    // ((p0 + p1) + p2) + ..., each to nearest even
-  f32_any_order,  // f32 additions in some order (atomics)
-  bf16,           // partial sums rounded to bf16, joined by bf16 additions in some order
+  f32_any_order,  // f32 additions in some order
+  f32_atomic,  // the same by atomics on global memory, from +0: they flush subnormal operands and
+               // sums to zero (PTX ISA, atom and red)
+  bf16,        // partial sums rounded to bf16, joined by bf16 additions in some order
 };
 
 // How a fresh accumulator p of Schedule::promote joins the f32 sum; both round to nearest even.

@@ -41,8 +41,9 @@ constexpr WordTable<Schedule, 3> kSchedules{
     {"sequential", "promote", "split_k"},
     {Schedule::sequential, Schedule::promote, Schedule::split_k}};
 
-constexpr WordTable<Join, 3> kJoins{{"f32 ordered", "f32 any order", "bf16"},
-                                    {Join::f32_ordered, Join::f32_any_order, Join::bf16}};
+constexpr WordTable<Join, 4> kJoins{
+    {"f32 ordered", "f32 any order", "f32 atomic", "bf16"},
+    {Join::f32_ordered, Join::f32_any_order, Join::f32_atomic, Join::bf16}};
 
 constexpr WordTable<Promotion, 2> kPromotions{{"add", "scaled fma"},
                                               {Promotion::add, Promotion::scaled_fma}};

@@ -84,6 +84,7 @@ class Epilogue {
   bool saturates() const;  // overflow ends at largest()
 
   double largest() const { return largest_; }  // finite outputs
+
   double lowest() const { return lowest_; }
 
  private:
@@ -92,6 +93,7 @@ class Epilogue {
   float apply(EpilogueStep step, float x, const EpilogueOperands& operands) const;
   // What x is multiplied by; nothing for a step that does not multiply.
   std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;
+
   std::span<const EpilogueStep> steps() const { return {steps_.data(), step_count_}; }
 
   std::array<EpilogueStep, kMostSteps> steps_{};

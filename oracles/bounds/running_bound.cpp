@@ -139,8 +139,7 @@ AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms
   if (model.schedule != Schedule::promote) return chain(model, plan, terms, begin, end);
   AccumulatorBound total;
   for (std::int64_t base = begin; base < end; base += model.interval) {
-    AccumulatorBound fresh =
-        chain(model, plan, terms, base, std::min(end, base + model.interval));
+    AccumulatorBound fresh = chain(model, plan, terms, base, std::min(end, base + model.interval));
     if (!model.scaled) {
       add_rounded(total, fresh, kNearestF32);
       continue;
@@ -160,8 +159,7 @@ RunningBound running_bound(const BoundModel& model, const float* row, const floa
   PLUMB_ASSERT(model.scaled == (scales.factors != nullptr) || k == 0);
   const NodePlan plan(model);
   const Terms terms(model, row, column);
-  if (model.schedule != Schedule::split_k || model.parts == 1)
-    return part(model, plan, terms, 0, k, scales).result();
+  if (!model.joins()) return part(model, plan, terms, 0, k, scales).result();
   const std::int64_t length = model.part_length(k);
   std::vector<AccumulatorBound> parts;
   for (std::int64_t begin = 0; begin < k; begin += length) {

@@ -37,10 +37,16 @@ struct BoundModel {
   bool scaled = false;  // promote: by fma with a factor per interval instead of by addition
   int a_minimum_exponent = -126, b_minimum_exponent = -126;  // of the operand formats
 
+  // Whether the accumulator is a join of parts. Atomics join even a single part: to zero.
+  bool joins() const {
+    return schedule == Schedule::split_k && (parts > 1 || join == Join::f32_atomic);
+  }
+
   // Significant bits of the values the final accumulator can hold: 24, 14 or 8.
   int accumulator_precision() const;
   // Elements of k in one part of a split, and how many parts hold any.
   std::int64_t part_length(std::int64_t k) const;
+
   // Intervals of k with an accumulator of their own under Schedule::promote.
   std::int64_t intervals(std::int64_t k) const { return (k + interval - 1) / interval; }
 };

@@ -267,8 +267,7 @@ HWY_INLINE void add_scaled(States& states, const States& addends, const double* 
     const V upper = hn::Mul(s, high), lower = hn::Mul(s, hn::Sub(x.sum, high));
     const V product = hn::Add(upper, lower);
     const V product_lost = hn::Abs(rounding_error(upper, lower, product));
-    const V x_sum_error =
-        hn::Mul(hn::Add(hn::Mul(size, x.sum_error), product_lost), round_up);
+    const V x_sum_error = hn::Mul(hn::Add(hn::Mul(size, x.sum_error), product_lost), round_up);
     const V x_drift = hn::Mul(hn::Add(hn::Mul(size, x.drift), product_lost), round_up);
     const V x_lattice = hn::Mul(x.lattice, hn::LoadU(d, lowest + v * kWidth));
 
@@ -395,7 +394,7 @@ template <typename Part, typename Again>
 RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFactors& factors,
                         const Part& part, const Again& again) {
   std::vector<LanePart> parts;
-  const bool split = model.schedule == Schedule::split_k && model.parts > 1;
+  const bool split = model.joins();
   const std::int64_t length = split ? model.part_length(k) : k;
   for (std::int64_t begin = 0; begin < k; begin += length)
     part(begin, std::min(k, begin + length), parts.emplace_back());

@@ -34,8 +34,8 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, co
 template <typename Number>
 Status check_product(std::string_view name, int bits, std::int64_t m, std::int64_t n,
                      std::int64_t k) {
-  const auto largest = static_cast<std::int64_t>(std::exp2(bits / 2.0) /
-                                                 std::sqrt(static_cast<double>(k)));
+  const auto largest =
+      static_cast<std::int64_t>(std::exp2(bits / 2.0) / std::sqrt(static_cast<double>(k)));
   Random random(static_cast<std::uint64_t>(m * k));
   std::vector<Number> a(m * k), b(n * k), c(m * n);
   for (Number& value : a) value = static_cast<Number>(random.between(largest - 9, largest));

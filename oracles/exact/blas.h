@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The FP64 and f32 matrix products of OpenBLAS, single-threaded: threads are ours, over blocks, so that the
-// order of additions in a block never depends on how many there are. The only file that includes
-// cblas.h.
+// The FP64 and f32 matrix products of OpenBLAS, single-threaded: threads are ours, over blocks, so
+// that the order of additions in a block never depends on how many there are. The only file that
+// includes cblas.h.
 #pragma once
 
 #include <cstdint>

@@ -31,38 +31,39 @@
 namespace plumbline {
 namespace {
 
-constexpr std::int64_t kRows = 128;     // of A in one task
+constexpr std::int64_t kRows = 256;     // of A in one task
 constexpr std::int64_t kColumns = 256;  // of B, split once for all tasks
 
-// hi + lo += fl(scale * scales[j]) * p[j].
+// factors[j] = fl(scale * scales[j]), 0 where that is not finite. Written without branches, so that
+// it becomes vector instructions.
 PLUMBLINE_PER_PROCESSOR
-void add_scaled(float scale, const float* scales, const double* p, std::int64_t count, double* hi,
-                double* lo) {
+void multiply_scales(float scale, const float* scales, std::int64_t count, double* factors) {
+  for (std::int64_t j = 0; j < count; ++j) {
+    const auto bits = std::bit_cast<std::uint32_t>(scale * scales[j]);
+    const std::uint32_t special = (bits & 0x7f800000u) == 0x7f800000u ? ~0u : 0u;
+    factors[j] = static_cast<double>(std::bit_cast<float>(bits & ~special));
+  }
+}
+
+// hi + lo += factors[j] * p[j].
+PLUMBLINE_PER_PROCESSOR
+void add_scaled(const double* __restrict factors, const double* __restrict p, std::int64_t count,
+                double* __restrict hi, double* __restrict lo) {
   constexpr std::uint64_t kHighBits = ~((std::uint64_t{1} << 27) - 1);
   for (std::int64_t j = 0; j < count; ++j) {
-    const float factor = scale * scales[j];
-    const double s = (std::bit_cast<std::uint32_t>(factor) & 0x7f800000u) == 0x7f800000u
-                         ? 0.0
-                         : static_cast<double>(factor);
     const double high = std::bit_cast<double>(std::bit_cast<std::uint64_t>(p[j]) & kHighBits);
-    const double scaled = s * high, rest = s * (p[j] - high);
+    const double scaled = factors[j] * high, rest = factors[j] * (p[j] - high);
     const double old = hi[j], sum = old + scaled, part = sum - old;
     hi[j] = sum;
     lo[j] += ((old - (sum - part)) + (scaled - part)) + rest;
   }
 }
 
-// lo += fl(scale * scales[j]) * low[j].
+// lo += factors[j] * low[j].
 PLUMBLINE_PER_PROCESSOR
-void add_scaled_low(float scale, const float* scales, const double* low, std::int64_t count,
-                    double* lo) {
-  for (std::int64_t j = 0; j < count; ++j) {
-    const float factor = scale * scales[j];
-    const double s = (std::bit_cast<std::uint32_t>(factor) & 0x7f800000u) == 0x7f800000u
-                         ? 0.0
-                         : static_cast<double>(factor);
-    lo[j] += s * low[j];
-  }
+void add_scaled_low(const double* __restrict factors, const double* __restrict low,
+                    std::int64_t count, double* __restrict lo) {
+  for (std::int64_t j = 0; j < count; ++j) lo[j] += factors[j] * low[j];
 }
 
 // Of the finite, non-zero scales of one row or column over all blocks.
@@ -76,10 +77,9 @@ struct ScaleRange {
     largest = std::max(largest, x);
     smallest = std::min(smallest, x);
     int exponent = 0;
-    const auto significand =
-        static_cast<std::uint32_t>(std::ldexp(std::frexp(x, &exponent), 24));
-    lowest_bit = std::min(lowest_bit,
-                          std::ldexp(1.0, exponent - 24 + std::countr_zero(significand)));
+    const auto significand = static_cast<std::uint32_t>(std::ldexp(std::frexp(x, &exponent), 24));
+    lowest_bit =
+        std::min(lowest_bit, std::ldexp(1.0, exponent - 24 + std::countr_zero(significand)));
   }
 };
 
@@ -105,8 +105,8 @@ double block_bound(const RowSplit& a, const RowSplit& b, const ScaleRange& scale
       std::max({0x1p-149, least < 0x1p-126 ? 0 : std::ldexp(1.0, std::ilogb(least) - 23),
                 scale_a.lowest_bit * scale_b.lowest_bit});
   const double lattice = a.lattice * b.lattice;
-  const bool exact = products == 0 && low <= 0x1p29 * most * lattice &&
-                     entering <= 0x1p53 * unit * lattice;
+  const bool exact =
+      products == 0 && low <= 0x1p29 * most * lattice && entering <= 0x1p53 * unit * lattice;
   if (exact) return 0;
   return ((3 * blocks + 4) * 0x1p-53 * entering + most * blocks * products) * kUp;
 }
@@ -118,9 +118,9 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
   const std::int64_t m = operands.m, n = operands.n, k = operands.k;
   PLUMB_ASSERT(scales.m == m && scales.n == n && scales.depth * scales.blocks >= k);
   SumEnclosures out;
-  fill_with_zeros(out.hi, operands.batch * m * n);
-  fill_with_zeros(out.lo, operands.batch * m * n);
-  fill_with_zeros(out.bound, operands.batch * m * n);
+  out.hi.resize(operands.batch * m * n);
+  out.lo.resize(operands.batch * m * n);
+  out.bound.resize(operands.batch * m * n);
   if (out.hi.empty() || k == 0) return out;
   if (!blas_self_test()) {
     for_each_piece(operands.batch * m * n, threads, [&](std::int64_t at) {
@@ -137,7 +137,8 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
   }
 
   const OperandSplits splits = split_operands(operands, threads);
-  const std::vector<ScaleRange> ranges_a = ranges_of(scales.a, m), ranges_b = ranges_of(scales.b, n);
+  const std::vector<ScaleRange> ranges_a = ranges_of(scales.a, m),
+                                ranges_b = ranges_of(scales.b, n);
   const std::int64_t depth = std::min(scales.depth, k);
   std::vector<SplitRows> panel_blocks(static_cast<std::size_t>(scales.blocks));
   SplitRowsPool pool;
@@ -153,6 +154,7 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
                             std::int64_t columns, double* hi, double* lo) {
     std::unique_ptr<SplitRows> split = pool.take();
     std::vector<double> p(rows.count * columns), low(splits.whole ? 0 : p.size());
+    std::vector<double> factors(columns);
     for (std::int64_t block = 0; block * depth < k; ++block) {
       const std::int64_t begin = block * depth, length = std::min(depth, k - begin);
       split_rows(rows, begin, length, std::min(m, kRows) * depth, 1, *split);
@@ -163,9 +165,10 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
       const float* scales_b = scales.b.data() + block * n + left;
       for (std::int64_t i = 0; i < rows.count; ++i) {
         const float scale = scales.a[static_cast<std::size_t>(block * m + first + i)];
-        add_scaled(scale, scales_b, p.data() + i * columns, columns, hi + i * n, lo + i * n);
+        multiply_scales(scale, scales_b, columns, factors.data());
+        add_scaled(factors.data(), p.data() + i * columns, columns, hi + i * n, lo + i * n);
         if (!splits.whole)
-          add_scaled_low(scale, scales_b, low.data() + i * columns, columns, lo + i * n);
+          add_scaled_low(factors.data(), low.data() + i * columns, columns, lo + i * n);
       }
     }
     pool.give_back(std::move(split));
@@ -184,10 +187,10 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
                  out.lo.data() + at);
         for (std::int64_t i = first; i < last; ++i) {
           for (std::int64_t j = left; j < left + panel.count; ++j) {
-            out.bound[(batch * m + i) * n + j] =
-                block_bound(a.splits[i], b.splits[j], ranges_a[static_cast<std::size_t>(i)],
-                            ranges_b[static_cast<std::size_t>(j)],
-                            static_cast<double>(scales.blocks));
+            const double bound = block_bound(
+                a.splits[i], b.splits[j], ranges_a[static_cast<std::size_t>(i)],
+                ranges_b[static_cast<std::size_t>(j)], static_cast<double>(scales.blocks));
+            if (bound > 0) out.bound[(batch * m + i) * n + j] = bound;
           }
         }
       });

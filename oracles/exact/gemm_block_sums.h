@@ -10,8 +10,7 @@ namespace plumbline {
 
 // NaN and infinities count as 0, of operands and of factors. The result does not depend on the
 // number of threads.
-SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& scales,
-                              int threads);
+SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& scales, int threads);
 
 // One sum, exactly.
 Dyadic exact_block_dot(const float* row, const float* column, std::int64_t k,

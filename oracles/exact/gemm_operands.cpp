@@ -124,8 +124,7 @@ void decode_source(const Source& source, std::int64_t zero, int threads, std::ve
     decode_rows(source, batch_index, begin, end, values.data() + first * source.k);
     for (std::int64_t row = first; row < first + end - begin; ++row) {
       special[row] = clear_special(values.data() + row * source.k, source.k);
-      if (zero != 0)
-        subtract(static_cast<float>(zero), source.k, values.data() + row * source.k);
+      if (zero != 0) subtract(static_cast<float>(zero), source.k, values.data() + row * source.k);
     }
   });
 }

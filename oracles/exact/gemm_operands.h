@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GEMM operands decoded once per case: rows of A and columns of B, each contiguous along k, as f32 values. Every input
-// format of the catalog up to 24 significant bits is exact in f32.
+// GEMM operands decoded once per case: rows of A and columns of B, each contiguous along k, as f32
+// values. Every input format of the catalog up to 24 significant bits is exact in f32.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace plumbline {
 
 struct GemmOperands {
   std::int64_t m = 0, n = 0, k = 0, batch_a = 1, batch_b = 1, batch = 1;
-  // a[(batch * m + i) * k + p], b[(batch * n + j) * k + p]. An operand whose batch stride is 0 is stored once
-  // (batch_a or batch_b == 1).
+  // a[(batch * m + i) * k + p], b[(batch * n + j) * k + p]. An operand whose batch stride is 0 is
+  // stored once (batch_a or batch_b == 1).
   std::vector<float> a, b;
-  // Per row of A and column of B: it contains NaN or Inf. Those rows need class analysis, not sums; in the sums
-  // non-finite elements count as 0.
+  // Per row of A and column of B: it contains NaN or Inf. Those rows need class analysis, not sums;
+  // in the sums non-finite elements count as 0.
   std::vector<std::uint8_t> a_special, b_special;
 
   const float* row(std::int64_t batch_index, std::int64_t i) const {

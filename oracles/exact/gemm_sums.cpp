@@ -35,9 +35,9 @@
 namespace plumbline {
 namespace {
 
-constexpr std::int64_t kRows = 512;      // of A in one task
-constexpr std::int64_t kColumns = 2048;  // of B, split once for all tasks
-constexpr std::int64_t kDepth = 2048;    // of k at a time
+constexpr std::int64_t kRows = 512;          // of A in one task
+constexpr std::int64_t kColumns = 2048;      // of B, split once for all tasks
+constexpr std::int64_t kDepth = 2048;        // of k at a time
 constexpr std::int64_t kShortColumns = 512;  // of B in one f32 product
 
 // One product; hi and lo are zero on entry. bound is null where all bounds are 0.
@@ -63,7 +63,10 @@ void add_sums(const Side& a, const Side& b, int threads, double* hi, double* lo,
   if (bound == nullptr) return;
   for_each_block(a.count, 64, threads, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) bound[i * n + j] = bound_of(a.splits[i], b.splits[j]);
+      for (std::int64_t j = 0; j < n; ++j) {
+        const double lost = bound_of(a.splits[i], b.splits[j]);
+        if (lost > 0) bound[i * n + j] = lost;  // pages of zeros are left alone
+      }
     }
   });
 }
@@ -117,9 +120,9 @@ void add_f32_sums(const Side& a, const Side& b, std::int64_t depth, int threads,
 SumEnclosures zero_sums(const GemmOperands& operands) {
   SumEnclosures out;
   const std::int64_t count = operands.batch * operands.m * operands.n;
-  fill_with_zeros(out.hi, count);
-  fill_with_zeros(out.lo, count);
-  fill_with_zeros(out.bound, count);
+  out.hi.resize(count);
+  out.lo.resize(count);
+  out.bound.resize(count);
   return out;
 }
 

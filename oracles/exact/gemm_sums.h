@@ -11,12 +11,13 @@
 
 #include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_operands.h"
+#include "oracles/exact/large_pages.h"
 
 namespace plumbline {
 
 struct SumEnclosures {
   // Row-major [batch, m, n]. bound == 0 means hi + lo is the exact sum.
-  std::vector<double> hi, lo, bound;
+  ZeroedVector<double> hi, lo, bound;
 };
 
 // NaN and infinities of the operands count as 0. The result does not depend on the number of

@@ -3,14 +3,47 @@
 // takes a seventh of the time of the matrix product that fills it; in pages of 2 MiB, a thirtieth.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 namespace plumbline {
 
 // Asks the system for large pages under memory that was not touched yet. Only ever a hint.
 void prefer_large_pages(void* memory, std::int64_t bytes);
+
+// Fresh pages of the system are zero: large arrays of zeros cost nothing until they are written. A
+// vector with this allocator must not shrink and grow again, since elements are not set to zero.
+template <typename T>
+struct ZeroPages {
+  using value_type = T;
+
+  T* allocate(std::size_t count) {
+    void* memory = std::calloc(count, sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    prefer_large_pages(memory, static_cast<std::int64_t>(count * sizeof(T)));
+    return static_cast<T*>(memory);
+  }
+
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+
+  template <typename U>
+  void construct(U*) noexcept {}  // zero already
+
+  template <typename U, typename... Arguments>
+  void construct(U* at, Arguments&&... arguments) {
+    ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
+  }
+
+  bool operator==(const ZeroPages&) const = default;
+};
+
+template <typename T>
+using ZeroedVector = std::vector<T, ZeroPages<T>>;
 
 // An empty vector gets `count` zeros.
 template <typename T>

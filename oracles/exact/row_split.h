@@ -21,10 +21,10 @@ namespace plumbline {
 
 // What a first look at a row finds.
 struct RowScale {
-  double norm = 0;   // at least the 2-norm
+  double norm = 0;     // at least the 2-norm
   double largest = 0;  // magnitude of an element
-  int exponent = 0;  // norm < 2^exponent; 0 for a zero row
-  int lattice = 0;   // every element is a multiple of 2^lattice; 0 for a zero row
+  int exponent = 0;    // norm < 2^exponent; 0 for a zero row
+  int lattice = 0;     // every element is a multiple of 2^lattice; 0 for a zero row
 
   // The bits p with which the row needs no rounding.
   int bits() const { return exponent - lattice; }

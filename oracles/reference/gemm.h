@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GEMM: D = epilogue(alpha * A * B, beta * C, bias) over a batch, with scales and zero points of quantized operands. This
-// header is the operation's data; the definition over MPFR numbers is gemm_definition.h, the exact fast paths are
-// oracles/exact, the verdict is gemm_oracle.h.
+// GEMM: D = epilogue(alpha * A * B, beta * C, bias) over a batch, with scales and zero points of
+// quantized operands. This header is the operation's data; the definition over MPFR numbers is
+// gemm_definition.h, the exact fast paths are oracles/exact, the verdict is gemm_oracle.h.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,13 @@
 
 namespace plumbline {
 
-enum class BiasKind : std::uint8_t { none, per_row, per_column };  // one value per row i of D, or per column j
+// One value per row i of D, or per column j.
+enum class BiasKind : std::uint8_t { none, per_row, per_column };
 enum class Activation : std::uint8_t { none, relu };
 
-// What one entry of a scale tensor covers: `vectors` rows of A (columns of B) by `depth` elements of k; 0 is all there
-// are. A tensor scale is {0, 0}, one per row or column {1, 0}, a 128 x 128 block {128, 128}.
+// What one entry of a scale tensor covers: `vectors` rows of A (columns of B) by `depth` elements
+// of k; 0 is all there are. A tensor scale is {0, 0}, one per row or column {1, 0}, a 128 x 128
+// block {128, 128}.
 struct ScaleBlock {
   std::int64_t vectors = 0, depth = 0;
 
@@ -25,13 +27,15 @@ struct ScaleBlock {
 
 inline constexpr ScaleBlock kTensorScale{}, kVectorScale{1, 0};
 
-// Pointers are not owned. Logical shapes; the layouts' strides carry transposition, padding and batching:
+// Pointers are not owned. Logical shapes; the layouts' strides carry transposition, padding and
+// batching:
 //   a [batch, m, k]   b [batch, k, n]   c, d [batch, m, n]   bias [m] or [n]
-//   scale_a [row blocks, k blocks]   scale_b [k blocks, column blocks]   scale_d [1], shared by all batches; dimensions
-//   of one block may be left out, as only the row-major index is used
+//   scale_a [row blocks, k blocks]   scale_b [k blocks, column blocks]   scale_d [1], shared by all
+//   batches; dimensions of one block may be left out, as only the row-major index is used
 //
-// Scales along k are applied at the promotion of each k block (Promotion::scaled_fma; depths are multiples of its
-// interval), the others in the epilogue. Zero points are subtracted from the stored integers of A and B.
+// Scales along k are applied at the promotion of each k block (Promotion::scaled_fma; depths are
+// multiples of its interval), the others in the epilogue. Zero points are subtracted from the
+// stored integers of A and B.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   const Tensor* a = nullptr;
@@ -51,7 +55,8 @@ struct GemmProblem {
   std::int64_t outputs() const { return batch * m * n; }
 
   bool block_scaled() const {
-    return (scale_a != nullptr && scale_a_block.along_k()) || (scale_b != nullptr && scale_b_block.along_k());
+    return (scale_a != nullptr && scale_a_block.along_k()) ||
+           (scale_b != nullptr && scale_b_block.along_k());
   }
 };
 

@@ -44,7 +44,8 @@ std::vector<RunningBound> GemmBlockBounds::scattered(
     }
     rows.assign(row, gemm_.problem.k, gemm_.model->a_minimum_exponent);
     columns.assign(column, gemm_.problem.k, gemm_.model->b_minimum_exponent);
-    set_factors([&](std::size_t lane) { return gemm_.place(indices[begin + lane]); }, count, factors);
+    set_factors([&](std::size_t lane) { return gemm_.place(indices[begin + lane]); }, count,
+                factors);
     const RunningBounds found =
         running_bounds(*gemm_.model, rows, columns, gemm_.scales ? factors.data() : nullptr);
     std::copy_n(found.begin(), count, bounds.begin() + static_cast<std::ptrdiff_t>(begin));

@@ -160,8 +160,7 @@ double GemmCase::largest_factor(const GemmPlace& at) const {
 
 bool GemmCase::cannot_overflow(const GemmPlace& at, double magnitude) const {
   return a_priori->cannot_overflow(magnitude) &&
-         (!scales ||
-          a_priori->cannot_overflow(magnitude_bound(row_size(at), column_size(at))));
+         (!scales || a_priori->cannot_overflow(magnitude_bound(row_size(at), column_size(at))));
 }
 
 double GemmCase::error_any(const GemmPlace& at, double magnitude) const {

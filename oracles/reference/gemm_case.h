@@ -131,7 +131,7 @@ class GemmCase {
   // What scales along k do to a row or column.
   struct ScaledSize {
     VectorSize size;
-    double largest_scale = 0;  // of the finite ones
+    double largest_scale = 0;     // of the finite ones
     bool may_be_special = false;  // a factor with it may be Inf or NaN
   };
 

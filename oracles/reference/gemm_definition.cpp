@@ -89,8 +89,8 @@ Dyadic gemm_value_exact(const GemmProblem& problem, const GemmOperands& operands
   Dyadic x = Dyadic(problem.alpha);
   if (problem.block_scaled()) {
     const BlockScales scales = block_scales(problem, block_end(problem, 0));
-    x = x * exact_block_dot(operands.row(batch, i), operands.column(batch, j), problem.k, scales, i,
-                            j);
+    x = x *
+        exact_block_dot(operands.row(batch, i), operands.column(batch, j), problem.k, scales, i, j);
   } else {
     x = x * exact_dot(operands.row(batch, i), operands.column(batch, j), problem.k);
   }

@@ -20,8 +20,8 @@ namespace plumbline {
 Real gemm_sum(const GemmProblem& problem, std::int64_t batch, std::int64_t i, std::int64_t j,
               int bits = kExactBits);
 
-// activation(alpha scale_a scale_b y_ij + beta c_ij + bias) scale_d + zero_d with the scales that do
-// not change along k, likewise. C is not read when beta is 0.
+// activation(alpha scale_a scale_b y_ij + beta c_ij + bias) scale_d + zero_d with the scales that
+// do not change along k, likewise. C is not read when beta is 0.
 Real gemm_value(const GemmProblem& problem, std::int64_t batch, std::int64_t i, std::int64_t j,
                 int bits = kExactBits);
 

@@ -118,7 +118,8 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
     }
     double difference = std::fabs((static_cast<double>(step.value) - hi) - lo) / unit;
     if (gemm.scales)  // in units of the sum it is promoted to
-      difference *= std::fabs(static_cast<double>(options.factors[static_cast<std::size_t>(begin / length)]));
+      difference *=
+          std::fabs(static_cast<double>(options.factors[static_cast<std::size_t>(begin / length)]));
     explanation.steps.push_back(difference);
     if (begin % length == 0) before = 0;
     if (std::fabs(difference - before) > largest) {

@@ -57,8 +57,8 @@ std::vector<float> read_as(const GemmCase& gemm, GemmSide side, const GemmPlace&
   const GemmTensorReader reader(side == GemmSide::a ? *gemm.problem.a : *gemm.problem.b);
   std::vector<float> out;
   for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
-    const GemmPlace element = side == GemmSide::a ? GemmPlace{at.batch, at.i, p}
-                                                  : GemmPlace{at.batch, p, at.j};
+    const GemmPlace element =
+        side == GemmSide::a ? GemmPlace{at.batch, at.i, p} : GemmPlace{at.batch, p, at.j};
     out.push_back(static_cast<float>(to_double(format(other), reader.bits(element))));
   }
   return out;
@@ -71,8 +71,8 @@ Vectors in_intervals(const GemmCase& gemm, const GemmFault& fault, Vectors vecto
     vectors.row[static_cast<std::size_t>(p)] = 0;
   const std::int64_t depth = gemm.scales->depth, k = gemm.problem.k;
   for (std::int64_t p = fault.repeated.begin; p < fault.repeated.end;) {
-    const auto whole = static_cast<std::size_t>(
-        depth * static_cast<std::int64_t>(vectors.factors.size()));
+    const auto whole =
+        static_cast<std::size_t>(depth * static_cast<std::int64_t>(vectors.factors.size()));
     vectors.row.resize(whole);
     vectors.column.resize(whole);
     const std::int64_t end = std::min({fault.repeated.end, (p / depth + 1) * depth, k});
@@ -228,11 +228,11 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
   if (!gemm.model) {
     auto sum = static_cast<std::int64_t>(exact_sum(gemm, vectors).nearest_double());
     if (fault.added) sum += fault.added(gemm, source);
-    const std::int32_t accumulator =
-        fault.clamped ? static_cast<std::int32_t>(std::clamp<std::int64_t>(
-                            sum, std::numeric_limits<std::int32_t>::min(),
-                            std::numeric_limits<std::int32_t>::max()))
-                      : wrapped_to_int32(sum);
+    const std::int32_t accumulator = fault.clamped
+                                         ? static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                                               sum, std::numeric_limits<std::int32_t>::min(),
+                                               std::numeric_limits<std::int32_t>::max()))
+                                         : wrapped_to_int32(sum);
     return with_either([&](const EpilogueOperands& operands) {
       return ElementRule(epilogue, gemm.grid, operands)
           .same_result(int32_output(epilogue, operands, accumulator), got);

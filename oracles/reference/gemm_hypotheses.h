@@ -29,7 +29,7 @@ struct ScalePlace {
 };
 
 struct ScaleFault {
-  bool missing = false;         // 1 is used
+  bool missing = false;          // 1 is used
   bool from_other_side = false;  // scale_b for A, scale_a for B
   std::function<ScalePlace(const ScalePlace&)> place;
 

@@ -47,7 +47,7 @@ bool definition_agrees(const GemmCase& gemm, const GemmPlace& at, const SumEnclo
 SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads) {
   const std::int64_t outputs = gemm.problem.outputs();
   SumEnclosures sums;
-  for (std::vector<double>* part : {&sums.hi, &sums.lo, &sums.bound})
+  for (ZeroedVector<double>* part : {&sums.hi, &sums.lo, &sums.bound})
     part->resize(static_cast<std::size_t>(outputs));
   const int precision =
       at_precision(bits, []<typename Number>() { return precision_bits<Number>(); });

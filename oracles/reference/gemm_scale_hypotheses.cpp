@@ -27,8 +27,8 @@ struct SideScale {
 std::vector<SideScale> side_scales(const GemmProblem& problem) {
   std::vector<SideScale> out;
   if (problem.scale_a != nullptr)
-    out.push_back({"scale_a", "row", problem.scale_a, problem.scale_a_block, problem.m,
-                   &GemmFault::scale_a});
+    out.push_back(
+        {"scale_a", "row", problem.scale_a, problem.scale_a_block, problem.m, &GemmFault::scale_a});
   if (problem.scale_b != nullptr)
     out.push_back({"scale_b", "column", problem.scale_b, problem.scale_b_block, problem.n,
                    &GemmFault::scale_b});
@@ -83,10 +83,11 @@ std::vector<GemmFault> scale_read_once(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   for (const SideScale& side : side_scales(gemm.problem)) {
     for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
-      if (side.block.vectors == 0 || tile <= side.block.vectors || side.vectors <= side.block.vectors)
+      if (side.block.vectors == 0 || tile <= side.block.vectors ||
+          side.vectors <= side.block.vectors)
         continue;
-      faults.push_back(fault(gemm, fmt::format("{} was read once per tile of {} {}s", side.name,
-                                               tile, side.vector)));
+      faults.push_back(fault(
+          gemm, fmt::format("{} was read once per tile of {} {}s", side.name, tile, side.vector)));
       (faults.back().*side.fault).place = [tile](const ScalePlace& at) {
         return ScalePlace{at.vector / tile * tile, at.p};
       };
@@ -130,10 +131,9 @@ std::vector<GemmFault> zero_points_wrong(const GemmCase& gemm) {
   if (problem.zero_a != 0) adding("zero_a was not subtracted", missing_a);
   if (problem.zero_b != 0) adding("zero_b was not subtracted", missing_b);
   if (problem.zero_a == 0 || problem.zero_b == 0) return faults;
-  adding("zero_a and zero_b were not subtracted",
-         [=](const GemmCase& g, const GemmPlace& at) {
-           return missing_a(g, at) + missing_b(g, at) + g.problem.k * product(g);
-         });
+  adding("zero_a and zero_b were not subtracted", [=](const GemmCase& g, const GemmPlace& at) {
+    return missing_a(g, at) + missing_b(g, at) + g.problem.k * product(g);
+  });
   adding("the term k * zero_a * zero_b is missing",
          [=](const GemmCase& g, const GemmPlace&) { return -g.problem.k * product(g); });
   if (problem.k != 1) {

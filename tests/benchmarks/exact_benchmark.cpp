@@ -215,8 +215,8 @@ void family(benchmark::State& state) {
   const FamilyRow& row = kFamily[state.range(0)];
   const std::int64_t m = state.range(1), n = state.range(2), k = state.range(3);
   const auto threads = static_cast<int>(state.range(4));
-  const GemmOperands operands = decode_operands(matrix(row.a, m, k, row.code_a, 1),
-                                                matrix(row.b, k, n, row.code_b, 2), 2);
+  const GemmOperands operands =
+      decode_operands(matrix(row.a, m, k, row.code_a, 1), matrix(row.b, k, n, row.code_b, 2), 2);
   const BlockScales scales =
       row.scale_depth > 0 ? random_scales(m, n, k, row.scale_depth) : BlockScales{};
   const std::vector<double> a(operands.a.begin(), operands.a.end()),

@@ -118,7 +118,7 @@ void expect_exact_sums(const Case& test_case) {
 TEST(LinearGenerator, ExactClassesKeepBothSumsExact) {
   for (const std::string value : {"integers", "index_code"}) {
     for (const std::string sizes :
-         {"m=300 n=5 k=4", "m=5 n=300 k=4", "m=40 n=40 k=3", "m=1 n=64 k=3"}) {
+         {"m=4000 n=5 k=2", "m=5 n=4000 k=2", "m=40 n=40 k=3", "m=1 n=64 k=3"}) {
       for (std::uint64_t seed = 0; seed < 6; ++seed) {
         expect_exact_sums(case_with(kernel(), sizes, value, seed));
         expect_exact_sums(case_with(s8_kernel(), sizes, value, seed));

@@ -76,9 +76,10 @@ struct Group {
 
   // The only element of the largest magnitude; -1 where there are several.
   std::int64_t peak_index() const {
+    const double most = peak();
     std::int64_t found = -1;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (std::fabs(values[i]) != peak()) continue;
+      if (std::fabs(values[i]) != most) continue;
       if (found >= 0) return -1;
       found = static_cast<std::int64_t>(i);
     }

@@ -82,6 +82,8 @@ inline std::vector<NamedContract> bound_contracts() {
       {"f32 fma promoted", promoted(fma_contract(), 16), 80, f32, f32},
       {"ampere bf16 split 3 ordered", split(mma, 3, Join::f32_ordered, 16), 80, bf16, bf16},
       {"hopper bf16 split 4 any order", split(mma, 4, Join::f32_any_order, 16), 90, bf16, bf16},
+      {"ampere bf16 split 4 atomic", split(mma, 4, Join::f32_atomic, 16), 80, bf16, bf16},
+      {"hopper e4m3 one part atomic", split(mma, 1, Join::f32_atomic, 32), 90, e4m3, e4m3},
       {"hopper bf16 split 4 bf16", split(mma, 4, Join::bf16), 90, bf16, bf16},
       {"ada e5m2 x e4m3 promoted", promoted(mma, 32), 89, e5m2, e4m3},
       {"hopper e5m2 mma.sync promoted", promoted(mma, 64), 90, e5m2, e5m2},

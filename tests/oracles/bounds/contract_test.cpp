@@ -72,6 +72,43 @@ TEST(Contract, DescribesSchedules) {
       std::string::npos);
 }
 
+TEST(Contract, DescribesScalesAndIntegers) {
+  Contract contract;
+  contract.schedule = Schedule::promote;
+  contract.promotion = Promotion::scaled_fma;
+  contract.interval = 128;
+  contract.epilogue = {EpilogueStep::scale_ab, EpilogueStep::scale_d, EpilogueStep::zero_d};
+  const std::string text = contract.describe(89, FormatId::e4m3, FormatId::e5m2);
+  EXPECT_NE(text.find("a fresh accumulator p every 128 of k, each taken into an f32 sum by sum = "
+                      "fma(p, fl(scale_a * scale_b), sum)"),
+            std::string::npos);
+  EXPECT_NE(text.find("x = fl(x * fl(scale_a * scale_b)), x = fl(x * scale_d), x = fl(rint(x) + "
+                      "zero_d), then converted"),
+            std::string::npos);
+  contract = {};
+  contract.unit = Unit::int32;
+  EXPECT_NE(contract.describe(80, FormatId::s8, FormatId::s8)
+                .find("epilogue: x = float(sum) unless stored as s32, then converted"),
+            std::string::npos);
+}
+
+TEST(Contract, CheckRefusesScalesWithoutAPromotionAndScalesTwice) {
+  Contract contract;
+  contract.promotion = Promotion::scaled_fma;
+  EXPECT_EQ(contract.check(89, FormatId::e4m3, FormatId::e4m3).error().message,
+            "promotion \"scaled fma\" has nothing to promote under schedule sequential");
+  contract.schedule = Schedule::promote;
+  contract.interval = 128;
+  EXPECT_TRUE(contract.check(89, FormatId::e4m3, FormatId::e4m3).ok());
+  EXPECT_FALSE(contract.check(80, FormatId::e4m3, FormatId::e4m3).ok());  // no FP8 there
+  contract.unit = Unit::int32;
+  EXPECT_FALSE(contract.check(89, FormatId::s8, FormatId::s8).ok());
+  contract = {};
+  contract.epilogue = {EpilogueStep::scale_ab, EpilogueStep::scale_b};
+  EXPECT_EQ(contract.check(89, FormatId::e4m3, FormatId::e4m3).error().message,
+            "epilogue scales twice: by \"scale_ab\" and by one of its factors");
+}
+
 TEST(Contract, CheckRefusesWhatNoChipCanKeep) {
   Contract contract;
   EXPECT_TRUE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());

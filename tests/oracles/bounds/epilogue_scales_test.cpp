@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scales and zero points in the epilogue: bit for bit, their real counterpart, and the interval rule
-// under factors that turn or break the order, against a walk over every accumulator value.
+// Scales and zero points in the epilogue: bit for bit, their real counterpart, and the interval
+// rule under factors that turn or break the order, against a walk over every accumulator value.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -123,9 +123,8 @@ void check_range(const Epilogue& epilogue, const EpilogueOperands& operands,
   for (const std::uint64_t code : asked) {
     const bool want = epilogue.is_nan(code)
                           ? nan
-                          : std::any_of(admissible.begin(), admissible.end(), [&](std::uint64_t x) {
-                              return rule.same_result(x, code);
-                            });
+                          : std::any_of(admissible.begin(), admissible.end(),
+                                        [&](std::uint64_t x) { return rule.same_result(x, code); });
     ASSERT_EQ(rule.judge(range, ResultClass::finite, code).inside, want)
         << "scales " << operands.scale_a << " " << operands.scale_b << " c " << operands.c
         << " code " << code << " range " << range.first << " " << range.last;
@@ -144,8 +143,8 @@ void check_range(const Epilogue& epilogue, const EpilogueOperands& operands,
 }
 
 TEST(EpilogueScales, TheIntervalRuleHoldsUnderEveryKindOfFactor) {
-  const float factors[] = {1.5f,      -0.7f,     0.0f,   -0.0f,     kInfinity, -kInfinity,
-                           0x1p127f,  0x1p-149f, -1e-30f, 3e38f,    std::nanf("")};
+  const float factors[] = {1.5f,     -0.7f,     0.0f,    -0.0f, kInfinity,    -kInfinity,
+                           0x1p127f, 0x1p-149f, -1e-30f, 3e38f, std::nanf("")};
   const AccumulatorGrid grid(8);
   Random random(6);
   for (const FormatId output : {FormatId::bf16, FormatId::e4m3, FormatId::s8, FormatId::f16}) {

@@ -40,11 +40,12 @@ std::vector<float> draw_factors(Factors kind, std::int64_t count, Random& random
         out.push_back(static_cast<float>(std::ldexp(x, static_cast<int>(random.between(-60, 60)))));
         break;
       case Factors::tiny:  // results around the smallest f32 numbers
-        out.push_back(static_cast<float>(std::ldexp(x, static_cast<int>(random.between(-149, -125)))));
+        out.push_back(
+            static_cast<float>(std::ldexp(x, static_cast<int>(random.between(-149, -125)))));
         break;
       case Factors::special: {
-        const float choices[] = {0.0f,       -0.0f,      kInfinity, -kInfinity, std::nanf(""),
-                                 0x1p127f,   -0x1p120f,  1.0f,      -2.5f,      0x1p-149f};
+        const float choices[] = {0.0f,     -0.0f,     kInfinity, -kInfinity, std::nanf(""),
+                                 0x1p127f, -0x1p120f, 1.0f,      -2.5f,      0x1p-149f};
         out.push_back(choices[random.below(std::size(choices))]);
         break;
       }
@@ -145,11 +146,11 @@ TEST(ScaledPromotion, ClassesFollowFactorsThatAreNotFinite) {
     Random random(fingerprint(named.name));
     for (int repeat = 0; repeat < 800; ++repeat) {
       const std::int64_t k = random.between(1, 200);
-      const testing::DotSample sample = testing::dot_sample(
-          repeat % 3 == 0 ? Data::cancelling : repeat % 3 == 1 ? Data::integers : Data::sparse,
-          named.a, named.b, k, random);
-      const std::vector<float> factors =
-          draw_factors(Factors::special, model.intervals(k), random);
+      const testing::DotSample sample = testing::dot_sample(repeat % 3 == 0   ? Data::cancelling
+                                                            : repeat % 3 == 1 ? Data::integers
+                                                                              : Data::sparse,
+                                                            named.a, named.b, k, random);
+      const std::vector<float> factors = draw_factors(Factors::special, model.intervals(k), random);
       const RunningBound bound = bound_of(model, sample, factors);
       const float got = emulated(named, sample, factors);
       const ResultClass cls = std::isnan(got)      ? ResultClass::nan
@@ -178,9 +179,9 @@ TEST(ScaledPromotion, VectorsGiveTheSpecificationsBits) {
         std::vector<testing::DotSample> dots;
         std::array<const float*, kPanelLanes> rows{}, columns{};
         for (int lane = 0; lane < kPanelLanes; ++lane)
-          dots.push_back(testing::dot_sample(
-              testing::kAllData[random.below(std::size(testing::kAllData))], named.a, named.b, k,
-              random));
+          dots.push_back(
+              testing::dot_sample(testing::kAllData[random.below(std::size(testing::kAllData))],
+                                  named.a, named.b, k, random));
         std::vector<float> panel(static_cast<std::size_t>(model.intervals(k)) * kPanelLanes);
         std::vector<std::vector<float>> factors;
         for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {

@@ -29,7 +29,7 @@ TEST(Freivalds, FindsEverySingleFaultOfOne) {
   Random random(1);
   for (const std::int64_t n : {1, 2, 7, 64, 200, 512}) {
     const GemmOperands operands = integer_operands(n, 127, 1, n);
-    std::vector<double> c = gemm_sums(operands, 1).hi;
+    auto c = gemm_sums(operands, 1).hi;
     for (int round = 0; round < 6; ++round) {
       const FreivaldsOptions options = {
           .vectors = 1 + round % 4, .seed = random.next(), .threads = 1 + round % 2};
@@ -45,7 +45,7 @@ TEST(Freivalds, FindsEverySingleFaultOfOne) {
 
 TEST(Freivalds, NamesTheFirstOfSeveralWrongRowsOnAnyNumberOfThreads) {
   const GemmOperands operands = integer_operands(300, 8, 1, 2);
-  std::vector<double> c = gemm_sums(operands, 1).hi;
+  auto c = gemm_sums(operands, 1).hi;
   for (const std::int64_t row : {299, 130, 70}) c[row * 300 + 5] += 2;
   for (const int threads : {1, 2, 5}) {
     EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), {.threads = threads}), 70);
@@ -57,7 +57,7 @@ TEST(Freivalds, AcceptsTrueProductsThatOverflowOrdinarySums) {
   // has no overflow.
   const std::int64_t n = 1040;
   const GemmOperands operands = integer_operands(n, 2000, 1, 3);
-  std::vector<double> c = gemm_sums(operands, 2).hi;
+  auto c = gemm_sums(operands, 2).hi;
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     EXPECT_EQ(
         freivalds_wrong_row(operands, 0, c.data(), {.vectors = 2, .seed = seed, .threads = 2}),
@@ -69,7 +69,7 @@ TEST(Freivalds, AcceptsTrueProductsThatOverflowOrdinarySums) {
 
 TEST(Freivalds, ScaledIntegersAndValuesOffTheLattice) {
   const GemmOperands operands = integer_operands(40, 100, 0x1p-9, 4);
-  std::vector<double> c = gemm_sums(operands, 1).hi;
+  auto c = gemm_sums(operands, 1).hi;
   const FreivaldsOptions options = {.lattice_a = -9, .lattice_b = -9};
   EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), options), std::nullopt);
   const double right = c[41];
@@ -86,7 +86,7 @@ TEST(Freivalds, ScaledIntegersAndValuesOffTheLattice) {
 TEST(Freivalds, AnErrorOfALargePowerOfTwoIsFoundToo) {
   // The hardest error: 2^52 is missed by a vector with probability 2^-12.
   const GemmOperands operands = integer_operands(32, 10, 1, 5);
-  std::vector<double> c = gemm_sums(operands, 1).hi;
+  auto c = gemm_sums(operands, 1).hi;
   c[100] += 0x1p52;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), {.vectors = 4, .seed = seed}), 100 / 32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums with block scales against exact arithmetic on every element: bounds never violated, claims of
-// exactness exact, the same bits on any number of threads.
+// Sums with block scales against exact arithmetic on every element: bounds never violated, claims
+// of exactness exact, the same bits on any number of threads.
 #include "oracles/exact/gemm_block_sums.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +30,14 @@ float draw_scale(Scales kind, Random& random) {
     case Scales::tiny:
       return static_cast<float>(std::ldexp(x, static_cast<int>(random.between(-90, -60))));
     case Scales::special: {
-      const float choices[] = {0, std::numeric_limits<float>::infinity(), std::nanf(""), 0x1p100f,
-                               -0x1p90f, 1, 0x1p-149f, -1.7f};
+      const float choices[] = {0,
+                               std::numeric_limits<float>::infinity(),
+                               std::nanf(""),
+                               0x1p100f,
+                               -0x1p90f,
+                               1,
+                               0x1p-149f,
+                               -1.7f};
       return choices[random.below(std::size(choices))];
     }
   }
@@ -81,7 +87,8 @@ TEST(GemmBlockSums, EnclosuresHoldOnEveryKindOfDataAndScales) {
           SCOPED_TRACE(testing::Message() << format(id).name << " kind " << int(kind) << " scales "
                                           << int(scale) << " k " << k);
           const Operands data = make_operands(id, kind, 1, m, n, k, seed);
-          check(decode_operands(data.a, data.b, 1), draw_scales(scale, m, n, k, depth, seed), tally);
+          check(decode_operands(data.a, data.b, 1), draw_scales(scale, m, n, k, depth, seed),
+                tally);
           if (HasFatalFailure()) return;
           ++seed;
         }
@@ -125,7 +132,7 @@ TEST(GemmBlockSums, EmptySumsAreZero) {
   const GemmOperands operands = decode_operands(data.a, data.b, 1);
   const SumEnclosures sums =
       gemm_block_sums(operands, draw_scales(Scales::random, 2, 3, 0, 32, 1), 1);
-  EXPECT_EQ(sums.hi, std::vector<double>(6));
+  EXPECT_EQ(sums.hi, ZeroedVector<double>(6));
 }
 
 }  // namespace

@@ -170,8 +170,8 @@ TEST(GemmSums, EmptySumsAreZeroAndEmptyOutputsEmpty) {
     const GemmOperands operands = decode_operands(data.a, data.b, 1);
     for (const SumEnclosures& sums :
          {gemm_sums(operands, 2), gemm_sums_without_blas(operands, 2)}) {
-      EXPECT_EQ(sums.hi, std::vector<double>(batch * m * n));
-      EXPECT_EQ(sums.bound, std::vector<double>(batch * m * n));
+      EXPECT_EQ(sums.hi, ZeroedVector<double>(batch * m * n));
+      EXPECT_EQ(sums.bound, ZeroedVector<double>(batch * m * n));
     }
   }
 }

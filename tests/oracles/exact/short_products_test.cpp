@@ -85,7 +85,9 @@ TEST(ShortProducts, AllProductsOfOneSignFillTheStretch) {
   expect_exact(decode_operands(data.a, data.b, 1));
 }
 
-TEST(ShortProducts, TheLibraryMultipliesFloatsAsIeeeDoes) { EXPECT_TRUE(blas_f32_self_test().ok()); }
+TEST(ShortProducts, TheLibraryMultipliesFloatsAsIeeeDoes) {
+  EXPECT_TRUE(blas_f32_self_test().ok());
+}
 
 TEST(ShortProducts, FarSmallerUnitsThanF32HoldsAreLeftToFp64) {
   // 1 or 2 in units of 2^-133: products in units of 2^-266 would vanish in f32.

@@ -67,8 +67,8 @@ inline void fill_scales(Tensor& tensor, const GemmSetup& setup, Random random) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float specials[] = {0, -0.0f, infinity, -infinity, std::nanf(""), 3e38f, -1e-40f};
   for (std::int64_t p = 0; p < tensor.layout.count(); ++p) {
-    float scale = static_cast<float>(
-        setup.scale_size * (0.25 + random.unit()) * std::ldexp(1.0, static_cast<int>(random.between(-3, 3))));
+    float scale = static_cast<float>(setup.scale_size * (0.25 + random.unit()) *
+                                     std::ldexp(1.0, static_cast<int>(random.between(-3, 3))));
     if (random.below(4) == 0) scale = -scale;
     if (setup.special_scales && random.below(3) == 0) scale = specials[random.below(7)];
     tensor.set_bits(p, std::bit_cast<std::uint32_t>(scale));
@@ -88,10 +88,10 @@ struct Gemm {
         d(tensor_of(setup.output, {setup.batch, setup.m, setup.n})) {
     const ScaleBlock block_a = setup.scale_a.value_or(kTensorScale),
                      block_b = setup.scale_b.value_or(kTensorScale);
-    scale_a = tensor_of(FormatId::f32, {blocks_in(setup.m, block_a.vectors),
-                                        blocks_in(setup.k, block_a.depth)});
-    scale_b = tensor_of(FormatId::f32, {blocks_in(setup.k, block_b.depth),
-                                        blocks_in(setup.n, block_b.vectors)});
+    scale_a = tensor_of(FormatId::f32,
+                        {blocks_in(setup.m, block_a.vectors), blocks_in(setup.k, block_a.depth)});
+    scale_b = tensor_of(FormatId::f32,
+                        {blocks_in(setup.k, block_b.depth), blocks_in(setup.n, block_b.vectors)});
     scale_d = tensor_of(FormatId::f32, {1});
     const Random random(setup.seed);
     fill_operand(a, setup.data, random.fork(1));
@@ -184,8 +184,8 @@ struct Kernel {
       const float of_b = gemm.problem.scale_b_block.along_k() ? scale(gemm, GemmSide::b, j, p) : 1;
       options.factors.push_back(of_a * of_b);
     }
-    return run_accumulator(contract, promised.sm, promised.a, promised.b, row.data(),
-                           column.data(), k, options)
+    return run_accumulator(contract, promised.sm, promised.a, promised.b, row.data(), column.data(),
+                           k, options)
         .value;
   }
 

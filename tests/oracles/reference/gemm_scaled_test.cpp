@@ -15,10 +15,10 @@
 namespace plumbline {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::Data;
 using testing::Gemm;
 using testing::GemmSetup;
+using ::testing::HasSubstr;
 using testing::Kernel;
 using testing::kernel;
 using testing::NamedContract;
@@ -131,8 +131,8 @@ TEST(GemmScaled, IntegerKernelsPassWithEveryOutputAndZeroPoint) {
   std::uint64_t turn = 0;
   for (const FormatId a : {s8, u8}) {
     for (const FormatId output : {s32, bf16, f16, f32, s8}) {
-      for (const auto& [zero_a, zero_b] : {std::pair<std::int64_t, std::int64_t>{0, 0},
-                                           {7, 0}, {-128, 127}}) {
+      for (const auto& [zero_a, zero_b] :
+           {std::pair<std::int64_t, std::int64_t>{0, 0}, {7, 0}, {-128, 127}}) {
         for (const bool special : {false, true}) {
           const NamedContract promised = int8_contract(a);
           GemmSetup setup = setup_of(promised, output);
@@ -179,8 +179,9 @@ TEST(GemmScaled, SumsBeyondS32WrapAndTheExplanationSaysSo) {
   gemm.d.set_bits(0, 0x7fffffff);
   const Explanation explanation =
       GemmOracle(gemm.problem, promised.contract, 80).explain(0, 0, gemm.d);
-  EXPECT_THAT(explanation.lines, ::testing::Contains(HasSubstr(
-                                     "beyond the range of s32: the accumulator wraps to -20")));
+  EXPECT_THAT(
+      explanation.lines,
+      ::testing::Contains(HasSubstr("beyond the range of s32: the accumulator wraps to -20")));
   EXPECT_THAT(explanation.faults.at(0), HasSubstr("clamped to the range of s32"));
 }
 
@@ -203,7 +204,8 @@ TEST(GemmScaled, DefinitionAndIntegersTellTheSameNumber) {
       setup.scale_a = variant < 2 && id != s8 ? ScaleBlock{1, 64} : kVectorScale;
       setup.scale_b = variant == 1 && id != s8 ? ScaleBlock{3, 32} : kTensorScale;
       const Gemm gemm(setup);
-      const GemmOperands operands = decode_operands(gemm.a, gemm.b, 1, {setup.zero_a, setup.zero_b});
+      const GemmOperands operands =
+          decode_operands(gemm.a, gemm.b, 1, {setup.zero_a, setup.zero_b});
       mpfr_clear_flags();
       for (std::int64_t i = 0; i < 3; ++i) {
         for (std::int64_t j = 0; j < 3; ++j) {
@@ -301,8 +303,8 @@ TEST(GemmScaled, NamesFaultsOfScales) {
   EXPECT_EQ(with([](const Gemm&, GemmSide, std::int64_t, std::int64_t) { return 1.0f; }),
             "scale_a and scale_b were not applied");
   EXPECT_EQ(with([](const Gemm& g, GemmSide side, std::int64_t v, std::int64_t p) {
-              return scale_read(g, side, side == GemmSide::b ? std::min<std::int64_t>(v + 1, 17) : v,
-                                p);
+              return scale_read(g, side,
+                                side == GemmSide::b ? std::min<std::int64_t>(v + 1, 17) : v, p);
             }),
             "scale_b was taken from the next column");
   EXPECT_EQ(with([](const Gemm& g, GemmSide side, std::int64_t v, std::int64_t p) {
@@ -418,8 +420,9 @@ TEST(GemmScaled, NamesOtherFp8FormatsMissingPromotionsAndParts) {
   EXPECT_EQ(told_as(unpromoted, promised), "the promotion to f32 every 128 of k was left out");
 
   setup.k = 200;
-  const NamedContract split{"", testing::split(testing::tensor_core_contract(), 3,
-                                               Join::f32_any_order, 32), 90, e5m2, e4m3};
+  const NamedContract split{
+      "", testing::split(testing::tensor_core_contract(), 3, Join::f32_any_order, 32), 90, e5m2,
+      e4m3};
   Kernel part = kernel(split);
   part.products = [](std::vector<float>& row, std::vector<float>&) {
     std::fill(row.begin() + 96, row.begin() + 192, 0.0f);
