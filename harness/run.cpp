@@ -13,6 +13,7 @@
 #include "fuzz/shrink.h"
 #include "harness/evidence.h"
 #include "harness/explain.h"
+#include "harness/probe.h"
 #include "harness/interrupt.h"
 #include "oracles/base/hash.h"
 
@@ -201,6 +202,27 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
   return card;
 }
 
+namespace {
+
+void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu, const RunOptions& options,
+                  KernelRecord& record) {
+  RunnerOptions runner_options = options.runner;
+  runner_options.threads = options.jobs;
+  runner_options.repeat = 1;
+  CaseRunner runner(runner_options);
+  std::string skipped;
+  for (const Target& target : kernel_targets(kernel, options.on, options.sm, gpu, skipped)) {
+    const Result<std::optional<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
+    if (!probed || !*probed) continue;  // what could not run shows in the cases
+    record.arithmetic[target.name()] = (*probed)->words();
+    if (!(*probed)->agrees()) {
+      record.reasons.push_back(fmt::format("probes on {} find {}", target.name(), (*probed)->words()));
+    }
+  }
+}
+
+}  // namespace
+
 Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
                       const RunOptions& options, Observer& observer) {
   RunRecord record;
@@ -262,10 +284,12 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
     record.counterexamples.push_back(make_counterexample(*job, options, observer));
   }
 
-  // Evidence: what passed must also have proved something.
-  for (KernelRecord& kernel : record.kernels) {
+  // Evidence: what passed must also have proved something, and be what its contract says.
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    KernelRecord& kernel = record.kernels[i];
+    if (options.probe && !record.interrupted) probe_kernel(*kernels[i], gpu, options, kernel);
     if (kernel.verdict == Verdict::pass && !record.interrupted) {
-      kernel.reasons = thin_evidence(kernel, record);
+      for (std::string& reason : thin_evidence(kernel, record)) kernel.reasons.push_back(std::move(reason));
       if (!kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
     }
     observer.kernel_done(kernel);

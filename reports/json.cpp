@@ -93,6 +93,7 @@ Json kernel_json(const KernelRecord& k) {
           {"source_hash", k.source_hash},
           {"ptx_hashes", k.ptx_hashes},
           {"contracts", k.contracts},
+          {"arithmetic", k.arithmetic},
           {"cases", k.cases},
           {"passed", k.passed},
           {"failed", k.failed},

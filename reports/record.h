@@ -70,6 +70,7 @@ struct KernelRecord {
   std::string source_hash;
   std::map<std::string, std::string> ptx_hashes;  // "sm_80" -> hash
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words
+  std::map<std::string, std::string> arithmetic;  // "emulator sm_80" -> what probes found, in words
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why mistrusted or error
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;

@@ -23,7 +23,7 @@ constexpr std::array<Verb, 6> kVerbs = {{
     {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
     {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
     {"replay",  "CASE",   "saved cases (files or folders) or case texts, exactly"},
-    {"explain", "CASE",   "one case slowly: where it left the exact path, and why"},
+    {"explain", "CASE",   "one case slowly: where it left the exact path, and why; of a kernel, how it adds"},
     {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
 }};
 // clang-format on

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/cases.h"
+#include "harness/probe.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "reports/card.h"
@@ -28,11 +29,29 @@ void print_steps(const std::vector<double>& steps, Terminal& terminal) {
   terminal.print(line);
 }
 
-void explain_on(const Case& test_case, const Examined& examined, Terminal& terminal) {
+void print_lines(std::string_view text, Terminal& terminal) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    terminal.print_wrapped("        " + std::string(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+// The GPU, when it was asked for.
+Result<std::optional<Target>> wanted_gpu(On on) {
+  if (on != On::gpu && on != On::both) return std::optional<Target>();
+  const Result<Target> probed = probe_gpu();
+  if (!probed) return probed.error();
+  return std::optional(*probed);
+}
+
+void explain_on(const Case& test_case, const Target& target, const Examined& examined,
+                Terminal& terminal) {
   const CaseRecord& record = examined.record;
   terminal.print_wrapped(
       fmt::format("{}  {}  on {}", name(record.verdict), record.text, record.device));
-  terminal.print_wrapped("      contract: " + describe_kernel(*test_case.kernel, {}).summary);
+  terminal.print("      contract:");
+  print_lines(test_case.kernel->describe_contract(test_case.problem, target.sm), terminal);
   if (record.verdict == Verdict::fail) {
     for (const std::string& line : card_lines(explain_failure(test_case, examined)))
       terminal.print_wrapped(line);
@@ -59,35 +78,60 @@ void explain_on(const Case& test_case, const Examined& examined, Terminal& termi
 
 }  // namespace
 
+// A kernel instead of a case: what it promises, and what probes find.
+ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options, Terminal& terminal) {
+  terminal.print_wrapped(fmt::format("{}  {}", kernel.name, kernel.summary));
+  RunnerOptions runner_options = options.runner;
+  runner_options.threads = options.jobs;
+  CaseRunner runner(runner_options);
+  const Result<std::optional<Target>> gpu = wanted_gpu(options.on);
+  if (!gpu) return report_error(gpu.error());
+  std::string skipped;
+  ExitCode worst = ExitCode::held;
+  const Problem any(kernel.schema());
+  for (const Target& target : kernel_targets(kernel, options.on, options.sm, *gpu, skipped)) {
+    terminal.print(fmt::format("\n    {}, by its contract:", target.name()));
+    print_lines(kernel.describe_contract(any, target.sm), terminal);
+    const Result<std::optional<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
+    if (!probed) return report_error(probed.error());
+    if (!*probed) {
+      terminal.print_wrapped("      its sums cannot be probed: it needs an f32 output of floating-point products");
+      continue;
+    }
+    terminal.print_wrapped(fmt::format("      probes: this kernel accumulates with {}", (*probed)->words()));
+    if (!(*probed)->agrees()) worst = ExitCode::thin;
+  }
+  return worst;
+}
+
 ExitCode explain(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
   if (arguments.names.empty()) {
-    return report_error({ErrorKind::bad_input, "explain needs a case", "",
-                         "a .case file or a case text in quotes"});
+    return report_error({ErrorKind::bad_input, "explain needs a case or a kernel", "",
+                         "a .case file, a case text in quotes, or a kernel's name"});
+  }
+  const Result<RunOptions> options = run_options(arguments, {});
+  if (!options) return report_error(options.error());
+  if (const Manifest* kernel = registry->find(arguments.names.front())) {
+    return explain_kernel(*kernel, *options, terminal);
   }
   const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
   if (!cases) return report_error(cases.error());
-  const Result<RunOptions> options = run_options(arguments, {});
-  if (!options) return report_error(options.error());
   RunnerOptions runner_options = options->runner;
   runner_options.threads = options->jobs;
   CaseRunner runner(runner_options);
   ExitCode worst = ExitCode::held;
   for (const CaseFile& file : *cases) {
     std::string skipped;
-    std::optional<Target> gpu;
-    if (options->on == On::gpu || options->on == On::both) {
-      const Result<Target> probed = probe_gpu();
-      if (!probed) return report_error(probed.error());
-      gpu = *probed;
-    }
+    const Result<std::optional<Target>> gpu = wanted_gpu(options->on);
+    if (!gpu) return report_error(gpu.error());
     const std::vector<Target> targets =
-        kernel_targets(*file.test_case.kernel, options->on, options->sm, gpu, skipped);
+        kernel_targets(*file.test_case.kernel, options->on, options->sm, *gpu, skipped);
     for (const Target& target : targets) {
       const Result<std::unique_ptr<Examined>> examined = runner.examine(file.test_case, target);
       if (!examined) return report_error(examined.error());
-      explain_on(file.test_case, **examined, terminal);
+      explain_on(file.test_case, target, **examined, terminal);
       terminal.print("");
       if ((*examined)->record.verdict == Verdict::fail) worst = ExitCode::broken;
     }

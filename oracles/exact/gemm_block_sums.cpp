@@ -7,6 +7,9 @@
 //   lo += s * rest + lost + s * l,
 // and only the additions to lo, 25 bits below, and s * l round.
 //
+// Scales that are powers of two (MX formats) multiply the operands themselves, where nothing
+// overflows or loses bits: then an ordinary product is left, one instead of one per interval.
+//
 // The bound. Let S be the largest |s|, N = |a_i| |b_j| in 2-norms, so that sum |s p| <= S N for the
 // whole row, and L >= sum |l| (low_magnitude). What enters lo adds up to at most
 //   M = 2^-25 S N + blocks u S N + S L,   u = 2^-53,
@@ -17,6 +20,7 @@
 #include "oracles/exact/gemm_block_sums.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -70,6 +74,7 @@ void add_scaled_low(const double* __restrict factors, const double* __restrict l
 struct ScaleRange {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   double lowest_bit = std::numeric_limits<double>::infinity();  // divides all of them
+  bool powers = true;                                           // of two, all of them
 
   void add(float scale) {
     if (scale == 0 || !std::isfinite(scale)) return;
@@ -78,6 +83,7 @@ struct ScaleRange {
     smallest = std::min(smallest, x);
     int exponent = 0;
     const auto significand = static_cast<std::uint32_t>(std::ldexp(std::frexp(x, &exponent), 24));
+    powers = powers && std::has_single_bit(significand);
     lowest_bit =
         std::min(lowest_bit, std::ldexp(1.0, exponent - 24 + std::countr_zero(significand)));
   }
@@ -88,6 +94,50 @@ std::vector<ScaleRange> ranges_of(const std::vector<float>& scales, std::int64_t
   for (std::size_t at = 0; at < scales.size(); ++at)
     out[at % static_cast<std::size_t>(count)].add(scales[at]);
   return out;
+}
+
+// out[p] = x[p] * scale; whether that was exact.
+PLUMBLINE_PER_PROCESSOR
+bool scale_exactly(const float* x, float scale, std::int64_t count, float* out) {
+  const float inverse = 1 / scale;
+  std::uint32_t inexact = 0;
+  for (std::int64_t p = 0; p < count; ++p) {
+    const float scaled = x[p] * scale;
+    inexact |= scaled * inverse != x[p] ? 1u : 0u;
+    out[p] = scaled;
+  }
+  return inexact == 0;
+}
+
+// Vectors of one side with their scales multiplied in; false where that loses anything.
+bool fold_scales(const std::vector<float>& vectors, const std::vector<float>& scales,
+                 std::int64_t per_batch, std::int64_t k, std::int64_t depth, int threads,
+                 std::vector<float>& out) {
+  const std::int64_t count = static_cast<std::int64_t>(vectors.size()) / k;
+  fill_with_zeros(out, count * k);
+  std::atomic<bool> exact = true;
+  for_each_block(count, 64, threads, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t v = first; v < last; ++v) {
+      for (std::int64_t begin = 0; begin < k; begin += depth) {
+        const float scale =
+            scales[static_cast<std::size_t>(begin / depth * per_batch + v % per_batch)];
+        if (scale == 0 || !std::isfinite(scale)) continue;
+        const std::int64_t at = v * k + begin;
+        if (!scale_exactly(vectors.data() + at, scale, std::min(depth, k - begin), out.data() + at))
+          exact = false;
+      }
+    }
+  });
+  return exact;
+}
+
+// Whether every factor is the exact product of two powers of two, far from the ends of f32's range.
+bool may_fold(const std::vector<ScaleRange>& a, const std::vector<ScaleRange>& b) {
+  const auto tame = [](const ScaleRange& range) {
+    return range.powers &&
+           (range.largest == 0 || (range.largest <= 0x1p60 && range.smallest >= 0x1p-60));
+  };
+  return std::all_of(a.begin(), a.end(), tame) && std::all_of(b.begin(), b.end(), tame);
 }
 
 double block_bound(const RowSplit& a, const RowSplit& b, const ScaleRange& scale_a,
@@ -136,9 +186,22 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
     return out;
   }
 
-  const OperandSplits splits = split_operands(operands, threads);
   const std::vector<ScaleRange> ranges_a = ranges_of(scales.a, m),
                                 ranges_b = ranges_of(scales.b, n);
+  if (may_fold(ranges_a, ranges_b)) {
+    GemmOperands folded;
+    folded.m = m;
+    folded.n = n;
+    folded.k = k;
+    folded.batch = operands.batch;
+    folded.batch_a = operands.batch_a;
+    folded.batch_b = operands.batch_b;
+    if (fold_scales(operands.a, scales.a, m, k, scales.depth, threads, folded.a) &&
+        fold_scales(operands.b, scales.b, n, k, scales.depth, threads, folded.b)) {
+      return gemm_sums(folded, threads);
+    }
+  }
+  const OperandSplits splits = split_operands(operands, threads);
   const std::int64_t depth = std::min(scales.depth, k);
   std::vector<SplitRows> panel_blocks(static_cast<std::size_t>(scales.blocks));
   SplitRowsPool pool;

@@ -182,7 +182,7 @@ struct FamilyRow {
   FormatId a, b;
   std::uint64_t (*code_a)(Random&);
   std::uint64_t (*code_b)(Random&);
-  std::int64_t scale_depth;  // 0: no block scales
+  std::int64_t scale_depth;  // 0: no block scales; negative: powers of two
 };
 
 constexpr FormatId kE4m3 = FormatId::e4m3, kE5m2 = FormatId::e5m2, kS8 = FormatId::s8;
@@ -197,16 +197,21 @@ constexpr FamilyRow kFamily[] = {
     {"e4m3_x_e5m2_any_bits", kE4m3, kE5m2, any_code_of<kE4m3>, any_code_of<kE5m2>, 0},
     {"e4m3_scaled_128", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 128},
     {"e5m2_scaled_128", kE5m2, kE5m2, normal_code_of<kE5m2>, normal_code_of<kE5m2>, 128},
+    {"e4m3_scaled_powers_32", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, -32},
     {"e4m3_scaled_32", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 32},
 };
 
 BlockScales random_scales(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t depth) {
+  const bool powers = depth < 0;
+  depth = std::abs(depth);
   BlockScales out{.depth = depth, .blocks = k / depth, .m = m, .n = n, .a = {}, .b = {}};
   Random random(3);
-  for (std::int64_t i = 0; i < out.blocks * m; ++i)
-    out.a.push_back(static_cast<float>(0.5 + random.unit()));
-  for (std::int64_t j = 0; j < out.blocks * n; ++j)
-    out.b.push_back(static_cast<float>(0.5 + random.unit()));
+  const auto scale = [&] {
+    return powers ? std::ldexp(1.0f, static_cast<int>(random.between(-4, 4)))
+                  : static_cast<float>(0.5 + random.unit());
+  };
+  for (std::int64_t i = 0; i < out.blocks * m; ++i) out.a.push_back(scale());
+  for (std::int64_t j = 0; j < out.blocks * n; ++j) out.b.push_back(scale());
   return out;
 }
 
@@ -218,7 +223,7 @@ void family(benchmark::State& state) {
   const GemmOperands operands =
       decode_operands(matrix(row.a, m, k, row.code_a, 1), matrix(row.b, k, n, row.code_b, 2), 2);
   const BlockScales scales =
-      row.scale_depth > 0 ? random_scales(m, n, k, row.scale_depth) : BlockScales{};
+      row.scale_depth != 0 ? random_scales(m, n, k, row.scale_depth) : BlockScales{};
   const std::vector<double> a(operands.a.begin(), operands.a.end()),
       b(operands.b.begin(), operands.b.end());
   std::vector<double> c(static_cast<std::size_t>(m * n));
@@ -232,8 +237,8 @@ void family(benchmark::State& state) {
                 static_cast<blasint>(k), b.data(), static_cast<blasint>(k), 0, c.data(),
                 static_cast<blasint>(n));
     const Clock::time_point between = Clock::now();
-    const SumEnclosures sums = row.scale_depth > 0 ? gemm_block_sums(operands, scales, threads)
-                                                   : gemm_sums(operands, threads);
+    const SumEnclosures sums = row.scale_depth != 0 ? gemm_block_sums(operands, scales, threads)
+                                                    : gemm_sums(operands, threads);
     const Clock::time_point end = Clock::now();
     plain = std::min(plain, std::chrono::duration<double>(between - start).count());
     ours = std::min(ours, std::chrono::duration<double>(end - between).count());
