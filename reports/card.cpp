@@ -59,4 +59,13 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   return lines;
 }
 
+std::string accuracy_note(const KernelRecord& kernel) {
+  constexpr double kLarge = 0.01;
+  if (kernel.worst_relative < kLarge) return {};
+  return fmt::format(
+      "up to {:.2g} % from exact where terms hardly cancel, and within its contract: that is what this arithmetic "
+      "costs ({})",
+      100 * kernel.worst_relative, kernel.least_accurate_case);
+}
+
 }  // namespace plumbline

@@ -54,6 +54,7 @@ Json output(const OutputRecord& o) {
                {"disagreements", v.disagreements},
                {"sampled", v.sampled},
                {"worst_ulp", number(v.worst_ulp)},
+               {"worst_relative", number(v.worst_relative)},
                {"worst_share", number(v.worst_share)},
                {"median_bound_ulp", number(v.median_bound_ulp)}};
   if (v.compared > 0) json["worst"] = element(v.worst);
@@ -109,6 +110,8 @@ Json kernel_json(const KernelRecord& k) {
           {"disagreements", k.disagreements},
           {"sampled_cases", k.sampled_cases},
           {"worst_ulp", number(k.worst_ulp)},
+          {"worst_relative", number(k.worst_relative)},
+          {"least_accurate_case", k.least_accurate_case},
           {"worst_share", number(k.worst_share)},
           {"worst_case", k.worst_case}};
 }

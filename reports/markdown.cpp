@@ -48,6 +48,10 @@ std::string summary_markdown(const RunRecord& record) {
     out += fmt::format("| {} | `{}` | {} | {} | {} | {} |\n", name(k.verdict), k.name, k.cases,
                        k.compared, ulp_text(k.worst_ulp), share_text(k.worst_share));
   }
+  for (const KernelRecord& k : record.kernels) {
+    const std::string note = accuracy_note(k);
+    if (!note.empty()) out += fmt::format("\n`{}`: {}\n", k.name, note);
+  }
   std::size_t shown = 0;
   for (const Counterexample& c : record.counterexamples) {
     std::string card;

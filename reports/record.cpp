@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "reports/record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace plumbline {
@@ -61,6 +63,10 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     if (v.worst_share > kernel.worst_share) {
       kernel.worst_share = v.worst_share;
       kernel.worst_case = test_case.text;
+    }
+    if (v.worst_relative > kernel.worst_relative) {
+      kernel.worst_relative = v.worst_relative;
+      kernel.least_accurate_case = fmt::format("{} [{}]", test_case.text, test_case.device);
     }
   }
 }

@@ -16,10 +16,14 @@ namespace {
 
 void print_steps(const std::vector<double>& steps, Terminal& terminal) {
   if (steps.empty()) return;
-  terminal.print("      accumulator minus exact after each step of k, in accumulator ulp:");
+  constexpr std::size_t kShown = 48;
+  const std::size_t stride = (steps.size() + kShown - 1) / kShown;
+  terminal.print_wrapped(
+      fmt::format("      accumulator minus exact after {} of k, in accumulator ulp:",
+                  stride == 1 ? "each step" : fmt::format("every {} steps", stride)));
   std::string line = "       ";
-  for (const double step : steps) {
-    const std::string cell = fmt::format(" {:.3g}", step);
+  for (std::size_t i = (steps.size() - 1) % stride; i < steps.size(); i += stride) {
+    const std::string cell = fmt::format(" {:.3g}", steps[i]);
     if (line.size() + cell.size() > static_cast<std::size_t>(terminal.width())) {
       terminal.print(line);
       line = "       ";
@@ -63,6 +67,12 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
         "      {}: {} outputs, worst {}, {} of the allowed error used, {} had to be exact",
         output.name, v.elements, ulp_text(v.worst_ulp), share_text(v.worst_share),
         v.exact_required));
+    if (v.worst_relative >= 0.01) {
+      terminal.print_wrapped(fmt::format(
+          "      up to {:.2g} % from exact where terms hardly cancel, and within the contract: that is what this "
+          "arithmetic costs",
+          100 * v.worst_relative));
+    }
     if (v.compared == 0) continue;
     const Tensor* got = examined.tensors.find(output.name);
     const std::int64_t index = v.failures.empty() ? v.worst.index : v.failures.front().index;

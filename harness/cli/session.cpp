@@ -66,7 +66,8 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
                     k.reasons.empty() ? "no case was selected" : k.reasons.front()));
     return;
   }
-  std::string line = fmt::format("  {} {:<16}", painted(terminal, k.verdict), k.name);
+  const int name_width = terminal.width() >= 100 ? 24 : 16;
+  std::string line = fmt::format("  {} {:<{}}", painted(terminal, k.verdict), k.name, name_width);
   // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of
   // ulp from exact.
   line += fmt::format(" {:>6} cases   worst error {:>5} of what is allowed", k.cases,
@@ -83,6 +84,8 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
     terminal.print_wrapped(
         fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
   }
+  const std::string accuracy = accuracy_note(k);
+  if (!accuracy.empty()) terminal.print_wrapped("        " + accuracy);
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
 }
 

@@ -118,6 +118,10 @@ ElementVerdict describe(const GemmCase& gemm, const GemmPlace& at, const Element
   const RealResult real = real_result(gemm, at, known.sum, known.classes);
   verdict.exact = real.value.hi + real.value.lo;
   verdict.error_ulp = real.error_ulp(gemm.epilogue, got);
+  if (real.finite && gemm.magnitude(at) <= 2 * std::fabs(known.sum.hi)) {
+    const double beyond = std::max(0.0, std::fabs(verdict.error_ulp) - 0.5) * real.ulp;
+    verdict.relative = beyond / std::fabs(verdict.exact);
+  }
   if (!gemm.model) {
     verdict.expected = verdict.low;
     verdict.share = verdict.pass ? 0 : kInfinity;

@@ -73,6 +73,9 @@ void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
   if (!std::isnan(verdict.bound_ulp)) {
     tally.bound_ulps.push_back(static_cast<float>(verdict.bound_ulp));
   }
+  if (pass && std::isfinite(verdict.relative)) {
+    tally.worst_relative = std::max(tally.worst_relative, verdict.relative);
+  }
   if (!std::isnan(verdict.share)) tally.worst_share = std::max(tally.worst_share, verdict.share);
   if (!tally.worst || is_worse(verdict, *tally.worst)) tally.worst = verdict;
 }

@@ -52,6 +52,7 @@ void GemmTally::add(const GemmTally& other) {
   unresolved += other.unresolved;
   worst_ulp = std::max(worst_ulp, other.worst_ulp);
   worst_share = std::max(worst_share, other.worst_share);
+  worst_relative = std::max(worst_relative, other.worst_relative);
   if (other.worst && (!worst || is_worse(*other.worst, *worst))) worst = other.worst;
   for (const ElementVerdict& failure : other.failures) add_failure(failure);
   for (std::size_t cell = 0; cell < histogram.size(); ++cell)
@@ -74,6 +75,7 @@ OutputVerdict GemmTally::verdict(std::int64_t elements) const {
   out.disagreements = disagreements;
   out.worst_ulp = worst_ulp;
   out.worst_share = worst_share;
+  out.worst_relative = worst_relative;
   out.median_bound_ulp = median(bound_ulps);
   if (!failures.empty()) {
     out.worst = failures.front();

@@ -19,7 +19,7 @@ struct GemmTally {
   std::int64_t compared = 0, bounded = 0, failed = 0, class_mismatches = 0, nonzero = 0,
                exact_required = 0;
   std::int64_t disagreements = 0, unresolved = 0;
-  double worst_ulp = 0, worst_share = 0;
+  double worst_ulp = 0, worst_share = 0, worst_relative = 0;
   std::optional<ElementVerdict>
       worst;  // with the largest share; without shares the largest |error_ulp|
   std::vector<ElementVerdict> failures;

@@ -35,6 +35,7 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first, std
   sum.sampled = sum.sampled || part.sampled;
   sum.worst_ulp = std::max(sum.worst_ulp, part.worst_ulp);
   sum.worst_share = std::max(sum.worst_share, part.worst_share);
+  sum.worst_relative = std::max(sum.worst_relative, part.worst_relative);
   if (part.elements > largest) {
     largest = part.elements;
     sum.median_bound_ulp = part.median_bound_ulp;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct ElementVerdict {
   double exact = 0;             // exact real result rounded to double (NaN/Inf where the class says so)
   double error_ulp = 0;         // (got - exact) in output ulp; NaN where it has no meaning
   double bound_ulp = 0;         // how far an admissible output can be from exact, in output ulp
+  // |got - exact| / |exact| beyond half an ulp of the output, where the terms hardly cancel (their magnitudes add up to at
+  // most twice the sum); NaN elsewhere. What an inaccurate unit costs, though its contract allows it.
+  double relative = std::numeric_limits<double>::quiet_NaN();
   double share = 0;             // of the allowed accumulator error used: e_min / E; > 1 fails; NaN if not computed
 };
 
@@ -56,6 +60,7 @@ struct OutputVerdict {
   bool sampled = false;              // not every element was compared
   double worst_ulp = 0;              // largest |error_ulp|
   double worst_share = 0;            // largest share
+  double worst_relative = 0;         // largest relative
   double median_bound_ulp = 0;
   ElementVerdict worst;              // the element with the largest share (or the first failure)
   std::vector<ElementVerdict> failures;  // the first 16, by index
