@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "fuzz/gemm_shapes.h"
@@ -16,7 +17,9 @@ namespace {
 class Designer {
  public:
   explicit Designer(const Manifest& manifest)
-      : tile_(gemm_tile(manifest)), default_layout_(Problem(manifest.schema()).word("layout")) {}
+      : tile_(gemm_tile(manifest)),
+        groups_at_once_(groups_at_once(manifest)),
+        default_layout_(Problem(manifest.schema()).word("layout")) {}
 
   struct Sizes {
     std::int64_t m, n, k, groups;
@@ -34,6 +37,7 @@ class Designer {
   }
 
   void routing();
+  void many_groups();
   void tiles();
   void scales();
   void arithmetic();
@@ -42,7 +46,14 @@ class Designer {
   std::vector<DesignedCase> take() { return std::move(cases_); }
 
  private:
+  // Where the manifest names none: as many as a warp has lanes.
+  static std::int64_t groups_at_once(const Manifest& manifest) {
+    const auto found = manifest.tile.find("groups");
+    return found == manifest.tile.end() ? 32 : std::max<std::int64_t>(1, found->second);
+  }
+
   GemmTile tile_;
+  std::int64_t groups_at_once_;
   std::string_view default_layout_;  // of this kernel
   std::vector<DesignedCase> cases_;
 };
@@ -74,6 +85,18 @@ void Designer::routing() {
     add({48, 48, 48, 3}, with("even"), "index_code", "straddling",
         "square matrices, where another orientation fits");
   }
+}
+
+// More groups than a kernel looks through at once: what it carries over to the next ones.
+void Designer::many_groups() {
+  const std::string_view carried = "rows or tiles of earlier groups, carried over from chunk to chunk";
+  const std::int64_t chunk = groups_at_once_;
+  for (const std::int64_t groups : {chunk - 1, chunk, chunk + 1, 2 * chunk + 3}) {
+    if (groups < 1) continue;
+    add({groups + 5, 9, 17, groups}, "routing=ones", "index_code", "many_groups", carried);
+    add({3 * groups, 16, 16, groups}, "routing=gaps", "integers", "many_groups", carried);
+  }
+  add({2 * tile_.m + 9, 16, 16, 2 * chunk + 1}, "routing=random", "integers", "many_groups", carried);
 }
 
 // Rows of a tile that belong to the next group; the last rows and columns of each.
@@ -156,6 +179,7 @@ void Designer::empty() {
 std::vector<DesignedCase> grouped_designed(const Manifest& manifest) {
   Designer designer(manifest);
   designer.routing();
+  designer.many_groups();
   designer.tiles();
   designer.scales();
   designer.arithmetic();

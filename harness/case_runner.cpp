@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "harness/relations.h"
+#include "oracles/base/hash.h"
+#include "oracles/formats/decode.h"
+
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -80,12 +84,53 @@ Result<const Module*> CaseRunner::module_for(Loaded& loaded, const Manifest& ker
 }
 
 Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& tensors,
-                                           const Target& target) {
+                                           const Target& target, std::uint64_t cta_order) {
   const Result<Loaded*> loaded = loaded_for(target);
   if (!loaded) return loaded.error();
   const Result<const Module*> module = module_for(**loaded, *test_case.kernel, target.sm);
   if (!module) return module.error();
-  return launch_case(test_case, tensors, *(*loaded)->device, **module);
+  return launch_case(test_case, tensors, *(*loaded)->device, **module, cta_order);
+}
+
+Result<bool> CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Examined& examined) {
+  constexpr std::uint64_t kOtherOrder = 1;
+  const std::uint64_t first = examined.launch.fingerprint;
+  Result<LaunchResult> launch = launch_on(test_case, examined.tensors, target, kOtherOrder);
+  if (!launch) return launch.error();
+  examined.launch = *std::move(launch);
+  return examined.launch.fingerprint == first;
+}
+
+Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_case,
+                                                               const Target& target,
+                                                               const Examined& examined) {
+  constexpr std::uint64_t kOneIn = 4;
+  constexpr double kMostWork = 1e8;
+  const std::vector<Relation> relations = relations_of(*test_case.kernel->operation);
+  const std::uint64_t draw = fingerprint(test_case.text());
+  const bool bitwise = !relations.empty() && test_case.kernel->deterministic();
+  std::optional<std::string> broken;
+  if (!bitwise || test_case.kernel->operation->work(test_case.problem) > kMostWork) return broken;
+  if (!options_.all_relations && draw % kOneIn != 0) return broken;
+  const Tensor* first = examined.tensors.find("d");
+  for (std::size_t i = 0; i < relations.size(); ++i) {
+    const Relation& relation = relations[(draw / kOneIn + i) % relations.size()];
+    std::optional<RelatedRun> run = relation.make(test_case, examined.tensors);
+    if (!run) continue;
+    broken = "";
+    const Result<LaunchResult> launch = launch_on(run->test_case, run->tensors, target);
+    if (!launch) return launch.error();
+    const Tensor& second = *run->tensors.find("d");
+    for (std::int64_t at = 0; at < second.layout.count(); ++at) {
+      if (launch->completed && run->follows(*first, at, second.bits(at))) continue;
+      const Format& f = format(second.layout.format);
+      broken = fmt::format("{} ({}), but {} of the changed problem is {:.9g} (0x{:x})", relation.words, relation.id,
+                           element_name("d", second.layout, at), to_double(f, second.bits(at)), second.bits(at));
+      return broken;
+    }
+    if (!options_.all_relations) break;
+  }
+  return broken;
 }
 
 Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, const Target& target) {
@@ -118,6 +163,12 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     if (!beside) return beside.error();
     twin = beside->fingerprint;
   }
+  bool same_in_any_order = true;
+  if (examined->launch.communicates && examined->launch.completed && examined->launch.findings.empty()) {
+    const Result<bool> same = reorder_ctas(test_case, target, *examined);
+    if (!same) return same.error();
+    same_in_any_order = *same || !test_case.kernel->deterministic();
+  }
 
   JudgeOptions judge = options_.judge;
   judge.threads = options_.threads;
@@ -133,6 +184,14 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     record.verdict = Verdict::fail;
     if (record.reason.empty()) record.reason = reason;
   };
+  if (record.verdict == Verdict::pass) {
+    const Result<std::optional<std::string>> broken = broken_relation(test_case, target, *examined);
+    if (!broken) return broken.error();
+    if (*broken) settle(Claim::related, (*broken)->empty(), **broken);
+  }
+  if (!same_in_any_order) {
+    settle(Claim::deterministic, false, "with its CTAs in another legal order the kernel gives other bits");
+  }
   if (options_.repeat > 1) {
     const bool held = different == 0 || !kernel.deterministic();
     settle(Claim::deterministic, held,

@@ -120,17 +120,20 @@ Result<std::optional<LaunchRequest>> request_for(
 
 // All launches in order, up to one that does not complete.
 Status run_launches(const Case& test_case, Device& device, const Module& module,
-                    const std::map<std::string, DeviceAddress>& addresses, LaunchResult& result) {
+                    const std::map<std::string, DeviceAddress>& addresses, std::uint64_t cta_order,
+                    LaunchResult& result) {
   for (const KernelLaunch& launch : test_case.kernel->launches) {
-    const Result<std::optional<LaunchRequest>> request =
+    Result<std::optional<LaunchRequest>> request =
         request_for(test_case, launch, module, addresses);
     if (!request) return request.error();
     if (!*request) continue;
+    (*request)->cta_order = cta_order;
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) return outcome.error();
     result.findings.insert(result.findings.end(), outcome->findings.begin(),
                            outcome->findings.end());
     result.completed = outcome->completed;
+    result.communicates = result.communicates || outcome->communicates;
     result.elapsed_ms += outcome->elapsed_ms;
     if (!result.completed) break;
   }
@@ -239,7 +242,7 @@ Status check_memory(const Case& test_case) {
 }
 
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
-                                 const Module& module) {
+                                 const Module& module, std::uint64_t cta_order) {
   device.release_all();
   std::map<std::string, DeviceAddress> addresses;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
@@ -258,7 +261,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     if (!copied) return copied.error();
   }
   LaunchResult result;
-  if (Status ran = run_launches(test_case, device, module, addresses, result); !ran) {
+  if (Status ran = run_launches(test_case, device, module, addresses, cta_order, result); !ran) {
     return ran.error();
   }
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {

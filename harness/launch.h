@@ -19,14 +19,16 @@ struct LaunchResult {
       findings;                // the device's own, and writes outside the outputs found afterwards
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
+  bool communicates = false;   // CTAs exchange data: another order of them is another execution
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the
 // kernel wrote. A launch whose grid is empty (m == 0) runs nothing and succeeds.
+// `cta_order`: as in LaunchRequest.
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
-                                 const Module& module);
+                                 const Module& module, std::uint64_t cta_order = 0);
 
 // The code outputs and workspaces are filled with before a launch: a NaN with a payload no hardware
 // produces where the format has one, else the byte 0xa5.

@@ -35,6 +35,8 @@ std::string_view name(Claim claim) {
       return "deterministic";
     case Claim::agrees:
       return "agrees";
+    case Claim::related:
+      return "related";
   }
   return "";
 }

@@ -26,6 +26,7 @@ enum class Claim : std::uint8_t {
                   // outputs
   deterministic,  // repeated launches agree bit for bit
   agrees,         // GPU and emulator agree bit for bit
+  related,        // a metamorphic relation holds: a changed problem changes the outputs as it must
 };
 
 std::string_view name(Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees"

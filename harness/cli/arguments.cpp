@@ -72,7 +72,8 @@ void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::stri
   app.add_option("--on", raw.on, "where: auto (GPU if present), emulator, gpu, both (and compare)");
   app.add_option("--sm", raw.sm, "emulate only this chip, for example 90");
   app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->allow_extra_args(false);  // what follows the file names kernels again
   app.add_option("--oracle", raw.oracle,
                  "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
   app.add_option("--repeat", arguments.repeat, "launches per case, compared bit for bit")

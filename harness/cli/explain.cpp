@@ -130,6 +130,7 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
   if (!cases) return report_error(cases.error());
   RunnerOptions runner_options = options->runner;
   runner_options.threads = options->jobs;
+  runner_options.all_relations = true;
   CaseRunner runner(runner_options);
   ExitCode worst = ExitCode::held;
   for (const CaseFile& file : *cases) {

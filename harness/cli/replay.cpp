@@ -24,6 +24,7 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   Result<RunOptions> options = run_options(arguments, {});
   if (!options) return report_error(options.error());
   options->corpus_folder.clear();  // a replay saves nothing
+  options->runner.all_relations = true;
 
   RunRecord record;
   record.verb = "replay";

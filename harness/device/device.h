@@ -25,6 +25,8 @@ struct LaunchRequest {
   std::array<std::int64_t, 3> block{1, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;       // the parameter block, laid out as the entry declares it
+  // Where CTAs communicate: run them in another legal order, one for each number. 0 is increasing. A GPU has its own.
+  std::uint64_t cta_order = 0;
 };
 
 // How often one PTX instruction was executed, by warps.
@@ -36,6 +38,7 @@ struct InstructionCount {
 struct LaunchOutcome {
   std::vector<Finding> findings;   // empty for a well-behaved launch
   bool completed = true;           // false when a finding stopped the launch
+  bool communicates = false;       // its CTAs exchange data, so that their order may matter; false on a GPU
   double elapsed_ms = 0;           // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount> executions;  // one per instruction of the kernel; empty where the device cannot count

@@ -161,7 +161,7 @@ class EmulatorDevice final : public Device {
     if (!program) return program.error();
     if (Status status = check_request(**program, request); !status) return status.error();
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, options_});
+                request.dynamic_shared_bytes, request.cta_order, options_});
   }
 
  private:

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "harness/emulator/cta.h"
+#include "oracles/base/random.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -79,18 +81,35 @@ void run_in_order(const Launch& launch, std::atomic<std::int64_t>& next, Results
   results.add(worker);
 }
 
+// In which order CTAs start. Hardware promises none among those that are resident together, so any order within each
+// `window` of them is legal; and what waits for an earlier window is never kept from running.
+std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std::uint64_t seed) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(ctas));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (seed == 0) return order;
+  Random random(seed);
+  for (std::size_t begin = 0; begin < order.size(); begin += window) {
+    const std::size_t end = std::min(order.size(), begin + window);
+    for (std::size_t i = end - 1; i > begin; --i) {
+      std::swap(order[i], order[begin + random.below(i - begin + 1)]);
+    }
+  }
+  return order;
+}
+
 // CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
 void run_resident(const Launch& launch, Results& results) {
   WorkerState worker = worker_state(launch.program);
   std::vector<std::unique_ptr<Cta>> resident, spare;
-  std::int64_t next = 0;
   const auto limit = static_cast<std::size_t>(std::max(1, launch.options.resident_ctas));
-  while (next < launch.ctas() || !resident.empty()) {
-    if (next < launch.ctas() && resident.size() < limit) {
+  const std::vector<std::int64_t> order = start_order(launch.ctas(), limit, launch.cta_order);
+  std::size_t next = 0;
+  while (next < order.size() || !resident.empty()) {
+    if (next < order.size() && resident.size() < limit) {
       if (spare.empty()) spare.push_back(std::make_unique<Cta>(launch, worker));
       resident.push_back(std::move(spare.back()));
       spare.pop_back();
-      resident.back()->start(next++);
+      resident.back()->start(order[next++]);
     }
     bool stopped = false;
     for (std::size_t i = 0; i < resident.size() && !stopped;) {
@@ -130,6 +149,7 @@ LaunchOutcome run(const Launch& launch) {
     for (std::thread& helper : helpers) helper.join();
   }
   LaunchOutcome out = results.outcome(launch.program);
+  out.communicates = launch.program.communicates;
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   out.elapsed_ms = std::chrono::duration<double, std::milli>(elapsed).count();
   return out;

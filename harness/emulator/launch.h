@@ -2,8 +2,8 @@
 // One launch: what every CTA of it shares, and the workers that run the CTAs.
 //
 // CTAs of an ordinary kernel are independent: each worker takes the next one and runs it to its end. Where a kernel
-// communicates through global memory (atomics, acquire or volatile loads), one worker runs all CTAs in a fixed order,
-// several resident, turn by turn: results never depend on the number of threads, and a CTA may wait for another.
+// communicates through global memory (atomics, acquire or volatile loads), one worker runs all CTAs in an order that the
+// launch chooses, several resident, turn by turn: results never depend on the number of threads, and a CTA may wait for another.
 #pragma once
 
 #include <array>
@@ -26,6 +26,7 @@ struct Launch {
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::array<std::int64_t, 3> block{1, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
+  std::uint64_t cta_order = 0;
   EmulatorOptions options;
 
   std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }

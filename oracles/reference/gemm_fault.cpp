@@ -51,17 +51,46 @@ std::optional<std::vector<float>> factors_of(const GemmCase& gemm, const GemmFau
   return out;
 }
 
+const Tensor& operand(const GemmProblem& problem, GemmSide side) {
+  return side == GemmSide::a ? *problem.a : *problem.b;
+}
+
+GemmPlace element_at(GemmSide side, const GemmPlace& at, std::int64_t p) {
+  return side == GemmSide::a ? GemmPlace{at.batch, at.i, p} : GemmPlace{at.batch, p, at.j};
+}
+
 // The stored codes of a row of A or column of B taken for another format.
 std::vector<float> read_as(const GemmCase& gemm, GemmSide side, const GemmPlace& at,
                            FormatId other) {
-  const GemmTensorReader reader(side == GemmSide::a ? *gemm.problem.a : *gemm.problem.b);
+  const GemmTensorReader reader(operand(gemm.problem, side));
+  std::vector<float> out;
+  for (std::int64_t p = 0; p < gemm.problem.k; ++p)
+    out.push_back(static_cast<float>(to_double(format(other), reader.bits(element_at(side, at, p)))));
+  return out;
+}
+
+// A row of A or column of B from elsewhere in storage, padding included.
+std::vector<float> read_from(const GemmCase& gemm, GemmSide side, const GemmPlace& at,
+                             const OperandOffset& offset) {
+  const Tensor& tensor = operand(gemm.problem, side);
+  const std::int64_t zero = side == GemmSide::a ? gemm.problem.zero_a : gemm.problem.zero_b;
   std::vector<float> out;
   for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
-    const GemmPlace element =
-        side == GemmSide::a ? GemmPlace{at.batch, at.i, p} : GemmPlace{at.batch, p, at.j};
-    out.push_back(static_cast<float>(to_double(format(other), reader.bits(element))));
+    const double value = to_double(format(tensor.layout.format),
+                                   tensor.bits_at(offset(element_at(side, at, p))));
+    out.push_back(static_cast<float>(value - static_cast<double>(zero)));
   }
   return out;
+}
+
+bool reads_inside(const GemmProblem& problem, GemmSide side, const GemmPlace& at,
+                  const OperandOffset& offset) {
+  const std::int64_t elements = operand(problem, side).layout.storage_elements();
+  for (std::int64_t p = 0; offset && p < problem.k; ++p) {
+    const std::int64_t from = offset(element_at(side, at, p));
+    if (from < 0 || from >= elements) return false;
+  }
+  return true;
 }
 
 // With scales along k products keep their intervals: skipped ones become 0, repeated ones come
@@ -91,6 +120,8 @@ Vectors vectors_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace
   Vectors whole{{row, row + k}, {column, column + k}, *factors_of(gemm, fault, at)};
   if (fault.a_read_as) whole.row = read_as(gemm, GemmSide::a, at, *fault.a_read_as);
   if (fault.b_read_as) whole.column = read_as(gemm, GemmSide::b, at, *fault.b_read_as);
+  if (fault.a_offset) whole.row = read_from(gemm, GemmSide::a, at, fault.a_offset);
+  if (fault.b_offset) whole.column = read_from(gemm, GemmSide::b, at, fault.b_offset);
   if (gemm.scales) return in_intervals(gemm, fault, std::move(whole));
   if (fault.skipped.empty() && fault.repeated.empty()) return whole;
   Vectors out;
@@ -110,6 +141,10 @@ Vectors vectors_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace
 
 bool all_finite(const std::vector<float>& values) {
   return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+}
+
+bool any_nan(const std::vector<float>& values) {
+  return std::any_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
 }
 
 Dyadic exact_sum(const GemmCase& gemm, const Vectors& vectors) {
@@ -169,6 +204,22 @@ Sum bf16_partial_sums(const GemmCase& gemm, const GemmFault& fault, const Vector
   return total;
 }
 
+// Each interval's sum times one scale, rounded, times the other.
+Sum scaled_in_turn(const GemmCase& gemm, const Vectors& vectors, const GemmPlace& at, double error) {
+  Sum sum;
+  sum.error = error;
+  const std::int64_t depth = gemm.scales->depth;
+  for (std::int64_t begin = 0; begin < vectors.k(); begin += depth) {
+    const std::int64_t count = std::min(depth, vectors.k() - begin);
+    const double factor = static_cast<double>(*faulty_scale(gemm.problem, GemmSide::a, {}, {at.i, begin})) *
+                          static_cast<double>(*faulty_scale(gemm.problem, GemmSide::b, {}, {at.j, begin}));
+    const Dyadic part = exact_dot(vectors.row.data() + begin, vectors.column.data() + begin, count) * Dyadic(factor);
+    sum.exact = sum.exact + part;
+    sum.error += std::fabs(part.nearest_double()) * 0x1p-24;
+  }
+  return sum;
+}
+
 bool inside_place(const GemmProblem& problem, const GemmPlace& at) {
   return at.batch >= 0 && at.batch < problem.batch && at.i >= 0 && at.i < problem.m && at.j >= 0 &&
          at.j < problem.n;
@@ -189,13 +240,17 @@ EpilogueOperands operands_of(const GemmCase& gemm, const GemmFault& fault, const
 }  // namespace
 
 bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
-  const auto reads_inside = [&](GemmSide side, const ScaleFault& scale, std::int64_t vector) {
+  if (!reads_inside(gemm.problem, GemmSide::a, at, fault.a_offset) ||
+      !reads_inside(gemm.problem, GemmSide::b, at, fault.b_offset)) {
+    return false;
+  }
+  const auto has_scale = [&](GemmSide side, const ScaleFault& scale, std::int64_t vector) {
     return along_k(gemm.problem, side) ||
            faulty_scale(gemm.problem, side, scale, {vector, 0}).has_value();
   };
   if (fault.scale_a.any() || fault.scale_b.any()) {
-    return reads_inside(GemmSide::a, fault.scale_a, at.i) &&
-           reads_inside(GemmSide::b, fault.scale_b, at.j) && factors_of(gemm, fault, at);
+    return has_scale(GemmSide::a, fault.scale_a, at.i) &&
+           has_scale(GemmSide::b, fault.scale_b, at.j) && factors_of(gemm, fault, at);
   }
   if (!fault.swapped_bias) return true;
   return gemm.problem.bias_kind == BiasKind::per_column ? at.i < gemm.problem.n
@@ -215,6 +270,8 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
   if (!inside_place(gemm.problem, source) || gemm.special(source)) return false;
 
   const Vectors vectors = vectors_of(gemm, fault, source);
+  const bool moved = fault.a_offset || fault.b_offset;
+  if (moved && (any_nan(vectors.row) || any_nan(vectors.column))) return right.is_nan(got);
   if (!all_finite(vectors.row) || !all_finite(vectors.column) || !all_finite(vectors.factors))
     return false;
   Contract contract = gemm.contract;
@@ -248,6 +305,7 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
                       {gemm.scales ? vectors.factors.data() : nullptr, nullptr});
     if (!bound.classes.is_only(ResultClass::finite)) return false;
     sum.error = bound.error;
+    if (fault.scales_in_turn) sum = scaled_in_turn(gemm, vectors, source, bound.error);
   }
   if (!std::isfinite(sum.error)) return false;
   const GridRange range = accumulator_range(gemm.grid, sum.exact, sum.error).outer;

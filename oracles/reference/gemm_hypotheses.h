@@ -36,6 +36,9 @@ struct ScaleFault {
   bool any() const { return missing || from_other_side || place; }
 };
 
+// Where in its storage an operand is read for an element of it; nothing where it lies.
+using OperandOffset = std::function<std::int64_t(const GemmPlace&)>;
+
 // A GEMM gone wrong in one way; what is not mentioned is as it should be.
 struct GemmFault {
   std::string sentence;
@@ -51,6 +54,8 @@ struct GemmFault {
   bool zero = false;            // 0 is stored
   ScaleFault scale_a, scale_b;
   std::optional<FormatId> a_read_as, b_read_as;  // the stored codes taken for another format
+  OperandOffset a_offset, b_offset;
+  bool scales_in_turn = false;  // not as their rounded product
   bool no_promotion = false;
   // Unit::int32: what is added to the sum by mistake, and whether it is clamped instead of wrapped.
   std::function<std::int64_t(const GemmCase&, const GemmPlace&)> added;
@@ -68,7 +73,7 @@ struct GemmHypothesis {
 std::vector<GemmHypothesis> gemm_hypotheses();
 
 // Whether it is known what a kernel with this fault stores here (not when it reads beyond the
-// bias or the scales).
+// bias, the scales or the operands).
 bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at);
 
 // Whether a kernel with this fault may have stored `got` here; true where nobody can tell.

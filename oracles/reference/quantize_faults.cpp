@@ -25,6 +25,13 @@ struct Element {
   std::uint64_t converted(double value, Rounding rounding, Overflow overflow) const {
     return encode(code, value, {.rounding = rounding, .overflow = overflow});
   }
+
+  std::uint64_t through_f16(Rounding rounding) const {
+    const Format& f16 = format(FormatId::f16);
+    const std::uint64_t half = encode(f16, static_cast<double>(argument(scale)),
+                                      {.rounding = rounding, .overflow = Overflow::saturate});
+    return converted(to_double(f16, half), Rounding::nearest_even, Overflow::saturate);
+  }
 };
 
 struct Fault {
@@ -56,13 +63,21 @@ constexpr std::array kFaults = {
             return e.converted(std::fabs(value) >= 256 ? std::copysign(1e9, value) : value, Rounding::nearest_even,
                                Overflow::saturate);
           }},
-    Fault{"the value goes through f16, truncated, on its way to the code",
+    Fault{"magnitudes above the largest code become a special value before they are rounded",
           [](const Element& e) {
-            const Format& f16 = format(FormatId::f16);
-            const std::uint64_t half = encode(f16, static_cast<double>(e.argument(e.scale)),
-                                              {.rounding = Rounding::toward_zero, .overflow = Overflow::saturate});
-            return e.converted(to_double(f16, half), Rounding::nearest_even, Overflow::saturate);
+            const auto value = static_cast<double>(e.argument(e.scale));
+            const bool above = std::fabs(value) > static_cast<double>(e.problem.limit());
+            return e.converted(above ? std::copysign(1e9, value) : value, Rounding::nearest_even, Overflow::to_special);
           }},
+    Fault{"NaN becomes the largest code",
+          [](const Element& e) {
+            const auto value = static_cast<double>(e.argument(e.scale));
+            return e.converted(std::isnan(value) ? 1e9 : value, Rounding::nearest_even, Overflow::saturate);
+          }},
+    Fault{"the value goes through f16, truncated, on its way to the code",
+          [](const Element& e) { return e.through_f16(Rounding::toward_zero); }},
+    Fault{"the value is rounded to f16 on its way to the code",
+          [](const Element& e) { return e.through_f16(Rounding::nearest_even); }},
     Fault{"the scale is left out",
           [](const Element& e) {
             return e.converted(static_cast<double>(e.x), Rounding::nearest_even, Overflow::saturate);

@@ -155,6 +155,8 @@ Explanation QuantizeOracle::explain(int output, std::int64_t index, const Tensor
       quantize_argument(problem_.rule, x, scales_[at.group], maxima_[at.group], limit_), right,
       to_double(f, right), got.bits(index), to_double(f, got.bits(index))));
   out.faults = quantize_faults(problem_, maxima_, scales_, got);
+  for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
+  if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
   return out;
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Every fault in kernels/mutants, planted in a copy of its kernel: the quick profile fails it, shrinks it to a case that fits one tile
-# step, explains it, and the saved case replays. The corpus case kept for it fails the mutant and passes the kernel.
-# Usage: mutants.sh PROGRAM SOURCE_DIR
+# Every fault in kernels/mutants, planted in a copy of its kernel: the quick profile fails it, shrinks it, explains it or reports what
+# the device did, and the saved case replays. The corpus case kept for it fails the mutant and passes the kernel.
+# Usage: mutants.sh PROGRAM SOURCE_DIR [IDS...]
 set -u
 program=$1 source=$2
+shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -14,15 +15,15 @@ check() {
 }
 exits() { local want=$1; shift; "$@" >last 2>&1; [ $? = "$want" ]; }
 
-for patch in "$source"/kernels/mutants/*.patch; do
-  id=$(basename "$patch" .patch)
-  kernel=$(awk '$1 == "kernel" {print $2; exit}' "$patch")
+[ $# != 0 ] || set -- $(cd "$source/kernels/mutants" && ls *.patch | sed 's/\.patch$//')
+for id; do
+  kernel=$(awk '$1 == "kernel" {print $2; exit}' "$source/kernels/mutants/$id.patch")
   check "$id compiles" "$source/scripts/mutant" "$id" mutants
   manifest=mutants/${kernel}_$id.toml
   check "$id is caught" exits 1 "$program" verify "${kernel}_$id" --kernel "$manifest" --profile quick --on emulator --corpus corpus
   cp last "$id.log"
   check "$id is explained" grep -qE 'fits: |out of bounds|unwritten|race' "$id.log"
-  check "$id leaves a case" ls corpus/"${kernel}_$id"
+  check "$id leaves a case" exits 0 ls corpus/"${kernel}_$id"
   for saved in corpus/"${kernel}_$id"/*.case; do
     check "$id replays $(basename "$saved")" exits 1 "$program" replay "$saved" --kernel "$manifest" --on emulator
   done
@@ -30,6 +31,7 @@ for patch in "$source"/kernels/mutants/*.patch; do
   sed "s/^case $kernel /case ${kernel}_$id /" "$kept" >kept.case
   check "$id fails its kept case" exits 1 "$program" replay kept.case --kernel "$manifest" --on emulator
   check "$kernel passes the kept case of $id" exits 0 "$program" replay "$kept" --on emulator
+  rm -rf mutants
 done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -20,6 +20,13 @@ inline std::vector<std::filesystem::path> mutant_patches() {
   return patches;
 }
 
+// The kernel a patch is for, from its header.
+inline std::string mutant_kernel(const std::filesystem::path& patch) {
+  const std::string text = read_file(patch), label = "\nkernel ";
+  const std::size_t begin = text.find_first_not_of(' ', text.find(label) + label.size());
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 // All text of the kernels below a folder: what a patch must change.
 inline std::string all_kernel_text(const std::string& folder) {
   std::vector<std::filesystem::path> files;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compiling a mutant takes nvcc some seconds, so this is the nightly ring.
+// Compiling the mutants takes nvcc some minutes, so this is the nightly ring.
 #include "kernels/compile.h"
 #include "tests/kernels/mutants.h"
 
@@ -12,13 +12,16 @@ TEST(MutantsDeep, EveryMutantCompiles) {
   for (const auto& patch : mutant_patches()) {
     const TemporaryFolder folder;
     ASSERT_EQ(apply_mutant(folder, patch), 0) << patch;
-    const std::string command = "'" + nvcc + "' " + std::string(kCompilerFlags) +
-                                " -arch=compute_80 -I '" + folder.path() + "/kernels' -o '" + folder.path() + "/mutant.ptx' '" +
-                                folder.path() + "/kernels/gemm_bf16/gemm_bf16.cu'";
-    EXPECT_EQ(std::system(command.c_str()), 0) << patch;
-    EXPECT_NE(read_file(folder.path() + "/mutant.ptx").find(".entry gemm_bf16_nn_bf16"),
-              std::string::npos)
-        << patch;
+    const std::string kernel = mutant_kernel(patch), file = "/kernels/" + kernel + "/" + kernel;
+    const Result<Manifest> manifest = read_manifest(PLUMBLINE_SOURCE_DIR + file + ".toml");
+    ASSERT_TRUE(manifest.ok()) << patch << manifest.error().text();
+    for (const int target : manifest->targets) {
+      const std::string command = "'" + nvcc + "' " + std::string(kCompilerFlags) + " -arch=compute_" +
+                                  std::to_string(target) + " -I '" + folder.path() + "/kernels' -o '" +
+                                  folder.path() + "/mutant.ptx' '" + folder.path() + file + ".cu'";
+      EXPECT_EQ(std::system(command.c_str()), 0) << patch << target;
+      EXPECT_NE(read_file(folder.path() + "/mutant.ptx").find(".entry " + kernel), std::string::npos) << patch;
+    }
   }
 }
 
