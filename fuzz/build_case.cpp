@@ -18,8 +18,8 @@ bool is_usable(const Manifest& manifest, const Problem& problem) {
   return !manifest.excluded(problem) && manifest.tensors(problem).ok();
 }
 
-// The problem itself, or as close to it as the kernel's domain allows: with features at their defaults where some
-// exclude each other, with sizes rounded up.
+// The problem itself, or as close to it as the kernel's domain allows: with features at their
+// defaults where some exclude each other, with sizes rounded up.
 std::optional<Problem> fit_to_domain(const Manifest& manifest, const Generator& generator,
                                      const Problem& problem) {
   if (is_usable(manifest, problem)) return problem;
@@ -46,7 +46,8 @@ bool has_draws(const Manifest& manifest, const Choice& choice) {
   const Generator& generator = generator_of(*manifest.operation);
   Random random(0);
   for (int draw = 0; draw < 2 * kDraws; ++draw) {
-    if (parsed(manifest, generator.problem_text(choice, manifest, Profile::quick, random))) return true;
+    if (parsed(manifest, generator.problem_text(choice, manifest, Profile::quick, random)))
+      return true;
   }
   return false;
 }

@@ -17,9 +17,9 @@ struct KernelChoices {
 
 KernelChoices choices_of(const Manifest& manifest);
 
-// Nothing when no draw of this choice lies in the kernel's domain, even with sizes rounded up and features given up.
-// `work_limit` is in padded multiply-accumulates; draws above it are repeated, and the smallest is
-// taken.
+// Nothing when no draw of this choice lies in the kernel's domain, even with sizes rounded up and
+// features given up. `work_limit` is in padded multiply-accumulates; draws above it are repeated,
+// and the smallest is taken.
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile,
                                double work_limit, Random random);
 

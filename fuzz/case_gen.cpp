@@ -24,7 +24,8 @@ rc::Gen<Choice> choice_gen(const Generator& generator, const KernelChoices& choi
     Choice choice;
     do {
       choice.shape = choices.shapes[static_cast<std::size_t>(index_below(choices.shapes.size()))];
-      choice.layout = choices.layouts[static_cast<std::size_t>(index_below(choices.layouts.size()))];
+      choice.layout =
+          choices.layouts[static_cast<std::size_t>(index_below(choices.layouts.size()))];
     } while (!generator.compatible(choice.shape, choice.layout));
     choice.value = index_below(generator.value_classes().size());
     for (const Feature& feature : choices.features)

@@ -60,12 +60,14 @@ Error literal_class_error(std::string_view where) {
 
 }  // namespace
 
-Status check_value_class(const Operation& operation, std::string_view name, std::string_view where) {
+Status check_value_class(const Operation& operation, std::string_view name,
+                         std::string_view where) {
   if (has_value_class(operation, name)) return {};
   if (name == kLiteralValues) return literal_class_error(where);
   std::vector<std::string_view> names;
   for (const ValueClassInfo& info : value_classes(operation)) names.push_back(info.name);
-  return Error{ErrorKind::bad_input, fmt::format("{} has no value class \"{}\"", operation.name(), name),
+  return Error{ErrorKind::bad_input,
+               fmt::format("{} has no value class \"{}\"", operation.name(), name),
                std::string(where), did_you_mean(name, names)};
 }
 
@@ -87,8 +89,8 @@ Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& reg
                  meant.empty() ? "plumbline list kernels" : meant};
   }
   const std::size_t fields = tokens[0].at + tokens[0].text.size();
-  Result<Problem> problem = parse_problem(test_case.kernel->schema(),
-                                          line.substr(fields), advance_position(where, fields));
+  Result<Problem> problem = parse_problem(test_case.kernel->schema(), line.substr(fields),
+                                          advance_position(where, fields));
   if (!problem) return problem.error();
   const auto specs = test_case.kernel->tensors(*problem);
   if (!specs) {

@@ -123,8 +123,7 @@ class CaseParser {
     if (!parsed) return parsed.error();
     result_.test_case = std::move(*parsed);
     const Case& test_case = result_.test_case;
-    Result<std::vector<TensorSpec>> specs =
-        test_case.kernel->tensors(test_case.problem);
+    Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
     if (!specs) return specs.error();
     specs_ = std::move(*specs);
     has_case_ = true;
@@ -142,7 +141,9 @@ class CaseParser {
       const std::string_view value = token.substr(std::min(token.find('=') + 1, token.size()));
       const std::string where = position(at + (token.size() - value.size()));
       if (token.starts_with("class=") && !has_class) {
-        if (Status known = check_value_class(*result_.test_case.kernel->operation, value, where); !known) return known;
+        if (Status known = check_value_class(*result_.test_case.kernel->operation, value, where);
+            !known)
+          return known;
         recipe.value_class = value;
         has_class = true;
       } else if (token.starts_with("seed=") && !has_seed) {

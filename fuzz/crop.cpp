@@ -60,8 +60,7 @@ class Reach {
     for (const Removal& removal : removals) {
       Problem alone = test_case.problem;
       alone.set_integer(removal.field, alone.integer(removal.field) - removal.count);
-      Result<std::vector<TensorSpec>> specs =
-          test_case.kernel->tensors(alone);
+      Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(alone);
       if (!specs) continue;
       shrunk_.push_back({&removal, std::move(*specs)});
     }

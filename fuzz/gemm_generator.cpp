@@ -35,10 +35,12 @@ constexpr std::array<std::string_view, 8> kStrideFields = {
     "lda", "ldb", "ldc", "ldd", "stride_a", "stride_b", "stride_c", "stride_d"};
 constexpr std::array<std::string_view, 1> kLayoutFields = {"layout"};
 constexpr std::array<std::string_view, 12> kFeatureFields = {
-    "bias", "act", "alpha", "beta", "c", "scale_a", "scale_b", "scale_d", "zero_a", "zero_b", "zero_d", "splits"};
+    "bias",    "act",     "alpha",  "beta",   "c",      "scale_a",
+    "scale_b", "scale_d", "zero_a", "zero_b", "zero_d", "splits"};
 constexpr std::array<std::string_view, 17> kSimpleValues = {
-    "bias=none",    "act=none",     "c=auto",   "beta=0",   "alpha=1",  "beta=1",   "beta=2",   "alpha=2",  "alpha=-1",
-    "scale_a=none", "scale_b=none", "scale_d=none", "zero_a=0", "zero_b=0", "zero_d=0", "splits=1", "splits=2"};
+    "bias=none", "act=none", "c=auto",   "beta=0",       "alpha=1",      "beta=1",
+    "beta=2",    "alpha=2",  "alpha=-1", "scale_a=none", "scale_b=none", "scale_d=none",
+    "zero_a=0",  "zero_b=0", "zero_d=0", "splits=1",     "splits=2"};
 constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutFields, kFeatureFields,
                                         kSimpleValues};
 
@@ -71,7 +73,8 @@ class GemmGenerator : public Generator {
   std::vector<Feature> features(const Manifest& manifest) const override {
     std::vector<Feature> features = schema_features(manifest, kNoFeatures, kNumbers);
     // Relu hides negative outputs.
-    for (Feature& feature : features) feature.prefer_first = feature.prefer_first || feature.name == "act";
+    for (Feature& feature : features)
+      feature.prefer_first = feature.prefer_first || feature.name == "act";
     return features;
   }
 
@@ -88,12 +91,13 @@ class GemmGenerator : public Generator {
     GemmLayoutRequest request;
     request.sizes = shape.draw(gemm_tile(manifest), profile, random);
     const std::string features = fragments_text(this->features(manifest), choice);
-    request.has_c = features.find("beta=") != std::string::npos && features.find("beta=0") == std::string::npos;
+    request.has_c =
+        features.find("beta=") != std::string::npos && features.find("beta=0") == std::string::npos;
     request.has_c = request.has_c || features.find("c=always") != std::string::npos;
     const std::string strides = layout.draw(request, random);
     const GemmSizes& sizes = request.sizes;
-    return fmt::format("m={} n={} k={} batch={} {} {}", sizes.m, sizes.n, sizes.k, sizes.batch, strides,
-                       features);
+    return fmt::format("m={} n={} k={} batch={} {} {}", sizes.m, sizes.n, sizes.k, sizes.batch,
+                       strides, features);
   }
 
   void round_sizes(Problem& problem, std::int64_t granule) const override {

@@ -65,10 +65,12 @@ struct GemmValueClass {
   GemmPattern (*pattern)(const GemmContext&);
 };
 
-// An entry of a scale tensor for data of a class: powers of two where the class is exact, anything else elsewhere.
+// An entry of a scale tensor for data of a class: powers of two where the class is exact, anything
+// else elsewhere.
 double gemm_scale(std::string_view value_class, Random random);
 
-// A pattern's value as an element of integer formats: fractions are spread over their range, and u8 takes magnitudes.
+// A pattern's value as an element of integer formats: fractions are spread over their range, and u8
+// takes magnitudes.
 double gemm_in_range(const Format& element, double value);
 
 // All classes of values.h that GEMM has.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Scales, and data for integer operands. A scale taken from another row, column or block must show, so no two are alike;
-// and where a class is exact its scales are powers of two, so that it stays exact.
+// Scales, and data for integer operands. A scale taken from another row, column or block must show,
+// so no two are alike; and where a class is exact its scales are powers of two, so that it stays
+// exact.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +15,8 @@ namespace {
 
 constexpr double kIntegerGain = 32;
 
-constexpr std::array<std::string_view, 7> kExact = {"ones", "integers", "power_scaled", "one_hot",
-                                                    "index_code", "width_ladder", "ties"};
+constexpr std::array<std::string_view, 7> kExact = {
+    "ones", "integers", "power_scaled", "one_hot", "index_code", "width_ladder", "ties"};
 
 double power_of_two(Random& random, int least, int most) {
   return std::ldexp(1.0, static_cast<int>(random.between(least, most)));
@@ -27,7 +28,8 @@ double significand(Random& random) { return 1 + random.unit(); }
 }  // namespace
 
 double gemm_scale(std::string_view value_class, Random random) {
-  if (std::find(kExact.begin(), kExact.end(), value_class) != kExact.end()) return power_of_two(random, -8, 8);
+  if (std::find(kExact.begin(), kExact.end(), value_class) != kExact.end())
+    return power_of_two(random, -8, 8);
   if (value_class == "specials") {
     constexpr std::array kSpecial = {0.0, -0.0, std::numeric_limits<double>::infinity(),
                                      std::numeric_limits<double>::quiet_NaN(), -1.5};

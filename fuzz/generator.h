@@ -87,9 +87,10 @@ class Generator {
   virtual const ShrinkFields& shrink_fields() const = 0;
 };
 
-// The features that follow from a kernel's schema alone: every word field with more than one word, but for those named in
-// `except`, and each of `numbers` that the kernel has free.
-std::vector<Feature> schema_features(const Manifest& manifest, std::span<const std::string_view> except,
+// The features that follow from a kernel's schema alone: every word field with more than one word,
+// but for those named in `except`, and each of `numbers` that the kernel has free.
+std::vector<Feature> schema_features(const Manifest& manifest,
+                                     std::span<const std::string_view> except,
                                      std::span<const Feature> numbers);
 
 // The fragments of a choice, joined by blanks.

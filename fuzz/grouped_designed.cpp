@@ -89,14 +89,16 @@ void Designer::routing() {
 
 // More groups than a kernel looks through at once: what it carries over to the next ones.
 void Designer::many_groups() {
-  const std::string_view carried = "rows or tiles of earlier groups, carried over from chunk to chunk";
+  const std::string_view carried =
+      "rows or tiles of earlier groups, carried over from chunk to chunk";
   const std::int64_t chunk = groups_at_once_;
   for (const std::int64_t groups : {chunk - 1, chunk, chunk + 1, 2 * chunk + 3}) {
     if (groups < 1) continue;
     add({groups + 5, 9, 17, groups}, "routing=ones", "index_code", "many_groups", carried);
     add({3 * groups, 16, 16, groups}, "routing=gaps", "integers", "many_groups", carried);
   }
-  add({2 * tile_.m + 9, 16, 16, 2 * chunk + 1}, "routing=random", "integers", "many_groups", carried);
+  add({2 * tile_.m + 9, 16, 16, 2 * chunk + 1}, "routing=random", "integers", "many_groups",
+      carried);
 }
 
 // Rows of a tile that belong to the next group; the last rows and columns of each.

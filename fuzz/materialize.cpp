@@ -81,8 +81,9 @@ Result<CaseTensors> materialize(const Case& test_case) {
   if (test_case.recipe.value_class != kLiteralValues &&
       !has_value_class(*kernel.operation, test_case.recipe.value_class)) {
     return Error{ErrorKind::bad_input,
-                 fmt::format("{} has no value class \"{}\"", kernel.operation->name(), test_case.recipe.value_class), "",
-                 "plumbline list classes"};
+                 fmt::format("{} has no value class \"{}\"", kernel.operation->name(),
+                             test_case.recipe.value_class),
+                 "", "plumbline list classes"};
   }
   Result<std::vector<TensorSpec>> specs = kernel.tensors(test_case.problem);
   if (!specs) return specs.error();

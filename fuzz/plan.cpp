@@ -88,7 +88,9 @@ class Planner {
   int layout(int index) const { return choices_.layouts[static_cast<std::size_t>(index)]; }
 
   Choice choice_of(const std::vector<int>& row) const {
-    return {shape(row[kShape]), layout(row[kLayout]), row[kValue],
+    return {shape(row[kShape]),
+            layout(row[kLayout]),
+            row[kValue],
             {row.begin() + kFirstFeature, row.end()}};
   }
 

@@ -28,8 +28,7 @@ class LiteralPass : public ShrinkPass {
 
   std::optional<Case> apply(const Case& test_case, std::int64_t) const override {
     if (test_case.recipe.value_class == kLiteralValues) return std::nullopt;
-    const Result<std::vector<TensorSpec>> specs =
-        test_case.kernel->tensors(test_case.problem);
+    const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
     if (!specs) return std::nullopt;
     std::int64_t elements = 0;
     for (const TensorSpec& spec : *specs) {
@@ -47,8 +46,7 @@ class LiteralPass : public ShrinkPass {
 // Where stride 0 makes matrices of a batch share storage, gives all of them the last one's
 // elements. False when that undoes the edit, or the case cannot be built.
 bool settle_shared_storage(const Case& before, Case& edited, std::size_t tensor) {
-  const Result<std::vector<TensorSpec>> specs =
-      edited.kernel->tensors(edited.problem);
+  const Result<std::vector<TensorSpec>> specs = edited.kernel->tensors(edited.problem);
   if (!specs) return false;
   auto& [name, literal] = edited.literals[tensor];
   for (const TensorSpec& spec : *specs) {

@@ -56,8 +56,9 @@ constexpr std::array kValueClasses = {
     ValueClassInfo{"ties",
                    "sums on and next to midpoints between output values: truncation, ties away, "
                    "double rounding"},
-    ValueClassInfo{"midpoints",
-                   "quotients exactly on midpoints between codes, by scales that are powers of two"},
+    ValueClassInfo{
+        "midpoints",
+        "quotients exactly on midpoints between codes, by scales that are powers of two"},
     ValueClassInfo{"zero_groups",
                    "a tensor, rows and blocks without any but zeros: scales that divide by zero"},
     ValueClassInfo{"maxima",

@@ -92,7 +92,8 @@ Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& t
   return launch_case(test_case, tensors, *(*loaded)->device, **module, cta_order);
 }
 
-Result<bool> CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Examined& examined) {
+Result<bool> CaseRunner::reorder_ctas(const Case& test_case, const Target& target,
+                                      Examined& examined) {
   constexpr std::uint64_t kOtherOrder = 1;
   const std::uint64_t first = examined.launch.fingerprint;
   Result<LaunchResult> launch = launch_on(test_case, examined.tensors, target, kOtherOrder);
@@ -124,8 +125,9 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
     for (std::int64_t at = 0; at < second.layout.count(); ++at) {
       if (launch->completed && run->follows(*first, at, second.bits(at))) continue;
       const Format& f = format(second.layout.format);
-      broken = fmt::format("{} ({}), but {} of the changed problem is {:.9g} (0x{:x})", relation.words, relation.id,
-                           element_name("d", second.layout, at), to_double(f, second.bits(at)), second.bits(at));
+      broken = fmt::format("{} ({}), but {} of the changed problem is {:.9g} (0x{:x})",
+                           relation.words, relation.id, element_name("d", second.layout, at),
+                           to_double(f, second.bits(at)), second.bits(at));
       return broken;
     }
     if (!options_.all_relations) break;
@@ -164,7 +166,8 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     twin = beside->fingerprint;
   }
   bool same_in_any_order = true;
-  if (examined->launch.communicates && examined->launch.completed && examined->launch.findings.empty()) {
+  if (examined->launch.communicates && examined->launch.completed &&
+      examined->launch.findings.empty()) {
     const Result<bool> same = reorder_ctas(test_case, target, *examined);
     if (!same) return same.error();
     same_in_any_order = *same || !test_case.kernel->deterministic();
@@ -190,7 +193,8 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     if (*broken) settle(Claim::related, (*broken)->empty(), **broken);
   }
   if (!same_in_any_order) {
-    settle(Claim::deterministic, false, "with its CTAs in another legal order the kernel gives other bits");
+    settle(Claim::deterministic, false,
+           "with its CTAs in another legal order the kernel gives other bits");
   }
   if (options_.repeat > 1) {
     const bool held = different == 0 || !kernel.deterministic();

@@ -18,7 +18,8 @@ struct RunnerOptions {
   int threads = 1;  // inside one case: emulator, oracle and judge
   int repeat = 1;   // launches; more than one judges determinism
   JudgeOptions judge;
-  // Metamorphic relations: one for every fourth case, or all that bind a case (replay, explain, shrinking).
+  // Metamorphic relations: one for every fourth case, or all that bind a case (replay, explain,
+  // shrinking).
   bool all_relations = false;
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
@@ -52,10 +53,11 @@ class CaseRunner {
   Result<Loaded*> loaded_for(const Target& target);
   Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target,
                                  std::uint64_t cta_order = 0);
-  // Where CTAs exchange data: another legal order of them. Leaves in `examined` the execution to judge, and says whether
-  // both agreed.
-  // The first relation that the outputs break, in words; empty when all that were tried hold; nothing when none was tried.
-  Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target, const Examined& examined);
+  // Where CTAs exchange data: another legal order of them. Leaves in `examined` the execution to
+  // judge, and says whether both agreed. The first relation that the outputs break, in words; empty
+  // when all that were tried hold; nothing when none was tried.
+  Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,
+                                                     const Examined& examined);
   Result<bool> reorder_ctas(const Case& test_case, const Target& target, Examined& examined);
 
   RunnerOptions options_;

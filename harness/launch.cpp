@@ -42,8 +42,9 @@ Result<std::vector<std::byte>> pack_parameters(
   const Manifest& kernel = *test_case.kernel;
   const std::string entry = kernel.entry(launch, test_case.problem);
   if (slots.size() != launch.parameters.size()) {
-    return parameter_error(kernel, fmt::format("entry {} takes {} parameters, the manifest lists {}",
-                                               entry, slots.size(), launch.parameters.size()));
+    return parameter_error(kernel,
+                           fmt::format("entry {} takes {} parameters, the manifest lists {}", entry,
+                                       slots.size(), launch.parameters.size()));
   }
   std::int64_t total = 0;
   for (const ParameterSlot& slot : slots) total = std::max(total, slot.offset + slot.bytes);
@@ -213,8 +214,7 @@ std::uint64_t poison_code(const Format& f) {
 }
 
 Status check_memory(const Case& test_case) {
-  const Result<std::vector<TensorSpec>> specs =
-      test_case.kernel->tensors(test_case.problem);
+  const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
   if (!specs) return specs.error();
   double bytes = 0;
   for (const TensorSpec& spec : *specs) {

@@ -14,7 +14,8 @@ namespace {
 
 bool has_word(const Manifest& kernel, std::string_view field, std::string_view word) {
   return std::any_of(kernel.schema().begin(), kernel.schema().end(), [&](const Field& f) {
-    return f.name == field && std::find(f.choices.begin(), f.choices.end(), word) != f.choices.end();
+    return f.name == field &&
+           std::find(f.choices.begin(), f.choices.end(), word) != f.choices.end();
   });
 }
 
@@ -26,8 +27,12 @@ bool is_free(const Manifest& kernel, std::string_view field) {
 // Probe i is row i of A times column i of B: the result is d[i, i].
 double value_at(std::string_view tensor, std::int64_t row, std::int64_t column,
                 const std::vector<ArithmeticProbe>& probes) {
-  if (tensor == "a") return static_cast<double>(probes[static_cast<std::size_t>(row)].a[static_cast<std::size_t>(column)]);
-  if (tensor == "b") return static_cast<double>(probes[static_cast<std::size_t>(column)].b[static_cast<std::size_t>(row)]);
+  if (tensor == "a")
+    return static_cast<double>(
+        probes[static_cast<std::size_t>(row)].a[static_cast<std::size_t>(column)]);
+  if (tensor == "b")
+    return static_cast<double>(
+        probes[static_cast<std::size_t>(column)].b[static_cast<std::size_t>(row)]);
   return 1;  // scales
 }
 
@@ -48,9 +53,10 @@ std::string ProbedArithmetic::words() const {
   return fmt::format("{}; its contract says {}", found.words(), promised.words());
 }
 
-Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel, const Target& target,
-                                                         CaseRunner& runner) {
-  const bool sums = kernel.operation->name() == "gemm" && kernel.promised.contract.unit != Unit::int32;
+Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel,
+                                                         const Target& target, CaseRunner& runner) {
+  const bool sums =
+      kernel.operation->name() == "gemm" && kernel.promised.contract.unit != Unit::int32;
   if (!sums || !has_word(kernel, "out", "f32")) return std::optional<ProbedArithmetic>();
   const std::vector<ArithmeticProbe> probes = arithmetic_probes();
   const auto count = std::ssize(probes);
@@ -68,7 +74,8 @@ Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel,
   test_case.recipe.value_class = kLiteralValues;
   test_case.origin = "probe";
   for (const TensorSpec& spec : *specs) {
-    if (spec.role == TensorRole::input) test_case.literals.emplace_back(spec.name, filled(spec, probes));
+    if (spec.role == TensorRole::input)
+      test_case.literals.emplace_back(spec.name, filled(spec, probes));
   }
   const Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
   if (!examined) return examined.error();
@@ -81,7 +88,9 @@ Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel,
   for (std::int64_t i = 0; i < count; ++i) {
     const ArithmeticProbe& probe = probes[static_cast<std::size_t>(i)];
     found.push_back(static_cast<float>(to_double(format(FormatId::f32), d.bits(i * count + i))));
-    promised.push_back(run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth).value);
+    promised.push_back(
+        run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth)
+            .value);
   }
   return std::optional(ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised)});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A kernel's arithmetic, found out by running probes on it (oracles/bounds/arithmetic_probes.h), beside what its contract
-// says: the same probes through the contract's own model.
+// A kernel's arithmetic, found out by running probes on it (oracles/bounds/arithmetic_probes.h),
+// beside what its contract says: the same probes through the contract's own model.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,12 @@ struct ProbedArithmetic {
   Arithmetic found, promised;
 
   bool agrees() const { return found == promised; }
+
   std::string words() const;
 };
 
 // Nothing for kernels whose sums the probes cannot see: no f32 output, integer sums, not a GEMM.
-Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel, const Target& target,
-                                                         CaseRunner& runner);
+Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel,
+                                                         const Target& target, CaseRunner& runner);
 
 }  // namespace plumbline

@@ -33,13 +33,17 @@ struct Gemm {
   const Contract contract = kernel.contract(problem, "d");
 
   std::int64_t size(std::string_view field) const { return problem.integer(field); }
-  bool is(std::string_view field, std::string_view word) const { return problem.word(field) == word; }
+
+  bool is(std::string_view field, std::string_view word) const {
+    return problem.word(field) == word;
+  }
+
   bool floating() const { return contract.unit != Unit::int32; }
 
   // Nothing is added to the sum, so that D is odd and linear in it up to rounding.
   bool pure_product() const {
-    return is("bias", "none") && is("act", "none") && problem.real("beta") == 0 && size("zero_a") == 0 &&
-           size("zero_b") == 0 && size("zero_d") == 0;
+    return is("bias", "none") && is("act", "none") && problem.real("beta") == 0 &&
+           size("zero_a") == 0 && size("zero_b") == 0 && size("zero_d") == 0;
   }
 
   RelatedRun copy() const { return {test_case, tensors, {}}; }
@@ -79,16 +83,19 @@ std::string edited_fields(const Problem& problem,
                           std::initializer_list<std::pair<std::string_view, std::string>> edits) {
   std::string text;
   for (const Field& field : problem.schema()) {
-    const auto edit = std::find_if(edits.begin(), edits.end(), [&](const auto& e) { return e.first == field.name; });
-    text += fmt::format("{}={} ", field.name, edit == edits.end() ? field_text(problem, field) : edit->second);
+    const auto edit = std::find_if(edits.begin(), edits.end(),
+                                   [&](const auto& e) { return e.first == field.name; });
+    text += fmt::format("{}={} ", field.name,
+                        edit == edits.end() ? field_text(problem, field) : edit->second);
   }
   return text;
 }
 
 bool tight(const Problem& problem) {
-  constexpr std::array<std::string_view, 8> kStrides = {"lda",      "ldb",      "ldc",      "ldd",
-                                                        "stride_a", "stride_b", "stride_c", "stride_d"};
-  return std::all_of(kStrides.begin(), kStrides.end(), [&](std::string_view f) { return problem.is_default(f); });
+  constexpr std::array<std::string_view, 8> kStrides = {
+      "lda", "ldb", "ldc", "ldd", "stride_a", "stride_b", "stride_c", "stride_d"};
+  return std::all_of(kStrides.begin(), kStrides.end(),
+                     [&](std::string_view f) { return problem.is_default(f); });
 }
 
 void copy_all(const Tensor* from, Tensor* to) {
@@ -134,7 +141,9 @@ std::optional<RelatedRun> doubled_a(const Case& test_case, const CaseTensors& te
   Tensor& a = *run.tensors.find("a");
   for (std::int64_t i = 0; i < a.layout.count(); ++i) {
     const double value = to_double(f, original.bits(i));
-    if (!(std::fabs(value) <= limit)) return std::nullopt;
+    // A subnormal is aligned as the smallest normal number is, so doubling it does not move it.
+    const bool subnormal = value != 0 && std::fabs(value) < std::ldexp(1.0, f.emin());
+    if (!(std::fabs(value) <= limit) || subnormal) return std::nullopt;
     a.set_bits(i, encode(f, 2 * value));
   }
   run.follows = [](const Tensor& first, std::int64_t index, std::uint64_t second) {
@@ -165,7 +174,8 @@ std::optional<RelatedRun> reversed_rows(const Case& test_case, const CaseTensors
   return run;
 }
 
-// Zeros at the end of k belong to steps of their own, or fill the last one: a sum that is complete does not change.
+// Zeros at the end of k belong to steps of their own, or fill the last one: a sum that is complete
+// does not change.
 std::optional<RelatedRun> longer_k(const Case& test_case, const CaseTensors& tensors) {
   constexpr std::int64_t kMore = 128;
   const Gemm gemm{test_case, tensors};
@@ -178,21 +188,26 @@ std::optional<RelatedRun> longer_k(const Case& test_case, const CaseTensors& ten
   const std::int64_t n = gemm.size("n");
   const Tensor &a = *tensors.find("a"), &b = *tensors.find("b");
   Tensor &a2 = *run->tensors.find("a"), &b2 = *run->tensors.find("b");
-  for (std::int64_t i = 0; i < a.layout.count(); ++i) a2.set_bits(i / k * longer + i % k, a.bits(i));
+  for (std::int64_t i = 0; i < a.layout.count(); ++i)
+    a2.set_bits(i / k * longer + i % k, a.bits(i));
   for (std::int64_t i = 0; i < b.layout.count(); ++i) {
     const std::int64_t matrix = i / n / k, row = i / n % k;
     b2.set_bits((matrix * longer + row) * n + i % n, b.bits(i));
   }
-  for (const std::string_view same : {"c", "bias", "scale_d"}) copy_all(tensors.find(same), run->tensors.find(same));
+  for (const std::string_view same : {"c", "bias", "scale_d"})
+    copy_all(tensors.find(same), run->tensors.find(same));
   for (const std::string_view name : {"scale_a", "scale_b"}) {
     const Tensor* scale = tensors.find(name);
     Tensor* scale2 = run->tensors.find(name);
     if (!scale || !scale2) continue;
     const Format& f = format_of(*scale);
     for (std::int64_t i = 0; i < scale2->layout.count(); ++i) scale2->set_bits(i, encode(f, 1.0));
-    const bool along_k = name == "scale_a" && scale->layout.shape.size() == 2;  // [m, blocks]: rows get longer
-    const std::int64_t row = along_k ? scale->layout.shape[1] : 1, row2 = along_k ? scale2->layout.shape[1] : 1;
-    for (std::int64_t i = 0; i < scale->layout.count(); ++i) scale2->set_bits(i / row * row2 + i % row, scale->bits(i));
+    const bool along_k =
+        name == "scale_a" && scale->layout.shape.size() == 2;  // [m, blocks]: rows get longer
+    const std::int64_t row = along_k ? scale->layout.shape[1] : 1,
+                       row2 = along_k ? scale2->layout.shape[1] : 1;
+    for (std::int64_t i = 0; i < scale->layout.count(); ++i)
+      scale2->set_bits(i / row * row2 + i % row, scale->bits(i));
   }
   run->follows = [](const Tensor& first, std::int64_t index, std::uint64_t second) {
     return same_result(format_of(first), first.bits(index), second);
@@ -204,29 +219,40 @@ std::optional<RelatedRun> longer_k(const Case& test_case, const CaseTensors& ten
 std::optional<RelatedRun> transposed(const Case& test_case, const CaseTensors& tensors) {
   const Gemm gemm{test_case, tensors};
   const Problem& p = gemm.problem;
-  if (!tight(p) || !gemm.is("c", "auto") || p.real("beta") != 0 || gemm.size("batch") != 1) return std::nullopt;
+  if (!tight(p) || !gemm.is("c", "auto") || p.real("beta") != 0 || gemm.size("batch") != 1)
+    return std::nullopt;
+  // Two roundings, one for each scale, would come in the other order.
+  const auto rounds_separately = [&](std::string_view scale, std::string_view per_vector) {
+    return gemm.is(scale, "tensor") || gemm.is(scale, per_vector);
+  };
+  const auto& steps = gemm.contract.epilogue;
+  if (rounds_separately("scale_a", "row") && rounds_separately("scale_b", "column") &&
+      std::find(steps.begin(), steps.end(), EpilogueStep::scale_ab) == steps.end()) {
+    return std::nullopt;
+  }
   const auto swapped = [](std::string_view word) {
     return std::string(word == "row" ? "column" : word == "column" ? "row" : word);
   };
   const std::string_view layout = p.word("layout");
   const std::string turned{layout[1] == 't' ? 'n' : 't', layout[0] == 't' ? 'n' : 't'};
-  std::optional<RelatedRun> run = with_fields(
-      gemm, edited_fields(p, {{"m", fmt::format("{}", gemm.size("n"))},
-                              {"n", fmt::format("{}", gemm.size("m"))},
-                              {"layout", turned},
-                              {"a", std::string(p.word("b"))},
-                              {"b", std::string(p.word("a"))},
-                              {"bias", swapped(p.word("bias"))},
-                              {"scale_a", swapped(p.word("scale_b"))},
-                              {"scale_b", swapped(p.word("scale_a"))},
-                              {"zero_a", fmt::format("{}", gemm.size("zero_b"))},
-                              {"zero_b", fmt::format("{}", gemm.size("zero_a"))}}));
+  std::optional<RelatedRun> run =
+      with_fields(gemm, edited_fields(p, {{"m", fmt::format("{}", gemm.size("n"))},
+                                          {"n", fmt::format("{}", gemm.size("m"))},
+                                          {"layout", turned},
+                                          {"a", std::string(p.word("b"))},
+                                          {"b", std::string(p.word("a"))},
+                                          {"bias", swapped(p.word("bias"))},
+                                          {"scale_a", swapped(p.word("scale_b"))},
+                                          {"scale_b", swapped(p.word("scale_a"))},
+                                          {"zero_a", fmt::format("{}", gemm.size("zero_b"))},
+                                          {"zero_b", fmt::format("{}", gemm.size("zero_a"))}}));
   if (!run) return std::nullopt;
   const auto turn = [&](std::string_view from, std::string_view to) {
     const Tensor& matrix = *tensors.find(from);
     Tensor& result = *run->tensors.find(to);
     const std::int64_t rows = matrix.layout.shape[1], columns = matrix.layout.shape[2];
-    for (std::int64_t i = 0; i < rows * columns; ++i) result.set_bits(i % columns * rows + i / columns, matrix.bits(i));
+    for (std::int64_t i = 0; i < rows * columns; ++i)
+      result.set_bits(i % columns * rows + i / columns, matrix.bits(i));
   };
   turn("a", "b");
   turn("b", "a");
@@ -253,7 +279,8 @@ std::optional<RelatedRun> unit_scales(const Case& test_case, const CaseTensors& 
   }
   for (const std::string_view name : {"scale_a", "scale_b"}) {
     Tensor& scale = *run->tensors.find(name);
-    for (std::int64_t i = 0; i < scale.layout.count(); ++i) scale.set_bits(i, encode(format_of(scale), 1.0));
+    for (std::int64_t i = 0; i < scale.layout.count(); ++i)
+      scale.set_bits(i, encode(format_of(scale), 1.0));
   }
   run->follows = [](const Tensor& first, std::int64_t index, std::uint64_t second) {
     return same_result(format_of(first), first.bits(index), second);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Metamorphic relations: a second problem whose outputs follow from the first one's bit for bit, whatever the arithmetic.
-// Negating A negates D; reversing rows of A reverses rows of D; zeros appended along k change nothing. They need no oracle,
-// and they see faults that stay inside the bound: a lane that rounds differently, an order that depends on the position.
+// Metamorphic relations: a second problem whose outputs follow from the first one's bit for bit,
+// whatever the arithmetic. Negating A negates D; reversing rows of A reverses rows of D; zeros
+// appended along k change nothing. They need no oracle, and they see faults that stay inside the
+// bound: a lane that rounds differently, an order that depends on the position.
 //
-// Which relations a kernel must keep follows from its contract: odd_symmetric, position_independent, one schedule for all
-// of k. Relations that hold only to within bounds (k permuted or cut in two) say no more than the bounds themselves.
+// Which relations a kernel must keep follows from its contract: odd_symmetric,
+// position_independent, one schedule for all of k. Relations that hold only to within bounds (k
+// permuted or cut in two) say no more than the bounds themselves.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,8 @@ namespace plumbline {
 struct RelatedRun {
   Case test_case;
   CaseTensors tensors;
-  // Whether `second`, an element of the related output at `index`, follows from the first run's output `first`.
+  // Whether `second`, an element of the related output at `index`, follows from the first run's
+  // output `first`.
   std::function<bool(const Tensor& first, std::int64_t index, std::uint64_t second)> follows;
 };
 

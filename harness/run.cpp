@@ -13,8 +13,8 @@
 #include "fuzz/shrink.h"
 #include "harness/evidence.h"
 #include "harness/explain.h"
-#include "harness/probe.h"
 #include "harness/interrupt.h"
+#include "harness/probe.h"
 #include "oracles/base/hash.h"
 
 namespace plumbline {
@@ -205,8 +205,8 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
 
 namespace {
 
-void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu, const RunOptions& options,
-                  KernelRecord& record) {
+void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
+                  const RunOptions& options, KernelRecord& record) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.repeat = 1;
@@ -217,7 +217,8 @@ void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu, cons
     if (!probed || !*probed) continue;  // what could not run shows in the cases
     record.arithmetic[target.name()] = (*probed)->words();
     if (!(*probed)->agrees()) {
-      record.reasons.push_back(fmt::format("probes on {} find {}", target.name(), (*probed)->words()));
+      record.reasons.push_back(
+          fmt::format("probes on {} find {}", target.name(), (*probed)->words()));
     }
   }
 }
@@ -290,7 +291,8 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
     KernelRecord& kernel = record.kernels[i];
     if (options.probe && !record.interrupted) probe_kernel(*kernels[i], gpu, options, kernel);
     if (kernel.verdict == Verdict::pass && !record.interrupted) {
-      for (std::string& reason : thin_evidence(kernel, record)) kernel.reasons.push_back(std::move(reason));
+      for (std::string& reason : thin_evidence(kernel, record))
+        kernel.reasons.push_back(std::move(reason));
       if (!kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
     }
     observer.kernel_done(kernel);

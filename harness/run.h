@@ -34,9 +34,9 @@ struct RunOptions {
   std::optional<Filter> filter;
   std::vector<std::string> only_cases;  // canonical texts; for --failed
   RunnerOptions runner;
-  std::string corpus_folder;    // replayed first, counterexamples saved here; empty for neither
-  bool probe = true;            // find out the kernels' arithmetic and compare it with their contracts
-  int shrink_budget = 600;      // tries per counterexample; 0 leaves failures as found
+  std::string corpus_folder;  // replayed first, counterexamples saved here; empty for neither
+  bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
+  int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
   int max_counterexamples = 3;  // per kernel
 };
 

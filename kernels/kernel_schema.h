@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// KernelSchema: the fields of an operation as one kernel has them. A manifest's [problem] table lists the words and numbers
-// the kernel accepts; everything else is fixed at its default. Parsing, planning, fuzzing and shrinking read a kernel's
-// schema, so that none of them can ask a kernel for what it never promised.
+// KernelSchema: the fields of an operation as one kernel has them. A manifest's [problem] table
+// lists the words and numbers the kernel accepts; everything else is fixed at its default. Parsing,
+// planning, fuzzing and shrinking read a kernel's schema, so that none of them can ask a kernel for
+// what it never promised.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,8 @@ class KernelSchema {
 
   // The field may have any value its operation allows.
   void free(std::string_view name);
-  // The field has these words, the first by default. They are among the operation's, which outlive this.
+  // The field has these words, the first by default. They are among the operation's, which outlive
+  // this.
   void allow(std::string_view name, std::vector<std::string_view> words);
 
   std::span<const Field> fields() const { return fields_; }
@@ -33,7 +35,8 @@ class KernelSchema {
 
   std::span<const Field> operation_;
   std::vector<Field> fields_;
-  std::vector<std::unique_ptr<std::vector<std::string_view>>> words_;  // what the fields' choices point to
+  std::vector<std::unique_ptr<std::vector<std::string_view>>>
+      words_;  // what the fields' choices point to
 };
 
 }  // namespace plumbline

@@ -64,7 +64,8 @@ Contract Manifest::contract(const Problem& problem, std::string_view output) con
     contract.parts = parts ? std::max<std::int64_t>(*parts, 1) : 1;
   }
   const FormatId stored = tensor_format(output, problem);
-  if (std::find(chosen.saturates.begin(), chosen.saturates.end(), stored) != chosen.saturates.end()) {
+  if (std::find(chosen.saturates.begin(), chosen.saturates.end(), stored) !=
+      chosen.saturates.end()) {
     contract.output.overflow = Overflow::saturate;
   }
   return contract;
@@ -74,9 +75,10 @@ std::string Manifest::describe_contract(const Problem& problem, int sm) const {
   if (!rule.empty()) return rule;
   std::string words;
   for (const Operation::Factors& factors : operation->factors()) {
-    const std::string one = contract(problem, factors.output)
-                                .describe(sm, operation->factor_format(tensor_format(factors.a, problem)),
-                                          operation->factor_format(tensor_format(factors.b, problem)));
+    const std::string one =
+        contract(problem, factors.output)
+            .describe(sm, operation->factor_format(tensor_format(factors.a, problem)),
+                      operation->factor_format(tensor_format(factors.b, problem)));
     if (!words.empty()) words += "; ";
     words += operation->factors().size() == 1 ? one : fmt::format("{}: {}", factors.output, one);
   }

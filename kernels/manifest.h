@@ -42,11 +42,13 @@ struct KernelLaunch {
   std::optional<Expression> when;  // 0: this problem goes without the launch
 };
 
-// What a kernel promises for one output. A split-K contract may take its number of parts from the problem.
+// What a kernel promises for one output. A split-K contract may take its number of parts from the
+// problem.
 struct PromisedContract {
   Contract contract;
   std::optional<Expression> parts;
-  std::vector<FormatId> saturates;  // output formats whose conversion saturates whatever `overflow` says of the others
+  std::vector<FormatId> saturates;  // output formats whose conversion saturates whatever `overflow`
+                                    // says of the others
 };
 
 class Manifest {
@@ -64,8 +66,9 @@ class Manifest {
   std::vector<DomainRule> domain;
   PromisedContract promised;                             // [contract]
   std::map<std::string, PromisedContract> promised_for;  // [contract.<output>] overrides it
-  std::string rule;  // [contract] of an operation that is no sum of products: one of Operation::rules()
-  std::optional<Expression> workspace;                   // f32 elements of scratch memory
+  std::string
+      rule;  // [contract] of an operation that is no sum of products: one of Operation::rules()
+  std::optional<Expression> workspace;  // f32 elements of scratch memory
   std::shared_ptr<const KernelSchema> own_schema;
   // Sizes at which the kernel's behaviour changes, for the shape classes: tile.m = 128, ...
   std::map<std::string, std::int64_t> tile;

@@ -69,7 +69,8 @@ void read_choice(TomlReader& reader, const toml::table& table, std::string_view 
   const std::optional<Text> text = reader.text(table, key);
   if (const auto found = reader.word(text, words, parse)) value = *found;
   if (text && !allowed) {
-    reader.fail_at(*table.get(key), fmt::format("\"{}\" has no meaning without {}", key, belongs_to),
+    reader.fail_at(*table.get(key),
+                   fmt::format("\"{}\" has no meaning without {}", key, belongs_to),
                    "remove it, or correct the schedule");
   }
 }
@@ -109,7 +110,8 @@ void read_epilogue(TomlReader& reader, const toml::table& table, Contract& contr
   }
 }
 
-void read_output(TomlReader& reader, const toml::table& contract_table, PromisedContract& promised) {
+void read_output(TomlReader& reader, const toml::table& contract_table,
+                 PromisedContract& promised) {
   const toml::table* table = reader.table(contract_table, "output");
   if (!table) return;
   Contract& contract = promised.contract;
@@ -156,8 +158,8 @@ void check_targets(TomlReader& reader, const toml::table& table, const Manifest&
     for (const FormatId a : possible_formats(manifest, factors.a)) {
       for (const FormatId b : possible_formats(manifest, factors.b)) {
         for (const int target : manifest.targets) {
-          const Status possible = contract.check(target, operation.factor_format(a),
-                                                 operation.factor_format(b));
+          const Status possible =
+              contract.check(target, operation.factor_format(a), operation.factor_format(b));
           if (!possible) reader.fail_at(table, possible.error().message, possible.error().hint);
         }
       }
@@ -192,8 +194,7 @@ void read_rule(TomlReader& reader, const toml::table& table,
     reader.fail_word(rule, rules);
   }
   manifest.rule = rule.text;
-  manifest.promised.contract.deterministic =
-      reader.boolean(table, "deterministic").value_or(true);
+  manifest.promised.contract.deterministic = reader.boolean(table, "deterministic").value_or(true);
 }
 
 }  // namespace
@@ -210,9 +211,17 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   for (const Operation::Factors& factors : manifest.operation->factors()) {
     outputs.push_back(factors.output);
   }
-  std::vector<std::string_view> keys = {"unit",     "schedule", "interval",      "parts",
-                                        "join",     "promotion", "epilogue",     "output",
-                                        "deterministic", "odd_symmetric", "position_independent"};
+  std::vector<std::string_view> keys = {"unit",
+                                        "schedule",
+                                        "interval",
+                                        "parts",
+                                        "join",
+                                        "promotion",
+                                        "epilogue",
+                                        "output",
+                                        "deterministic",
+                                        "odd_symmetric",
+                                        "position_independent"};
   const std::size_t own = keys.size();
   keys.insert(keys.end(), outputs.begin(), outputs.end());
   reader.check_keys(*table, keys);

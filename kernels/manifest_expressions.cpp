@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, 5> kKindWords = {"ptr", "s32", "u32", "s6
 constexpr std::array kKinds = {Kind::pointer, Kind::s32, Kind::u32, Kind::s64, Kind::f32};
 
 Expression read_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
-  Result<Expression> parsed = Expression::parse(text.text, manifest.schema(), text.where,
-                                                manifest.operation->derived());
+  Result<Expression> parsed =
+      Expression::parse(text.text, manifest.schema(), text.where, manifest.operation->derived());
   if (!parsed) {
     reader.adopt(parsed.error());
     return {};
@@ -192,8 +192,7 @@ void read_launches(TomlReader& reader, Manifest& manifest) {
   const toml::node* launch = root.get("launch");
   const toml::array* several = launch ? launch->as_array() : nullptr;
   if (!several) {
-    const toml::table* only =
-        reader.required_table(root, "launch", "[launch] with grid and block");
+    const toml::table* only = reader.required_table(root, "launch", "[launch] with grid and block");
     if (only) manifest.launches.push_back(read_launch(reader, manifest, *only));
     return;
   }

@@ -20,7 +20,8 @@ void read_words(TomlReader& reader, const toml::node& node, const Field& field,
                 KernelSchema& schema) {
   const toml::array* array = node.as_array();
   if (!array || array->empty()) {
-    reader.fail_at(node, fmt::format("\"{}\" must be a list of the words the kernel has", field.name),
+    reader.fail_at(node,
+                   fmt::format("\"{}\" must be a list of the words the kernel has", field.name),
                    fmt::format("they are among {}", fmt::join(field.choices, ", ")));
     return;
   }

@@ -8,10 +8,12 @@
 
 namespace plumbline {
 
-// [problem]: the fields as this kernel has them. All names in expressions are checked against it, so it comes first.
+// [problem]: the fields as this kernel has them. All names in expressions are checked against it,
+// so it comes first.
 void read_problem(TomlReader& reader, Manifest& manifest);
 
-// Everything made of expressions over the kernel's fields. read_launches: `entry`, `parameters` and [launch] or
+// Everything made of expressions over the kernel's fields. read_launches: `entry`, `parameters` and
+// [launch] or
 // [[launch]].
 void read_launches(TomlReader& reader, Manifest& manifest);
 void read_workspace(TomlReader& reader, Manifest& manifest);

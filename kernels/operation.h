@@ -54,8 +54,9 @@ class Manifest;
 class Operation {
  public:
   virtual ~Operation() = default;
-  virtual std::string_view name() const = 0;   // "gemm"
-  virtual std::string_view about() const = 0;  // what it computes, in Markdown, for docs/operations.md
+  virtual std::string_view name() const = 0;  // "gemm"
+  virtual std::string_view about()
+      const = 0;  // what it computes, in Markdown, for docs/operations.md
   virtual std::span<const Field> schema() const = 0;
 
   // All tensors any problem of this operation can have, in their order.
@@ -74,23 +75,26 @@ class Operation {
   // Whether input data that decide about shapes (group sizes) fit the problem.
   virtual Status check_values(const Problem&, const CaseTensors&) const { return {}; }
 
-  // The format in which a factor of a sum of products reaches the unit (s8 weights may become bf16 first).
+  // The format in which a factor of a sum of products reaches the unit (s8 weights may become bf16
+  // first).
   virtual FormatId factor_format(FormatId stored) const { return stored; }
 
   // Multiply-accumulates of the problem, for progress and time budgets.
   virtual double work(const Problem& problem) const = 0;
 
-  // Names of the tensors that are the factors of an output's sums: what its contract's unit must take.
+  // Names of the tensors that are the factors of an output's sums: what its contract's unit must
+  // take.
   struct Factors {
     std::string_view output, a, b;
   };
+
   virtual std::span<const Factors> factors() const { return {}; }
 
   // An operation that is no sum of products: the words a contract chooses its arithmetic from.
   virtual std::span<const std::string_view> rules() const { return {}; }
 
-  // The oracle of a case under the manifest's contracts; it refers to `tensors`, which must outlive it. `sm` picks the
-  // hardware model.
+  // The oracle of a case under the manifest's contracts; it refers to `tensors`, which must outlive
+  // it. `sm` picks the hardware model.
   virtual std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest,
                                              int sm, const CaseTensors& tensors) const = 0;
 };

@@ -63,7 +63,8 @@ std::string accuracy_note(const KernelRecord& kernel) {
   constexpr double kLarge = 0.01;
   if (kernel.worst_relative < kLarge) return {};
   return fmt::format(
-      "up to {:.2g} % from exact where terms hardly cancel, and within its contract: that is what this arithmetic "
+      "up to {:.2g} % from exact where terms hardly cancel, and within its contract: that is what "
+      "this arithmetic "
       "costs ({})",
       100 * kernel.worst_relative, kernel.least_accurate_case);
 }

@@ -80,9 +80,10 @@ struct KernelRecord {
   std::int64_t sampled_cases = 0;  // large outputs of which only a stratified sample was bounded
   double worst_ulp = 0, worst_share = 0;
   std::string worst_case;  // text of the case with the largest share
-  double worst_relative = 0;  // of admissible outputs whose terms hardly cancel, beyond output rounding
+  double worst_relative =
+      0;  // of admissible outputs whose terms hardly cancel, beyond output rounding
   std::string least_accurate_case;  // where that is, with its device
-  double elapsed_ms = 0;   // goes to the timing object
+  double elapsed_ms = 0;            // goes to the timing object
 };
 
 struct RunRecord {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "harness/interrupt.h"
+#include "kernels/compile.h"
 #include "oracles/base/hash.h"
 #include "reports/card.h"
 #include "reports/json.h"
@@ -116,6 +117,10 @@ Result<Registry> open_registry(const Arguments& arguments) {
   for (const std::string& path : arguments.manifests) {
     const Status added = registry->add(path);
     if (!added) return added.error();
+    if (arguments.verb == "list") continue;
+    const Manifest* kernel = registry->find(fs::path(path).stem().string());
+    const Status compiled = compile_outdated(*kernel);
+    if (!compiled) return compiled.error();
   }
   return registry;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Device: load a module, allocate, copy, launch, read back, and report findings of its own. The emulator and the GPU
-// implement it; nothing above knows which one runs. One Device serves one host thread at a time.
+// Device: load a module, allocate, copy, launch, read back, and report findings of its own. The
+// emulator and the GPU implement it; nothing above knows which one runs. One Device serves one host
+// thread at a time.
 #pragma once
 
 #include <array>
@@ -20,12 +21,13 @@ namespace plumbline {
 using DeviceAddress = std::uint64_t;
 
 struct LaunchRequest {
-  std::string entry;                       // .entry name in the module
+  std::string entry;  // .entry name in the module
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::array<std::int64_t, 3> block{1, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
-  std::vector<std::byte> parameters;       // the parameter block, laid out as the entry declares it
-  // Where CTAs communicate: run them in another legal order, one for each number. 0 is increasing. A GPU has its own.
+  std::vector<std::byte> parameters;  // the parameter block, laid out as the entry declares it
+  // Where CTAs communicate: run them in another legal order, one for each number. 0 is increasing.
+  // A GPU has its own.
   std::uint64_t cta_order = 0;
 };
 
@@ -36,12 +38,14 @@ struct InstructionCount {
 };
 
 struct LaunchOutcome {
-  std::vector<Finding> findings;   // empty for a well-behaved launch
-  bool completed = true;           // false when a finding stopped the launch
-  bool communicates = false;       // its CTAs exchange data, so that their order may matter; false on a GPU
-  double elapsed_ms = 0;           // kernel time only; not part of any verdict
+  std::vector<Finding> findings;  // empty for a well-behaved launch
+  bool completed = true;          // false when a finding stopped the launch
+  bool communicates =
+      false;              // its CTAs exchange data, so that their order may matter; false on a GPU
+  double elapsed_ms = 0;  // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
-  std::vector<InstructionCount> executions;  // one per instruction of the kernel; empty where the device cannot count
+  std::vector<InstructionCount>
+      executions;  // one per instruction of the kernel; empty where the device cannot count
 };
 
 // Offset and size of each parameter of an entry, in declaration order.
@@ -67,8 +71,8 @@ class Device {
   // PTX text (or a cubin, on a GPU). `file` names it in messages.
   virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) = 0;
 
-  // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds around it. `label` names
-  // it in findings ("a", "d").
+  // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds
+  // around it. `label` names it in findings ("a", "d").
   virtual Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) = 0;
   virtual void release_all() = 0;
 
@@ -78,7 +82,8 @@ class Device {
   virtual Status poison(DeviceAddress to, std::span<const std::byte> bytes) = 0;
   virtual Status read(DeviceAddress from, std::span<std::byte> bytes) = 0;
 
-  // Runs to completion or to the first finding that stops it. An Error is for what could not be launched at all.
+  // Runs to completion or to the first finding that stops it. An Error is for what could not be
+  // launched at all.
   virtual Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) = 0;
 };
 

@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 4> kLayouts = {"nn", "nt", "tn", "tt"};
 constexpr std::array<std::string_view, 6> kOperands = {"bf16", "f16", "e4m3", "e5m2", "s8", "u8"};
 constexpr std::array<std::string_view, 6> kOutputs = {"bf16", "f32", "f16", "s32", "e4m3", "s8"};
 constexpr std::array<std::string_view, 5> kScalesOfA = {"none", "tensor", "row", "1x128", "1x32"};
-constexpr std::array<std::string_view, 5> kScalesOfB = {"none", "tensor", "column", "128x128", "32x1"};
+constexpr std::array<std::string_view, 5> kScalesOfB = {"none", "tensor", "column", "128x128",
+                                                        "32x1"};
 constexpr std::array<std::string_view, 2> kScalesOfD = {"none", "tensor"};
 constexpr std::array<std::string_view, 3> kBiases = {"none", "row", "column"};
 constexpr std::array<std::string_view, 2> kActivations = {"none", "relu"};
@@ -167,7 +168,8 @@ class Gemm final : public Operation {
     for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"}) {
       const std::vector<std::int64_t> shape = gemm_scale_shape(problem, scale);
       if (shape.empty()) continue;
-      specs.push_back({std::string(scale), TensorRole::input, dense_layout(format_of(scale), shape)});
+      specs.push_back(
+          {std::string(scale), TensorRole::input, dense_layout(format_of(scale), shape)});
     }
     if (Status added = add("d", TensorRole::output, GemmMatrix::d); !added) return added.error();
     return specs;

@@ -109,7 +109,9 @@ Result<TensorLayout> gemm_matrix_layout(const Problem& problem, GemmMatrix matri
 
 std::vector<std::int64_t> gemm_scale_shape(const Problem& problem, std::string_view scale) {
   const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
-  const auto blocks = [](std::int64_t size, std::int64_t block) { return (size + block - 1) / block; };
+  const auto blocks = [](std::int64_t size, std::int64_t block) {
+    return (size + block - 1) / block;
+  };
   const std::string_view word = problem.word(scale);
   if (word == "tensor") return {1};
   if (word == "row") return {m};

@@ -71,7 +71,8 @@ Tensor entries_of(const Tensor& vector, std::int64_t first, std::int64_t count) 
   return entries;
 }
 
-constexpr std::string_view kAbout = R"~(D = A · B of each row's group, as in a mixture of experts: the rows of A belong to groups, in order, and every group has a matrix B of its
+constexpr std::string_view kAbout =
+    R"~(D = A · B of each row's group, as in a mixture of experts: the rows of A belong to groups, in order, and every group has a matrix B of its
 own. How many rows a group has is data (`group_sizes`); it may be 0. The sizes must add up to m. Scales multiply each sum in the epilogue.
 )~";
 
@@ -93,7 +94,8 @@ class GroupedGemm final : public Operation {
                        groups = problem.integer("groups");
     std::vector<TensorSpec> specs;
     Status usable;
-    const auto add = [&](std::string_view tensor, TensorRole role, std::vector<std::int64_t> shape) {
+    const auto add = [&](std::string_view tensor, TensorRole role,
+                         std::vector<std::int64_t> shape) {
       TensorLayout layout = dense_layout(manifest.tensor_format(tensor, problem), std::move(shape));
       if (tensor == "b" && problem.word("layout") == "nt") layout.strides = {n * k, 1, k};
       if (usable) usable = layout.check();
@@ -116,17 +118,21 @@ class GroupedGemm final : public Operation {
     std::int64_t rows = 0;
     for (std::int64_t group = 0; group < problem.integer("groups"); ++group) {
       const std::int64_t size = size_of_group(sizes, group);
-      if (size < 0) return bad_input(fmt::format("group_sizes[{}] is {}", group, size), "a group has 0 rows or more");
+      if (size < 0)
+        return bad_input(fmt::format("group_sizes[{}] is {}", group, size),
+                         "a group has 0 rows or more");
       rows += size;
     }
     if (rows == problem.integer("m")) return {};
-    return bad_input(fmt::format("the group sizes add up to {}, A has {} rows", rows, problem.integer("m")),
-                     "every row belongs to a group");
+    return bad_input(
+        fmt::format("the group sizes add up to {}, A has {} rows", rows, problem.integer("m")),
+        "every row belongs to a group");
   }
 
   double work(const Problem& problem) const override {
     double work = 1;
-    for (const std::string_view size : {"m", "n", "k"}) work *= static_cast<double>(problem.integer(size));
+    for (const std::string_view size : {"m", "n", "k"})
+      work *= static_cast<double>(problem.integer(size));
     return work;
   }
 
@@ -147,11 +153,13 @@ class GroupedGemm final : public Operation {
       gemm.k = problem.integer("k");
       gemm.a = joined->keep(rows_of(*tensors.find("a"), first, gemm.m));
       gemm.b = joined->keep(matrix_of(*tensors.find("b"), group));
-      if (scale_a) gemm.scale_a = per_row ? joined->keep(entries_of(*scale_a, first, gemm.m)) : scale_a;
+      if (scale_a)
+        gemm.scale_a = per_row ? joined->keep(entries_of(*scale_a, first, gemm.m)) : scale_a;
       gemm.scale_a_block = per_row ? kVectorScale : kTensorScale;
       if (scale_b) gemm.scale_b = joined->keep(entries_of(*scale_b, group, 1));
       gemm.output = tensors.find("d")->layout.format;
-      joined->add(0, fmt::format("group {} (rows {} to {})", group, first, first + gemm.m - 1), gemm, contract, sm);
+      joined->add(0, fmt::format("group {} (rows {} to {})", group, first, first + gemm.m - 1),
+                  gemm, contract, sm);
       first += gemm.m;
     }
     return joined;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Three GEMMs: dx = dy * w, dw = dy^T * x, db = ones * dy. The scales of quantized operands multiply each sum; weights in s8
-// with a scale per output channel become bf16 first, because the channel is the summed dimension of dx.
+// Three GEMMs: dx = dy * w, dw = dy^T * x, db = ones * dy. The scales of quantized operands
+// multiply each sum; weights in s8 with a scale per output channel become bf16 first, because the
+// channel is the summed dimension of dx.
 #include "kernels/ops/linear_backward.h"
 
 #include <array>
@@ -73,14 +74,16 @@ Tensor dequantized(const Tensor& w, const Tensor& scale) {
   for (std::int64_t i = 0; i < rows; ++i) {
     const auto by = static_cast<float>(to_double(format(FormatId::f32), scale.bits(i)));
     for (std::int64_t j = 0; j < columns; ++j) {
-      const auto value = static_cast<float>(to_double(format(w.layout.format), w.bits(i * columns + j)));
+      const auto value =
+          static_cast<float>(to_double(format(w.layout.format), w.bits(i * columns + j)));
       out.set_bits(i * columns + j, encode(bf16, static_cast<double>(value * by)));
     }
   }
   return out;
 }
 
-constexpr std::string_view kAbout = R"~(The gradients of y = x · w^T + bias for a given dy: dx = dy · w, dw = dy^T · x, db = the column sums of dy. Each is judged as a GEMM against
+constexpr std::string_view kAbout =
+    R"~(The gradients of y = x · w^T + bias for a given dy: dx = dy · w, dw = dy^T · x, db = the column sums of dy. Each is judged as a GEMM against
 its own contract (`[contract.db]`); in contracts `scale_a` stands for the scale of dy, `scale_b` for that of w or x.
 
 With `scales=channel`, w holds s8 weights with a scale per row; they become bf16(fl(w · scale)) before they are multiplied, and that rounding
@@ -109,7 +112,8 @@ class LinearBackward final : public Operation {
     const std::string_view scales = problem.word("scales");
     std::vector<TensorSpec> specs;
     Status usable;
-    const auto add = [&](std::string_view tensor, TensorRole role, std::vector<std::int64_t> shape) {
+    const auto add = [&](std::string_view tensor, TensorRole role,
+                         std::vector<std::int64_t> shape) {
       TensorLayout layout = dense_layout(manifest.tensor_format(tensor, problem), std::move(shape));
       if (usable) usable = layout.check();
       specs.push_back({std::string(tensor), role, std::move(layout)});
@@ -118,7 +122,8 @@ class LinearBackward final : public Operation {
     add("x", TensorRole::input, {m, k});
     add("w", TensorRole::input, {n, k});
     if (scales == "tensor") {
-      for (const std::string_view scale : {"scale_dy", "scale_x", "scale_w"}) add(scale, TensorRole::input, {1});
+      for (const std::string_view scale : {"scale_dy", "scale_x", "scale_w"})
+        add(scale, TensorRole::input, {1});
     }
     if (scales == "channel") add("scale_w", TensorRole::input, {n});
     add("dx", TensorRole::output, {m, k});
@@ -130,7 +135,8 @@ class LinearBackward final : public Operation {
 
   double work(const Problem& problem) const override {
     double work = 2;
-    for (const std::string_view size : {"m", "n", "k"}) work *= static_cast<double>(problem.integer(size));
+    for (const std::string_view size : {"m", "n", "k"})
+      work *= static_cast<double>(problem.integer(size));
     return work;
   }
 
@@ -144,7 +150,8 @@ class LinearBackward final : public Operation {
     GemmProblem dx;
     dx.m = m, dx.n = k, dx.k = n;
     dx.a = joined->keep(as_operand(dy, false));
-    dx.b = joined->keep(as_operand(per_channel ? dequantized(w, *tensors.find("scale_w")) : w, false));
+    dx.b =
+        joined->keep(as_operand(per_channel ? dequantized(w, *tensors.find("scale_w")) : w, false));
     dx.scale_a = tensors.find("scale_dy");
     dx.scale_b = per_channel ? nullptr : tensors.find("scale_w");
     dx.output = tensors.find("dx")->layout.format;

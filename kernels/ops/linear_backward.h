@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operation `linear_backward`: the gradients of y = x w^T + bias with respect to x, w and bias, given dy.
+// The operation `linear_backward`: the gradients of y = x w^T + bias with respect to x, w and bias,
+// given dy.
 #pragma once
 
 #include "kernels/operation.h"

@@ -39,6 +39,7 @@ constexpr std::array kTensors = {
     TensorName{"scale", TensorRole::output, "[1], [m] or [m, blocks of n]", "f32"},
     TensorName{"amax",  TensorRole::output, "the largest magnitudes; shaped as scale", "f32"},
 };
+
 // clang-format on
 
 std::int64_t leading(const Problem& problem, std::string_view field) {
@@ -47,6 +48,7 @@ std::int64_t leading(const Problem& problem, std::string_view field) {
 }
 
 Result<std::int64_t> leading_x(const Problem& problem) { return leading(problem, "ldx"); }
+
 Result<std::int64_t> leading_q(const Problem& problem) { return leading(problem, "ldq"); }
 
 constexpr std::array kDerived = {
@@ -66,7 +68,8 @@ Result<TensorLayout> matrix(const Problem& problem, std::string_view field, Form
   return layout;
 }
 
-constexpr std::string_view kAbout = R"~(8-bit codes Q of X, with one f32 scale per tensor, per row or per 128 columns of a row, so that X is about Q · scale:
+constexpr std::string_view kAbout =
+    R"~(8-bit codes Q of X, with one f32 scale per tensor, per row or per 128 columns of a row, so that X is about Q · scale:
 
 - amax is the largest magnitude of the group; NaN if any element is NaN
 - scale = amax == 0 ? 1 : max(fl(amax / limit), 2^-126), where limit is the largest finite code (127 for s8)
@@ -123,8 +126,8 @@ class Quantize final : public Operation {
                      : group == "row"  ? ScaleGroup::row
                                        : ScaleGroup::block_of_128;
     const auto words = quantize_rule_words();
-    quantize.rule = static_cast<QuantizeRule>(
-        std::find(words.begin(), words.end(), manifest.rule) - words.begin());
+    quantize.rule = static_cast<QuantizeRule>(std::find(words.begin(), words.end(), manifest.rule) -
+                                              words.begin());
     return std::make_unique<QuantizeOracle>(quantize);
   }
 };

@@ -2,6 +2,7 @@
 #include "oracles/bounds/arithmetic_probes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,8 @@ namespace {
 // Exponents that every input format of the catalog has as the product of two of its numbers.
 constexpr int kLarge = 16, kSmall = -18;
 constexpr int kMostBits = 30;  // of alignment and width
-// Of the three terms of the alignment probes: in one step of every unit, emulated FP8 on Hopper (which takes k mod 4 in
-// {0, 1} first) included; and of the later term of the width probes.
+// Of the three terms of the alignment probes: in one step of every unit of 8 products or more, emulated FP8 on Hopper (which
+// takes k mod 4 in {0, 1} first) included; and of the later term of the width probes.
 constexpr std::int64_t kPlus = 0, kPart = 1, kMinus = 4, kLater = 32;
 
 // Sets term i to sign * significand * 2^exponent.
@@ -99,17 +100,20 @@ Arithmetic arithmetic_of(std::span<const float> all) {
   found.result_bits = width == 0 ? 0 : width + 1;
   found.rounds = width > 0 && width < kMostBits && results.rounding(width + 1) != large;
 
-  // Subtrees grow by one step at a time inside an accumulator, and by whole accumulators beyond the first.
+  // Subtrees grow by one step at a time inside an accumulator, and by whole accumulators beyond the first. The smallest
+  // holds terms 0 and 1, which may be two steps.
   std::vector<std::int64_t> sizes;
   for (std::int64_t j = 1; j < kProbeDepth; ++j) sizes.push_back(results.subtree(j));
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  found.products_per_step = sizes.front();
+  found.products_per_step = sizes.size() == 1 ? sizes[0] : std::min(sizes[0], sizes[1] - sizes[0]);
+  std::int64_t expected = found.products_per_step;
   for (std::size_t i = 1; i < sizes.size(); ++i) {
     const std::int64_t growth = sizes[i] - sizes[i - 1];
-    if (growth == found.products_per_step) continue;
-    if (growth == sizes[i - 1]) found.fresh_every = growth;
-    break;
+    if (growth == expected) continue;
+    if (growth != sizes[i - 1]) break;
+    found.fresh_every.push_back(growth);
+    expected = growth;
   }
   return found;
 }
@@ -122,7 +126,7 @@ std::string Arithmetic::words() const {
                                  or_more(fraction_bits), or_more(result_bits),
                                  rounds ? "rounded to nearest" : "cut toward zero", products_per_step,
                                  products_per_step == 1 ? "" : "s");
-  if (fresh_every > 0) text += fmt::format(", a fresh accumulator every {} of k", fresh_every);
+  if (!fresh_every.empty()) text += fmt::format(", a fresh accumulator every {} of k", fmt::join(fresh_every, " and every "));
   return text;
 }
 

@@ -31,7 +31,8 @@ struct Arithmetic {
   int result_bits = 0;                 // significant bits of an accumulator
   bool rounds = false;                 // to nearest; otherwise toward zero
   std::int64_t products_per_step = 0;  // added at once
-  std::int64_t fresh_every = 0;        // elements of k per accumulator; 0: one for all of k
+  // Elements of k per accumulator, where sums of them are added up, and so on upward; empty: one accumulator for all of k.
+  std::vector<std::int64_t> fresh_every;
 
   bool operator==(const Arithmetic&) const = default;
   // "13 fraction bits, 14-bit results cut toward zero, 32 products per step, a fresh accumulator every 128 of k"

@@ -73,6 +73,7 @@ std::string schedule_line(const Contract& contract) {
           contract.interval > 1
               ? fmt::format("{} ranges of whole blocks of {}", contract.parts, contract.interval)
               : fmt::format("{} ranges", contract.parts);
+      if (contract.parts == 1 && contract.join != Join::f32_atomic) return "order: increasing k, one accumulator";
       switch (contract.join) {
         case Join::f32_ordered:
           return fmt::format("order: k in {}, partial sums added in order in f32 to nearest even",

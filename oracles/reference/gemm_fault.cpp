@@ -65,7 +65,8 @@ std::vector<float> read_as(const GemmCase& gemm, GemmSide side, const GemmPlace&
   const GemmTensorReader reader(operand(gemm.problem, side));
   std::vector<float> out;
   for (std::int64_t p = 0; p < gemm.problem.k; ++p)
-    out.push_back(static_cast<float>(to_double(format(other), reader.bits(element_at(side, at, p)))));
+    out.push_back(
+        static_cast<float>(to_double(format(other), reader.bits(element_at(side, at, p)))));
   return out;
 }
 
@@ -76,8 +77,8 @@ std::vector<float> read_from(const GemmCase& gemm, GemmSide side, const GemmPlac
   const std::int64_t zero = side == GemmSide::a ? gemm.problem.zero_a : gemm.problem.zero_b;
   std::vector<float> out;
   for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
-    const double value = to_double(format(tensor.layout.format),
-                                   tensor.bits_at(offset(element_at(side, at, p))));
+    const double value =
+        to_double(format(tensor.layout.format), tensor.bits_at(offset(element_at(side, at, p))));
     out.push_back(static_cast<float>(value - static_cast<double>(zero)));
   }
   return out;
@@ -205,15 +206,19 @@ Sum bf16_partial_sums(const GemmCase& gemm, const GemmFault& fault, const Vector
 }
 
 // Each interval's sum times one scale, rounded, times the other.
-Sum scaled_in_turn(const GemmCase& gemm, const Vectors& vectors, const GemmPlace& at, double error) {
+Sum scaled_in_turn(const GemmCase& gemm, const Vectors& vectors, const GemmPlace& at,
+                   double error) {
   Sum sum;
   sum.error = error;
   const std::int64_t depth = gemm.scales->depth;
   for (std::int64_t begin = 0; begin < vectors.k(); begin += depth) {
     const std::int64_t count = std::min(depth, vectors.k() - begin);
-    const double factor = static_cast<double>(*faulty_scale(gemm.problem, GemmSide::a, {}, {at.i, begin})) *
-                          static_cast<double>(*faulty_scale(gemm.problem, GemmSide::b, {}, {at.j, begin}));
-    const Dyadic part = exact_dot(vectors.row.data() + begin, vectors.column.data() + begin, count) * Dyadic(factor);
+    const double factor =
+        static_cast<double>(*faulty_scale(gemm.problem, GemmSide::a, {}, {at.i, begin})) *
+        static_cast<double>(*faulty_scale(gemm.problem, GemmSide::b, {}, {at.j, begin}));
+    const Dyadic part =
+        exact_dot(vectors.row.data() + begin, vectors.column.data() + begin, count) *
+        Dyadic(factor);
     sum.exact = sum.exact + part;
     sum.error += std::fabs(part.nearest_double()) * 0x1p-24;
   }

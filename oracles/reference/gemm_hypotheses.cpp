@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
+#include "oracles/reference/gemm_operand_hypotheses.h"
 #include "oracles/reference/gemm_scale_hypotheses.h"
 
 namespace plumbline {
@@ -103,6 +107,28 @@ std::vector<GemmFault> output_rounding(const GemmCase& gemm) {
   return faults;
 }
 
+std::vector<GemmFault> output_overflow(const GemmCase& gemm) {
+  if (gemm.contract.output.overflow != Overflow::saturate) return {};
+  GemmFault special =
+      fault(gemm, "overflow became a special value instead of the largest finite one");
+  special.output.overflow = Overflow::to_special;
+  return {special};
+}
+
+std::vector<GemmFault> alpha_narrowed(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3}) {
+    const Format& narrow = format(id);
+    const auto alpha = static_cast<float>(
+        to_double(narrow, encode(narrow, static_cast<double>(gemm.scalars.alpha))));
+    if (alpha == gemm.scalars.alpha || std::isnan(alpha)) continue;
+    faults.push_back(
+        fault(gemm, fmt::format("alpha was rounded to {} before it was used", narrow.name)));
+    faults.back().scalars.alpha = alpha;
+  }
+  return faults;
+}
+
 std::vector<GemmFault> epilogue_step_missing(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   const auto without = [&](std::string_view step, const auto& change) {
@@ -190,11 +216,14 @@ std::vector<GemmFault> bf16_partial_sums(const GemmCase& gemm) {
     for (const std::int64_t block : blocks) {
       const std::int64_t k = gemm.problem.k, even = (k + parts - 1) / parts;
       const std::int64_t length = std::max(block, (even + block - 1) / block * block);
-      if (length >= k || !lengths.insert(length).second) continue;
-      faults.push_back(fault(
-          gemm,
-          fmt::format("partial sums were rounded to bf16 before the join (split at every {} of k)",
-                      length)));
+      // A kernel that splits may round its only part as well.
+      if (length >= k && gemm.contract.schedule != Schedule::split_k) continue;
+      if (!lengths.insert(std::min(length, k)).second) continue;
+      faults.push_back(
+          fault(gemm, length < k ? fmt::format("partial sums were rounded to bf16 before the join "
+                                               "(split at every {} of k)",
+                                               length)
+                                 : "the only part of the split was rounded to bf16"));
       faults.back().bf16_parts = parts;
       faults.back().bf16_block = block;
     }
@@ -210,7 +239,9 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"nothing stored",          nothing_stored},
       {"C read",                  c_read},
       {"output rounding",         output_rounding},
+      {"output overflow",         output_overflow},
       {"epilogue step missing",   epilogue_step_missing},
+      {"alpha narrowed",          alpha_narrowed},
       {"bias by other dimension", bias_by_other_dimension},
       {"scale missing",           scale_missing},
       {"zero points wrong",       zero_points_wrong},
@@ -218,6 +249,8 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"scales exchanged",        scales_exchanged},
       {"scale of a neighbor",     scale_of_neighbor},
       {"scale read once",         scale_read_once},
+      {"scales in turn",          scales_in_turn},
+      {"operand read elsewhere",  operand_read_elsewhere},
       {"other FP8 format",        other_fp8_format},
       {"promotion missing",       promotion_missing},
       {"split part wrong",        split_part_wrong},

@@ -35,6 +35,11 @@ std::vector<SideScale> side_scales(const GemmProblem& problem) {
   return out;
 }
 
+bool along_k(const GemmProblem& problem) {
+  return problem.scale_a != nullptr && problem.scale_b != nullptr &&
+         problem.scale_a_block.along_k() && problem.scale_b_block.along_k();
+}
+
 std::int64_t sum_of(const float* values, std::int64_t k) {
   return static_cast<std::int64_t>(std::accumulate(values, values + k, 0.0));
 }
@@ -102,6 +107,14 @@ std::vector<GemmFault> scale_read_once(const GemmCase& gemm) {
   return faults;
 }
 
+std::vector<GemmFault> scales_in_turn(const GemmCase& gemm) {
+  if (!gemm.scales || !along_k(gemm.problem)) return {};
+  GemmFault turn = fault(
+      gemm, "scale_a and scale_b were applied one after the other, not as their rounded product");
+  turn.scales_in_turn = true;
+  return {turn};
+}
+
 std::vector<GemmFault> scales_exchanged(const GemmCase& gemm) {
   const GemmProblem& problem = gemm.problem;
   if (problem.scale_a == nullptr || problem.scale_b == nullptr) return {};
@@ -147,7 +160,21 @@ std::vector<GemmFault> sum_clamped(const GemmCase& gemm) {
   if (gemm.model) return {};
   GemmFault clamped = fault(gemm, "the sum was clamped to the range of s32 instead of wrapped");
   clamped.clamped = true;
-  return {clamped};
+  GemmFault pairs = fault(gemm, "pairs of products were added in int16, which saturates");
+  pairs.added = [](const GemmCase& g, const GemmPlace& at) {
+    const float *row = g.row(at), *column = g.column(at);
+    std::int64_t added = 0;
+    for (std::int64_t p = 0; p + 1 < g.problem.k; p += 2) {
+      std::int64_t pair = 0;
+      for (const std::int64_t q : {p, p + 1}) {
+        pair += (static_cast<std::int64_t>(row[q]) + g.problem.zero_a) *
+                (static_cast<std::int64_t>(column[q]) + g.problem.zero_b);
+      }
+      added += std::clamp<std::int64_t>(pair, -32768, 32767) - pair;
+    }
+    return added;
+  };
+  return {clamped, pairs};
 }
 
 std::vector<GemmFault> promotion_missing(const GemmCase& gemm) {

@@ -12,6 +12,7 @@ namespace plumbline {
 std::vector<GemmFault> scale_missing(const GemmCase& gemm);
 std::vector<GemmFault> scale_of_neighbor(const GemmCase& gemm);
 std::vector<GemmFault> scale_read_once(const GemmCase& gemm);
+std::vector<GemmFault> scales_in_turn(const GemmCase& gemm);
 std::vector<GemmFault> scales_exchanged(const GemmCase& gemm);
 std::vector<GemmFault> zero_points_wrong(const GemmCase& gemm);
 std::vector<GemmFault> sum_clamped(const GemmCase& gemm);

@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::size_t kFailures = GemmTally::kFailures;
 
-// Adds a part's verdict to the output's. The medians of parts do not add: the largest part's stands for all.
-void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first, std::int64_t& largest) {
+// Adds a part's verdict to the output's. The medians of parts do not add: the largest part's stands
+// for all.
+void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
+                 std::int64_t& largest) {
   const auto moved = [&](ElementVerdict& element) { element.index += first; };
   moved(part.worst);
   std::for_each(part.failures.begin(), part.failures.end(), moved);
@@ -81,7 +83,8 @@ Tensor JoinedOracle::slice(const Part& part, const Tensor& output) {
   return sliced;
 }
 
-OutputVerdict JoinedOracle::judge(int output, const Tensor& got, const JudgeOptions& options) const {
+OutputVerdict JoinedOracle::judge(int output, const Tensor& got,
+                                  const JudgeOptions& options) const {
   OutputVerdict sum;
   sum.histogram.resize(GemmTally::kCells);
   std::int64_t largest = -1;
@@ -109,8 +112,12 @@ ElementVerdict JoinedOracle::element(int output, std::int64_t index, std::uint64
 Explanation JoinedOracle::explain(int output, std::int64_t index, const Tensor& got) const {
   const Part& part = part_of(output, index);
   Explanation out = part.oracle->explain(0, index - part.first, slice(part, got));
+  for (std::string& line : out.lines) {
+    if (line.starts_with("d[")) line.replace(0, 1, output_name(output));
+  }
   if (!part.name.empty()) {
-    out.lines.insert(out.lines.begin(), "this is in " + part.name + ", which is judged as a GEMM of its own");
+    out.lines.insert(out.lines.begin(),
+                     "this is in " + part.name + ", which is judged as a GEMM of its own");
   }
   return out;
 }

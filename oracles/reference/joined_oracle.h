@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// JoinedOracle: outputs that are made of GEMMs: the groups of a grouped GEMM (each some rows of one output), or the
-// gradients of a linear layer (an output each). Every part is judged by a GemmOracle of its own; the verdicts are added up.
+// JoinedOracle: outputs that are made of GEMMs: the groups of a grouped GEMM (each some rows of one
+// output), or the gradients of a linear layer (an output each). Every part is judged by a
+// GemmOracle of its own; the verdicts are added up.
 #pragma once
 
 #include <deque>
@@ -24,8 +25,10 @@ class JoinedOracle final : public CaseOracle {
   // A tensor that the parts refer to and that lives as long as the oracle.
   const Tensor* keep(Tensor tensor);
 
-  // The next part of an output. `name` says which it is ("group 3"); empty when it is the whole output.
-  void add(int output, std::string name, const GemmProblem& problem, const Contract& contract, int sm);
+  // The next part of an output. `name` says which it is ("group 3"); empty when it is the whole
+  // output.
+  void add(int output, std::string name, const GemmProblem& problem, const Contract& contract,
+           int sm);
 
   int outputs() const override { return static_cast<int>(outputs_.size()); }
 
@@ -43,6 +46,7 @@ class JoinedOracle final : public CaseOracle {
     std::string name;
     std::int64_t first, elements;  // of the output, in logical order
     std::unique_ptr<GemmOracle> oracle;
+
     const GemmProblem& problem() const { return oracle->gemm().problem; }
   };
 
@@ -55,7 +59,8 @@ class JoinedOracle final : public CaseOracle {
   std::vector<Part> parts_;
 };
 
-// Rows [first, first + count) of a matrix [rows, columns], or all of it, with contiguous storage as [1, count, columns].
+// Rows [first, first + count) of a matrix [rows, columns], or all of it, with contiguous storage as
+// [1, count, columns].
 Tensor rows_of(const Tensor& matrix, std::int64_t first, std::int64_t count);
 
 }  // namespace plumbline

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// CaseOracle: what one case's outputs are, and how wrong a kernel that keeps its contract may be. One implementation per
-// operation; the judge (harness/judge.h) knows only this interface. Judging is silent and fast; explaining recomputes
-// one element and talks.
+// CaseOracle: what one case's outputs are, and how wrong a kernel that keeps its contract may be.
+// One implementation per operation; the judge (harness/judge.h) knows only this interface. Judging
+// is silent and fast; explaining recomputes one element and talks.
 //
-// The rule of judgement is an interval of roundings: with y the exact value before the epilogue and E the most a
-// conforming accumulator can be off, an output is admissible when it is g(z) for an accumulator value z in [y-E, y+E],
-// where g is the epilogue with its own roundings, evaluated bit for bit. The comparison is never |out - y| < tolerance.
+// The rule of judgement is an interval of roundings: with y the exact value before the epilogue and
+// E the most a conforming accumulator can be off, an output is admissible when it is g(z) for an
+// accumulator value z in [y-E, y+E], where g is the epilogue with its own roundings, evaluated bit
+// for bit. The comparison is never |out - y| < tolerance.
 #pragma once
 
 #include <cstdint>
@@ -21,58 +22,66 @@ namespace plumbline {
 
 // One judged output element. All numbers are information; `pass` decides.
 struct ElementVerdict {
-  std::int64_t index = 0;       // logical row-major linear index into the output
+  std::int64_t index = 0;  // logical row-major linear index into the output
   bool pass = true;
   bool class_mismatch = false;  // NaN, Inf or finite where another class is due
   std::uint64_t got = 0;
-  std::uint64_t expected = 0;   // the correctly rounded output of the exact accumulator
+  std::uint64_t expected = 0;       // the correctly rounded output of the exact accumulator
   std::uint64_t low = 0, high = 0;  // smallest and largest admissible output, as bits
-  double exact = 0;             // exact real result rounded to double (NaN/Inf where the class says so)
-  double error_ulp = 0;         // (got - exact) in output ulp; NaN where it has no meaning
-  double bound_ulp = 0;         // how far an admissible output can be from exact, in output ulp
-  // |got - exact| / |exact| beyond half an ulp of the output, where the terms hardly cancel (their magnitudes add up to at
-  // most twice the sum); NaN elsewhere. What an inaccurate unit costs, though its contract allows it.
+  double exact = 0;      // exact real result rounded to double (NaN/Inf where the class says so)
+  double error_ulp = 0;  // (got - exact) in output ulp; NaN where it has no meaning
+  double bound_ulp = 0;  // how far an admissible output can be from exact, in output ulp
+  // |got - exact| / |exact| beyond half an ulp of the output, where the terms hardly cancel (their
+  // magnitudes add up to at most twice the sum); NaN elsewhere. What an inaccurate unit costs,
+  // though its contract allows it.
   double relative = std::numeric_limits<double>::quiet_NaN();
-  double share = 0;             // of the allowed accumulator error used: e_min / E; > 1 fails; NaN if not computed
+  double share =
+      0;  // of the allowed accumulator error used: e_min / E; > 1 fails; NaN if not computed
 };
 
 struct JudgeOptions {
-  std::int64_t max_bounded = -1;   // most elements whose bound is computed (stratified sample); -1 = as many as needed
+  std::int64_t max_bounded =
+      -1;  // most elements whose bound is computed (stratified sample); -1 = as many as needed
   std::int64_t referee_samples = 8;  // elements recomputed with MPFR
-  int mpfr_bits = 0;               // > 0: every element by the plain MPFR definition at this precision
-  std::uint64_t seed = 1;          // of the sample
+  int mpfr_bits = 0;       // > 0: every element by the plain MPFR definition at this precision
+  std::uint64_t seed = 1;  // of the sample
   int threads = 1;
 };
 
-// What judging one output tensor found. Byte-stable for equal inputs and options, for any number of threads.
+// What judging one output tensor found. Byte-stable for equal inputs and options, for any number of
+// threads.
 struct OutputVerdict {
-  std::int64_t elements = 0;         // outputs of the tensor
-  std::int64_t compared = 0;         // judged against an exact value
-  std::int64_t bounded = 0;          // of those, with the bound E computed
+  std::int64_t elements = 0;  // outputs of the tensor
+  std::int64_t compared = 0;  // judged against an exact value
+  std::int64_t bounded = 0;   // of those, with the bound E computed
   std::int64_t failed = 0;
   std::int64_t class_mismatches = 0;
-  std::int64_t nonzero = 0;          // outputs that are not zero (evidence)
-  std::int64_t exact_required = 0;   // elements where E = 0: bit equality was demanded
-  std::int64_t undecided = 0;        // fast enclosure could not decide; handed to exact arithmetic
-  std::int64_t unresolved = 0;       // still undecided after exact arithmetic (must be 0; counted as passing)
-  std::int64_t refereed = 0;         // recomputed by the MPFR definition
-  std::int64_t disagreements = 0;    // referee and fast path differ (must be 0)
-  bool sampled = false;              // not every element was compared
-  double worst_ulp = 0;              // largest |error_ulp|
-  double worst_share = 0;            // largest share
-  double worst_relative = 0;         // largest relative
+  std::int64_t nonzero = 0;         // outputs that are not zero (evidence)
+  std::int64_t exact_required = 0;  // elements where E = 0: bit equality was demanded
+  std::int64_t undecided = 0;       // fast enclosure could not decide; handed to exact arithmetic
+  std::int64_t unresolved =
+      0;  // still undecided after exact arithmetic (must be 0; counted as passing)
+  std::int64_t refereed = 0;       // recomputed by the MPFR definition
+  std::int64_t disagreements = 0;  // referee and fast path differ (must be 0)
+  bool sampled = false;            // not every element was compared
+  double worst_ulp = 0;            // largest |error_ulp|
+  double worst_share = 0;          // largest share
+  double worst_relative = 0;       // largest relative
   double median_bound_ulp = 0;
-  ElementVerdict worst;              // the element with the largest share (or the first failure)
+  ElementVerdict worst;  // the element with the largest share (or the first failure)
   std::vector<ElementVerdict> failures;  // the first 16, by index
-  std::vector<std::int64_t> histogram;   // signed error in output ulp: 64 cells over [-4, 4], ends open
+  std::vector<std::int64_t>
+      histogram;  // signed error in output ulp: 64 cells over [-4, 4], ends open
 };
 
 // One element again, slowly, in words.
 struct Explanation {
   std::vector<std::string> lines;  // sentences for people, in order
-  // Simple faults that would give exactly these outputs ("the last k product is missing"), the most telling first.
+  // Simple faults that would give exactly these outputs ("the last k product is missing"), the most
+  // telling first.
   std::vector<std::string> faults;
-  // |kernel model - exact| after each step of k, in accumulator ulp, where the operation has such steps
+  // |kernel model - exact| after each step of k, in accumulator ulp, where the operation has such
+  // steps
   std::vector<double> steps;
 };
 

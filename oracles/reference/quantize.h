@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Quantisation: codes q of a matrix x [m, n] with one f32 scale per tensor, per row or per block of 128 columns, so that
-// x is about q * scale. Every step is one rounded f32 operation, so the contract fixes all bits of all three outputs:
+// Quantisation: codes q of a matrix x [m, n] with one f32 scale per tensor, per row or per block of
+// 128 columns, so that x is about q * scale. Every step is one rounded f32 operation, so the
+// contract fixes all bits of all three outputs:
 //
 //   amax  = the largest |x| of the group; NaN if any element is NaN
-//   scale = amax == 0 ? 1 : max(amax / limit, 2^-126)      limit: the largest finite code; 127 for s8
-//   q     = the nearest code (ties to even, saturating; NaN becomes NaN, or 0 in s8) of what the rule says
+//   scale = amax == 0 ? 1 : max(amax / limit, 2^-126)      limit: the largest finite code; 127 for
+//   s8 q     = the nearest code (ties to even, saturating; NaN becomes NaN, or 0 in s8) of what the
+//   rule says
 #pragma once
 
 #include <cstdint>
@@ -35,13 +37,18 @@ struct QuantizeProblem {
   ScaleGroup group = ScaleGroup::tensor;
   QuantizeRule rule = QuantizeRule::divide;
 
-  std::int64_t groups_per_row() const { return group == ScaleGroup::block_of_128 ? (n + 127) / 128 : 1; }
+  std::int64_t groups_per_row() const {
+    return group == ScaleGroup::block_of_128 ? (n + 127) / 128 : 1;
+  }
+
   std::int64_t groups() const { return group == ScaleGroup::tensor ? 1 : m * groups_per_row(); }
+
   std::int64_t group_of(std::int64_t i, std::int64_t j) const {
     return group == ScaleGroup::tensor ? 0
            : group == ScaleGroup::row  ? i
                                        : i * groups_per_row() + j / 128;
   }
+
   float element(std::int64_t i, std::int64_t j) const;
   float limit() const;
 };

@@ -42,37 +42,42 @@ struct Fault {
 constexpr std::array kFaults = {
     Fault{"the conversion truncates instead of rounding to nearest",
           [](const Element& e) {
-            return e.converted(static_cast<double>(e.argument(e.scale)), Rounding::toward_zero, Overflow::saturate);
+            return e.converted(static_cast<double>(e.argument(e.scale)), Rounding::toward_zero,
+                               Overflow::saturate);
           }},
     Fault{"ties are rounded away from zero instead of to even",
           [](const Element& e) {
-            return e.converted(static_cast<double>(e.argument(e.scale)), Rounding::nearest_away, Overflow::saturate);
+            return e.converted(static_cast<double>(e.argument(e.scale)), Rounding::nearest_away,
+                               Overflow::saturate);
           }},
     Fault{"one half is added before truncation, whatever the sign",
           [](const Element& e) {
-            return e.converted(std::trunc(static_cast<double>(e.argument(e.scale)) + 0.5), Rounding::toward_zero,
-                               Overflow::saturate);
+            return e.converted(std::trunc(static_cast<double>(e.argument(e.scale)) + 0.5),
+                               Rounding::toward_zero, Overflow::saturate);
           }},
     Fault{"overflow becomes a special value instead of saturating",
           [](const Element& e) {
-            return e.converted(static_cast<double>(e.argument(e.scale)), Rounding::nearest_even, Overflow::to_special);
+            return e.converted(static_cast<double>(e.argument(e.scale)), Rounding::nearest_even,
+                               Overflow::to_special);
           }},
     Fault{"the top binade is clipped: magnitudes from 256 on become the largest code",
           [](const Element& e) {
             const auto value = static_cast<double>(e.argument(e.scale));
-            return e.converted(std::fabs(value) >= 256 ? std::copysign(1e9, value) : value, Rounding::nearest_even,
-                               Overflow::saturate);
+            return e.converted(std::fabs(value) >= 256 ? std::copysign(1e9, value) : value,
+                               Rounding::nearest_even, Overflow::saturate);
           }},
     Fault{"magnitudes above the largest code become a special value before they are rounded",
           [](const Element& e) {
             const auto value = static_cast<double>(e.argument(e.scale));
             const bool above = std::fabs(value) > static_cast<double>(e.problem.limit());
-            return e.converted(above ? std::copysign(1e9, value) : value, Rounding::nearest_even, Overflow::to_special);
+            return e.converted(above ? std::copysign(1e9, value) : value, Rounding::nearest_even,
+                               Overflow::to_special);
           }},
     Fault{"NaN becomes the largest code",
           [](const Element& e) {
             const auto value = static_cast<double>(e.argument(e.scale));
-            return e.converted(std::isnan(value) ? 1e9 : value, Rounding::nearest_even, Overflow::saturate);
+            return e.converted(std::isnan(value) ? 1e9 : value, Rounding::nearest_even,
+                               Overflow::saturate);
           }},
     Fault{"the value goes through f16, truncated, on its way to the code",
           [](const Element& e) { return e.through_f16(Rounding::toward_zero); }},
@@ -80,27 +85,31 @@ constexpr std::array kFaults = {
           [](const Element& e) { return e.through_f16(Rounding::nearest_even); }},
     Fault{"the scale is left out",
           [](const Element& e) {
-            return e.converted(static_cast<double>(e.x), Rounding::nearest_even, Overflow::saturate);
+            return e.converted(static_cast<double>(e.x), Rounding::nearest_even,
+                               Overflow::saturate);
           }},
     Fault{"the value is multiplied by the scale instead of divided",
           [](const Element& e) {
-            return e.converted(static_cast<double>(e.x * e.scale), Rounding::nearest_even, Overflow::saturate);
+            return e.converted(static_cast<double>(e.x * e.scale), Rounding::nearest_even,
+                               Overflow::saturate);
           }},
     Fault{"the scale is that of the following group",
           [](const Element& e) {
-            return e.converted(static_cast<double>(e.argument(e.next_scale)), Rounding::nearest_even,
-                               Overflow::saturate);
+            return e.converted(static_cast<double>(e.argument(e.next_scale)),
+                               Rounding::nearest_even, Overflow::saturate);
           }},
     Fault{"a group of zeros gives NaN: 0 / 0",
           [](const Element& e) {
-            const double value = e.amax == 0 ? std::nan("") : static_cast<double>(e.argument(e.scale));
+            const double value =
+                e.amax == 0 ? std::nan("") : static_cast<double>(e.argument(e.scale));
             return e.converted(value, Rounding::nearest_even, Overflow::saturate);
           }},
 };
 
 }  // namespace
 
-std::vector<std::string> quantize_faults(const QuantizeProblem& problem, const std::vector<float>& maxima,
+std::vector<std::string> quantize_faults(const QuantizeProblem& problem,
+                                         const std::vector<float>& maxima,
                                          const std::vector<float>& scales, const Tensor& got) {
   std::vector<std::string> named;
   for (const Fault& fault : kFaults) {
@@ -108,8 +117,9 @@ std::vector<std::string> quantize_faults(const QuantizeProblem& problem, const s
     for (std::int64_t i = 0; i < problem.m && fits; ++i) {
       for (std::int64_t j = 0; j < problem.n && fits; ++j) {
         const auto group = static_cast<std::size_t>(problem.group_of(i, j));
-        const Element element{problem,       format(problem.code), problem.element(i, j),
-                              scales[group], maxima[group],        scales[std::min(group + 1, scales.size() - 1)]};
+        const Element element{
+            problem,       format(problem.code), problem.element(i, j),
+            scales[group], maxima[group],        scales[std::min(group + 1, scales.size() - 1)]};
         fits = fault.code(element) == got.bits(i * problem.n + j);
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Simple faults of quantising kernels: each is tried on the whole tensor, and named when it gives every code the kernel
-// stored.
+// Simple faults of quantising kernels: each is tried on the whole tensor, and named when it gives
+// every code the kernel stored.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace plumbline {
 
-std::vector<std::string> quantize_faults(const QuantizeProblem& problem, const std::vector<float>& maxima,
+std::vector<std::string> quantize_faults(const QuantizeProblem& problem,
+                                         const std::vector<float>& maxima,
                                          const std::vector<float>& scales, const Tensor& got);
 
 }  // namespace plumbline

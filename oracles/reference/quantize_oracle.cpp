@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,12 +20,19 @@ namespace {
 enum Output { kCodes, kScales, kMaxima };
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLeastScale = 0x1p-126;
 
 // Whether two codes stand for the same result.
 bool same(const Format& f, std::uint64_t a, std::uint64_t b) {
   if (a == b) return true;
   const double x = to_double(f, a), y = to_double(f, b);
   return std::isnan(x) ? std::isnan(y) : x == y;
+}
+
+// NaN, infinity and numbers; zeros and subnormals are numbers.
+bool same_class(const Format& f, std::uint64_t a, std::uint64_t b) {
+  const double x = to_double(f, a), y = to_double(f, b);
+  return std::isnan(x) == std::isnan(y) && std::isinf(x) == std::isinf(y);
 }
 
 bool finite(const Format& f, std::uint64_t bits) { return std::isfinite(to_double(f, bits)); }
@@ -65,7 +73,8 @@ std::uint64_t QuantizeOracle::due(int output, std::int64_t index) const {
 std::uint64_t QuantizeOracle::defined(int output, std::int64_t index) const {
   if (output == kCodes) {
     const Place at = place(index);
-    return defined_code(problem_, problem_.element(at.i, at.j), scales_[at.group], maxima_[at.group]);
+    return defined_code(problem_, problem_.element(at.i, at.j), scales_[at.group],
+                        maxima_[at.group]);
   }
   const auto group = static_cast<std::size_t>(index);
   return output == kScales ? defined_scale(maxima_[group], limit_) : due(output, index);
@@ -74,12 +83,17 @@ std::uint64_t QuantizeOracle::defined(int output, std::int64_t index) const {
 double QuantizeOracle::exact(int output, std::int64_t index) const {
   if (output == kCodes) {
     const Place at = place(index);
-    return static_cast<double>(problem_.element(at.i, at.j)) / static_cast<double>(scales_[at.group]);
+    const auto x = static_cast<double>(problem_.element(at.i, at.j)),
+               amax = static_cast<double>(maxima_[at.group]);
+    if (problem_.rule == QuantizeRule::multiply_limit)
+      return amax == 0 ? x : x * (static_cast<double>(limit_) / amax);
+    return x / static_cast<double>(scales_[at.group]);
   }
   const auto group = static_cast<std::size_t>(index);
   const auto amax = static_cast<double>(maxima_[group]);
   if (output == kMaxima) return amax;
-  return amax == 0 ? 1.0 : amax / static_cast<double>(limit_);
+  return amax == 0 ? 1.0
+                   : std::max(amax / static_cast<double>(limit_), kLeastScale);  // NaN stays NaN
 }
 
 ElementVerdict QuantizeOracle::verdict(int output, std::int64_t index, std::uint64_t got,
@@ -90,7 +104,7 @@ ElementVerdict QuantizeOracle::verdict(int output, std::int64_t index, std::uint
   verdict.got = got;
   verdict.expected = verdict.low = verdict.high = right;
   verdict.pass = same(f, got, right);
-  verdict.class_mismatch = !verdict.pass && finite(f, got) != finite(f, right);
+  verdict.class_mismatch = !verdict.pass && !same_class(f, got, right);
   verdict.exact = exact(output, index);
   const double stored = to_double(f, got);
   const bool saturated = finite(f, right) && got == right &&
@@ -106,7 +120,8 @@ ElementVerdict QuantizeOracle::element(int output, std::int64_t index, std::uint
   return verdict(output, index, got, due(output, index));
 }
 
-OutputVerdict QuantizeOracle::judge(int output, const Tensor& got, const JudgeOptions& options) const {
+OutputVerdict QuantizeOracle::judge(int output, const Tensor& got,
+                                    const JudgeOptions& options) const {
   const Format& f = output_format(output);
   const std::int64_t count = got.layout.count();
   GemmTally tally;

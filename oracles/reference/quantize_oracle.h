@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// QuantizeOracle: the verdict on codes, scales and maxima. The contract fixes every bit, so nothing is bounded: an output is
-// right or it is wrong (zeros are equal whatever their sign, NaN codes whatever their payload).
+// QuantizeOracle: the verdict on codes, scales and maxima. The contract fixes every bit, so nothing
+// is bounded: an output is right or it is wrong (zeros are equal whatever their sign, NaN codes
+// whatever their payload).
 #pragma once
 
 #include <string>
@@ -29,13 +30,15 @@ class QuantizeOracle final : public CaseOracle {
     std::int64_t i, j;
     std::size_t group;
   };
+
   Place place(std::int64_t index) const;
 
   const Format& output_format(int output) const;
   std::uint64_t due(int output, std::int64_t index) const;
   std::uint64_t defined(int output, std::int64_t index) const;  // by MPFR
   double exact(int output, std::int64_t index) const;           // before the last rounding
-  ElementVerdict verdict(int output, std::int64_t index, std::uint64_t got, std::uint64_t right) const;
+  ElementVerdict verdict(int output, std::int64_t index, std::uint64_t got,
+                         std::uint64_t right) const;
 
   QuantizeProblem problem_;
   float limit_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Any bytes as a case file, for the shipped kernels: the reader must give a case or an error with a place. What it accepts
-// must write and read back as the same case, and materialize, or say why not.
+// Any bytes as a case file, for the shipped kernels: the reader must give a case or an error with a
+// place. What it accepts must write and read back as the same case, and materialize, or say why
+// not.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -28,7 +29,8 @@ const Registry& registry() {
   return opened;
 }
 
-// Cases that a test machine can hold; larger ones are refused by materialize() on their own account.
+// Cases that a test machine can hold; larger ones are refused by materialize() on their own
+// account.
 constexpr double kMostBytes = 1 << 24;
 
 bool is_small(const plumbline::Case& test_case) {
@@ -45,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Result<CaseFile> file = plumbline::parse_case(text, "x.case", registry());
   if (!file) {
-    if (!file.error().where.starts_with("x.case:")) stop("an error without a place", file.error().text());
+    if (!file.error().where.starts_with("x.case:"))
+      stop("an error without a place", file.error().text());
     return 0;
   }
   const std::string written = plumbline::write_case(*file);

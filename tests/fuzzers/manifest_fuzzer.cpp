@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Any bytes as a kernel's manifest: the reader must give a manifest or an error with a place. One it accepts must answer
-// for problems: domain, grid, parameters and tensors evaluate to values or errors, never crash.
+// Any bytes as a kernel's manifest: the reader must give a manifest or an error with a place. One
+// it accepts must answer for problems: domain, grid, parameters and tensors evaluate to values or
+// errors, never crash.
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,7 +18,8 @@ using plumbline::Problem;
 using plumbline::Result;
 
 void use(const Manifest& manifest) {
-  const auto text = {"m=1 n=1 k=1", "m=0 n=0 k=0 batch=0", "m=129 n=7 k=4097 layout=tt out=f32 bias=row beta=2"};
+  const auto text = {"m=1 n=1 k=1", "m=0 n=0 k=0 batch=0",
+                     "m=129 n=7 k=4097 layout=tt out=f32 bias=row beta=2"};
   for (const char* fields : text) {
     const Result<Problem> problem = plumbline::parse_problem(manifest.schema(), fields);
     if (!problem) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// docs/manifest.md stays true: it shows the shipped manifest as it is and explains every word. docs/operations.md is made from
-// the operations themselves: PLUMBLINE_APPROVE=1 writes it anew.
+// docs/manifest.md stays true: it shows the shipped manifest as it is and explains every word.
+// docs/operations.md is made from the operations themselves: PLUMBLINE_APPROVE=1 writes it anew.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,42 +50,52 @@ std::string page_of(const Operation& operation) {
   std::string page = fmt::format("## {}\n\n{}\n", operation.name(), operation.about());
   page += "| field | values | default | meaning |\n|---|---|---|---|\n";
   for (const Field& field : operation.schema()) {
-    page += fmt::format("| `{}` | {} | {} | {} |\n", field.name, values_of(field), default_of(field), field.help);
+    page += fmt::format("| `{}` | {} | {} | {} |\n", field.name, values_of(field),
+                        default_of(field), field.help);
   }
   if (!operation.derived().empty()) page += "\n| derived name | is |\n|---|---|\n";
-  for (const Derived& name : operation.derived()) page += fmt::format("| `{}` | {} |\n", name.name, name.help);
+  for (const Derived& name : operation.derived())
+    page += fmt::format("| `{}` | {} |\n", name.name, name.help);
   page += "\n| tensor | role | logical shape | usual format |\n|---|---|---|---|\n";
   for (const TensorName& tensor : operation.tensor_names()) {
-    page += fmt::format("| `{}` | {} | {} | {} |\n", tensor.name, tensor.role == TensorRole::input ? "input" : "output",
-                        tensor.help, tensor.format.empty() ? "" : fmt::format("`{}`", tensor.format));
+    page += fmt::format("| `{}` | {} | {} | {} |\n", tensor.name,
+                        tensor.role == TensorRole::input ? "input" : "output", tensor.help,
+                        tensor.format.empty() ? "" : fmt::format("`{}`", tensor.format));
   }
   return page;
 }
 
 std::string operations_page() {
   std::string page =
-      "# The operations\n\nWhat a manifest's `computes` can name: for each operation the fields of a problem in the order of its canonical text (defaults\n"
-      "are left out there), the names that expressions can use beside them, and the tensors. A kernel need not have all of it: its `[problem]`\n"
-      "says what it has ([manifest.md](manifest.md)).\n\n<!-- Written by ManifestManual.OperationsPageIsCurrent: run the kernels tests with PLUMBLINE_APPROVE=1. -->\n";
+      "# The operations\n\nWhat a manifest's `computes` can name: for each operation the fields of "
+      "a problem in the order of its canonical text (defaults\n"
+      "are left out there), the names that expressions can use beside them, and the tensors. A "
+      "kernel need not have all of it: its `[problem]`\n"
+      "says what it has ([manifest.md](manifest.md)).\n\n<!-- Written by "
+      "ManifestManual.OperationsPageIsCurrent: run the kernels tests with PLUMBLINE_APPROVE=1. "
+      "-->\n";
   for (const Operation* operation : all_operations()) page += "\n" + page_of(*operation);
   return page;
 }
 
 TEST(ManifestManual, ShowsTheShippedManifest) {
-  expect_mentioned(read_file(kDocs + "manifest.md"), "```toml\n" + read_file(shipped_manifest_path()) + "```\n");
+  expect_mentioned(read_file(kDocs + "manifest.md"),
+                   "```toml\n" + read_file(shipped_manifest_path()) + "```\n");
 }
 
 TEST(ManifestManual, OperationsPageIsCurrent) {
   const std::string path = kDocs + "operations.md";
   if (std::getenv("PLUMBLINE_APPROVE")) std::ofstream(path) << operations_page();
-  EXPECT_EQ(read_file(path), operations_page()) << "run this test with PLUMBLINE_APPROVE=1 and look at the difference";
+  EXPECT_EQ(read_file(path), operations_page())
+      << "run this test with PLUMBLINE_APPROVE=1 and look at the difference";
 }
 
 TEST(ManifestManual, ExplainsEveryWordOfAContract) {
   const std::string text = read_file(kDocs + "manifest.md");
-  for (const auto words : {unit_words(), schedule_words(), join_words(), promotion_words(), epilogue_words(),
-                           rounding_words(), overflow_words()}) {
-    for (const std::string_view word : words) expect_mentioned(text, "`\"" + std::string(word) + "\"");
+  for (const auto words : {unit_words(), schedule_words(), join_words(), promotion_words(),
+                           epilogue_words(), rounding_words(), overflow_words()}) {
+    for (const std::string_view word : words)
+      expect_mentioned(text, "`\"" + std::string(word) + "\"");
   }
   for (const Operation* operation : all_operations()) {
     for (const std::string_view rule : operation->rules()) {

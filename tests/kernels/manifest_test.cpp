@@ -114,7 +114,8 @@ TEST(Manifest, DomainExcludesWithAReason) {
 
 TEST(Manifest, AKernelHasTheFieldsItLists) {
   const TemporaryFolder folder;
-  std::string text = replaced(read_file(shipped_manifest_path()), R"(["none", "row", "column"])", R"(["column", "row", "none"])");
+  std::string text = replaced(read_file(shipped_manifest_path()), R"(["none", "row", "column"])",
+                              R"(["column", "row", "none"])");
   text = replaced(text, R"("alpha", "beta", "lda")", R"("beta", "lda")");
   const Result<Manifest> manifest = read_manifest(folder.write("k.toml", text));
   ASSERT_TRUE(manifest.ok()) << manifest.error().text();
@@ -123,15 +124,18 @@ TEST(Manifest, AKernelHasTheFieldsItLists) {
     return problem.ok() ? problem->text() : problem.error().message;
   };
   EXPECT_EQ(problem_error("m=1 n=2 k=3"), "m=1 n=2 k=3");
-  EXPECT_EQ(parse_problem(manifest->schema(), "m=1 n=2 k=3")->word("bias"), "column") << "the first word listed";
+  EXPECT_EQ(parse_problem(manifest->schema(), "m=1 n=2 k=3")->word("bias"), "column")
+      << "the first word listed";
   EXPECT_EQ(problem_error("m=1 n=2 k=3 bias=none alpha=1"), "m=1 n=2 k=3 bias=none");
   EXPECT_EQ(problem_error("m=1 n=2 k=3 bias=rows"), "bias=rows is none of column, row, none");
   EXPECT_EQ(problem_error("m=1 n=2 k=3 alpha=2"), "alpha=2 is not what this kernel has");
   EXPECT_EQ(problem_error("m=1 n=2 k=3 splits=2"), "splits=2 is not what this kernel has");
-  EXPECT_EQ(problem_error("m=1 n=2 k=3 scale_a=row"), "scale_a=row is not what this kernel has: only scale_a=none");
+  EXPECT_EQ(problem_error("m=1 n=2 k=3 scale_a=row"),
+            "scale_a=row is not what this kernel has: only scale_a=none");
 }
 
-// Several launches, scratch memory, parts of a split-K taken from the problem, and a contract of its own for an output.
+// Several launches, scratch memory, parts of a split-K taken from the problem, and a contract of
+// its own for an output.
 constexpr std::string_view kTwoLaunches = R"(
 computes = "linear_backward"
 summary = "two launches"
@@ -173,7 +177,9 @@ deterministic = false
 TEST(Manifest, LaunchesWorkspaceAndContractsPerOutput) {
   const Result<Manifest> manifest = parse_manifest(kTwoLaunches, "k.toml");
   ASSERT_TRUE(manifest.ok()) << manifest.error().text();
-  const auto problem = [&](std::string_view text) { return *parse_problem(manifest->schema(), text); };
+  const auto problem = [&](std::string_view text) {
+    return *parse_problem(manifest->schema(), text);
+  };
   ASSERT_EQ(manifest->launches.size(), 2u);
   EXPECT_EQ(manifest->entry(manifest->launches[0], problem("m=5 n=1 k=1 out=f32")), "first_f32");
   EXPECT_EQ(manifest->launches[0].parameters.size(), 3u);
@@ -188,14 +194,16 @@ TEST(Manifest, LaunchesWorkspaceAndContractsPerOutput) {
   EXPECT_EQ(specs->back().layout.count(), 10);
   EXPECT_EQ(manifest->contract(problem("m=5 n=1 k=1"), "dx").parts, 3);
   EXPECT_EQ(manifest->contract(problem("m=4 n=1 k=1"), "dw").parts, 2);
-  EXPECT_EQ(manifest->contract(problem("m=4 n=1 k=1 out=f32"), "dx").output.overflow, Overflow::saturate);
+  EXPECT_EQ(manifest->contract(problem("m=4 n=1 k=1 out=f32"), "dx").output.overflow,
+            Overflow::saturate);
   EXPECT_EQ(manifest->contract(problem("m=4 n=1 k=1"), "dx").output.overflow, Overflow::to_special);
   EXPECT_EQ(manifest->contract(problem("m=5 n=1 k=1"), "db").unit, Unit::fma_f32);
   EXPECT_FALSE(manifest->deterministic());
 }
 
 TEST(Manifest, APtxOrExpressionOfAnotherKernelsWordIsRefused) {
-  const std::string text = replaced(std::string(kTwoLaunches), "when = 'out == \"f32\"'", "when = 'out == \"f16\"'");
+  const std::string text =
+      replaced(std::string(kTwoLaunches), "when = 'out == \"f32\"'", "when = 'out == \"f16\"'");
   EXPECT_FALSE(parse_manifest(text, "k.toml").ok());
 }
 

@@ -31,7 +31,8 @@ inline std::string mutant_kernel(const std::filesystem::path& patch) {
 inline std::string all_kernel_text(const std::string& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder + "/kernels")) {
-    if (file.path().extension() == ".cu" || file.path().extension() == ".cuh") files.push_back(file.path());
+    if (file.path().extension() == ".cu" || file.path().extension() == ".cuh")
+      files.push_back(file.path());
   }
   std::sort(files.begin(), files.end());
   std::string text;
@@ -44,7 +45,8 @@ inline void copy_kernels(const TemporaryFolder& folder) {
   const std::filesystem::path source = std::string(PLUMBLINE_SOURCE_DIR) + "/kernels";
   for (const auto& file : std::filesystem::recursive_directory_iterator(source)) {
     if (file.path().extension() != ".cu" && file.path().extension() != ".cuh") continue;
-    folder.write("kernels/" + std::filesystem::relative(file.path(), source).string(), read_file(file.path()));
+    folder.write("kernels/" + std::filesystem::relative(file.path(), source).string(),
+                 read_file(file.path()));
   }
 }
 

@@ -16,11 +16,14 @@ TEST(MutantsDeep, EveryMutantCompiles) {
     const Result<Manifest> manifest = read_manifest(PLUMBLINE_SOURCE_DIR + file + ".toml");
     ASSERT_TRUE(manifest.ok()) << patch << manifest.error().text();
     for (const int target : manifest->targets) {
-      const std::string command = "'" + nvcc + "' " + std::string(kCompilerFlags) + " -arch=compute_" +
-                                  std::to_string(target) + " -I '" + folder.path() + "/kernels' -o '" +
-                                  folder.path() + "/mutant.ptx' '" + folder.path() + file + ".cu'";
+      const std::string command = "'" + nvcc + "' " + std::string(kCompilerFlags) +
+                                  " -arch=compute_" + std::to_string(target) + " -I '" +
+                                  folder.path() + "/kernels' -o '" + folder.path() +
+                                  "/mutant.ptx' '" + folder.path() + file + ".cu'";
       EXPECT_EQ(std::system(command.c_str()), 0) << patch << target;
-      EXPECT_NE(read_file(folder.path() + "/mutant.ptx").find(".entry " + kernel), std::string::npos) << patch;
+      EXPECT_NE(read_file(folder.path() + "/mutant.ptx").find(".entry " + kernel),
+                std::string::npos)
+          << patch;
     }
   }
 }

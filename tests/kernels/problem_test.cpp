@@ -22,7 +22,8 @@ std::string error_text(std::string_view text, std::string_view where = {}) {
 void set_arbitrary(Problem& problem, const Field& field) {
   switch (field.kind) {
     case FieldKind::integer: {
-      const auto small = rc::gen::inRange<std::int64_t>(field.minimum, std::min<std::int64_t>(field.maximum, 200));
+      const auto small =
+          rc::gen::inRange<std::int64_t>(field.minimum, std::min<std::int64_t>(field.maximum, 200));
       const auto any = rc::gen::inRange<std::int64_t>(field.minimum, field.maximum);
       const auto edge = rc::gen::element(field.minimum, field.maximum);
       problem.set_integer(field.name, *rc::gen::oneOf(small, any, edge));

@@ -15,6 +15,7 @@ namespace plumbline {
 namespace {
 
 using namespace plumbline::testing;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -161,10 +162,11 @@ TEST(QuantizeOracle, ExplainsCodesAndScales) {
   const Explanation scale = one.oracle.explain(kScales, 0, one.changed(kScales, 0, 0x40000000));
   EXPECT_THAT(scale.lines, ElementsAre("scale is 2; 1 is due"));
   const Explanation code = one.oracle.explain(kCodes, 1, one.changed(kCodes, 1, 0x55));
-  ASSERT_EQ(code.lines.size(), 2u);
+  ASSERT_EQ(code.lines.size(), 3u);
   EXPECT_THAT(code.lines[0], HasSubstr("its group has amax 127 and scale 1"));
   EXPECT_THAT(code.lines[1], HasSubstr("x / scale is "));
   EXPECT_THAT(code.lines[1], HasSubstr("the kernel stored 0x55 (85)"));
+  EXPECT_EQ(code.lines[2], "none of the simple faults known here fits");
 }
 
 // A fault, planted in the kernel, and data on which it can be told from all others.
@@ -188,10 +190,11 @@ std::vector<Planted> planted() {
       Rounding::nearest_away;
   plant("one half is added before truncation, whatever the sign", Sample::normal, FormatId::s8).before_conversion =
       [](float argument) { return static_cast<double>(static_cast<int>(argument + 0.5f)); };
-  // limit / amax overflows where the scale is at its least value.
-  plant("overflow becomes a special value instead of saturating", Sample::subnormal, FormatId::e5m2,
-        QuantizeRule::multiply_limit)
-      .conversion.overflow = Overflow::to_special;
+  plant("magnitudes above the largest code become a special value before they are rounded", Sample::normal,
+        FormatId::e4m3, QuantizeRule::multiply_inverse)
+      .before_conversion = [](float argument) {
+    return std::fabs(argument) > 448 ? std::nan("") : static_cast<double>(argument);
+  };
   plant("the top binade is clipped: magnitudes from 256 on become the largest code", Sample::normal, FormatId::e4m3)
       .before_conversion = [](float argument) {
     return std::fabs(argument) < 256 ? static_cast<double>(argument) : argument > 0 ? 448.0 : -448.0;
@@ -200,6 +203,14 @@ std::vector<Planted> planted() {
       .before_conversion = [](float argument) {
     const Format& f16 = format(FormatId::f16);
     return to_double(f16, encode(f16, static_cast<double>(argument), {.rounding = Rounding::toward_zero}));
+  };
+  plant("the value is rounded to f16 on its way to the code", Sample::normal, FormatId::e4m3).before_conversion =
+      [](float argument) {
+        const Format& f16 = format(FormatId::f16);
+        return to_double(f16, encode(f16, static_cast<double>(argument)));
+      };
+  plant("NaN becomes the largest code", Sample::with_nan, FormatId::e4m3).before_conversion = [](float argument) {
+    return std::isnan(argument) ? 448.0 : static_cast<double>(argument);
   };
   plant("the scale is left out", Sample::normal, FormatId::e4m3).argument = [](const Matrix&, float x,
                                                                              const GroupScale&) { return x; };
@@ -222,6 +233,18 @@ TEST(QuantizeFaults, EachPlantedFaultFailsAndIsNamed) {
     EXPECT_GT(verdict.failed, 0) << fault.words;
     EXPECT_THAT(oracle.explain(kCodes, verdict.worst.index, out.q).faults, ElementsAre(fault.words));
   }
+}
+
+// Where limit / amax overflows, whatever is above the largest code is far above it: two faults fit.
+TEST(QuantizeFaults, OverflowIsNamed) {
+  const Matrix matrix(4, 384, Sample::subnormal, FormatId::e5m2, ScaleGroup::row, QuantizeRule::multiply_limit);
+  Quantizer kernel;
+  kernel.conversion.overflow = Overflow::to_special;
+  const Quantizer::Outputs out = kernel.run(matrix);
+  const QuantizeOracle oracle(matrix.problem);
+  EXPECT_GT(oracle.judge(kCodes, out.q, {}).class_mismatches, 1000);
+  EXPECT_THAT(oracle.explain(kCodes, 0, out.q).faults,
+              Contains("overflow becomes a special value instead of saturating"));
 }
 
 TEST(QuantizeFaults, ARandomWrongCodeFitsNone) {

@@ -107,21 +107,22 @@ struct GroupScale {
   float amax = 0, scale = 1;
 };
 
+inline float scaled_down(const Matrix& matrix, float x, const GroupScale& group) {
+  switch (matrix.problem.rule) {
+    case QuantizeRule::divide:
+      return x / group.scale;
+    case QuantizeRule::multiply_inverse:
+      return x * (1.0f / group.scale);
+    case QuantizeRule::multiply_limit:
+      break;
+  }
+  return x * (group.amax == 0 ? 1.0f : largest_code(matrix.problem.code) / group.amax);
+}
+
 // A kernel and the faults it may have.
 struct Quantizer {
-  std::function<float(const Matrix&, float x, const GroupScale&)> argument = [](const Matrix& matrix, float x,
-                                                                               const GroupScale& group) {
-    switch (matrix.problem.rule) {
-      case QuantizeRule::divide:
-        return x / group.scale;
-      case QuantizeRule::multiply_inverse:
-        return x * (1.0f / group.scale);
-      case QuantizeRule::multiply_limit:
-        break;
-    }
-    return x * (group.amax == 0 ? 1.0f : largest_code(matrix.problem.code) / group.amax);
-  };
-  std::function<double(float argument)> before_conversion = [](float argument) { return static_cast<double>(argument); };
+  std::function<float(const Matrix&, float x, const GroupScale&)> argument = scaled_down;
+  std::function<double(float value)> before_conversion = [](float value) { return static_cast<double>(value); };
   EncodeOptions conversion{.overflow = Overflow::saturate};
   std::int64_t group_shift = 0;  // of the group whose scale is used
 
