@@ -30,6 +30,9 @@ class JoinedOracle final : public CaseOracle {
   void add(int output, std::string name, const GemmProblem& problem, const Contract& contract,
            int sm);
 
+  // The GEMM an element belongs to.
+  const GemmProblem& problem_of(int output, std::int64_t index) const { return part_of(output, index).problem(); }
+
   int outputs() const override { return static_cast<int>(outputs_.size()); }
 
   std::string output_name(int output) const override {

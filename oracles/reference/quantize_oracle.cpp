@@ -22,6 +22,17 @@ enum Output { kCodes, kScales, kMaxima };
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLeastScale = 0x1p-126;
 
+float maximum_without_nan(const QuantizeProblem& problem, std::int64_t group) {
+  float largest = 0;
+  for (std::int64_t i = 0; i < problem.m; ++i) {
+    for (std::int64_t j = 0; j < problem.n; ++j) {
+      const float x = std::fabs(problem.element(i, j));
+      if (problem.group_of(i, j) == group && x > largest) largest = x;
+    }
+  }
+  return largest;
+}
+
 // Whether two codes stand for the same result.
 bool same(const Format& f, std::uint64_t a, std::uint64_t b) {
   if (a == b) return true;
@@ -158,6 +169,13 @@ Explanation QuantizeOracle::explain(int output, std::int64_t index, const Tensor
   if (output != kCodes) {
     out.lines.push_back(fmt::format("{} is {:.9g}; {:.9g} is due", output_name(output),
                                     to_double(f, got.bits(index)), to_double(f, right)));
+    const float maximum = maximum_without_nan(problem_, index);
+    const float without = output == kMaxima ? maximum : quantize_scale(maximum, limit_);
+    if (std::isnan(maxima_[static_cast<std::size_t>(index)]) &&
+        to_double(f, got.bits(index)) == static_cast<double>(without)) {
+      out.faults = {"NaN elements were left out of the maximum"};
+      out.lines.push_back("fits: " + out.faults.front());
+    }
     return out;
   }
   const Place at = place(index);

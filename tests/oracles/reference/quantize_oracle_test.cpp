@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict on codes, scales and maxima: correct outputs of every kind pass, each kind of wrong one fails in the right
-// place, and the faults quantizing kernels have are named.
+// The verdict on codes, scales and maxima: correct outputs of every kind pass, each kind of wrong
+// one fails in the right place, and the faults quantizing kernels have are named.
 #include "oracles/reference/quantize_oracle.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,8 @@ TEST(QuantizeOracle, CorrectOutputsPass) {
   }
 }
 
-// A few roundings to f32 before the one to the code: correct outputs are half an ulp from exact, and hardly more.
+// A few roundings to f32 before the one to the code: correct outputs are half an ulp from exact,
+// and hardly more.
 TEST(QuantizeOracle, CorrectOutputsAreHalfAnUlpFromExact) {
   for (const Sample sample : kSamples) {
     for (const FormatId code : kCodeFormats) {
@@ -58,7 +59,8 @@ TEST(QuantizeOracle, CorrectOutputsAreHalfAnUlpFromExact) {
         const QuantizeOracle oracle(matrix.problem);
         for (const int output : {kCodes, kScales, kMaxima}) {
           EXPECT_LE(oracle.judge(output, out.tensor(output), {}).worst_ulp, 0.5 + 0x1p-12)
-              << matrix.text() << ", sample " << static_cast<int>(sample) << ", " << oracle.output_name(output);
+              << matrix.text() << ", sample " << static_cast<int>(sample) << ", "
+              << oracle.output_name(output);
         }
       }
     }
@@ -81,7 +83,9 @@ struct OneWrong {
   QuantizeOracle oracle;
 
   OneWrong(Sample sample, FormatId code)
-      : matrix(3, 257, sample, code, ScaleGroup::block_of_128), out(Quantizer().run(matrix)), oracle(matrix.problem) {}
+      : matrix(3, 257, sample, code, ScaleGroup::block_of_128),
+        out(Quantizer().run(matrix)),
+        oracle(matrix.problem) {}
 
   Tensor changed(int output, std::int64_t index, std::uint64_t bits) const {
     Tensor tensor = out.tensor(output);
@@ -95,7 +99,8 @@ TEST(QuantizeOracle, OneWrongElementFailsInItsPlace) {
   for (const int output : {kCodes, kScales, kMaxima}) {
     const std::int64_t index = output == kCodes ? 400 : 4;
     const std::uint64_t right = one.out.tensor(output).bits(index);
-    const OutputVerdict verdict = one.oracle.judge(output, one.changed(output, index, right ^ 1), {});
+    const OutputVerdict verdict =
+        one.oracle.judge(output, one.changed(output, index, right ^ 1), {});
     EXPECT_EQ(verdict.failed, 1) << output;
     EXPECT_EQ(verdict.class_mismatches, 0) << output;
     ASSERT_EQ(verdict.failures.size(), 1u) << output;
@@ -132,7 +137,8 @@ TEST(QuantizeOracle, AnotherClassIsAMismatch) {
   EXPECT_EQ(mismatch(special, 1, infinity), Counts(1, 1)) << "infinity where NaN is due";
   EXPECT_EQ(mismatch(special, 1, 0xfe), Counts(0, 0)) << "NaN of another sign and payload";
   const Tensor scale = special.changed(kScales, 0, 0x7f800000);
-  EXPECT_EQ(special.oracle.judge(kScales, scale, {}).class_mismatches, 1) << "infinity where NaN is due";
+  EXPECT_EQ(special.oracle.judge(kScales, scale, {}).class_mismatches, 1)
+      << "infinity where NaN is due";
 }
 
 TEST(QuantizeOracle, ZerosAreEqualWhateverTheirSign) {
@@ -144,7 +150,8 @@ TEST(QuantizeOracle, ZerosAreEqualWhateverTheirSign) {
   EXPECT_FALSE(zeros.oracle.element(kCodes, 3, 0x01).pass);
 }
 
-// Host arithmetic that rounds upward is a fast path gone wrong; MPFR does not follow the host's mode.
+// Host arithmetic that rounds upward is a fast path gone wrong; MPFR does not follow the host's
+// mode.
 TEST(QuantizeOracle, TheRefereeNoticesAWrongFastPath) {
   const Matrix matrix(40, 129, Sample::normal, FormatId::e4m3, ScaleGroup::block_of_128);
   const Quantizer::Outputs out = Quantizer().run(matrix);
@@ -154,7 +161,8 @@ TEST(QuantizeOracle, TheRefereeNoticesAWrongFastPath) {
   const OutputVerdict verdict = oracle.judge(kScales, out.scale, {.referee_samples = 40});
   EXPECT_EQ(verdict.refereed, 40);
   EXPECT_GT(verdict.disagreements, 0);
-  EXPECT_EQ(oracle.judge(kMaxima, out.amax, {.referee_samples = 40}).disagreements, 0) << "nothing is rounded there";
+  EXPECT_EQ(oracle.judge(kMaxima, out.amax, {.referee_samples = 40}).disagreements, 0)
+      << "nothing is rounded there";
 }
 
 TEST(QuantizeOracle, ExplainsCodesAndScales) {
@@ -184,38 +192,44 @@ std::vector<Planted> planted() {
                          QuantizeRule rule = QuantizeRule::divide) -> Quantizer& {
     return all.emplace_back(Planted{words, sample, code, rule, Quantizer()}).kernel;
   };
-  plant("the conversion truncates instead of rounding to nearest", Sample::normal, FormatId::e4m3).conversion.rounding =
-      Rounding::toward_zero;
-  plant("ties are rounded away from zero instead of to even", Sample::ties, FormatId::s8).conversion.rounding =
-      Rounding::nearest_away;
-  plant("one half is added before truncation, whatever the sign", Sample::normal, FormatId::s8).before_conversion =
-      [](float argument) { return static_cast<double>(static_cast<int>(argument + 0.5f)); };
-  plant("magnitudes above the largest code become a special value before they are rounded", Sample::normal,
-        FormatId::e4m3, QuantizeRule::multiply_inverse)
+  plant("the conversion truncates instead of rounding to nearest", Sample::normal, FormatId::e4m3)
+      .conversion.rounding = Rounding::toward_zero;
+  plant("ties are rounded away from zero instead of to even", Sample::ties, FormatId::s8)
+      .conversion.rounding = Rounding::nearest_away;
+  plant("one half is added before truncation, whatever the sign", Sample::normal, FormatId::s8)
+      .before_conversion = [](float argument) {
+    return static_cast<double>(static_cast<int>(argument + 0.5f));
+  };
+  plant("magnitudes above the largest code become a special value before they are rounded",
+        Sample::normal, FormatId::e4m3, QuantizeRule::multiply_inverse)
       .before_conversion = [](float argument) {
     return std::fabs(argument) > 448 ? std::nan("") : static_cast<double>(argument);
   };
-  plant("the top binade is clipped: magnitudes from 256 on become the largest code", Sample::normal, FormatId::e4m3)
+  plant("the top binade is clipped: magnitudes from 256 on become the largest code", Sample::normal,
+        FormatId::e4m3)
       .before_conversion = [](float argument) {
-    return std::fabs(argument) < 256 ? static_cast<double>(argument) : argument > 0 ? 448.0 : -448.0;
+    return std::fabs(argument) < 256 ? static_cast<double>(argument)
+           : argument > 0            ? 448.0
+                                     : -448.0;
   };
-  plant("the value goes through f16, truncated, on its way to the code", Sample::normal, FormatId::e4m3)
+  plant("the value goes through f16, truncated, on its way to the code", Sample::normal,
+        FormatId::e4m3)
       .before_conversion = [](float argument) {
     const Format& f16 = format(FormatId::f16);
-    return to_double(f16, encode(f16, static_cast<double>(argument), {.rounding = Rounding::toward_zero}));
+    return to_double(
+        f16, encode(f16, static_cast<double>(argument), {.rounding = Rounding::toward_zero}));
   };
-  plant("the value is rounded to f16 on its way to the code", Sample::normal, FormatId::e4m3).before_conversion =
-      [](float argument) {
-        const Format& f16 = format(FormatId::f16);
-        return to_double(f16, encode(f16, static_cast<double>(argument)));
-      };
-  plant("NaN becomes the largest code", Sample::with_nan, FormatId::e4m3).before_conversion = [](float argument) {
-    return std::isnan(argument) ? 448.0 : static_cast<double>(argument);
+  plant("the value is rounded to f16 on its way to the code", Sample::normal, FormatId::e4m3)
+      .before_conversion = [](float argument) {
+    const Format& f16 = format(FormatId::f16);
+    return to_double(f16, encode(f16, static_cast<double>(argument)));
   };
-  plant("the scale is left out", Sample::normal, FormatId::e4m3).argument = [](const Matrix&, float x,
-                                                                             const GroupScale&) { return x; };
-  plant("the value is multiplied by the scale instead of divided", Sample::normal, FormatId::e4m3).argument =
-      [](const Matrix&, float x, const GroupScale& group) { return group.scale * x; };
+  plant("NaN becomes the largest code", Sample::with_nan, FormatId::e4m3).before_conversion =
+      [](float argument) { return std::isnan(argument) ? 448.0 : static_cast<double>(argument); };
+  plant("the scale is left out", Sample::normal, FormatId::e4m3).argument =
+      [](const Matrix&, float x, const GroupScale&) { return x; };
+  plant("the value is multiplied by the scale instead of divided", Sample::normal, FormatId::e4m3)
+      .argument = [](const Matrix&, float x, const GroupScale& group) { return group.scale * x; };
   plant("the scale is that of the following group", Sample::normal, FormatId::e4m3).group_shift = 1;
   plant("a group of zeros gives NaN: 0 / 0", Sample::zero_block, FormatId::e4m3).argument =
       [](const Matrix& matrix, float x, const GroupScale& group) {
@@ -231,13 +245,15 @@ TEST(QuantizeFaults, EachPlantedFaultFailsAndIsNamed) {
     const QuantizeOracle oracle(matrix.problem);
     const OutputVerdict verdict = oracle.judge(kCodes, out.q, {});
     EXPECT_GT(verdict.failed, 0) << fault.words;
-    EXPECT_THAT(oracle.explain(kCodes, verdict.worst.index, out.q).faults, ElementsAre(fault.words));
+    EXPECT_THAT(oracle.explain(kCodes, verdict.worst.index, out.q).faults,
+                ElementsAre(fault.words));
   }
 }
 
 // Where limit / amax overflows, whatever is above the largest code is far above it: two faults fit.
 TEST(QuantizeFaults, OverflowIsNamed) {
-  const Matrix matrix(4, 384, Sample::subnormal, FormatId::e5m2, ScaleGroup::row, QuantizeRule::multiply_limit);
+  const Matrix matrix(4, 384, Sample::subnormal, FormatId::e5m2, ScaleGroup::row,
+                      QuantizeRule::multiply_limit);
   Quantizer kernel;
   kernel.conversion.overflow = Overflow::to_special;
   const Quantizer::Outputs out = kernel.run(matrix);

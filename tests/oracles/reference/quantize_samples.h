@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Matrices to quantize, and a kernel that does it on the host: one element after the other, with places to go wrong on
-// purpose. It shares nothing with oracles/reference/quantize.cpp but encode() and decode().
+// Matrices to quantize, and a kernel that does it on the host: one element after the other, with
+// places to go wrong on purpose. It shares nothing with oracles/reference/quantize.cpp but encode()
+// and decode().
 #pragma once
 
 #include <bit>
@@ -29,10 +30,12 @@ enum class Sample : std::uint8_t {
   with_inf,    // normal, with one infinity in each row
 };
 
-constexpr Sample kSamples[] = {Sample::normal,    Sample::any_bits, Sample::ties,     Sample::zeros,   Sample::zero_block,
-                               Sample::subnormal, Sample::huge,     Sample::with_nan, Sample::with_inf};
+constexpr Sample kSamples[] = {Sample::normal, Sample::any_bits,   Sample::ties,
+                               Sample::zeros,  Sample::zero_block, Sample::subnormal,
+                               Sample::huge,   Sample::with_nan,   Sample::with_inf};
 constexpr FormatId kCodeFormats[] = {FormatId::e4m3, FormatId::e5m2, FormatId::s8};
-constexpr ScaleGroup kScaleGroups[] = {ScaleGroup::tensor, ScaleGroup::row, ScaleGroup::block_of_128};
+constexpr ScaleGroup kScaleGroups[] = {ScaleGroup::tensor, ScaleGroup::row,
+                                       ScaleGroup::block_of_128};
 constexpr QuantizeRule kQuantizeRules[] = {QuantizeRule::divide, QuantizeRule::multiply_inverse,
                                            QuantizeRule::multiply_limit};
 
@@ -40,7 +43,8 @@ inline float largest_code(FormatId code) {
   return code == FormatId::e4m3 ? 448.0f : code == FormatId::e5m2 ? 57344.0f : 127.0f;
 }
 
-inline float draw_value(Sample sample, FormatId code, std::int64_t i, std::int64_t j, Random& random) {
+inline float draw_value(Sample sample, FormatId code, std::int64_t i, std::int64_t j,
+                        Random& random) {
   const auto sign = random.below(2) == 0 ? 1.0f : -1.0f;
   const auto uniform = static_cast<float>(random.unit());
   const float normal = sign * std::ldexp(uniform + 0x1p-20f, static_cast<int>(3 * i + j / 128));
@@ -55,7 +59,8 @@ inline float draw_value(Sample sample, FormatId code, std::int64_t i, std::int64
     case Sample::ties:  // an element of each group is the largest code, so that its scale is 1
       if (j % 128 == 0) return sign * largest_code(code);
       if (code == FormatId::s8) return sign * (static_cast<float>(random.below(126)) + 0.5f);
-      return sign * std::ldexp(static_cast<float>(17 + 2 * random.below(8)), static_cast<int>(random.between(-9, 3)));
+      return sign * std::ldexp(static_cast<float>(17 + 2 * random.below(8)),
+                               static_cast<int>(random.between(-9, 3)));
     case Sample::zeros:
       return sign * 0.0f;
     case Sample::zero_block:
@@ -83,7 +88,8 @@ struct Matrix {
     Random random(static_cast<std::uint64_t>(sample) + 1);
     for (std::int64_t index = 0; index < m * n; ++index) {
       const float value = draw_value(sample, code, index / n, index % n, random);
-      x.set_bits(index, encode(format(input), static_cast<double>(value), {.overflow = Overflow::to_special}));
+      x.set_bits(index, encode(format(input), static_cast<double>(value),
+                               {.overflow = Overflow::to_special}));
     }
     problem = {.m = m, .n = n, .x = &x, .code = code, .group = group, .rule = rule};
   }
@@ -96,8 +102,8 @@ struct Matrix {
   }
 
   std::string text() const {
-    return "sample of " + std::string(format(problem.code).name) + ", " + x.layout.text() + ", group " +
-           std::to_string(static_cast<int>(problem.group)) + ", " +
+    return "sample of " + std::string(format(problem.code).name) + ", " + x.layout.text() +
+           ", group " + std::to_string(static_cast<int>(problem.group)) + ", " +
            std::string(quantize_rule_words()[static_cast<std::size_t>(problem.rule)]);
   }
 };
@@ -122,7 +128,9 @@ inline float scaled_down(const Matrix& matrix, float x, const GroupScale& group)
 // A kernel and the faults it may have.
 struct Quantizer {
   std::function<float(const Matrix&, float x, const GroupScale&)> argument = scaled_down;
-  std::function<double(float value)> before_conversion = [](float value) { return static_cast<double>(value); };
+  std::function<double(float value)> before_conversion = [](float value) {
+    return static_cast<double>(value);
+  };
   EncodeOptions conversion{.overflow = Overflow::saturate};
   std::int64_t group_shift = 0;  // of the group whose scale is used
 
@@ -137,7 +145,8 @@ struct Quantizer {
     const std::int64_t width = matrix.problem.group == ScaleGroup::row ? n : 128;
     std::vector<Extent> all;
     for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < n; j += width) all.push_back({i, i + 1, j, std::min(j + width, n)});
+      for (std::int64_t j = 0; j < n; j += width)
+        all.push_back({i, i + 1, j, std::min(j + width, n)});
     }
     return all;
   }
@@ -161,6 +170,7 @@ struct Quantizer {
 
   struct Outputs {
     Tensor q, scale, amax;
+
     const Tensor& tensor(int output) const { return output == 0 ? q : output == 1 ? scale : amax; }
   };
 
@@ -168,18 +178,21 @@ struct Quantizer {
     const std::vector<Extent> groups = extents(matrix);
     const auto count = std::ssize(groups);
     Outputs out{Tensor(dense_layout(matrix.problem.code, {matrix.problem.m, matrix.problem.n})),
-                Tensor(dense_layout(FormatId::f32, {count})), Tensor(dense_layout(FormatId::f32, {count}))};
+                Tensor(dense_layout(FormatId::f32, {count})),
+                Tensor(dense_layout(FormatId::f32, {count}))};
     for (std::int64_t g = 0; g < count; ++g) {
       const Extent& extent = groups[static_cast<std::size_t>(g)];
       const GroupScale own = scale_of(matrix, extent);
       out.scale.set_bits(g, std::bit_cast<std::uint32_t>(own.scale));
       out.amax.set_bits(g, std::bit_cast<std::uint32_t>(own.amax));
       const std::int64_t used = std::min(g + group_shift, count - 1);
-      const GroupScale group = used == g ? own : scale_of(matrix, groups[static_cast<std::size_t>(used)]);
+      const GroupScale group =
+          used == g ? own : scale_of(matrix, groups[static_cast<std::size_t>(used)]);
       for (std::int64_t i = extent.i0; i < extent.i1; ++i) {
         for (std::int64_t j = extent.j0; j < extent.j1; ++j) {
           const double value = before_conversion(argument(matrix, matrix.at(i, j), group));
-          out.q.set_bits(i * matrix.problem.n + j, encode(format(matrix.problem.code), value, conversion));
+          out.q.set_bits(i * matrix.problem.n + j,
+                         encode(format(matrix.problem.code), value, conversion));
         }
       }
     }

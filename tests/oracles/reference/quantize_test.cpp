@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The steps of quantization: f32 arithmetic of the host against their definition over MPFR numbers, and both against
-// numbers worked out by hand.
+// The steps of quantization: f32 arithmetic of the host against their definition over MPFR numbers,
+// and both against numbers worked out by hand.
 #include "oracles/reference/quantize.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,9 @@ using namespace plumbline::testing;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-std::uint64_t f32_bits(float value) { return encode(format(FormatId::f32), static_cast<double>(value)); }
+std::uint64_t f32_bits(float value) {
+  return encode(format(FormatId::f32), static_cast<double>(value));
+}
 
 // Every step of every element of a matrix, both ways.
 void compare_with_definition(const Matrix& matrix) {
@@ -25,14 +27,16 @@ void compare_with_definition(const Matrix& matrix) {
   std::vector<float> scales;
   for (const float amax : maxima) {
     scales.push_back(quantize_scale(amax, problem.limit()));
-    ASSERT_EQ(f32_bits(scales.back()), defined_scale(amax, problem.limit())) << matrix.text() << ", amax " << amax;
+    ASSERT_EQ(f32_bits(scales.back()), defined_scale(amax, problem.limit()))
+        << matrix.text() << ", amax " << amax;
   }
   for (std::int64_t i = 0; i < problem.m; ++i) {
     for (std::int64_t j = 0; j < problem.n; ++j) {
       const auto group = static_cast<std::size_t>(problem.group_of(i, j));
       const float x = problem.element(i, j), scale = scales[group], amax = maxima[group];
       const float argument = quantize_argument(problem.rule, x, scale, amax, problem.limit());
-      ASSERT_EQ(quantize_code(format(problem.code), argument), defined_code(problem, x, scale, amax))
+      ASSERT_EQ(quantize_code(format(problem.code), argument),
+                defined_code(problem, x, scale, amax))
           << matrix.text() << ", x " << x << ", scale " << scale;
     }
   }
@@ -60,14 +64,16 @@ TEST(Quantize, GroupsEndWhereTheirBlocksEnd) {
       const std::vector<float> maxima = quantize_maxima(matrix.problem);
       ASSERT_EQ(std::ssize(maxima), out.amax.layout.count()) << matrix.text();
       for (std::size_t g = 0; g < maxima.size(); ++g) {
-        EXPECT_EQ(f32_bits(maxima[g]), out.amax.bits(static_cast<std::int64_t>(g))) << matrix.text() << " " << g;
+        EXPECT_EQ(f32_bits(maxima[g]), out.amax.bits(static_cast<std::int64_t>(g)))
+            << matrix.text() << " " << g;
       }
     }
   }
 }
 
 TEST(Quantize, AnEmptyMatrixHasTheGroupsItsShapeSays) {
-  EXPECT_EQ(quantize_maxima({.m = 0, .n = 5}).size(), 1u) << "a tensor has a scale even when it has no elements";
+  EXPECT_EQ(quantize_maxima({.m = 0, .n = 5}).size(), 1u)
+      << "a tensor has a scale even when it has no elements";
   EXPECT_EQ(quantize_maxima({.m = 0, .n = 5, .group = ScaleGroup::row}).size(), 0u);
   EXPECT_EQ(quantize_maxima({.m = 3, .n = 0, .group = ScaleGroup::row}).size(), 3u);
   EXPECT_EQ(quantize_maxima({.m = 3, .n = 0, .group = ScaleGroup::block_of_128}).size(), 0u);
@@ -99,7 +105,8 @@ TEST(Quantize, ScalesByHand) {
 }
 
 TEST(Quantize, CodesByHand) {
-  const Format &e4m3 = format(FormatId::e4m3), &e5m2 = format(FormatId::e5m2), &s8 = format(FormatId::s8);
+  const Format &e4m3 = format(FormatId::e4m3), &e5m2 = format(FormatId::e5m2),
+               &s8 = format(FormatId::s8);
   EXPECT_EQ(quantize_code(e4m3, 448), 0x7eu);
   EXPECT_EQ(quantize_code(e4m3, -kInf), 0xfeu) << "saturates";
   EXPECT_EQ(quantize_code(e4m3, kNan), 0x7fu);
@@ -107,7 +114,8 @@ TEST(Quantize, CodesByHand) {
   EXPECT_EQ(quantize_code(s8, kNan), 0u);
   EXPECT_EQ(quantize_code(s8, 2.5f), 2u) << "ties to even";
   EXPECT_EQ(quantize_code(s8, 3.5f), 4u);
-  EXPECT_EQ(quantize_code(s8, -1e9f), 0x80u) << "cvt saturates to -128, though no scaled value reaches it";
+  EXPECT_EQ(quantize_code(s8, -1e9f), 0x80u)
+      << "cvt saturates to -128, though no scaled value reaches it";
 }
 
 TEST(Quantize, RulesDifferInTheirLastBit) {
@@ -117,8 +125,10 @@ TEST(Quantize, RulesDifferInTheirLastBit) {
   for (std::int64_t j = 0; j < 2000; ++j) {
     const float x = matrix.at(0, j);
     const float divided = quantize_argument(QuantizeRule::divide, x, scale, amax, 127);
-    inverse_differs += divided != quantize_argument(QuantizeRule::multiply_inverse, x, scale, amax, 127);
-    limit_differs += divided != quantize_argument(QuantizeRule::multiply_limit, x, scale, amax, 127);
+    inverse_differs +=
+        divided != quantize_argument(QuantizeRule::multiply_inverse, x, scale, amax, 127);
+    limit_differs +=
+        divided != quantize_argument(QuantizeRule::multiply_limit, x, scale, amax, 127);
   }
   EXPECT_GT(inverse_differs, 100);
   EXPECT_GT(limit_differs, 100);

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+// A case's launches on a device that only writes down what it is asked: order, launches left out,
+// launches that stop, and what memory holds when the first one starts.
+#include "harness/launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+
+namespace plumbline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kThreeLaunches = R"(
+computes = "gemm"
+summary = "three launches"
+ptx = "three.ptx"
+targets = [80]
+workspace = 'splits * m * n'
+[problem]
+out = ["f32"]
+free = ["splits", "ldd"]
+[[launch]]
+entry = "clear"
+parameters = ["ptr d", "s32 m"]
+grid = ['ceil_div(m * n, 2)']
+block = [32]
+[[launch]]
+entry = "sum"
+parameters = ["ptr a", "ptr b", "ptr workspace", "ptr bias"]
+grid = ['splits', 'm']
+block = [64]
+shared = '16 * splits'
+[[launch]]
+entry = "join"
+parameters = ["ptr workspace", "ptr d"]
+grid = ['n']
+block = [128]
+when = 'splits > 1'
+[formats]
+a = "bf16"
+b = "bf16"
+c = "{out}"
+d = "{out}"
+[contract]
+unit = "mma.sync"
+schedule = "split_k"
+parts = "splits"
+join = "f32 ordered"
+epilogue = []
+)";
+
+// Every entry takes its parameters one after the other.
+class OneOfEach : public Module {
+ public:
+  Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
+    if (entry == "clear") return std::vector<ParameterSlot>{{0, 8}, {8, 4}};
+    const std::int64_t count = entry == "sum" ? 4 : 2;
+    std::vector<ParameterSlot> slots;
+    for (std::int64_t i = 0; i < count; ++i) slots.push_back({8 * i, 8});
+    return slots;
+  }
+};
+
+// Keeps memory by address, and what was launched.
+class Recorder : public Device {
+ public:
+  struct Memory {
+    std::string label;
+    std::vector<std::byte> bytes;
+    bool written = false;
+  };
+
+  std::map<DeviceAddress, Memory> memory;
+  std::vector<LaunchRequest> launches;
+  std::function<Result<LaunchOutcome>(const LaunchRequest&)> on_launch = [](const LaunchRequest&) {
+    return Result<LaunchOutcome>(LaunchOutcome());
+  };
+
+  std::string name() const override { return "recorder"; }
+
+  int sm() const override { return 80; }
+
+  bool is_gpu() const override { return false; }
+
+  Result<std::unique_ptr<Module>> load(std::string_view, std::string_view) override {
+    return std::unique_ptr<Module>(std::make_unique<OneOfEach>());
+  }
+
+  Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) override {
+    const DeviceAddress address = 0x1000 * (memory.size() + 1);
+    memory[address] = {std::string(label), std::vector<std::byte>(static_cast<std::size_t>(bytes)),
+                       false};
+    return address;
+  }
+
+  void release_all() override { memory.clear(); }
+
+  Status write(DeviceAddress to, std::span<const std::byte> bytes) override {
+    return store(to, bytes, true);
+  }
+
+  Status poison(DeviceAddress to, std::span<const std::byte> bytes) override {
+    return store(to, bytes, false);
+  }
+
+  Status read(DeviceAddress from, std::span<std::byte> bytes) override {
+    std::memcpy(bytes.data(), memory.at(from).bytes.data(), bytes.size());
+    return {};
+  }
+
+  Result<LaunchOutcome> launch(const Module&, const LaunchRequest& request) override {
+    launches.push_back(request);
+    return on_launch(request);
+  }
+
+  Memory& labeled(std::string_view label) {
+    for (auto& [address, block] : memory) {
+      if (block.label == label) return block;
+    }
+    ADD_FAILURE() << "nothing is labeled " << label;
+    return memory.begin()->second;
+  }
+
+  DeviceAddress address_of(std::string_view label) const {
+    for (const auto& [address, block] : memory) {
+      if (block.label == label) return address;
+    }
+    return 0;
+  }
+
+ private:
+  Status store(DeviceAddress to, std::span<const std::byte> bytes, bool written) {
+    Memory& block = memory.at(to);
+    EXPECT_EQ(bytes.size(), block.bytes.size()) << block.label;
+    block.bytes.assign(bytes.begin(), bytes.end());
+    block.written = written;
+    return {};
+  }
+};
+
+template <typename T>
+T at(const std::vector<std::byte>& bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+struct Launches : testing::Test {
+  Manifest kernel = *parse_manifest(kThreeLaunches, "three.toml");
+  Case test_case;
+  CaseTensors tensors;
+  Recorder device;
+  OneOfEach module;
+
+  Result<LaunchResult> launch(std::string_view fields, std::uint64_t order = 0) {
+    test_case.kernel = &kernel;
+    test_case.problem = *parse_problem(kernel.schema(), fields);
+    tensors = *materialize(test_case);
+    return launch_case(test_case, tensors, device, module, order);
+  }
+
+  std::vector<std::string> entries() const {
+    std::vector<std::string> names;
+    for (const LaunchRequest& request : device.launches) names.push_back(request.entry);
+    return names;
+  }
+
+  // The device's outcome for one entry; all others are well behaved.
+  void when(const std::string& entry, const std::function<void(LaunchOutcome&)>& change) {
+    device.on_launch = [entry, change](const LaunchRequest& request) {
+      LaunchOutcome outcome;
+      outcome.elapsed_ms = 1;
+      if (request.entry == entry) change(outcome);
+      return Result<LaunchOutcome>(std::move(outcome));
+    };
+  }
+};
+
+TEST_F(Launches, RunInOrderWithTheirOwnShapes) {
+  ASSERT_TRUE(launch("m=3 n=5 k=4 splits=2", 7).ok());
+  ASSERT_THAT(entries(), ElementsAre("clear", "sum", "join"));
+  EXPECT_THAT(device.launches[0].grid, ElementsAre(8, 1, 1));
+  EXPECT_THAT(device.launches[0].block, ElementsAre(32, 1, 1));
+  EXPECT_THAT(device.launches[1].grid, ElementsAre(2, 3, 1));
+  EXPECT_EQ(device.launches[1].dynamic_shared_bytes, 32);
+  EXPECT_THAT(device.launches[2].grid, ElementsAre(5, 1, 1));
+  for (const LaunchRequest& request : device.launches)
+    EXPECT_EQ(request.cta_order, 7u) << request.entry;
+}
+
+TEST_F(Launches, SeeTheSameTensors) {
+  ASSERT_TRUE(launch("m=3 n=5 k=4 splits=2").ok());
+  const DeviceAddress workspace = device.address_of("workspace"), d = device.address_of("d");
+  const auto pointer = [&](std::size_t i, std::size_t slot) {
+    return at<DeviceAddress>(device.launches[i].parameters, 8 * slot);
+  };
+  EXPECT_EQ(pointer(0, 0), d);
+  EXPECT_EQ(at<std::int32_t>(device.launches[0].parameters, 8), 3);
+  EXPECT_EQ(pointer(1, 2), workspace);
+  EXPECT_EQ(pointer(1, 3), 0u) << "a tensor the problem lacks is null";
+  EXPECT_EQ(pointer(2, 0), workspace);
+  EXPECT_EQ(pointer(2, 1), d);
+}
+
+TEST_F(Launches, AreLeftOutWhenTheirConditionIsZero) {
+  ASSERT_TRUE(launch("m=3 n=5 k=4 splits=1").ok());
+  EXPECT_THAT(entries(), ElementsAre("clear", "sum"));
+}
+
+TEST_F(Launches, AreLeftOutWhenTheirGridIsEmpty) {
+  const Result<LaunchResult> result = launch("m=0 n=5 k=4 splits=2");
+  ASSERT_TRUE(result.ok()) << result.error().text();
+  EXPECT_THAT(entries(), ElementsAre("join")) << "5 columns of nothing";
+  EXPECT_TRUE(result->completed);
+  EXPECT_EQ(result->unwritten, 0);
+}
+
+TEST_F(Launches, StopAtOneThatDoesNotComplete) {
+  when("clear", [](LaunchOutcome& outcome) {
+    outcome.completed = false;
+    outcome.findings.emplace_back().message = "wrote outside";
+  });
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2");
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(entries(), ElementsAre("clear"));
+  EXPECT_FALSE(result->completed);
+  ASSERT_EQ(result->findings.size(), 1u);
+  EXPECT_EQ(result->findings[0].message, "wrote outside");
+  EXPECT_EQ(result->unwritten, 0) << "outputs of a stopped kernel mean nothing";
+}
+
+TEST_F(Launches, GoOnAfterAFindingThatStopsNothing) {
+  when("sum", [](LaunchOutcome& outcome) {
+    outcome.communicates = true;
+    outcome.findings.emplace_back().message = "a race";
+  });
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2");
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(entries().size(), 3u);
+  EXPECT_TRUE(result->completed);
+  EXPECT_TRUE(result->communicates) << "one of them does";
+  EXPECT_EQ(result->elapsed_ms, 3);
+  EXPECT_EQ(result->findings.size(), 1u);
+}
+
+TEST_F(Launches, ThatCannotRunAreErrors) {
+  device.on_launch = [](const LaunchRequest& request) {
+    return Result<LaunchOutcome>(
+        Error{ErrorKind::cannot_run, request.entry + " has no image", "", ""});
+  };
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4");
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().text(), HasSubstr("clear has no image"));
+  EXPECT_EQ(entries().size(), 1u);
+}
+
+TEST_F(Launches, FindOutputsAndWorkspacePoisoned) {
+  const std::uint64_t nan = poison_code(format(FormatId::f32));
+  bool seen = false;
+  device.on_launch = [&](const LaunchRequest& request) {
+    if (request.entry != "clear") return Result<LaunchOutcome>(LaunchOutcome());
+    seen = true;
+    EXPECT_TRUE(device.labeled("a").written);
+    for (const char* label : {"d", "workspace"}) {
+      const Recorder::Memory& memory = device.labeled(label);
+      EXPECT_FALSE(memory.written) << label;
+      EXPECT_EQ(memory.bytes.size(), label == std::string("d") ? 60u : 120u);
+      for (std::size_t offset = 0; offset < memory.bytes.size(); offset += 4) {
+        EXPECT_EQ(at<std::uint32_t>(memory.bytes, offset), nan) << label;
+      }
+    }
+    return Result<LaunchOutcome>(LaunchOutcome());
+  };
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2");
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(seen);
+  EXPECT_EQ(result->unwritten, 15) << "nothing wrote d; the workspace need not be written";
+}
+
+TEST_F(Launches, ReadBackWhatTheLastOneLeft) {
+  device.on_launch = [&](const LaunchRequest& request) {
+    for (std::byte& byte : device.labeled("d").bytes)
+      byte = request.entry == "join" ? std::byte{0x40} : std::byte{0x11};
+    for (std::byte& byte : device.labeled("workspace").bytes) byte = std::byte{0x22};
+    return Result<LaunchOutcome>(LaunchOutcome());
+  };
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2");
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(result->findings, IsEmpty());
+  EXPECT_EQ(result->unwritten, 0);
+  EXPECT_EQ(tensors.find("d")->bits(14), 0x40404040u);
+}
+
+TEST_F(Launches, MustNotChangeInputsOrPadding) {
+  device.on_launch = [&](const LaunchRequest& request) {
+    if (request.entry == "sum") device.labeled("b").bytes[0] ^= std::byte{1};
+    for (std::byte& byte : device.labeled("d").bytes) byte = std::byte{0x40};
+    return Result<LaunchOutcome>(LaunchOutcome());
+  };
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 ldd=7");
+  ASSERT_TRUE(result.ok());
+  std::vector<std::string> messages;
+  for (const Finding& finding : result->findings) messages.push_back(finding.message);
+  EXPECT_THAT(messages, ElementsAre("input b was changed by the kernel",
+                                    HasSubstr("storage element 5 of output d is padding")));
+}
+
+}  // namespace
+}  // namespace plumbline
