@@ -13,6 +13,13 @@
 
 namespace plumbline {
 
+namespace {
+
+// Relations and other orders of CTAs are tried on one case in so many.
+constexpr std::uint64_t kOneIn = 4;
+
+}  // namespace
+
 Result<std::string> read_image(const Manifest& kernel, int sm) {
   const std::string path = kernel.ptx_path(sm);
   std::ifstream file(path, std::ios::binary);
@@ -92,6 +99,12 @@ Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& t
   return launch_case(test_case, tensors, *(*loaded)->device, **module, cta_order);
 }
 
+bool CaseRunner::wants_other_order(const Case& test_case, const LaunchResult& launch) const {
+  if (!launch.completed || !launch.findings.empty()) return false;
+  if (launch.communicates || options_.all_relations) return true;
+  return test_case.kernel->deterministic() && fingerprint(test_case.text()) % kOneIn == 1;
+}
+
 Result<bool> CaseRunner::reorder_ctas(const Case& test_case, const Target& target,
                                       Examined& examined) {
   constexpr std::uint64_t kOtherOrder = 1;
@@ -105,7 +118,6 @@ Result<bool> CaseRunner::reorder_ctas(const Case& test_case, const Target& targe
 Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_case,
                                                                const Target& target,
                                                                const Examined& examined) {
-  constexpr std::uint64_t kOneIn = 4;
   constexpr double kMostWork = 1e8;
   const std::vector<Relation> relations = relations_of(*test_case.kernel->operation);
   const std::uint64_t draw = fingerprint(test_case.text());
@@ -166,8 +178,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     twin = beside->fingerprint;
   }
   bool same_in_any_order = true;
-  if (examined->launch.communicates && examined->launch.completed &&
-      examined->launch.findings.empty()) {
+  if (!target.on_gpu && wants_other_order(test_case, examined->launch)) {
     const Result<bool> same = reorder_ctas(test_case, target, *examined);
     if (!same) return same.error();
     same_in_any_order = *same || !test_case.kernel->deterministic();

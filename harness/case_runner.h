@@ -53,11 +53,13 @@ class CaseRunner {
   Result<Loaded*> loaded_for(const Target& target);
   Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target,
                                  std::uint64_t cta_order = 0);
-  // Where CTAs exchange data: another legal order of them. Leaves in `examined` the execution to
-  // judge, and says whether both agreed. The first relation that the outputs break, in words; empty
-  // when all that were tried hold; nothing when none was tried.
+  // The first relation that the outputs break, in words; empty when all that were tried hold;
+  // nothing when none was tried.
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,
                                                      const Examined& examined);
+  // Another legal order of CTAs: always where they exchange data, for every fourth case elsewhere.
+  // Leaves in `examined` the execution to judge, and says whether both agreed.
+  bool wants_other_order(const Case& test_case, const LaunchResult& launch) const;
   Result<bool> reorder_ctas(const Case& test_case, const Target& target, Examined& examined);
 
   RunnerOptions options_;

@@ -113,7 +113,7 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
       continue;
     }
     terminal.print_wrapped(
-        fmt::format("      probes: this kernel accumulates with {}", (*probed)->words()));
+        fmt::format("      probes: this kernel computes with {}", (*probed)->words()));
     if (!(*probed)->agrees() && strict_evidence(arguments)) worst = ExitCode::thin;
   }
   return worst;

@@ -26,8 +26,8 @@ struct LaunchRequest {
   std::array<std::int64_t, 3> block{1, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;  // the parameter block, laid out as the entry declares it
-  // Where CTAs communicate: run them in another legal order, one for each number. 0 is increasing.
-  // A GPU has its own.
+  // The order in which CTAs run: 0 increasing, 1 decreasing, others at random; all are legal. A GPU
+  // has its own.
   std::uint64_t cta_order = 0;
 };
 

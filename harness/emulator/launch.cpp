@@ -67,20 +67,6 @@ WorkerState worker_state(const Program& program) {
   return worker;
 }
 
-// Independent CTAs, each to its end.
-void run_in_order(const Launch& launch, std::atomic<std::int64_t>& next, Results& results) {
-  WorkerState worker = worker_state(launch.program);
-  Cta cta(launch, worker);
-  for (;;) {
-    const std::int64_t linear = next.fetch_add(1);
-    if (linear >= launch.ctas() || !results.wanted(linear)) break;
-    cta.start(linear);
-    const Progress progress = cta.run();
-    results.add(cta, progress);
-  }
-  results.add(worker);
-}
-
 // In which order CTAs start. Hardware promises none among those that are resident together, so any order within each
 // `window` of them is legal; and what waits for an earlier window is never kept from running.
 std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std::uint64_t seed) {
@@ -90,11 +76,32 @@ std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std
   Random random(seed);
   for (std::size_t begin = 0; begin < order.size(); begin += window) {
     const std::size_t end = std::min(order.size(), begin + window);
+    if (seed == 1) {
+      std::reverse(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                   order.begin() + static_cast<std::ptrdiff_t>(end));
+      continue;
+    }
     for (std::size_t i = end - 1; i > begin; --i) {
       std::swap(order[i], order[begin + random.below(i - begin + 1)]);
     }
   }
   return order;
+}
+
+// Independent CTAs, each to its end.
+void run_in_order(const Launch& launch, const std::vector<std::int64_t>& order, std::atomic<std::size_t>& next,
+                  Results& results) {
+  WorkerState worker = worker_state(launch.program);
+  Cta cta(launch, worker);
+  for (;;) {
+    const std::size_t turn = next.fetch_add(1);
+    if (turn >= order.size()) break;
+    if (!results.wanted(order[turn])) continue;
+    cta.start(order[turn]);
+    const Progress progress = cta.run();
+    results.add(cta, progress);
+  }
+  results.add(worker);
 }
 
 // CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
@@ -140,12 +147,14 @@ LaunchOutcome run(const Launch& launch) {
   } else {
     const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
     const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
-    std::atomic<std::int64_t> next = 0;
+    std::atomic<std::size_t> next = 0;
+    const auto all = static_cast<std::size_t>(std::max<std::int64_t>(launch.ctas(), 1));
+    const std::vector<std::int64_t> order = start_order(launch.ctas(), all, launch.cta_order);
     std::vector<std::thread> helpers;
     for (std::int64_t i = 1; i < std::min(wanted, launch.ctas()); ++i) {
-      helpers.emplace_back([&] { run_in_order(launch, next, results); });
+      helpers.emplace_back([&] { run_in_order(launch, order, next, results); });
     }
-    run_in_order(launch, next, results);
+    run_in_order(launch, order, next, results);
     for (std::thread& helper : helpers) helper.join();
   }
   LaunchOutcome out = results.outcome(launch.program);

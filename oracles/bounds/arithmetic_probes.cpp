@@ -15,8 +15,9 @@ namespace {
 // Exponents that every input format of the catalog has as the product of two of its numbers.
 constexpr int kLarge = 16, kSmall = -18;
 constexpr int kMostBits = 30;  // of alignment and width
-// Of the three terms of the alignment probes: in one step of every unit of 8 products or more, emulated FP8 on Hopper (which
-// takes k mod 4 in {0, 1} first) included; and of the later term of the width probes.
+// Of the three terms of the alignment probes: in one step of every unit of 8 products or more,
+// emulated FP8 on Hopper (which takes k mod 4 in {0, 1} first) included; and of the later term of
+// the width probes.
 constexpr std::int64_t kPlus = 0, kPart = 1, kMinus = 4, kLater = 32;
 
 // Sets term i to sign * significand * 2^exponent.
@@ -61,12 +62,17 @@ struct Results {
   std::span<const float> all;
 
   float alignment(int d) const { return all[static_cast<std::size_t>(d - 1)]; }
+
   float width(int d) const { return all[static_cast<std::size_t>(kMostBits + d - 1)]; }
+
   float rounding(int d) const { return all[static_cast<std::size_t>(2 * kMostBits + d - 1)]; }
+
   // Terms lost while 0 and j had not met, both included.
   std::int64_t subtree(std::int64_t j) const {
     const float kept = all[static_cast<std::size_t>(3 * kMostBits + j - 1)];
-    return kProbeDepth - static_cast<std::int64_t>(std::ldexp(static_cast<double>(kept), -kSmall));
+    const double terms = std::ldexp(static_cast<double>(kept), -kSmall);
+    if (!(terms >= 0 && terms <= kProbeDepth)) return 0;
+    return kProbeDepth - static_cast<std::int64_t>(terms);
   }
 };
 
@@ -95,13 +101,16 @@ Arithmetic arithmetic_of(std::span<const float> all) {
   const Results results{all};
   const float large = std::ldexp(1.0f, kLarge);
   Arithmetic found;
+  for (std::int64_t j = 1; j < kProbeDepth; ++j) {
+    if (results.subtree(j) < 2 || results.subtree(j) > kProbeDepth) return found;
+  }
   found.fraction_bits = last_visible([&](int d) { return results.alignment(d) != 0; });
   const int width = last_visible([&](int d) { return results.width(d) != large; });
   found.result_bits = width == 0 ? 0 : width + 1;
   found.rounds = width > 0 && width < kMostBits && results.rounding(width + 1) != large;
 
-  // Subtrees grow by one step at a time inside an accumulator, and by whole accumulators beyond the first. The smallest
-  // holds terms 0 and 1, which may be two steps.
+  // Subtrees grow by one step at a time inside an accumulator, and by whole accumulators beyond the
+  // first. The smallest holds terms 0 and 1, which may be two steps.
   std::vector<std::int64_t> sizes;
   for (std::int64_t j = 1; j < kProbeDepth; ++j) sizes.push_back(results.subtree(j));
   std::sort(sizes.begin(), sizes.end());
@@ -119,14 +128,17 @@ Arithmetic arithmetic_of(std::span<const float> all) {
 }
 
 std::string Arithmetic::words() const {
+  if (products_per_step == 0) return "no dot product: no order of additions gives its results";
   const auto or_more = [](int bits) {
     return bits == 0 ? fmt::format("more than {}", kMostBits) : fmt::format("{}", bits);
   };
   std::string text = fmt::format("{} fraction bits, {}-bit results {}, {} product{} per step",
                                  or_more(fraction_bits), or_more(result_bits),
-                                 rounds ? "rounded to nearest" : "cut toward zero", products_per_step,
-                                 products_per_step == 1 ? "" : "s");
-  if (!fresh_every.empty()) text += fmt::format(", a fresh accumulator every {} of k", fmt::join(fresh_every, " and every "));
+                                 rounds ? "rounded to nearest" : "cut toward zero",
+                                 products_per_step, products_per_step == 1 ? "" : "s");
+  if (!fresh_every.empty())
+    text +=
+        fmt::format(", a fresh accumulator every {} of k", fmt::join(fresh_every, " and every "));
   return text;
 }
 

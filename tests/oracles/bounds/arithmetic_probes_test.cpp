@@ -160,5 +160,12 @@ TEST(Arithmetic, Words) {
       "more than 30 fraction bits, more than 30-bit results cut toward zero, 8 products per step");
 }
 
+TEST(ArithmeticProbes, ResultsOfNoDotProductAreSaidToBeThat) {
+  const std::vector<float> wild(arithmetic_probes().size(), 1e30f);
+  EXPECT_EQ(arithmetic_of(wild).words(),
+            "no dot product: no order of additions gives its results");
+  EXPECT_EQ(arithmetic_of(wild).products_per_step, 0);
+}
+
 }  // namespace
 }  // namespace plumbline
