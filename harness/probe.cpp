@@ -48,6 +48,12 @@ Tensor filled(const TensorSpec& spec, const std::vector<ArithmeticProbe>& probes
 
 }  // namespace
 
+bool ProbedArithmetic::agrees() const {
+  Arithmetic seen = found;
+  if (any_order) seen.fresh_every = promised.fresh_every;
+  return seen == promised;
+}
+
 std::string ProbedArithmetic::words() const {
   if (agrees()) return found.words();
   return fmt::format("{}; its contract says {}", found.words(), promised.words());
@@ -92,7 +98,8 @@ Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel,
         run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth)
             .value);
   }
-  return std::optional(ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised)});
+  return std::optional(
+      ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised), !kernel.deterministic()});
 }
 
 }  // namespace plumbline

@@ -13,8 +13,9 @@ namespace plumbline {
 
 struct ProbedArithmetic {
   Arithmetic found, promised;
+  bool any_order = false;  // parts may be joined in any order, which the probes' tree depends on
 
-  bool agrees() const { return found == promised; }
+  bool agrees() const;
 
   std::string words() const;
 };

@@ -138,8 +138,8 @@ TEST(PoisonCode, IsANanNoHardwareProduces) {
   for (const Format& f : all_formats()) {
     if (!f.has_nan()) continue;
     EXPECT_EQ(decode(f, poison_code(f)).cls, ValueClass::nan) << f.name;
-    if (f.id != FormatId::e4m3 && f.id != FormatId::ue8m0)
-      EXPECT_NE(poison_code(f), f.canonical_nan) << f.name;
+    if (f.id == FormatId::ue8m0) continue;  // it has one NaN only
+    EXPECT_NE(poison_code(f), f.canonical_nan) << f.name;
   }
 }
 
