@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What a coarse accumulator costs, and who says so: FP8 on Ada keeps 13 fraction bits. Without promotion a long sum of one sign is
+# tens of percent off and still what the hardware's contract allows; under a contract of 24 bits the same kernel fails; promoted
+# every 128 it is close. Probes find each of these by themselves. Usage: arithmetic.sh PROGRAM KERNEL_FOLDER
+set -u
+program=$1 kernels=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset CI
+passed=0 failed=0
+
+# expect CODE TEXT ARGUMENTS...: the program exits with CODE and says TEXT, whatever its line breaks.
+expect() {
+  local code=$1 text=$2 output status
+  shift 2
+  output=$(timeout 300 "$program" "$@" 2>&1)
+  status=$?
+  if [ "$status" = "$code" ] && [[ "$(echo "$output" | tr -s ' \n' ' ')" == *"$text"* ]]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'FAILED: plumbline %s\n  wanted exit %s and "%s"\n  got    exit %s and:\n%s\n' "$*" "$code" "$text" "$status" "$output"
+  fi
+}
+
+long="m=4 n=4 k=16384 out=f32 value=positive seed=0x1"
+expect 0 "13 fraction bits, 14-bit results cut toward zero, 16 products per step" explain gemm_fp8 --on emulator --sm 89
+expect 0 "a fresh accumulator every 128 of k" explain gemm_fp8_blockwise --on emulator --sm 89
+expect 0 "% from exact where terms hardly cancel" replay "gemm_fp8 $long" --on emulator --sm 89
+expect 0 "% from exact where terms hardly cancel" explain "gemm_fp8 $long" --on emulator --sm 89
+expect 0 "1 passed, 0 failed" replay "gemm_fp8_blockwise $long" --on emulator --sm 89
+
+# The same PTX under the contract of an f32 accumulator.
+mkdir fine
+sed 's/^unit .*/unit = "fma.f32"/' "$kernels/gemm_fp8/gemm_fp8.toml" >fine/fine.toml
+cp "$kernels/gemm_fp8/gemm_fp8.cu" fine/fine.cu
+sed -i 's/^source .*/source = "fine.cu"/' fine/fine.toml
+for sm in 89 90; do cp "$kernels/gemm_fp8/gemm_fp8.sm_$sm.ptx" "fine/fine.sm_$sm.ptx"; done
+expect 1 "outside what the contract allows" replay "fine $long" --on emulator --sm 89 --kernel fine/fine.toml
+expect 5 "its contract says" explain fine --on emulator --sm 89 --strict --kernel fine/fine.toml
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
