@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "fuzz/classes.h"
 #include "fuzz/gemm_designed.h"
 #include "fuzz/gemm_fill.h"
 #include "fuzz/gemm_shapes.h"
@@ -43,17 +44,6 @@ constexpr std::array<std::string_view, 17> kSimpleValues = {
     "zero_a=0",  "zero_b=0", "zero_d=0", "splits=1",     "splits=2"};
 constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutFields, kFeatureFields,
                                         kSimpleValues};
-
-template <typename Class>
-std::vector<ClassInfo> infos_of(std::span<const Class> classes) {
-  std::vector<ClassInfo> infos;
-  for (const Class& entry : classes) infos.push_back(entry.info);
-  return infos;
-}
-
-std::int64_t round_up(std::int64_t value, std::int64_t granule) {
-  return (value + granule - 1) / granule * granule;
-}
 
 class GemmGenerator : public Generator {
  public:
