@@ -177,11 +177,12 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     if (!beside) return beside.error();
     twin = beside->fingerprint;
   }
-  bool same_in_any_order = true;
+  bool reordered = false, same_in_any_order = true;
   if (!target.on_gpu && wants_other_order(test_case, examined->launch)) {
     const Result<bool> same = reorder_ctas(test_case, target, *examined);
     if (!same) return same.error();
-    same_in_any_order = *same || !test_case.kernel->deterministic();
+    reordered = true;
+    same_in_any_order = *same;
   }
 
   JudgeOptions judge = options_.judge;
@@ -203,14 +204,12 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     if (!broken) return broken.error();
     if (*broken) settle(Claim::related, (*broken)->empty(), **broken);
   }
-  if (!same_in_any_order) {
-    settle(Claim::deterministic, false,
-           "with its CTAs in another legal order the kernel gives other bits");
-  }
-  if (options_.repeat > 1) {
-    const bool held = different == 0 || !kernel.deterministic();
+  if (reordered || options_.repeat > 1) {
+    const bool held = (different == 0 && same_in_any_order) || !kernel.deterministic();
     settle(Claim::deterministic, held,
-           fmt::format("{} of {} launches gave other bits", different, options_.repeat));
+           different > 0
+               ? fmt::format("{} of {} launches gave other bits", different, options_.repeat)
+               : "with its CTAs in another legal order the kernel gives other bits");
   }
   if (twin) settle(Claim::agrees, *twin == first, "GPU and emulator differ in some output bit");
   record.elapsed_ms =
