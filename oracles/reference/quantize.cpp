@@ -70,6 +70,21 @@ std::uint64_t quantize_code(const Format& code, float argument) {
   return encode(code, static_cast<double>(argument), kSaturating);
 }
 
+std::uint64_t defined_maximum(const QuantizeProblem& problem, std::int64_t group) {
+  using Number = RealOf<64>;  // every input is exact in it
+  const Format& f32 = format(FormatId::f32);
+  Number largest = 0;
+  for (std::int64_t i = 0; i < problem.m; ++i) {
+    for (std::int64_t j = 0; j < problem.n; ++j) {
+      if (problem.group_of(i, j) != group) continue;
+      const Number x(problem.element(i, j));
+      if (isnan(x)) return f32.canonical_nan;
+      if (abs(x) > largest) largest = abs(x);
+    }
+  }
+  return encode(f32, static_cast<double>(largest));
+}
+
 std::uint64_t defined_scale(float amax, float limit) {
   const Format& f32 = format(FormatId::f32);
   if (amax == 0) return encode(f32, 1.0);

@@ -62,6 +62,7 @@ float quantize_argument(QuantizeRule rule, float x, float scale, float amax, flo
 std::uint64_t quantize_code(const Format& code, float argument);
 
 // The same over MPFR numbers: the definition.
+std::uint64_t defined_maximum(const QuantizeProblem& problem, std::int64_t group);  // f32 bits
 std::uint64_t defined_scale(float amax, float limit);  // f32 bits
 std::uint64_t defined_code(const QuantizeProblem& problem, float x, float scale, float amax);
 

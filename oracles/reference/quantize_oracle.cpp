@@ -88,7 +88,7 @@ std::uint64_t QuantizeOracle::defined(int output, std::int64_t index) const {
                         maxima_[at.group]);
   }
   const auto group = static_cast<std::size_t>(index);
-  return output == kScales ? defined_scale(maxima_[group], limit_) : due(output, index);
+  return output == kScales ? defined_scale(maxima_[group], limit_) : defined_maximum(problem_, index);
 }
 
 double QuantizeOracle::exact(int output, std::int64_t index) const {
