@@ -72,8 +72,11 @@ Contract Manifest::contract(const Problem& problem, std::string_view output) con
 }
 
 std::string Manifest::describe_contract(const Problem& problem, int sm) const {
-  if (!rule.empty()) return rule;
   std::string words;
+  for (const Field& term : operation->terms()) {
+    if (!words.empty()) words += ", ";
+    words += fmt::format("{} {}", term.name, field_text(terms, term.name));
+  }
   for (const Operation::Factors& factors : operation->factors()) {
     const std::string one =
         contract(problem, factors.output)

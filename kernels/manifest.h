@@ -66,8 +66,7 @@ class Manifest {
   std::vector<DomainRule> domain;
   PromisedContract promised;                             // [contract]
   std::map<std::string, PromisedContract> promised_for;  // [contract.<output>] overrides it
-  std::string
-      rule;  // [contract] of an operation that is no sum of products: one of Operation::rules()
+  Problem terms;  // [contract] of an operation with Operation::terms()
   std::optional<Expression> workspace;  // f32 elements of scratch memory
   std::shared_ptr<const KernelSchema> own_schema;
   // Sizes at which the kernel's behaviour changes, for the shape classes: tile.m = 128, ...

@@ -2,6 +2,7 @@
 // [contract] of a manifest: the words are in oracles/bounds/contract_words.h, the meaning in
 // contract.h.
 #include "kernels/manifest_sections.h"
+#include "oracles/base/assert.h"
 #include "oracles/bounds/contract_words.h"
 
 #include <fmt/format.h>
@@ -184,29 +185,65 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
   return promised;
 }
 
-// The contract of an operation that is no sum of products: one of its rules.
-void read_rule(TomlReader& reader, const toml::table& table,
-               std::span<const std::string_view> rules, Manifest& manifest) {
-  reader.check_keys(table, {"rule", "deterministic"});
-  const Text rule =
-      reader.required_text(table, "rule", fmt::format("rule = \"{}\"", rules.front()));
-  if (std::find(rules.begin(), rules.end(), rule.text) == rules.end()) {
-    reader.fail_word(rule, rules);
+// One term of a contract; nothing when it is absent.
+void read_term(TomlReader& reader, const toml::table& table, const Field& field, Problem& terms) {
+  if (field.kind == FieldKind::word) {
+    const std::optional<Text> text = reader.text(table, field.name);
+    if (!text) return;
+    if (std::find(field.choices.begin(), field.choices.end(), text->text) == field.choices.end()) {
+      return reader.fail_word(*text, field.choices);
+    }
+    terms.set_word(field.name, text->text);
+    return;
   }
-  manifest.rule = rule.text;
+  PLUMB_ASSERT(field.kind == FieldKind::integer);
+  const std::optional<std::int64_t> value = reader.integer(table, field.name);
+  if (!value) return;
+  if (*value < field.minimum || *value > field.maximum) {
+    return reader.fail_at(*table.get(field.name),
+                          fmt::format("{} = {} is out of range", field.name, *value),
+                          fmt::format("it is from {} to {}", field.minimum, field.maximum));
+  }
+  terms.set_integer(field.name, *value);
+}
+
+// A value for the message that a term is missing.
+std::string example_of(const Field& field) {
+  return field.kind == FieldKind::word ? fmt::format("{} = \"{}\"", field.name, field.choices[0])
+                                       : fmt::format("{} = {}", field.name, field.minimum);
+}
+
+// The contract of an operation with terms of its own.
+void read_terms(TomlReader& reader, const toml::table& table, std::span<const Field> fields,
+                Manifest& manifest) {
+  std::vector<std::string_view> keys = {"deterministic"};
+  for (const Field& field : fields) keys.push_back(field.name);
+  reader.check_keys(table, keys);
+  for (const Field& field : fields) {
+    read_term(reader, table, field, manifest.terms);
+    if (!table.get(field.name) && must_be_given(field)) {
+      reader.fail_at(table, fmt::format("\"{}\" is missing: {}", field.name, field.help),
+                     "add " + example_of(field));
+    }
+  }
   manifest.promised.contract.deterministic = reader.boolean(table, "deterministic").value_or(true);
+  if (reader.error()) return;
+  if (const Status possible = manifest.operation->check_terms(manifest.terms, manifest); !possible) {
+    reader.fail_at(table, possible.error().message, possible.error().hint);
+  }
 }
 
 }  // namespace
 
 void read_contract(TomlReader& reader, Manifest& manifest) {
-  const std::span<const std::string_view> rules = manifest.operation->rules();
+  const std::span<const Field> terms = manifest.operation->terms();
+  manifest.terms = Problem(terms);
   const toml::table* table =
       reader.required_table(reader.root(), "contract",
-                            rules.empty() ? "[contract] with unit, schedule, epilogue"
-                                          : fmt::format("[contract] with rule = \"{}\"", rules[0]));
+                            terms.empty() ? "[contract] with unit, schedule, epilogue"
+                                          : "[contract] with " + example_of(terms[0]));
   if (!table) return;
-  if (!rules.empty()) return read_rule(reader, *table, rules, manifest);
+  if (!terms.empty()) return read_terms(reader, *table, terms, manifest);
   std::vector<std::string_view> outputs;
   for (const Operation::Factors& factors : manifest.operation->factors()) {
     outputs.push_back(factors.output);

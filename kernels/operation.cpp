@@ -2,6 +2,7 @@
 // The operations there are: one row each.
 #include "kernels/operation.h"
 
+#include "kernels/ops/attention.h"
 #include "kernels/ops/gemm.h"
 #include "kernels/ops/grouped_gemm.h"
 #include "kernels/ops/linear_backward.h"
@@ -12,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-constexpr auto kOperations = {&gemm_operation, &grouped_gemm_operation, &linear_backward_operation,
-                              &quantize_operation};
+constexpr auto kOperations = {&attention_operation, &gemm_operation, &grouped_gemm_operation,
+                              &linear_backward_operation, &quantize_operation};
 
 template <typename Tensors>
 auto find_tensor(Tensors& tensors, const std::vector<TensorSpec>& specs, std::string_view name)

@@ -90,8 +90,13 @@ class Operation {
 
   virtual std::span<const Factors> factors() const { return {}; }
 
-  // An operation that is no sum of products: the words a contract chooses its arithmetic from.
-  virtual std::span<const std::string_view> rules() const { return {}; }
+  // An operation that is more than sums of products: what its contract must settle (its arithmetic
+  // has no other words then). The manifest's [contract] gives them values; a term without a usable
+  // default must be there.
+  virtual std::span<const Field> terms() const { return {}; }
+
+  // Whether every target of the manifest can keep them.
+  virtual Status check_terms(const Problem& /*terms*/, const Manifest&) const { return {}; }
 
   // The oracle of a case under the manifest's contracts; it refers to `tensors`, which must outlive
   // it. `sm` picks the hardware model.

@@ -114,8 +114,15 @@ Error unknown_field(std::span<const Field> schema, std::string_view name) {
 }  // namespace
 
 bool must_be_given(const Field& field) {
-  return field.kind == FieldKind::integer &&
-         (field.default_value < field.minimum || field.default_value > field.maximum);
+  switch (field.kind) {
+    case FieldKind::integer:
+      return field.default_value < field.minimum || field.default_value > field.maximum;
+    case FieldKind::word:
+      return field.default_value == kNoDefault;
+    case FieldKind::real:
+      break;
+  }
+  return false;
 }
 
 Problem::Problem(std::span<const Field> schema) : schema_(schema) {

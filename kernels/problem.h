@@ -32,7 +32,10 @@ struct Field {
   bool fixed = false;  // numbers: a kernel has this field at its default only (kernel_schema.h)
 };
 
-// A field without a usable default: its default lies outside its range.
+// The default of a word that has none.
+inline constexpr std::int64_t kNoDefault = -1;
+
+// A field without a usable default: its default lies outside its range or choices.
 bool must_be_given(const Field& field);
 
 class Problem {

@@ -68,6 +68,12 @@ Result<TensorLayout> matrix(const Problem& problem, std::string_view field, Form
   return layout;
 }
 
+std::span<const Field> quantize_terms() {
+  static const std::array kTerms = {Field{"rule", kWord, kNoDefault, 0, 0, quantize_rule_words(),
+                                          "what is rounded to the code, each operation to f32"}};
+  return kTerms;
+}
+
 constexpr std::string_view kAbout =
     R"~(8-bit codes Q of X, with one f32 scale per tensor, per row or per 128 columns of a row, so that X is about Q · scale:
 
@@ -90,7 +96,7 @@ class Quantize final : public Operation {
 
   std::span<const Derived> derived() const override { return kDerived; }
 
-  std::span<const std::string_view> rules() const override { return quantize_rule_words(); }
+  std::span<const Field> terms() const override { return quantize_terms(); }
 
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                           const Manifest& manifest) const override {
@@ -126,8 +132,8 @@ class Quantize final : public Operation {
                      : group == "row"  ? ScaleGroup::row
                                        : ScaleGroup::block_of_128;
     const auto words = quantize_rule_words();
-    quantize.rule = static_cast<QuantizeRule>(std::find(words.begin(), words.end(), manifest.rule) -
-                                              words.begin());
+    quantize.rule = static_cast<QuantizeRule>(
+        std::find(words.begin(), words.end(), manifest.terms.word("rule")) - words.begin());
     return std::make_unique<QuantizeOracle>(quantize);
   }
 };

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ops/attention.h"
+
+#include <array>
+
+#include "kernels/manifest.h"
+#include "kernels/ops/attention_fields.h"
+#include "oracles/reference/attention_oracle.h"
+
+namespace plumbline {
+namespace {
+
+// clang-format off
+constexpr std::array kTensors = {
+    TensorName{"q",            TensorRole::input,  "[batch, heads, queries, d]; [1, heads, all queries, d] where lengths vary"},
+    TensorName{"k",            TensorRole::input,  "[batch, kv_heads, keys, d]"},
+    TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]"},
+    TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32"},
+    TensorName{"sink",         TensorRole::input,  "[heads]", "f32"},
+    TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
+    TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
+    TensorName{"o",            TensorRole::output, "[batch, heads, queries, dv]", "{out}"},
+    TensorName{"lse",          TensorRole::output, "[batch, heads, queries]: natural logarithm of the sum of exponentials", "f32"},
+};
+// clang-format on
+
+constexpr std::string_view kAbout =
+    R"~(O = softmax(S) · V with S = scale · Q · Kᵀ, softcapped and biased where the problem says so, over the keys that causal mask, window and
+sequence lengths leave visible; LSE is the natural logarithm of each row's sum of exponentials. A row that sees no key has O = 0, and so have the rows after
+the last sequence. docs/bounds.md tells what a contract's terms mean for the bits.
+)~";
+
+class Attention final : public Operation {
+ public:
+  std::string_view name() const override { return "attention"; }
+
+  std::string_view about() const override { return kAbout; }
+
+  std::span<const Field> schema() const override { return attention_schema(); }
+
+  std::span<const TensorName> tensor_names() const override { return kTensors; }
+
+  std::span<const Derived> derived() const override { return attention_derived(); }
+
+  std::span<const Field> terms() const override { return attention_terms(); }
+
+  Status check_terms(const Problem& terms, const Manifest& manifest) const override {
+    return check_attention_unit(terms, manifest);
+  }
+
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem,
+                                          const Manifest& manifest) const override {
+    return attention_tensors(kTensors, problem, manifest);
+  }
+
+  Status check_values(const Problem& problem, const CaseTensors& tensors) const override {
+    return check_attention_starts(problem, tensors);
+  }
+
+  double work(const Problem& problem) const override { return attention_work(problem); }
+
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
+                                     const CaseTensors& tensors) const override {
+    AttentionProblem attention = attention_problem(problem, tensors);
+    attention.output = tensors.find("o")->layout.format;
+    return std::make_unique<AttentionOracle>(attention, attention_contract(manifest.terms), sm);
+  }
+};
+
+}  // namespace
+
+const Operation& attention_operation() {
+  static const Attention operation;
+  return operation;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// Operation "attention": softmax attention forward, with the log-sum-exp of every row.
+#pragma once
+
+#include "kernels/operation.h"
+
+namespace plumbline {
+
+const Operation& attention_operation();
+
+}  // namespace plumbline

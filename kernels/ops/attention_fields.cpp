@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ops/attention_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "kernels/bad_input.h"
+#include "kernels/manifest.h"
+#include "kernels/ops/attention_layout.h"
+#include "oracles/base/assert.h"
+#include "oracles/bounds/contract_words.h"
+#include "oracles/formats/decode.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::array<std::string_view, 3> kCausal = {"none", "bottom_right", "top_left"};
+constexpr std::array<std::string_view, 5> kLengths = {"full", "random", "gaps", "ones", "slack"};
+constexpr std::array<std::string_view, 2> kBias = {"none", "f32"};
+constexpr std::array<std::string_view, 2> kSink = {"none", "f32"};
+constexpr std::array<std::string_view, 3> kLayouts = {"bhs", "bsh", "sbh"};
+constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
+constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+
+constexpr std::array<std::string_view, 2> kUnits = {"mma.sync", "fma.f32"};
+constexpr std::array<std::string_view, 3> kProbabilities = {"bf16", "f16", "e4m3"};
+constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
+constexpr std::array<std::string_view, 2> kNormalizations = {"reciprocal", "quotient"};
+constexpr std::array<std::string_view, 2> kMasked = {"-inf", "+inf"};
+
+constexpr auto kInteger = FieldKind::integer;
+constexpr auto kReal = FieldKind::real;
+constexpr auto kWord = FieldKind::word;
+constexpr std::int64_t kOne = 0x3f800000;  // 1.0 as f32 bits
+// The product of the largest batch, heads, length (all sequences) and row still fits 63 bits.
+constexpr std::int64_t kMostSequences = 1 << 10, kMostHeads = 1 << 12, kLongest = 1 << 24,
+                       kWidest = 1 << 10;
+
+// clang-format off
+constexpr std::array kSchema = {
+    Field{"batch",        kInteger, 1, 1, kMostSequences, {},    "sequences"},
+    Field{"heads",        kInteger, 1, 1, kMostHeads, {},        "query heads"},
+    Field{"kv_heads",     kInteger, 0, 0, kMostHeads, {},        "heads of K and V, a divisor of heads; 0 is as many as heads"},
+    Field{"queries",      kInteger, -1, 0, kLongest, {},         "queries per sequence; on average where lengths vary"},
+    Field{"keys",         kInteger, -1, 0, kLongest, {},         "keys per sequence; on average where lengths vary"},
+    Field{"d",            kInteger, -1, 1, kWidest, {},          "width of queries and keys"},
+    Field{"dv",           kInteger, 0, 0, kWidest, {},           "width of values; 0 is d"},
+    Field{"causal",       kWord, 0, 0, 0, kCausal,               "the corner of the scores that the causal diagonal ends in"},
+    Field{"window_left",  kInteger, -1, -1, kLongest, {},        "keys visible before a query's own; -1 is all"},
+    Field{"window_right", kInteger, -1, -1, kLongest, {},        "keys visible after a query's own; -1 is all"},
+    Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
+    Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
+    Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax and has no value"},
+    Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
+    Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},
+    Field{"layout",       kWord, 0, 0, 0, kLayouts,              "order in memory of batch, heads and length (s), slowest first"},
+    Field{"pad",          kInteger, 0, 0, kWidest, {},           "elements after each row of the matrices"},
+    Field{"kv",           kWord, 0, 0, 0, kSharing,              "shared: one K and one V for the whole batch (stride 0)"},
+    Field{"out",          kWord, 0, 0, 0, kOutputs,              "format of the outputs"},
+};
+
+constexpr std::array kTerms = {
+    Field{"unit",          kWord, kNoDefault, 0, 0, kUnits,          "what adds products, as for GEMM"},
+    Field{"tile",          kInteger, 0, 1, 65536, {},                "keys per step of the online softmax"},
+    Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V"},
+    Field{"p_shift",       kInteger, 0, 0, 16, {},                   "probabilities are multiplied by 2 to this power before they are rounded"},
+    Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},
+    Field{"row_sum_lanes", kInteger, 4, 1, 1024, {},                 "partial sums per row, joined at the end"},
+    Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, or O / l"},
+    Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key"},
+};
+// clang-format on
+
+template <AttentionMatrix matrix, int dimension>
+Result<std::int64_t> stride(const Problem& problem) {
+  const Result<TensorLayout> layout = attention_layout(problem, matrix, FormatId::f32);
+  if (!layout) return layout.error();
+  return layout->strides[dimension];
+}
+
+Result<std::int64_t> group(const Problem& problem) {
+  return problem.integer("heads") / attention_kv_heads(problem);
+}
+
+Result<std::int64_t> value_width(const Problem& problem) { return attention_value_width(problem); }
+
+// clang-format off
+constexpr std::array kDerived = {
+    Derived{"group",   group,                            "query heads per head of K and V"},
+    Derived{"width_v", value_width,                      "width of values in effect"},
+    Derived{"q_batch", stride<AttentionMatrix::q, 0>,    "stride of Q from batch element to batch element"},
+    Derived{"q_head",  stride<AttentionMatrix::q, 1>,    "the same from head to head"},
+    Derived{"q_row",   stride<AttentionMatrix::q, 2>,    "the same from query to query"},
+    Derived{"k_batch", stride<AttentionMatrix::k, 0>,    "the same of K"},
+    Derived{"k_head",  stride<AttentionMatrix::k, 1>,    ""},
+    Derived{"k_row",   stride<AttentionMatrix::k, 2>,    ""},
+    Derived{"v_batch", stride<AttentionMatrix::v, 0>,    "the same of V"},
+    Derived{"v_head",  stride<AttentionMatrix::v, 1>,    ""},
+    Derived{"v_row",   stride<AttentionMatrix::v, 2>,    ""},
+    Derived{"o_batch", stride<AttentionMatrix::o, 0>,    "the same of O"},
+    Derived{"o_head",  stride<AttentionMatrix::o, 1>,    ""},
+    Derived{"o_row",   stride<AttentionMatrix::o, 2>,    ""},
+};
+
+constexpr std::array<std::pair<std::string_view, AttentionMatrix>, 8> kMatrices = {{
+    {"q", AttentionMatrix::q},   {"k", AttentionMatrix::k},   {"v", AttentionMatrix::v},   {"o", AttentionMatrix::o},
+    {"dq", AttentionMatrix::q},  {"dk", AttentionMatrix::k},  {"dv", AttentionMatrix::v},  {"do", AttentionMatrix::o},
+}};
+// clang-format on
+
+Status check_problem(const Problem& problem) {
+  const std::int64_t heads = problem.integer("heads"), kv_heads = attention_kv_heads(problem);
+  if (heads % kv_heads != 0) {
+    return bad_input(fmt::format("{} query heads cannot share {} heads of K and V", heads, kv_heads),
+                     "heads must be a multiple of kv_heads");
+  }
+  if (problem.word("causal") != "none" && problem.integer("window_right") > 0) {
+    return bad_input(fmt::format("window_right={} lets a query see keys that causal={} hides",
+                                 problem.integer("window_right"), problem.word("causal")),
+                     "leave window_right out, or use causal=none");
+  }
+  if (attention_lengths_vary(problem)) {
+    if (problem.word("bias") != "none") {
+      return bad_input("a bias needs sequences of one length", "use lengths=full or bias=none");
+    }
+    if (problem.word("kv") == "shared") {
+      return bad_input("sequences of varying length have keys of their own", "use kv=own");
+    }
+  }
+  return {};
+}
+
+// The shape of a tensor that is no matrix; nothing when the problem goes without it.
+std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name,
+                                                      const Problem& problem) {
+  const std::int64_t batch = problem.integer("batch"), heads = problem.integer("heads"),
+                     queries = problem.integer("queries");
+  const bool vary = attention_lengths_vary(problem);
+  using Shape = std::vector<std::int64_t>;
+  if (name == "lse") return vary ? Shape{1, heads, batch * queries} : Shape{batch, heads, queries};
+  if (name == "bias" && problem.word("bias") != "none")
+    return Shape{heads, queries, problem.integer("keys")};
+  if (name == "sink" && problem.word("sink") != "none") return Shape{heads};
+  if ((name == "query_starts" || name == "key_starts") && vary) return Shape{batch + 1};
+  return std::nullopt;
+}
+
+Result<std::optional<TensorLayout>> layout_of(const TensorName& tensor, const Problem& problem,
+                                              const Manifest& manifest) {
+  for (const auto& [name, matrix] : kMatrices) {
+    if (name != tensor.name) continue;
+    Result<TensorLayout> layout =
+        attention_layout(problem, matrix, manifest.tensor_format(name, problem));
+    if (!layout) return layout.error();
+    if (tensor.role == TensorRole::output && layout->shape[0] > 1 && layout->strides[0] == 0)
+      *layout = dense_layout(layout->format, layout->shape);  // a gradient of each, not their sum
+    return std::optional(*std::move(layout));
+  }
+  const auto shape = vector_shape(tensor.name, problem);
+  if (!shape) return std::optional<TensorLayout>();
+  TensorLayout layout = dense_layout(manifest.tensor_format(tensor.name, problem), *shape);
+  if (const Status usable = layout.check(); !usable) return usable.error();
+  return std::optional(std::move(layout));
+}
+
+std::int64_t integer_at(const Tensor& tensor, std::int64_t index) {
+  return static_cast<std::int64_t>(to_double(format(tensor.layout.format), tensor.bits(index)));
+}
+
+Status check_starts(const Tensor& starts, std::string_view name, std::int64_t rows) {
+  std::int64_t last = 0;
+  for (std::int64_t i = 0; i < starts.layout.count(); ++i) {
+    const std::int64_t start = integer_at(starts, i);
+    if (i == 0 ? start != 0 : start < last) {
+      return bad_input(fmt::format("{}[{}] is {}", name, i, start),
+                       i == 0 ? "the first sequence starts at 0"
+                              : fmt::format("sequences follow each other: at least {}", last));
+    }
+    last = start;
+  }
+  if (last <= rows) return {};
+  return bad_input(fmt::format("the last of {} is {}, the tensor has {} rows", name, last, rows),
+                   "sequences lie within their tensors");
+}
+
+template <typename Value, std::size_t count>
+Value choice_of(const Problem& problem, std::string_view name,
+                const std::array<std::string_view, count>& words) {
+  const auto found = std::find(words.begin(), words.end(), problem.word(name));
+  PLUMB_ASSERT(found != words.end());
+  return static_cast<Value>(found - words.begin());
+}
+
+}  // namespace
+
+std::span<const Field> attention_schema() { return kSchema; }
+
+std::span<const Derived> attention_derived() { return kDerived; }
+
+std::span<const Field> attention_terms() { return kTerms; }
+
+Result<std::vector<TensorSpec>> attention_tensors(std::span<const TensorName> names,
+                                                  const Problem& problem,
+                                                  const Manifest& manifest) {
+  if (const Status possible = check_problem(problem); !possible) return possible.error();
+  std::vector<TensorSpec> specs;
+  for (const TensorName& name : names) {
+    Result<std::optional<TensorLayout>> layout = layout_of(name, problem, manifest);
+    if (!layout) return layout.error();
+    if (*layout) specs.push_back({std::string(name.name), name.role, **std::move(layout)});
+  }
+  return specs;
+}
+
+Status check_attention_starts(const Problem& problem, const CaseTensors& tensors) {
+  if (!attention_lengths_vary(problem)) return {};
+  for (const auto& [name, rows] : {std::pair{"query_starts", "q"}, {"key_starts", "k"}}) {
+    const Status good =
+        check_starts(*tensors.find(name), name, tensors.find(rows)->layout.shape[2]);
+    if (!good) return good;
+  }
+  return {};
+}
+
+Status check_attention_unit(const Problem& terms, const Manifest& manifest) {
+  const AttentionContract contract = attention_contract(terms);
+  const Problem any(manifest.schema());
+  for (const int target : manifest.targets) {
+    for (const auto& [a, b] : {std::pair{manifest.tensor_format("q", any), manifest.tensor_format("k", any)},
+                               {contract.p, manifest.tensor_format("v", any)}}) {
+      if (const Status possible = contract.product().check(target, a, b); !possible) return possible;
+    }
+  }
+  return {};
+}
+
+AttentionProblem attention_problem(const Problem& problem, const CaseTensors& tensors) {
+  AttentionProblem attention;
+  attention.q = tensors.find("q");
+  attention.k = tensors.find("k");
+  attention.v = tensors.find("v");
+  attention.bias = tensors.find("bias");
+  attention.sink = tensors.find("sink");
+  attention.query_starts = tensors.find("query_starts");
+  attention.key_starts = tensors.find("key_starts");
+  attention.scale = problem.real("scale");
+  attention.softcap = problem.real("softcap");
+  attention.mask = {choice_of<Causal>(problem, "causal", kCausal), problem.integer("window_left"),
+                    problem.integer("window_right")};
+  return attention;
+}
+
+AttentionContract attention_contract(const Problem& terms) {
+  AttentionContract contract;
+  const ContractUnit unit = *contract_unit(terms.word("unit"));
+  contract.unit = unit.unit;
+  contract.instruction = unit.instruction;
+  contract.tile = terms.integer("tile");
+  contract.p = *format_by_name(terms.word("p"));
+  contract.p_shift = static_cast<int>(terms.integer("p_shift"));
+  contract.row_sum = choice_of<RowSum>(terms, "row_sum", kRowSums);
+  contract.row_sum_lanes = terms.integer("row_sum_lanes");
+  contract.normalization = choice_of<Normalization>(terms, "normalize", kNormalizations);
+  contract.masked_lse_is_negative = terms.word("masked_lse") == "-inf";
+  return contract;
+}
+
+double attention_work(const Problem& problem) {
+  double work = static_cast<double>(problem.integer("d") + attention_value_width(problem));
+  for (const std::string_view size : {"batch", "heads", "queries", "keys"})
+    work *= static_cast<double>(problem.integer(size));
+  return problem.word("causal") == "none" ? work : work / 2;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// AttentionContract: the arithmetic an attention kernel with an online softmax promises. Everything
+// that decides about a bit of the output and that kernels do differently is a field; what all of
+// them share is written here once.
+//
+// Forward, for one row of one head, c = fl(scale * fl(log2 e)), all in f32, to nearest even unless
+// said otherwise:
+//   keys are taken in tiles of `tile`; a tile that holds no visible key of the row changes nothing;
+//   in each tile b
+//     s_j = q . k_j by the unit, from zero, in increasing d
+//     z_j = s_j; with a softcap, a bias or a sink z_j = fl(capped(s_j) + bias_j) in natural units,
+//           where capped(s) = fl(softcap * tanh(fl(s * fl(scale / softcap)))), or fl(s * scale)
+//           without a cap; then c = fl(log2 e), and m takes the place of m * scale in the LSE.
+//           Without a bias nothing is added
+//     m' = max(m, z_j over visible j),  r = fl(m' * c)
+//     p_j = ex2(fma(z_j, c, -r)), 0 for keys that are not visible
+//     a = ex2(fl(fl(m - m') * c)), 0 in the row's first tile
+//     l = fl(fl(l * a) + sum of p_j): per lane the tile's p_j first, one after the other, then l;
+//         lanes are joined at the end
+//     O = fl(O * a), then O += P . V by the unit in increasing j with P = p_j rounded to `p`
+//         (p_j * 2^p_shift, which V's scale takes back)
+//   a sink is one more tile of one key with z = sink and no row of V, after all others
+//   at the end O = fl(O * fl(1 / l)) or fl(O / l), rounded to the output;
+//   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))).
+// tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
+// A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse.
+#pragma once
+
+#include <cstdint>
+
+#include "oracles/bounds/contract.h"
+#include "oracles/formats/format.h"
+
+namespace plumbline {
+
+enum class RowSum : std::uint8_t { unrounded, rounded };  // l adds p_j, or P
+
+enum class Normalization : std::uint8_t { reciprocal, quotient };
+
+struct AttentionContract {
+  Unit unit = Unit::tensor_core;  // of both products
+  Instruction instruction = Instruction::mma_sync;
+  std::int64_t tile = 64;  // keys per step of the online softmax
+  FormatId p = FormatId::bf16;
+  int p_shift = 0;
+  RowSum row_sum = RowSum::unrounded;
+  std::int64_t row_sum_lanes = 4;  // partial sums of l per row
+  Normalization normalization = Normalization::reciprocal;
+  bool masked_lse_is_negative = true;  // -inf, else +inf
+
+  // The contract of either product's sums.
+  Contract product() const;
+};
+
+// Errors of the special functions of docs/bounds.md, relative unless said otherwise.
+inline constexpr double kEx2Error = 2.1 * 0x1p-23;  // ex2.approx.ftz.f32; exact at 0
+inline constexpr double kLg2AbsoluteError = 0x1p-22;  // lg2.approx.ftz.f32 on (0.5, 2); relative beyond
+inline constexpr double kTanhAbsoluteError = 0x1p-21;  // 1 - 2 / (1 + ex2(2x log2 e)) in f32
+
+}  // namespace plumbline

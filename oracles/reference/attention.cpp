@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/attention.h"
+
+#include "oracles/formats/decode.h"
+
+namespace plumbline {
+namespace {
+
+float element(const Tensor& tensor, std::int64_t storage_index) {
+  return static_cast<float>(
+      to_double(format(tensor.layout.format), tensor.bits_at(storage_index)));
+}
+
+std::int64_t integer_at(const Tensor& tensor, std::int64_t index) {
+  return static_cast<std::int64_t>(
+      to_double(format(tensor.layout.format), tensor.bits(index)));
+}
+
+// Rows [first, first + count) of one head of a [batch, heads, length, width] tensor.
+std::vector<float> head_rows(const Tensor& tensor, std::int64_t batch, std::int64_t head,
+                             std::int64_t first, std::int64_t count) {
+  const TensorLayout& layout = tensor.layout;
+  const std::int64_t width = layout.shape[3];
+  std::vector<float> rows;
+  rows.reserve(static_cast<std::size_t>(count * width));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = layout.offset + batch * layout.strides[0] + head * layout.strides[1] +
+                             (first + i) * layout.strides[2];
+    for (std::int64_t j = 0; j < width; ++j) {
+      rows.push_back(element(tensor, row + j * layout.strides[3]));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<HeadPlace> head_places(const AttentionProblem& problem) {
+  const std::int64_t group = problem.heads() / problem.kv_heads();
+  const bool varying = problem.query_starts != nullptr;
+  const std::int64_t sequences =
+      varying ? problem.query_starts->layout.count() - 1 : problem.batch();
+  std::vector<HeadPlace> places;
+  const auto add_heads = [&](HeadPlace place) {
+    for (place.head = 0; place.head < problem.heads(); ++place.head) {
+      place.kv_head = place.head / group;
+      places.push_back(place);
+    }
+  };
+  for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+    HeadPlace place;
+    place.sequence = sequence;
+    if (varying) {
+      place.first_query = integer_at(*problem.query_starts, sequence);
+      place.queries = integer_at(*problem.query_starts, sequence + 1) - place.first_query;
+      place.first_key = integer_at(*problem.key_starts, sequence);
+      place.keys = integer_at(*problem.key_starts, sequence + 1) - place.first_key;
+    } else {
+      place.batch = sequence;
+      place.queries = problem.q->layout.shape[2];
+      place.keys = problem.k->layout.shape[2];
+    }
+    add_heads(place);
+  }
+  if (!varying) return places;
+  HeadPlace rest;
+  rest.sequence = sequences;
+  rest.first_query = integer_at(*problem.query_starts, sequences);
+  rest.queries = problem.q->layout.shape[2] - rest.first_query;
+  if (rest.queries > 0) add_heads(rest);
+  return places;
+}
+
+AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& place) {
+  AttentionHead head;
+  head.queries = place.queries;
+  head.keys = place.keys;
+  head.d = problem.d();
+  head.dv = problem.dv();
+  head.q = head_rows(*problem.q, place.batch, place.head, place.first_query, place.queries);
+  head.k = head_rows(*problem.k, place.batch, place.kv_head, place.first_key, place.keys);
+  head.v = head_rows(*problem.v, place.batch, place.kv_head, place.first_key, place.keys);
+  if (problem.bias) {
+    const TensorLayout& layout = problem.bias->layout;
+    head.bias.reserve(static_cast<std::size_t>(place.queries * place.keys));
+    for (std::int64_t i = 0; i < place.queries; ++i) {
+      for (std::int64_t j = 0; j < place.keys; ++j) {
+        head.bias.push_back(element(*problem.bias, layout.offset + place.head * layout.strides[0] +
+                                                       i * layout.strides[1] +
+                                                       j * layout.strides[2]));
+      }
+    }
+  }
+  head.has_sink = problem.sink != nullptr;
+  if (head.has_sink) {
+    head.sink = element(*problem.sink, problem.sink->layout.storage_index(place.head));
+  }
+  head.scale = problem.scale;
+  head.softcap = problem.softcap;
+  head.mask = problem.mask;
+  return head;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// AttentionProblem: one attention case as its oracle sees it, cut into heads. A head is one query
+// head of one sequence; heads are independent of each other, and all mathematics is about one head.
+//
+//   s_ij = scale * q_i . k_j, softcap * tanh(s_ij / softcap) if there is a cap, + bias_ij
+//   p_ij = exp(s_ij) / l_i over the visible keys, l_i = sum of exp(s_ij) (+ exp(sink))
+//   O_i  = sum_j p_ij v_j,   LSE_i = ln l_i
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "oracles/bounds/attention_contract.h"
+#include "oracles/formats/tensor.h"
+#include "oracles/reference/attention_mask.h"
+
+namespace plumbline {
+
+struct AttentionProblem {
+  // [batch, heads, length, width]; sequences of varying length lie one after the other along
+  // `length` of a single batch element. Tensors outlive the problem.
+  const Tensor* q = nullptr;     // [batch, heads, queries, d]
+  const Tensor* k = nullptr;     // [batch, kv_heads, keys, d]
+  const Tensor* v = nullptr;     // [batch, kv_heads, keys, dv]
+  const Tensor* bias = nullptr;  // [heads, queries, keys]; null: none. Not with varying lengths
+  const Tensor* sink = nullptr;  // [heads]; null: none
+  // [sequences + 1], s32: where each sequence begins; null: one sequence per batch element
+  const Tensor* query_starts = nullptr;
+  const Tensor* key_starts = nullptr;
+  FormatId output = FormatId::bf16;
+  float scale = 1;
+  float softcap = 0;  // 0: none
+  AttentionMask mask;
+
+  std::int64_t batch() const { return q->layout.shape[0]; }
+  std::int64_t heads() const { return q->layout.shape[1]; }
+  std::int64_t kv_heads() const { return k->layout.shape[1]; }
+  std::int64_t d() const { return q->layout.shape[3]; }
+  std::int64_t dv() const { return v->layout.shape[3]; }
+
+};
+
+// Where one head's rows lie.
+struct HeadPlace {
+  std::int64_t batch = 0, sequence = 0, head = 0, kv_head = 0;
+  std::int64_t first_query = 0, queries = 0;  // rows of q, O and LSE
+  std::int64_t first_key = 0, keys = 0;       // rows of k and v
+};
+
+// Every head of every sequence, empty ones too: by sequence, then head. Rows after the last sequence
+// count as one more sequence, which has no keys.
+std::vector<HeadPlace> head_places(const AttentionProblem& problem);
+
+// One head's data, row-major and decoded exactly (all formats fit f32).
+struct AttentionHead {
+  std::int64_t queries = 0, keys = 0, d = 0, dv = 0;
+  std::vector<float> q, k, v;  // [queries, d], [keys, d], [keys, dv]
+  std::vector<float> bias;     // [queries, keys]; empty: none
+  bool has_sink = false;
+  float sink = 0;
+  float scale = 1, softcap = 0;
+  AttentionMask mask;
+
+  // A kernel keeps logits in natural units when something is done to them before the softmax.
+  bool natural_units() const { return softcap != 0 || !bias.empty() || has_sink; }
+
+  KeyRange visible(std::int64_t query) const { return mask.visible(query, queries, keys); }
+};
+
+AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& place);
+
+}  // namespace plumbline

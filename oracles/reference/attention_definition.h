@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// The definition of attention over MPFR numbers: one row of one head. It is the specification, and
+// the referee of the fast path (attention_survey.h).
+//
+// There are two references. The real one is attention as mathematics has it. The stage-faithful one
+// keeps the one rounding in the middle that a contract mandates, that of the probabilities before
+// they meet V: what a kernel is judged by. Both are exact functions; the numbers below carry the
+// rounding errors of their precision only.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "oracles/bounds/attention_contract.h"
+#include "oracles/exact/real.h"
+#include "oracles/reference/attention.h"
+
+namespace plumbline {
+
+template <typename Number>
+struct DefinedRow {
+  bool visible = false;  // some key is (or a sink); else o and lse mean nothing
+  std::vector<Number> o;  // [dv]
+  Number lse;
+};
+
+namespace attention_definition {
+
+template <typename Number>
+Number logit(const AttentionHead& head, std::int64_t i, std::int64_t j) {
+  Number score = 0;
+  for (std::int64_t x = 0; x < head.d; ++x) {
+    score += Number(head.q[static_cast<std::size_t>(i * head.d + x)]) *
+             Number(head.k[static_cast<std::size_t>(j * head.d + x)]);
+  }
+  score *= Number(head.scale);
+  if (head.softcap != 0) score = head.softcap * tanh(Number(score / head.softcap));
+  if (!head.bias.empty()) score += Number(head.bias[static_cast<std::size_t>(i * head.keys + j)]);
+  return score;
+}
+
+// To the nearest number of a format, ties to even.
+template <typename Number>
+Number rounded(FormatId to, const Number& value) {
+  const Format& target = format(to);
+  return Number(to_double(target, encode(target, Real(value), {.overflow = Overflow::saturate})));
+}
+
+// The largest of the logits the row has met once the tile that holds key j is done.
+template <typename Number>
+std::vector<Number> running_maxima(const std::vector<Number>& logits, std::int64_t first,
+                                   std::int64_t tile) {
+  std::vector<Number> maxima(logits.size());
+  std::optional<Number> largest;
+  for (std::size_t begin = 0, end = 0; begin < logits.size(); begin = end) {
+    while (end < logits.size() &&
+           (first + static_cast<std::int64_t>(end)) / tile ==
+               (first + static_cast<std::int64_t>(begin)) / tile) {
+      if (!largest || logits[end] > *largest) largest = logits[end];
+      ++end;
+    }
+    for (std::size_t j = begin; j < end; ++j) maxima[j] = *largest;
+  }
+  return maxima;
+}
+
+}  // namespace attention_definition
+
+// The logits of the row's visible keys, in natural units.
+template <typename Number>
+std::vector<Number> defined_logits(const AttentionHead& head, std::int64_t i) {
+  const KeyRange visible = head.visible(i);
+  std::vector<Number> logits;
+  for (std::int64_t j = visible.first; j < visible.end; ++j)
+    logits.push_back(attention_definition::logit<Number>(head, i, j));
+  return logits;
+}
+
+// Real attention. `contract`: null for that; else the stage-faithful reference. All inputs finite
+// (but a bias of -inf, which hides a key).
+template <typename Number>
+DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
+                               const AttentionContract* contract) {
+  const std::int64_t first = head.visible(i).first;
+  const std::vector<Number> logits = defined_logits<Number>(head, i);
+  DefinedRow<Number> row;
+  row.o.assign(static_cast<std::size_t>(head.dv), Number(0));
+  std::optional<Number> largest;
+  if (head.has_sink) largest = Number(head.sink);
+  for (const Number& logit : logits) {
+    if (!isinf(logit) && (!largest || logit > *largest)) largest = logit;
+  }
+  if (!largest) return row;
+  row.visible = true;
+
+  // Probabilities relative to the reference a kernel had when it rounded them.
+  const std::vector<Number> references =
+      contract ? attention_definition::running_maxima(logits, first, contract->tile)
+               : std::vector<Number>(logits.size(), *largest);
+  Number sum = head.has_sink ? Number(exp(Number(head.sink) - *largest)) : Number(0);
+  for (std::size_t j = 0; j < logits.size(); ++j) {
+    if (isinf(logits[j])) continue;
+    const Number weight = exp(references[j] - *largest);
+    const Number probability = exp(logits[j] - references[j]);
+    Number rounded = probability;
+    if (contract) {
+      const Number shifted = ldexp(probability, contract->p_shift);
+      rounded = ldexp(attention_definition::rounded(contract->p, shifted), -contract->p_shift);
+    }
+    sum += weight * (contract && contract->row_sum == RowSum::rounded ? rounded : probability);
+    const float* values = head.v.data() + (first + static_cast<std::int64_t>(j)) * head.dv;
+    for (std::size_t x = 0; x < row.o.size(); ++x) row.o[x] += weight * rounded * values[x];
+  }
+  for (Number& o : row.o) o /= sum;
+  row.lse = *largest + log(sum);
+  return row;
+}
+
+}  // namespace plumbline

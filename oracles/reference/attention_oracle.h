@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// AttentionOracle: the verdict on O and LSE of an attention case, head by head.
+#pragma once
+
+#include <vector>
+
+#include "oracles/bounds/attention_contract.h"
+#include "oracles/reference/attention.h"
+#include "oracles/reference/oracle.h"
+
+namespace plumbline {
+
+class AttentionOracle final : public CaseOracle {
+ public:
+  // The problem's tensors must outlive the oracle. `sm` picks the model of the unit.
+  AttentionOracle(const AttentionProblem& problem, const AttentionContract& contract, int sm);
+
+  int outputs() const override { return 2; }
+
+  std::string output_name(int output) const override { return output == 0 ? "o" : "lse"; }
+
+  OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
+  ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
+  Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+
+ private:
+  AttentionProblem problem_;
+  AttentionContract contract_;
+  int sm_;
+  std::vector<HeadPlace> places_;
+};
+
+}  // namespace plumbline
