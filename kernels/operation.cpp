@@ -3,6 +3,7 @@
 #include "kernels/operation.h"
 
 #include "kernels/ops/attention.h"
+#include "kernels/ops/attention_backward.h"
 #include "kernels/ops/gemm.h"
 #include "kernels/ops/grouped_gemm.h"
 #include "kernels/ops/linear_backward.h"

@@ -45,7 +45,12 @@ class Attention final : public Operation {
   std::span<const Field> terms() const override { return attention_terms(); }
 
   Status check_terms(const Problem& terms, const Manifest& manifest) const override {
-    return check_attention_unit(terms, manifest);
+    const AttentionContract contract = attention_contract(terms);
+    const Problem any(manifest.schema());
+    const std::array products = {
+        std::pair{manifest.tensor_format("q", any), manifest.tensor_format("k", any)},
+        std::pair{contract.p, manifest.tensor_format("v", any)}};
+    return check_attention_products(contract.product(), products, manifest);
   }
 
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,

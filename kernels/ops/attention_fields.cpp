@@ -89,25 +89,27 @@ Result<std::int64_t> value_width(const Problem& problem) { return attention_valu
 
 // clang-format off
 constexpr std::array kDerived = {
-    Derived{"group",   group,                            "query heads per head of K and V"},
-    Derived{"width_v", value_width,                      "width of values in effect"},
-    Derived{"q_batch", stride<AttentionMatrix::q, 0>,    "stride of Q from batch element to batch element"},
-    Derived{"q_head",  stride<AttentionMatrix::q, 1>,    "the same from head to head"},
-    Derived{"q_row",   stride<AttentionMatrix::q, 2>,    "the same from query to query"},
-    Derived{"k_batch", stride<AttentionMatrix::k, 0>,    "the same of K"},
-    Derived{"k_head",  stride<AttentionMatrix::k, 1>,    ""},
-    Derived{"k_row",   stride<AttentionMatrix::k, 2>,    ""},
-    Derived{"v_batch", stride<AttentionMatrix::v, 0>,    "the same of V"},
-    Derived{"v_head",  stride<AttentionMatrix::v, 1>,    ""},
-    Derived{"v_row",   stride<AttentionMatrix::v, 2>,    ""},
-    Derived{"o_batch", stride<AttentionMatrix::o, 0>,    "the same of O"},
-    Derived{"o_head",  stride<AttentionMatrix::o, 1>,    ""},
-    Derived{"o_row",   stride<AttentionMatrix::o, 2>,    ""},
+    Derived{"group",    group,                            "query heads per head of K and V"},
+    Derived{"width_v",  value_width,                      "width of values in effect"},
+    Derived{"q_batch",  stride<AttentionMatrix::q, 0>,    "stride of Q from batch element to batch element"},
+    Derived{"q_head",   stride<AttentionMatrix::q, 1>,    "the same from head to head"},
+    Derived{"q_row",    stride<AttentionMatrix::q, 2>,    "the same from query to query"},
+    Derived{"k_batch",  stride<AttentionMatrix::k, 0>,    "strides of K"},
+    Derived{"k_head",   stride<AttentionMatrix::k, 1>,    "also of dK"},
+    Derived{"k_row",    stride<AttentionMatrix::k, 2>,    "also of dK"},
+    Derived{"v_batch",  stride<AttentionMatrix::v, 0>,    "strides of V"},
+    Derived{"v_head",   stride<AttentionMatrix::v, 1>,    "also of dV"},
+    Derived{"v_row",    stride<AttentionMatrix::v, 2>,    "also of dV"},
+    Derived{"o_batch",  stride<AttentionMatrix::o, 0>,    "strides of O"},
+    Derived{"o_head",   stride<AttentionMatrix::o, 1>,    "the same"},
+    Derived{"o_row",    stride<AttentionMatrix::o, 2>,    "the same"},
+    Derived{"dk_batch", stride<AttentionMatrix::dk, 0>,   "stride of dK from batch element to batch element"},
+    Derived{"dv_batch", stride<AttentionMatrix::dv, 0>,   "the same of dV"},
 };
 
 constexpr std::array<std::pair<std::string_view, AttentionMatrix>, 8> kMatrices = {{
     {"q", AttentionMatrix::q},   {"k", AttentionMatrix::k},   {"v", AttentionMatrix::v},   {"o", AttentionMatrix::o},
-    {"dq", AttentionMatrix::q},  {"dk", AttentionMatrix::k},  {"dv", AttentionMatrix::v},  {"do", AttentionMatrix::o},
+    {"dq", AttentionMatrix::q},  {"dk", AttentionMatrix::dk}, {"dv", AttentionMatrix::dv}, {"do", AttentionMatrix::o},
 }};
 // clang-format on
 
@@ -155,8 +157,6 @@ Result<std::optional<TensorLayout>> layout_of(const TensorName& tensor, const Pr
     Result<TensorLayout> layout =
         attention_layout(problem, matrix, manifest.tensor_format(name, problem));
     if (!layout) return layout.error();
-    if (tensor.role == TensorRole::output && layout->shape[0] > 1 && layout->strides[0] == 0)
-      *layout = dense_layout(layout->format, layout->shape);  // a gradient of each, not their sum
     return std::optional(*std::move(layout));
   }
   const auto shape = vector_shape(tensor.name, problem);
@@ -225,13 +225,12 @@ Status check_attention_starts(const Problem& problem, const CaseTensors& tensors
   return {};
 }
 
-Status check_attention_unit(const Problem& terms, const Manifest& manifest) {
-  const AttentionContract contract = attention_contract(terms);
-  const Problem any(manifest.schema());
+Status check_attention_products(const Contract& contract,
+                                std::span<const std::pair<FormatId, FormatId>> products,
+                                const Manifest& manifest) {
   for (const int target : manifest.targets) {
-    for (const auto& [a, b] : {std::pair{manifest.tensor_format("q", any), manifest.tensor_format("k", any)},
-                               {contract.p, manifest.tensor_format("v", any)}}) {
-      if (const Status possible = contract.product().check(target, a, b); !possible) return possible;
+    for (const auto& [a, b] : products) {
+      if (const Status possible = contract.check(target, a, b); !possible) return possible;
     }
   }
   return {};

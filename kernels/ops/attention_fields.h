@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/operation.h"
@@ -23,8 +24,10 @@ Result<std::vector<TensorSpec>> attention_tensors(std::span<const TensorName> na
 // Whether the starts of the sequences rise from 0 and stay within the tensors.
 Status check_attention_starts(const Problem& problem, const CaseTensors& tensors);
 
-// Whether every target's unit takes the formats of Q, K and V.
-Status check_attention_unit(const Problem& terms, const Manifest& manifest);
+// Whether every target's unit multiplies these pairs of formats.
+Status check_attention_products(const Contract& contract,
+                                std::span<const std::pair<FormatId, FormatId>> products,
+                                const Manifest& manifest);
 
 AttentionProblem attention_problem(const Problem& problem, const CaseTensors& tensors);
 AttentionContract attention_contract(const Problem& terms);

@@ -34,8 +34,10 @@ bool attention_lengths_vary(const Problem& problem) { return problem.word("lengt
 
 Result<TensorLayout> attention_layout(const Problem& problem, AttentionMatrix matrix,
                                       FormatId format) {
-  const bool keys = matrix == AttentionMatrix::k || matrix == AttentionMatrix::v;
-  const bool values = matrix == AttentionMatrix::v || matrix == AttentionMatrix::o;
+  using enum AttentionMatrix;
+  const bool shareable = matrix == k || matrix == v;
+  const bool keys = shareable || matrix == dk || matrix == dv;
+  const bool values = matrix == v || matrix == o || matrix == dv;
   const bool vary = attention_lengths_vary(problem);
   const std::int64_t length = problem.integer(keys ? "keys" : "queries");
   const std::int64_t batch = problem.integer("batch");
@@ -51,7 +53,7 @@ Result<TensorLayout> attention_layout(const Problem& problem, AttentionMatrix ma
     layout.strides[order[i]] = stride;
     stride *= layout.shape[order[i]];  // the fields' ranges keep it within 63 bits
   }
-  if (keys && problem.word("kv") == "shared") layout.strides[kBatch] = 0;
+  if (shareable && problem.word("kv") == "shared") layout.strides[kBatch] = 0;
   if (const Status usable = layout.check(); !usable) return usable.error();
   return layout;
 }

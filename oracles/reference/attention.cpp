@@ -2,6 +2,7 @@
 #include "oracles/reference/attention.h"
 
 #include "oracles/formats/decode.h"
+#include "oracles/reference/head_rows.h"
 
 namespace plumbline {
 namespace {
@@ -14,23 +15,6 @@ float element(const Tensor& tensor, std::int64_t storage_index) {
 std::int64_t integer_at(const Tensor& tensor, std::int64_t index) {
   return static_cast<std::int64_t>(
       to_double(format(tensor.layout.format), tensor.bits(index)));
-}
-
-// Rows [first, first + count) of one head of a [batch, heads, length, width] tensor.
-std::vector<float> head_rows(const Tensor& tensor, std::int64_t batch, std::int64_t head,
-                             std::int64_t first, std::int64_t count) {
-  const TensorLayout& layout = tensor.layout;
-  const std::int64_t width = layout.shape[3];
-  std::vector<float> rows;
-  rows.reserve(static_cast<std::size_t>(count * width));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t row = layout.offset + batch * layout.strides[0] + head * layout.strides[1] +
-                             (first + i) * layout.strides[2];
-    for (std::int64_t j = 0; j < width; ++j) {
-      rows.push_back(element(tensor, row + j * layout.strides[3]));
-    }
-  }
-  return rows;
 }
 
 }  // namespace
@@ -63,11 +47,14 @@ std::vector<HeadPlace> head_places(const AttentionProblem& problem) {
     add_heads(place);
   }
   if (!varying) return places;
-  HeadPlace rest;
-  rest.sequence = sequences;
-  rest.first_query = integer_at(*problem.query_starts, sequences);
-  rest.queries = problem.q->layout.shape[2] - rest.first_query;
-  if (rest.queries > 0) add_heads(rest);
+  HeadPlace queries, keys;
+  queries.sequence = keys.sequence = sequences;
+  queries.first_query = integer_at(*problem.query_starts, sequences);
+  queries.queries = problem.q->layout.shape[2] - queries.first_query;
+  keys.first_key = integer_at(*problem.key_starts, sequences);
+  keys.keys = problem.k->layout.shape[2] - keys.first_key;
+  if (queries.queries > 0) add_heads(queries);
+  if (keys.keys > 0) add_heads(keys);
   return places;
 }
 

@@ -48,7 +48,7 @@ struct HeadPlace {
 };
 
 // Every head of every sequence, empty ones too: by sequence, then head. Rows after the last sequence
-// count as one more sequence, which has no keys.
+// count as sequences of their own, one of queries without keys and one of keys without queries.
 std::vector<HeadPlace> head_places(const AttentionProblem& problem);
 
 // One head's data, row-major and decoded exactly (all formats fit f32).

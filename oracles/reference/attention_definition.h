@@ -27,16 +27,21 @@ struct DefinedRow {
 namespace attention_definition {
 
 template <typename Number>
-Number logit(const AttentionHead& head, std::int64_t i, std::int64_t j) {
-  Number score = 0;
+Number score(const AttentionHead& head, std::int64_t i, std::int64_t j) {
+  Number sum = 0;
   for (std::int64_t x = 0; x < head.d; ++x) {
-    score += Number(head.q[static_cast<std::size_t>(i * head.d + x)]) *
+    sum += Number(head.q[static_cast<std::size_t>(i * head.d + x)]) *
              Number(head.k[static_cast<std::size_t>(j * head.d + x)]);
   }
-  score *= Number(head.scale);
-  if (head.softcap != 0) score = head.softcap * tanh(Number(score / head.softcap));
-  if (!head.bias.empty()) score += Number(head.bias[static_cast<std::size_t>(i * head.keys + j)]);
-  return score;
+  return sum * Number(head.scale);
+}
+
+template <typename Number>
+Number logit(const AttentionHead& head, std::int64_t i, std::int64_t j) {
+  Number logit = score<Number>(head, i, j);
+  if (head.softcap != 0) logit = head.softcap * tanh(Number(logit / head.softcap));
+  if (!head.bias.empty()) logit += Number(head.bias[static_cast<std::size_t>(i * head.keys + j)]);
+  return logit;
 }
 
 // To the nearest number of a format, ties to even.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ops/attention_backward.h"
+
+#include <array>
+
+#include "kernels/manifest.h"
+#include "kernels/ops/attention_fields.h"
+#include "oracles/bounds/contract_words.h"
+#include "oracles/reference/attention_gradient_oracle.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::array<std::string_view, 2> kUnits = {"mma.sync", "fma.f32"};
+constexpr std::array<std::string_view, 2> kFactorFormats = {"bf16", "f16"};
+constexpr std::array<std::string_view, 2> kJoins = {"ordered", "f32 atomic"};
+
+constexpr auto kInteger = FieldKind::integer;
+constexpr auto kWord = FieldKind::word;
+
+// clang-format off
+constexpr std::array kTerms = {
+    Field{"unit", kWord, kNoDefault, 0, 0, kUnits,         "what adds products, as for GEMM"},
+    Field{"p",    kWord, kNoDefault, 0, 0, kFactorFormats, "format of the probabilities that meet dO"},
+    Field{"ds",   kWord, kNoDefault, 0, 0, kFactorFormats, "format of the score gradients that meet Q and K"},
+    Field{"dq",   kWord, 0, 0, 0, kJoins,                  "ordered: one accumulator over all keys; f32 atomic: one per tile of keys, added in memory"},
+    Field{"tile", kInteger, 64, 1, 65536, {},              "keys per such tile"},
+};
+
+constexpr std::array kTensors = {
+    TensorName{"q",            TensorRole::input,  "[batch, heads, queries, d]; [1, heads, all queries, d] where lengths vary"},
+    TensorName{"k",            TensorRole::input,  "[batch, kv_heads, keys, d]"},
+    TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]"},
+    TensorName{"o",            TensorRole::input,  "[batch, heads, queries, dv]: as the forward pass stored it"},
+    TensorName{"lse",          TensorRole::input,  "[batch, heads, queries]: the same", "f32"},
+    TensorName{"do",           TensorRole::input,  "[batch, heads, queries, dv]: the gradient of O"},
+    TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32"},
+    TensorName{"sink",         TensorRole::input,  "[heads]; it has done its work in LSE", "f32"},
+    TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
+    TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
+    TensorName{"dq",           TensorRole::output, "[batch, heads, queries, d]", "{out}"},
+    TensorName{"dk",           TensorRole::output, "[batch, kv_heads, keys, d]", "{out}"},
+    TensorName{"dv",           TensorRole::output, "[batch, kv_heads, keys, dv]", "{out}"},
+};
+// clang-format on
+
+constexpr std::string_view kAbout =
+    R"~(The gradients of attention, given the gradient dO of its output and what the forward pass stored: P = exp(S - LSE) over the visible keys,
+dV = Pᵀ · dO, dS = P ⊙ (dO · Vᵀ - delta) with delta the row sums of dO ⊙ O, dQ = scale · dS · K, dK = scale · dSᵀ · Q. Query heads that share a
+head of K and V add up in dK and dV. Rows after the last sequence have gradients 0. O and LSE count as exact: an error of the forward pass is
+no error of this kernel.
+)~";
+
+class AttentionBackward final : public Operation {
+ public:
+  std::string_view name() const override { return "attention_backward"; }
+
+  std::string_view about() const override { return kAbout; }
+
+  std::span<const Field> schema() const override { return attention_schema(); }
+
+  std::span<const TensorName> tensor_names() const override { return kTensors; }
+
+  std::span<const Derived> derived() const override { return attention_derived(); }
+
+  std::span<const Field> terms() const override { return kTerms; }
+
+  Status check_terms(const Problem& terms, const Manifest& manifest) const override {
+    const AttentionGradientContract contract = contract_of(terms);
+    const Problem any(manifest.schema());
+    const auto format_of = [&](std::string_view name) { return manifest.tensor_format(name, any); };
+    const std::array products = {
+        std::pair{format_of("q"), format_of("k")}, std::pair{format_of("do"), format_of("v")},
+        std::pair{contract.p, format_of("do")}, std::pair{contract.ds, format_of("q")},
+        std::pair{contract.ds, format_of("k")}};
+    return check_attention_products(contract.sum(), products, manifest);
+  }
+
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem,
+                                          const Manifest& manifest) const override {
+    return attention_tensors(kTensors, problem, manifest);
+  }
+
+  Status check_values(const Problem& problem, const CaseTensors& tensors) const override {
+    return check_attention_starts(problem, tensors);
+  }
+
+  // Five products where the forward pass has two.
+  double work(const Problem& problem) const override { return 2.5 * attention_work(problem); }
+
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
+                                     const CaseTensors& tensors) const override {
+    AttentionGradientProblem gradient;
+    gradient.attention = attention_problem(problem, tensors);
+    gradient.attention.output = tensors.find("dq")->layout.format;
+    gradient.o = tensors.find("o");
+    gradient.lse = tensors.find("lse");
+    gradient.d_o = tensors.find("do");
+    return std::make_unique<AttentionGradientOracle>(gradient, contract_of(manifest.terms), sm);
+  }
+
+ private:
+  static AttentionGradientContract contract_of(const Problem& terms) {
+    AttentionGradientContract contract;
+    const ContractUnit unit = *contract_unit(terms.word("unit"));
+    contract.unit = unit.unit;
+    contract.instruction = unit.instruction;
+    contract.p = *format_by_name(terms.word("p"));
+    contract.ds = *format_by_name(terms.word("ds"));
+    contract.atomic_dq = terms.word("dq") == "f32 atomic";
+    contract.tile = terms.integer("tile");
+    return contract;
+  }
+};
+
+}  // namespace
+
+const Operation& attention_backward_operation() {
+  static const AttentionBackward operation;
+  return operation;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// AttentionGradientProblem: one attention backward case as its oracle sees it, cut into groups. A
+// group is one head of K and V of one sequence with the query heads that share it: dK and dV add
+// over them.
+#pragma once
+
+#include <vector>
+
+#include "oracles/bounds/attention_gradient_contract.h"
+#include "oracles/reference/attention.h"
+
+namespace plumbline {
+
+struct AttentionGradientProblem {
+  AttentionProblem attention;     // `output` is the format of the gradients
+  const Tensor* o = nullptr;      // [batch, heads, queries, dv], as the forward pass stored it
+  const Tensor* lse = nullptr;    // [batch, heads, queries]
+  const Tensor* d_o = nullptr;    // [batch, heads, queries, dv]: the gradient of O
+};
+
+// A query head with what the forward pass left and the gradient that comes in.
+struct GradientHead {
+  AttentionHead head;
+  std::vector<float> o, d_o;  // [queries, dv]
+  std::vector<float> lse;     // [queries]
+};
+
+struct GradientGroup {
+  std::vector<HeadPlace> places;    // of the query heads, in increasing order
+  std::vector<GradientHead> heads;  // all with the same K and V
+};
+
+// The places of every group, in the order of head_places().
+std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionGradientProblem& problem);
+
+GradientGroup gradient_group(const AttentionGradientProblem& problem,
+                             const std::vector<HeadPlace>& places);
+
+}  // namespace plumbline

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// AttentionGradientOracle: the verdict on dQ, dK and dV of an attention backward case, group by
+// group.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oracles/bounds/attention_gradient_contract.h"
+#include "oracles/reference/attention_gradient.h"
+#include "oracles/reference/oracle.h"
+
+namespace plumbline {
+
+class AttentionGradientOracle final : public CaseOracle {
+ public:
+  // The problem's tensors must outlive the oracle. `sm` picks the model of the unit.
+  AttentionGradientOracle(const AttentionGradientProblem& problem,
+                          const AttentionGradientContract& contract, int sm);
+
+  int outputs() const override { return 3; }
+
+  std::string output_name(int output) const override;  // dq, dk, dv
+
+  OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
+  ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
+  Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+
+ private:
+  AttentionGradientProblem problem_;
+  AttentionGradientContract contract_;
+  int sm_;
+  std::vector<std::vector<HeadPlace>> groups_;
+};
+
+}  // namespace plumbline
