@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Turning the addresses of a warp into host pointers, with every check on the way: space, alignment, bounds, and in the
-// shadow whether the bytes may be read or written now. Loads, stores, atomics, ldmatrix and cp.async all pass here.
+// Turning the addresses of a warp into host pointers, with every check on the way: space,
+// alignment, bounds, and in the shadow whether the bytes may be read or written now. Loads, stores,
+// atomics, ldmatrix and cp.async all pass here.
 #pragma once
 
 #include <array>
@@ -21,23 +22,29 @@ enum class Intent : std::uint8_t {
   publish,      // volatile or release store, atomic: the bytes are written, no part in race checks
 };
 
-constexpr bool reads(Intent intent) { return intent == Intent::read || intent == Intent::synchronise; }
+constexpr bool reads(Intent intent) {
+  return intent == Intent::read || intent == Intent::synchronise;
+}
 
 // The addresses of an instruction: register plus offset.
-[[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const Inst& inst, Pointers& out) {
+[[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const Inst& inst,
+                                                    Pointers& out) {
   const auto offset = static_cast<std::uint64_t>(inst.immediate);
   if ((inst.flags & kAddress32) != 0) {
     const auto base = lanes<std::uint32_t>(warp, inst.a);
-    for (std::size_t i = 0; i < kLanes; ++i) out.address[i] = std::uint64_t{base[static_cast<int>(i)]} + offset;
+    for (std::size_t i = 0; i < kLanes; ++i)
+      out.address[i] = std::uint64_t{base[static_cast<int>(i)]} + offset;
   } else {
     const auto base = lanes<std::uint64_t>(warp, inst.a);
     for (std::size_t i = 0; i < kLanes; ++i) out.address[i] = base[static_cast<int>(i)] + offset;
   }
 }
 
-// Smallest, largest and OR of the address registers of a full warp, before the offset is added: 32-bit minima are cheap.
-[[gnu::always_inline]] inline void range_of_registers(const Warp& warp, const Inst& inst, std::uint64_t& lowest,
-                                                      std::uint64_t& highest, std::uint64_t& bits) {
+// Smallest, largest and OR of the address registers of a full warp, before the offset is added:
+// 32-bit minima are cheap.
+[[gnu::always_inline]] inline void range_of_registers(const Warp& warp, const Inst& inst,
+                                                      std::uint64_t& lowest, std::uint64_t& highest,
+                                                      std::uint64_t& bits) {
   const auto base = lanes<std::uint32_t>(warp, inst.a);
   std::uint32_t low = ~std::uint32_t{0}, high = 0, all = 0;
   for (int i = 0; i < kLanes; ++i) {
@@ -76,14 +83,19 @@ struct AddressRange {
   return range;
 }
 
-// The slow half of the checks; each reports what is wrong. The bool is false when the launch has to stop.
-bool misaligned(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, Space space, int bytes);
-bool out_of_bounds(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Space space, int bytes, Intent intent);
-bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes, Intent intent);
+// The slow half of the checks; each reports what is wrong. The bool is false when the launch has to
+// stop.
+bool misaligned(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, Space space,
+                int bytes);
+bool out_of_bounds(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Space space,
+                   int bytes, Intent intent);
+bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
+                           Intent intent);
 void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem& problem);
-void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int bytes, Intent intent);
-void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address, const Allocation& from,
-                             int bytes);
+void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p,
+                         int bytes, Intent intent);
+void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
+                             const Allocation& from, int bytes);
 
 // Which bytes of an access matter, as `.pragma "used_bytes_mask"` says; all of them elsewhere.
 inline std::uint32_t used_bytes(const Inst& inst) {
@@ -116,22 +128,31 @@ template <int Bytes>
 }
 
 template <int Bytes>
-[[gnu::always_inline]] inline void check_global_shadow(Warp& warp, const Inst& inst, std::uint32_t mask,
-                                                       const Pointers& p, const Allocation& allocation, Intent intent) {
+[[gnu::always_inline]] inline void check_global_shadow(Warp& warp, const Inst& inst,
+                                                       std::uint32_t mask, const Pointers& p,
+                                                       const Allocation& allocation,
+                                                       Intent intent) {
   if (allocation.fully_written) return;
+  if (!reads(intent) && mask == kFullMask) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      __builtin_memset(allocation.written + (p.address[i] - allocation.base), 1, Bytes);
+    }
+    return;
+  }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
     std::uint8_t* written = allocation.written + (p.address[lane] - allocation.base);
     if (reads(intent) && warp.cta().shared().check() && !all_written<Bytes>(written)) {
-      report_unwritten_global(warp, inst, static_cast<int>(lane), p.address[lane], allocation, Bytes);
+      report_unwritten_global(warp, inst, static_cast<int>(lane), p.address[lane], allocation,
+                              Bytes);
     }
     if (!reads(intent)) __builtin_memset(written, 1, Bytes);
   }
 }
 
 template <int Bytes>
-[[gnu::always_inline]] inline bool resolve_global(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p,
-                                                  Intent intent) {
+[[gnu::always_inline]] inline bool resolve_global(Warp& warp, const Inst& inst, std::uint32_t mask,
+                                                  Pointers& p, Intent intent) {
   const AddressRange range = range_of(p, mask);
   if ((range.bits & (Bytes - 1)) != 0) return misaligned(warp, inst, mask, p, Space::global, Bytes);
   const Allocation* allocation = warp.cached_allocation(inst);
@@ -141,14 +162,15 @@ template <int Bytes>
   }
   // As integers: a lane that takes no part may hold any address.
   const std::uint64_t shift = reinterpret_cast<std::uintptr_t>(allocation->data) - allocation->base;
-  for (std::size_t i = 0; i < kLanes; ++i) p.host[i] = reinterpret_cast<std::byte*>(p.address[i] + shift);
+  for (std::size_t i = 0; i < kLanes; ++i)
+    p.host[i] = reinterpret_cast<std::byte*>(p.address[i] + shift);
   check_global_shadow<Bytes>(warp, inst, mask, p, *allocation, intent);
   return true;
 }
 
 template <int Bytes>
-[[gnu::always_inline]] inline bool resolve_shared(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p,
-                                                  Intent intent) {
+[[gnu::always_inline]] inline bool resolve_shared(Warp& warp, const Inst& inst, std::uint32_t mask,
+                                                  Pointers& p, Intent intent) {
   SharedMemory& shared = warp.cta().shared();
   AddressRange range;
   if (mask == kFullMask && (inst.flags & kAddress32) != 0) {
@@ -156,17 +178,22 @@ template <int Bytes>
   } else {
     range = range_of(p, mask);
   }
-  // The OR of registers and offset may have bits that their sums have not: misaligned() looks at each lane.
-  if ((range.bits & (Bytes - 1)) != 0 && !misaligned(warp, inst, mask, p, Space::shared, Bytes)) return false;
+  // The OR of registers and offset may have bits that their sums have not: misaligned() looks at
+  // each lane.
+  if ((range.bits & (Bytes - 1)) != 0 && !misaligned(warp, inst, mask, p, Space::shared, Bytes))
+    return false;
   if (!shared.holds_all(range.lowest, range.highest, Bytes)) {
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
       const std::uint64_t address = p.address[static_cast<std::size_t>(lane)];
-      if (!shared.holds(address, Bytes)) return out_of_bounds(warp, inst, lane, address, Space::shared, Bytes, intent);
+      if (!shared.holds(address, Bytes))
+        return out_of_bounds(warp, inst, lane, address, Space::shared, Bytes, intent);
     }
   }
-  const std::uint64_t shift = reinterpret_cast<std::uintptr_t>(shared.data(kSharedStart)) - kSharedStart;
-  for (std::size_t i = 0; i < kLanes; ++i) p.host[i] = reinterpret_cast<std::byte*>(p.address[i] + shift);
+  const std::uint64_t shift =
+      reinterpret_cast<std::uintptr_t>(shared.data(kSharedStart)) - kSharedStart;
+  for (std::size_t i = 0; i < kLanes; ++i)
+    p.host[i] = reinterpret_cast<std::byte*>(p.address[i] + shift);
   if (!shared.check()) return true;
   std::uint32_t unclear = mask;
   if constexpr (Bytes % 4 == 0) {
@@ -185,13 +212,16 @@ template <int Bytes>
   return true;
 }
 
-// Local memory is private to a lane, parameters and constants are read-only: bounds and alignment are all there is.
-bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes, Intent intent);
-bool resolve_bank(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, Space space, int bytes, Intent intent);
+// Local memory is private to a lane, parameters and constants are read-only: bounds and alignment
+// are all there is.
+bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
+                   Intent intent);
+bool resolve_bank(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, Space space,
+                  int bytes, Intent intent);
 
 template <Space S, int Bytes>
-[[gnu::always_inline]] inline bool resolve(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p,
-                                           Intent intent) {
+[[gnu::always_inline]] inline bool resolve(Warp& warp, const Inst& inst, std::uint32_t mask,
+                                           Pointers& p, Intent intent) {
   if constexpr (S == Space::global) {
     return resolve_global<Bytes>(warp, inst, mask, p, intent);
   } else if constexpr (S == Space::shared) {
@@ -201,7 +231,8 @@ template <Space S, int Bytes>
   } else if constexpr (S == Space::param || S == Space::constant) {
     return resolve_bank(warp, inst, mask, p, S, Bytes, intent);
   } else {
-    // Generic: the lanes of each window in turn. Lanes of other windows keep their address and pointer.
+    // Generic: the lanes of each window in turn. Lanes of other windows keep their address and
+    // pointer.
     for (std::uint32_t left = mask; left != 0;) {
       const Space space = space_of(p.address[static_cast<std::size_t>(std::countr_zero(left))]);
       std::uint32_t group = 0;
@@ -214,11 +245,19 @@ template <Space S, int Bytes>
       for (std::size_t i = 0; i < kLanes; ++i) part.address[i] -= window_of(space);
       bool fine = true;
       switch (space) {
-        case Space::shared: fine = resolve_shared<Bytes>(warp, inst, group, part, intent); break;
-        case Space::local: fine = resolve_local(warp, inst, group, part, Bytes, intent); break;
+        case Space::shared:
+          fine = resolve_shared<Bytes>(warp, inst, group, part, intent);
+          break;
+        case Space::local:
+          fine = resolve_local(warp, inst, group, part, Bytes, intent);
+          break;
         case Space::param:
-        case Space::constant: fine = resolve_bank(warp, inst, group, part, space, Bytes, intent); break;
-        default: fine = resolve_global<Bytes>(warp, inst, group, part, intent); break;
+        case Space::constant:
+          fine = resolve_bank(warp, inst, group, part, space, Bytes, intent);
+          break;
+        default:
+          fine = resolve_global<Bytes>(warp, inst, group, part, intent);
+          break;
       }
       if (!fine) return false;
       for (std::uint32_t g = group; g != 0; g &= g - 1) {
@@ -230,12 +269,14 @@ template <Space S, int Bytes>
   }
 }
 
-// The resolver of an access as a function: takes the addresses in warp.pointers(), fills in the host pointers, and leaves
-// in warp.scratch() whether the access may be performed.
+// The resolver of an access as a function: takes the addresses in warp.pointers(), fills in the
+// host pointers, and leaves in warp.scratch() whether the access may be performed.
 using Resolver = Handler;
 Resolver resolver(Space space, int bytes, Intent intent);
 
-// After a store: two lanes that write different values to one place are a race inside the instruction.
-void report_clash(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int lane, int bytes);
+// After a store: two lanes that write different values to one place are a race inside the
+// instruction.
+void report_clash(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int lane,
+                  int bytes);
 
 }  // namespace plumbline::emulator

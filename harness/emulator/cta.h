@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A CTA: its warps, shared memory, barriers and findings. It runs warps in turn until all have exited, a finding stops
-// the launch, or, in kernels that communicate, every warp only polls.
+// A CTA: its warps, shared memory, barriers and findings. It runs warps in turn until all have
+// exited, a finding stops the launch, or, in kernels that communicate, every warp only polls.
 #pragma once
 
 #include <array>
@@ -17,8 +17,12 @@ namespace plumbline::emulator {
 
 // What a worker lends to the CTAs it runs.
 struct WorkerState {
-  std::vector<std::uint64_t> counts;                 // executions per instruction
-  std::vector<const Allocation*> allocation_cache;   // per instruction
+  std::vector<std::uint64_t> counts;                // executions per instruction
+  std::vector<const Allocation*> allocation_cache;  // per instruction
+  // The last mma that a whole warp executed, and what it unpacked.
+  const Inst* last_mma = nullptr;
+  const Warp* last_mma_warp = nullptr;
+  MmaWorkspace mma;
 };
 
 enum class Progress : std::uint8_t { finished, polling, stopped };
@@ -48,10 +52,13 @@ class Cta {
 
   void stop() { stopping_ = true; }
 
-  std::byte* local_memory(int warp) { return local_.data() + static_cast<std::size_t>(warp) * local_stride_; }
+  std::byte* local_memory(int warp) {
+    return local_.data() + static_cast<std::size_t>(warp) * local_stride_;
+  }
 
   // --- barriers ---
-  // The warp's live lanes are all at barrier `id`. `warps` is how many warps it takes, 0 for all of the CTA.
+  // The warp's live lanes are all at barrier `id`. `warps` is how many warps it takes, 0 for all of
+  // the CTA.
   void arrive(int id, int warp, int warps);
   // What bar.red gathers from lanes before they arrive.
   void contribute(int id, std::uint32_t lanes, std::uint32_t predicate);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Warp-wide matrix instructions (PTX ISA 9.0 section 9.7.14.5): mma.sync, ldmatrix, stmatrix, movmatrix.
-// An 8x8 matrix of 16-bit elements held "one register per lane" is 8 rows of 16 bytes in lane order:
+// Warp-wide matrix instructions (PTX ISA 9.0 section 9.7.14.5): mma.sync, ldmatrix, stmatrix,
+// movmatrix. An 8x8 matrix of 16-bit elements held "one register per lane" is 8 rows of 16 bytes in
+// lane order:
 //
 //   row r = lanes 4r .. 4r+3, two elements each      register bytes = row 0 | row 1 | ... | row 7
 //
-// so ldmatrix copies 8 rows, one after the other, into the register; .trans transposes the 8x8 on the way.
-// The arithmetic of mma is oracles/models/mma.h.
+// so ldmatrix copies 8 rows, one after the other, into the register; .trans transposes the 8x8 on
+// the way. The arithmetic of mma is oracles/models/mma.h.
 #include "harness/emulator/access.h"
 #include "harness/emulator/decode.h"
 #include "oracles/models/generation.h"
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace plumbline::emulator {
@@ -23,7 +25,8 @@ using u32 = std::uint32_t;
 
 void require_whole_warp(Warp& warp, const Inst& inst, u32 mask) {
   warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask), [&] {
-    return fmt::format("only lanes {:#010x} execute a matrix instruction, which needs the whole warp", mask);
+    return fmt::format(
+        "only lanes {:#010x} execute a matrix instruction, which needs the whole warp", mask);
   });
 }
 
@@ -50,7 +53,8 @@ constexpr u32 kAddressLanes = Count == 4 ? kFullMask : (u32{1} << (8 * Count)) -
 
 // The lanes whose row addresses count, resolved. False when the launch stops.
 template <Space S, int Count>
-[[gnu::always_inline]] inline bool rows(Warp& warp, const Inst& inst, u32 mask, Pointers& p, Intent intent) {
+[[gnu::always_inline]] inline bool rows(Warp& warp, const Inst& inst, u32 mask, Pointers& p,
+                                        Intent intent) {
   if (mask != kFullMask) require_whole_warp(warp, inst, mask);
   gather_addresses(warp, inst, p);
   return resolve<S, 16>(warp, inst, mask & kAddressLanes<Count>, p, intent);
@@ -68,7 +72,8 @@ template <Space S, int Count, bool Transposed>
     }
     alignas(64) std::byte matrix[128];
     for (std::size_t r = 0; r < 8; ++r) {
-      if (mask == kFullMask || (mask >> (8 * j + r) & 1) != 0) __builtin_memcpy(matrix + 16 * r, p.host[8 * j + r], 16);
+      if (mask == kFullMask || (mask >> (8 * j + r) & 1) != 0)
+        __builtin_memcpy(matrix + 16 * r, p.host[8 * j + r], 16);
     }
     if (mask == kFullMask) {
       transpose(matrix, d);
@@ -77,7 +82,8 @@ template <Space S, int Count, bool Transposed>
     alignas(64) std::byte out[128];
     if (Transposed) transpose(matrix, out);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if ((mask >> lane & 1) != 0) __builtin_memcpy(d + 4 * lane, (Transposed ? out : matrix) + 4 * lane, 4);
+      if ((mask >> lane & 1) != 0)
+        __builtin_memcpy(d + 4 * lane, (Transposed ? out : matrix) + 4 * lane, 4);
     }
   }
 }
@@ -123,19 +129,25 @@ HandlerSet by_count(int count) {
 template <bool Store>
 HandlerSet choose_matrix(Space space, int count, bool transposed) {
   if (space == Space::shared) {
-    return transposed ? by_count<Space::shared, Store, true>(count) : by_count<Space::shared, Store, false>(count);
+    return transposed ? by_count<Space::shared, Store, true>(count)
+                      : by_count<Space::shared, Store, false>(count);
   }
-  return transposed ? by_count<Space::generic, Store, true>(count) : by_count<Space::generic, Store, false>(count);
+  return transposed ? by_count<Space::generic, Store, true>(count)
+                    : by_count<Space::generic, Store, false>(count);
 }
 
-void decode_matrix_access(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_matrix_access(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                          Inst& out) {
   const bool store = instruction.opcode == "stmatrix";
   decoder.require_sm(store ? 90 : 75);
-  const bool aligned = modifiers.take("sync") && modifiers.take("aligned") && modifiers.take("m8n8");
+  const bool aligned =
+      modifiers.take("sync") && modifiers.take("aligned") && modifiers.take("m8n8");
   const bool transposed = modifiers.take("trans");
   const int which = modifiers.take_one_of("x1", "x2", "x4");
   const bool in_shared = modifiers.take_one_of("shared", "shared::cta") >= 0;
-  if (!aligned || which < 0 || modifiers.take_type() != Type::b16 || !decoder.require_operands(instruction, 2, 2)) return;
+  if (!aligned || which < 0 || modifiers.take_type() != Type::b16 ||
+      !decoder.require_operands(instruction, 2, 2))
+    return;
   const int count = 1 << which;
   const Space space = in_shared ? Space::shared : Space::generic;
   const std::span<const Operand> registers = decoder.elements(instruction.operands[store ? 1 : 0]);
@@ -144,16 +156,20 @@ void decode_matrix_access(Decoder& decoder, const Instruction& instruction, Modi
     return;
   }
   std::vector<Slot> list;
-  for (const Operand& r : registers) list.push_back(store ? decoder.source(r, 32) : decoder.destination(r, 32));
+  for (const Operand& r : registers)
+    list.push_back(store ? decoder.source(r, 32) : decoder.destination(r, 32));
   out.list = decoder.keep(list);
   decoder.address(instruction.operands[store ? 0 : 1], space, out);
-  out.execute = pick(store ? choose_matrix<true>(space, count, transposed) : choose_matrix<false>(space, count, transposed));
+  out.execute = pick(store ? choose_matrix<true>(space, count, transposed)
+                           : choose_matrix<false>(space, count, transposed));
 }
 
-void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                        Inst& out) {
   decoder.require_sm(75);
-  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("m8n8") || !modifiers.take("trans") ||
-      modifiers.take_type() != Type::b16 || !decoder.require_operands(instruction, 2, 2)) {
+  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("m8n8") ||
+      !modifiers.take("trans") || modifiers.take_type() != Type::b16 ||
+      !decoder.require_operands(instruction, 2, 2)) {
     return;
   }
   out.d = decoder.destination(instruction.operands[0], 32);
@@ -163,13 +179,17 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
 
 // --- mma ---
 
-// A fragment in one piece: its own slots where they lie side by side, else `copy`.
-[[gnu::always_inline]] inline LaneRegister* collect(const Warp& warp, const MmaOperation::Fragment& fragment,
-                                                    bool in_place, LaneRegister* copy) {
-  if (in_place) return reinterpret_cast<LaneRegister*>(warp.slot(fragment.slot[0]));
-  const int count = fragment.count < MmaOperation::kMostRegisters ? fragment.count : MmaOperation::kMostRegisters;
+// Fragment number `which` in one piece: its own slots where they lie side by side, else `copy`.
+[[gnu::always_inline]] inline LaneRegister* collect(const Warp& warp, const MmaOperation& op,
+                                                    std::size_t which, LaneRegister* copy) {
+  if (op.in_place[which] != kSinkSlot)
+    return reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[which]));
+  const MmaOperation::Fragment& fragment = op.fragments[which];
+  const int count =
+      fragment.count < MmaOperation::kMostRegisters ? fragment.count : MmaOperation::kMostRegisters;
   for (int i = 0; i < count; ++i) {
-    __builtin_memcpy(copy[i], warp.slot(fragment.slot[static_cast<std::size_t>(i)]), sizeof(LaneRegister));
+    __builtin_memcpy(copy[i], warp.slot(fragment.slot[static_cast<std::size_t>(i)]),
+                     sizeof(LaneRegister));
   }
   return copy;
 }
@@ -177,13 +197,20 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
 [[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
   const bool whole = mask == kFullMask;
   if (!whole) require_whole_warp(warp, inst, mask);
-  const MmaOperation& op = warp.cta().launch().program.mma[static_cast<std::size_t>(inst.immediate)];
+  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
-  const auto& [d, a, b, c] = op.fragments;
-  LaneRegister* const result = whole && d.neighbours ? reinterpret_cast<LaneRegister*>(warp.slot(d.slot[0])) : copies[0];
-  mma(op.kind, collect(warp, a, a.neighbours, copies[1]), collect(warp, b, b.neighbours, copies[2]),
-      collect(warp, c, c.neighbours, copies[3]), result);
+  LaneRegister* const result = whole && op.in_place[0] != kSinkSlot
+                                   ? reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[0]))
+                                   : copies[0];
+  WorkerState& worker = warp.cta().worker();
+  const bool same_a =
+      op.same_a && whole && worker.last_mma == &inst - 1 && worker.last_mma_warp == &warp;
+  op.plan->run(collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
+               collect(warp, op, 3, copies[3]), result, worker.mma, same_a);
+  worker.last_mma = whole ? &inst : nullptr;
+  worker.last_mma_warp = &warp;
   if (result != copies[0]) return;
+  const MmaOperation::Fragment& d = op.fragments[0];
   for (int i = 0; i < d.count; ++i) {
     std::byte* const to = warp.slot(d.slot[static_cast<std::size_t>(i)]);
     if (whole) {
@@ -194,6 +221,13 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
       if ((mask >> lane & 1) != 0) __builtin_memcpy(to + 4 * lane, &copies[0][i][lane], 4);
     }
   }
+}
+
+const MmaPlan* plan_for(const MmaKind& kind, Program& program) {
+  for (const auto& plan : program.mma_plans) {
+    if (plan->is_for(kind)) return plan.get();
+  }
+  return program.mma_plans.emplace_back(std::make_unique<const MmaPlan>(kind)).get();
 }
 
 struct MmaRow {
@@ -239,13 +273,38 @@ constexpr MmaRow kMmaRows[] = {
   {Type::s32, Type::u8,   Type::s8,   Type::s32, 32, FormatId::u8,   FormatId::s8,   FormatId::s32, 80},
   {Type::s32, Type::u8,   Type::u8,   Type::s32, 32, FormatId::u8,   FormatId::u8,   FormatId::s32, 80},
 };
+
 // clang-format on
 
+// Whether an mma finds A as the one right before it left it. A guard might skip it: then A could
+// change before it is next reached by a branch.
+bool has_same_a(const Program& program, const Instruction& instruction,
+                const MmaOperation& operation) {
+  if (instruction.guard >= 0 || program.code.empty() ||
+      program.code.back().execute != pick(handlers_of<&multiply>)) {
+    return false;
+  }
+  const MmaOperation& before = program.mma[static_cast<std::size_t>(program.code.back().immediate)];
+  const auto& [d, a, b, c] = before.fragments;
+  if (a.slot != operation.fragments[1].slot || !before.plan->unpacks_a_as(*operation.plan))
+    return false;
+  for (int i = 0; i < d.count; ++i) {
+    if (std::find(a.slot.begin(), a.slot.begin() + a.count, d.slot[static_cast<std::size_t>(i)]) !=
+        a.slot.begin() + a.count) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
-  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("row") || !modifiers.take("col")) return;
+  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("row") ||
+      !modifiers.take("col"))
+    return;
   const int which = modifiers.take_one_of("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32");
   const bool saturate = modifiers.take("satfinite");
-  const Type d = modifiers.take_type(), a = modifiers.take_type(), b = modifiers.take_type(), c = modifiers.take_type();
+  const Type d = modifiers.take_type(), a = modifiers.take_type(), b = modifiers.take_type(),
+             c = modifiers.take_type();
   if (which < 0 || !decoder.require_operands(instruction, 4, 4)) {
     decoder.refuse("no such shape");
     return;
@@ -259,30 +318,36 @@ void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& mod
     if (saturate && !integer) return;
     kind.saturate = saturate;
     if (!integer) {
-      const auto model = dot_model(decoder.device_sm(), plumbline::Instruction::mma_sync, row.a_format, row.b_format,
-                                   row.accumulator);
+      const auto model = dot_model(decoder.device_sm(), plumbline::Instruction::mma_sync,
+                                   row.a_format, row.b_format, row.accumulator);
       if (!model) {
         decoder.refuse(fmt::format("sm_{} has no such mma", decoder.device_sm()));
         return;
       }
       kind.model = *model;
     }
-    MmaOperation operation{kind, {}};
-    const int counts[] = {c_registers(kind), a_registers(kind), b_registers(kind), c_registers(kind)};
+    MmaOperation operation;
+    operation.plan = plan_for(kind, decoder.program());
+    const int counts[] = {c_registers(kind), a_registers(kind), b_registers(kind),
+                          c_registers(kind)};
     for (std::size_t f = 0; f < 4; ++f) {
       const std::span<const Operand> registers = decoder.elements(instruction.operands[f]);
       if (static_cast<int>(registers.size()) != counts[f]) {
-        decoder.refuse(fmt::format("operand {} has {} registers, not {}", f + 1, registers.size(), counts[f]));
+        decoder.refuse(
+            fmt::format("operand {} has {} registers, not {}", f + 1, registers.size(), counts[f]));
         return;
       }
       MmaOperation::Fragment& fragment = operation.fragments[f];
       fragment.count = counts[f];
-      fragment.neighbours = true;
+      bool neighbours = true;
       for (std::size_t i = 0; i < registers.size(); ++i) {
-        fragment.slot[i] = f == 0 ? decoder.destination(registers[i], 32) : decoder.source(registers[i], 32);
-        fragment.neighbours = fragment.neighbours && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
+        fragment.slot[i] =
+            f == 0 ? decoder.destination(registers[i], 32) : decoder.source(registers[i], 32);
+        neighbours = neighbours && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
       }
+      if (neighbours) operation.in_place[f] = fragment.slot[0];
     }
+    operation.same_a = has_same_a(decoder.program(), instruction, operation);
     out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
     decoder.program().mma.push_back(operation);
     out.execute = pick(handlers_of<&multiply>);

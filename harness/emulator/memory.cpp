@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// ld and st (PTX ISA 9.0 section 9.7.9.8, .11): every space, 8 to 64 bits, one, two or four elements. Cache operators and
-// .nc are hints. Acquire, release, relaxed and volatile accesses are performed in program order like all others; in
-// shared memory they count as synchronisation, in global memory they make CTAs take turns (Program::communicates).
+// ld and st (PTX ISA 9.0 section 9.7.9.8, .11): every space, 8 to 64 bits, one, two or four
+// elements. Cache operators and .nc are hints. Acquire, release, relaxed and volatile accesses are
+// performed in program order like all others; in shared memory they count as synchronisation, in
+// global memory they make CTAs take turns (Program::communicates).
 #include "harness/emulator/access.h"
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
@@ -15,7 +16,8 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 template <typename T, typename D, int Count>
-[[gnu::always_inline]] inline void move_in(Warp& warp, const Inst& inst, u32 mask, const Pointers& p) {
+[[gnu::always_inline]] inline void move_in(Warp& warp, const Inst& inst, u32 mask,
+                                           const Pointers& p) {
   alignas(64) T value[Count][kLanes];
   if (mask == kFullMask) {
     for (std::size_t i = 0; i < kLanes; ++i) {
@@ -34,25 +36,34 @@ template <typename T, typename D, int Count>
     const int lane = std::countr_zero(left);
     T element[Count];
     __builtin_memcpy(element, p.host[static_cast<std::size_t>(lane)], sizeof element);
-    for (int k = 0; k < Count; ++k) lanes<D>(warp, inst.list[k]).set(lane, static_cast<D>(element[k]));
+    for (int k = 0; k < Count; ++k)
+      lanes<D>(warp, inst.list[k]).set(lane, static_cast<D>(element[k]));
   }
 }
 
 template <typename T, int Count>
-[[gnu::always_inline]] inline void move_out(Warp& warp, const Inst& inst, u32 mask, const Pointers& p) {
+[[gnu::always_inline]] inline void move_out(Warp& warp, const Inst& inst, u32 mask,
+                                            const Pointers& p) {
   using Container = std::conditional_t<sizeof(T) == 8, u64, u32>;
   const auto element_of = [&](int lane, T* element) {
-    for (int k = 0; k < Count; ++k) element[k] = static_cast<T>(lanes<Container>(warp, inst.list[k])[lane]);
+    for (int k = 0; k < Count; ++k)
+      element[k] = static_cast<T>(lanes<Container>(warp, inst.list[k])[lane]);
   };
-  for (u32 left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
+  const auto put = [&](int lane) __attribute__((always_inline)) {
     T element[Count];
     element_of(lane, element);
     __builtin_memcpy(p.host[static_cast<std::size_t>(lane)], element, sizeof element);
+  };
+  if (mask == kFullMask) {
+    for (int lane = 0; lane < kLanes; ++lane) put(lane);
+  } else {
+    for (u32 left = mask; left != 0; left &= left - 1) put(std::countr_zero(left));
   }
-  // Each lane behind the one before: nothing overlaps. Else what a later lane overwrote with something else shows.
+  // Each lane behind the one before: nothing overlaps. Else what a later lane overwrote with
+  // something else shows.
   bool apart = mask == kFullMask;
-  for (std::size_t i = 0; i + 1 < kLanes; ++i) apart &= p.host[i + 1] >= p.host[i] + sizeof(T) * Count;
+  for (std::size_t i = 0; i + 1 < kLanes; ++i)
+    apart &= p.host[i + 1] >= p.host[i] + sizeof(T) * Count;
   if (apart) return;
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
@@ -73,7 +84,8 @@ template <typename T, int Count>
 
 template <typename T, typename D, int Count>
 [[gnu::always_inline]] inline void load(Warp& warp, const Inst& inst, u32 mask) {
-  if (resolve_with_helper(warp, inst, mask)) move_in<T, D, Count>(warp, inst, mask, warp.pointers());
+  if (resolve_with_helper(warp, inst, mask))
+    move_in<T, D, Count>(warp, inst, mask, warp.pointers());
 }
 
 template <typename T, int Count>
@@ -88,7 +100,8 @@ template <typename T, typename D, int Count>
   __builtin_memcpy(element, warp.cta().launch().parameters.data() + inst.immediate, sizeof element);
   for (int k = 0; k < Count; ++k) {
     const auto d = lanes<D>(warp, inst.list[k]);
-    for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? static_cast<D>(element[k]) : d[i]);
+    for (int i = 0; i < kLanes; ++i)
+      d.set(i, (mask >> i & 1) != 0 ? static_cast<D>(element[k]) : d[i]);
   }
 }
 
@@ -96,7 +109,7 @@ template <typename T, typename D, int Count>
 
 struct LoadRow {
   Type type;
-  bool wide;              // into a 64-bit register
+  bool wide;               // into a 64-bit register
   HandlerSet by_count[3];  // 1, 2, 4 elements
   HandlerSet parameter[3];
 };
@@ -104,8 +117,11 @@ struct LoadRow {
 template <typename T, typename D>
 constexpr LoadRow load_row(Type type) {
   constexpr bool wide = sizeof(D) == 8;
-  LoadRow row{type, wide, {handlers_of<&load<T, D, 1>>, handlers_of<&load<T, D, 2>>, {}},
-              {plain<&on_base<&load_parameter<T, D, 1>>>, plain<&on_base<&load_parameter<T, D, 2>>>, {}}};
+  LoadRow row{
+      type,
+      wide,
+      {handlers_of<&load<T, D, 1>>, handlers_of<&load<T, D, 2>>, {}},
+      {plain<&on_base<&load_parameter<T, D, 1>>>, plain<&on_base<&load_parameter<T, D, 2>>>, {}}};
   if constexpr (sizeof(T) <= 4) {
     row.by_count[2] = handlers_of<&load<T, D, 4>>;
     row.parameter[2] = plain<&on_base<&load_parameter<T, D, 4>>>;
@@ -113,7 +129,8 @@ constexpr LoadRow load_row(Type type) {
   return row;
 }
 
-// Registers are bits: b, u and f types of one size are the same; s types extend their sign in wider registers.
+// Registers are bits: b, u and f types of one size are the same; s types extend their sign in wider
+// registers.
 constexpr LoadRow kLoads[] = {
     load_row<std::uint8_t, u32>(Type::u8),   load_row<std::int8_t, u32>(Type::s8),
     load_row<std::uint16_t, u32>(Type::u16), load_row<std::int16_t, u32>(Type::s16),
@@ -126,11 +143,16 @@ constexpr LoadRow kLoads[] = {
 Type storage_type(Type type, bool wide) {
   if (type == Type::s8 || type == Type::s16 || (type == Type::s32 && wide)) return type;
   switch (bits(type)) {
-    case 8: return Type::u8;
-    case 16: return Type::u16;
-    case 32: return Type::u32;
-    case 64: return Type::u64;
-    default: return Type::none;
+    case 8:
+      return Type::u8;
+    case 16:
+      return Type::u16;
+    case 32:
+      return Type::u32;
+    case 64:
+      return Type::u64;
+    default:
+      return Type::none;
   }
 }
 
@@ -154,11 +176,16 @@ HandlerSet choose_store(int count) {
 
 HandlerSet choose_store(Type type, int count) {
   switch (bits(type)) {
-    case 8: return choose_store<std::uint8_t>(count);
-    case 16: return choose_store<std::uint16_t>(count);
-    case 32: return choose_store<u32>(count);
-    case 64: return choose_store<u64>(count);
-    default: return {};
+    case 8:
+      return choose_store<std::uint8_t>(count);
+    case 16:
+      return choose_store<std::uint16_t>(count);
+    case 32:
+      return choose_store<u32>(count);
+    case 64:
+      return choose_store<u64>(count);
+    default:
+      return {};
   }
 }
 
@@ -171,8 +198,10 @@ struct Access {
 
 Access take_access(Decoder& decoder, Modifiers& modifiers) {
   Access access;
-  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::local, Space::param, Space::constant};
-  const int space = modifiers.take_one_of("global", "shared", "shared::cta", "local", "param", "const");
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared,
+                               Space::local,  Space::param,  Space::constant};
+  const int space =
+      modifiers.take_one_of("global", "shared", "shared::cta", "local", "param", "const");
   if (space >= 0) access.space = kSpaces[space];
   const int vector = modifiers.take_one_of("v2", "v4");
   access.count = vector == 0 ? 2 : (vector == 1 ? 4 : 1);
@@ -189,7 +218,8 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
   return access;
 }
 
-void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   const Access access = take_access(decoder, modifiers);
   if (!decoder.require_operands(instruction, 2, 2)) return;
   const std::span<const Operand> destinations = decoder.elements(instruction.operands[0]);
@@ -200,12 +230,14 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   bool wide = bits(access.type) == 64;
   for (const Operand& d : destinations) wide = wide || decoder.register_bits(d) == 64;
   std::vector<Slot> list;
-  for (const Operand& d : destinations) list.push_back(decoder.destination(d, wide ? 64 : bits(access.type)));
+  for (const Operand& d : destinations)
+    list.push_back(decoder.destination(d, wide ? 64 : bits(access.type)));
   out.list = decoder.keep(list);
   const Operand& address = instruction.operands[1];
   decoder.address(address, access.space, out);
   bool fixed = false;
-  if (access.space == Space::param && address.elements.size() == 1 && address.elements[0].kind == OperandKind::symbol) {
+  if (access.space == Space::param && address.elements.size() == 1 &&
+      address.elements[0].kind == OperandKind::symbol) {
     fixed = true;
     out.immediate = decoder.parameter_offset(address, bits(access.type) / 8 * access.count);
   }
@@ -218,11 +250,13 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   out.execute = pick(choose_load(access.type, access.count, fixed, wide));
 }
 
-void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   const Access access = take_access(decoder, modifiers);
   if (!decoder.require_operands(instruction, 2, 2)) return;
   if (access.space == Space::param || access.space == Space::constant) {
-    decoder.refuse(access.space == Space::param ? "calls are not emulated" : "constant memory is read-only");
+    decoder.refuse(access.space == Space::param ? "calls are not emulated"
+                                                : "constant memory is read-only");
     return;
   }
   const std::span<const Operand> sources = decoder.elements(instruction.operands[1]);
@@ -242,7 +276,8 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
 }  // namespace
 
 std::span<const Family> memory_families() {
-  static constexpr Family kFamilies[] = {{"ld", decode_load}, {"ldu", decode_load}, {"st", decode_store}};
+  static constexpr Family kFamilies[] = {
+      {"ld", decode_load}, {"ldu", decode_load}, {"st", decode_store}};
   return kFamilies;
 }
 

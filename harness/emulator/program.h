@@ -18,7 +18,7 @@
 #include "harness/emulator/convert_exact.h"
 #include "harness/emulator/isa.h"
 #include "harness/emulator/module.h"
-#include "oracles/models/mma.h"
+#include "oracles/models/mma_plan.h"
 
 namespace plumbline::emulator {
 
@@ -34,9 +34,10 @@ constexpr PredicateUse kSinkPredicate = 1;
 constexpr PredicateUse kFirstPredicate = 2;
 constexpr PredicateUse kNegated = 0x8000;
 
-struct Inst {
+// One cache line.
+struct alignas(64) Inst {
   Handler execute = nullptr;
-  Handler helper = nullptr;        // a half of the instruction that `execute` leaves to another function
+  Handler helper = nullptr;  // a half of the instruction that `execute` leaves to another function
   Slot d = kSinkSlot, a = kSinkSlot, b = kSinkSlot, c = kSinkSlot, e = kSinkSlot;
   PredicateUse guard = kAlways;
   PredicateUse p = kAlways;    // predicate operand, source or destination
@@ -46,9 +47,12 @@ struct Inst {
   const Slot* list = nullptr;  // registers of vector operands, where d, a, b, c, e do not suffice
 };
 
+static_assert(sizeof(Inst) == 64);
+
 // Inst::flags bits that several families share.
 constexpr std::uint32_t kAddress32 = 1u << 31;  // the address register has 32 bits
-constexpr std::uint32_t kSomeBytes = 1u << 30;  // only the bytes in the mask Inst::e of each access matter
+constexpr std::uint32_t kSomeBytes =
+    1u << 30;  // only the bytes in the mask Inst::e of each access matter
 
 struct ConstantSlot {
   Slot slot = 0;
@@ -89,17 +93,22 @@ struct SpecialSlot {
   Special special = Special::zero;
 };
 
-// One decoded mma: the arithmetic, and where its fragments d, a, b, c lie.
-struct MmaOperation {
+// One decoded mma: the arithmetic, and where its fragments d, a, b, c lie. What every execution
+// reads comes first, in one cache line.
+struct alignas(64) MmaOperation {
   static constexpr int kMostRegisters = 8;  // of one fragment
 
   struct Fragment {
     int count = 0;
-    bool neighbours = false;  // the registers lie in slots that follow each other: used in place
     std::array<Slot, kMostRegisters> slot{};
   };
 
-  MmaKind kind;
+  const MmaPlan* plan = nullptr;
+  bool same_a =
+      false;  // the instruction before is an mma with the same A, and always executed first
+  // Fragments whose registers lie in slots that follow each other are used in place: the first
+  // slot; else kSinkSlot.
+  std::array<Slot, 4> in_place{};
   std::array<Fragment, 4> fragments;
 };
 
@@ -122,7 +131,8 @@ struct Program {
   int predicates = kFirstPredicate;
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
-  std::vector<MmaOperation> mma;  // Inst::immediate of an mma indexes this
+  std::vector<std::unique_ptr<const MmaPlan>> mma_plans;  // one for each kind of mma
+  std::vector<MmaOperation> mma;                          // Inst::immediate of an mma indexes this
 
   std::vector<Conversion> conversions;  // of the cvt forms without a vector handler
 

@@ -18,7 +18,8 @@ constexpr int kSlice = 1024;
 constexpr int kTurn = 128;
 
 std::byte* align(std::byte* bytes) {
-  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(bytes) + 63) & ~std::uintptr_t{63});
+  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(bytes) + 63) &
+                                      ~std::uintptr_t{63});
 }
 
 }  // namespace
@@ -60,15 +61,17 @@ void Warp::start() {
 
 bool Warp::runnable() const {
   if (active_ != 0) return true;
-  return std::any_of(splits_.begin(), splits_.end(), [](const Split& split) { return split.wait == Wait::nothing; });
+  return std::any_of(splits_.begin(), splits_.end(),
+                     [](const Split& split) { return split.wait == Wait::nothing; });
 }
 
 void Warp::run() {
   slice_ = kSlice;
   if (!attend()) return;
   for (;;) {
-    const Inst& inst = code_[pc_++];
-    ++counts_[inst.index];
+    const std::uint32_t at = pc_++;
+    const Inst& inst = code_[at];
+    ++counts_[at];
     const std::uint32_t mask = active_ & read(inst.guard);
     if (mask != 0) inst.execute(*this, inst, mask);
     if (pc_ >= attention_ && !attend()) return;
@@ -119,7 +122,8 @@ void Warp::backward(const Inst& inst, std::uint32_t target) {
     const Instruction* first = program_->origin[target];
     fail(FindingKind::endless_loop, inst, std::countr_zero(active_), [&] {
       return fmt::format("still in the loop of lines {} to {} after {} warp instructions",
-                         first != nullptr ? first->line : 0, program_->origin[inst.index]->line, executed_);
+                         first != nullptr ? first->line : 0, program_->origin[inst.index]->line,
+                         executed_);
     });
     return;
   }
@@ -165,7 +169,8 @@ void Warp::exit(std::uint32_t lanes) {
   cta_->lanes_exited(*this);
 }
 
-void Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait, int barrier, std::uint32_t members) {
+void Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait, int barrier,
+                std::uint32_t members) {
   Split split;
   split.pc = pc_;
   split.mask = lanes;
@@ -198,7 +203,8 @@ std::uint32_t Warp::waiting_at(int barrier) const {
 bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask) {
   if ((members & mask) != mask) {
     fail(FindingKind::bad_operand, inst, std::countr_zero(mask & ~members), [&] {
-      return fmt::format("the lane executes the instruction but is not in its member mask {:#010x}", members);
+      return fmt::format("the lane executes the instruction but is not in its member mask {:#010x}",
+                         members);
     });
     return false;
   }
@@ -206,7 +212,8 @@ bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask) 
   if ((mask & wanted) == wanted) return true;
   std::uint32_t here = mask;
   for (const Split& split : splits_) {
-    if (split.wait == Wait::warp_sync && split.at == &inst && split.members == members) here |= split.mask;
+    if (split.wait == Wait::warp_sync && split.at == &inst && split.members == members)
+      here |= split.mask;
   }
   if ((here & wanted) != wanted) {
     park(inst, mask, Wait::warp_sync, 0, members);
@@ -243,9 +250,11 @@ void Warp::require_one_barrier(int barrier) {
     if (first == nullptr) first = &split;
     if (split.at == first->at) continue;
     report(FindingKind::divergent_barrier, *split.at, std::countr_zero(split.mask), [&] {
-      return fmt::format("lanes {:#010x} wait here and lanes {:#010x} of the same warp at line {}; an aligned barrier is "
-                         "one instruction for the whole warp",
-                         split.mask, first->mask, program_->origin[first->at->index]->line);
+      return fmt::format(
+          "lanes {:#010x} wait here and lanes {:#010x} of the same warp at line {}; an aligned "
+          "barrier is "
+          "one instruction for the whole warp",
+          split.mask, first->mask, program_->origin[first->at->index]->line);
     });
     return;
   }

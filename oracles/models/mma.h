@@ -46,7 +46,8 @@ void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
 bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d);
 
-// mma_fast, and mma_spec where that declines.
+// mma_fast, and mma_spec where that declines. Who runs one kind many times makes an MmaPlan of it
+// (mma_plan.h).
 void mma(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
          LaneRegister* d);
 

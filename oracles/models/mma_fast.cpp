@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// mma_fast(): runs an mma on vectors, or declines. This file is compiled once per instruction set
-// (Highway's foreach_target); the best one the machine has is chosen at the first call.
+// MmaPlan and mma_fast(): run an mma on vectors, or decline. This file is compiled once per
+// instruction set (Highway's foreach_target); the best one the machine has is chosen at the first
+// call.
 #include "oracles/models/mma.h"
+
+#include <tuple>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracles/models/mma_fast.cpp"
@@ -13,6 +16,7 @@
 #include "oracles/models/mma_integer-inl.h"
 #include "oracles/models/mma_node-inl.h"
 #include "oracles/models/mma_operands-inl.h"
+#include "oracles/models/mma_plan.h"
 #include "oracles/models/mma_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,12 +27,12 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR  // no vectors: everything is left to mma_spec()
 
 bool float_mma(const FastFloatPlan&, const LaneRegister*, const LaneRegister*, const LaneRegister*,
-               LaneRegister*) {
+               LaneRegister*, FloatOperands&, bool) {
   return false;
 }
 
 bool integer_mma(const FastIntegerPlan&, const LaneRegister*, const LaneRegister*,
-                 const LaneRegister*, LaneRegister*) {
+                 const LaneRegister*, LaneRegister*, IntegerOperands&, bool) {
   return false;
 }
 
@@ -62,14 +66,14 @@ HWY_INLINE void store_block(const Block& block, int pair, int row, OutputTile& t
 }
 
 // Each output through one node, or two in a row, of kCount planes each.
-template <int kCount, int kNodes>
+template <class Node, int kCount, int kNodes>
 HWY_INLINE void run_in_order(Mma mma) {
   for (int row = 0; row < 16; row += kBlockRows) {
     for (int pair = 0; pair < 4; ++pair) {
       Block block = load_block(mma.tile, pair, row);
-      node<0, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      node<Node, 0, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
       if constexpr (kNodes == 2) {
-        node<kCount, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+        node<Node, kCount, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
       }
       store_block(block, pair, row, mma.tile);
     }
@@ -85,8 +89,8 @@ HWY_INLINE void run_joined(Mma mma) {
       for (int r = 0; r < kRowVectors; ++r) {
         block.rows[r].x = block.rows[r].y = hn::Zero(Floats());
       }
-      node<0, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
-      node<1, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      node<ByteNode, 0, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      node<ByteNode, 1, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
       const Block c = load_block(mma.tile, pair, row);
       for (int r = 0; r < kRowVectors; ++r) {
         // Inf and NaN exceed the highest exponent.
@@ -99,51 +103,71 @@ HWY_INLINE void run_joined(Mma mma) {
   }
 }
 
-HWY_INLINE void run(FastChain chain, Mma mma) {
+// 16-bit inputs.
+HWY_INLINE void run_halves(FastChain chain, Mma mma) {
   switch (chain) {
     case FastChain::one:
-      return run_in_order<1, 1>(mma);
+      return run_in_order<HalfNode, 1, 1>(mma);
     case FastChain::two:
-      return run_in_order<2, 1>(mma);
-    case FastChain::four:
-      return run_in_order<4, 1>(mma);
-    case FastChain::one_then_one:
-      return run_in_order<1, 2>(mma);
-    case FastChain::two_then_two:
-      return run_in_order<2, 2>(mma);
-    case FastChain::join_one_one:
-      return run_joined<1>(mma);
-    case FastChain::join_two_two:
-      return run_joined<2>(mma);
+      return run_in_order<HalfNode, 2, 1>(mma);
+    default:
+      return run_in_order<HalfNode, 1, 2>(mma);
   }
 }
 
+// 8-bit inputs, in order.
+template <class Node>
+HWY_INLINE void run_bytes(FastChain chain, Mma mma) {
+  switch (chain) {
+    case FastChain::two:
+      return run_in_order<Node, 2, 1>(mma);
+    case FastChain::four:
+      return run_in_order<Node, 4, 1>(mma);
+    default:
+      return run_in_order<Node, 2, 2>(mma);
+  }
+}
+
+HWY_INLINE void run(const FastFloatPlan& plan, Mma mma) {
+  if (!plan.bytes) return run_halves(plan.chain, mma);
+  if (plan.chain == FastChain::join_one_one) return run_joined<1>(mma);
+  if (plan.chain == FastChain::join_two_two) return run_joined<2>(mma);
+  return plan.narrow ? run_bytes<NarrowByteNode>(plan.chain, mma)
+                     : run_bytes<ByteNode>(plan.chain, mma);
+}
+
 bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegister* b,
-               const LaneRegister* c, LaneRegister* d) {
-  Operands operands;
-  const bool a_finite = with_input(
-      plan.a, [&](auto input) HWY_ATTR { return load_a(input, a, plan.planes, operands); });
+               const LaneRegister* c, LaneRegister* d, FloatOperands& operands, bool same_a) {
+  const bool joined =
+      plan.chain == FastChain::join_one_one || plan.chain == FastChain::join_two_two;
+  if (!same_a) {
+    operands.a_finite = with_input(
+        plan.a, [&](auto input) HWY_ATTR { return load_a(input, a, plan.registers, operands); });
+    if (joined) group_a_by_halves(plan.registers, operands);
+  }
   const bool b_finite = with_input(
-      plan.b, [&](auto input) HWY_ATTR { return load_b(input, b, plan.planes, operands); });
-  if (!a_finite || !b_finite) return false;
+      plan.b, [&](auto input) HWY_ATTR { return load_b(input, b, plan.registers, operands); });
+  if (joined) group_b_by_halves(plan.registers, operands);
+  if (!operands.a_finite || !b_finite) return false;
 
   OutputTile tile;
   load_tile(c, tile);
   const NodeConstants constants(plan);
   Checks checks;
-  run(plan.chain, {operands, constants, tile, checks});
+  run(plan, {operands, constants, tile, checks});
   if (!checks.good()) return false;
   store_tile(tile, d);
   return true;
 }
 
 bool integer_mma(const FastIntegerPlan& plan, const LaneRegister* a, const LaneRegister* b,
-                 const LaneRegister* c, LaneRegister* d) {
-  IntegerOperands operands;
-  if (plan.a_signed) {
-    load_integer_a<true>(a, plan.registers, operands);
-  } else {
-    load_integer_a<false>(a, plan.registers, operands);
+                 const LaneRegister* c, LaneRegister* d, IntegerOperands& operands, bool same_a) {
+  if (!same_a) {
+    if (plan.a_signed) {
+      load_integer_a<true>(a, plan.registers, operands);
+    } else {
+      load_integer_a<false>(a, plan.registers, operands);
+    }
   }
   if (plan.b_signed) {
     load_integer_b<true>(b, plan.registers, operands);
@@ -152,8 +176,10 @@ bool integer_mma(const FastIntegerPlan& plan, const LaneRegister* a, const LaneR
   }
   OutputTile tile;
   load_tile(c, tile);
-  for (int column = 0; column < 8; ++column) {
-    for (int row = 0; row < 16; row += kLanes) integer_column(operands, plan, column, row, tile);
+  for (int row = 0; row < 16; row += kBlockRows) {
+    for (int column = 0; column < 8; column += 4) {
+      integer_columns(operands, plan, column, row, tile);
+    }
   }
   store_tile(tile, d);
   return true;
@@ -179,19 +205,54 @@ HWY_EXPORT(target_name);
 
 }  // namespace
 
+MmaPlan::MmaPlan(const MmaKind& kind) : kind_(kind) {
+  if (make_plan(kind, floats_)) path_ = Path::floats;
+  if (make_plan(kind, integers_)) path_ = Path::integers;
+}
+
+bool MmaPlan::is_for(const MmaKind& kind) const {
+  const auto fields = [](const MmaKind& k) {
+    const NodeModel& node = k.model.node;
+    return std::tuple(k.shape.m, k.shape.n, k.shape.k, k.a, k.b, k.accumulator, k.saturate,
+                      node.products, node.fraction_bits, node.zero_exponent, node.output,
+                      k.model.chaining);
+  };
+  return fields(kind_) == fields(kind);
+}
+
+bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+                       LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
+  switch (path_) {
+    case Path::floats:
+      return HWY_DYNAMIC_DISPATCH(float_mma)(floats_, a, b, c, d, workspace.floats, same_a);
+    case Path::integers:
+      return HWY_DYNAMIC_DISPATCH(integer_mma)(integers_, a, b, c, d, workspace.integers, same_a);
+    case Path::specification:
+      break;
+  }
+  return false;
+}
+
+void MmaPlan::run(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+                  LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
+  if (!run_fast(a, b, c, d, workspace, same_a)) mma_spec(kind_, a, b, c, d);
+}
+
+bool MmaPlan::unpacks_a_as(const MmaPlan& other) const {
+  return path_ == other.path_ && kind_.a == other.kind_.a && kind_.shape.k == other.kind_.shape.k &&
+         kind_.model.chaining == other.kind_.model.chaining;
+}
+
 bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d) {
-  if (kind.accumulator == FormatId::s32) {
-    FastIntegerPlan plan;
-    return make_plan(kind, plan) && HWY_DYNAMIC_DISPATCH(integer_mma)(plan, a, b, c, d);
-  }
-  FastFloatPlan plan;
-  return make_plan(kind, plan) && HWY_DYNAMIC_DISPATCH(float_mma)(plan, a, b, c, d);
+  MmaWorkspace workspace;
+  return MmaPlan(kind).run_fast(a, b, c, d, workspace);
 }
 
 void mma(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
          LaneRegister* d) {
-  if (!mma_fast(kind, a, b, c, d)) mma_spec(kind, a, b, c, d);
+  MmaWorkspace workspace;
+  MmaPlan(kind).run(a, b, c, d, workspace);
 }
 
 const char* mma_fast_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }

@@ -8,6 +8,8 @@ namespace {
 
 bool is_bytes(FastInput input) { return input == FastInput::e4m3 || input == FastInput::e5m2; }
 
+int bias(FastInput input) { return input == FastInput::e4m3 ? 7 : 15; }
+
 // False when the format has no vector path.
 bool take_input(FormatId id, FastInput& input) {
   switch (id) {
@@ -52,10 +54,14 @@ bool make_plan(const MmaKind& kind, FastFloatPlan& plan) {
   if (!take_input(kind.a, plan.a) || !take_input(kind.b, plan.b) || !mma_exists(kind)) return false;
   if (node.zero_exponent > -100) return false;  // the lowest alignment the path takes
   if (node.fraction_bits < 1 || node.fraction_bits > 25) return false;
-  plan.planes = kind.shape.k / 8;
+  plan.bytes = is_bytes(plan.a);
+  // 32 products below 4 * 2^F and an accumulator below 2 * 2^F stay below 130 * 2^F.
+  plan.narrow = plan.bytes && node.fraction_bits <= 16;
+  plan.registers = kind.shape.k / (plan.bytes ? 16 : 8);
+  plan.field_biases = bias(plan.a) + bias(plan.b);
   plan.fraction_bits = node.fraction_bits;
   plan.result_mask = node.output == NodeOutput::e8m13_toward_zero ? ~0x3ffu : ~0u;
-  return take_chain(kind.model, kind.shape.k, is_bytes(plan.a), plan.chain);
+  return take_chain(kind.model, kind.shape.k, plan.bytes, plan.chain);
 }
 
 bool make_plan(const MmaKind& kind, FastIntegerPlan& plan) {

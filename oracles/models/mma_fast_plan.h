@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the vector path has to know about an mma: worked out from its MmaKind on every call, so kept
-// small and quick, and read by the code of every instruction set.
+// What the vector path has to know about an mma, worked out from its MmaKind. Read by the code of
+// every instruction set, so kept plain.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,10 @@ enum class FastChain : std::uint8_t {
 struct FastFloatPlan {
   FastInput a, b;
   FastChain chain;
-  int planes;
+  bool bytes;        // 8-bit inputs
+  bool narrow;       // no sum of a node has more than 24 bits
+  int registers;     // of B; A has twice as many
+  int field_biases;  // 8-bit inputs: the biases of both formats together
   int fraction_bits;
   std::uint32_t result_mask;  // clears the bits of an f32 that the output format lacks
 };
@@ -38,9 +41,7 @@ struct FastIntegerPlan {
   int registers;  // of B: one for k16, two for k32
 };
 
-// False, and the plan unspecified, when the vector path does not do this mma. (Returned by
-// reference: building an optional of such small fields and copying it costs a fifteenth of a whole
-// mma.)
+// False, and the plan unspecified, when the vector path does not do this mma.
 bool make_plan(const MmaKind& kind, FastFloatPlan& plan);
 bool make_plan(const MmaKind& kind, FastIntegerPlan& plan);
 

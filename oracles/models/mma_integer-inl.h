@@ -9,6 +9,7 @@
 #endif
 
 #include "oracles/models/mma_vectors-inl.h"
+#include "oracles/models/mma_workspace.h"
 
 #if HWY_TARGET != HWY_SCALAR
 
@@ -16,13 +17,6 @@ HWY_BEFORE_NAMESPACE();
 
 namespace plumbline {
 namespace HWY_NAMESPACE {
-
-// Up to two register pairs of A and two registers of B, each word of four k widened to two words of
-// two.
-struct IntegerOperands {
-  alignas(64) std::uint32_t a[2][4][2][16];  // register pair, word, even or odd k, row
-  alignas(64) std::uint32_t b[2][2][8][4];   // register, even or odd k, column, word
-};
 
 template <bool kSigned>
 HWY_INLINE WordVector even_bytes(WordVector word) {
@@ -85,24 +79,44 @@ HWY_INLINE IntegerVector saturated_sum(IntegerVector c, IntegerVector sum) {
   return hn::IfThenElse(hn::Lt(overflow, hn::Zero(Integers())), limit, result);
 }
 
-HWY_INLINE void integer_column(const IntegerOperands& operands, const FastIntegerPlan& plan,
-                               int column, int row, OutputTile& tile) {
-  IntegerVector sum = hn::Zero(Integers());
+// Four neighboring columns of the rows of a block: every load of A serves all four.
+HWY_INLINE void integer_columns(const IntegerOperands& operands, const FastIntegerPlan& plan,
+                                int column, int row, OutputTile& tile) {
+  IntegerVector sum[4][kRowVectors];
+  HWY_UNROLL(4)
+  for (int n = 0; n < 4; ++n) {
+    HWY_UNROLL(2)
+    for (int r = 0; r < kRowVectors; ++r) sum[n][r] = hn::Zero(Integers());
+  }
   for (int reg = 0; reg < plan.registers; ++reg) {
-    HWY_UNROLL(4)
+    HWY_UNROLL(1)
     for (int t = 0; t < 4; ++t) {
       HWY_UNROLL(2)
       for (int j = 0; j < 2; ++j) {
-        const WordVector a = hn::Load(Words(), operands.a[reg][t][j] + row);
-        const WordVector b = hn::Set(Words(), operands.b[reg][j][column][t]);
-        sum = hn::Add(sum, multiplied(a, b));
+        WordVector a[kRowVectors];
+        HWY_UNROLL(2)
+        for (int r = 0; r < kRowVectors; ++r) {
+          a[r] = hn::Load(Words(), operands.a[reg][t][j] + row + r * kLanes);
+        }
+        HWY_UNROLL(4)
+        for (int n = 0; n < 4; ++n) {
+          const WordVector b = hn::Set(Words(), operands.b[reg][j][column + n][t]);
+          HWY_UNROLL(2)
+          for (int r = 0; r < kRowVectors; ++r) sum[n][r] = hn::Add(sum[n][r], multiplied(a[r], b));
+        }
       }
     }
   }
-  std::uint32_t* at = tile.columns[column] + row;
-  const IntegerVector c = as_integers(hn::Load(Words(), at));
-  const IntegerVector result = plan.saturate ? saturated_sum(c, sum) : hn::Add(c, sum);
-  hn::Store(as_words(result), Words(), at);
+  HWY_UNROLL(4)
+  for (int n = 0; n < 4; ++n) {
+    HWY_UNROLL(2)
+    for (int r = 0; r < kRowVectors; ++r) {
+      std::uint32_t* at = tile.columns[column + n] + row + r * kLanes;
+      const IntegerVector c = as_integers(hn::Load(Words(), at));
+      const IntegerVector d = plan.saturate ? saturated_sum(c, sum[n][r]) : hn::Add(c, sum[n][r]);
+      hn::Store(as_words(d), Words(), at);
+    }
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -18,6 +18,8 @@
 #define PLUMBLINE_MMA_NODE_INL_H_
 #endif
 
+#include <limits>
+
 #include "oracles/models/mma_operands-inl.h"
 #include "oracles/models/mma_vectors-inl.h"
 
@@ -58,12 +60,28 @@ struct Checks {
 
 struct NodeConstants {
   HalfVector scale_exponent;  // minus an alignment, the f32 exponent field of its scale
+  HalfVector field_bias;      // 8-bit inputs: plus a sum of exponent fields, the alignment
   WordVector result_mask;
 
   HWY_INLINE explicit NodeConstants(const FastFloatPlan& plan)
       : scale_exponent(
             hn::Set(Halves(), static_cast<std::int16_t>(plan.fraction_bits + 127 + kBias))),
+        field_bias(hn::Set(Halves(), static_cast<std::int16_t>(kBias - plan.field_biases))),
         result_mask(hn::Set(Words(), plan.result_mask)) {}
+};
+
+// What kind of node: the width of its inputs, which exponents come as, and whether its sums are so
+// narrow that an f32 holds them.
+struct HalfNode {
+  static constexpr bool kBytes = false, kNarrow = false;
+};
+
+struct ByteNode {
+  static constexpr bool kBytes = true, kNarrow = false;
+};
+
+struct NarrowByteNode {
+  static constexpr bool kBytes = true, kNarrow = true;
 };
 
 struct OutputPair {
@@ -78,8 +96,15 @@ struct SumPair {
   IntegerVector x, y;
 };
 
+// The largest exponents of the products so far, apart for each place within a word: two 16-bit
+// places, or four 8-bit ones.
+template <class Node>
+using Exponents =
+    hn::Repartition<std::conditional_t<Node::kBytes, std::int8_t, std::int16_t>, Words>;
+
+template <class Node>
 struct ExponentPair {
-  HalfVector x, y;  // largest over the even and over the odd elements, in the halves of each lane
+  hn::Vec<Exponents<Node>> x, y;  // even column, odd column
 };
 
 // The rows done together.
@@ -103,15 +128,6 @@ HWY_INLINE IntegerVector truncated(FloatVector v) {
 HWY_INLINE IntegerVector truncated(FloatVector v) { return hn::ConvertTo(Integers(), v); }
 #endif
 
-// The lower, or the upper, halves of x below those of y.
-HWY_INLINE HalfVector lower_halves(WordVector x, WordVector y) {
-  return hn::OddEven(as_halves(hn::ShiftLeft<16>(y)), as_halves(x));
-}
-
-HWY_INLINE HalfVector upper_halves(WordVector x, WordVector y) {
-  return hn::OddEven(as_halves(y), as_halves(hn::ShiftRight<16>(x)));
-}
-
 // The exponents of two accumulators, in the halves of each lane. A subnormal one reads as 2^-127:
 // it is too small to count, or makes the alignment too low for this path.
 HWY_INLINE HalfVector accumulator_exponents(OutputPair c) {
@@ -125,11 +141,32 @@ HWY_INLINE HalfVector accumulator_exponents(OutputPair c) {
   return hn::Or(exponent, hn::And(zero, hn::Set(Halves(), kZeroExponent)));
 }
 
-HWY_INLINE ScalePair scales_of(ExponentPair products, OutputPair c, const NodeConstants& constants,
-                               Checks& checks) {
+// The largest of all places of each word, in its halves: the even column below the odd one.
+HWY_INLINE HalfVector largest_of(ExponentPair<HalfNode> products, const NodeConstants&) {
   const WordVector x = as_words(products.x);
   const WordVector y = as_words(products.y);
-  const HalfVector largest = hn::Max(lower_halves(x, y), upper_halves(x, y));
+  return hn::Max(lower_halves(x, y), upper_halves(x, y));
+}
+
+template <class Node>
+HWY_INLINE HalfVector largest_of(ExponentPair<Node> products, const NodeConstants& constants) {
+  const WordVector x = as_words(products.x);
+  const WordVector y = as_words(products.y);
+  const Exponents<Node> bytes;
+  const auto both =
+      hn::Max(hn::BitCast(bytes, lower_halves(x, y)), hn::BitCast(bytes, upper_halves(x, y)));
+  const HalfVector halves = hn::BitCast(Halves(), both);
+  const HalfVector low = hn::ShiftRight<8>(hn::ShiftLeft<8>(halves));
+  const HalfVector fields = hn::Max(low, hn::ShiftRight<8>(halves));
+  // Sums of fields are positive; with a zero, negative.
+  const HalfVector zero = hn::And(hn::BroadcastSignBit(fields), hn::Set(Halves(), kZeroExponent));
+  return hn::Add(hn::Add(fields, constants.field_bias), zero);
+}
+
+template <class Node>
+HWY_INLINE ScalePair scales_of(ExponentPair<Node> products, OutputPair c,
+                               const NodeConstants& constants, Checks& checks) {
+  const HalfVector largest = largest_of(products, constants);
   const HalfVector alignment = hn::Max(largest, accumulator_exponents(c));
   checks.highest = hn::Max(checks.highest, alignment);
   checks.lowest = hn::Min(checks.lowest, hn::BitCast(UnsignedHalves(), alignment));
@@ -138,34 +175,44 @@ HWY_INLINE ScalePair scales_of(ExponentPair products, OutputPair c, const NodeCo
   return {as_floats(hn::ShiftLeft<16>(fields)), as_floats(upper_half(fields))};
 }
 
+// 1/scale. The exponent fields of 2^x and 2^-x add up to 254.
+HWY_INLINE FloatVector inverse_of(FloatVector scale) {
+  return as_floats(hn::Sub(hn::Set(Words(), 254u << 23), as_words(scale)));
+}
+
 // The leading 24 bits of sum, times 1/scale, toward zero.
+template <class Node>
 HWY_INLINE FloatVector converted(IntegerVector sum, FloatVector scale,
                                  const NodeConstants& constants, Checks& checks) {
+  if constexpr (Node::kNarrow) {  // no sum has more bits
+    const FloatVector exact = hn::Mul(hn::ConvertTo(Floats(), sum), inverse_of(scale));
+    return hn::And(exact, as_floats(constants.result_mask));
+  }
   const WordVector magnitude = as_words(hn::Abs(sum));
   checks.magnitude = hn::Max(checks.magnitude, magnitude);
   // Clears the bit below the 24 leading ones, and some further down: what is left rounds down.
   const WordVector kept = hn::AndNot(hn::ShiftRight<24>(magnitude), magnitude);
   const FloatVector leading = hn::ConvertTo(Floats(), as_integers(kept));
-  // The exponent fields of 2^x and 2^-x add up to 254.
-  const WordVector inverse = hn::Sub(hn::Set(Words(), 254u << 23), as_words(scale));
-  const WordVector result = as_words(hn::Mul(leading, as_floats(inverse)));
+  const WordVector result = as_words(hn::Mul(leading, inverse_of(scale)));
   const WordVector sign = hn::And(as_words(sum), hn::Set(Words(), 0x80000000u));
   return as_floats(hn::And(hn::Or(result, sign), constants.result_mask));
 }
 
-// The exponents of the products of one plane, for columns 2*pair and 2*pair + 1 and the block of
+// The exponents of the products of one group, for columns 2*pair and 2*pair + 1 and the block of
 // rows from row.
-HWY_INLINE void raise_exponents(const Operands& operands, int plane, int pair, int row,
-                                ExponentPair* largest) {
+template <class Node>
+HWY_INLINE void raise_exponents(const Operands& operands, int group, int pair, int row,
+                                ExponentPair<Node>* largest) {
+  const Exponents<Node> exponents;
   HWY_UNROLL(4)
   for (int t = 0; t < 4; ++t) {
-    const auto& b = operands.b_exponents[plane];
-    const HalfVector b_x = as_halves(hn::Set(Words(), b[2 * pair][t]));
-    const HalfVector b_y = as_halves(hn::Set(Words(), b[2 * pair + 1][t]));
+    const auto& b = operands.b_exponents[group];
+    const auto b_x = hn::BitCast(exponents, hn::Set(Words(), b[2 * pair][t]));
+    const auto b_y = hn::BitCast(exponents, hn::Set(Words(), b[2 * pair + 1][t]));
     HWY_UNROLL(2)
     for (int r = 0; r < kRowVectors; ++r) {
-      const std::uint32_t* at = operands.a_exponents[plane][t] + row + r * kLanes;
-      const HalfVector a = as_halves(hn::Load(Words(), at));
+      const std::uint32_t* at = operands.a_exponents[group][t] + row + r * kLanes;
+      const auto a = hn::BitCast(exponents, hn::Load(Words(), at));
       largest[r].x = hn::Max(largest[r].x, hn::Add(a, b_x));
       largest[r].y = hn::Max(largest[r].y, hn::Add(a, b_y));
     }
@@ -201,20 +248,26 @@ HWY_INLINE IntegerVector joined(IntegerVector x, IntegerVector y, Checks& checks
 }
 
 // One node of kCount planes: kFirst, kFirst + kStride, ...
-template <int kFirst, int kStride, int kCount>
+template <class Node, int kFirst, int kStride, int kCount>
 HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeConstants& constants,
                      Block& c, Checks& checks) {
   constexpr int kEnd = kFirst + kCount * kStride;
   constexpr int kSixteen = kFirst + 2 * kStride;  // the planes of the first 16 products end here
+  // Its groups of exponents: its planes, or half as many; regrouped where planes alternate.
+  constexpr bool kHalved = Node::kBytes && kStride == 1;
+  constexpr int kFirstGroup = kHalved ? kFirst / 2 : kFirst;
+  constexpr int kGroups = kStride == 2 ? 1 : kHalved ? kCount / 2 : kCount;
 
-  ExponentPair largest[kRowVectors];
+  const Exponents<Node> exponents;
+  ExponentPair<Node> largest[kRowVectors];
   HWY_UNROLL(2)
   for (int r = 0; r < kRowVectors; ++r) {
-    largest[r].x = largest[r].y = hn::Set(Halves(), kZeroExponent);
+    largest[r].x = largest[r].y =
+        hn::Set(exponents, std::numeric_limits<hn::TFromD<Exponents<Node>>>::min());
   }
   HWY_UNROLL(4)
-  for (int plane = kFirst; plane < kEnd; plane += kStride) {
-    raise_exponents(operands, plane, pair, row, largest);
+  for (int group = kFirstGroup; group < kFirstGroup + kGroups; ++group) {
+    raise_exponents<Node>(operands, group, pair, row, largest);
   }
 
   ScalePair scale[kRowVectors];
@@ -244,8 +297,8 @@ HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeCons
 
   HWY_UNROLL(2)
   for (int r = 0; r < kRowVectors; ++r) {
-    c.rows[r].x = converted(sum[r].x, scale[r].x, constants, checks);
-    c.rows[r].y = converted(sum[r].y, scale[r].y, constants, checks);
+    c.rows[r].x = converted<Node>(sum[r].x, scale[r].x, constants, checks);
+    c.rows[r].y = converted<Node>(sum[r].y, scale[r].y, constants, checks);
   }
 }
 

@@ -6,8 +6,9 @@
 // + t. So one deinterleaving load gives, for each t, the words of all rows; each word holds
 // neighboring k. For every product the path needs two things: the operands as f32 (their product is
 // then exact), and their exponents as the model counts them, from the fields, not renormalized.
-// Exponents are 16-bit integers biased by 127; zero has one so low that its sum with any other
-// stays below every sum without zeros.
+//   16-bit inputs: exponents are 16-bit integers biased by 127, two to a word
+//   8-bit inputs:  exponents are 8-bit integers, the fields themselves, four to a word
+// Zero has an exponent so low that its sum with any other stays below every sum without zeros.
 #if defined(PLUMBLINE_MMA_OPERANDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMBLINE_MMA_OPERANDS_INL_H_
 #undef PLUMBLINE_MMA_OPERANDS_INL_H_
@@ -15,7 +16,11 @@
 #define PLUMBLINE_MMA_OPERANDS_INL_H_
 #endif
 
+#include <cstring>
+#include <type_traits>
+
 #include "oracles/models/mma_vectors-inl.h"
+#include "oracles/models/mma_workspace.h"
 
 #if HWY_TARGET != HWY_SCALAR
 
@@ -24,162 +29,158 @@ HWY_BEFORE_NAMESPACE();
 namespace plumbline {
 namespace HWY_NAMESPACE {
 
-constexpr int kMostPlanes = 4;
 constexpr int kZeroExponent = -8192;
+constexpr std::uint8_t kZeroByte = 0xc0;  // or'ed to the field of zero, which counts as 1: -63
 
-// A plane holds 8 products of every output: words t = 0..3 times the lower and the upper element of
-// each word.
-struct Operands {
-  alignas(64) float a[kMostPlanes][4][2][16];                 // plane, word, element, row
-  alignas(64) std::uint32_t a_exponents[kMostPlanes][4][16];  // plane, word, row: both elements
-  alignas(64) float b[kMostPlanes][2][8][4];                  // plane, element, column, word
-  alignas(64) std::uint32_t b_exponents[kMostPlanes][8][4];   // plane, column, word: both elements
-};
+using Operands = FloatOperands;
 
-// An input format, once an element fills a 16-bit half. nan_limit is the smallest doubled magnitude
-// that is not finite.
+// An input format of f16 or less as an f32: its bits at the top of a word move down by kShift, so
+// that the exponent fields end at the same bit, and kBits are sign and magnitude there. Read as an
+// f32 that is too small by the difference of the biases (subnormals are subnormal there too);
+// kFactor makes up for it, exactly. kNanLimit is the smallest magnitude that is not finite.
 struct Bf16Input {
-  static constexpr int kFieldShift = 8;
-  static constexpr int kRebias = 0;
-  static constexpr std::uint16_t kNanLimit = 0xff00;
   static constexpr bool kBytes = false;
+  static constexpr int kMantissaBits = 7;
+  static constexpr int kRebias = 0;
+  static constexpr std::uint16_t kNanLimit = 0x7f80;
 };
 
 struct F16Input {
-  static constexpr int kFieldShift = 11;
-  static constexpr int kRebias = 127 - 15;
-  static constexpr std::uint16_t kNanLimit = 0xf800;
   static constexpr bool kBytes = false;
+  static constexpr int kMantissaBits = 10;
+  static constexpr int kRebias = 127 - 15;
+  static constexpr std::uint16_t kNanLimit = 0x7c00;
+  static constexpr int kShift = 3;
+  static constexpr std::uint32_t kBits = 0x8fffe000;
+  static constexpr float kFactor = 0x1p112f;
 };
 
-// e5m2 is the upper byte of an f16.
-struct E5m2Input : F16Input {
+struct E5m2Input {
   static constexpr bool kBytes = true;
+  static constexpr int kMantissaBits = 2;
+  static constexpr std::uint8_t kNanLimit = 0x7c;
+  static constexpr int kShift = 3;
+  static constexpr std::uint32_t kBits = 0x8fe00000;
+  static constexpr float kFactor = 0x1p112f;
 };
 
-// e4m3 is widened to the fields of f16 too; only the bias differs, and the one NaN.
 struct E4m3Input {
-  static constexpr int kFieldShift = 11;
-  static constexpr int kRebias = 127 - 7;
-  static constexpr std::uint16_t kNanLimit = 0x7f00;
   static constexpr bool kBytes = true;
+  static constexpr int kMantissaBits = 3;
+  static constexpr std::uint8_t kNanLimit = 0x7f;
+  static constexpr int kShift = 4;
+  static constexpr std::uint32_t kBits = 0x87f00000;
+  static constexpr float kFactor = 0x1p120f;
 };
 
-// Half h (0 lower, 1 upper) of a word of four bytes, each byte moved to the top of 16 bits.
-template <int kHalf>
-HWY_INLINE WordVector widened(E5m2Input, WordVector bytes) {
-  constexpr int kByte = 2 * kHalf;
-  const auto lower =
-      hn::And(hn::ShiftLeft<8>(hn::ShiftRight<8 * kByte>(bytes)), hn::Set(Words(), 0x0000ff00u));
-  const auto upper =
-      hn::And(hn::ShiftLeft<16>(hn::ShiftRight<8 * kByte>(bytes)), hn::Set(Words(), 0xff000000u));
-  return hn::Or(lower, upper);
-}
+// The largest magnitudes seen, to find Inf and NaN: of elements as wide as the input.
+template <class Input>
+using Magnitudes =
+    hn::Repartition<std::conditional_t<Input::kBytes, std::uint8_t, std::uint16_t>, Words>;
 
-// As e5m2, then the magnitude one bit down, so that the four exponent bits end where f16 ends its
-// five.
-template <int kHalf>
-HWY_INLINE WordVector widened(E4m3Input, WordVector bytes) {
-  const HalfVector halves = as_halves(widened<kHalf>(E5m2Input(), bytes));
-  return hn::And(as_words(hn::ShiftRight<1>(halves)), hn::Set(Words(), 0xbfffbfffu));
+template <class Input>
+using MagnitudeVector = hn::Vec<Magnitudes<Input>>;
+
+// The value of the element in bits [kLow, kLow + width) of each word.
+template <int kLow, class Input>
+HWY_INLINE FloatVector value_of(Input, WordVector word) {
+  constexpr int kUp = (Input::kBytes ? 24 : 16) - kLow;
+  const IntegerVector top = as_integers(hn::ShiftLeft<kUp>(word));
+  const WordVector moved = as_words(hn::ShiftRight<Input::kShift>(top));
+  const FloatVector value = as_floats(hn::And(moved, hn::Set(Words(), Input::kBits)));
+  return hn::Mul(value, hn::Set(Floats(), Input::kFactor));
 }
 
 HWY_INLINE WordVector upper_half(WordVector word) {
   return hn::And(word, hn::Set(Words(), 0xffff0000u));
 }
 
-// The value of an element in the upper half of a word whose lower half is zero. With f16 fields:
-// the magnitude moved down to the exponent field of f32, read as an f32 that is too small by the
-// difference of the biases (subnormals are subnormal there too), and scaled, which is exact.
-template <class Input>
-HWY_INLINE FloatVector value_of(Input, WordVector word) {
-  const WordVector sign = hn::Set(Words(), 0x80000000u);
-  const WordVector magnitude = hn::ShiftRight<3>(hn::AndNot(sign, word));
-  constexpr float kFactor = Input::kRebias == 112 ? 0x1p112f : 0x1p120f;
-  const FloatVector value = hn::Mul(as_floats(magnitude), hn::Set(Floats(), kFactor));
-  return hn::Or(value, as_floats(hn::And(word, sign)));
+template <int kLow>
+HWY_INLINE FloatVector value_of(Bf16Input, WordVector word) {
+  return as_floats(kLow == 0 ? hn::ShiftLeft<16>(word) : upper_half(word));
 }
 
-HWY_INLINE FloatVector value_of(Bf16Input, WordVector word) { return as_floats(word); }
-
-// The exponents of both elements of each word. largest collects the doubled magnitudes, to find Inf
-// and NaN.
+// The exponents of all elements of each word. Subnormals count like the smallest normal.
 template <class Input>
-HWY_INLINE WordVector exponents_of(Input, WordVector word, UnsignedHalfVector& largest) {
-  const UnsignedHalfVector bits = hn::BitCast(UnsignedHalves(), word);
-  const UnsignedHalfVector doubled = hn::Add(bits, bits);  // drops the sign
-  largest = hn::Max(largest, doubled);
-  const HalfVector field = hn::BitCast(Halves(), hn::ShiftRight<Input::kFieldShift>(doubled));
-  HalfVector exponent =
-      hn::Max(field, hn::Set(Halves(), 1));  // subnormals count like the smallest normal
-  if (Input::kRebias != 0) exponent = hn::Add(exponent, hn::Set(Halves(), Input::kRebias));
-  const auto zero = hn::Eq(hn::BitCast(Halves(), doubled), hn::Zero(Halves()));
-  return as_words(hn::IfThenElse(zero, hn::Set(Halves(), kZeroExponent), exponent));
-}
-
-template <class Input>
-HWY_INLINE void store_a(Input input, WordVector word, int plane, int t, int row, Operands& to,
-                        UnsignedHalfVector& largest) {
-  hn::Store(value_of(input, hn::ShiftLeft<16>(word)), Floats(), to.a[plane][t][0] + row);
-  hn::Store(value_of(input, upper_half(word)), Floats(), to.a[plane][t][1] + row);
-  const WordVector exponents = exponents_of(input, word, largest);
-  hn::Store(exponents, Words(), to.a_exponents[plane][t] + row);
-}
-
-template <class Input>
-HWY_INLINE void store_b(Input input, WordVector word, int plane, int lane, Operands& to,
-                        UnsignedHalfVector& largest) {
-  hn::Store(value_of(input, hn::ShiftLeft<16>(word)), Floats(), &to.b[plane][0][0][0] + lane);
-  hn::Store(value_of(input, upper_half(word)), Floats(), &to.b[plane][1][0][0] + lane);
-  const WordVector exponents = exponents_of(input, word, largest);
-  hn::Store(exponents, Words(), &to.b_exponents[plane][0][0] + lane);
-}
-
-// The words of one register pair: a plane of 16-bit inputs, two planes of 8-bit inputs.
-template <class Input>
-HWY_INLINE void split_a(Input input, WordVector word, int pair, int t, int row, Operands& to,
-                        UnsignedHalfVector& largest) {
+HWY_INLINE WordVector exponents_of(Input, WordVector word, MagnitudeVector<Input>& largest) {
+  const Magnitudes<Input> elements;
+  const hn::RebindToSigned<Magnitudes<Input>> exponents;
+  constexpr auto kMagnitude =
+      static_cast<hn::TFromD<decltype(elements)>>(Input::kBytes ? 0x7f : 0x7fff);
+  const auto magnitude = hn::And(hn::BitCast(elements, word), hn::Set(elements, kMagnitude));
+  largest = hn::Max(largest, magnitude);
+  const auto zero =
+      hn::BitCast(exponents, hn::VecFromMask(elements, hn::Eq(magnitude, hn::Zero(elements))));
+  // Shifted as halves: x86 has no shift of bytes.
+  const auto shifted =
+      hn::ShiftRight<Input::kMantissaBits>(hn::BitCast(UnsignedHalves(), magnitude));
   if constexpr (Input::kBytes) {
-    store_a(input, widened<0>(input, word), 2 * pair, t, row, to, largest);
-    store_a(input, widened<1>(input, word), 2 * pair + 1, t, row, to, largest);
+    const auto field =
+        hn::And(hn::BitCast(exponents, shifted),
+                hn::Set(exponents, static_cast<std::int8_t>(0x7f >> Input::kMantissaBits)));
+    const auto exponent = hn::Max(field, hn::Set(exponents, 1));
+    const auto low = hn::Set(exponents, static_cast<std::int8_t>(kZeroByte));
+    return as_words(hn::Or(exponent, hn::And(zero, low)));
   } else {
-    store_a(input, word, pair, t, row, to, largest);
+    auto exponent = hn::Max(hn::BitCast(exponents, shifted), hn::Set(exponents, 1));
+    if (Input::kRebias != 0) exponent = hn::Add(exponent, hn::Set(exponents, Input::kRebias));
+    const auto low = hn::Set(exponents, kZeroExponent);
+    return as_words(hn::Or(exponent, hn::And(zero, low)));
   }
 }
 
 template <class Input>
-HWY_INLINE void split_b(Input input, WordVector word, int reg, int lane, Operands& to,
-                        UnsignedHalfVector& largest) {
+HWY_INLINE bool all_finite(Input, MagnitudeVector<Input> largest) {
+  const Magnitudes<Input> elements;
+  return hn::AllTrue(elements, hn::Lt(largest, hn::Set(elements, Input::kNanLimit)));
+}
+
+// The words of register pair `pair`, word t: one plane of 16-bit inputs, two planes of 8-bit ones.
+template <class Input>
+HWY_INLINE void store_a(Input input, WordVector word, int pair, int t, int row, Operands& to,
+                        MagnitudeVector<Input>& largest) {
   if constexpr (Input::kBytes) {
-    store_b(input, widened<0>(input, word), 2 * reg, lane, to, largest);
-    store_b(input, widened<1>(input, word), 2 * reg + 1, lane, to, largest);
+    hn::Store(value_of<0>(input, word), Floats(), to.a[2 * pair][t][0] + row);
+    hn::Store(value_of<8>(input, word), Floats(), to.a[2 * pair][t][1] + row);
+    hn::Store(value_of<16>(input, word), Floats(), to.a[2 * pair + 1][t][0] + row);
+    hn::Store(value_of<24>(input, word), Floats(), to.a[2 * pair + 1][t][1] + row);
   } else {
-    store_b(input, word, reg, lane, to, largest);
+    hn::Store(value_of<0>(input, word), Floats(), to.a[pair][t][0] + row);
+    hn::Store(value_of<16>(input, word), Floats(), to.a[pair][t][1] + row);
   }
+  hn::Store(exponents_of(input, word, largest), Words(), to.a_exponents[pair][t] + row);
 }
 
 template <class Input>
-HWY_INLINE bool all_finite(Input, UnsignedHalfVector largest) {
-  const UnsignedHalfVector limit = hn::Set(UnsignedHalves(), Input::kNanLimit);
-  return hn::AllTrue(UnsignedHalves(), hn::Lt(largest, limit));
+HWY_INLINE void store_b(Input input, WordVector word, int reg, int lane, Operands& to,
+                        MagnitudeVector<Input>& largest) {
+  if constexpr (Input::kBytes) {
+    hn::Store(value_of<0>(input, word), Floats(), &to.b[2 * reg][0][0][0] + lane);
+    hn::Store(value_of<8>(input, word), Floats(), &to.b[2 * reg][1][0][0] + lane);
+    hn::Store(value_of<16>(input, word), Floats(), &to.b[2 * reg + 1][0][0][0] + lane);
+    hn::Store(value_of<24>(input, word), Floats(), &to.b[2 * reg + 1][1][0][0] + lane);
+  } else {
+    hn::Store(value_of<0>(input, word), Floats(), &to.b[reg][0][0][0] + lane);
+    hn::Store(value_of<16>(input, word), Floats(), &to.b[reg][1][0][0] + lane);
+  }
+  hn::Store(exponents_of(input, word, largest), Words(), &to.b_exponents[reg][0][0] + lane);
 }
 
 // Rows 0-7 are in even registers of A, rows 8-15 in the odd ones, each of which follows its even
 // one in memory. The results say whether all elements are finite.
 template <class Input>
-HWY_INLINE bool load_a(Input input, const LaneRegister* a, int planes, Operands& to) {
-  UnsignedHalfVector largest = hn::Zero(UnsignedHalves());
-  const int pairs = Input::kBytes ? planes / 2 : planes;
+HWY_INLINE bool load_a(Input input, const LaneRegister* a, int pairs, Operands& to) {
+  MagnitudeVector<Input> largest = hn::Zero(Magnitudes<Input>());
   for (int pair = 0; pair < pairs; ++pair) {
     const std::uint32_t* words = &a[2 * pair][0];
     HWY_UNROLL(4)
     for (int row = 0; row < 16; row += kLanes) {
       WordVector w0, w1, w2, w3;
       hn::LoadInterleaved4(Words(), words + 4 * row, w0, w1, w2, w3);
-      split_a(input, w0, pair, 0, row, to, largest);
-      split_a(input, w1, pair, 1, row, to, largest);
-      split_a(input, w2, pair, 2, row, to, largest);
-      split_a(input, w3, pair, 3, row, to, largest);
+      store_a(input, w0, pair, 0, row, to, largest);
+      store_a(input, w1, pair, 1, row, to, largest);
+      store_a(input, w2, pair, 2, row, to, largest);
+      store_a(input, w3, pair, 3, row, to, largest);
     }
   }
   return all_finite(input, largest);
@@ -187,16 +188,48 @@ HWY_INLINE bool load_a(Input input, const LaneRegister* a, int planes, Operands&
 
 // Word t of column n is lane 4n + t of a register of B: stored as it comes.
 template <class Input>
-HWY_INLINE bool load_b(Input input, const LaneRegister* b, int planes, Operands& to) {
-  UnsignedHalfVector largest = hn::Zero(UnsignedHalves());
-  const int registers = Input::kBytes ? planes / 2 : planes;
+HWY_INLINE bool load_b(Input input, const LaneRegister* b, int registers, Operands& to) {
+  MagnitudeVector<Input> largest = hn::Zero(Magnitudes<Input>());
   for (int reg = 0; reg < registers; ++reg) {
     HWY_UNROLL(8)
     for (int lane = 0; lane < 32; lane += kLanes) {
-      split_b(input, hn::LoadU(Words(), b[reg] + lane), reg, lane, to, largest);
+      store_b(input, hn::LoadU(Words(), b[reg] + lane), reg, lane, to, largest);
     }
   }
   return all_finite(input, largest);
+}
+
+// The lower, or the upper, halves of x below those of y.
+HWY_INLINE HalfVector lower_halves(WordVector x, WordVector y) {
+  return hn::OddEven(as_halves(hn::ShiftLeft<16>(y)), as_halves(x));
+}
+
+HWY_INLINE HalfVector upper_halves(WordVector x, WordVector y) {
+  return hn::OddEven(as_halves(y), as_halves(hn::ShiftRight<16>(x)));
+}
+
+// `words` exponents of each of two groups, regrouped: the lower halves make one, the upper another.
+HWY_INLINE void regroup(std::uint32_t* first, std::uint32_t* second, int words) {
+  for (int i = 0; i < words; i += kLanes) {
+    const WordVector x = hn::Load(Words(), first + i);
+    const WordVector y = hn::Load(Words(), second + i);
+    hn::Store(as_words(lower_halves(x, y)), Words(), first + i);
+    hn::Store(as_words(upper_halves(x, y)), Words(), second + i);
+  }
+}
+
+// FP8 on Hopper: elements 0, 1 of every word go into one node, 2, 3 into another. With one register
+// pair the other half of each group is zeros.
+HWY_INLINE void group_a_by_halves(int pairs, Operands& operands) {
+  if (pairs == 1) std::memset(operands.a_exponents[1], kZeroByte, sizeof operands.a_exponents[1]);
+  regroup(&operands.a_exponents[0][0][0], &operands.a_exponents[1][0][0], 4 * 16);
+}
+
+HWY_INLINE void group_b_by_halves(int registers, Operands& operands) {
+  if (registers == 1) {
+    std::memset(operands.b_exponents[1], kZeroByte, sizeof operands.b_exponents[1]);
+  }
+  regroup(&operands.b_exponents[0][0][0], &operands.b_exponents[1][0][0], 8 * 4);
 }
 
 // Runs a function over the input format's type.

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "oracles/models/mma_plan.h"
 #include "tests/oracles/models/mma_cases.h"
 
 namespace plumbline {
@@ -38,8 +39,10 @@ void measure(benchmark::State& state, const MmaKind& kind, Run run) {
 }
 
 void fast(benchmark::State& state, const FragmentKind& kind) {
-  measure(state, kind.mma, [&kind](const Fragments& in, LaneRegister* d) {
-    return mma_fast(kind.mma, in.a, in.b, in.c, d);
+  const MmaPlan plan(kind.mma);
+  MmaWorkspace workspace;
+  measure(state, kind.mma, [&](const Fragments& in, LaneRegister* d) {
+    return plan.run_fast(in.a, in.b, in.c, d, workspace);
   });
 }
 

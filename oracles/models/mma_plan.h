@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// An mma worked out once, for those who run it many times: which path it takes and what that path
+// has to know. An emulator decodes an instruction once and executes it millions of times.
+#pragma once
+
+#include "oracles/models/mma_fast_plan.h"
+#include "oracles/models/mma_workspace.h"
+
+namespace plumbline {
+
+class MmaPlan {
+ public:
+  explicit MmaPlan(const MmaKind& kind);
+
+  bool is_for(const MmaKind& kind) const;
+
+  // As mma_fast() and mma() in mma.h. `same_a`: A is what it was in the last run in this workspace,
+  // which was by a plan that unpacks A in the same way.
+  bool run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+                LaneRegister* d, MmaWorkspace& workspace, bool same_a = false) const;
+  void run(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c, LaneRegister* d,
+           MmaWorkspace& workspace, bool same_a = false) const;
+
+  bool unpacks_a_as(const MmaPlan& other) const;
+
+ private:
+  enum class Path : std::uint8_t { specification, floats, integers };
+
+  MmaKind kind_;
+  Path path_ = Path::specification;
+  FastFloatPlan floats_{};
+  FastIntegerPlan integers_{};
+};
+
+}  // namespace plumbline
