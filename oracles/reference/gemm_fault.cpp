@@ -230,6 +230,33 @@ bool inside_place(const GemmProblem& problem, const GemmPlace& at) {
          at.j < problem.n;
 }
 
+// A NaN factor gone infinite makes the sum infinite, unless its block's own sum is 0.
+bool fits_infinite_scale(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got) {
+  const std::vector<float> factors = gemm.factors(at);
+  const bool has_nan =
+      std::any_of(factors.begin(), factors.end(), [](float x) { return std::isnan(x); });
+  return has_nan && std::isinf(to_double(gemm.epilogue.output(), got));
+}
+
+// A sum of f32 that stays where only so many bits are kept: cut once for each block of products.
+Sum cut_sum(const GemmFault& fault, const Vectors& vectors, std::int64_t block, Sum sum) {
+  double magnitude = 0;
+  for (std::size_t p = 0; p < vectors.row.size(); ++p) {
+    const float factor =
+        vectors.factors.empty() ? 1.0f : vectors.factors[p / static_cast<std::size_t>(block)];
+    magnitude += std::fabs(static_cast<double>(vectors.row[p]) *
+                           static_cast<double>(vectors.column[p]) * static_cast<double>(factor));
+  }
+  const double cuts = std::ceil(static_cast<double>(vectors.k()) / static_cast<double>(block));
+  sum.error += cuts * magnitude * std::ldexp(1.0, 1 - fault.sum_bits);
+  return sum;
+}
+
+// Whether an f32 has no more significant bits than that.
+bool has_bits(std::uint64_t code, int bits) {
+  return (code & ((std::uint64_t{1} << (24 - bits)) - 1)) == 0;
+}
+
 EpilogueOperands operands_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
   EpilogueOperands operands = gemm.epilogue_operands(at);
   if (fault.swapped_bias) {
@@ -271,6 +298,8 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
     return right.is_nan(got) &&
            !std::isfinite(to_double(format(gemm.problem.c->layout.format), c.bits(at)));
   }
+  if (fault.nan_is_infinite) return fits_infinite_scale(gemm, at, got);
+  if (fault.sum_bits > 0 && !has_bits(got, fault.sum_bits)) return false;
   const GemmPlace source = fault.source ? fault.source(at) : at;
   if (!inside_place(gemm.problem, source) || gemm.special(source)) return false;
 
@@ -310,6 +339,7 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
                       {gemm.scales ? vectors.factors.data() : nullptr, nullptr});
     if (!bound.classes.is_only(ResultClass::finite)) return false;
     sum.error = bound.error;
+    if (fault.sum_bits > 0) sum = cut_sum(fault, vectors, gemm.contract.interval, sum);
     if (fault.scales_in_turn) sum = scaled_in_turn(gemm, vectors, source, bound.error);
   }
   if (!std::isfinite(sum.error)) return false;

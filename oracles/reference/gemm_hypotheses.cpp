@@ -236,7 +236,6 @@ std::vector<GemmFault> bf16_partial_sums(const GemmCase& gemm) {
 std::vector<GemmHypothesis> gemm_hypotheses() {
   // clang-format off
   return {
-      {"nothing stored",          nothing_stored},
       {"C read",                  c_read},
       {"output rounding",         output_rounding},
       {"output overflow",         output_overflow},
@@ -250,15 +249,18 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"scale of a neighbor",     scale_of_neighbor},
       {"scale read once",         scale_read_once},
       {"scales in turn",          scales_in_turn},
+      {"NaN scale infinite",      nan_scale_infinite},
       {"operand read elsewhere",  operand_read_elsewhere},
       {"other FP8 format",        other_fp8_format},
       {"promotion missing",       promotion_missing},
+      {"promoted sum narrow",     promoted_sum_narrow},
       {"split part wrong",        split_part_wrong},
       {"last products missing",   last_products},
       {"other position",          other_position},
       {"bf16 partial sums",       bf16_partial_sums},
       {"k tile dropped",          tile_dropped},
       {"k tile counted twice",    tile_repeated},
+      {"nothing stored",          nothing_stored},  // says least
   };
   // clang-format on
 }

@@ -55,7 +55,10 @@ struct GemmFault {
   ScaleFault scale_a, scale_b;
   std::optional<FormatId> a_read_as, b_read_as;  // the stored codes taken for another format
   OperandOffset a_offset, b_offset;
-  bool scales_in_turn = false;  // not as their rounded product
+  bool scales_in_turn = false;   // not as their rounded product
+  bool nan_is_infinite = false;  // a scale that is NaN is taken for infinity
+  int sum_bits =
+      0;  // significant bits that the sum keeps between additions, cut toward zero; 0: all
   bool no_promotion = false;
   // Unit::int32: what is added to the sum by mistake, and whether it is clamped instead of wrapped.
   std::function<std::int64_t(const GemmCase&, const GemmPlace&)> added;

@@ -188,6 +188,28 @@ std::vector<GemmFault> promotion_missing(const GemmCase& gemm) {
   return {missing};
 }
 
+// Formats a sum may have been kept in by mistake. Shows where the output is the sum itself.
+std::vector<GemmFault> promoted_sum_narrow(const GemmCase& gemm) {
+  if (!gemm.model || gemm.model->schedule != Schedule::promote || !gemm.epilogue.is_identity() ||
+      gemm.problem.output != FormatId::f32) {
+    return {};
+  }
+  std::vector<GemmFault> faults;
+  for (const int bits : {8, 11, 14, 15}) {
+    faults.push_back(
+        fault(gemm, fmt::format("the sum over blocks of k kept only {} bits of its 24", bits)));
+    faults.back().sum_bits = bits;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> nan_scale_infinite(const GemmCase& gemm) {
+  if (!gemm.scales) return {};
+  GemmFault infinite = fault(gemm, "a NaN scale was taken for infinity");
+  infinite.nan_is_infinite = true;
+  return {infinite};
+}
+
 std::vector<GemmFault> other_fp8_format(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   const auto other = [](FormatId id) -> std::optional<FormatId> {

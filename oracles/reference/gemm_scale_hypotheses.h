@@ -16,6 +16,8 @@ std::vector<GemmFault> scales_in_turn(const GemmCase& gemm);
 std::vector<GemmFault> scales_exchanged(const GemmCase& gemm);
 std::vector<GemmFault> zero_points_wrong(const GemmCase& gemm);
 std::vector<GemmFault> sum_clamped(const GemmCase& gemm);
+std::vector<GemmFault> nan_scale_infinite(const GemmCase& gemm);
+std::vector<GemmFault> promoted_sum_narrow(const GemmCase& gemm);
 std::vector<GemmFault> promotion_missing(const GemmCase& gemm);
 std::vector<GemmFault> other_fp8_format(const GemmCase& gemm);
 std::vector<GemmFault> split_part_wrong(const GemmCase& gemm);
