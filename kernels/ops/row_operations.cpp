@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// One table row per operation: its fields, tensors and words; the class below is the same for all.
+#include "kernels/ops/row_operations.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/bad_input.h"
+#include "kernels/manifest.h"
+#include "oracles/base/assert.h"
+#include "oracles/reference/row_oracle.h"
+
+#include <fmt/format.h>
+
+namespace plumbline {
+namespace {
+
+// The number of columns is a divisor in f32.
+constexpr std::int64_t kMostRows = std::int64_t{1} << 32, kMostColumns = std::int64_t{1} << 24;
+constexpr std::int64_t kLargestStride = std::int64_t{1} << 32;
+constexpr std::int64_t kOne = 0x3f800000, kUsualEpsilon = 0x3727c5ac;  // 1 and 1e-5 as f32 bits
+constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+constexpr std::array<std::string_view, 2> kQuotients = {"reciprocal", "quotient"};
+constexpr std::array<std::string_view, 2> kRoots = {"rsqrt.approx", "1 / sqrt"};
+
+constexpr auto kInteger = FieldKind::integer;
+constexpr auto kReal = FieldKind::real;
+constexpr auto kWord = FieldKind::word;
+constexpr auto kInput = TensorRole::input;
+constexpr auto kOutput = TensorRole::output;
+
+// clang-format off
+constexpr Field kM{"m", kInteger, -1, 0, kMostRows, {}, "rows"};
+constexpr Field kN{"n", kInteger, -1, 1, kMostColumns, {}, "columns"};
+constexpr Field kOut{"out", kWord, 0, 0, 0, kOutputs, "format of the matrix that comes out"};
+constexpr Field kScale{"scale", kReal, kOne, 0, 0, {}, "what the logits are multiplied by"};
+constexpr Field kEps{"eps", kReal, kUsualEpsilon, 0, 0, {}, "added to the mean square"};
+constexpr Field kLdx{"ldx", kInteger, 0, 0, kLargestStride, {}, "leading dimension of X; 0 is tight"};
+constexpr Field kLdy{"ldy", kInteger, 0, 0, kLargestStride, {}, "leading dimension of Y; 0 is tight"};
+constexpr Field kLddx{"lddx", kInteger, 0, 0, kLargestStride, {}, "leading dimension of dX; 0 is tight"};
+constexpr Field kLddy{"lddy", kInteger, 0, 0, kLargestStride, {}, "leading dimension of dY; 0 is tight"};
+
+constexpr std::array kSoftmaxFields = {kM, kN, kOut, kScale, kLdx, kLdy};
+constexpr std::array kSoftmaxBackwardFields = {kM, kN, kOut, kScale, kLdy, kLddy, kLddx};
+constexpr std::array kNormFields = {kM, kN, kOut, kEps, kLdx, kLdy};
+constexpr std::array kNormBackwardFields = {kM, kN, kOut, kLdx, kLddy, kLddx};
+
+constexpr TensorName kX{"x", kInput, "[m, n]", "bf16"}, kDy{"dy", kInput, "[m, n]", "bf16"},
+    kGamma{"gamma", kInput, "[n]", "bf16"}, kBeta{"beta", kInput, "[n]", "bf16"},
+    kMeanIn{"mean", kInput, "[m]: of the rows of X, as LayerNorm gives it", "f32"},
+    kRstdIn{"rstd", kInput, "[m]: as the norm gives it", "f32"},
+    kY{"y", kOutput, "[m, n]", "{out}"}, kDx{"dx", kOutput, "[m, n]", "{out}"},
+    kMean{"mean", kOutput, "[m]", "f32"}, kRstd{"rstd", kOutput, "[m]", "f32"},
+    kDgamma{"dgamma", kOutput, "[n]", "f32"}, kDbeta{"dbeta", kOutput, "[n]", "f32"};
+
+constexpr std::array kSoftmaxTensors = {kX, kY};
+constexpr std::array kSoftmaxBackwardTensors = {TensorName{"y", kInput, "[m, n]", "bf16"}, kDy, kDx};
+constexpr std::array kRmsnormTensors = {kX, kGamma, kY, kRstd};
+constexpr std::array kRmsnormBackwardTensors = {kX, kGamma, kRstdIn, kDy, kDx, kDgamma};
+constexpr std::array kLayernormTensors = {kX, kGamma, kBeta, kY, kMean, kRstd};
+constexpr std::array kLayernormBackwardTensors = {kX, kGamma, kMeanIn, kRstdIn, kDy, kDx, kDgamma, kDbeta};
+
+constexpr Field kLanes{"lanes", kInteger, 0, 1, 65536, {}, "partial sums of a sum along a row, joined in pairs"};
+constexpr Field kVector{"vector", kInteger, 1, 1, 64, {}, "neighboring columns that a partial sum takes at a time"};
+constexpr Field kStripes{"stripes", kInteger, 0, 1, 65536, {}, "partial sums of a sum along a column, joined one after the other"};
+constexpr Field kNormalize{"normalize", kWord, 0, 0, 0, kQuotients, "p times 1 / l, or p / l"};
+constexpr Field kRoot{"root", kWord, kNoDefault, 0, 0, kRoots, "how rstd is computed"};
+
+constexpr std::array kSoftmaxTerms = {kLanes, kVector, kNormalize};
+constexpr std::array kSoftmaxBackwardTerms = {kLanes, kVector};
+constexpr std::array kNormTerms = {kLanes, kVector, kRoot};
+constexpr std::array kNormBackwardTerms = {kLanes, kVector, kStripes};
+
+template <char matrix>
+Result<std::int64_t> leading(const Problem& problem) {
+  constexpr std::string_view kField = matrix == 'x' ? "ldx" : matrix == 'y' ? "ldy" : matrix == 'X' ? "lddx" : "lddy";
+  const std::int64_t given = problem.integer(kField);
+  return given != 0 ? given : problem.integer("n");
+}
+
+constexpr Derived kLeadingX{"ld_x", leading<'x'>, "leading dimension of X in effect"};
+constexpr Derived kLeadingY{"ld_y", leading<'y'>, "leading dimension of Y in effect"};
+constexpr Derived kLeadingDx{"ld_dx", leading<'X'>, "leading dimension of dX in effect"};
+constexpr Derived kLeadingDy{"ld_dy", leading<'Y'>, "leading dimension of dY in effect"};
+constexpr std::array kForwardDerived = {kLeadingX, kLeadingY};
+constexpr std::array kSoftmaxBackwardDerived = {kLeadingY, kLeadingDy, kLeadingDx};
+constexpr std::array kNormBackwardDerived = {kLeadingX, kLeadingDy, kLeadingDx};
+
+constexpr std::string_view kSums = R"~(
+All arithmetic is f32, and `oracles/bounds/row_contract.h` says which operations are rounded; the terms say how sums are formed.
+)~";
+
+struct RowOperation {
+  RowKind kind;
+  std::string_view name, about;
+  std::span<const Field> fields;
+  std::span<const TensorName> tensors;
+  std::span<const Derived> derived;
+  std::span<const Field> terms;
+};
+
+constexpr RowOperation kOperations[] = {
+    {RowKind::softmax, "softmax", "Y = softmax(scale · X), row by row.\n",
+     kSoftmaxFields, kSoftmaxTensors, kForwardDerived, kSoftmaxTerms},
+    {RowKind::softmax_backward, "softmax_backward", "dX = scale · Y · (dY − Σ Y dY), row by row, with Y as the forward pass gave it.\n",
+     kSoftmaxBackwardFields, kSoftmaxBackwardTensors, kSoftmaxBackwardDerived, kSoftmaxBackwardTerms},
+    {RowKind::rmsnorm, "rmsnorm", "Y = X · rstd · gamma with rstd = 1 / √(mean of X² + eps), row by row.\n",
+     kNormFields, kRmsnormTensors, kForwardDerived, kNormTerms},
+    {RowKind::rmsnorm_backward, "rmsnorm_backward",
+     "The gradients of RMSNorm, with rstd as given: x̂ = X · rstd, w = dY · gamma, dX = rstd · (w − x̂ · mean of w x̂) row by row, and "
+     "dgamma = Σ dY x̂ over the rows.\n",
+     kNormBackwardFields, kRmsnormBackwardTensors, kNormBackwardDerived, kNormBackwardTerms},
+    {RowKind::layernorm, "layernorm", "Y = (X − mean) · rstd · gamma + beta with rstd = 1 / √(mean of (X − mean)² + eps), row by row.\n",
+     kNormFields, kLayernormTensors, kForwardDerived, kNormTerms},
+    {RowKind::layernorm_backward, "layernorm_backward",
+     "The gradients of LayerNorm, with mean and rstd as given: x̂ = (X − mean) · rstd, w = dY · gamma, "
+     "dX = rstd · (w − mean of w − x̂ · mean of w x̂) row by row, and dgamma = Σ dY x̂, dbeta = Σ dY over the rows.\n",
+     kNormBackwardFields, kLayernormBackwardTensors, kNormBackwardDerived, kNormBackwardTerms},
+};
+
+// clang-format on
+
+bool is_matrix(std::string_view name) {
+  return name == "x" || name == "y" || name == "dx" || name == "dy";
+}
+
+// A matrix, a vector along the columns, or one along the rows.
+Result<TensorLayout> layout_of(std::string_view name, const Problem& problem, FormatId format) {
+  const std::int64_t m = problem.integer("m"), n = problem.integer("n");
+  if (name == "mean" || name == "rstd") return dense_layout(format, {m});
+  if (!is_matrix(name)) return dense_layout(format, {n});
+  const std::string field = "ld" + std::string(name);
+  const std::int64_t given = problem.integer(field), stride = given != 0 ? given : n;
+  if (stride < n) {
+    return bad_input(fmt::format("{}={} is shorter than a row of {} elements", field, stride, n),
+                     fmt::format("use {}=0 for tight rows", field));
+  }
+  TensorLayout layout = dense_layout(format, {m, n});
+  layout.strides[0] = stride;
+  if (const Status usable = layout.check(); !usable) return usable.error();
+  return layout;
+}
+
+template <std::size_t count>
+std::size_t index_of(const std::array<std::string_view, count>& words, std::string_view word) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  PLUMB_ASSERT(found != words.end());
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+RowContract contract_of(const Problem& terms) {
+  RowContract out;
+  out.lanes = terms.integer("lanes");
+  out.vector = terms.integer("vector");
+  if (terms.has("stripes")) out.stripes = terms.integer("stripes");
+  if (terms.has("normalize"))
+    out.quotient = static_cast<RowQuotient>(index_of(kQuotients, terms.word("normalize")));
+  if (terms.has("root")) out.root = static_cast<RowRoot>(index_of(kRoots, terms.word("root")));
+  return out;
+}
+
+class Rows final : public Operation {
+ public:
+  explicit Rows(const RowOperation& row)
+      : row_(row), about_(std::string(row.about) + std::string(kSums)) {}
+
+  std::string_view name() const override { return row_.name; }
+
+  std::string_view about() const override { return about_; }
+
+  std::span<const Field> schema() const override { return row_.fields; }
+
+  std::span<const TensorName> tensor_names() const override { return row_.tensors; }
+
+  std::span<const Derived> derived() const override { return row_.derived; }
+
+  std::span<const Field> terms() const override { return row_.terms; }
+
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem,
+                                          const Manifest& manifest) const override {
+    std::vector<TensorSpec> specs;
+    for (const TensorName& tensor : row_.tensors) {
+      Result<TensorLayout> layout =
+          layout_of(tensor.name, problem, manifest.tensor_format(tensor.name, problem));
+      if (!layout) return layout.error();
+      specs.push_back({std::string(tensor.name), tensor.role, *std::move(layout)});
+    }
+    return specs;
+  }
+
+  double work(const Problem& problem) const override {
+    return static_cast<double>(problem.integer("m")) * static_cast<double>(problem.integer("n"));
+  }
+
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int,
+                                     const CaseTensors& tensors) const override {
+    RowProblem rows;
+    rows.kind = row_.kind;
+    rows.m = problem.integer("m");
+    rows.n = problem.integer("n");
+    if (problem.has("scale")) rows.scale = problem.real("scale");
+    if (problem.has("eps")) rows.eps = problem.real("eps");
+    rows.contract = contract_of(manifest.terms);
+    const auto input = [&](std::string_view name) -> const Tensor* {
+      const auto found = std::find_if(row_.tensors.begin(), row_.tensors.end(),
+                                      [&](const TensorName& one) { return one.name == name; });
+      return found == row_.tensors.end() || found->role != kInput ? nullptr : tensors.find(name);
+    };
+    rows.x = input(row_.kind == RowKind::softmax_backward ? "y" : "x");
+    rows.dy = input("dy");
+    rows.gamma = input("gamma");
+    rows.beta = input("beta");
+    rows.mean = input("mean");
+    rows.rstd = input("rstd");
+    for (const TensorName& tensor : row_.tensors) {
+      if (tensor.role != kOutput) continue;
+      rows.outputs.push_back(tensors.find(tensor.name));
+      rows.output_names.push_back(tensor.name);
+    }
+    return std::make_unique<RowOracle>(std::move(rows));
+  }
+
+ private:
+  const RowOperation& row_;
+  std::string about_;
+};
+
+template <RowKind kind>
+const Operation& operation() {
+  static const Rows rows(kOperations[static_cast<std::size_t>(kind)]);
+  return rows;
+}
+
+}  // namespace
+
+const Operation& softmax_operation() { return operation<RowKind::softmax>(); }
+
+const Operation& softmax_backward_operation() { return operation<RowKind::softmax_backward>(); }
+
+const Operation& rmsnorm_operation() { return operation<RowKind::rmsnorm>(); }
+
+const Operation& rmsnorm_backward_operation() { return operation<RowKind::rmsnorm_backward>(); }
+
+const Operation& layernorm_operation() { return operation<RowKind::layernorm>(); }
+
+const Operation& layernorm_backward_operation() { return operation<RowKind::layernorm_backward>(); }
+
+}  // namespace plumbline

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/attention_row_bound.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "oracles/base/assert.h"
+#include "oracles/bounds/f32_errors.h"
+#include "oracles/reference/attention_trace.h"
+
+namespace plumbline {
+namespace {
+
+std::vector<PreparedPanel> panels(const float* first, std::int64_t vectors, std::int64_t stride,
+                                  std::int64_t length, int minimum_exponent) {
+  std::vector<PreparedPanel> out;
+  for (std::int64_t v = 0; v < vectors; v += kPanelLanes) {
+    std::array<const float*, kPanelLanes> lanes{};
+    for (std::int64_t lane = 0; lane < std::min<std::int64_t>(kPanelLanes, vectors - v); ++lane)
+      lanes[static_cast<std::size_t>(lane)] = first + (v + lane) * stride;
+    out.emplace_back().assign(lanes, length, minimum_exponent);
+  }
+  return out;
+}
+
+}  // namespace
+
+AttentionRowBounds::AttentionRowBounds(const AttentionOperands& operands, FormatId q, FormatId k,
+                                       FormatId v, int sm)
+    : operands_(operands),
+      scores_(*bound_model(operands.contract().product(), sm, q, k)),
+      values_(*bound_model(operands.contract().product(), sm, operands.contract().p, v)),
+      plan_(values_),
+      q_minimum_exponent_(format(q).emin()) {
+  const AttentionHead& head = operands.head();
+  keys_ = panels(head.k.data(), head.keys, head.d, head.d, format(k).emin());
+  const std::vector<double>& v_columns = operands.v_columns();
+  const std::vector<float> columns(v_columns.begin(), v_columns.end());
+  columns_ = panels(columns.data(), head.dv, head.keys, head.keys, format(v).emin());
+}
+
+RowBound AttentionRowBounds::operator()(const DetailedRow& detail, bool outputs) const {
+  const AttentionHead& head = operands_.head();
+  PLUMB_ASSERT(detail.row.kind == AttentionRowKind::regular);
+  RowTrace trace(operands_, detail);
+  const KeyRange keys = detail.row.keys;
+  PreparedVector query;
+  query.assign(head.q.data() + detail.row.query * head.d, head.d, q_minimum_exponent_);
+  for (std::int64_t panel = keys.first / kPanelLanes; panel * kPanelLanes < keys.end; ++panel) {
+    const RunningBounds bounds =
+        running_bounds(scores_, query, keys_[static_cast<std::size_t>(panel)]);
+    for (std::int64_t lane = 0; lane < kPanelLanes; ++lane) {
+      const std::int64_t j = panel * kPanelLanes + lane;
+      if (j < keys.first || j >= keys.end) continue;
+      const RunningBound& score = bounds[static_cast<std::size_t>(lane)];
+      const double apart =
+          std::fabs(detail.scores[static_cast<std::size_t>(j - keys.first)] - score.sum);
+      const double error = score.error + score.sum_error + apart;
+      trace.set_score_error(j, error == 0 ? 0 : error * bound::kSlack);
+    }
+  }
+  trace.run();
+  RowBound out;
+  out.lse_error = trace.lse_error();
+  for (std::int64_t panel = 0; outputs && panel * kPanelLanes < head.dv; ++panel) {
+    const ValueBounds values =
+        value_bounds(values_, plan_, trace.probabilities(),
+                     columns_[static_cast<std::size_t>(panel)], trace.tiles());
+    for (std::int64_t lane = 0; lane < kPanelLanes && panel * kPanelLanes + lane < head.dv;
+         ++lane) {
+      const std::int64_t x = panel * kPanelLanes + lane;
+      const ValueBound& value = values[static_cast<std::size_t>(lane)];
+      out.o_error.push_back(
+          trace.output_error(value, detail.o[static_cast<std::size_t>(x)], operands_.v_largest(x)));
+      const double magnitude = value.magnitude * std::ldexp(1.0, -operands_.contract().p_shift);
+      out.magnitude.push_back(magnitude > 0 ? magnitude / detail.row.sum
+                                            : std::numeric_limits<double>::infinity());
+    }
+  }
+  return out;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The row operations as mathematics has them, over any type of number: MPFR for the referee,
+// Certified for the fast path, whose error is known. Gradients take mean and rstd as given: they
+// are inputs.
+#pragma once
+
+#include <vector>
+
+#include "oracles/base/assert.h"
+#include "oracles/reference/row.h"
+
+namespace plumbline {
+
+namespace row_definition {
+
+template <typename Number>
+RowResult<Number> softmax(const RowOf<Number>& in) {
+  std::vector<Number> z;
+  for (const Number& x : in.x) z.push_back(x * in.scale);
+  Number largest = z.front();
+  for (const Number& one : z) {
+    if (one > largest) largest = one;
+  }
+  RowResult<Number> out;
+  Number sum = 0;
+  for (const Number& one : z) {
+    out.out.push_back(exp(one - largest));
+    sum += out.out.back();
+  }
+  for (Number& y : out.out) y = y / sum;
+  return out;
+}
+
+template <typename Number>
+RowResult<Number> softmax_backward(const RowOf<Number>& in) {
+  const std::vector<Number>& y = in.x;
+  Number g = 0;
+  for (std::size_t j = 0; j < y.size(); ++j) g += y[j] * in.dy[j];
+  RowResult<Number> out;
+  for (std::size_t j = 0; j < y.size(); ++j) out.out.push_back(in.scale * (y[j] * (in.dy[j] - g)));
+  return out;
+}
+
+// RMSNorm is LayerNorm around zero, without beta. Without gamma: mean and rstd alone.
+template <typename Number>
+RowResult<Number> norm(const RowOf<Number>& in, bool centered) {
+  const Number n(static_cast<double>(in.n()));
+  RowResult<Number> out;
+  Number sum = 0;
+  for (const Number& x : in.x) sum += x;
+  out.mean = centered ? Number(sum / n) : Number(0);
+  Number squares = 0;
+  for (const Number& x : in.x) squares += (x - out.mean) * (x - out.mean);
+  out.rstd = Number(1) / sqrt(squares / n + in.eps);
+  for (std::size_t j = 0; j < in.gamma.size(); ++j) {
+    const Number y = (in.x[j] - out.mean) * out.rstd * in.gamma[j];
+    out.out.push_back(centered ? Number(y + in.beta[j]) : y);
+  }
+  return out;
+}
+
+template <typename Number>
+RowResult<Number> norm_backward(const RowOf<Number>& in, bool centered) {
+  const Number n(static_cast<double>(in.n()));
+  RowResult<Number> out;
+  std::vector<Number> w;
+  Number sum = 0, projected = 0;
+  for (std::size_t j = 0; j < in.x.size(); ++j) {
+    out.xhat.push_back((in.x[j] - in.mean) * in.rstd);
+    w.push_back(in.dy[j] * in.gamma[j]);
+    sum += w[j];
+    projected += w[j] * out.xhat[j];
+  }
+  const Number a = centered ? Number(sum / n) : Number(0), c = projected / n;
+  for (std::size_t j = 0; j < in.x.size(); ++j)
+    out.out.push_back(in.rstd * (w[j] - a - out.xhat[j] * c));
+  return out;
+}
+
+}  // namespace row_definition
+
+// One row, which has at least one element.
+template <typename Number>
+RowResult<Number> defined_row(RowKind kind, const RowOf<Number>& in) {
+  PLUMB_ASSERT(!in.x.empty());
+  switch (kind) {
+    case RowKind::softmax:
+      return row_definition::softmax(in);
+    case RowKind::softmax_backward:
+      return row_definition::softmax_backward(in);
+    case RowKind::rmsnorm:
+      return row_definition::norm(in, false);
+    case RowKind::layernorm:
+      return row_definition::norm(in, true);
+    case RowKind::rmsnorm_backward:
+      return row_definition::norm_backward(in, false);
+    case RowKind::layernorm_backward:
+      break;
+  }
+  return row_definition::norm_backward(in, true);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/row_faults.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "oracles/formats/encode.h"
+#include "oracles/formats/ulp.h"
+#include "oracles/reference/row_definition.h"
+#include "oracles/reference/row_oracle.h"
+#include "oracles/reference/row_variance.h"
+
+namespace plumbline {
+namespace {
+
+using namespace row_fault_words;
+
+using Row = RowOf<Certified>;
+using Outcome = RowResult<Certified>;
+
+struct Spot {
+  const RowProblem& problem;
+  std::int64_t i;
+  Row row;
+
+  Outcome of(const Row& changed) const { return defined_row(problem.kind, changed); }
+
+  bool is(RowKind kind) const { return problem.kind == kind; }
+
+  bool is_norm() const { return is(RowKind::rmsnorm) || is(RowKind::layernorm); }
+
+  bool is_norm_backward() const { return problem.has_column_sums(); }
+
+  bool is_softmax() const { return is(RowKind::softmax) || is(RowKind::softmax_backward); }
+};
+
+// Nothing where the fault is not one of this operation's.
+using Faulty = std::vector<Certified>;
+
+Faulty with_scale(const Spot& at, const Certified& scale) {
+  if (!at.is_softmax() || at.problem.scale == 1) return {};
+  Row row = at.row;
+  row.scale = scale;
+  return at.of(row).out;
+}
+
+Faulty with_parameter(const Spot& at, std::vector<Certified> Row::*of,
+                      const std::function<Certified(std::size_t)>& value) {
+  Row row = at.row;
+  if ((row.*of).empty()) return {};
+  for (std::size_t j = 0; j < (row.*of).size(); ++j) (row.*of)[j] = value(j);
+  return at.of(row).out;
+}
+
+// As if the row had fewer columns; what was left out of sums has an output all the same.
+Faulty with_columns(const Spot& at, std::size_t n) {
+  Row row = at.row;
+  for (auto* values : {&row.x, &row.dy, &row.gamma, &row.beta}) {
+    if (!values->empty()) values->resize(n, Certified(0.0));
+  }
+  Faulty out = at.of(row).out;
+  out.resize(std::min(n, at.row.x.size()));
+  return out;
+}
+
+// Exponentials of what they are: they overflow, and sums of them.
+Faulty without_maximum(const Spot& at) {
+  if (!at.is(RowKind::softmax)) return {};
+  std::vector<float> p;
+  float sum = 0;
+  for (const Certified& x : at.row.x) {
+    p.push_back(static_cast<float>(std::exp(x.value * at.row.scale.value)));
+    sum += p.back();
+  }
+  Faulty out;
+  for (const float one : p) out.emplace_back(static_cast<double>(one * (1 / sum)));
+  return out;
+}
+
+Faulty with_padding_in_variance(const Spot& at) {
+  if (!at.is(RowKind::layernorm) || at.row.n() % 8 == 0) return {};
+  const Certified mean = row_definition::norm(at.row, true).mean;
+  const Certified rstd = Certified(1.0) / sqrt(padded_variance(at.row) + at.row.eps);
+  Faulty out;
+  for (std::size_t j = 0; j < at.row.x.size(); ++j)
+    out.push_back((at.row.x[j] - mean) * rstd * at.row.gamma[j] + at.row.beta[j]);
+  return out;
+}
+
+bool one_pass_fits(const RowProblem& problem, std::int64_t i, std::span<const double> got,
+                   const Format& f) {
+  if (problem.kind != RowKind::layernorm) return false;
+  const std::vector<F32Range> ranges = one_pass_layernorm(problem.contract, problem.row(i)).out;
+  for (std::size_t j = 0; j < got.size(); ++j) {
+    const std::uint64_t bits = encode(f, got[j]);
+    if (!row_verdict(f, 0, {ranges[j], Certified(got[j], 0.0)}, bits).pass) return false;
+  }
+  return true;
+}
+
+Faulty without_mean(const Spot& at) {
+  if (at.is(RowKind::layernorm)) {
+    Faulty out = row_definition::norm(at.row, false).out;
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] += at.row.beta[j];
+    return out;
+  }
+  if (!at.is(RowKind::layernorm_backward)) return {};
+  Row row = at.row;
+  row.mean = 0.0;
+  return at.of(row).out;
+}
+
+Faulty without_projection(const Spot& at) {
+  Faulty out;
+  if (at.is(RowKind::softmax_backward)) {
+    for (std::size_t j = 0; j < at.row.x.size(); ++j)
+      out.push_back(at.row.scale * (at.row.x[j] * at.row.dy[j]));
+  }
+  if (at.is_norm_backward()) {
+    for (std::size_t j = 0; j < at.row.x.size(); ++j)
+      out.push_back(at.row.rstd * (at.row.dy[j] * at.row.gamma[j]));
+  }
+  return out;
+}
+
+// LayerNorm's gradient with one of its two means.
+Faulty as_rmsnorm_backward(const Spot& at) {
+  if (!at.is(RowKind::layernorm_backward)) return {};
+  Row row = at.row;
+  for (Certified& x : row.x) x = x - row.mean;
+  return row_definition::norm_backward(row, false).out;
+}
+
+Faulty of_row(const Spot& at, std::int64_t i) {
+  if (i < 0 || i >= at.problem.m) return {};
+  return at.of(converted<Certified>(at.problem.row(i))).out;
+}
+
+struct Fault {
+  const char* words;
+  Faulty (*row)(const Spot&);
+};
+
+constexpr Fault kFaults[] = {
+    {kNoEps,
+     [](const Spot& at) {
+       if (!at.is_norm() || at.problem.eps == 0) return Faulty();
+       Row row = at.row;
+       row.eps = 0.0;
+       return at.of(row).out;
+     }},
+    {"the scale is missing", [](const Spot& at) { return with_scale(at, 1.0); }},
+    {"the scale is applied twice",
+     [](const Spot& at) { return with_scale(at, at.row.scale * at.row.scale); }},
+    {kNoMean, without_mean},
+    {"gamma is missing",
+     [](const Spot& at) {
+       return with_parameter(at, &Row::gamma, [](std::size_t) { return Certified(1.0); });
+     }},
+    {"beta is missing",
+     [](const Spot& at) {
+       return with_parameter(at, &Row::beta, [](std::size_t) { return Certified(0.0); });
+     }},
+    {"gamma is indexed by row",
+     [](const Spot& at) {
+       if (at.i >= at.problem.n) return Faulty();
+       return with_parameter(at, &Row::gamma, [&](std::size_t) {
+         return at.row.gamma[static_cast<std::size_t>(at.i)];
+       });
+     }},
+    {kLastColumn,
+     [](const Spot& at) {
+       return at.row.n() < 2 ? Faulty() : with_columns(at, at.row.x.size() - 1);
+     }},
+    {kTail,
+     [](const Spot& at) {
+       const std::size_t n = at.row.x.size();
+       return n < 8 || n % 8 < 2 ? Faulty() : with_columns(at, n / 8 * 8);
+     }},
+    {"the maximum is not subtracted", without_maximum},
+    {kPaddingInVariance, with_padding_in_variance},
+    {kZeros,
+     [](const Spot& at) {
+       const std::size_t n = at.row.x.size();
+       return n % 8 == 0 ? Faulty() : with_columns(at, n / 8 * 8 + 8);
+     }},
+    {"dX is without the projection: the sums are missing", without_projection},
+    {"the mean of dY gamma is missing", as_rmsnorm_backward},
+    {"it is the row above", [](const Spot& at) { return of_row(at, at.i - 1); }},
+    {"it is the row below", [](const Spot& at) { return of_row(at, at.i + 1); }},
+};
+
+// One rounding to the output, and what f32 arithmetic may have lost on the way.
+bool fits(const Faulty& faulty, std::span<const double> got, const Format& f) {
+  if (faulty.empty()) return false;
+  double largest = 0;
+  for (const Certified& one : faulty) {
+    if (std::isfinite(one.value)) largest = std::max(largest, std::fabs(one.value));
+  }
+  for (std::size_t j = 0; j < faulty.size(); ++j) {
+    const double due = faulty[j].value;
+    if (due == got[j] || (std::isnan(due) && std::isnan(got[j]))) continue;
+    if (!std::isfinite(due) || !std::isfinite(got[j])) return false;
+    if (std::fabs(got[j] - due) > 0.51 * ulp(f, due) + 0x1p-14 * largest) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> row_faults(const RowProblem& problem, std::int64_t i,
+                                    std::span<const double> got, const Format& f) {
+  const Spot spot{problem, i, converted<Certified>(problem.row(i))};
+  std::vector<std::string> named;
+  for (const Fault& fault : kFaults) {
+    if (fits(fault.row(spot), got, f)) named.emplace_back(fault.words);
+  }
+  if (one_pass_fits(problem, i, got, f)) named.emplace_back(kOnePass);
+  return named;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Simple faults of row kernels: each is tried on a whole row, or on all sums over rows, and named
+// when it gives what the kernel gave, up to its roundings.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "oracles/reference/row.h"
+
+namespace plumbline {
+
+// Faults that more than one kind of output can suffer from.
+namespace row_fault_words {
+
+inline constexpr const char* kNoEps = "eps is missing";
+inline constexpr const char* kNoMean = "the mean is not subtracted";
+inline constexpr const char* kLastColumn = "the last column is missing from the sums";
+inline constexpr const char* kTail =
+    "the columns after the last multiple of 8 are missing from the sums";
+inline constexpr const char* kZeros =
+    "zeros after the last column, up to a multiple of 8, are in the sums";
+inline constexpr const char* kPaddingInVariance = "columns after the last are in the variance";
+inline constexpr const char* kOnePass =
+    "the variance is the mean of squares less the square of the mean";
+
+}  // namespace row_fault_words
+
+// `got`: all elements of row i of Y or dX.
+std::vector<std::string> row_faults(const RowProblem& problem, std::int64_t i,
+                                    std::span<const double> got, const Format& f);
+
+// `got`: all of dgamma or dbeta.
+std::vector<std::string> column_faults(const RowProblem& problem, bool gamma,
+                                       std::span<const double> got);
+
+// `got`: the mean or rstd of row i.
+std::vector<std::string> statistic_faults(const RowProblem& problem, std::int64_t i, bool mean,
+                                          double got);
+
+}  // namespace plumbline

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// RowOracle: the verdict on softmax, RMSNorm, LayerNorm and their gradients. An output is
+// admissible when it is the rounding of a value in the range that the contract's steps give
+// (row_ranges.h). The exact value, beside it in every report, comes from the definition in double
+// with its error (row_definition.h); the referee recomputes it with MPFR.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oracles/bounds/f32_range.h"
+#include "oracles/exact/certified.h"
+#include "oracles/reference/oracle.h"
+#include "oracles/reference/row.h"
+
+namespace plumbline {
+
+// What is known of one output before it is stored.
+struct RowElement {
+  F32Range range;   // what a conforming kernel may round
+  Certified exact;  // the definition's value; its error is 0 where it is no number
+};
+
+class RowOracle final : public CaseOracle {
+ public:
+  // The problem's tensors must outlive the oracle.
+  explicit RowOracle(RowProblem problem) : problem_(std::move(problem)) {}
+
+  int outputs() const override { return static_cast<int>(problem_.output_names.size()); }
+
+  std::string output_name(int output) const override {
+    return std::string(problem_.output_names[static_cast<std::size_t>(output)]);
+  }
+
+  OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
+  ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
+  Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+
+  const RowProblem& problem() const { return problem_; }
+
+ private:
+  enum class Part : std::uint8_t { elements, mean, rstd, gamma, beta };
+
+  Part part(int output) const;
+  const Format& output_format(int output) const;
+
+  // The outputs that come from one row, or all sums over rows.
+  std::vector<RowElement> of_row(Part part, std::int64_t i) const;
+  std::vector<RowElement> of_columns(Part part) const;
+  RowElement at(int output, std::int64_t index) const;
+
+  // The same by the definition over MPFR numbers.
+  std::vector<double> refereed_row(Part part, std::int64_t i, int bits) const;
+  double refereed_column(Part part, std::int64_t j, int bits) const;
+
+  RowProblem problem_;
+};
+
+// The rule for one element.
+ElementVerdict row_verdict(const Format& f, std::int64_t index, const RowElement& element,
+                           std::uint64_t got);
+
+}  // namespace plumbline

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The interval rule for one output of a row operation: the range's ends, rounded to the output,
+// enclose what is admissible, because rounding is monotone.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "oracles/formats/encode.h"
+#include "oracles/formats/ulp.h"
+#include "oracles/reference/row_oracle.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// How far from `exact` a value must be to be stored as `stored`.
+double least_error(const Format& f, std::uint64_t got, double stored, double exact) {
+  if (f.id == FormatId::f32 || std::isinf(stored)) return std::fabs(stored - exact);
+  std::uint64_t neighbor = 0;
+  const bool above = exact > stored;
+  if (!(above ? next_up(f, got, neighbor) : next_down(f, got, neighbor))) return 0;
+  const double edge = (stored + to_double(f, neighbor)) / 2;
+  return std::max(0.0, above ? exact - edge : edge - exact);
+}
+
+enum class Class : std::uint8_t { minus_infinity, finite, plus_infinity };
+
+Class class_of(double x) {
+  return std::isfinite(x) ? Class::finite : x > 0 ? Class::plus_infinity : Class::minus_infinity;
+}
+
+}  // namespace
+
+ElementVerdict row_verdict(const Format& f, std::int64_t index, const RowElement& element,
+                           std::uint64_t got) {
+  const auto& [range, exact] = element;
+  ElementVerdict out;
+  out.index = index;
+  out.got = got;
+  out.exact = exact.value;
+  out.expected = encode(f, exact.value);
+  const double stored = to_double(f, got);
+  double low = kNan, high = kNan;
+  out.low = out.high = f.canonical_nan;
+  if (range.has_numbers()) {
+    out.low = encode(f, static_cast<double>(range.low));
+    out.high = encode(f, static_cast<double>(range.high));
+    low = to_double(f, out.low);
+    high = to_double(f, out.high);
+  }
+  const bool is_nan = std::isnan(stored);
+  out.pass = is_nan ? range.nan : low <= stored && stored <= high;
+  if (!out.pass) {
+    const bool possible = !is_nan && range.has_numbers() && class_of(low) <= class_of(stored) &&
+                          class_of(stored) <= class_of(high);
+    out.class_mismatch = !possible;
+  }
+  const bool comparable = std::isfinite(stored) && std::isfinite(exact.value);
+  out.error_ulp = comparable ? (stored - exact.value) / ulp(f, exact.value) : kNan;
+  out.share = out.pass ? 0 : kInfinity;
+  if (!std::isfinite(exact.value) || !std::isfinite(low) || !std::isfinite(high)) return out;
+  const double y = exact.value;
+  const double allowed = std::max(std::fabs(static_cast<double>(range.low) - y),
+                                  std::fabs(static_cast<double>(range.high) - y));
+  out.bound_ulp = std::max(std::fabs(low - y), std::fabs(high - y)) / ulp(f, y);
+  if (!comparable) return out;
+  const double used = least_error(f, got, stored, y);
+  if (allowed > 0) out.share = used / allowed;
+  // What the exact value's own error blurs; a failure stays one.
+  out.share = out.pass ? std::min(out.share, 1.0) : std::max(out.share, std::nextafter(1.0, 2.0));
+  return out;
+}
+
+}  // namespace plumbline

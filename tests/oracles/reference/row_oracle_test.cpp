@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// The verdict on row operations: no conforming kernel fails, whatever freedom it uses; what is
+// exact is demanded bit for bit; faults fail, and the simple ones are named.
+#include "oracles/reference/row_oracle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/oracles/reference/row_samples.h"
+
+namespace plumbline {
+namespace {
+
+using namespace plumbline::testing;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+struct Counts {
+  std::int64_t judged = 0, failed = 0, disagreements = 0;
+  double worst_share = 0;
+};
+
+void judge(const RowCase& made, Counts& counts, const std::string& name) {
+  for (int output = 0; output < made.oracle->outputs(); ++output) {
+    const OutputVerdict verdict =
+        made.oracle->judge(output, made.got[static_cast<std::size_t>(output)], {});
+    counts.judged += verdict.compared;
+    counts.failed += verdict.failed;
+    counts.disagreements += verdict.disagreements;
+    counts.worst_share = std::max(counts.worst_share, verdict.worst_share);
+    EXPECT_EQ(verdict.failed, 0) << name << " " << made.oracle->output_name(output) << " at "
+                                 << verdict.worst.index << ": got " << std::hex << verdict.worst.got
+                                 << ", admissible " << verdict.worst.low << " to "
+                                 << verdict.worst.high;
+    EXPECT_EQ(verdict.disagreements, 0) << name << " " << made.oracle->output_name(output);
+  }
+}
+
+std::string name_of(RowKind kind, RowData data, std::int64_t n) {
+  return "kind " + std::to_string(static_cast<int>(kind)) + " data " +
+         std::to_string(static_cast<int>(data)) + " n=" + std::to_string(n);
+}
+
+TEST(RowOracle, ConformingKernelsPass) {
+  Counts counts;
+  for (const RowKind kind : kRowKinds) {
+    for (const RowData data : kRowData) {
+      for (const std::int64_t n : {1, 2, 7, 64, 131, 1100}) {
+        RowContract contract;
+        contract.quotient = n % 2 == 0 ? RowQuotient::quotient : RowQuotient::reciprocal;
+        contract.root = n % 3 == 1 ? RowRoot::exact : RowRoot::approximate;
+        contract.lanes = n == 1100 ? 32 : 128;
+        contract.stripes = 4;
+        const RowCase made(kind, n > 1000 ? 2 : 7, n, data, static_cast<std::uint64_t>(n) + 1,
+                           FormatId::f32, contract);
+        judge(made, counts, name_of(kind, data, n));
+      }
+    }
+  }
+  EXPECT_GT(counts.judged, 100000);
+  EXPECT_GT(counts.worst_share, 0.1) << "the bound is attained to within a factor";
+}
+
+TEST(RowOracle, ConformingKernelsPassInBf16) {
+  Counts counts;
+  for (const RowKind kind : kRowKinds) {
+    for (const RowData data : kRowData) {
+      const RowCase made(kind, 5, 77, data, 3, FormatId::bf16);
+      judge(made, counts, name_of(kind, data, 77));
+    }
+  }
+  EXPECT_EQ(counts.failed, 0);
+}
+
+TEST(RowOracle, MpfrAgreesWithDoubleEverywhere) {
+  for (const RowKind kind : kRowKinds) {
+    for (const RowData data : kRowData) {
+      const RowCase made(kind, 3, 20, data, 5);
+      for (int output = 0; output < made.oracle->outputs(); ++output) {
+        const OutputVerdict verdict = made.oracle->judge(
+            output, made.got[static_cast<std::size_t>(output)], {.mpfr_bits = 256});
+        EXPECT_EQ(verdict.disagreements, 0) << name_of(kind, data, 20) << " output " << output;
+        EXPECT_EQ(verdict.refereed, verdict.elements);
+      }
+    }
+  }
+}
+
+// 2^-m exactly, though p, l and 1 / l are computed.
+TEST(RowOracle, SoftmaxOfEqualScoresIsExact) {
+  for (const std::int64_t n : {1, 2, 64, 1024}) {
+    RowCase made(RowKind::softmax, 3, n, RowData::equal, 1);
+    EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).exact_required, 3 * n);
+    EXPECT_EQ(made.stored(0, 1 % n), 1.0f / static_cast<float>(n));
+    made.store(0, 2 % n, std::nextafterf(1.0f / static_cast<float>(n), 2));
+    EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 1) << n;
+  }
+}
+
+TEST(RowOracle, LayerNormOfAConstantRowIsBetaExactly) {
+  RowCase made(RowKind::layernorm, 4, 100, RowData::equal, 2);
+  EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).exact_required, 400);
+  const auto beta = static_cast<float>(to_double(format(FormatId::bf16), made.beta.bits(17)));
+  EXPECT_EQ(made.stored(0, 117), beta);
+  made.store(0, 117, std::nextafterf(beta, 9));
+  EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 1);
+}
+
+TEST(RowOracle, SumsOfIntegersAreExact) {
+  RowCase made(RowKind::layernorm_backward, 50, 6, RowData::integers, 4);
+  const OutputVerdict verdict = made.oracle->judge(2, made.got[2], {});
+  EXPECT_EQ(verdict.exact_required, 6) << "dbeta";
+  made.store(2, 3, std::nextafterf(made.stored(2, 3), 1000));
+  EXPECT_EQ(made.oracle->judge(2, made.got[2], {}).failed, 1);
+}
+
+TEST(RowOracle, RowsWithoutAFiniteLogitAreNan) {
+  RowCase made(RowKind::softmax, 1, 8, RowData::normal, 4);
+  constexpr std::uint64_t kMinusInfinity = 0xff80;
+  for (std::int64_t j = 0; j < 8; ++j) made.x.set_bits(j, kMinusInfinity);
+  made.run();
+  EXPECT_TRUE(std::isnan(made.stored(0, 0)));
+  EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 0);
+  made.store(0, 3, 0);
+  const OutputVerdict verdict = made.oracle->judge(0, made.got[0], {});
+  EXPECT_EQ(verdict.failed, 1);
+  EXPECT_EQ(verdict.class_mismatches, 1);
+}
+
+TEST(RowOracle, LogitsOfMinusInfinityHaveNoProbability) {
+  RowCase made(RowKind::softmax, 1, 8, RowData::normal, 4);
+  made.x.set_bits(5, 0xff80);
+  made.run();
+  EXPECT_EQ(made.stored(0, 5), 0);
+  EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 0);
+  made.store(0, 5, 0x1p-100f);
+  EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 1);
+}
+
+// In f32 the squares overflow, and the contract says so: rstd is 0.
+TEST(RowOracle, OverflowIsPartOfTheContract) {
+  RowCase made(RowKind::rmsnorm, 1, 8, RowData::normal, 4);
+  for (std::int64_t j = 0; j < 8; ++j) made.x.set_bits(j, encode(format(FormatId::bf16), 0x1.8p65));
+  made.run();
+  EXPECT_EQ(made.stored(1, 0), 0);
+  EXPECT_EQ(made.oracle->judge(1, made.got[1], {}).failed, 0);
+  made.store(1, 0, 0x1p-66f);
+  EXPECT_EQ(made.oracle->judge(1, made.got[1], {}).failed, 1);
+}
+
+TEST(RowOracle, NoRowsHaveSumsOfZero) {
+  RowCase made(RowKind::layernorm_backward, 0, 5, RowData::normal, 4);
+  for (const int output : {1, 2}) {
+    const auto at = static_cast<std::size_t>(output);
+    EXPECT_EQ(made.oracle->judge(output, made.got[at], {}).failed, 0);
+    made.store(at, 2, 1e-30f);
+    EXPECT_EQ(made.oracle->judge(output, made.got[at], {}).failed, 1);
+  }
+}
+
+// 2^-17 of the value off: less than half an ulp of bf16, a hundred times the error of f32.
+TEST(RowOracle, SmallErrorsFailInF32) {
+  for (const RowKind kind : kRowKinds) {
+    RowCase made(kind, 4, 200, RowData::positive, 6);
+    std::int64_t changed = 0;
+    for (std::int64_t index = 0; index < 800; index += 7, ++changed)
+      made.store(0, index, made.stored(0, index) * (1 + 0x1p-17f));
+    const std::int64_t failed = made.oracle->judge(0, made.got[0], {}).failed;
+    EXPECT_GT(failed, changed * 4 / 5) << static_cast<int>(kind);
+  }
+}
+
+TEST(RowOracle, ElementAgreesWithJudge) {
+  for (const RowKind kind : kRowKinds) {
+    const RowCase made(kind, 3, 9, RowData::normal, 7);
+    for (int output = 0; output < made.oracle->outputs(); ++output) {
+      const Tensor& got = made.got[static_cast<std::size_t>(output)];
+      const OutputVerdict verdict = made.oracle->judge(output, got, {});
+      const ElementVerdict again =
+          made.oracle->element(output, verdict.worst.index, verdict.worst.got);
+      EXPECT_EQ(again.share, verdict.worst.share);
+      EXPECT_EQ(again.low, verdict.worst.low);
+      EXPECT_EQ(again.high, verdict.worst.high);
+    }
+  }
+}
+
+// What a kernel with a fault in its inputs gives, judged with the right ones.
+std::vector<std::string> faults_of(RowKind kind, void (*spoil)(RowCase&), void (*mend)(RowCase&),
+                                   int output = 0) {
+  RowCase made(kind, 6, 21, RowData::normal, 8);
+  spoil(made);
+  made.run();
+  mend(made);
+  const RowOracle oracle(made.problem);
+  const Tensor& got = made.got[static_cast<std::size_t>(output)];
+  EXPECT_GT(oracle.judge(output, got, {}).failed, 0);
+  return oracle.explain(output, 2 % got.layout.count(), got).faults;
+}
+
+void set_eps(RowCase& made) { made.problem.eps = 0.25f; }
+
+void no_eps(RowCase& made) { made.problem.eps = 0; }
+
+TEST(RowExplain, NamesMissingNumbers) {
+  EXPECT_THAT(faults_of(RowKind::layernorm, no_eps, set_eps), Contains(HasSubstr("eps")));
+  EXPECT_THAT(faults_of(RowKind::rmsnorm, no_eps, set_eps, 1), Contains(HasSubstr("eps")));
+  const auto no_scale = [](RowCase& made) { made.problem.scale = 1; };
+  const auto scale = [](RowCase& made) { made.problem.scale = 0.25f; };
+  EXPECT_THAT(faults_of(RowKind::softmax, no_scale, scale), Contains("the scale is missing"));
+  EXPECT_THAT(faults_of(RowKind::softmax_backward, no_scale, scale),
+              Contains("the scale is missing"));
+}
+
+TEST(RowExplain, NamesRowsAndParameters) {
+  static Tensor kept;
+  const auto no_gamma = [](RowCase& made) {
+    kept = made.gamma;
+    for (std::int64_t j = 0; j < 21; ++j) made.gamma.set_bits(j, 0x3f80);
+  };
+  const auto gamma = [](RowCase& made) { made.gamma = kept; };
+  EXPECT_THAT(faults_of(RowKind::rmsnorm, no_gamma, gamma), Contains("gamma is missing"));
+  EXPECT_THAT(faults_of(RowKind::layernorm_backward, no_gamma, gamma),
+              Contains("gamma is missing"));
+  const auto one_row = [](RowCase& made) {
+    kept = made.dy;
+    for (std::int64_t index = 21; index < 6 * 21; ++index) made.dy.set_bits(index, 0);
+  };
+  const auto all_rows = [](RowCase& made) { made.dy = kept; };
+  EXPECT_THAT(faults_of(RowKind::rmsnorm_backward, one_row, all_rows, 1),
+              Contains("only the first row counts"));
+}
+
+TEST(RowExplain, NamesMissingColumns) {
+  for (const RowKind kind : {RowKind::rmsnorm, RowKind::layernorm, RowKind::softmax}) {
+    RowCase made(kind, 2, 21, RowData::positive, 8);
+    RowCase shorter(kind, 2, 20, RowData::positive, 8);
+    for (std::int64_t j = 0; j < 20; ++j) {
+      shorter.x.set_bits(j, made.x.bits(j));
+      if (kind != RowKind::softmax) shorter.gamma.set_bits(j, made.gamma.bits(j));
+      if (kind == RowKind::layernorm) shorter.beta.set_bits(j, made.beta.bits(j));
+    }
+    shorter.run();
+    for (std::int64_t j = 0; j < 20; ++j) made.store(0, j, shorter.stored(0, j));
+    EXPECT_THAT(made.oracle->explain(0, 3, made.got[0]).faults, Contains(HasSubstr("last column")));
+  }
+}
+
+TEST(RowExplain, NamesVariancesThatCancel) {
+  RowCase made(RowKind::layernorm, 1, 64, RowData::offset, 9);
+  const RowOf<float> row = made.problem.row(0);
+  float sum = 0, squares = 0;
+  for (const float x : row.x) {
+    sum += x;
+    squares += x * x;
+  }
+  const float mean = sum / 64, variance = squares / 64 - mean * mean,
+              rstd = 1 / std::sqrt(variance + made.problem.eps);
+  for (std::size_t j = 0; j < row.x.size(); ++j)
+    made.store(0, static_cast<std::int64_t>(j),
+               std::fmaf((row.x[j] - mean) * rstd, row.gamma[j], row.beta[j]));
+  made.store(2, 0, rstd);
+  for (const int output : {0, 2}) {
+    const Tensor& got = made.got[static_cast<std::size_t>(output)];
+    EXPECT_GT(made.oracle->judge(output, got, {}).failed, 0);
+    EXPECT_THAT(made.oracle->explain(output, 0, got).faults,
+                Contains(HasSubstr("mean of squares")));
+  }
+}
+
+TEST(RowExplain, SaysWhatIsExactAndAdmissible) {
+  RowCase made(RowKind::softmax, 1, 4, RowData::equal, 9);
+  made.store(0, 2, 0.5f);
+  const Explanation said = made.oracle->explain(0, 2, made.got[0]);
+  EXPECT_THAT(said.lines, Contains(HasSubstr("row 0 has 4 columns")));
+  EXPECT_THAT(said.lines, Contains(HasSubstr("exact 0.25; before it is stored, f32 values 0.25 and "
+                                             "no other are admissible; the kernel stored 0.5")));
+  EXPECT_THAT(said.lines, Contains(HasSubstr("none of the simple faults")));
+}
+
+}  // namespace
+}  // namespace plumbline
