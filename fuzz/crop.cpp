@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/elements.h"
+#include "fuzz/generator.h"
 #include "fuzz/literal.h"
 #include "oracles/base/assert.h"
 
@@ -26,12 +27,16 @@ std::optional<std::vector<TensorSpec>> accepted_specs(const Case& test_case,
   return std::move(*specs);
 }
 
-// Old indices of the slices that stay along one dimension.
-std::vector<std::int64_t> kept_indices(std::int64_t extent, const Removal* removal) {
+// Old indices of the slices that stay along one dimension. Where a dimension loses more than the
+// field does (rows of all sequences lie one after the other), they go from the same end.
+std::vector<std::int64_t> kept_indices(std::int64_t extent, std::int64_t smaller_extent,
+                                       const Removal* removal) {
+  const std::int64_t count = removal ? extent - smaller_extent : 0;
+  std::int64_t first = smaller_extent;
+  if (removal && (count == removal->count || removal->first == 0)) first = removal->first;
   std::vector<std::int64_t> kept;
   for (std::int64_t i = 0; i < extent; ++i) {
-    const bool removed = removal && i >= removal->first && i < removal->first + removal->count;
-    if (!removed) kept.push_back(i);
+    if (i < first || i >= first + count) kept.push_back(i);
   }
   return kept;
 }
@@ -97,12 +102,15 @@ std::optional<Case> remove_slices(const Case& test_case, const std::vector<Remov
     std::vector<std::vector<std::int64_t>> kept;
     for (std::size_t d = 0; d < literal.layout.shape.size(); ++d) {
       const std::int64_t extent = literal.layout.shape[d];
-      kept.push_back(kept_indices(extent, reach.removal_of(name, d, extent)));
+      const Removal* removal = reach.removal_of(name, d, extent);
+      kept.push_back(kept_indices(extent, spec->layout.shape[d], removal));
       if (static_cast<std::int64_t>(kept.back().size()) != spec->layout.shape[d])
         return std::nullopt;
     }
     literal = take(literal, kept);
   }
+  if (!smaller.literals.empty())
+    generator_of(*test_case.kernel->operation).settle(test_case, removals, smaller);
   return smaller;
 }
 

@@ -6,18 +6,24 @@
 
 #include <algorithm>
 
+#include "fuzz/attention_generator.h"
 #include "fuzz/gemm_generator.h"
 #include "fuzz/grouped_generator.h"
 #include "fuzz/linear_generator.h"
 #include "fuzz/quantize_generator.h"
+#include "fuzz/row_generator.h"
 #include "oracles/base/assert.h"
 
 namespace plumbline {
 
 namespace {
 
-constexpr auto kGenerators = {&gemm_generator, &grouped_generator, &linear_generator,
-                              &quantize_generator};
+constexpr auto kGenerators = {&attention_generator, &attention_backward_generator,
+                              &gemm_generator,      &grouped_generator,
+                              &layernorm_generator, &layernorm_backward_generator,
+                              &linear_generator,    &quantize_generator,
+                              &rmsnorm_generator,   &rmsnorm_backward_generator,
+                              &softmax_generator,   &softmax_backward_generator};
 
 }  // namespace
 

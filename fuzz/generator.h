@@ -43,6 +43,8 @@ struct DesignedCase {
   std::string purpose;
 };
 
+struct Removal;  // crop.h
+
 // What shrinking may touch, by field name.
 struct ShrinkFields {
   std::span<const std::string_view> sizes;    // towards 1 (a size that is 0 stays 0)
@@ -85,6 +87,10 @@ class Generator {
   virtual void fill(const Case& test_case, CaseTensors& tensors) const = 0;
 
   virtual const ShrinkFields& shrink_fields() const = 0;
+
+  // Literal inputs that speak of sizes, once slices were cropped: made to fit what is left.
+  virtual void settle(const Case& /*before*/, std::span<const Removal> /*removals*/,
+                      Case& /*after*/) const {}
 };
 
 // The features that follow from a kernel's schema alone: every word field with more than one word,

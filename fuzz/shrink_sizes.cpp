@@ -12,11 +12,25 @@ namespace {
 
 using Move = std::vector<Removal>;
 
-// How much to remove from a size to try 1, then half, then a quarter less, ..., then one less.
-std::vector<std::int64_t> removal_counts(std::int64_t size) {
+// How much to remove from a size to try 1, then half, then a quarter less, ..., then one less; or
+// the same in steps of a granule.
+std::vector<std::int64_t> removal_counts(std::int64_t size, std::int64_t granule) {
   std::vector<std::int64_t> counts;
-  for (std::int64_t count = size - 1; count > 0; count /= 2) counts.push_back(count);
+  for (std::int64_t count = size / granule - 1; count > 0; count /= 2)
+    counts.push_back(count * granule);
   return counts;
+}
+
+// What a kernel needs a size to be a multiple of: the least power of two that divides this one and
+// leaves the kernel a smaller one.
+std::int64_t granule_of(const Case& test_case, std::string_view field) {
+  const std::int64_t size = test_case.problem.integer(field);
+  for (std::int64_t granule = 1; granule < size && size % granule == 0; granule *= 2) {
+    Problem smaller = test_case.problem;
+    smaller.set_integer(field, size - granule);
+    if (!test_case.kernel->excluded(smaller)) return granule;
+  }
+  return 1;
 }
 
 // Chunks in the middle, for literal data whose ends are both needed.
@@ -35,7 +49,10 @@ std::vector<Move> size_moves(const Case& test_case) {
   // Fields that are removed together, from the front or the back.
   const auto add = [&](const std::vector<std::string_view>& together) {
     const std::int64_t size = size_of(together.front());
-    for (const std::int64_t count : removal_counts(size)) {
+    std::int64_t granule = 1;
+    for (const std::string_view field : together)
+      granule = std::max(granule, granule_of(test_case, field));
+    for (const std::int64_t count : removal_counts(size, granule)) {
       Move last, first;
       for (const std::string_view field : together) {
         last.push_back({field, size - count, count});

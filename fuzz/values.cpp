@@ -67,6 +67,49 @@ constexpr std::array kValueClasses = {
     ValueClassInfo{"edge_maxima",
                    "negative maxima at the ends of rows, blocks and tensors: elements that a "
                    "reduction leaves out, and maxima taken without magnitudes"},
+    ValueClassInfo{"low_scores",
+                   "scores around -100: keys past the end that are scored 0 outweigh all others"},
+    ValueClassInfo{"lowest_scores",
+                   "scores around -1e5, where only differences from the maximum can be exponents"},
+    ValueClassInfo{"high_scores",
+                   "scores between 30 and 100: exponentials without the maximum overflow"},
+    ValueClassInfo{"rising_scores",
+                   "scores that rise along the keys: every tile raises the maximum, and all sums "
+                   "must be rescaled"},
+    ValueClassInfo{"falling_scores",
+                   "scores that fall along the keys: the first tile has the maximum, late weights "
+                   "vanish"},
+    ValueClassInfo{"last_key_highest",
+                   "the last key outweighs all others: it must count, and the sums before it must "
+                   "be rescaled"},
+    ValueClassInfo{"huge_scores",
+                   "rows with scores in the tens to ten thousands: rounded exponents, one key "
+                   "that takes all"},
+    ValueClassInfo{"equal_scores",
+                   "all keys of a row alike: outputs are means of integers, exact for powers of "
+                   "two, and wrong as soon as a key is missed or added"},
+    ValueClassInfo{"hidden_keys",
+                   "keys, tiles and whole rows hidden by a bias of -inf, or by scores so low that "
+                   "weights are 0"},
+    ValueClassInfo{"head_constants",
+                   "one value for all of a head's V: outputs name the head that was read, and "
+                   "show weights that do not add up to 1"},
+    ValueClassInfo{"identity_values",
+                   "V that selects a key per column: the output shows the weights themselves"},
+    ValueClassInfo{"zero_gradient",
+                   "no gradient comes in: all gradients are 0, whatever was in their memory"},
+    ValueClassInfo{"parallel_gradient",
+                   "gradients along the output: dP and delta cancel, so that a missing or rounded "
+                   "delta shows"},
+    ValueClassInfo{"late_gradient",
+                   "small gradients in the last rows only: gradients of the last tiles that are "
+                   "dropped show"},
+    ValueClassInfo{"offset_rows",
+                   "rows with a large mean and a small spread: variances that cancel, sums "
+                   "without the mean or the maximum subtracted"},
+    ValueClassInfo{"equal_rows",
+                   "rows of one value each: no spread at all, so that outputs are exact, and wrong "
+                   "as soon as a column is missed or added"},
 };
 
 }  // namespace

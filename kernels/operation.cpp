@@ -8,14 +8,25 @@
 #include "kernels/ops/grouped_gemm.h"
 #include "kernels/ops/linear_backward.h"
 #include "kernels/ops/quantize.h"
+#include "kernels/ops/row_operations.h"
 
 #include <algorithm>
 
 namespace plumbline {
 namespace {
 
-constexpr auto kOperations = {&attention_operation, &gemm_operation, &grouped_gemm_operation,
-                              &linear_backward_operation, &quantize_operation};
+constexpr auto kOperations = {&attention_operation,
+                              &attention_backward_operation,
+                              &gemm_operation,
+                              &grouped_gemm_operation,
+                              &layernorm_operation,
+                              &layernorm_backward_operation,
+                              &linear_backward_operation,
+                              &quantize_operation,
+                              &rmsnorm_operation,
+                              &rmsnorm_backward_operation,
+                              &softmax_operation,
+                              &softmax_backward_operation};
 
 template <typename Tensors>
 auto find_tensor(Tensors& tensors, const std::vector<TensorSpec>& specs, std::string_view name)

@@ -19,7 +19,7 @@ namespace plumbline {
 
 template <typename Number>
 struct DefinedRow {
-  bool visible = false;  // some key is (or a sink); else o and lse mean nothing
+  bool visible = false;   // some key is (or a sink); else o and lse mean nothing
   std::vector<Number> o;  // [dv]
   Number lse;
 };
@@ -30,8 +30,9 @@ template <typename Number>
 Number score(const AttentionHead& head, std::int64_t i, std::int64_t j) {
   Number sum = 0;
   for (std::int64_t x = 0; x < head.d; ++x) {
-    sum += Number(head.q[static_cast<std::size_t>(i * head.d + x)]) *
-             Number(head.k[static_cast<std::size_t>(j * head.d + x)]);
+    // A product of two elements is exact in double.
+    sum += static_cast<double>(head.q[static_cast<std::size_t>(i * head.d + x)]) *
+           static_cast<double>(head.k[static_cast<std::size_t>(j * head.d + x)]);
   }
   return sum * Number(head.scale);
 }
@@ -58,9 +59,8 @@ std::vector<Number> running_maxima(const std::vector<Number>& logits, std::int64
   std::vector<Number> maxima(logits.size());
   std::optional<Number> largest;
   for (std::size_t begin = 0, end = 0; begin < logits.size(); begin = end) {
-    while (end < logits.size() &&
-           (first + static_cast<std::int64_t>(end)) / tile ==
-               (first + static_cast<std::int64_t>(begin)) / tile) {
+    while (end < logits.size() && (first + static_cast<std::int64_t>(end)) / tile ==
+                                      (first + static_cast<std::int64_t>(begin)) / tile) {
       if (!largest || logits[end] > *largest) largest = logits[end];
       ++end;
     }
@@ -82,21 +82,26 @@ std::vector<Number> defined_logits(const AttentionHead& head, std::int64_t i) {
 }
 
 // Real attention. `contract`: null for that; else the stage-faithful reference. All inputs finite
-// (but a bias of -inf, which hides a key).
+// (but a bias of -inf, which hides a key). `columns`: those of O that are wanted, the others stay
+// 0; empty: all.
 template <typename Number>
 DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
-                               const AttentionContract* contract) {
+                               const AttentionContract* contract,
+                               std::vector<std::int64_t> columns = {}) {
   const std::int64_t first = head.visible(i).first;
   const std::vector<Number> logits = defined_logits<Number>(head, i);
   DefinedRow<Number> row;
   row.o.assign(static_cast<std::size_t>(head.dv), Number(0));
   std::optional<Number> largest;
-  if (head.has_sink) largest = Number(head.sink);
+  if (head.has_sink && !std::isinf(head.sink)) largest = Number(head.sink);
   for (const Number& logit : logits) {
     if (!isinf(logit) && (!largest || logit > *largest)) largest = logit;
   }
   if (!largest) return row;
   row.visible = true;
+  if (columns.empty()) {
+    for (std::int64_t x = 0; x < head.dv; ++x) columns.push_back(x);
+  }
 
   // Probabilities relative to the reference a kernel had when it rounded them.
   const std::vector<Number> references =
@@ -114,7 +119,8 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
     }
     sum += weight * (contract && contract->row_sum == RowSum::rounded ? rounded : probability);
     const float* values = head.v.data() + (first + static_cast<std::int64_t>(j)) * head.dv;
-    for (std::size_t x = 0; x < row.o.size(); ++x) row.o[x] += weight * rounded * values[x];
+    const Number share = weight * rounded;
+    for (const std::int64_t x : columns) row.o[static_cast<std::size_t>(x)] += share * values[x];
   }
   for (Number& o : row.o) o /= sum;
   row.lse = *largest + log(sum);

@@ -31,7 +31,7 @@ GradientRow<Number> stored_row(const GradientHead& head, std::int64_t i) {
   row.delta = 0;
   for (std::int64_t x = i * head.head.dv; x < (i + 1) * head.head.dv; ++x) {
     const auto at = static_cast<std::size_t>(x);
-    row.delta += Number(head.d_o[at]) * Number(head.o[at]);
+    row.delta += static_cast<double>(head.d_o[at]) * static_cast<double>(head.o[at]);
   }
   return row;
 }
@@ -70,8 +70,8 @@ GradientWeights<Number> gradient_weights(const GradientHead& gradient,
   const Number p = exp(attention_definition::logit<Number>(head, i, j) - row.lse);
   Number dp = 0;
   for (std::int64_t x = 0; x < head.dv; ++x) {
-    dp += Number(gradient.d_o[static_cast<std::size_t>(i * head.dv + x)]) *
-          Number(head.v[static_cast<std::size_t>(j * head.dv + x)]);
+    dp += static_cast<double>(gradient.d_o[static_cast<std::size_t>(i * head.dv + x)]) *
+          static_cast<double>(head.v[static_cast<std::size_t>(j * head.dv + x)]);
   }
   Number ds = p * (dp - row.delta);
   if (head.softcap != 0) {

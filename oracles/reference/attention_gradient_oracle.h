@@ -27,6 +27,8 @@ class AttentionGradientOracle final : public CaseOracle {
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
 
  private:
+  const std::vector<HeadPlace>& group_of(int output, std::int64_t index) const;
+
   AttentionGradientProblem problem_;
   AttentionGradientContract contract_;
   int sm_;

@@ -2,10 +2,9 @@
 // AttentionOracle: the verdict on O and LSE of an attention case, head by head.
 #pragma once
 
-#include <vector>
+#include <string>
 
-#include "oracles/bounds/attention_contract.h"
-#include "oracles/reference/attention.h"
+#include "oracles/reference/attention_case.h"
 #include "oracles/reference/oracle.h"
 
 namespace plumbline {
@@ -24,10 +23,7 @@ class AttentionOracle final : public CaseOracle {
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
 
  private:
-  AttentionProblem problem_;
-  AttentionContract contract_;
-  int sm_;
-  std::vector<HeadPlace> places_;
+  AttentionCase case_;
 };
 
 }  // namespace plumbline

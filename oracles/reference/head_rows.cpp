@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/reference/head_rows.h"
 
+#include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
@@ -10,14 +11,14 @@ std::vector<float> head_rows(const Tensor& tensor, std::int64_t batch, std::int6
   const TensorLayout& layout = tensor.layout;
   const Format& stored = format(layout.format);
   const bool vector = layout.shape.size() == 3;
-  const std::int64_t width = vector ? 1 : layout.shape[3], step = vector ? 0 : layout.strides[3];
-  std::vector<float> rows;
-  rows.reserve(static_cast<std::size_t>(count * width));
-  for (std::int64_t i = first; i < first + count; ++i) {
-    const std::int64_t row = layout.offset + batch * layout.strides[0] +
-                             head * layout.strides[1] + i * layout.strides[2];
-    for (std::int64_t x = 0; x < width; ++x)
-      rows.push_back(static_cast<float>(to_double(stored, tensor.bits_at(row + x * step))));
+  const std::int64_t width = vector ? 1 : layout.shape[3];
+  PLUMB_ASSERT(vector || width <= 1 || layout.strides[3] == 1);
+  std::vector<float> rows(static_cast<std::size_t>(count * width));
+  for (std::int64_t i = 0; i < count && width > 0; ++i) {
+    const std::int64_t row = layout.offset + batch * layout.strides[0] + head * layout.strides[1] +
+                             (first + i) * layout.strides[2];
+    to_float(stored, tensor.storage.data() + row * stored.storage_bits / 8, width,
+             rows.data() + i * width);
   }
   return rows;
 }

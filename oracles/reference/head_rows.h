@@ -10,7 +10,7 @@
 namespace plumbline {
 
 // Rows [first, first + count) of a [batch, heads, length, width] or [batch, heads, length] tensor,
-// decoded exactly.
+// decoded exactly. The elements of a row lie side by side.
 std::vector<float> head_rows(const Tensor& tensor, std::int64_t batch, std::int64_t head,
                              std::int64_t first, std::int64_t count);
 

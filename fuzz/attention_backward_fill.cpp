@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "fuzz/attention_backward_fill.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "fuzz/attention_fill.h"
+#include "fuzz/attention_gradient_values.h"
+#include "fuzz/attention_stored.h"
+#include "kernels/ops/attention_fields.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
+
+namespace plumbline {
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// One row of a [batch, heads, length, width] or [batch, heads, length] tensor.
+class Row {
+ public:
+  Row(Tensor& tensor, const HeadPlace& place, std::int64_t query)
+      : tensor_(tensor), element_(format(tensor.layout.format)) {
+    const TensorLayout& layout = tensor.layout;
+    start_ = layout.offset + place.batch * layout.strides[0] + place.head * layout.strides[1] +
+             (place.first_query + query) * layout.strides[2];
+    step_ = layout.shape.size() == 4 ? layout.strides[3] : 0;
+  }
+
+  void set(std::int64_t column, double value) {
+    tensor_.set_bits_at(start_ + column * step_, encode(element_, value));
+  }
+
+  double get(std::int64_t column) const {
+    return to_double(element_, tensor_.bits_at(start_ + column * step_));
+  }
+
+ private:
+  Tensor& tensor_;
+  const Format& element_;
+  std::int64_t start_ = 0, step_ = 0;
+};
+
+// The forward pass has nothing to do with a class that chooses the gradient.
+Case forward_case(const Case& test_case) {
+  Case forward = test_case;
+  const auto own = gradient_classes();
+  if (std::find(own.begin(), own.end(), forward.recipe.value_class) != own.end())
+    forward.recipe.value_class = "normal";
+  return forward;
+}
+
+}  // namespace
+
+void attention_backward_fill(const Case& test_case, CaseTensors& tensors) {
+  const Case forward = forward_case(test_case);
+  attention_fill(forward, tensors);
+  const AttentionContext context = attention_context(forward, tensors);
+  const OutputGradient gradient = output_gradient(test_case.recipe.value_class, context);
+  const AttentionProblem problem = attention_problem(test_case.problem, tensors);
+  Tensor &o = *tensors.find("o"), &d_o = *tensors.find("do"), &lse = *tensors.find("lse");
+  for (const HeadPlace& place : head_places(problem)) {
+    // Rows that belong to no sequence hold NaN: nothing may come of them.
+    const bool slack = place.sequence == std::ssize(context.sequences);
+    const AttentionHead head = attention_head(problem, place);
+    for (std::int64_t i = 0; i < place.queries; ++i) {
+      const StoredRow stored = stored_attention_row(head, i);
+      Row o_row(o, place, i), gradient_row(d_o, place, i);
+      Row(lse, place, i).set(0, slack ? kNan : stored.lse);
+      for (std::int64_t x = 0; x < head.dv; ++x) {
+        o_row.set(x, slack ? kNan : stored.o[static_cast<std::size_t>(x)]);
+        const AttentionSpot at{place.sequence, place.head, i, x};
+        gradient_row.set(x, slack ? kNan : gradient(at, o_row.get(x)));
+      }
+    }
+  }
+}
+
+}  // namespace plumbline

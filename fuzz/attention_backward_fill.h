@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Fills the input tensors of an attention backward case: those of the forward pass, what it would
+// have stored, and the gradient of its output.
+#pragma once
+
+#include "fuzz/case.h"
+
+namespace plumbline {
+
+void attention_backward_fill(const Case& test_case, CaseTensors& tensors);
+
+}  // namespace plumbline

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Products of attention's tiles on bf16 tensor cores. A block has 4 warps; each takes 16 rows of
+// the result, a "strip".
+#pragma once
+
+#include "device/attention_tile.cuh"
+#include "device/operand_formats.cuh"
+
+namespace device {
+
+// What a lane holds of 16 rows and n columns: x[j][v] belongs to row lane / 4 + 8 * (v / 2) and
+// column lane % 4 * 2 + 8 * j + v % 2.
+template <int n>
+using Strip = float[n / 8][4];
+
+// step(x, column) for the values of the lane's row i (0 or 1); columns count from the lane's first.
+template <int n = kAttentionRows, typename Step>
+__device__ __forceinline__ void each_of_row(Strip<n>& x, int i, const Step& step) {
+#pragma unroll
+  for (int j = 0; j < n / 8; ++j)
+#pragma unroll
+    for (int v = 0; v < 2; ++v) step(x[j][2 * i + v], 8 * j + v);
+}
+
+template <int n = kAttentionRows, typename Step>
+__device__ __forceinline__ void each(Strip<n>& x, const Step& step) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) each_of_row<n>(x, i, [&](float& value, int) { step(value); });
+}
+
+// step(Constant<0>()), step(Constant<1>()) ...: a loop whose counter can be an immediate.
+template <int kValue>
+struct Constant {
+  static constexpr int value = kValue;
+};
+
+template <int kCount, int kFirst = 0, typename Step>
+__device__ __forceinline__ void each_constant(const Step& step) {
+  if constexpr (kFirst < kCount) {
+    step(Constant<kFirst>());
+    each_constant<kCount, kFirst + 1>(step);
+  }
+}
+
+// x += A * B^T: A is 16 rows of tile `a` from `first_row` on, B all rows of tile `b`; the sums run
+// over `width` columns, upwards.
+template <int kWidth>
+__device__ __forceinline__ void multiply_rows(Strip<kAttentionRows>& x, Bits32 a, int first_row,
+                                              Bits32 b, int width) {
+  using Tile = AttentionTile<kWidth>;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  // Matrices of ldmatrix: rows low and high, then the same of the next 8 columns; and for B the
+  // other way round.
+  const Bits32 from_a = Tile::at(a, first_row + lane % 16, lane / 16);
+  const Bits32 from_b = Tile::at(b, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+#pragma unroll 4
+  for (int k = 0; k < width; k += 16) {
+    Bits32 left[4];
+    ldmatrix<false, 0>(left, from_a ^ 2 * k);
+    each_constant<kAttentionRows / 16>([&](auto n) {
+      Bits32 right[4];
+      ldmatrix<false, 16 * n.value * Tile::kRowBytes>(right, from_b ^ 2 * k);
+      Mma<Bf16, Bf16>::multiply(x[2 * n.value], left, right[0], right[1]);
+      Mma<Bf16, Bf16>::multiply(x[2 * n.value + 1], left, right[2], right[3]);
+    });
+  }
+}
+
+// x += P * B: P is a strip of 64 columns, rounded to bf16; B the first `width` columns of tile `b`.
+// The sums run over the tile's rows, upwards.
+template <int kWidth>
+__device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&p)[4][4], Bits32 b,
+                                               int width) {
+  using Tile = AttentionTile<kWidth>;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const Bits32 from = Tile::at(b, lane % 16, lane / 16);
+  each_constant<kAttentionRows / 16>([&](auto k) {
+#pragma unroll
+    for (int n = 0; n < kWidth; n += 16) {
+      if (n >= width) break;
+      Bits32 right[4];
+      ldmatrix<true, 16 * k.value * Tile::kRowBytes>(right, from ^ 2 * n);
+      Mma<Bf16, Bf16>::multiply(x[n / 8], p[k.value], right[0], right[1]);
+      Mma<Bf16, Bf16>::multiply(x[n / 8 + 1], p[k.value], right[2], right[3]);
+    }
+  });
+}
+
+// A strip as four fragments a: sums lie in registers as operands do, two by two.
+__device__ __forceinline__ void round_strip(Bits32 (&p)[4][4], const Strip<kAttentionRows>& x) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* pair = &x[2 * k + i / 2][i % 2 * 2];
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(p[k][i]) : "f"(pair[1]), "f"(pair[0]));
+    }
+}
+
+}  // namespace device

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+// The recursion of attention_values.h on Highway vectors, the instruction set chosen at run time.
+#include "oracles/bounds/attention_values.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+
+#include "oracles/bounds/bound_arithmetic.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "oracles/bounds/attention_values.cpp"
+#include <hwy/foreach_target.h>  // includes this file once per instruction set
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+
+namespace plumbline::bound::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Doubles = hn::CappedTag<double, kPanelLanes>;
+using V = hn::Vec<Doubles>;
+constexpr std::size_t kWidth = hn::MaxLanes(Doubles());
+constexpr std::size_t kVectors = kPanelLanes / kWidth;  // of one panel row
+constexpr std::size_t kMostProducts = 64;               // of one node
+
+HWY_INLINE V splat(double x) { return hn::Set(Doubles(), x); }
+
+HWY_INLINE V infinite() { return splat(std::numeric_limits<double>::infinity()); }
+
+HWY_INLINE V binade(V x) { return hn::And(x, infinite()); }
+
+// See bound_arithmetic.h.
+HWY_INLINE V most(V sum, V error) {
+  const Doubles d;
+  const hn::RebindToUnsigned<Doubles> bits;
+  const V total = hn::Add(hn::Abs(sum), error);
+  const V above = hn::BitCast(d, hn::Add(hn::BitCast(bits, total), hn::Set(bits, 1)));
+  return hn::IfThenElse(hn::Gt(error, hn::Zero(d)), above, total);
+}
+
+HWY_INLINE V least(V sum, V error) {
+  const Doubles d;
+  const hn::RebindToUnsigned<Doubles> bits;
+  const V rest = hn::Sub(hn::Abs(sum), error);
+  const V below = hn::BitCast(d, hn::Sub(hn::BitCast(bits, rest), hn::Set(bits, 1)));
+  const V positive = hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), below);
+  return hn::IfThenElse(hn::Gt(error, hn::Zero(d)), positive, rest);
+}
+
+HWY_INLINE V ulp_of(V x, V unit) { return hn::Mul(hn::Max(binade(x), splat(kF32Minimum)), unit); }
+
+HWY_INLINE V rounding_error(V a, V b, V sum) {
+  const V b_part = hn::Sub(sum, a);
+  return hn::Add(hn::Sub(a, hn::Sub(sum, b_part)), hn::Sub(b, b_part));
+}
+
+HWY_INLINE V rounded_up(V x) { return hn::Mul(x, splat(kRoundUp)); }
+
+struct State {
+  V sum, drift, lattice, framed, skewed, settled, magnitude, reach;
+  // settled: |sums| of tiles since the last rescaling; skew: of those before, times their skew
+  V skew, before;
+};
+
+struct Columns {
+  const PreparedPanel& panel;
+
+  HWY_INLINE V load(const std::vector<float>& numbers, std::int64_t key, std::size_t vector) const {
+    const Doubles d;
+    const hn::Rebind<float, Doubles> half;
+    return hn::PromoteTo(
+        d, hn::LoadU(half, numbers.data() + static_cast<std::size_t>(key) * kPanelLanes +
+                               vector * kWidth));
+  }
+
+  HWY_INLINE V value(std::int64_t key, std::size_t v) const { return load(panel.value, key, v); }
+
+  HWY_INLINE V exponent(std::int64_t key, std::size_t v) const {
+    return load(panel.exponent, key, v);
+  }
+
+  HWY_INLINE V lowest(std::int64_t key, std::size_t v) const { return load(panel.lowest, key, v); }
+};
+
+HWY_INLINE void rescale(State& state, const ValueTile& tile) {
+  const Doubles d;
+  const V zero = hn::Zero(d), factor = splat(tile.factor), error = splat(tile.factor_error);
+  const auto empty = hn::Eq(state.lattice, infinite());
+  const V sum = hn::Mul(state.sum, factor);
+  const V drift =
+      hn::Mul(hn::Mul(state.drift, factor), splat((1 + tile.factor_error) * (1 + tile.skew)));
+  const V skewed = rounded_up(hn::Mul(hn::Add(state.skewed, state.settled), factor));
+  const V skew = rounded_up(hn::Mul(skewed, splat(tile.skew)));
+  const V size = hn::Add(hn::Abs(sum), skew);
+  // 2^-43: the factor in double.
+  V total = rounded_up(hn::Add(drift, hn::Mul(size, hn::Add(error, splat(0x1p-43)))));
+  const V unit = splat(0x1p-23);
+  const V reach = most(sum, hn::Add(total, skew)), rest = least(sum, hn::Add(total, skew));
+  const V rounding = hn::Mul(ulp_of(reach, unit), splat(0.5));
+  total = hn::IfThenElse(empty, drift, rounded_up(hn::Add(total, rounding)));
+  state.sum = sum;
+  state.drift = tile.cleared ? rounded_up(hn::Add(drift, size)) : total;
+  state.lattice = tile.cleared ? infinite()
+                               : hn::IfThenElse(hn::Or(empty, hn::Eq(reach, zero)), infinite(),
+                                                ulp_of(rest, unit));
+  state.skewed = skewed;
+  state.settled = zero;
+  state.skew = skew;
+  state.framed = rounded_up(hn::Mul(state.framed, factor));
+  state.magnitude = hn::Mul(state.magnitude, factor);
+  state.reach = hn::Max(state.reach, reach);
+}
+
+// add_node() of running_bound.cpp.
+HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityRow& row,
+                         const Columns& columns, std::int64_t base, const std::int64_t* offsets,
+                         std::size_t count) {
+  const Doubles d;
+  V products[kVectors], largest[kVectors], least_largest[kVectors], lowest[kVectors];
+  V term_lowest[kMostProducts][kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    products[v] = largest[v] = least_largest[v] = hn::Zero(d);
+    lowest[v] = infinite();
+  }
+  std::size_t terms = 0;
+  for (std::size_t t = 0; t < count; ++t) {
+    const auto p = static_cast<std::size_t>(base + offsets[t]);
+    const double value = row.prepared.value[p];
+    if (row.prepared.exponent[p] == 0) continue;
+    const V own_value = splat(value), own_exponent = splat(row.prepared.exponent[p]),
+            own_least = splat(row.least_exponent[p]), own_lowest = splat(row.prepared.lowest[p]);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const V column = columns.value(base + offsets[t], v);
+      const V product = hn::Mul(own_value, column);
+      products[v] = hn::Add(products[v], product);
+      states[v].magnitude = hn::Add(states[v].magnitude, hn::Abs(product));
+      const V exponent = columns.exponent(base + offsets[t], v);
+      largest[v] = hn::Max(largest[v], hn::Mul(own_exponent, exponent));
+      least_largest[v] = hn::Max(least_largest[v], hn::Mul(own_least, exponent));
+      term_lowest[terms][v] = hn::Mul(own_lowest, columns.lowest(base + offsets[t], v));
+      lowest[v] = hn::Min(lowest[v], term_lowest[terms][v]);
+    }
+    ++terms;
+  }
+  if (terms == 0) return;
+  const V term_count = splat(static_cast<double>(terms));
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    State& state = states[v];
+    const auto nothing = hn::Eq(lowest[v], infinite());
+    const V error = hn::Add(state.drift, state.skew);
+    const V reach = most(state.sum, error), rest = least(state.sum, error);
+    const V floor = hn::Max(splat(plan.zero_weight), largest[v]);
+    const V least_floor = hn::Max(splat(plan.zero_weight), least_largest[v]);
+    const V minimum = splat(kF32Minimum);
+    const V high = hn::Max(
+        floor, hn::IfThenElseZero(hn::Gt(reach, hn::Zero(d)), hn::Max(binade(reach), minimum)));
+    const V low = hn::Max(
+        least_floor, hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), hn::Max(binade(rest), minimum)));
+    const V unit_high = hn::Mul(high, splat(plan.unit)), unit_low = hn::Mul(low, splat(plan.unit));
+
+    V kept[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+    for (std::size_t t = 0; t < terms; ++t)
+      kept[t % 4] = hn::Add(kept[t % 4], hn::Min(term_lowest[t][v], unit_high));
+    const V kept_sum = hn::Add(hn::Add(kept[0], kept[1]), hn::Add(kept[2], kept[3]));
+    V loss = hn::Mul(hn::Sub(hn::Mul(term_count, unit_high), kept_sum), splat(kRoundUpCount));
+    // An accumulator that was rescaled in f32 may have more bits than the unit's results.
+    const auto truncated =
+        hn::And(hn::Lt(state.lattice, unit_high), hn::Lt(rest, hn::Mul(unit_high, splat(0x1p23))));
+    loss = hn::Add(loss, hn::IfThenElseZero(truncated, hn::Sub(unit_high, state.lattice)));
+
+    const V sum = hn::Add(state.sum, products[v]);
+    V lost = hn::Abs(rounding_error(state.sum, products[v], sum));
+    const V span = hn::Mul(hn::Mul(splat(4), term_count), largest[v]);
+    const auto inexact = hn::Gt(span, hn::Mul(splat(0x1p53), lowest[v]));
+    lost = hn::Add(lost,
+                   hn::IfThenElseZero(inexact, hn::Mul(hn::Mul(term_count, splat(0x1p-53)), span)));
+
+    // Twice: once for the accumulator's distance from this sum, once for this sum's from the exact.
+    V drift = rounded_up(hn::Add(hn::Add(state.drift, loss), hn::Add(lost, lost)));
+    const V lattice = hn::Max(unit_low, hn::Min(state.lattice, lowest[v]));
+    const V new_error = hn::Add(drift, state.skew);
+    const V new_reach = most(sum, new_error);
+    const V ulp = ulp_of(new_reach, splat(plan.ulp_unit));
+    drift = hn::IfThenElse(hn::Lt(lattice, ulp), rounded_up(hn::Add(drift, hn::Sub(ulp, lattice))),
+                           drift);
+    const V new_rest = least(sum, hn::Add(drift, state.skew));
+    const V new_lattice = hn::IfThenElse(hn::Eq(new_reach, hn::Zero(d)), infinite(),
+                                         hn::Max(lattice, ulp_of(new_rest, splat(plan.ulp_unit))));
+    state.sum = hn::IfThenElse(nothing, state.sum, sum);
+    state.drift = hn::IfThenElse(nothing, state.drift, drift);
+    state.lattice = hn::IfThenElse(nothing, state.lattice, new_lattice);
+    state.reach = hn::Max(state.reach, new_reach);
+  }
+}
+
+HWY_INLINE void add_fma(State* states, const ProbabilityRow& row, const Columns& columns,
+                        std::int64_t key) {
+  const Doubles d;
+  const auto p = static_cast<std::size_t>(key);
+  if (row.prepared.exponent[p] == 0) return;
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    State& state = states[v];
+    const V product = hn::Mul(splat(row.prepared.value[p]), columns.value(key, v));
+    const V lowest = hn::Mul(splat(row.prepared.lowest[p]), columns.lowest(key, v));
+    const auto nothing = hn::Eq(lowest, infinite());
+    const V unit = splat(0x1p-23);
+    const V sum = hn::Add(state.sum, product);
+    const V lost = hn::Abs(rounding_error(state.sum, product, sum));
+    V drift = rounded_up(hn::Add(state.drift, hn::Add(lost, lost)));
+    const V error = hn::Add(drift, state.skew);
+    const V lattice = hn::Min(state.lattice, lowest);
+    const V reach = most(sum, error);
+    const V ulp = ulp_of(reach, unit);
+    drift = hn::IfThenElse(hn::Lt(lattice, ulp),
+                           rounded_up(hn::Add(drift, hn::Mul(ulp, splat(0.5)))), drift);
+    const V rest = least(sum, hn::Add(drift, state.skew));
+    const V new_lattice = hn::IfThenElse(hn::Eq(reach, hn::Zero(d)), infinite(),
+                                         hn::Max(lattice, ulp_of(rest, unit)));
+    state.sum = hn::IfThenElse(nothing, state.sum, sum);
+    state.drift = hn::IfThenElse(nothing, state.drift, drift);
+    state.lattice = hn::IfThenElse(nothing, state.lattice, new_lattice);
+    state.reach = hn::Max(state.reach, reach);
+    state.magnitude = hn::Add(state.magnitude, hn::Abs(product));
+  }
+}
+
+// state = fl(state + fresh): how FP8 instructions of sm_90 end.
+HWY_INLINE void add_rounded(State& state, const State& x) {
+  const Doubles d;
+  const auto none = hn::Eq(x.lattice, infinite());
+  const auto first = hn::Eq(state.lattice, infinite());
+  const V unit = splat(0x1p-23);
+  const V sum = hn::Add(state.sum, x.sum);
+  const V lost = hn::Abs(rounding_error(state.sum, x.sum, sum));
+  V drift = rounded_up(hn::Add(hn::Add(state.drift, x.drift), hn::Add(lost, lost)));
+  const V lattice = hn::Min(state.lattice, x.lattice);
+  const V reach = most(sum, hn::Add(drift, state.skew));
+  const V ulp = ulp_of(reach, unit);
+  // 0 + x needs no rounding.
+  drift = hn::IfThenElse(hn::AndNot(first, hn::Lt(lattice, ulp)),
+                         rounded_up(hn::Add(drift, hn::Mul(ulp, splat(0.5)))), drift);
+  const V rest = least(sum, hn::Add(drift, state.skew));
+  const V new_lattice =
+      hn::IfThenElse(hn::Eq(reach, hn::Zero(d)), infinite(), hn::Max(lattice, ulp_of(rest, unit)));
+  state.sum = hn::IfThenElse(none, state.sum, sum);
+  state.drift = hn::IfThenElse(none, state.drift, drift);
+  state.lattice =
+      hn::IfThenElse(none, state.lattice, hn::IfThenElse(first, x.lattice, new_lattice));
+  state.magnitude = hn::Add(state.magnitude, x.magnitude);
+  state.reach = hn::Max(state.reach, hn::Max(reach, x.reach));
+}
+
+HWY_INLINE State zero_state() {
+  const V zero = splat(0);
+  return {zero, zero, infinite(), zero, zero, zero, zero, zero, zero, zero};
+}
+
+HWY_INLINE void add_products(State* states, const BoundModel& model, const NodePlan& plan,
+                             const ProbabilityRow& row, const Columns& columns,
+                             const ValueTile& tile) {
+  if (model.fma) {
+    for (std::int64_t key = tile.first; key < tile.end; ++key) add_fma(states, row, columns, key);
+    return;
+  }
+  for (std::int64_t base = tile.first; base < tile.end; base += plan.instruction_length) {
+    const std::int64_t room = tile.end - base;
+    const bool fresh_start = model.chaining == Chaining::hopper_fp8;
+    State fresh[kVectors];
+    for (std::size_t v = 0; fresh_start && v < kVectors; ++v) fresh[v] = zero_state();
+    for (const std::vector<std::int64_t>& offsets : plan.nodes) {
+      std::size_t count = offsets.size();
+      while (count > 0 && offsets[count - 1] >= room) --count;
+      if (count > 0)
+        add_node(fresh_start ? fresh : states, plan, row, columns, base, offsets.data(), count);
+    }
+    for (std::size_t v = 0; fresh_start && v < kVectors; ++v) add_rounded(states[v], fresh[v]);
+  }
+}
+
+void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityRow& row,
+               const PreparedPanel& panel, std::span<const ValueTile> tiles, ValueBounds& out) {
+  const Doubles d;
+  const Columns columns{panel};
+  State states[kVectors];
+  for (State& state : states) state = zero_state();
+  for (const ValueTile& tile : tiles) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      State& state = states[v];
+      if (tile.rescaled) rescale(state, tile);
+      state.before = state.sum;
+      V ambiguous = splat(0);
+      for (std::int64_t key = tile.first; key < tile.end; ++key) {
+        const double ambiguity = row.ambiguity[static_cast<std::size_t>(key)];
+        if (ambiguity == 0) continue;
+        ambiguous = hn::Add(
+            ambiguous, hn::Mul(splat(ambiguity * (1 + 0x1p-30)), hn::Abs(columns.value(key, v))));
+      }
+      state.drift = hn::Add(state.drift, rounded_up(ambiguous));
+    }
+    add_products(states, model, plan, row, columns, tile);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      State& state = states[v];
+      const V own = hn::Abs(hn::Sub(state.sum, state.before));
+      state.settled = rounded_up(hn::Add(state.settled, own));
+      state.framed = rounded_up(hn::Add(state.framed, hn::Mul(own, splat(tile.frame_error))));
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const State& state = states[v];
+    double sum[kWidth], drift[kWidth], framed[kWidth], skewed[kWidth], magnitude[kWidth],
+        reach[kWidth];
+    hn::StoreU(state.sum, d, sum);
+    hn::StoreU(state.drift, d, drift);
+    hn::StoreU(state.framed, d, framed);
+    hn::StoreU(state.skewed, d, skewed);
+    hn::StoreU(state.magnitude, d, magnitude);
+    hn::StoreU(state.reach, d, reach);
+    for (std::size_t lane = 0; lane < kWidth; ++lane) {
+      out[v * kWidth + lane] = {sum[lane],    drift[lane],     framed[lane],
+                                skewed[lane], magnitude[lane], reach[lane]};
+    }
+  }
+}
+
+}  // namespace plumbline::bound::HWY_NAMESPACE
+
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace plumbline {
+namespace bound {
+namespace {
+
+HWY_EXPORT(all_tiles);
+
+}  // namespace
+}  // namespace bound
+
+void ProbabilityRow::assign(std::int64_t keys) {
+  const auto size = static_cast<std::size_t>(keys);
+  prepared.value.assign(size, 0);
+  prepared.exponent.assign(size, 0);
+  prepared.lowest.assign(size, std::numeric_limits<double>::infinity());
+  least_exponent.assign(size, 0);
+  ambiguity.assign(size, 0);
+}
+
+void ProbabilityRow::set(std::int64_t key, double value, double low, double high,
+                         const Format& format, int shift) {
+  const auto at = static_cast<std::size_t>(key);
+  const double scale = std::ldexp(1.0, shift), smallest = std::ldexp(1.0, format.emin());
+  prepared.value[at] = value * scale;
+  if (high == 0) return;
+  prepared.exponent[at] = std::max(bound::binade(high * scale), smallest);
+  least_exponent[at] = low > 0 ? std::max(bound::binade(low * scale), smallest) : 0;
+  const double ulp_unit = std::ldexp(1.0, 1 - format.precision());
+  if (low == high) {
+    prepared.lowest[at] = bound::lowest_bit(static_cast<float>(value * scale));
+    return;
+  }
+  // Any of several values: a multiple of the smallest one's ulp.
+  prepared.lowest[at] = std::max(bound::binade(low * scale), smallest) * ulp_unit;
+  ambiguity[at] = std::max(high - value, value - low) * scale;
+}
+
+ValueBounds value_bounds(const BoundModel& model, const bound::NodePlan& plan,
+                         const ProbabilityRow& row, const PreparedPanel& columns,
+                         std::span<const ValueTile> tiles) {
+  ValueBounds out;
+  HWY_DYNAMIC_DISPATCH(bound::all_tiles)(model, plan, row, columns, tiles, out);
+  return out;
+}
+
+}  // namespace plumbline
+
+#endif  // HWY_ONCE

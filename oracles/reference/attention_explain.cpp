@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/attention_explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracles/formats/decode.h"
+#include "oracles/formats/ulp.h"
+#include "oracles/reference/attention_definition.h"
+#include "oracles/reference/attention_faults.h"
+#include "oracles/reference/attention_judge.h"
+
+namespace plumbline {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string code_text(const Format& format, std::uint64_t code) {
+  return fmt::format("{:.9g} (0x{:0{}x})", to_double(format, code), code, format.storage_bits / 4);
+}
+
+std::string place_text(const AttentionCase& attention, const AttentionPlace& at, int output) {
+  const HeadPlace& place = attention.places[at.head];
+  std::string text = fmt::format("{}[{}, {}, {}", output == kAttentionO ? "o" : "lse", place.batch,
+                                 place.head, place.first_query + at.query);
+  if (output == kAttentionO) text += fmt::format(", {}", at.column);
+  return text + "]";
+}
+
+void tell_result(const AttentionCase& attention, const AttentionPlace& at, int output,
+                 const ElementVerdict& verdict, Lines& lines) {
+  const Format& format = attention.output_format(output);
+  lines.push_back(fmt::format("{}: got {}, expected {}; the exact result is {:.12g}",
+                              place_text(attention, at, output), code_text(format, verdict.got),
+                              code_text(format, verdict.expected), verdict.exact));
+  if (verdict.low != verdict.high) {
+    lines.push_back(fmt::format("admissible under the contract: {} to {}",
+                                code_text(format, verdict.low), code_text(format, verdict.high)));
+  }
+  if (verdict.class_mismatch) {
+    lines.push_back(
+        "NaN, Inf and finite results must match, and here they do not; NaN may mean that "
+        "the element was never written");
+  } else if (!std::isnan(verdict.error_ulp)) {
+    lines.push_back(
+        fmt::format("error {:+.4g} ulp of {}; an admissible output is at most {:.4g} ulp away",
+                    verdict.error_ulp, format.name, verdict.bound_ulp));
+  }
+  if (std::isfinite(verdict.share) && verdict.share > 0) {
+    lines.push_back(
+        fmt::format("this takes {:.3g} times the error that the contract allows before "
+                    "the last rounding",
+                    verdict.share));
+  }
+}
+
+void tell_row(const AttentionCase& attention, const AttentionPlace& at,
+              const AttentionOperands& operands, const DetailedRow& detail, Lines& lines) {
+  const HeadPlace& place = attention.places[at.head];
+  const SurveyedRow& row = detail.row;
+  std::string line =
+      fmt::format("query {} of {} in sequence {}, head {} (K and V of head {})", at.query,
+                  place.queries, place.sequence, place.head, place.kv_head);
+  if (row.kind == AttentionRowKind::masked) {
+    lines.push_back(line + fmt::format(" sees none of {} keys", place.keys));
+    return;
+  }
+  lines.push_back(line + fmt::format(" sees keys {} to {} of {}", row.keys.first, row.keys.end - 1,
+                                     place.keys));
+  if (row.kind == AttentionRowKind::nan) {
+    lines.push_back("a visible logit is NaN or +Inf, so the whole row is NaN");
+    return;
+  }
+  if (row.kind == AttentionRowKind::wild) {
+    lines.push_back("its logits come near the end of f32: anything may come out");
+    return;
+  }
+  const auto found = std::find(detail.logits.begin(), detail.logits.end(), row.maximum);
+  const std::string holder =
+      found == detail.logits.end()
+          ? std::string("the sink")
+          : fmt::format("key {}", row.keys.first + (found - detail.logits.begin()));
+  std::size_t rises = 0;
+  for (std::size_t t = 1; t < row.tiles.size(); ++t)
+    rises += row.tiles[t].maximum > row.tiles[t - 1].maximum;
+  lines.push_back(
+      fmt::format("{} holds its maximum, {:.7g}; the maximum rises after {} of {} tiles; the sum "
+                  "of exponentials "
+                  "is {:.7g}, LSE {:.9g}",
+                  holder, row.maximum * operands.to_natural(), rises,
+                  row.tiles.empty() ? 0 : row.tiles.size() - 1, row.sum, row.lse));
+}
+
+void tell_real_reference(const AttentionOperands& operands, const AttentionPlace& at, int output,
+                         const DetailedRow& detail, Lines& lines) {
+  if (detail.row.kind != AttentionRowKind::regular || output != kAttentionO ||
+      operands.any_special_pair() || !operands.special_values().empty())
+    return;
+  const auto real = defined_row<RealOf<128>>(operands.head(), at.query, nullptr);
+  const double without = static_cast<double>(real.o[static_cast<std::size_t>(at.column)]);
+  lines.push_back(fmt::format("without the rounding of P to {} the exact result would be {:.12g}",
+                              operands.rounding().to->name, without));
+}
+
+// How far the failure reaches.
+void tell_neighbors(const AttentionCase& attention, int output, const AttentionPlace& at,
+                    const AttentionOperands& operands, const Tensor& got, Lines& lines) {
+  const Format& format = attention.output_format(output);
+  const AttentionRowBounds bounds = attention.bounds(operands);
+  const std::int64_t width = attention.width(output), queries = operands.head().queries;
+  std::int64_t rows = 0, failing_rows = 0, failing_here = 0, first_row = -1, last_row = -1;
+  const std::int64_t step = std::max<std::int64_t>(1, queries / 64);
+  const auto look = [&](std::int64_t query) {
+    const DetailedRow row = survey_row(operands, query);
+    RowBound bound;
+    if (row.row.kind == AttentionRowKind::regular) bound = bounds(row);
+    std::int64_t failing = 0;
+    for (std::int64_t x = 0; x < width; ++x) {
+      const std::int64_t index = attention.row(attention.places[at.head], query) * width + x;
+      const AttentionKnowledge known = bounded_knowledge(output, operands, row, bound, x);
+      failing += !decide(format, known, got.bits(index)).inside;
+    }
+    return failing;
+  };
+  failing_here = look(at.query);
+  for (std::int64_t query = at.query % step; query < queries; query += step) {
+    ++rows;
+    if (look(query) == 0) continue;
+    ++failing_rows;
+    if (first_row < 0) first_row = query;
+    last_row = query;
+  }
+  std::string line = fmt::format("of this head, {} of {} queries looked at fail ({} to {})",
+                                 failing_rows, rows, first_row, last_row);
+  if (output == kAttentionO)
+    line = fmt::format("{} of {} columns of this query fail; ", failing_here, width) + line;
+  lines.push_back(line);
+}
+
+}  // namespace
+
+Explanation explain_attention(const AttentionCase& attention, int output, std::int64_t index,
+                              const Tensor& got) {
+  Explanation out;
+  const AttentionPlace at = attention.place(output, index);
+  const auto held = attention.operands(at.head);
+  const AttentionOperands& operands = *held;
+  const DetailedRow detail = survey_row(operands, at.query);
+  const ElementVerdict verdict = judge_attention_element(attention, output, index, got.bits(index));
+  tell_result(attention, at, output, verdict, out.lines);
+  tell_row(attention, at, operands, detail, out.lines);
+  tell_real_reference(operands, at, output, detail, out.lines);
+  if (verdict.pass) return out;
+  tell_neighbors(attention, output, at, operands, got, out.lines);
+  out.faults = attention_faults(attention, output, index, got);
+  constexpr std::size_t kTold = 4;
+  for (std::size_t f = 0; f < std::min(kTold, out.faults.size()); ++f)
+    out.lines.push_back("fits the whole row: " + out.faults[f]);
+  if (out.faults.size() > kTold)
+    out.lines.push_back(fmt::format("{} other faults fit as well", out.faults.size() - kTold));
+  if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
+  return out;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/attention_faults.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string_view>
+#include <utility>
+
+#include "oracles/formats/decode.h"
+#include "oracles/formats/ulp.h"
+#include "oracles/reference/probability_rounding.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// One row's computation, with places to go wrong.
+struct RowPlan {
+  AttentionHead head;
+  std::int64_t query = 0;
+  std::int64_t tile = 64;
+  FormatId p = FormatId::bf16;
+  int p_shift = 0;
+  std::int64_t diagonal = 0;                       // the whole mask moves by this many keys
+  std::int64_t skipped_from = 0, skipped_end = 0;  // keys that are left out
+  std::int64_t blank_keys = 0;                     // counted beyond the end, with a score of 0
+  double exponent_factor = 1;                      // of (logit - maximum)
+  bool rescale_o = true, rescale_l = true;
+  bool round_p = true, truncate_p = false, p_shift_taken_back = true;
+  bool subtract_maximum = true;
+  bool sum_rounded = false, normalize = true;
+  double lse_factor = 1;
+  bool lse_has_maximum = true, lse_has_sum = true, lse_unscaled = false;
+  std::int64_t column_offset = 0;
+  bool truncate_output = false;
+  double masked = 0, masked_lse = -kInfinity;
+};
+
+struct RowValues {
+  std::vector<double> o, magnitude;
+  double lse = 0;
+};
+
+KeyRange visible_keys(const RowPlan& plan) {
+  // Moving the diagonal is looking from another query; the mask has no rows of its own.
+  const AttentionHead& head = plan.head;
+  KeyRange keys = head.mask.visible(plan.query + plan.diagonal, head.queries, head.keys);
+  keys.first = std::max<std::int64_t>(keys.first, 0);
+  keys.end = std::min(keys.end, head.keys);
+  return keys;
+}
+
+double logit(const RowPlan& plan, std::int64_t j) {
+  const AttentionHead& head = plan.head;
+  double score = 0;
+  for (std::int64_t x = 0; x < head.d; ++x) {
+    score += static_cast<double>(head.q[static_cast<std::size_t>(plan.query * head.d + x)]) *
+             static_cast<double>(head.k[static_cast<std::size_t>(j * head.d + x)]);
+  }
+  score *= static_cast<double>(head.scale);
+  if (head.softcap != 0) {
+    const double cap = static_cast<double>(head.softcap);
+    score = cap * std::tanh(score / cap);
+  }
+  if (!head.bias.empty())
+    score += static_cast<double>(head.bias[static_cast<std::size_t>(plan.query * head.keys + j)]);
+  return score;
+}
+
+RowValues compute(const RowPlan& plan) {
+  const AttentionHead& head = plan.head;
+  const KeyRange keys = visible_keys(plan);
+  const ProbabilityRounding rounding(plan.p, plan.p_shift);
+  RowValues row;
+  row.o.assign(static_cast<std::size_t>(head.dv), 0);
+  row.magnitude = row.o;
+  double maximum = -kInfinity, sum = 0;
+  const auto rescale = [&](double to) {
+    if (!(to > maximum)) return;
+    const double factor =
+        maximum == -kInfinity ? 0 : std::exp((maximum - to) * plan.exponent_factor);
+    if (plan.rescale_l) sum *= factor;
+    for (std::size_t x = 0; x < row.o.size(); ++x) {
+      if (!plan.rescale_o) continue;
+      row.o[x] *= factor;
+      row.magnitude[x] *= factor;
+    }
+    maximum = to;
+  };
+  const std::int64_t end_of_all = head.keys + plan.blank_keys;
+  for (std::int64_t begin = 0; begin < end_of_all; begin += plan.tile) {
+    std::vector<std::pair<std::int64_t, double>> logits;
+    double here = maximum;
+    for (std::int64_t j = begin; j < std::min(begin + plan.tile, end_of_all); ++j) {
+      const bool blank = j >= head.keys;
+      if (!blank && (j < keys.first || j >= keys.end)) continue;
+      if (j >= plan.skipped_from && j < plan.skipped_end) continue;
+      const double value = blank ? 0 : logit(plan, j);
+      if (value == -kInfinity) continue;
+      logits.emplace_back(j, value);
+      here = std::max(here, value);
+    }
+    if (logits.empty()) continue;
+    rescale(here);
+    for (const auto& [j, value] : logits) {
+      const double reference = plan.subtract_maximum ? maximum : 0;
+      const double p = std::exp((value - reference) * plan.exponent_factor);
+      double rounded = plan.round_p ? rounding(p) : p;
+      if (plan.round_p && plan.truncate_p && rounded > p) rounded = rounding(p * (1 - 0x1p-9));
+      sum += plan.sum_rounded ? rounded : p;
+      if (j >= head.keys) continue;
+      if (!plan.p_shift_taken_back) rounded *= rounding.scale;
+      for (std::int64_t x = 0; x < head.dv; ++x) {
+        const std::int64_t from = std::clamp<std::int64_t>(x + plan.column_offset, 0, head.dv - 1);
+        const double product =
+            rounded * static_cast<double>(head.v[static_cast<std::size_t>(j * head.dv + from)]);
+        row.o[static_cast<std::size_t>(x)] += product;
+        row.magnitude[static_cast<std::size_t>(x)] += std::fabs(product);
+      }
+    }
+  }
+  if (head.has_sink && head.sink != -kInfinity) {
+    const double sink = static_cast<double>(head.sink);
+    rescale(std::max(maximum, sink));
+    sum += std::exp((sink - (plan.subtract_maximum ? maximum : 0)) * plan.exponent_factor);
+  }
+  if (maximum == -kInfinity) {
+    std::fill(row.o.begin(), row.o.end(), plan.masked);
+    row.lse = plan.masked_lse;
+    return row;
+  }
+  for (std::size_t x = 0; x < row.o.size(); ++x) {
+    if (plan.normalize) row.o[x] /= sum;
+    row.magnitude[x] /= sum;
+  }
+  const double top = plan.lse_unscaled ? maximum / static_cast<double>(head.scale) : maximum;
+  row.lse = (plan.lse_has_maximum && plan.subtract_maximum ? top : 0) +
+            (plan.lse_has_sum ? std::log(sum) : 0);
+  row.lse *= plan.lse_factor;
+  return row;
+}
+
+// What a fault knows.
+struct Setting {
+  const AttentionCase& attention;
+  const HeadPlace& place;
+  RowPlan& plan;
+
+  // The row's data from another place.
+  bool take(HeadPlace other) const {
+    const AttentionProblem& problem = attention.problem;
+    if (other.head < 0 || other.head >= problem.heads() || other.kv_head < 0 ||
+        other.kv_head >= problem.kv_heads() || other.batch < 0 || other.batch >= problem.batch())
+      return false;
+    plan.head = attention_head(problem, other);
+    return true;
+  }
+
+  bool take_kv_head(std::int64_t kv_head) const {
+    if (kv_head == place.kv_head) return false;
+    HeadPlace other = place;
+    other.kv_head = kv_head;
+    return take(other);
+  }
+};
+
+struct Fault {
+  std::string_view words;
+  bool (*set)(const Setting&);  // false: it would change nothing here
+};
+
+bool moved(const Setting& at, std::int64_t by) {
+  at.plan.query += by;
+  return at.plan.query >= 0 && at.plan.query < at.plan.head.queries;
+}
+
+std::int64_t last_tile(const RowPlan& plan) {
+  return (visible_keys(plan).end - 1) / plan.tile * plan.tile;
+}
+
+// clang-format off
+constexpr std::array kFaults = {
+    Fault{"the softcap is left out", [](const Setting& at) { return std::exchange(at.plan.head.softcap, 0.0f) != 0; }},
+    Fault{"the bias is left out", [](const Setting& at) { const bool had = !at.plan.head.bias.empty(); at.plan.head.bias.clear(); return had; }},
+    Fault{"the sink is left out", [](const Setting& at) { return std::exchange(at.plan.head.has_sink, false); }},
+    Fault{"the scale is left out", [](const Setting& at) { return std::exchange(at.plan.head.scale, 1.0f) != 1; }},
+    Fault{"the scale is applied twice", [](const Setting& at) { const float s = at.plan.head.scale; at.plan.head.scale = s * s; return s != 1; }},
+    Fault{"log2(e) is applied twice", [](const Setting& at) { at.plan.exponent_factor = std::numbers::log2e; return true; }},
+    Fault{"log2(e) is left out of the exponents", [](const Setting& at) { at.plan.exponent_factor = std::numbers::ln2; return true; }},
+    Fault{"the causal diagonal starts in the other corner", [](const Setting& at) {
+       Causal& causal = at.plan.head.mask.causal;
+       if (causal == Causal::none || at.plan.head.queries == at.plan.head.keys) return false;
+       causal = causal == Causal::top_left ? Causal::bottom_right : Causal::top_left;
+       return true; }},
+    Fault{"the causal mask is left out", [](const Setting& at) { return std::exchange(at.plan.head.mask.causal, Causal::none) != Causal::none; }},
+    Fault{"the mask is one key too far to the right", [](const Setting& at) { at.plan.diagonal = 1; return true; }},
+    Fault{"the mask is one key too far to the left", [](const Setting& at) { at.plan.diagonal = -1; return true; }},
+    Fault{"the window is one key too wide on the left", [](const Setting& at) { return at.plan.head.mask.window_left++ >= 0; }},
+    Fault{"the window is one key too narrow on the left", [](const Setting& at) { return at.plan.head.mask.window_left-- > 0; }},
+    Fault{"the window is left out on the left", [](const Setting& at) { return std::exchange(at.plan.head.mask.window_left, -1) >= 0; }},
+    Fault{"the window is one key too wide on the right", [](const Setting& at) { return at.plan.head.mask.window_right++ >= 0; }},
+    Fault{"the window is one key too narrow on the right", [](const Setting& at) { return at.plan.head.mask.window_right-- > 0; }},
+    Fault{"the window is left out on the right", [](const Setting& at) { return std::exchange(at.plan.head.mask.window_right, -1) >= 0; }},
+    Fault{"the last visible key is missing", [](const Setting& at) { const KeyRange keys = visible_keys(at.plan); at.plan.skipped_from = keys.end - 1; at.plan.skipped_end = keys.end; return !keys.empty(); }},
+    Fault{"the first visible key is missing", [](const Setting& at) { const KeyRange keys = visible_keys(at.plan); at.plan.skipped_from = keys.first; at.plan.skipped_end = keys.first + 1; return !keys.empty(); }},
+    Fault{"the last tile of keys is missing", [](const Setting& at) { at.plan.skipped_from = last_tile(at.plan); at.plan.skipped_end = at.plan.head.keys; return !visible_keys(at.plan).empty(); }},
+    Fault{"the first tile of keys is missing", [](const Setting& at) { at.plan.skipped_end = (visible_keys(at.plan).first / at.plan.tile + 1) * at.plan.tile; return !visible_keys(at.plan).empty(); }},
+    Fault{"keys beyond the end are counted, with a score of 0", [](const Setting& at) { at.plan.blank_keys = (at.plan.tile - at.plan.head.keys % at.plan.tile) % at.plan.tile; return at.plan.blank_keys > 0; }},
+    Fault{"O is not rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_o = false; return true; }},
+    Fault{"l is not rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_l = false; return true; }},
+    Fault{"neither O nor l is rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_o = at.plan.rescale_l = false; return true; }},
+    Fault{"O is not divided by l", [](const Setting& at) { at.plan.normalize = false; return true; }},
+    Fault{"the maximum is not subtracted", [](const Setting& at) { at.plan.subtract_maximum = false; return true; }},
+    Fault{"P is not rounded", [](const Setting& at) { at.plan.round_p = false; return true; }},
+    Fault{"P is truncated instead of rounded to nearest", [](const Setting& at) { at.plan.truncate_p = true; return true; }},
+    Fault{"P is rounded to e4m3", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e4m3) != FormatId::e4m3; }},
+    Fault{"P is rounded without its shift", [](const Setting& at) { return std::exchange(at.plan.p_shift, 0) != 0; }},
+    Fault{"the shift of P is not taken back", [](const Setting& at) { at.plan.p_shift_taken_back = false; return at.plan.p_shift != 0; }},
+    Fault{"the row sum adds rounded probabilities", [](const Setting& at) { return !std::exchange(at.plan.sum_rounded, true); }},
+    Fault{"the row sum adds probabilities before their rounding", [](const Setting& at) { return std::exchange(at.plan.sum_rounded, false); }},
+    Fault{"LSE is in base 2", [](const Setting& at) { at.plan.lse_factor = std::numbers::log2e; return true; }},
+    Fault{"LSE lacks the maximum", [](const Setting& at) { at.plan.lse_has_maximum = false; return true; }},
+    Fault{"LSE is the maximum alone", [](const Setting& at) { at.plan.lse_has_sum = false; return true; }},
+    Fault{"LSE has the maximum before the scale", [](const Setting& at) { at.plan.lse_unscaled = true; return at.plan.head.scale != 1; }},
+    Fault{"K and V are those of head h mod kv_heads", [](const Setting& at) { return at.take_kv_head(at.place.head % at.attention.problem.kv_heads()); }},
+    Fault{"K and V are those of the next head", [](const Setting& at) { return at.take_kv_head(at.place.kv_head + 1); }},
+    Fault{"K and V are those of the previous head", [](const Setting& at) { return at.take_kv_head(at.place.kv_head - 1); }},
+    Fault{"K and V are those of head 0", [](const Setting& at) { return at.take_kv_head(0); }},
+    Fault{"this is the next head's result", [](const Setting& at) { HeadPlace other = at.place; ++other.head; other.kv_head = other.head / (at.attention.problem.heads() / at.attention.problem.kv_heads()); return at.take(other); }},
+    Fault{"this is the previous head's result", [](const Setting& at) { HeadPlace other = at.place; --other.head; other.kv_head = other.head / (at.attention.problem.heads() / at.attention.problem.kv_heads()); return other.head >= 0 && at.take(other); }},
+    Fault{"this is the next batch element's result", [](const Setting& at) { HeadPlace other = at.place; ++other.batch; return at.take(other); }},
+    Fault{"this is the previous batch element's result", [](const Setting& at) { HeadPlace other = at.place; --other.batch; return at.take(other); }},
+    Fault{"this is the next query's result", [](const Setting& at) { return moved(at, 1); }},
+    Fault{"this is the previous query's result", [](const Setting& at) { return moved(at, -1); }},
+    Fault{"every column holds the next one's value", [](const Setting& at) { at.plan.column_offset = 1; return at.plan.head.dv > 1; }},
+    Fault{"every column holds the previous one's value", [](const Setting& at) { at.plan.column_offset = -1; return at.plan.head.dv > 1; }},
+    Fault{"the output is truncated instead of rounded to nearest", [](const Setting& at) { at.plan.truncate_output = true; return true; }},
+    Fault{"a row that sees no key is 0 / 0", [](const Setting& at) { at.plan.masked = at.plan.masked_lse = kNan; return visible_keys(at.plan).empty(); }},
+};
+
+// clang-format on
+
+RowPlan plan_of(const AttentionCase& attention, const AttentionPlace& at) {
+  RowPlan plan;
+  plan.head = attention_head(attention.problem, attention.places[at.head]);
+  plan.query = at.query;
+  plan.tile = attention.contract.tile;
+  plan.p = attention.contract.p;
+  plan.p_shift = attention.contract.p_shift;
+  plan.sum_rounded = attention.contract.row_sum == RowSum::rounded;
+  plan.masked_lse = attention.contract.masked_lse_is_negative ? -kInfinity : kInfinity;
+  return plan;
+}
+
+// One output of a row as a number, and how far a kernel that computes it may be from it.
+struct Expected {
+  double value, slack;
+};
+
+// `precision`: of this row's arithmetic, relative to the sum of magnitudes.
+Expected expected(int output, const RowPlan& plan, const RowValues& row, std::int64_t column,
+                  const Format& format, double precision) {
+  if (output == kAttentionLse) return {row.lse, precision * (1 + std::fabs(row.lse))};
+  const auto x = static_cast<std::size_t>(column);
+  double value = row.o[x];
+  const double unit = std::isfinite(value) ? ulp(format, value) : 0;
+  if (plan.truncate_output && std::isfinite(value)) {
+    value = std::trunc(value / unit) * unit;
+    return {value, unit / 8 + precision * row.magnitude[x]};
+  }
+  return {value, 0.51 * unit + precision * row.magnitude[x]};
+}
+
+// What the bound allows a conforming kernel on this row, and a little more for a faulty one.
+double precision_of(const AttentionCase& attention, const AttentionPlace& at) {
+  double precision = 0x1p-18;
+  const auto held = attention.operands(at.head);
+  const AttentionOperands& operands = *held;
+  const DetailedRow row = survey_row(operands, at.query);
+  if (row.row.kind != AttentionRowKind::regular) return precision;
+  const RowBound bound = attention.bounds(operands)(row);
+  for (std::size_t x = 0; x < bound.o_error.size(); ++x) {
+    if (std::isfinite(bound.o_error[x]) && bound.magnitude[x] > 0)
+      precision = std::max(precision, 4 * bound.o_error[x] / bound.magnitude[x]);
+  }
+  return std::min(precision, 0x1p-6);
+}
+
+bool agrees(const Expected& due, double got) {
+  if (std::isnan(due.value) || std::isnan(got)) return std::isnan(due.value) && std::isnan(got);
+  if (std::isinf(due.value) || std::isinf(got)) return due.value == got;
+  return std::fabs(got - due.value) <= due.slack;
+}
+
+}  // namespace
+
+std::vector<std::string> attention_faults(const AttentionCase& attention, int output,
+                                          std::int64_t index, const Tensor& got) {
+  const AttentionPlace at = attention.place(output, index);
+  const HeadPlace& place = attention.places[at.head];
+  const Format& format = attention.output_format(output);
+  const std::int64_t width = attention.width(output);
+  const std::int64_t first = attention.row(place, at.query) * width;
+  const RowPlan right = plan_of(attention, at);
+  const RowValues due = compute(right);
+  const double precision = precision_of(attention, at);
+  std::vector<std::string> named;
+  for (const Fault& fault : kFaults) {
+    RowPlan plan = right;
+    if (!fault.set(Setting{attention, place, plan})) continue;
+    const RowValues row = compute(plan);
+    bool fits = true, tells = false;
+    for (std::int64_t x = 0; x < width && fits; ++x) {
+      const double stored = to_double(format, got.bits(first + x));
+      const Expected faulty = expected(output, plan, row, x, format, precision);
+      fits = agrees(faulty, stored);
+      // What the right computation would give as well tells nothing.
+      tells = tells || !agrees(expected(output, right, due, x, format, precision), stored) ||
+              plan.truncate_output;
+    }
+    if (fits && tells) named.emplace_back(fault.words);
+  }
+  return named;
+}
+
+}  // namespace plumbline

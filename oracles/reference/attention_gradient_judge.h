@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// GradientJudge: the verdict on one group's part of dQ, dK or dV. In steps, as for GEMM:
+//   1. every element by what is cheap: its class, and the roundings on both sides of the enclosure
+//      of its sum (ElementRule::surely_admissible);
+//   2. for the rest the weights a kernel may have, line by line, and the bound of each element;
+//      where not all may be bounded, a chosen sample, the others by a coarse bound;
+//   3. the definition for what the enclosures leave open, and for a sample.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "oracles/reference/attention_gradient_block.h"
+#include "oracles/reference/attention_gradient_element.h"
+#include "oracles/reference/attention_gradient_special.h"
+#include "oracles/reference/gemm_tally.h"
+
+namespace plumbline {
+
+class GradientJudge {
+ public:
+  GradientJudge(const GradientOperands& operands, GradientOutput output, const Tensor& got,
+                const JudgeOptions& options);
+
+  // Which elements, by index in the output.
+  struct Wish {
+    bool all_bounds = true;             // all that need a bound get one; else they become `pending`
+    std::vector<std::int64_t> bounded;  // with all_bounds false and this not empty: only these
+    std::vector<std::int64_t> refereed;  // increasing
+  };
+
+  struct Findings {
+    GemmTally tally;
+    std::int64_t refereed = 0;
+  };
+
+  Findings run(const Wish& wish, int threads) const;
+
+  ElementVerdict element(std::int64_t index, std::uint64_t got) const;
+
+  // Where an element lies; nothing if it is another group's.
+  struct Place {
+    std::int64_t line, x;
+  };
+
+  std::optional<Place> place(std::int64_t index) const;
+  std::int64_t index(std::int64_t line, std::int64_t x) const;
+
+  const GradientRule& rule() const { return rule_; }
+
+ private:
+  struct Block {
+    std::int64_t first, lines;
+  };
+
+  std::vector<Block> blocks() const;
+  void judge_block(const Block& block, const Wish& wish, Findings& findings) const;
+  // Whether the definition's sum lies in the enclosure and leads to the same verdict.
+  bool definition_agrees(GradientKnowledge known, std::int64_t line, std::int64_t x, bool passes,
+                         std::uint64_t got) const;
+  bool in_fixed_sample(std::int64_t index) const;
+  void record(std::int64_t index, const GradientKnowledge& known, const GradientDecision& decision,
+              std::uint64_t got, GemmTally& tally) const;
+
+  const GradientOperands& operands_;
+  const GradientOutput output_;
+  const Tensor& got_;
+  const JudgeOptions options_;
+  const GradientWeights64 weights_;
+  const GradientSpecials specials_;
+  const GradientRule rule_;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/attention_gradient_oracle.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracles/base/assert.h"
+#include "oracles/base/random.h"
+#include "oracles/exact/parallel.h"
+#include "oracles/reference/attention_gradient_explain.h"
+#include "oracles/reference/attention_gradient_judge.h"
+#include "oracles/reference/gemm_sample.h"
+
+namespace plumbline {
+namespace {
+
+GradientOutput output_of(int output) { return static_cast<GradientOutput>(output); }
+
+std::vector<std::int64_t> referee_sample(std::int64_t elements, const JudgeOptions& options) {
+  std::vector<std::int64_t> sample;
+  Random random = Random(options.seed).fork(0x7265666572656565u);  // "refereee"
+  for (std::int64_t s = 0; s < std::min(options.referee_samples, elements); ++s) {
+    sample.push_back(static_cast<std::int64_t>(random.unit() * static_cast<double>(elements)));
+  }
+  std::sort(sample.begin(), sample.end());
+  sample.erase(std::unique(sample.begin(), sample.end()), sample.end());
+  return sample;
+}
+
+}  // namespace
+
+AttentionGradientOracle::AttentionGradientOracle(const AttentionGradientProblem& problem,
+                                                 const AttentionGradientContract& contract, int sm)
+    : problem_(problem), contract_(contract), sm_(sm), groups_(gradient_groups(problem)) {}
+
+std::string AttentionGradientOracle::output_name(int output) const {
+  static constexpr const char* kNames[] = {"dq", "dk", "dv"};
+  return kNames[output];
+}
+
+OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
+                                             const JudgeOptions& options) const {
+  // Groups side by side where there are enough of them, else the blocks of each.
+  const auto groups = static_cast<std::int64_t>(groups_.size());
+  const bool many = groups >= 2 * options.threads;
+  const auto pass = [&](const GradientJudge::Wish& wish) {
+    std::vector<GradientJudge::Findings> parts(groups_.size());
+    for_each_piece(groups, many ? options.threads : 1, [&](std::int64_t g) {
+      const auto at = static_cast<std::size_t>(g);
+      const GradientOperands operands(problem_, contract_, sm_, groups_[at]);
+      const GradientJudge judge(operands, output_of(output), got, options);
+      parts[at] = judge.run(wish, many ? 1 : options.threads);
+    });
+    GradientJudge::Findings total;
+    for (const GradientJudge::Findings& part : parts) {
+      total.tally.add(part.tally);
+      total.tally.pending.insert(total.tally.pending.end(), part.tally.pending.begin(),
+                                 part.tally.pending.end());
+      total.refereed += part.refereed;
+    }
+    return total;
+  };
+
+  const std::int64_t elements = got.layout.count();
+  GradientJudge::Wish wish;
+  wish.all_bounds = options.max_bounded < 0;
+  wish.refereed = referee_sample(elements, options);
+  GradientJudge::Findings total = pass(wish);
+  std::vector<std::int64_t> pending = std::move(total.tally.pending);
+  std::sort(pending.begin(), pending.end());
+  const bool sampled =
+      !wish.all_bounds && static_cast<std::int64_t>(pending.size()) > options.max_bounded;
+  if (!pending.empty()) {
+    GradientJudge::Wish closer;
+    closer.bounded = sampled ? stratified_sample(pending, got.layout.shape[2], got.layout.shape[3],
+                                                 options.max_bounded, options.seed)
+                             : pending;
+    std::sort(closer.bounded.begin(), closer.bounded.end());
+    if (!closer.bounded.empty()) {
+      const GradientJudge::Findings more = pass(closer);
+      total.tally.add(more.tally);
+      total.refereed += more.refereed;
+    }
+  }
+  for (ElementVerdict& failure : total.tally.failures) {  // gross ones were not looked at closely
+    if (!std::isnan(failure.share)) continue;
+    failure = element(output, failure.index, failure.got);
+    if (!std::isnan(failure.share))
+      total.tally.worst_share = std::max(total.tally.worst_share, failure.share);
+  }
+  OutputVerdict verdict = total.tally.verdict(elements);
+  verdict.sampled = sampled;
+  verdict.refereed = options.mpfr_bits > 0 ? elements : total.refereed;
+  return verdict;
+}
+
+// The group an element of an output lies in.
+const std::vector<HeadPlace>& AttentionGradientOracle::group_of(int output,
+                                                                std::int64_t index) const {
+  const AttentionProblem& attention = problem_.attention;
+  const std::vector<std::int64_t>& shape = (output == 0   ? attention.q
+                                            : output == 1 ? attention.k
+                                                          : attention.v)
+                                               ->layout.shape;
+  const std::int64_t row = index / shape[3] % shape[2],
+                     head = index / shape[3] / shape[2] % shape[1],
+                     batch = index / shape[3] / shape[2] / shape[1];
+  for (const std::vector<HeadPlace>& places : groups_) {
+    for (const HeadPlace& at : places) {
+      const std::int64_t first = output == 0 ? at.first_query : at.first_key;
+      const std::int64_t count = output == 0 ? at.queries : at.keys;
+      if (at.batch == batch && (output == 0 ? at.head : at.kv_head) == head && row >= first &&
+          row < first + count) {
+        return places;
+      }
+    }
+  }
+  PLUMB_ASSERT(false);
+  return groups_.front();
+}
+
+ElementVerdict AttentionGradientOracle::element(int output, std::int64_t index,
+                                                std::uint64_t got) const {
+  const AttentionProblem& attention = problem_.attention;
+  const Tensor* like = output == 0 ? attention.q : output == 1 ? attention.k : attention.v;
+  Tensor shape;  // of what is judged; its elements are not read
+  shape.layout = dense_layout(attention.output, like->layout.shape);
+  const GradientOperands operands(problem_, contract_, sm_, group_of(output, index));
+  return GradientJudge(operands, output_of(output), shape, {}).element(index, got);
+}
+
+Explanation AttentionGradientOracle::explain(int output, std::int64_t index,
+                                             const Tensor& got) const {
+  const GradientOperands operands(problem_, contract_, sm_, group_of(output, index));
+  const GradientJudge judge(operands, output_of(output), got, {});
+  return explain_gradient(operands, judge, output_of(output), judge.element(index, got.bits(index)),
+                          got);
+}
+
+}  // namespace plumbline

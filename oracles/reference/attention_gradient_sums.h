@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The sums of a line by the definition: what the referee and undecided elements go by. The weights
+// are numbers of a format, whatever the precision they were found with, so that the sums are exact.
+#pragma once
+
+#include <vector>
+
+#include "oracles/exact/dyadic.h"
+#include "oracles/reference/attention_gradient_operands.h"
+
+namespace plumbline {
+
+// Before the scale, of the columns wanted. Weights are found with at least `bits` bits.
+std::vector<Dyadic> defined_sums(const GradientOperands& operands, GradientOutput output,
+                                 std::int64_t line, const std::vector<std::int64_t>& columns,
+                                 int bits);
+
+}  // namespace plumbline

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/attention_survey.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <optional>
+
+#include "oracles/bounds/bound_arithmetic.h"
+#include "oracles/exact/blas.h"
+#include "oracles/exact/exp2.h"
+#include "oracles/exact/real.h"
+#include "oracles/reference/attention_definition.h"
+#include "oracles/reference/attention_softmax.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUnit = 0x1p-53;
+// Far enough below f32's largest number for any rounding on the way.
+constexpr double kSafe = 0x1p126;
+// Relative error of a probability or a weight beside that of its logits. An exponent x carries
+// 3 * 2^-53 |x|; where |x| > 160 the result is below 2^-160 and its error is nothing beside the
+// sum, which is at least 1/2. 160 * 3 * 2^-53 * ln 2 + kExp2Error < 2^-44.
+constexpr double kExponentError = 0x1p-44;
+
+struct Vectors {
+  std::vector<double> elements, norm, lowest;
+  std::vector<std::uint8_t> special;
+};
+
+// Rows of `width`: finite elements in double, an upper bound of the Euclidean norm, the lowest bit
+// set in any element, and whether any is not finite.
+Vectors prepared(const std::vector<float>& elements, std::int64_t rows, std::int64_t width) {
+  Vectors out;
+  out.elements.reserve(elements.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    double squares = 0, lowest = kInfinity;
+    bool special = false;
+    for (std::int64_t x = 0; x < width; ++x) {
+      const float element = elements[static_cast<std::size_t>(i * width + x)];
+      const bool finite = std::isfinite(element);
+      special = special || !finite;
+      out.elements.push_back(finite ? static_cast<double>(element) : 0.0);
+      if (!finite || element == 0) continue;
+      squares += out.elements.back() * out.elements.back();
+      lowest = std::min(lowest, bound::lowest_bit(element));
+    }
+    // Squares of numbers below 2^-500 would be lost; those of f32 are not.
+    out.norm.push_back(std::sqrt(squares) * (1 + 0x1p-40));
+    out.lowest.push_back(lowest);
+    out.special.push_back(special ? 1 : 0);
+  }
+  return out;
+}
+
+double logit_in_natural_units(const AttentionHead& head, double score, std::int64_t i,
+                              std::int64_t j) {
+  double logit = score * static_cast<double>(head.scale);
+  if (head.softcap != 0) {
+    const double cap = static_cast<double>(head.softcap);
+    logit = cap * std::tanh(logit / cap);
+  }
+  if (!head.bias.empty())
+    logit += static_cast<double>(head.bias[static_cast<std::size_t>(i * head.keys + j)]);
+  return logit;
+}
+
+// One row on its way through the survey. `scores` becomes weight * rounded probability.
+class RowPass {
+ public:
+  RowPass(const AttentionOperands& operands, std::int64_t query, DetailedRow* detail)
+      : operands_(operands), head_(operands.head()), detail_(detail) {
+    row_.query = query;
+    row_.keys = head_.visible(query);
+    if (row_.keys.empty()) row_.keys = {0, 0};
+  }
+
+  SurveyedRow run(double* scores) {
+    const auto count = static_cast<std::size_t>(row_.keys.end - row_.keys.first);
+    if (detail_ != nullptr) detail_->scores.assign(scores, scores + count);
+    find_logits(scores);
+    if (row_.kind == AttentionRowKind::regular) find_tiles(scores);
+    if (detail_ != nullptr) {
+      detail_->logits.assign(scores, scores + count);
+      detail_->probabilities.assign(count, 0);
+      detail_->rounded.assign(count, 0);
+    }
+    if (row_.kind != AttentionRowKind::regular) {
+      std::fill(scores, scores + count, 0.0);
+      finish_special();
+      return std::move(row_);
+    }
+    // Logits and the maximum are off by logit_error_ each.
+    tolerance_ = (2 * logit_error_ * operands_.to_base_2() + kExponentError) * (1 + 0x1p-20);
+    if (!(tolerance_ < 0.25)) {  // f32 knows even less about these logits
+      row_.kind = AttentionRowKind::wild;
+      std::fill(scores, scores + count, 0.0);
+      finish_special();
+      return std::move(row_);
+    }
+    find_probabilities(scores);
+    finish(static_cast<double>(count));
+    return std::move(row_);
+  }
+
+ private:
+  void find_logits(double* scores) {
+    score_error_ = operands_.score_error(row_.query, row_.keys);
+    if (operands_.may_overflow(row_.query, row_.keys)) row_.kind = AttentionRowKind::wild;
+    const bool special = operands_.any_special_pair();
+    if (!special && !head_.natural_units()) {  // the scores are the logits
+      logit_error_ = score_error_;
+      return;
+    }
+    for (std::int64_t j = row_.keys.first; j < row_.keys.end; ++j) {
+      double& value = scores[j - row_.keys.first];
+      if (special && operands_.special_pair(row_.query, j)) {
+        value = special_score(j);
+        if (detail_ != nullptr)
+          detail_->scores[static_cast<std::size_t>(j - row_.keys.first)] = value;
+      }
+      if (head_.natural_units()) value = operands_.logit(value, row_.query, j);
+      if (std::isnan(value) || value == kInfinity) {
+        row_.kind = AttentionRowKind::nan;
+        return;
+      }
+      if (value != -kInfinity) largest_ = std::max(largest_, std::fabs(value));
+    }
+    const double sink = operands_.sink();
+    if (head_.has_sink && (std::isnan(sink) || sink == kInfinity))
+      row_.kind = AttentionRowKind::nan;
+    if (head_.has_sink && std::isfinite(sink)) largest_ = std::max(largest_, std::fabs(sink));
+    if (row_.kind == AttentionRowKind::regular && largest_ >= kSafe)
+      row_.kind = AttentionRowKind::wild;
+    logit_error_ = operands_.logit_error(score_error_, largest_);
+  }
+
+  // By IEEE arithmetic in double, where finite f32 products cannot overflow.
+  double special_score(std::int64_t j) const {
+    double score = 0;
+    for (std::int64_t x = 0; x < head_.d; ++x) {
+      score += static_cast<double>(head_.q[static_cast<std::size_t>(row_.query * head_.d + x)]) *
+               static_cast<double>(head_.k[static_cast<std::size_t>(j * head_.d + x)]);
+    }
+    return score;
+  }
+
+  void find_tiles(const double* logits) {
+    const std::int64_t tile = operands_.contract().tile;
+    double maximum = -kInfinity;
+    for (std::int64_t first = row_.keys.first; first < row_.keys.end;) {
+      const std::int64_t end = std::min(row_.keys.end, (first / tile + 1) * tile);
+      const double here = largest_of(logits + (first - row_.keys.first), end - first);
+      if (here != -kInfinity) {
+        maximum = std::max(maximum, here);
+        row_.tiles.push_back({first, end, maximum, 1});
+      }
+      first = end;
+    }
+    if (head_.has_sink) maximum = std::max(maximum, operands_.sink());
+    row_.maximum = maximum;
+    if (maximum == -kInfinity) row_.kind = AttentionRowKind::masked;
+    for (SurveyedTile& at : row_.tiles)
+      at.weight = exp2_of((at.maximum - maximum) * operands_.to_base_2());
+  }
+
+  void find_probabilities(double* logits) {
+    const ProbabilityRounding& rounding = operands_.rounding();
+    const double c = operands_.to_base_2();
+    const bool rounded_sum = operands_.contract().row_sum == RowSum::rounded;
+    double sum = 0;
+    std::int64_t done = row_.keys.first;
+    for (const SurveyedTile& tile : row_.tiles) {
+      std::fill(logits + (done - row_.keys.first), logits + (tile.first - row_.keys.first), 0.0);
+      done = tile.end;
+      for (std::int64_t begin = tile.first; begin < tile.end; begin += kMostSoftmaxKeys) {
+        const std::int64_t end = std::min(tile.end, begin + kMostSoftmaxKeys);
+        SoftmaxTile part;
+        part.sure = false;
+        if (detail_ == nullptr) {
+          part = softmax_tile(logits + (begin - row_.keys.first), end - begin, tile.maximum, c,
+                              tile.weight, rounding, tolerance_);
+        }
+        if (!part.sure) part = softmax_by_keys(tile, begin, end, logits);
+        sum += (rounded_sum ? part.rounded_sum : part.sum) * tile.weight;
+      }
+    }
+    std::fill(logits + (done - row_.keys.first), logits + (row_.keys.end - row_.keys.first), 0.0);
+    row_.sum = sum;
+    if (head_.has_sink) row_.sum += exp2_of((operands_.sink() - row_.maximum) * c);
+    row_.share = sum / row_.sum;
+  }
+
+  // softmax_tile() key by key, with MPFR where FP64 cannot tell.
+  SoftmaxTile softmax_by_keys(const SurveyedTile& tile, std::int64_t begin, std::int64_t end,
+                              double* logits) {
+    const ProbabilityRounding& rounding = operands_.rounding();
+    SoftmaxTile sums;
+    for (std::int64_t j = begin; j < end; ++j) {
+      double& value = logits[j - row_.keys.first];
+      const double p = exp2_of((value - tile.maximum) * operands_.to_base_2());
+      const double rounded = rounding.sure(p, tolerance_) ? rounding(p) : exactly_rounded(tile, j);
+      if (detail_ != nullptr) {
+        const auto at = static_cast<std::size_t>(j - row_.keys.first);
+        detail_->probabilities[at] = p;
+        detail_->rounded[at] = rounded;
+      }
+      sums.sum += p;
+      sums.rounded_sum += rounded;
+      value = rounded * tile.weight;
+    }
+    return sums;
+  }
+
+  // The rounding of key j's probability as the definition has it.
+  double exactly_rounded(const SurveyedTile& tile, std::int64_t j) const {
+    using Number = RealOf<256>;
+    const Number own = attention_definition::logit<Number>(head_, row_.query, j);
+    std::optional<Number> largest;
+    for (std::int64_t other = row_.keys.first; other < tile.end; ++other) {
+      const double score = std::inner_product(operands_.q().begin() + row_.query * head_.d,
+                                              operands_.q().begin() + (row_.query + 1) * head_.d,
+                                              operands_.k().begin() + other * head_.d, 0.0);
+      const double about =
+          head_.natural_units() ? operands_.logit(score, row_.query, other) : score;
+      const bool special = operands_.special_pair(row_.query, other);
+      if (!special && !(about >= tile.maximum - 4 * logit_error_)) continue;
+      const Number logit = attention_definition::logit<Number>(head_, row_.query, other);
+      if (!largest || logit > *largest) largest = logit;
+      if (logit_error_ == 0 && !special) break;  // all that are as large are equal
+    }
+    const int shift = operands_.contract().p_shift;
+    const Number shifted = ldexp(Number(exp(own - *largest)), shift);
+    return static_cast<double>(
+        ldexp(attention_definition::rounded(operands_.contract().p, shifted), -shift));
+  }
+
+  void finish(double count) {
+    // l: each term is off by the tolerance, and the sum by one rounding per term.
+    row_.sum_error = tolerance_ + (count + 8) * kUnit * 2;
+    row_.error = (2 * tolerance_ + 3 * (count + 8) * kUnit) * 1.25;
+    const double natural = operands_.to_natural();
+    const double head = row_.maximum * natural, tail = std::log(row_.sum);
+    row_.lse = head + tail;
+    row_.lse_error = logit_error_ * natural + row_.sum_error * (1 + 0x1p-10) +
+                     0x1p-49 * (std::fabs(head) + std::fabs(tail));
+  }
+
+  void finish_special() {
+    row_.tiles.clear();
+    row_.lse = kNan;
+    if (row_.kind != AttentionRowKind::masked) return;
+    row_.lse = operands_.contract().masked_lse_is_negative ? -kInfinity : kInfinity;
+  }
+
+  const AttentionOperands& operands_;
+  const AttentionHead& head_;
+  DetailedRow* detail_;
+  SurveyedRow row_;
+  double score_error_ = 0, logit_error_ = 0, largest_ = 0, tolerance_ = 0;
+};
+
+}  // namespace
+
+AttentionOperands::AttentionOperands(AttentionHead head, const AttentionContract& contract)
+    : head_(std::move(head)), contract_(contract), rounding_(contract.p, contract.p_shift) {
+  Vectors q = prepared(head_.q, head_.queries, head_.d), k = prepared(head_.k, head_.keys, head_.d);
+  q_ = std::move(q.elements);
+  q_norm_ = std::move(q.norm);
+  q_lowest_ = std::move(q.lowest);
+  q_special_ = std::move(q.special);
+  k_ = std::move(k.elements);
+  k_special_ = std::move(k.special);
+  const auto special = [](std::uint8_t flag) { return flag != 0; };
+  any_special_pair_ = std::any_of(q_special_.begin(), q_special_.end(), special) ||
+                      std::any_of(k_special_.begin(), k_special_.end(), special);
+  for (const double norm : k.norm) k_norm_largest_ = std::max(k_norm_largest_, norm);
+  for (const double lowest : k.lowest) k_lowest_smallest_ = std::min(k_lowest_smallest_, lowest);
+
+  v_columns_.assign(static_cast<std::size_t>(head_.keys * head_.dv), 0);
+  v_largest_.assign(static_cast<std::size_t>(head_.dv), 0);
+  for (std::int64_t j = 0; j < head_.keys; ++j) {
+    bool special_row = false;
+    for (std::int64_t x = 0; x < head_.dv; ++x) {
+      const float value = head_.v[static_cast<std::size_t>(j * head_.dv + x)];
+      if (!std::isfinite(value)) {
+        special_row = true;
+        continue;
+      }
+      v_columns_[static_cast<std::size_t>(x * head_.keys + j)] = static_cast<double>(value);
+      double& largest = v_largest_[static_cast<std::size_t>(x)];
+      largest = std::max(largest, std::fabs(static_cast<double>(value)));
+    }
+    if (special_row) v_special_.push_back(j);
+  }
+  for (const float bias : head_.bias) {
+    if (std::isfinite(bias)) {
+      largest_bias_ = std::max(largest_bias_, std::fabs(static_cast<double>(bias)));
+    }
+  }
+  const double scale = static_cast<double>(head_.scale);
+  to_natural_ = head_.natural_units() ? 1 : scale;
+  to_base_2_ = to_natural_ * std::numbers::log2e;
+}
+
+double AttentionOperands::logit(double score, std::int64_t i, std::int64_t j) const {
+  return logit_in_natural_units(head_, score, i, j);
+}
+
+double AttentionOperands::score_error(std::int64_t i, KeyRange) const {
+  const auto at = static_cast<std::size_t>(i);
+  const double size = q_norm_[at] * k_norm_largest_;
+  // All partial sums are multiples of the lattice, whatever their order.
+  const double lattice = q_lowest_[at] * k_lowest_smallest_;
+  if (size <= 0x1p53 * lattice) return 0;
+  return static_cast<double>(head_.d + 1) * kUnit * size * (1 + 0x1p-20);
+}
+
+double AttentionOperands::logit_error(double score_error, double largest) const {
+  if (!head_.natural_units()) return score_error;
+  // A product by the scale, two more and tanh for a cap, a sum; tanh within 2^-50.
+  const double cap = std::fabs(static_cast<double>(head_.softcap));
+  const double error = score_error * std::fabs(static_cast<double>(head_.scale)) +
+                       0x1p-50 * (largest + largest_bias_ + 4 * cap);
+  return error * (1 + 0x1p-20);
+}
+
+bool AttentionOperands::may_overflow(std::int64_t i, KeyRange keys) const {
+  if (keys.empty()) return false;
+  return q_norm_[static_cast<std::size_t>(i)] * k_norm_largest_ >= kSafe;
+}
+
+DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query) {
+  const AttentionHead& head = operands.head();
+  DetailedRow detail;
+  RowPass pass(operands, query, &detail);
+  KeyRange keys = head.visible(query);
+  if (keys.empty()) keys = {0, 0};
+  const std::int64_t count = keys.end - keys.first;
+  std::vector<double> scores(static_cast<std::size_t>(count));
+  if (count > 0 && head.d > 0) {
+    add_product(1, count, head.d, operands.q().data() + query * head.d, head.d,
+                operands.k().data() + keys.first * head.d, head.d, scores.data(), count);
+  }
+  detail.row = pass.run(scores.data());
+  detail.o.assign(static_cast<std::size_t>(head.dv), 0);
+  if (count > 0 && detail.row.kind == AttentionRowKind::regular) {
+    add_product(1, head.dv, count, scores.data(), count, operands.v_columns().data() + keys.first,
+                head.keys, detail.o.data(), head.dv);
+    for (double& o : detail.o) o /= detail.row.sum;
+  }
+  return detail;
+}
+
+std::int64_t RowSurveyor::block_rows() const {
+  const std::int64_t keys = std::max<std::int64_t>(operands_.head().keys, 1);
+  return std::clamp<std::int64_t>((std::int64_t{1} << 19) / keys, 8, 64);
+}
+
+void RowSurveyor::survey(std::int64_t first, std::int64_t end) {
+  const AttentionHead& head = operands_.head();
+  KeyRange keys{head.keys, 0};
+  for (std::int64_t i = first; i < end; ++i) {
+    const KeyRange visible = head.visible(i);
+    if (visible.empty()) continue;
+    keys.first = std::min(keys.first, visible.first);
+    keys.end = std::max(keys.end, visible.end);
+  }
+  const std::int64_t rows = end - first, count = std::max<std::int64_t>(keys.end - keys.first, 0);
+  scores_.assign(static_cast<std::size_t>(rows * count), 0);
+  o_.assign(static_cast<std::size_t>(rows * head.dv), 0);
+  if (count > 0) {
+    add_product(rows, count, head.d, operands_.q().data() + first * head.d, head.d,
+                operands_.k().data() + keys.first * head.d, head.d, scores_.data(), count);
+  }
+  rows_.clear();
+  for (std::int64_t i = first; i < end; ++i) {
+    RowPass pass(operands_, i, nullptr);
+    const KeyRange visible = head.visible(i);
+    double* row = scores_.data() + (i - first) * count;
+    if (visible.empty()) {
+      rows_.push_back(pass.run(row));
+      std::fill(row, row + count, 0.0);
+      continue;
+    }
+    std::fill(row, row + (visible.first - keys.first), 0.0);
+    std::fill(row + (visible.end - keys.first), row + count, 0.0);
+    rows_.push_back(pass.run(row + (visible.first - keys.first)));
+  }
+  if (count > 0) {
+    add_product(rows, head.dv, count, scores_.data(), count,
+                operands_.v_columns().data() + keys.first, head.keys, o_.data(), head.dv);
+  }
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const SurveyedRow& row = rows_[static_cast<std::size_t>(i)];
+    for (std::int64_t x = 0; x < head.dv; ++x) {
+      double& o = o_[static_cast<std::size_t>(i * head.dv + x)];
+      o = row.kind == AttentionRowKind::regular  ? o / row.sum
+          : row.kind == AttentionRowKind::masked ? 0
+                                                 : kNan;
+    }
+  }
+}
+
+}  // namespace plumbline

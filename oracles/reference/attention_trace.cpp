@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/attention_trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "oracles/bounds/f32_errors.h"
+#include "oracles/exact/exp2.h"
+
+namespace plumbline {
+
+using namespace bound;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr float kLog2E = 1.4426950408889634f;
+// ex2 gives 0 for results below the smallest normal number.
+constexpr double kFlushed = 0x1p-126;
+// Errors of maxima in base 2 beyond which nothing below would be of use.
+constexpr double kHopeless = 64;
+
+}  // namespace
+
+RowTrace::RowTrace(const AttentionOperands& operands, const DetailedRow& detail)
+    : operands_(operands),
+      head_(operands.head()),
+      contract_(operands.contract()),
+      detail_(detail),
+      row_(detail.row),
+      c_(operands.to_base_2()),
+      c_float_(head_.natural_units() ? kLog2E : head_.scale * kLog2E),
+      c_error_(std::fabs(static_cast<double>(c_float_) / c_ - 1) + 0x1p-50),
+      errors_(detail.logits.size(), 0) {}
+
+void RowTrace::run() {
+  find_steps();
+  probabilities_.assign(head_.keys);
+  hopeless_ = !(c_ * worst_maximum_ < kHopeless);
+  if (hopeless_) return;
+  for (std::size_t t = 0; t < steps_.size(); ++t) add_tile(t);
+  find_sum_error();
+}
+
+void RowTrace::find_steps() {
+  least_maximum_ = -kInfinity;
+  for (const SurveyedTile& tile : row_.tiles) {
+    double low = -kInfinity, high = -kInfinity;
+    for (std::int64_t j = tile.first; j < tile.end; ++j) {
+      const double logit = detail_.logits[at(j)];
+      if (logit == -kInfinity) continue;
+      low = std::max(low, logit - errors_[at(j)]);
+      high = std::max(high, logit + errors_[at(j)]);
+    }
+    add_step(tile.first, tile.end, tile.maximum, low, high);
+  }
+  const double sink = operands_.sink();
+  if (head_.has_sink && std::isfinite(sink))
+    add_step(row_.keys.end, row_.keys.end, row_.maximum, sink, sink);
+}
+
+// low, high: of the largest computed logit among the step's keys.
+void RowTrace::add_step(std::int64_t first, std::int64_t end, double maximum, double low,
+                        double high) {
+  Step step;
+  step.first = first;
+  step.end = end;
+  step.maximum = maximum;
+  step.moves = !(high <= least_maximum_);
+  least_maximum_ = std::max(least_maximum_, low);
+  step.high = steps_.empty() ? high : std::max(steps_.back().high, high);
+  step.error = std::max(step.high - maximum, maximum - least_maximum_);
+  step.known = step.error == 0 && is_f32(maximum);
+  const double c = static_cast<double>(c_float_), product = maximum * c;
+  if (!step.known || !is_f32(product))
+    step.base_rounding = half_ulp(product, c * step.error) * kSlack;
+  worst_maximum_ = std::max(worst_maximum_, step.error);
+  steps_.push_back(step);
+}
+
+void RowTrace::add_tile(std::size_t t) {
+  const Step& step = steps_[t];
+  ValueTile tile;
+  // The unit's nodes count from the tile's start.
+  tile.first = step.first < step.end ? step.first / contract_.tile * contract_.tile : step.end;
+  tile.end = step.end;
+  set_factor(t, tile);
+  tile.frame_error = exp2_growth(c_ * kSlack * step.error);
+  tiles_.push_back(tile);
+  for (std::int64_t j = step.first; j < step.end; ++j) set_probability(step, j);
+}
+
+void RowTrace::set_factor(std::size_t t, ValueTile& tile) const {
+  const Step& step = steps_[t];
+  if (t == 0 || !step.moves) return;
+  const Step& before = steps_[t - 1];
+  tile.rescaled = true;
+  const double change = (step.maximum - before.maximum) * c_;
+  const double error = c_ * kSlack * (step.error + before.error);
+  tile.factor = exp2_of(-change);
+  // fl(fl(m - m') * c): two roundings, and those of c.
+  const double relative = 2 * kF32Unit * (1 + kF32Unit) + c_error_;
+  tile.factor_error =
+      exp_growth(std::numbers::ln2 * ((change + error) * relative + 0x1p-148) + kEx2Error);
+  double worst_before = 0;
+  for (std::size_t s = 0; s < t; ++s) worst_before = std::max(worst_before, steps_[s].error);
+  tile.skew = exp2_growth(c_ * kSlack * (step.error + worst_before));
+  // Where the factor may be flushed, all of what came before may be lost.
+  if (change + error > 125) tile.factor_error = std::max(1.0, tile.factor_error);
+  tile.cleared = change - error > 127 + 0x1p-10 * change;
+}
+
+RowTrace::Exponent RowTrace::exponent(const Step& step, double logit, double error,
+                                      double apart) const {
+  const double ideal = (logit - step.maximum) * c_;
+  Exponent out;
+  if (step.known && error == 0 && is_f32(logit)) {  // then so is all of the argument
+    const float base = static_cast<float>(step.maximum) * c_float_;
+    const float argument = std::fma(static_cast<float>(logit), c_float_, -base);
+    out.zero = argument == 0;
+    out.error = std::fabs(static_cast<double>(argument) - ideal) + std::fabs(ideal) * 0x1p-50;
+    if (out.zero && logit == step.maximum) out.error = 0;
+    if (apart > 0) out.error = (out.error + c_ * apart) * kSlack;
+    return out;
+  }
+  const double size = std::fabs(ideal) + c_ * kSlack * (error + step.error);
+  out.error = c_ * kSlack * (1 + 4 * kF32Unit) * apart + size * c_error_ + step.base_rounding;
+  out.error = (out.error + half_ulp(size * (1 + 4 * kF32Unit) + step.base_rounding)) * kSlack;
+  return out;
+}
+
+// The values of P that the contract allows for key j.
+void RowTrace::set_probability(const Step& step, std::int64_t j) {
+  const double logit = detail_.logits[at(j)], error = errors_[at(j)];
+  if (logit == -kInfinity) return;
+  const double p = detail_.probabilities[at(j)], rounded = detail_.rounded[at(j)];
+  // The only key that can hold the maximum is at no distance from it.
+  const bool leads = logit - error > largest_other(step, j);
+  const Exponent x = exponent(step, logit, error, leads ? 0 : error + step.error);
+  const double special = x.zero ? 0 : kEx2Error;
+  const double growth = (1 + exp2_growth(x.error)) * (1 + special + 0x1p-44);
+  // No computed logit is above the computed maximum.
+  const double most = (1 + exp2_growth(2 * step.base_rounding + kF32Unit)) * (1 + 2 * kEx2Error);
+  double low = p / growth * (1 - 2 * special * special - 0x1p-44);
+  double high = x.error < 800 ? std::min(p * growth, most) : most;
+  if (x.zero && x.error == 0) low = high = p;
+  if (low < kFlushed) low = 0;
+  if (high < kFlushed * (1 - 0x1p-20)) high = 0;
+  const ProbabilityRounding& rounding = operands_.rounding();
+  probabilities_.set(j, rounded, std::min(rounded, rounding(low)),
+                     std::max(rounded, rounding(high)), *rounding.to, contract_.p_shift);
+}
+
+// The largest computed logit that a key other than j may have so far; looked for only when j may
+// hold the maximum at all.
+double RowTrace::largest_other(const Step& step, std::int64_t j) const {
+  if (detail_.logits[at(j)] + errors_[at(j)] < step.high) return kInfinity;
+  double high = -kInfinity;
+  for (std::int64_t other = row_.keys.first; other < step.end; ++other) {
+    const double logit = detail_.logits[at(other)];
+    if (other != j && logit != -kInfinity) high = std::max(high, logit + errors_[at(other)]);
+  }
+  return high;
+}
+
+}  // namespace plumbline

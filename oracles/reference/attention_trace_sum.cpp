@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// The row's sum l, and with it the outputs.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "oracles/bounds/f32_errors.h"
+#include "oracles/exact/exp2.h"
+#include "oracles/reference/attention_trace.h"
+
+namespace plumbline {
+
+using namespace bound;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLn2 = std::numbers::ln2;
+constexpr float kLn2Float = 0.6931471805599453f;
+constexpr double kSafe = 0x1p126;      // far enough below the end of f32
+constexpr double kFlushed = 0x1p-126;  // ex2 gives 0 below
+
+}  // namespace
+
+// Of one term, relative to l.
+RowTrace::SumError RowTrace::term_error(const Journey& journey, std::int64_t key, double p,
+                                        double logit, double error) const {
+  const Step& step = journey.step;
+  const Step& last = steps_.back();
+  const double share = p * journey.weight / row_.sum * kSlack;
+  if (journey.lost) {  // there or not
+    const double all = share * (2 + 2 * exp2_growth(c_ * (error + step.error + last.error) + 1));
+    return {all, all};
+  }
+  // Between the steps the same constant is used as in the exponent, with computed maxima.
+  const double change =
+      (last.maximum - step.maximum + 2 * (step.error + last.error)) * c_ * c_error_;
+  const bool rounded = contract_.row_sum == RowSum::rounded && key >= 0;
+  if (rounded) {  // P is what it is, but for the ambiguous ones; its tile's maximum moves it
+    const double ambiguity = probabilities_.ambiguity[static_cast<std::size_t>(key)] *
+                             std::ldexp(1.0, -contract_.p_shift) * journey.weight / row_.sum * 2;
+    const double own = exp_growth(kLn2 * change + journey.roundings);
+    return {share * (own + exp2_growth(c_ * kSlack * step.error)) + ambiguity,
+            share * (own + exp2_growth(c_ * kSlack * (step.error + last.error))) + ambiguity};
+  }
+  const Exponent framed = exponent(step, logit, error, error),
+                 exact = exponent(step, logit, error, error + last.error);
+  if (framed.error > 100) return {kInfinity, kInfinity};
+  const double rest = (framed.zero ? 0 : kEx2Error) + journey.roundings;
+  const double flushed =
+      p < 2 * kFlushed ? std::min(2 * p, 2 * kFlushed) * journey.weight / row_.sum * kSlack : 0;
+  return {share * exp_growth(kLn2 * (framed.error + change) + rest) + flushed,
+          share * exp_growth(kLn2 * (exact.error + change) + rest) + flushed};
+}
+
+void RowTrace::find_sum_error() {
+  if (const double known = known_sum();
+      known > 0 && std::fabs(row_.sum - known) < 0x1p-90 * known) {
+    sum_error_.framed = sum_error_.exact = any_flushed_ ? 0x1p-90 : 0;
+    power_of_two_ = binade(known) == known;
+    return;
+  }
+  const std::int64_t lanes = contract_.row_sum_lanes;
+  const std::int64_t per_lane = (contract_.tile + lanes - 1) / lanes;
+  // From the last step back: what happens after the step at hand.
+  double factors = 0, additions = static_cast<double>(lanes - 1), change = 0, skew = 0;
+  bool lost = false;
+  for (std::size_t t = steps_.size(); t-- > 0;) {
+    const Step& step = steps_[t];
+    const double within =
+        static_cast<double>(std::clamp<std::int64_t>(step.end - step.first, 1, per_lane) - 1);
+    Journey journey{step};
+    journey.weight = exp2_of((step.maximum - row_.maximum) * c_);
+    journey.roundings = factors * (kEx2Error + kF32Unit) +
+                        (within + additions + (t > 0 ? 1 : 0)) * kF32Unit +
+                        kLn2 * change * (2 * kF32Unit) * (1 + kF32Unit);
+    journey.lost = lost;
+    if (factors > 0) skew = std::max(skew, step.error);
+    const auto add = [&](const SumError& term) {
+      sum_error_.framed += term.framed;
+      sum_error_.exact += term.exact;
+    };
+    if (step.first == step.end) {
+      add(term_error(journey, -1, exp2_of((operands_.sink() - step.maximum) * c_), operands_.sink(),
+                     0));
+    }
+    const std::vector<double>& terms =
+        contract_.row_sum == RowSum::rounded ? detail_.rounded : detail_.probabilities;
+    for (std::int64_t j = step.first; j < step.end; ++j) {
+      if (detail_.logits[at(j)] != -kInfinity)
+        add(term_error(journey, j, terms[at(j)], detail_.logits[at(j)], errors_[at(j)]));
+    }
+    additions += 1;
+    if (!tiles_[t].rescaled) continue;
+    const Step& before = steps_[t - 1];  // the first step rescales nothing
+    factors += 1;
+    change += ((step.maximum - before.maximum) + step.error + before.error) * c_ * kSlack;
+    lost = lost || tiles_[t].factor_error >= 1;
+  }
+  sum_error_.framed *= kSlack;
+  sum_error_.exact *= kSlack;
+  last_skew_ = exp2_growth(c_ * kSlack * (steps_.back().error + skew));
+}
+
+// l where the contract leaves no choice: all terms and factors are exactly 1 or 0. Else 0.
+double RowTrace::known_sum() {
+  double ones = 0;
+  for (std::size_t t = 0; t < steps_.size(); ++t) {
+    const Step& step = steps_[t];
+    if (!step.known) return 0;
+    if (t > 0 && step.moves) {
+      if (!tiles_[t].cleared) return 0;
+      ones = 0;
+      any_flushed_ = true;
+    }
+    const auto add = [&](double logit, double error) {
+      const Exponent x = exponent(step, logit, error, error);
+      if ((logit - step.maximum) * c_ + x.error < -127) {
+        any_flushed_ = true;
+        return true;
+      }
+      ones += 1;
+      return x.zero && x.error == 0;
+    };
+    for (std::int64_t j = step.first; j < step.end; ++j) {
+      const double logit = detail_.logits[at(j)];
+      if (logit != -kInfinity && !add(logit, errors_[at(j)])) return 0;
+    }
+    if (step.first == step.end && !add(operands_.sink(), 0)) return 0;
+  }
+  return ones <= 0x1p24 ? ones : 0;
+}
+
+// The error of O before its last rounding.
+double RowTrace::output_error(const ValueBound& value, double o, double largest) const {
+  // Whatever the errors, O is a mean of values with weights P / p.
+  const bool fine = format(contract_.p).mantissa_bits >= 7;
+  const double mean = fine ? std::fabs(o) + largest * (1 + 0x1p-5) : kInfinity;
+  if (hopeless_) return mean * static_cast<double>(head_.keys) < kSafe ? mean : kInfinity;
+  const double scale = std::ldexp(1.0, -contract_.p_shift);
+  const double wider = 1 + exp2_growth(2 * c_ * kSlack * worst_maximum_);
+  const auto through = [&](double maxima, double sum_error) {
+    if (!(sum_error < 0.5)) return kInfinity;
+    const double numerator = (value.drift + maxima) * scale * wider / row_.sum;
+    double error = (numerator + std::fabs(o) * sum_error) / (1 - sum_error) * kSlack;
+    if (contract_.normalization == Normalization::reciprocal && !power_of_two_)
+      error = (error + kF32Unit * (std::fabs(o) + error)) * kSlack;
+    return error;
+  };
+  // Two ways to count the choice of maxima: relative to the computed final maximum every tile's
+  // own maximum matters, relative to the exact one only what was rescaled, and the logits' errors
+  // count twice.
+  const double error = std::min(through(value.framed, sum_error_.framed),
+                                through(value.skewed * last_skew_, sum_error_.exact));
+  if (!(value.reach < kSafe)) return kInfinity;
+  return std::min(error, mean);
+}
+
+double RowTrace::lse_error() const {
+  const double natural = operands_.to_natural();
+  const double theta = sum_error_.framed;
+  if (hopeless_ || !(theta < 0.5)) return kInfinity;
+  const double log_sum = std::fabs(std::log(row_.sum));
+  const double of_log = theta / (1 - theta);
+  double head = 0;
+  if (!head_.natural_units()) {
+    const double product = row_.maximum * natural, error = natural * steps_.back().error;
+    if (error > 0 || !is_f32(product)) head = half_ulp(product, error);
+  }
+  const double log2_sum = (log_sum + of_log) / kLn2;
+  const double constant =
+      std::fabs(static_cast<double>(kLn2Float) / kLn2 - 1) + 0x1p-50;  // of ln 2
+  double tail = kLg2AbsoluteError * std::max(1.0, log2_sum) * kLn2;
+  tail = (tail + (log_sum + of_log) * (constant + kF32Unit)) * (1 + 4 * kF32Unit);
+  return (of_log + head + tail + 0x1p-149) * kSlack;
+}
+
+}  // namespace plumbline

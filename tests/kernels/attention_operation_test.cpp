@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Operation "attention": which tensors a problem has and how they lie in memory, which problems and
+// sequence starts are refused, and how tensors are cut into heads.
+#include <gmock/gmock.h>
+
+#include "oracles/reference/attention.h"
+#include "tests/kernels/operation_case.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Attention {
+  Manifest kernel = shipped_kernel("attention_bf16_forward");
+
+  Result<std::vector<TensorSpec>> tensors(std::string_view fields) const {
+    return kernel.tensors(*parse_problem(kernel.schema(), fields));
+  }
+
+  TensorLayout layout(std::string_view fields, std::string_view name) const {
+    for (const TensorSpec& spec : *tensors(fields)) {
+      if (spec.name == name) return spec.layout;
+    }
+    ADD_FAILURE() << "no tensor " << name;
+    return {};
+  }
+
+  std::string refusal(std::string_view fields) const {
+    const auto specs = tensors(fields);
+    return specs.ok() ? "" : specs.error().text();
+  }
+
+  // check_values() of starts, in sequences of 2 queries and 3 keys on average.
+  std::string starts_refusal(const std::vector<int>& queries, const std::vector<int>& keys) const {
+    const Problem problem =
+        *parse_problem(kernel.schema(), "batch=2 queries=2 keys=3 d=8 lengths=random");
+    CaseTensors made;
+    made.specs = *kernel.tensors(problem);
+    for (const TensorSpec& spec : made.specs) made.tensors.emplace_back(spec.layout);
+    for (const auto& [name, values] : {std::pair{"query_starts", queries}, {"key_starts", keys}}) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        made.find(name)->set_bits(static_cast<std::int64_t>(i),
+                                  static_cast<std::uint32_t>(values[i]));
+    }
+    const Status good = kernel.operation->check_values(problem, made);
+    return good ? "" : good.error().text();
+  }
+};
+
+TEST(AttentionOperation, LayoutsPermuteBatchHeadsAndLength) {
+  const Attention attention;
+  const std::string sizes = "batch=2 heads=6 kv_heads=3 queries=5 keys=7 d=16 dv=8";
+  EXPECT_THAT(attention.layout(sizes, "q").shape, ElementsAre(2, 6, 5, 16));
+  EXPECT_THAT(attention.layout(sizes, "q").strides, ElementsAre(480, 80, 16, 1));
+  EXPECT_THAT(attention.layout(sizes, "v").shape, ElementsAre(2, 3, 7, 8));
+  EXPECT_THAT(attention.layout(sizes + " layout=bsh", "k").strides, ElementsAre(336, 16, 48, 1));
+  EXPECT_THAT(attention.layout(sizes + " layout=sbh pad=4", "o").strides,
+              ElementsAre(72, 12, 144, 1));
+  EXPECT_THAT(attention.layout(sizes + " kv=shared", "k").strides, ElementsAre(0, 112, 16, 1));
+}
+
+TEST(AttentionOperation, PackedSequencesShareOneBatchElement) {
+  const Attention attention;
+  const std::string fields = "batch=3 heads=2 queries=5 keys=7 d=8 lengths=gaps";
+  EXPECT_THAT(attention.layout(fields, "q").shape, ElementsAre(1, 2, 15, 8));
+  EXPECT_THAT(attention.layout(fields, "k").shape, ElementsAre(1, 2, 21, 8));
+  EXPECT_THAT(attention.layout(fields, "lse").shape, ElementsAre(1, 2, 15));
+  EXPECT_THAT(attention.layout(fields, "query_starts").shape, ElementsAre(4));
+}
+
+TEST(AttentionOperation, RefusesProblemsThatContradictThemselves) {
+  const Attention attention;
+  const std::string sizes = "queries=4 keys=4 d=8 ";
+  EXPECT_EQ(attention.refusal(sizes + "heads=6 kv_heads=2"), "");
+  EXPECT_THAT(attention.refusal(sizes + "heads=6 kv_heads=4"), HasSubstr("6 query heads"));
+  EXPECT_EQ(attention.refusal(sizes + "causal=bottom_right window_left=3 window_right=0"), "");
+  EXPECT_THAT(attention.refusal(sizes + "causal=bottom_right window_right=1"),
+              HasSubstr("window_right=1"));
+  EXPECT_THAT(attention.refusal(sizes + "lengths=random bias=f32"), HasSubstr("one length"));
+  EXPECT_THAT(attention.refusal(sizes + "lengths=random kv=shared"), HasSubstr("kv=own"));
+}
+
+TEST(AttentionOperation, RefusesStartsThatAreNone) {
+  const Attention attention;
+  EXPECT_EQ(attention.starts_refusal({0, 1, 4}, {0, 0, 5}), "");
+  EXPECT_THAT(attention.starts_refusal({1, 1, 4}, {0, 3, 6}), HasSubstr("query_starts[0] is 1"));
+  EXPECT_THAT(attention.starts_refusal({0, 3, 2}, {0, 3, 6}), HasSubstr("query_starts[2] is 2"));
+  EXPECT_THAT(attention.starts_refusal({0, 2, 4}, {0, 3, 7}), HasSubstr("has 6 rows"));
+}
+
+TEST(AttentionOperation, MasksLeaveOneStretchOfKeys) {
+  const auto range = [](const AttentionMask& mask, std::int64_t query, std::int64_t queries,
+                        std::int64_t keys) {
+    const KeyRange visible = mask.visible(query, queries, keys);
+    return std::pair(visible.first, visible.end);
+  };
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(range({}, 0, 2, 5), Pair(0, 5));
+  EXPECT_EQ(range({Causal::bottom_right}, 0, 2, 5), Pair(0, 4));
+  EXPECT_EQ(range({Causal::top_left}, 0, 2, 5), Pair(0, 1));
+  EXPECT_TRUE(AttentionMask{Causal::bottom_right}.visible(0, 5, 2).empty());
+  EXPECT_EQ(range({Causal::bottom_right, 1}, 1, 2, 5), Pair(3, 5));
+  EXPECT_EQ(range({Causal::none, 0, 1}, 0, 2, 5), Pair(3, 5));
+  EXPECT_EQ(range({Causal::none, 0, 1}, 1, 2, 5), Pair(4, 5));
+}
+
+TEST(AttentionOperation, CutsTensorsIntoHeads) {
+  OperationCase made("attention_bf16_forward",
+                     "batch=2 heads=4 kv_heads=2 queries=2 keys=3 d=8 dv=16 layout=bsh", 90);
+  AttentionProblem problem;
+  problem.q = &made.tensor("q");
+  problem.k = &made.tensor("k");
+  problem.v = &made.tensor("v");
+  const std::vector<HeadPlace> places = head_places(problem);
+  ASSERT_EQ(places.size(), 8u);
+  EXPECT_EQ(places[7].batch, 1);
+  EXPECT_EQ(places[7].kv_head, 1);
+  const AttentionHead head = attention_head(problem, places[7]);
+  ASSERT_EQ(head.v.size(), 3u * 16u);
+  // Element (1, 1, 2, 5) of V by its logical index.
+  EXPECT_EQ(head.v[2 * 16 + 5], made.value("v", ((1 * 2 + 1) * 3 + 2) * 16 + 5));
+  EXPECT_EQ(head.q[1 * 8 + 3], made.value("q", ((1 * 4 + 3) * 2 + 1) * 8 + 3));
+}
+
+TEST(AttentionOperation, RowsAfterTheLastSequenceSeeNoKey) {
+  const Attention attention;
+  const Problem problem =
+      *parse_problem(attention.kernel.schema(), "batch=2 queries=3 keys=3 d=8 lengths=slack");
+  CaseTensors made;
+  made.specs = *attention.kernel.tensors(problem);
+  for (const TensorSpec& spec : made.specs) made.tensors.emplace_back(spec.layout);
+  const std::vector<std::uint64_t> starts = {0, 2, 4};
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    made.find("query_starts")->set_bits(static_cast<std::int64_t>(i), starts[i]);
+    made.find("key_starts")->set_bits(static_cast<std::int64_t>(i), starts[i]);
+  }
+  AttentionProblem cut;
+  cut.q = made.find("q");
+  cut.k = made.find("k");
+  cut.v = made.find("v");
+  cut.query_starts = made.find("query_starts");
+  cut.key_starts = made.find("key_starts");
+  const std::vector<HeadPlace> places = head_places(cut);
+  ASSERT_EQ(places.size(), 4u);  // two sequences, then two rows without keys, and keys without rows
+  EXPECT_EQ(places[2].first_query, 4);
+  EXPECT_EQ(places[2].queries, 2);
+  EXPECT_EQ(places[2].keys, 0);
+  EXPECT_EQ(places[3].queries, 0);
+  EXPECT_EQ(places[3].first_key, 4);
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Small attention problems with their tensors, in the value regimes that matter to a softmax, and
+// the outputs a conforming (or a broken) kernel gives on them.
+#pragma once
+
+#include <numbers>
+#include <optional>
+#include <string>
+
+#include "oracles/formats/encode.h"
+#include "oracles/reference/attention_oracle.h"
+#include "tests/oracles/reference/attention_model.h"
+
+namespace plumbline::testing {
+
+enum class Scores {
+  normal,
+  peaked,
+  far_negative,
+  hundreds,
+  rising,
+  one_hot,
+  equal,
+  constant_keys,
+  integers,
+  tiny
+};
+enum class Values { normal, positive, cancelling, integers, wide };
+
+inline constexpr Scores kAllScores[] = {
+    Scores::normal,  Scores::peaked, Scores::far_negative,  Scores::hundreds, Scores::rising,
+    Scores::one_hot, Scores::equal,  Scores::constant_keys, Scores::integers, Scores::tiny};
+inline constexpr Values kAllValues[] = {Values::normal, Values::positive, Values::cancelling,
+                                        Values::integers, Values::wide};
+
+struct AttentionSetup {
+  std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 6, keys = 70, d = 16, dv = 8;
+  AttentionMask mask;
+  bool bias = false, sink = false;
+  float softcap = 0;
+  std::optional<float> scale;  // else 1 / sqrt(d)
+  FormatId output = FormatId::f32, format = FormatId::bf16;
+  Scores scores = Scores::normal;
+  Values values = Values::normal;
+  std::uint64_t seed = 1;
+};
+
+inline double normal(Random& random) {
+  return std::sqrt(-2 * std::log(1 - random.unit())) *
+         std::cos(2 * std::numbers::pi * random.unit());
+}
+
+// Owns what an AttentionProblem points to. Not movable.
+struct Attention {
+  Tensor q, k, v, bias, sink, o, lse;
+  AttentionProblem problem;
+
+  explicit Attention(const AttentionSetup& setup) {
+    using Shape = std::vector<std::int64_t>;
+    q = Tensor(dense_layout(setup.format, Shape{setup.batch, setup.heads, setup.queries, setup.d}));
+    k = Tensor(dense_layout(setup.format, Shape{setup.batch, setup.kv_heads, setup.keys, setup.d}));
+    v = Tensor(
+        dense_layout(setup.format, Shape{setup.batch, setup.kv_heads, setup.keys, setup.dv}));
+    o = Tensor(
+        dense_layout(setup.output, Shape{setup.batch, setup.heads, setup.queries, setup.dv}));
+    lse = Tensor(dense_layout(FormatId::f32, Shape{setup.batch, setup.heads, setup.queries}));
+    Random random(setup.seed);
+    const auto put = [&](Tensor& tensor, std::int64_t at, double value) {
+      tensor.set_bits(at, encode(format(tensor.layout.format), value));
+    };
+    const auto width = setup.d;
+    for (std::int64_t n = 0; n < q.layout.count(); ++n)
+      put(q, n, q_value(setup, n % width, random));
+    for (std::int64_t n = 0; n < k.layout.count(); ++n)
+      put(k, n, k_value(setup, n / width % setup.keys, n % width, random));
+    for (std::int64_t n = 0; n < v.layout.count(); ++n)
+      put(v, n, v_value(setup, n / setup.dv % setup.keys, random));
+    problem.q = &q;
+    problem.k = &k;
+    problem.v = &v;
+    if (setup.bias) {
+      bias = Tensor(dense_layout(FormatId::f32, Shape{setup.heads, setup.queries, setup.keys}));
+      for (std::int64_t n = 0; n < bias.layout.count(); ++n) {
+        const bool hides = random.below(8) == 0;
+        put(bias, n, hides ? -std::numeric_limits<double>::infinity() : 3 * normal(random));
+      }
+      problem.bias = &bias;
+    }
+    if (setup.sink) {
+      sink = Tensor(dense_layout(FormatId::f32, Shape{setup.heads}));
+      for (std::int64_t n = 0; n < setup.heads; ++n) put(sink, n, 2 * normal(random));
+      problem.sink = &sink;
+    }
+    problem.output = setup.output;
+    problem.scale = setup.scale.value_or(1 / std::sqrt(static_cast<float>(setup.d)));
+    problem.softcap = setup.softcap;
+    problem.mask = setup.mask;
+  }
+
+  Attention(const Attention&) = delete;
+
+  static double q_value(const AttentionSetup& setup, std::int64_t x, Random& random) {
+    switch (setup.scores) {
+      case Scores::peaked:
+        return 8 * normal(random);
+      case Scores::far_negative:
+        return x == 0 ? 500 : normal(random);
+      case Scores::hundreds:
+        return x == 0 ? 100 : normal(random);
+      case Scores::rising:
+        return x == 0 ? 4 : 0.25 * normal(random);
+      case Scores::one_hot:
+        return x == 0 ? 64 : 0;
+      case Scores::equal:
+        return 0;
+      case Scores::integers:
+        return static_cast<double>(random.between(-4, 4));
+      case Scores::tiny:
+        return 0x1p-60 * normal(random);
+      default:
+        return normal(random);
+    }
+  }
+
+  static double k_value(const AttentionSetup& setup, std::int64_t j, std::int64_t x,
+                        Random& random) {
+    switch (setup.scores) {
+      case Scores::far_negative:
+        return x == 0 ? -1000 : normal(random);
+      case Scores::hundreds:
+        return x == 0 ? 8 : normal(random);
+      case Scores::rising:
+        return x == 0 ? 0.25 * static_cast<double>(j) : normal(random);
+      case Scores::one_hot:
+        return x == 0 ? (j == setup.keys / 2 ? 128 : -128) : 0;
+      case Scores::constant_keys:
+        return 0.37 * static_cast<double>(x + 1);
+      case Scores::integers:
+        return static_cast<double>(random.between(-4, 4));
+      default:
+        return normal(random);
+    }
+  }
+
+  static double v_value(const AttentionSetup& setup, std::int64_t j, Random& random) {
+    switch (setup.values) {
+      case Values::positive:
+        return 1 + random.unit();
+      case Values::cancelling:
+        return (j % 2 == 0 ? 1 : -1) * (100 + 0.01 * normal(random));
+      case Values::integers:
+        return static_cast<double>(random.between(-8, 8));
+      case Values::wide:
+        return std::ldexp(normal(random), static_cast<int>(random.between(-20, 20)));
+      default:
+        return normal(random);
+    }
+  }
+
+  // The outputs of a kernel.
+  void run(const AttentionContract& contract, int sm, Errors errors = Errors::random,
+           std::uint64_t seed = 1, AttentionFaultSwitches faults = {}) {
+    const std::int64_t queries = q.layout.shape[2], dv = v.layout.shape[3];
+    for (const HeadPlace& place : head_places(problem)) {
+      const AttentionHead head = attention_head(problem, place);
+      AttentionModel model(head, contract, sm, q.layout.format, v.layout.format, errors,
+                           seed + static_cast<std::uint64_t>(place.head), faults);
+      for (std::int64_t i = 0; i < place.queries; ++i) {
+        const ModelRow row = model.row(i);
+        const std::int64_t at =
+            (place.batch * problem.heads() + place.head) * queries + place.first_query + i;
+        for (std::int64_t x = 0; x < dv; ++x)
+          o.set_bits(at * dv + x,
+                     encode(format(o.layout.format), double{row.o[static_cast<std::size_t>(x)]}));
+        lse.set_bits(at, std::bit_cast<std::uint32_t>(row.lse));
+      }
+    }
+  }
+};
+
+inline AttentionContract attention_contract_of(FormatId p = FormatId::bf16) {
+  AttentionContract contract;
+  contract.tile = 64;
+  contract.p = p;
+  return contract;
+}
+
+}  // namespace plumbline::testing

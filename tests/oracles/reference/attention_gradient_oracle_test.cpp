@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// The verdict on attention's gradients: no kernel that keeps its contract fails, whatever freedom
+// it takes, and simple faults are seen.
+#include "oracles/reference/attention_gradient_oracle.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/oracles/reference/attention_gradient_samples.h"
+
+namespace plumbline::testing {
+namespace {
+
+const Tensor& gradient_of(const Gradients& gradients, int output) {
+  return output == 0 ? gradients.dq : output == 1 ? gradients.dk : gradients.dv;
+}
+
+OutputVerdict verdict_on(const GradientCase& example, const GradientModel& model,
+                         const Gradients& gradients, int output, const JudgeOptions& options = {}) {
+  return AttentionGradientOracle(example.problem, model.contract, model.sm)
+      .judge(output, gradient_of(gradients, output), options);
+}
+
+TEST(AttentionGradientOracle, PassesEveryKernelThatKeepsTheContract) {
+  std::int64_t judged = 0;
+  for (const GradientValues values : kGradientValues) {
+    for (int variant = 0; variant < 6; ++variant) {
+      GradientSetup setup;
+      setup.values = values;
+      setup.seed = 100 + static_cast<std::uint64_t>(variant);
+      setup.output = variant % 2 == 0 ? FormatId::f32 : FormatId::bf16;
+      setup.queries = 20 + variant;
+      setup.keys = 30 + 3 * variant;
+      setup.d = variant == 3 ? 64 : 16;
+      setup.dv = variant == 4 ? 40 : 16;
+      if (variant == 1) setup.mask.causal = Causal::bottom_right;
+      if (variant == 2) setup.mask = {Causal::top_left, 5, -1};
+      if (variant == 3) setup.softcap = 3;
+      if (variant == 4) setup.bias = setup.sink = true;
+      if (variant == 5) {
+        setup.query_lengths = {7, 0, 18};
+        setup.key_lengths = {9, 4, 21};
+        setup.slack = 2;
+      }
+      const GradientCase example(setup);
+      GradientModel model;
+      model.sm = variant % 3 == 0 ? 80 : 90;
+      model.seed = 7 * setup.seed;
+      model.extreme = variant % 2 == 1;
+      model.contract.atomic_dq = variant == 2;
+      model.contract.tile = 16;
+      const Gradients gradients = model_gradients(example, model);
+      for (int output = 0; output < 3; ++output) {
+        const OutputVerdict verdict = verdict_on(example, model, gradients, output);
+        EXPECT_EQ(verdict.failed, 0)
+            << static_cast<int>(values) << " variant " << variant << " output " << output;
+        EXPECT_EQ(verdict.disagreements, 0)
+            << static_cast<int>(values) << " variant " << variant << " output " << output;
+        EXPECT_EQ(verdict.compared, verdict.elements);
+        EXPECT_EQ(verdict.unresolved, 0);
+        judged += verdict.compared;
+        if (std::getenv("PLUMB_FIGURES")) {
+          printf(
+              "%d %d %d: %ld judged %ld bounded %ld exact %ld undecided, worst share %.3g, "
+              "worst %.3g ulp, median bound %.3g ulp\n",
+              static_cast<int>(values), variant, output, verdict.compared, verdict.bounded,
+              verdict.exact_required, verdict.undecided, verdict.worst_share, verdict.worst_ulp,
+              verdict.median_bound_ulp);
+        }
+      }
+    }
+  }
+  EXPECT_GT(judged, 50000);
+}
+
+// Every fault on a problem where it matters, and the outputs it must be seen in.
+struct Planted {
+  Mistake mistake;
+  int outputs;           // bit o: in output o
+  const char* sentence;  // what explain() must name first; null: nothing
+};
+
+constexpr int kDq = 1, kDk = 2, kDv = 4;
+
+// clang-format off
+constexpr Planted kPlanted[] = {
+    {Mistake::no_delta,            kDq | kDk,       "delta (the row sums of dO * O) was not subtracted"},
+    {Mistake::delta_of_other_row,  kDq | kDk,       nullptr},
+    {Mistake::no_scale_on_dq,      kDq,             "the scale was not applied to the gradient"},
+    {Mistake::no_scale_on_dk,      kDk,             "the scale was not applied to the gradient"},
+    {Mistake::extra_ln2,           kDq,             "an extra factor ln 2 was applied"},
+    {Mistake::no_softcap_slope,    kDq | kDk,       "the derivative of the softcap, 1 - tanh^2, was left out"},
+    {Mistake::one_head_of_group,   kDk | kDv,       "only the first of the query heads that share it was counted"},
+    {Mistake::causal_other_way,    kDq | kDk | kDv, "the causal mask was aligned to the other corner"},
+    {Mistake::diagonal_one_right,  kDq | kDk | kDv, "the causal mask let every query see one key too many"},
+    {Mistake::diagonal_one_left,   kDq | kDk | kDv, nullptr},
+    {Mistake::window_one_wider,    kDq | kDk | kDv, "the window was one key too wide on the left"},
+    {Mistake::last_query_missing,  kDk | kDv,       "the last query is missing"},
+    {Mistake::last_key_missing,    kDq | kDk | kDv, "the last key is missing"},
+    {Mistake::narrow_v,            kDq | kDk,       "dO . v took the first 8 of 16 columns only"},
+    {Mistake::p_not_rounded,       kDv,             nullptr},
+    {Mistake::ds_not_rounded,      kDq | kDk,       nullptr},
+    {Mistake::truncated_ds,        kDq | kDk,       nullptr},
+    {Mistake::d_o_of_next_row,     kDq | kDk | kDv, nullptr},
+    {Mistake::score_in_bf16,       kDq | kDk | kDv, nullptr},
+    {Mistake::scale_in_bf16,       kDq | kDk | kDv, nullptr},
+    {Mistake::lse_in_bf16,         kDq | kDk | kDv, nullptr},
+    {Mistake::output_truncated,    kDq | kDk | kDv, nullptr},
+};
+
+// clang-format on
+
+TEST(AttentionGradientOracle, SeesEveryPlantedFaultAndNamesMost) {
+  for (const Planted& planted : kPlanted) {
+    for (const FormatId stored : {FormatId::bf16, FormatId::f32}) {
+      GradientSetup setup;
+      setup.output = stored;
+      setup.queries = 33;
+      setup.keys = 37;
+      setup.d = setup.dv = 16;
+      setup.scale = 0.3f;
+      const auto is = [&](Mistake one) { return planted.mistake == one; };
+      if (is(Mistake::no_softcap_slope)) setup.softcap = 2;
+      if (is(Mistake::causal_other_way) || is(Mistake::diagonal_one_right) ||
+          is(Mistake::diagonal_one_left))
+        setup.mask.causal = Causal::bottom_right;
+      if (is(Mistake::window_one_wider)) setup.mask = {Causal::bottom_right, 6, -1};
+      if (is(Mistake::output_truncated) && stored == FormatId::f32) continue;
+      const GradientCase example(setup);
+      GradientModel model;
+      model.mistake = planted.mistake;
+      const Gradients gradients = model_gradients(example, model);
+      for (int output = 0; output < 3; ++output) {
+        if ((planted.outputs >> output & 1) == 0) continue;
+        const OutputVerdict verdict = verdict_on(example, model, gradients, output);
+        EXPECT_GT(verdict.failed, 0) << static_cast<int>(planted.mistake) << " output " << output;
+        EXPECT_EQ(verdict.disagreements, 0);
+        if (std::getenv("PLUMB_FIGURES")) {
+          printf(
+              "mistake %d, %s: output %d, %.1f %% fail\n", static_cast<int>(planted.mistake),
+              stored == FormatId::bf16 ? "bf16" : "f32", output,
+              100.0 * static_cast<double>(verdict.failed) / static_cast<double>(verdict.elements));
+        }
+        if (verdict.failed == 0 || stored == FormatId::f32) continue;
+        const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+        const Explanation explanation =
+            oracle.explain(output, verdict.failures.front().index, gradient_of(gradients, output));
+        EXPECT_GE(explanation.lines.size(), 4u);
+        if (planted.sentence == nullptr) continue;
+        const bool named = std::find(explanation.faults.begin(), explanation.faults.end(),
+                                     planted.sentence) != explanation.faults.end();
+        EXPECT_TRUE(named) << planted.sentence << ", output " << output << ": "
+                           << explanation.lines.back();
+      }
+    }
+  }
+}
+
+// Theory: sums whose terms are all exact leave one admissible output.
+TEST(AttentionGradientOracle, DemandsBitsWhereTheArithmeticIsExact) {
+  struct Exact {
+    GradientValues values;
+    int outputs;
+  };
+
+  constexpr Exact kExact[] = {{GradientValues::zero_do, kDq | kDk | kDv},
+                              {GradientValues::equal_v, kDq | kDk},
+                              {GradientValues::zero_q, kDk}};
+  for (const Exact& exact : kExact) {
+    GradientSetup setup;
+    setup.values = exact.values;
+    const GradientCase example(setup);
+    const Gradients gradients = model_gradients(example, {});
+    for (int output = 0; output < 3; ++output) {
+      if ((exact.outputs >> output & 1) == 0) continue;
+      Tensor got = gradient_of(gradients, output);
+      const AttentionGradientOracle oracle(example.problem, {}, 90);
+      for (std::int64_t index = 0; index < got.layout.count(); index += 97) {
+        const ElementVerdict verdict = oracle.element(output, index, got.bits(index));
+        EXPECT_TRUE(verdict.pass);
+        EXPECT_EQ(verdict.exact, 0);
+        EXPECT_EQ(verdict.low, verdict.high);
+        EXPECT_FALSE(oracle.element(output, index, 1).pass);  // the smallest number that is not 0
+      }
+    }
+  }
+}
+
+TEST(AttentionGradientOracle, RowsThatSeeNothingAndKeysNobodySeesGetZeros) {
+  GradientSetup setup;
+  setup.queries = 20;
+  setup.keys = 12;
+  setup.mask = {Causal::bottom_right, 2, -1};  // the first 8 queries see nothing
+  const GradientCase example(setup);
+  const Gradients gradients = model_gradients(example, {});
+  const AttentionGradientOracle oracle(example.problem, {}, 90);
+  EXPECT_EQ(oracle.judge(0, gradients.dq, {}).failed, 0);
+  Tensor wrong = gradients.dq;
+  EXPECT_EQ(wrong.bits(5), 0u);
+  wrong.set_bits(5, 0x7fc0);
+  EXPECT_EQ(oracle.judge(0, wrong, {}).class_mismatches, 1);
+  EXPECT_TRUE(oracle.element(0, 5, 0x8000).pass);  // -0 is a zero
+}
+
+// The same verdict by MPFR throughout, from a sample, and on any number of threads.
+TEST(AttentionGradientOracle, AgreesWithTheDefinitionAndWithItself) {
+  for (const Mistake mistake : {Mistake::none, Mistake::scale_in_bf16}) {
+    GradientSetup setup;
+    setup.output = FormatId::f32;
+    setup.queries = 70;
+    setup.keys = 40;
+    setup.scale = 0.3f;
+    setup.d = setup.dv = 16;
+    const GradientCase example(setup);
+    GradientModel model;
+    model.mistake = mistake;
+    const Gradients gradients = model_gradients(example, model);
+    for (int output = 0; output < 3; ++output) {
+      const OutputVerdict plain = verdict_on(example, model, gradients, output);
+      JudgeOptions options;
+      options.mpfr_bits = 200;
+      const OutputVerdict defined = verdict_on(example, model, gradients, output, options);
+      EXPECT_EQ(plain.failed, defined.failed);
+      EXPECT_EQ(defined.refereed, defined.elements);
+      options = {};
+      options.threads = 3;
+      const OutputVerdict threaded = verdict_on(example, model, gradients, output, options);
+      EXPECT_EQ(plain.failed, threaded.failed);
+      EXPECT_EQ(plain.worst.index, threaded.worst.index);
+      EXPECT_EQ(plain.worst_share, threaded.worst_share);
+      EXPECT_EQ(plain.histogram, threaded.histogram);
+      options.max_bounded = 100;
+      const OutputVerdict sampled = verdict_on(example, model, gradients, output, options);
+      EXPECT_LE(sampled.failed, plain.failed);
+      EXPECT_LE(sampled.compared, sampled.elements);
+      EXPECT_EQ(sampled.failed > 0, mistake != Mistake::none);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plumbline::testing

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// A kernel that keeps the contract of oracles/bounds/attention_contract.h, one scalar operation
+// after the other, on the specification of the tensor cores (oracles/models/node.h). It shares no
+// code with the survey or the bounds. Where the contract leaves room (errors of ex2 and lg2), it
+// goes to the limits.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "oracles/base/random.h"
+#include "oracles/bounds/attention_contract.h"
+#include "oracles/formats/decode.h"
+#include "oracles/models/generation.h"
+#include "oracles/models/node.h"
+#include "oracles/reference/attention.h"
+
+namespace plumbline::testing {
+
+// How the special functions use the room they have.
+enum class Errors { none, random, high, low };
+
+// Things a broken kernel does; all off for one that keeps its contract.
+struct AttentionFaultSwitches {
+  std::int64_t dropped_key = -1;    // its P is 0
+  std::int64_t shifted_value = -1;  // this key takes the next key's row of V
+  bool scale_in_bf16 = false, scores_in_bf16 = false;
+  std::int64_t louder_tile = -1;   // its products times 1 + 2^-7
+  bool normalization_off = false;  // by 1 + 2^-9
+  bool no_rescale_o = false, no_rescale_l = false;
+  bool probabilities_unrounded = false;
+};
+
+struct ModelRow {
+  std::vector<float> o;
+  float lse = 0;
+};
+
+class AttentionModel {
+ public:
+  AttentionModel(const AttentionHead& head, const AttentionContract& contract, int sm, FormatId q,
+                 FormatId v, Errors errors = Errors::random, std::uint64_t seed = 1,
+                 AttentionFaultSwitches faults = {})
+      : head_(head),
+        contract_(contract),
+        q_(format(q)),
+        v_(format(v)),
+        errors_(errors),
+        random_(seed),
+        faults_(faults) {
+    if (contract.unit == Unit::fma_f32) return;
+    scores_ = *dot_model(sm, contract.instruction, q, q, FormatId::f32);
+    values_ = *dot_model(sm, contract.instruction, contract.p, v, FormatId::f32);
+    q_codes_ = decoded(q_, head.q);
+    k_codes_ = decoded(q_, head.k);
+    // By column.
+    for (std::int64_t x = 0; x < head.dv; ++x) {
+      for (std::int64_t j = 0; j < head.keys; ++j)
+        v_codes_.push_back(
+            decode(v_, encode(v_, double{head.v[static_cast<std::size_t>(j * head.dv + x)]})));
+    }
+  }
+
+  ModelRow row(std::int64_t i) {
+    const KeyRange visible = head_.visible(i);
+    const auto dv = static_cast<std::size_t>(head_.dv);
+    const std::int64_t tile = contract_.tile;
+    const auto lanes = static_cast<std::size_t>(contract_.row_sum_lanes);
+    const float log2e = 1.4426950408889634f, infinity = std::numeric_limits<float>::infinity();
+    float scale = head_.scale;
+    if (faults_.scale_in_bf16) scale = to_bf16(scale);
+    const float c = head_.natural_units() ? log2e : scale * log2e;
+    std::vector<float> sums(lanes, 0), o(dv, 0);
+    float m = -infinity;
+    for (std::int64_t begin = 0; begin < head_.keys; begin += tile) {
+      const std::int64_t end = std::min(head_.keys, begin + tile);
+      std::vector<float> z(static_cast<std::size_t>(end - begin), -infinity);
+      float here = m;
+      for (std::int64_t j = std::max(begin, visible.first); j < std::min(end, visible.end); ++j) {
+        z[static_cast<std::size_t>(j - begin)] = logit(i, j, scale);
+        here = std::max(here, z[static_cast<std::size_t>(j - begin)]);
+      }
+      if (here == -infinity) continue;
+      const float base = here * c;
+      const float a = m == -infinity ? 0.0f : ex2((m - here) * c);
+      m = here;
+      std::vector<float> tile_sums(lanes, 0), p(z.size(), 0);
+      for (std::size_t j = 0; j < z.size(); ++j) {
+        const std::int64_t key = begin + static_cast<std::int64_t>(j);
+        if (key < visible.first || key >= visible.end) continue;
+        p[j] = ex2(std::fma(z[j], c, -base));
+        if (key == faults_.dropped_key) p[j] = 0;
+        const float summed = contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j];
+        tile_sums[(j / 2) % lanes] += summed;
+      }
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        sums[lane] = (faults_.no_rescale_l ? sums[lane] : sums[lane] * a) + tile_sums[lane];
+      for (std::size_t x = 0; x < dv; ++x) {
+        const float start = faults_.no_rescale_o ? o[x] : o[x] * a;
+        o[x] = add_values(start, p, begin, x);
+      }
+    }
+    if (head_.has_sink && head_.sink != -infinity) {
+      const float here = std::max(m, head_.sink);
+      const float base = here * c, a = m == -infinity ? 0.0f : ex2((m - here) * c);
+      m = here;
+      for (float& sum : sums) sum *= a;
+      sums[0] += ex2(std::fma(head_.sink, c, -base));
+      for (float& x : o) x *= a;
+    }
+    ModelRow out;
+    if (m == -infinity) {
+      out.o.assign(dv, 0);
+      out.lse = contract_.masked_lse_is_negative ? -infinity : infinity;
+      return out;
+    }
+    float l = 0;
+    for (const float sum : sums) l += sum;
+    const float inverse = 1.0f / l;
+    for (float x : o) {
+      float value = contract_.normalization == Normalization::reciprocal ? x * inverse : x / l;
+      value = std::ldexp(value, -contract_.p_shift);
+      if (faults_.normalization_off) value *= 1 + 0x1p-9f;
+      out.o.push_back(value);
+    }
+    const float largest = head_.natural_units() ? m : m * head_.scale;
+    out.lse = largest + lg2(l) * 0.6931471805599453f;
+    return out;
+  }
+
+ private:
+  static std::vector<Decoded> decoded(const Format& format, const std::vector<float>& values) {
+    std::vector<Decoded> codes;
+    for (const float value : values) codes.push_back(decode(format, encode(format, double{value})));
+    return codes;
+  }
+
+  // Any number of products, instruction after instruction.
+  static std::uint32_t chained(const DotModel& model, const Format& a_format,
+                               const Format& b_format, std::span<const Decoded> a,
+                               std::span<const Decoded> b, std::uint32_t c) {
+    const std::size_t step = model.chaining == Chaining::hopper_fp8
+                                 ? 2 * static_cast<std::size_t>(model.node.products)
+                                 : static_cast<std::size_t>(model.node.products);
+    for (std::size_t first = 0; first < a.size(); first += step) {
+      const std::size_t count = std::min(step, a.size() - first);
+      c = dot(model, a_format, b_format, a.subspan(first, count), b.subspan(first, count), c);
+    }
+    return c;
+  }
+
+  static float to_bf16(float x) {
+    const Format& bf16 = format(FormatId::bf16);
+    return static_cast<float>(to_double(bf16, encode(bf16, double{x})));
+  }
+
+  // What an operation with this much relative room adds.
+  double room(double limit) {
+    switch (errors_) {
+      case Errors::none:
+        return 0;
+      case Errors::high:
+        return limit;
+      case Errors::low:
+        return -limit;
+      case Errors::random:
+        break;
+    }
+    return limit * (2 * random_.unit() - 1);
+  }
+
+  float ex2(float x) {
+    if (x == 0) return 1;
+    // The rounding to f32 is part of the documented error.
+    const double exact = std::exp2(double{x});
+    const float result = static_cast<float>(exact * (1 + room(kEx2Error - 0x1p-24)));
+    return result < 0x1p-126f ? 0.0f : result;
+  }
+
+  float lg2(float x) {
+    const double exact = std::log2(double{x});
+    const double limit = kLg2AbsoluteError * std::max(1.0, std::fabs(exact));
+    return static_cast<float>(exact + room(limit * (1 - 0x1p-2)));
+  }
+
+  float tanh(float x) {
+    const float two = 2, e = ex2(x * (two * 1.4426950408889634f));
+    return 1 - two / (1 + e);
+  }
+
+  float score(std::int64_t i, std::int64_t j) const {
+    if (contract_.unit == Unit::fma_f32) {
+      float sum = 0;
+      for (std::int64_t x = 0; x < head_.d; ++x) {
+        sum = std::fma(head_.q[static_cast<std::size_t>(i * head_.d + x)],
+                       head_.k[static_cast<std::size_t>(j * head_.d + x)], sum);
+      }
+      return sum;
+    }
+    const auto width = static_cast<std::size_t>(head_.d);
+    return std::bit_cast<float>(chained(
+        scores_, q_, q_,
+        std::span<const Decoded>(q_codes_).subspan(static_cast<std::size_t>(i) * width, width),
+        std::span<const Decoded>(k_codes_).subspan(static_cast<std::size_t>(j) * width, width), 0));
+  }
+
+  float logit(std::int64_t i, std::int64_t j, float scale) {
+    float z = score(i, j);
+    if (faults_.scores_in_bf16) z = to_bf16(z);
+    if (!head_.natural_units()) return z;
+    z = head_.softcap != 0 ? head_.softcap * tanh(z * (scale / head_.softcap)) : z * scale;
+    if (!head_.bias.empty()) z += head_.bias[static_cast<std::size_t>(i * head_.keys + j)];
+    return z;
+  }
+
+  float rounded(float p) const {
+    if (faults_.probabilities_unrounded) return p;
+    const Format& to = format(contract_.p);
+    const double shifted = std::ldexp(double{p}, contract_.p_shift);
+    return static_cast<float>(std::ldexp(
+        to_double(to, encode(to, shifted, {.overflow = Overflow::saturate})), -contract_.p_shift));
+  }
+
+  float add_values(float start, const std::vector<float>& p, std::int64_t begin,
+                   std::size_t x) const {
+    const Format& to = format(contract_.p);
+    std::vector<Decoded> codes, column;
+    float sum = start;
+    const bool louder = faults_.louder_tile == begin / contract_.tile;
+    if (louder) sum = 0;
+    for (std::size_t j = 0; j < p.size(); ++j) {
+      std::int64_t key = begin + static_cast<std::int64_t>(j);
+      if (key == faults_.shifted_value && key + 1 < head_.keys) ++key;
+      const double shifted = std::ldexp(double{rounded(p[j])}, contract_.p_shift);
+      if (contract_.unit == Unit::fma_f32) {
+        sum = std::fma(static_cast<float>(shifted),
+                       head_.v[static_cast<std::size_t>(key * head_.dv) + x], sum);
+        continue;
+      }
+      codes.push_back(decode(to, encode(to, shifted)));
+      column.push_back(
+          v_codes_[x * static_cast<std::size_t>(head_.keys) + static_cast<std::size_t>(key)]);
+    }
+    if (contract_.unit != Unit::fma_f32) {
+      sum = std::bit_cast<float>(chained(values_, to, v_, std::span<const Decoded>(codes),
+                                         std::span<const Decoded>(column),
+                                         std::bit_cast<std::uint32_t>(sum)));
+    }
+    return louder ? start + sum * (1 + 0x1p-7f) : sum;
+  }
+
+  const AttentionHead& head_;
+  const AttentionContract& contract_;
+  const Format& q_;
+  const Format& v_;
+  Errors errors_;
+  Random random_;
+  AttentionFaultSwitches faults_;
+  DotModel scores_{}, values_{};
+  std::vector<Decoded> q_codes_, k_codes_, v_codes_;
+};
+
+}  // namespace plumbline::testing

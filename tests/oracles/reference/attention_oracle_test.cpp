@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// The verdict on attention: a kernel that keeps its contract never fails, whatever it does with the
+// room the contract leaves; exact cases are bit-exact; and faults are caught.
+#include "oracles/reference/attention_oracle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/oracles/reference/attention_fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::Attention;
+using testing::AttentionSetup;
+using testing::Errors;
+using testing::Scores;
+using testing::Values;
+
+struct Found {
+  std::int64_t outputs = 0, failed = 0, bounded = 0;
+  double worst_share = 0;
+};
+
+void judge(const Attention& attention, const AttentionContract& contract, int sm, Found& found,
+           const std::string& what) {
+  const AttentionOracle oracle(attention.problem, contract, sm);
+  for (const int output : {0, 1}) {
+    JudgeOptions options;
+    options.referee_samples = 2;
+    const OutputVerdict verdict =
+        oracle.judge(output, output == 0 ? attention.o : attention.lse, options);
+    found.outputs += verdict.compared;
+    found.failed += verdict.failed;
+    found.bounded += verdict.bounded;
+    found.worst_share = std::max(found.worst_share, verdict.worst_share);
+    EXPECT_EQ(verdict.compared, verdict.elements) << what;
+    EXPECT_EQ(verdict.disagreements, 0) << what << " output " << output;
+    EXPECT_EQ(verdict.unresolved, 0) << what;
+    if (verdict.failed > 0) {
+      const ElementVerdict& worst = verdict.failures.front();
+      ADD_FAILURE() << what << " output " << output << ": " << verdict.failed << " failed, first "
+                    << worst.index << " error " << worst.error_ulp << " ulp, bound "
+                    << worst.bound_ulp << " share " << worst.share << " exact " << worst.exact;
+    }
+  }
+}
+
+std::string words(const AttentionSetup& setup, int sm) {
+  return "sm " + std::to_string(sm) + " scores " + std::to_string(static_cast<int>(setup.scores)) +
+         " values " + std::to_string(static_cast<int>(setup.values)) + " queries " +
+         std::to_string(setup.queries) + " keys " + std::to_string(setup.keys) + " d " +
+         std::to_string(setup.d) + " bias " + std::to_string(setup.bias) + " cap " +
+         std::to_string(setup.softcap) + " sink " + std::to_string(setup.sink);
+}
+
+TEST(AttentionOracle, NeverFailsAKernelThatKeepsItsContract) {
+  Found found;
+  int turn = 0;
+  for (const int sm : {80, 90}) {
+    for (const Scores scores : testing::kAllScores) {
+      for (const Values values : testing::kAllValues) {
+        for (const std::int64_t keys : {1, 63, 130}) {
+          AttentionSetup setup;
+          setup.scores = scores;
+          setup.values = values;
+          setup.keys = keys;
+          setup.seed = static_cast<std::uint64_t>(++turn);
+          setup.queries = 3;
+          setup.d = turn % 3 == 0 ? 40 : 16;
+          setup.output = turn % 4 == 0 ? FormatId::bf16 : FormatId::f32;
+          setup.bias = turn % 5 == 1;
+          setup.sink = turn % 7 == 2;
+          setup.softcap = turn % 6 == 3 ? 30.0f : 0.0f;
+          if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
+          if (turn % 3 == 2) setup.mask.window_left = 20;
+          Attention attention(setup);
+          const AttentionContract contract = testing::attention_contract_of();
+          attention.run(contract, sm, static_cast<Errors>(turn % 4), setup.seed);
+          judge(attention, contract, sm, found, words(setup, sm));
+        }
+      }
+    }
+  }
+  EXPECT_GT(found.outputs, 8000);
+}
+
+// Masks, shared heads and other contracts, one after the other.
+TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
+  Found found;
+  for (int turn = 0; turn < 24; ++turn) {
+    AttentionSetup setup;
+    setup.seed = static_cast<std::uint64_t>(100 + turn);
+    setup.scores =
+        testing::kAllScores[static_cast<std::size_t>(turn) % std::size(testing::kAllScores)];
+    setup.batch = 2;
+    setup.heads = 4;
+    setup.kv_heads = turn % 2 == 0 ? 2 : 1;
+    setup.queries = 2;
+    setup.keys = 45;
+    AttentionContract contract = testing::attention_contract_of();
+    contract.tile = turn % 3 == 0 ? 16 : 40;
+    contract.row_sum_lanes = turn % 4 == 0 ? 1 : 8;
+    if (turn % 4 == 1) contract.normalization = Normalization::quotient;
+    if (turn % 4 == 2) contract.row_sum = RowSum::rounded;
+    if (turn % 4 == 3) contract.unit = Unit::fma_f32;
+    if (turn % 6 == 5) setup.format = contract.p = FormatId::f16;
+    if (turn % 8 == 4) {
+      setup.format = contract.p = FormatId::e4m3;
+      contract.p_shift = 8;
+      setup.scores = Scores::normal;
+    }
+    const int sm = turn % 8 == 4 ? (turn % 16 == 4 ? 89 : 90) : 80;
+    Attention attention(setup);
+    attention.run(contract, sm, static_cast<Errors>(turn % 4), setup.seed);
+    judge(attention, contract, sm, found, "turn " + std::to_string(turn) + " " + words(setup, sm));
+  }
+}
+
+OutputVerdict judged(const Attention& attention, int output = 0) {
+  const AttentionContract contract = testing::attention_contract_of();
+  JudgeOptions options;
+  options.referee_samples = 1;
+  return AttentionOracle(attention.problem, contract, 90)
+      .judge(output, output == 0 ? attention.o : attention.lse, options);
+}
+
+// A1: equal scores of 0, as many keys as a power of two, integers in V.
+TEST(AttentionOracle, DemandsBitEqualityWhereTheArithmeticIsExact) {
+  AttentionSetup setup;
+  setup.scores = Scores::equal;
+  setup.values = Values::integers;
+  setup.keys = 128;
+  Attention attention(setup);
+  attention.run(testing::attention_contract_of(), 90, Errors::high);
+  const OutputVerdict verdict = judged(attention);
+  EXPECT_EQ(verdict.failed, 0);
+  EXPECT_EQ(verdict.exact_required, verdict.elements);
+  for (std::int64_t index = 0; index < verdict.elements; ++index) {
+    const std::uint64_t bits = attention.o.bits(index);
+    attention.o.set_bits(index, bits ^ 1);
+    EXPECT_EQ(judged(attention).failed, 1);
+    attention.o.set_bits(index, bits);
+    if (index == 3) break;
+  }
+}
+
+// A2: all other weights underflow.
+TEST(AttentionOracle, OneHotRowsAreTheirValue) {
+  AttentionSetup setup;
+  setup.scores = Scores::one_hot;
+  setup.scale = 1.0f;
+  setup.keys = 130;
+  setup.output = FormatId::bf16;
+  Attention attention(setup);
+  attention.run(testing::attention_contract_of(), 90);
+  EXPECT_EQ(judged(attention).failed, 0);
+  for (std::int64_t x = 0; x < setup.dv; ++x)
+    EXPECT_EQ(attention.o.bits(x), attention.v.bits(65 * setup.dv + x));
+  attention.o.set_bits(2, attention.o.bits(2) ^ 1);
+  EXPECT_EQ(judged(attention).failed, 1);
+}
+
+// A6: rows that see no key.
+TEST(AttentionOracle, MaskedRowsHaveZeroAndTheDeclaredLse) {
+  AttentionSetup setup;
+  setup.queries = 8;
+  setup.keys = 3;
+  setup.mask.causal = Causal::bottom_right;  // the first five queries see nothing
+  Attention attention(setup);
+  attention.run(testing::attention_contract_of(), 90);
+  EXPECT_EQ(judged(attention).failed, 0);
+  EXPECT_EQ(judged(attention, 1).failed, 0);
+  EXPECT_EQ(attention.lse.bits(0), 0xff800000u);
+  attention.lse.set_bits(0, 0x7fc00000u);
+  attention.o.set_bits(0, 0x7fc00000u);
+  EXPECT_EQ(judged(attention).class_mismatches, 1);
+  EXPECT_EQ(judged(attention, 1).class_mismatches, 1);
+}
+
+TEST(AttentionOracle, DecidesSpecialValuesByClass) {
+  AttentionSetup setup;
+  setup.queries = 4;
+  setup.keys = 6;
+  setup.mask.causal = Causal::bottom_right;
+  const std::uint64_t nan = 0x7fc0, infinity = 0x7f80;
+  const auto with = [&](Tensor Attention::*tensor, std::int64_t at, std::uint64_t bits, int row,
+                        std::uint32_t stored) {
+    Attention attention(setup);
+    (attention.*tensor).set_bits(at, bits);
+    attention.run(testing::attention_contract_of(), 90);
+    for (std::int64_t x = 0; x < setup.dv; ++x) attention.o.set_bits(row * setup.dv + x, stored);
+    return judged(attention);
+  };
+  // NaN in a query's row makes that row NaN, and it alone.
+  EXPECT_EQ(with(&Attention::q, 1 * 16 + 3, nan, 1, 0x7fc00000u).failed, 0);
+  EXPECT_EQ(with(&Attention::q, 1 * 16 + 3, nan, 1, 0).failed, 8);
+  // The last key is hidden from query 2.
+  EXPECT_EQ(with(&Attention::k, 5 * 16, nan, 3, 0x7fc00000u).failed, 0);
+  EXPECT_EQ(with(&Attention::k, 5 * 16, nan, 2, 0x7fc00000u).failed, 8);
+  // +Inf in V where it is seen.
+  Attention attention(setup);
+  attention.v.set_bits(5 * 8 + 2, infinity);
+  attention.run(testing::attention_contract_of(), 90);
+  EXPECT_EQ(attention.o.bits(3 * 8 + 2), 0x7f800000u);
+  EXPECT_EQ(judged(attention).failed, 0);
+  attention.o.set_bits(3 * 8 + 2, 0);
+  EXPECT_EQ(judged(attention).failed, 1);
+}
+
+// What broken kernels give away, at least (f32 outputs, standard deviation of the scores 1).
+TEST(AttentionOracle, SeesFaultsOfTheSizeItClaims) {
+  AttentionSetup setup;
+  setup.queries = 2;
+  setup.keys = 2048;
+  setup.d = setup.dv = 64;
+  const AttentionContract contract = testing::attention_contract_of();
+  const auto rate = [&](testing::AttentionFaultSwitches faults) {
+    Attention attention(setup);
+    attention.run(contract, 90, Errors::random, 5, faults);
+    const OutputVerdict verdict = judged(attention);
+    return static_cast<double>(verdict.failed) / static_cast<double>(verdict.compared);
+  };
+  EXPECT_EQ(rate({}), 0);
+  EXPECT_GE(rate({.dropped_key = 700}), 0.84);
+  EXPECT_GE(rate({.shifted_value = 700}), 0.88);
+  EXPECT_GE(rate({.scale_in_bf16 = false, .scores_in_bf16 = true}), 0.85);
+  EXPECT_GE(rate({.louder_tile = 5}), 0.72);
+  EXPECT_GE(rate({.normalization_off = true}), 0.74);
+}
+
+TEST(AttentionOracle, NamesTheFault) {
+  AttentionSetup setup;
+  setup.keys = 200;
+  setup.d = setup.dv = 16;
+  setup.scores = Scores::rising;
+  const AttentionContract contract = testing::attention_contract_of();
+  const auto told = [&](int output, testing::AttentionFaultSwitches faults) {
+    Attention attention(setup);
+    attention.run(contract, 90, Errors::random, 5, faults);
+    const AttentionOracle oracle(attention.problem, contract, 90);
+    const Tensor& got = output == 0 ? attention.o : attention.lse;
+    const OutputVerdict verdict = oracle.judge(output, got, {});
+    EXPECT_GT(verdict.failed, 0);
+    return oracle.explain(output, verdict.worst.index, got).faults;
+  };
+  EXPECT_THAT(told(0, {.no_rescale_o = true}),
+              ::testing::Contains("O is not rescaled when the maximum rises"));
+  EXPECT_THAT(told(1, {.no_rescale_l = true}),
+              ::testing::Contains("l is not rescaled when the maximum rises"));
+  setup.scores = Scores::normal;
+  EXPECT_THAT(told(0, {.dropped_key = 199}),
+              ::testing::Contains("the last visible key is missing"));
+}
+
+TEST(AttentionOracle, TheVerdictDoesNotDependOnThreads) {
+  AttentionSetup setup;
+  setup.queries = 150;
+  setup.heads = 2;
+  setup.kv_heads = 2;
+  Attention attention(setup);
+  attention.run(testing::attention_contract_of(), 90);
+  const AttentionOracle oracle(attention.problem, testing::attention_contract_of(), 90);
+  JudgeOptions one, three;
+  three.threads = 3;
+  const OutputVerdict a = oracle.judge(0, attention.o, one),
+                      b = oracle.judge(0, attention.o, three);
+  EXPECT_EQ(a.worst.index, b.worst.index);
+  EXPECT_EQ(a.worst_share, b.worst_share);
+  EXPECT_EQ(a.histogram, b.histogram);
+  EXPECT_EQ(a.median_bound_ulp, b.median_bound_ulp);
+}
+
+}  // namespace
+}  // namespace plumbline
