@@ -255,12 +255,12 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"promotion missing",       promotion_missing},
       {"promoted sum narrow",     promoted_sum_narrow},
       {"split part wrong",        split_part_wrong},
+      {"nothing stored",          nothing_stored},  // or all products missing
       {"last products missing",   last_products},
       {"other position",          other_position},
       {"bf16 partial sums",       bf16_partial_sums},
       {"k tile dropped",          tile_dropped},
       {"k tile counted twice",    tile_repeated},
-      {"nothing stored",          nothing_stored},  // says least
   };
   // clang-format on
 }

@@ -20,7 +20,8 @@ struct Attention {
   }
 
   TensorLayout layout(std::string_view fields, std::string_view name) const {
-    for (const TensorSpec& spec : *tensors(fields)) {
+    const auto specs = tensors(fields);
+    for (const TensorSpec& spec : *specs) {
       if (spec.name == name) return spec.layout;
     }
     ADD_FAILURE() << "no tensor " << name;

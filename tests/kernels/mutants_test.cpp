@@ -11,12 +11,16 @@ namespace {
 // A fault that disappears would not be missed by anything else.
 TEST(Mutants, NoneIsLost) {
   const std::vector<std::string> expected = {
-      "C01",  "C01a", "C02",  "C03",  "C04", "C04n", "C04o", "C06",  "C07",  "C07n", "C08",  "C08q",
-      "G01",  "G01m", "G02",  "G02g", "G03", "G03a", "G03b", "G04",  "G05",  "G05k", "G06",  "G07",
-      "G07a", "G07b", "G07s", "G08",  "G09", "G11",  "G13",  "G13k", "G13t", "G14",  "G14x", "G17",
-      "G19",  "G19s", "G19w", "G21",  "G22", "G22b", "L01",  "L02",  "L03",  "L04",  "L05",  "Q01",
-      "R01",  "R02",  "R03",  "R04",  "R05", "R06",  "R07",  "R08",  "R09",  "R10",  "R11",  "R12",
-      "R13",  "R14",  "S01",  "S02",  "S03", "S04",  "S05",  "S06"};
+      "B01",  "B01s", "B03",  "B03k", "B04",  "B05",  "B05t", "B06",  "B07",  "B08",  "B08q", "B10",
+      "B10k", "B11",  "B13",  "B16",  "B16b", "B18",  "C01",  "C01a", "C02",  "C03",  "C04",
+      "C04n", "C04o", "C06",  "C07",  "C07n", "C08",  "C08q", "F01",  "F01t", "F02",  "F02f", "F03",
+      "F03r", "F03z", "F04",  "F04s", "F05",  "F06",  "F07",  "F07l", "F08",  "F08m", "F08v", "F10",
+      "F11",  "F11b", "F12",  "F17",  "F19",  "F19s", "F19u", "G01",  "G01m", "G02",  "G02g", "G03",
+      "G03a", "G03b", "G04",  "G05",  "G05k", "G06",  "G07",  "G07a", "G07b", "G07s", "G08",  "G09",
+      "G11",  "G13",  "G13k", "G13t", "G14",  "G14x", "G17",  "G19",  "G19s", "G19w", "G21",  "G22",
+      "G22b", "L01",  "L02",  "L03",  "L04",  "L05",  "Q01",  "R01",  "R02",  "R03",  "R04",  "R05",
+      "R06",  "R07",  "R08",  "R09",  "R10",  "R11",  "R12",  "R13",  "R14",  "S01",  "S02",  "S03",
+      "S04",  "S05",  "S06"};
   std::vector<std::string> names;
   for (const auto& patch : mutant_patches()) names.push_back(patch.stem());
   EXPECT_EQ(names, expected);
