@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLargestFloat = std::numeric_limits<float>::max();
 
 // One row's computation, with places to go wrong.
 struct RowPlan {
@@ -34,6 +35,7 @@ struct RowPlan {
   bool round_p = true, truncate_p = false, p_shift_taken_back = true;
   bool subtract_maximum = true;
   bool sum_rounded = false, normalize = true;
+  bool sink_in_maximum = true, sink_in_sum = true;
   double lse_factor = 1;
   bool lse_has_maximum = true, lse_has_sum = true, lse_unscaled = false;
   std::int64_t column_offset = 0;
@@ -126,8 +128,10 @@ RowValues compute(const RowPlan& plan) {
   }
   if (head.has_sink && head.sink != -kInfinity) {
     const double sink = static_cast<double>(head.sink);
-    rescale(std::max(maximum, sink));
-    sum += std::exp((sink - (plan.subtract_maximum ? maximum : 0)) * plan.exponent_factor);
+    if (plan.sink_in_maximum) rescale(std::max(maximum, sink));
+    const double share =
+        std::exp((sink - (plan.subtract_maximum ? maximum : 0)) * plan.exponent_factor);
+    if (plan.sink_in_sum) sum += share > kLargestFloat ? kInfinity : share;
   }
   if (maximum == -kInfinity) {
     std::fill(row.o.begin(), row.o.end(), plan.masked);
@@ -179,6 +183,28 @@ bool moved(const Setting& at, std::int64_t by) {
   return at.plan.query >= 0 && at.plan.query < at.plan.head.queries;
 }
 
+// Rows of Q, K and V taken to lie one after the other, as far as storage goes.
+bool contiguous(const Setting& at) {
+  AttentionProblem problem = at.attention.problem;
+  std::array<Tensor, 3> taken = {*problem.q, *problem.k, *problem.v};
+  bool differs = false;
+  for (Tensor& tensor : taken) {
+    TensorLayout& layout = tensor.layout;
+    differs = differs || layout.strides[2] != layout.shape[3];
+    layout.strides[2] = layout.shape[3];
+  }
+  problem.q = &taken[0];
+  problem.k = &taken[1];
+  problem.v = &taken[2];
+  if (differs) at.plan.head = attention_head(problem, at.place);
+  return differs;
+}
+
+bool scaled_by_width(const Setting& at, std::int64_t width) {
+  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width)));
+  return std::exchange(at.plan.head.scale, scale) != scale;
+}
+
 std::int64_t last_tile(const RowPlan& plan) {
   return (visible_keys(plan).end - 1) / plan.tile * plan.tile;
 }
@@ -188,6 +214,14 @@ constexpr std::array kFaults = {
     Fault{"the softcap is left out", [](const Setting& at) { return std::exchange(at.plan.head.softcap, 0.0f) != 0; }},
     Fault{"the bias is left out", [](const Setting& at) { const bool had = !at.plan.head.bias.empty(); at.plan.head.bias.clear(); return had; }},
     Fault{"the sink is left out", [](const Setting& at) { return std::exchange(at.plan.head.has_sink, false); }},
+    Fault{"the sink is left out of the maximum", [](const Setting& at) { return std::exchange(at.plan.sink_in_maximum, false) && at.plan.head.has_sink; }},
+    Fault{"the sink is left out of the sum", [](const Setting& at) { return std::exchange(at.plan.sink_in_sum, false) && at.plan.head.has_sink; }},
+    Fault{"the sink is multiplied by the scale", [](const Setting& at) { at.plan.head.sink *= at.plan.head.scale; return at.plan.head.has_sink && at.plan.head.scale != 1; }},
+    Fault{"the scale is 1 / sqrt(d)", [](const Setting& at) { return scaled_by_width(at, at.plan.head.d); }},
+    Fault{"the scale is 1 / sqrt(64), as of a padded width", [](const Setting& at) { return scaled_by_width(at, 64); }},
+    Fault{"the scale is 1 / sqrt(128), as of a padded width", [](const Setting& at) { return scaled_by_width(at, 128); }},
+    Fault{"the scale is 1 / sqrt(256), as of a padded width", [](const Setting& at) { return scaled_by_width(at, 256); }},
+    Fault{"rows are taken as contiguous", contiguous},
     Fault{"the scale is left out", [](const Setting& at) { return std::exchange(at.plan.head.scale, 1.0f) != 1; }},
     Fault{"the scale is applied twice", [](const Setting& at) { const float s = at.plan.head.scale; at.plan.head.scale = s * s; return s != 1; }},
     Fault{"log2(e) is applied twice", [](const Setting& at) { at.plan.exponent_factor = std::numbers::log2e; return true; }},
