@@ -59,14 +59,14 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   return lines;
 }
 
-std::string accuracy_note(const KernelRecord& kernel) {
+std::string accuracy_note(double worst_relative) {
   constexpr double kLarge = 0.01;
-  if (kernel.worst_relative < kLarge) return {};
+  if (worst_relative < kLarge) return {};
+  const double percent = 100 * worst_relative;
   return fmt::format(
-      "up to {:.2g} % from exact where terms hardly cancel, and within its contract: that is what "
-      "this arithmetic "
-      "costs ({})",
-      100 * kernel.worst_relative, kernel.least_accurate_case);
+      "up to {} % from exact where terms hardly cancel, and within its contract: that is what this "
+      "arithmetic costs",
+      percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
 }
 
 }  // namespace plumbline

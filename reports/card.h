@@ -18,8 +18,8 @@ std::vector<std::string> card_lines(const Counterexample& counterexample);
 std::string ulp_text(double ulp);
 std::string share_text(double share);
 
-// What to say of a kernel that keeps a contract which allows large errors; empty when its errors
-// are small (below 1 %).
-std::string accuracy_note(const KernelRecord& kernel);
+// What to say of outputs that keep a contract which allows large errors; empty when the errors are
+// small (below 1 %).
+std::string accuracy_note(double worst_relative);
 
 }  // namespace plumbline

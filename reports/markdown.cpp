@@ -49,8 +49,8 @@ std::string summary_markdown(const RunRecord& record) {
                        k.compared, ulp_text(k.worst_ulp), share_text(k.worst_share));
   }
   for (const KernelRecord& k : record.kernels) {
-    const std::string note = accuracy_note(k);
-    if (!note.empty()) out += fmt::format("\n`{}`: {}\n", k.name, note);
+    const std::string note = accuracy_note(k.worst_relative);
+    if (!note.empty()) out += fmt::format("\n`{}`: {} ({})\n", k.name, note, k.least_accurate_case);
   }
   std::size_t shown = 0;
   for (const Counterexample& c : record.counterexamples) {

@@ -67,13 +67,8 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
         "      {}: {} outputs, worst {}, {} of the allowed error used, {} had to be exact",
         output.name, v.elements, ulp_text(v.worst_ulp), share_text(v.worst_share),
         v.exact_required));
-    if (v.worst_relative >= 0.01) {
-      terminal.print_wrapped(
-          fmt::format("      up to {:.2g} % from exact where terms hardly cancel, and within the "
-                      "contract: that is what this "
-                      "arithmetic costs",
-                      100 * v.worst_relative));
-    }
+    const std::string note = accuracy_note(v.worst_relative);
+    if (!note.empty()) terminal.print_wrapped("      " + note);
     if (v.compared == 0) continue;
     const Tensor* got = examined.tensors.find(output.name);
     const std::int64_t index = v.failures.empty() ? v.worst.index : v.failures.front().index;

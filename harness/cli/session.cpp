@@ -85,8 +85,10 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
     terminal.print_wrapped(
         fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
   }
-  const std::string accuracy = accuracy_note(k);
-  if (!accuracy.empty()) terminal.print_wrapped("        " + accuracy);
+  const std::string accuracy = accuracy_note(k.worst_relative);
+  if (!accuracy.empty()) {
+    terminal.print_wrapped(fmt::format("        {} ({})", accuracy, k.least_accurate_case));
+  }
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
 }
 
