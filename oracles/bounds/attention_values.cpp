@@ -14,48 +14,13 @@
 #include <hwy/foreach_target.h>  // includes this file once per instruction set
 #include <hwy/highway.h>
 
+#include "oracles/bounds/bound_lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 
 namespace plumbline::bound::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Doubles = hn::CappedTag<double, kPanelLanes>;
-using V = hn::Vec<Doubles>;
-constexpr std::size_t kWidth = hn::MaxLanes(Doubles());
-constexpr std::size_t kVectors = kPanelLanes / kWidth;  // of one panel row
-constexpr std::size_t kMostProducts = 64;               // of one node
-
-HWY_INLINE V splat(double x) { return hn::Set(Doubles(), x); }
-
-HWY_INLINE V infinite() { return splat(std::numeric_limits<double>::infinity()); }
-
-HWY_INLINE V binade(V x) { return hn::And(x, infinite()); }
-
-// See bound_arithmetic.h.
-HWY_INLINE V most(V sum, V error) {
-  const Doubles d;
-  const hn::RebindToUnsigned<Doubles> bits;
-  const V total = hn::Add(hn::Abs(sum), error);
-  const V above = hn::BitCast(d, hn::Add(hn::BitCast(bits, total), hn::Set(bits, 1)));
-  return hn::IfThenElse(hn::Gt(error, hn::Zero(d)), above, total);
-}
-
-HWY_INLINE V least(V sum, V error) {
-  const Doubles d;
-  const hn::RebindToUnsigned<Doubles> bits;
-  const V rest = hn::Sub(hn::Abs(sum), error);
-  const V below = hn::BitCast(d, hn::Sub(hn::BitCast(bits, rest), hn::Set(bits, 1)));
-  const V positive = hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), below);
-  return hn::IfThenElse(hn::Gt(error, hn::Zero(d)), positive, rest);
-}
-
-HWY_INLINE V ulp_of(V x, V unit) { return hn::Mul(hn::Max(binade(x), splat(kF32Minimum)), unit); }
-
-HWY_INLINE V rounding_error(V a, V b, V sum) {
-  const V b_part = hn::Sub(sum, a);
-  return hn::Add(hn::Sub(a, hn::Sub(sum, b_part)), hn::Sub(b, b_part));
-}
 
 HWY_INLINE V rounded_up(V x) { return hn::Mul(x, splat(kRoundUp)); }
 
@@ -63,26 +28,6 @@ struct State {
   V sum, drift, lattice, framed, skewed, settled, magnitude, reach;
   // settled: |sums| of tiles since the last rescaling; skew: of those before, times their skew
   V skew, before;
-};
-
-struct Columns {
-  const PreparedPanel& panel;
-
-  HWY_INLINE V load(const std::vector<float>& numbers, std::int64_t key, std::size_t vector) const {
-    const Doubles d;
-    const hn::Rebind<float, Doubles> half;
-    return hn::PromoteTo(
-        d, hn::LoadU(half, numbers.data() + static_cast<std::size_t>(key) * kPanelLanes +
-                               vector * kWidth));
-  }
-
-  HWY_INLINE V value(std::int64_t key, std::size_t v) const { return load(panel.value, key, v); }
-
-  HWY_INLINE V exponent(std::int64_t key, std::size_t v) const {
-    return load(panel.exponent, key, v);
-  }
-
-  HWY_INLINE V lowest(std::int64_t key, std::size_t v) const { return load(panel.lowest, key, v); }
 };
 
 HWY_INLINE void rescale(State& state, const ValueTile& tile) {
@@ -116,7 +61,7 @@ HWY_INLINE void rescale(State& state, const ValueTile& tile) {
 
 // add_node() of running_bound.cpp.
 HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityRow& row,
-                         const Columns& columns, std::int64_t base, const std::int64_t* offsets,
+                         const PanelSide& columns, std::int64_t base, const std::int64_t* offsets,
                          std::size_t count) {
   const Doubles d;
   V products[kVectors], largest[kVectors], least_largest[kVectors], lowest[kVectors];
@@ -196,7 +141,7 @@ HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityR
   }
 }
 
-HWY_INLINE void add_fma(State* states, const ProbabilityRow& row, const Columns& columns,
+HWY_INLINE void add_fma(State* states, const ProbabilityRow& row, const PanelSide& columns,
                         std::int64_t key) {
   const Doubles d;
   const auto p = static_cast<std::size_t>(key);
@@ -259,7 +204,7 @@ HWY_INLINE State zero_state() {
 }
 
 HWY_INLINE void add_products(State* states, const BoundModel& model, const NodePlan& plan,
-                             const ProbabilityRow& row, const Columns& columns,
+                             const ProbabilityRow& row, const PanelSide& columns,
                              const ValueTile& tile) {
   if (model.fma) {
     for (std::int64_t key = tile.first; key < tile.end; ++key) add_fma(states, row, columns, key);
@@ -283,7 +228,7 @@ HWY_INLINE void add_products(State* states, const BoundModel& model, const NodeP
 void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityRow& row,
                const PreparedPanel& panel, std::span<const ValueTile> tiles, ValueBounds& out) {
   const Doubles d;
-  const Columns columns{panel};
+  const PanelSide columns{panel};
   State states[kVectors];
   for (State& state : states) state = zero_state();
   for (const ValueTile& tile : tiles) {

@@ -17,55 +17,20 @@
 #include <hwy/foreach_target.h>  // includes this file once per instruction set
 #include <hwy/highway.h>
 
+#include "oracles/bounds/bound_lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 
 namespace plumbline::bound::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Doubles = hn::CappedTag<double, kPanelLanes>;
-using V = hn::Vec<Doubles>;
-constexpr std::size_t kWidth = hn::MaxLanes(Doubles());
-constexpr std::size_t kVectors = kPanelLanes / kWidth;  // of one panel row
-constexpr std::size_t kMostProducts = 64;               // of one node
-
-HWY_INLINE V splat(double x) { return hn::Set(Doubles(), x); }
-
-HWY_INLINE V binade(V x) { return hn::And(x, splat(std::numeric_limits<double>::infinity())); }
-
-// See bound_arithmetic.h.
-HWY_INLINE V most(V sum, V error) {
-  const Doubles d;
-  const hn::RebindToUnsigned<Doubles> bits;
-  const V total = hn::Add(hn::Abs(sum), error);
-  const V above = hn::BitCast(d, hn::Add(hn::BitCast(bits, total), hn::Set(bits, 1)));
-  return hn::IfThenElse(hn::Gt(error, hn::Zero(d)), above, total);
-}
-
-HWY_INLINE V least(V sum, V error) {
-  const Doubles d;
-  const hn::RebindToUnsigned<Doubles> bits;
-  const V rest = hn::Sub(hn::Abs(sum), error);
-  const V below = hn::BitCast(d, hn::Sub(hn::BitCast(bits, rest), hn::Set(bits, 1)));
-  const V positive = hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), below);
-  return hn::IfThenElse(hn::Gt(error, hn::Zero(d)), positive, rest);
-}
-
-HWY_INLINE V ulp_of(V x, V unit) { return hn::Mul(hn::Max(binade(x), splat(kF32Minimum)), unit); }
-
-HWY_INLINE V rounding_error(V a, V b, V sum) {
-  const V b_part = hn::Sub(sum, a);
-  return hn::Add(hn::Sub(a, hn::Sub(sum, b_part)), hn::Sub(b, b_part));
-}
-
 // AccumulatorBound for kWidth lanes; reach is the largest magnitude any accumulator may have had.
 struct State {
   V sum, sum_error, drift, lattice, reach;
 };
 
-HWY_INLINE State zero_state() {
-  return {splat(0), splat(0), splat(0), splat(std::numeric_limits<double>::infinity()), splat(0)};
-}
+HWY_INLINE State zero_state() { return {splat(0), splat(0), splat(0), infinite(), splat(0)}; }
 
 HWY_INLINE V choose(hn::Mask<Doubles> mask, V yes, V no) { return hn::IfThenElse(mask, yes, no); }
 
@@ -94,29 +59,6 @@ struct SharedRow {
   }
 };
 
-HWY_INLINE V load_promoted(const std::vector<float>& panel, std::int64_t p, std::size_t vector) {
-  const Doubles d;
-  const hn::Rebind<float, Doubles> half;
-  return hn::PromoteTo(d, hn::LoadU(half, panel.data() + static_cast<std::size_t>(p) * kPanelLanes +
-                                              vector * kWidth));
-}
-
-struct PanelSide {
-  const PreparedPanel& panel;
-
-  HWY_INLINE V value(std::int64_t p, std::size_t vector) const {
-    return load_promoted(panel.value, p, vector);
-  }
-
-  HWY_INLINE V exponent(std::int64_t p, std::size_t vector) const {
-    return load_promoted(panel.exponent, p, vector);
-  }
-
-  HWY_INLINE V lowest(std::int64_t p, std::size_t vector) const {
-    return load_promoted(panel.lowest, p, vector);
-  }
-};
-
 using States = State[kVectors];
 
 template <typename Rows>
@@ -124,7 +66,7 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
                          const PanelSide& columns, std::int64_t base, const std::int64_t* offsets,
                          std::size_t count) {
   const Doubles d;
-  const V infinity = splat(std::numeric_limits<double>::infinity());
+  const V infinity = infinite();
   V products[kVectors], largest[kVectors], lowest[kVectors];
   V term_lowest[kMostProducts][kVectors];
   for (std::size_t v = 0; v < kVectors; ++v) {
@@ -192,7 +134,7 @@ template <typename Rows>
 HWY_INLINE void add_fma(States& states, const Rows& rows, const PanelSide& columns,
                         std::int64_t p) {
   const Doubles d;
-  const V infinity = splat(std::numeric_limits<double>::infinity());
+  const V infinity = infinite();
   for (std::size_t v = 0; v < kVectors; ++v) {
     const State old = states[v];
     State& state = states[v];
@@ -220,7 +162,7 @@ HWY_INLINE void add_fma(States& states, const Rows& rows, const PanelSide& colum
 // add_rounded() of accumulator_bound.cpp, to f32.
 HWY_INLINE void add_rounded(States& states, const States& addends) {
   const Doubles d;
-  const V infinity = splat(std::numeric_limits<double>::infinity());
+  const V infinity = infinite();
   for (std::size_t v = 0; v < kVectors; ++v) {
     const State old = states[v];
     const State& x = addends[v];
@@ -256,7 +198,7 @@ HWY_INLINE V magnitude_bits(V x, std::uint64_t mask) {
 HWY_INLINE void add_scaled(States& states, const States& addends, const double* factors,
                            const double* lowest) {
   const Doubles d;
-  const V infinity = splat(std::numeric_limits<double>::infinity());
+  const V infinity = infinite();
   for (std::size_t v = 0; v < kVectors; ++v) {
     const State old = states[v];
     const State& x = addends[v];

@@ -4,25 +4,7 @@
 # every 128 it is close. Probes find each of these by themselves. Usage: arithmetic.sh PROGRAM KERNEL_FOLDER
 set -u
 program=$1 kernels=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset CI
-passed=0 failed=0
-
-# expect CODE TEXT ARGUMENTS...: the program exits with CODE and says TEXT, whatever its line breaks.
-expect() {
-  local code=$1 text=$2 output status
-  shift 2
-  output=$(timeout 300 "$program" "$@" 2>&1)
-  status=$?
-  if [ "$status" = "$code" ] && [[ "$(echo "$output" | tr -s ' \n' ' ')" == *"$text"* ]]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf 'FAILED: plumbline %s\n  wanted exit %s and "%s"\n  got    exit %s and:\n%s\n' "$*" "$code" "$text" "$status" "$output"
-  fi
-}
+. "$(dirname "$(realpath "$0")")/expect.sh"
 
 long="m=4 n=4 k=16384 out=f32 value=positive seed=0x1"
 expect 0 "13 fraction bits, 14-bit results cut toward zero, 16 products per step" explain gemm_fp8 --on emulator --sm 89

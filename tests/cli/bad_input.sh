@@ -2,25 +2,7 @@
 # The program as a user meets it when the input is wrong: each message and exit code. Usage: bad_input.sh PROGRAM KERNEL_FOLDER
 set -u
 program=$1 kernels=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-unset CI
-passed=0 failed=0
-
-# expect CODE TEXT ARGUMENTS...: the program exits with CODE and says TEXT.
-expect() {
-  local code=$1 text=$2 output status
-  shift 2
-  output=$(timeout 120 "$program" "$@" 2>&1)
-  status=$?
-  if [ "$status" = "$code" ] && [[ "$output" == *"$text"* ]]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf 'FAILED: plumbline %s\n  wanted exit %s and "%s"\n  got    exit %s and:\n%s\n' "$*" "$code" "$text" "$status" "$output"
-  fi
-}
+. "$(dirname "$(realpath "$0")")/expect.sh"
 
 one="gemm_bf16 m=4 n=4 k=4 value=normal seed=0x1"
 

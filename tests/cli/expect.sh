@@ -1,0 +1,20 @@
+# Sourced by the tests that hold the program to an exit code and some words: a work folder, counters, and expect.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset CI
+passed=0 failed=0
+
+# expect CODE TEXT ARGUMENTS...: $program exits with CODE and says TEXT, whatever its line breaks.
+expect() {
+  local code=$1 text=$2 output status
+  shift 2
+  output=$(timeout 300 "$program" "$@" 2>&1)
+  status=$?
+  if [ "$status" = "$code" ] && [[ "$(echo "$output" | tr -s ' \n' ' ')" == *"$text"* ]]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'FAILED: plumbline %s\n  wanted exit %s and "%s"\n  got    exit %s and:\n%s\n' "$*" "$code" "$text" "$status" "$output"
+  fi
+}
