@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "oracles/base/random.h"
 #include "oracles/exact/parallel.h"
@@ -76,7 +77,7 @@ bool GradientJudge::in_fixed_sample(std::int64_t index) const {
 
 void GradientJudge::record(std::int64_t index, const GradientKnowledge& known,
                            const GradientDecision& decision, std::uint64_t got,
-                           GemmTally& tally) const {
+                           OutputTally& tally) const {
   const bool pass = decision.judgement.inside || !decision.decided;
   ++tally.compared;
   if (known.bounded) ++tally.bounded;
@@ -86,17 +87,15 @@ void GradientJudge::record(std::int64_t index, const GradientKnowledge& known,
     tally.class_mismatches += decision.judgement.class_mismatch;
   }
   if (!known.bounded && known.due == Due::regular &&
-      tally.failures.size() >= GemmTally::kFailures) {
+      tally.failures.size() >= OutputTally::kFailures) {
     tally.add_error(rule_.error_ulp(known.sum, got));
     return;
   }
-  const ElementVerdict verdict = rule_.describe(index, known, decision, got);
+  ElementVerdict verdict = rule_.describe(index, known, decision, got);
   tally.add_error(verdict.error_ulp);
   if (!pass) tally.add_failure(verdict);
-  if (!std::isnan(verdict.bound_ulp) && known.bounded)
-    tally.bound_ulps.push_back(static_cast<float>(verdict.bound_ulp));
-  if (!std::isnan(verdict.share)) tally.worst_share = std::max(tally.worst_share, verdict.share);
-  if (!tally.worst || is_worse(verdict, *tally.worst)) tally.worst = verdict;
+  if (!known.bounded) verdict.bound_ulp = std::numeric_limits<double>::quiet_NaN();
+  tally.add_figures(verdict);
 }
 
 bool GradientJudge::definition_agrees(GradientKnowledge known, std::int64_t line, std::int64_t x,
@@ -111,7 +110,7 @@ bool GradientJudge::definition_agrees(GradientKnowledge known, std::int64_t line
 
 void GradientJudge::judge_block(const Block& where, const Wish& wish, Findings& findings) const {
   GradientBlock block(operands_, weights_, output_, where.first, where.lines);
-  GemmTally& tally = findings.tally;
+  OutputTally& tally = findings.tally;
   const bool only_chosen = !wish.bounded.empty();
   const std::int64_t width = operands_.rows(output_).width;
   const std::vector<std::int64_t>& strides = got_.layout.strides;

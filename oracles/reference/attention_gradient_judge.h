@@ -15,7 +15,7 @@
 #include "oracles/reference/attention_gradient_block.h"
 #include "oracles/reference/attention_gradient_element.h"
 #include "oracles/reference/attention_gradient_special.h"
-#include "oracles/reference/gemm_tally.h"
+#include "oracles/reference/output_tally.h"
 
 namespace plumbline {
 
@@ -32,7 +32,7 @@ class GradientJudge {
   };
 
   struct Findings {
-    GemmTally tally;
+    OutputTally tally;
     std::int64_t refereed = 0;
   };
 
@@ -62,7 +62,7 @@ class GradientJudge {
                          std::uint64_t got) const;
   bool in_fixed_sample(std::int64_t index) const;
   void record(std::int64_t index, const GradientKnowledge& known, const GradientDecision& decision,
-              std::uint64_t got, GemmTally& tally) const;
+              std::uint64_t got, OutputTally& tally) const;
 
   const GradientOperands& operands_;
   const GradientOutput output_;

@@ -46,7 +46,7 @@ bool AttentionJudge::in_fixed_sample(std::int64_t row) const {
 
 void AttentionJudge::record(const AttentionKnowledge& known, const AttentionDecision& decision,
                             std::int64_t index, std::uint64_t code, bool close,
-                            GemmTally& tally) const {
+                            OutputTally& tally) const {
   const bool pass = decision.inside || !decision.decided;
   ++tally.compared;
   if (close && known.bounded()) {
@@ -57,7 +57,7 @@ void AttentionJudge::record(const AttentionKnowledge& known, const AttentionDeci
     ++tally.failed;
     if (decision.class_mismatch) ++tally.class_mismatches;
   }
-  const bool kept = !pass && tally.failures.size() < GemmTally::kFailures;
+  const bool kept = !pass && tally.failures.size() < OutputTally::kFailures;
   if (!close && !kept) {
     tally.add_error(error_in_ulp(format_, known, code));
     return;
@@ -65,16 +65,11 @@ void AttentionJudge::record(const AttentionKnowledge& known, const AttentionDeci
   const ElementVerdict verdict = describe(format_, known, decision, index, code);
   tally.add_error(verdict.error_ulp);
   if (!pass) tally.add_failure(verdict);
-  if (!std::isnan(verdict.bound_ulp))
-    tally.bound_ulps.push_back(static_cast<float>(verdict.bound_ulp));
-  if (pass && std::isfinite(verdict.relative))
-    tally.worst_relative = std::max(tally.worst_relative, verdict.relative);
-  if (!std::isnan(verdict.share)) tally.worst_share = std::max(tally.worst_share, verdict.share);
-  if (!tally.worst || is_worse(verdict, *tally.worst)) tally.worst = verdict;
+  tally.add_figures(verdict);
 }
 
 void AttentionJudge::look_at_row(const AttentionOperands& operands, std::size_t head,
-                                 const DetailedRow& row, GemmTally& tally,
+                                 const DetailedRow& row, OutputTally& tally,
                                  std::vector<PendingRow>& pending) const {
   const std::int64_t query = row.row.query, first = index(head, query, 0);
   const bool fixed = in_fixed_sample(first / width_);
@@ -99,11 +94,11 @@ void AttentionJudge::first_look(std::size_t head, const AttentionOperands& opera
   const std::int64_t queries = operands.head().queries;
   const std::int64_t block = RowSurveyor(operands).block_rows();
   const std::int64_t blocks = (queries + block - 1) / block;
-  std::vector<GemmTally> tallies(static_cast<std::size_t>(blocks));
+  std::vector<OutputTally> tallies(static_cast<std::size_t>(blocks));
   std::vector<std::vector<PendingRow>> pending(static_cast<std::size_t>(blocks));
   const bool special = !operands.special_values().empty();
   for_each_piece(blocks, options_.threads, [&](std::int64_t b) {
-    GemmTally& tally = tallies[static_cast<std::size_t>(b)];
+    OutputTally& tally = tallies[static_cast<std::size_t>(b)];
     std::vector<PendingRow>& later = pending[static_cast<std::size_t>(b)];
     const std::int64_t first = b * block, end = std::min(queries, first + block);
     if (special || options_.mpfr_bits > 0) {
@@ -148,7 +143,7 @@ void AttentionJudge::choose() {
 
 void AttentionJudge::look_closely(const AttentionOperands& operands,
                                   const AttentionRowBounds& bounds, const PendingRow& pending,
-                                  GemmTally& tally) const {
+                                  OutputTally& tally) const {
   DetailedRow row = survey_row(operands, pending.query);
   const RowBound bound = bounds(row, output_ == kAttentionO);
   if (options_.mpfr_bits > 0) use_definition(operands, options_.mpfr_bits, row);
@@ -207,13 +202,13 @@ OutputVerdict AttentionJudge::run() {
     const auto held = case_.operands(pending_[begin].head);
     const AttentionOperands& operands = *held;
     const AttentionRowBounds bounds = case_.bounds(operands);
-    std::vector<GemmTally> tallies(end - begin);
+    std::vector<OutputTally> tallies(end - begin);
     for_each_piece(static_cast<std::int64_t>(tallies.size()), options_.threads,
                    [&](std::int64_t r) {
                      look_closely(operands, bounds, pending_[begin + static_cast<std::size_t>(r)],
                                   tallies[static_cast<std::size_t>(r)]);
                    });
-    for (const GemmTally& tally : tallies) total_.add(tally);
+    for (const OutputTally& tally : tallies) total_.add(tally);
     begin = end;
   }
   OutputVerdict verdict = total_.verdict(case_.rows() * width_);

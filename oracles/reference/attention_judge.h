@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "oracles/reference/attention_case.h"
-#include "oracles/reference/gemm_tally.h"
+#include "oracles/reference/output_tally.h"
 
 namespace plumbline {
 
@@ -29,11 +29,11 @@ class AttentionJudge {
 
   void first_look(std::size_t head, const AttentionOperands& operands);
   void look_at_row(const AttentionOperands& operands, std::size_t head, const DetailedRow& row,
-                   GemmTally& tally, std::vector<PendingRow>& pending) const;
+                   OutputTally& tally, std::vector<PendingRow>& pending) const;
   void look_closely(const AttentionOperands& operands, const AttentionRowBounds& bounds,
-                    const PendingRow& pending, GemmTally& tally) const;
+                    const PendingRow& pending, OutputTally& tally) const;
   void record(const AttentionKnowledge& known, const AttentionDecision& decision,
-              std::int64_t index, std::uint64_t code, bool close, GemmTally& tally) const;
+              std::int64_t index, std::uint64_t code, bool close, OutputTally& tally) const;
   bool in_fixed_sample(std::int64_t row) const;
   void choose();
   void referee(OutputVerdict& verdict) const;
@@ -45,7 +45,7 @@ class AttentionJudge {
   const Tensor& got_;
   const JudgeOptions options_;
   std::int64_t width_;
-  GemmTally total_;
+  OutputTally total_;
   std::vector<PendingRow> pending_;
   bool sampled_ = false;
 };

@@ -49,7 +49,7 @@ bool GemmJudge::in_fixed_sample(std::int64_t index) const {
 
 void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
                        const ElementDecision& decision, std::uint64_t code, Attention attention,
-                       GemmTally& tally) const {
+                       OutputTally& tally) const {
   const bool pass = decision.judgement.inside || !decision.decided;
   if (attention != Attention::from_afar) ++tally.compared;
   if (known.bounded()) ++tally.bounded;
@@ -60,7 +60,7 @@ void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
     if (decision.judgement.class_mismatch) ++tally.class_mismatches;
   }
   // Of many failures only the first are kept; the others count.
-  const bool kept = !pass && tally.failures.size() < GemmTally::kFailures;
+  const bool kept = !pass && tally.failures.size() < OutputTally::kFailures;
   if (attention != Attention::close && !kept) {
     tally.add_error(
         real_result(gemm_, at, known.sum, known.classes).error_ulp(gemm_.epilogue, code));
@@ -69,15 +69,7 @@ void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
   const ElementVerdict verdict = describe(gemm_, at, known, decision, code);
   tally.add_error(verdict.error_ulp);
   if (!pass) tally.add_failure(verdict);
-  if (attention != Attention::close) return;
-  if (!std::isnan(verdict.bound_ulp)) {
-    tally.bound_ulps.push_back(static_cast<float>(verdict.bound_ulp));
-  }
-  if (pass && std::isfinite(verdict.relative)) {
-    tally.worst_relative = std::max(tally.worst_relative, verdict.relative);
-  }
-  if (!std::isnan(verdict.share)) tally.worst_share = std::max(tally.worst_share, verdict.share);
-  if (!tally.worst || is_worse(verdict, *tally.worst)) tally.worst = verdict;
+  if (attention == Attention::close) tally.add_figures(verdict);
 }
 
 // Outside even the a-priori bound. A broken kernel costs no more time than a good one.
@@ -89,7 +81,7 @@ bool GemmJudge::surely_wrong(const GemmPlace& at, const ElementKnowledge& known,
          !decide(gemm_, at, known, code).judgement.inside;
 }
 
-void GemmJudge::first_look(const GemmPlace& at, GemmTally& tally) const {
+void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
   const std::int64_t index = gemm_.index(at);
   const std::uint64_t code = got_.bits(at);
   if (gemm_.epilogue.order_of(code) != 0) ++tally.nonzero;
@@ -132,7 +124,7 @@ void GemmJudge::first_look(const GemmPlace& at, GemmTally& tally) const {
   tally.pending.push_back(index);
 }
 
-void GemmJudge::settle(std::int64_t index, const RunningBound& bound, GemmTally& tally) const {
+void GemmJudge::settle(std::int64_t index, const RunningBound& bound, OutputTally& tally) const {
   const GemmPlace at = gemm_.place(index);
   const std::uint64_t code = got_.bits(at);
   ElementKnowledge known;
@@ -156,12 +148,12 @@ void GemmJudge::settle(std::int64_t index, const RunningBound& bound, GemmTally&
 }
 
 void GemmJudge::look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
-                             GemmTally& tally) const {
+                             OutputTally& tally) const {
   const std::vector<RunningBound> bounds = bounds_.of(where, indices);
   for (std::size_t p = 0; p < indices.size(); ++p) settle(indices[p], bounds[p], tally);
 }
 
-void GemmJudge::look_from_afar(std::int64_t index, GemmTally& tally) const {
+void GemmJudge::look_from_afar(std::int64_t index, OutputTally& tally) const {
   const GemmPlace at = gemm_.place(index);
   const std::uint64_t code = got_.bits(at);
   ElementKnowledge known;
@@ -173,11 +165,11 @@ void GemmJudge::look_from_afar(std::int64_t index, GemmTally& tally) const {
 }
 
 // Per block, which pending elements get the running bound.
-std::vector<std::vector<std::int64_t>> GemmJudge::chosen(const std::vector<GemmTally>& tallies,
+std::vector<std::vector<std::int64_t>> GemmJudge::chosen(const std::vector<OutputTally>& tallies,
                                                          bool& sampled) const {
   std::vector<std::vector<std::int64_t>> lists(tallies.size());
   std::size_t pending = 0;
-  for (const GemmTally& tally : tallies) pending += tally.pending.size();
+  for (const OutputTally& tally : tallies) pending += tally.pending.size();
   sampled = options_.max_bounded >= 0 && pending > static_cast<std::size_t>(options_.max_bounded);
   if (!sampled) {
     for (std::size_t b = 0; b < tallies.size(); ++b) lists[b] = tallies[b].pending;
@@ -185,7 +177,7 @@ std::vector<std::vector<std::int64_t>> GemmJudge::chosen(const std::vector<GemmT
   }
   std::vector<std::int64_t> all;
   all.reserve(pending);
-  for (const GemmTally& tally : tallies)
+  for (const OutputTally& tally : tallies)
     all.insert(all.end(), tally.pending.begin(), tally.pending.end());
   std::vector<std::int64_t> sample =
       stratified_sample(all, gemm_.problem.m, gemm_.problem.n, options_.max_bounded, options_.seed);
@@ -199,7 +191,7 @@ std::vector<std::vector<std::int64_t>> GemmJudge::chosen(const std::vector<GemmT
 }
 
 bool GemmJudge::passes(std::int64_t index) const {
-  GemmTally tally;
+  OutputTally tally;
   const GemmPlace at = gemm_.place(index);
   first_look(at, tally);
   if (!tally.pending.empty()) settle(index, gemm_.bound(at), tally);
@@ -228,7 +220,7 @@ OutputVerdict GemmJudge::run() {
   const GemmProblem& problem = gemm_.problem;
   const std::int64_t blocks =
       problem.batch * ceil_div(problem.m, kBlockRows) * ceil_div(problem.n, kBlockColumns);
-  std::vector<GemmTally> tallies(static_cast<std::size_t>(blocks));
+  std::vector<OutputTally> tallies(static_cast<std::size_t>(blocks));
   for_each_piece(blocks, options_.threads, [&](std::int64_t number) {
     const GemmBlock where = block(number);
     for (std::int64_t i = where.first_row; i < where.end_row; ++i) {
@@ -248,8 +240,8 @@ OutputVerdict GemmJudge::run() {
         look_from_afar(index, tallies[b]);
     }
   });
-  GemmTally total;
-  for (const GemmTally& tally : tallies) total.add(tally);
+  OutputTally total;
+  for (const OutputTally& tally : tallies) total.add(tally);
   for (ElementVerdict& failure : total.failures) {  // gross ones were not looked at closely
     if (!std::isnan(failure.share)) continue;
     failure = judge_element(gemm_, gemm_.place(failure.index), failure.got);

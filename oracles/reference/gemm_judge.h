@@ -18,8 +18,8 @@
 #include "oracles/reference/gemm_block_bounds.h"
 #include "oracles/reference/gemm_case.h"
 #include "oracles/reference/gemm_element.h"
-#include "oracles/reference/gemm_tally.h"
 #include "oracles/reference/oracle.h"
+#include "oracles/reference/output_tally.h"
 
 namespace plumbline {
 
@@ -41,14 +41,14 @@ class GemmJudge {
   bool passes(std::int64_t index) const;
   bool surely_wrong(const GemmPlace& at, const ElementKnowledge& known, std::uint64_t code) const;
 
-  void first_look(const GemmPlace& at, GemmTally& tally) const;
+  void first_look(const GemmPlace& at, OutputTally& tally) const;
   void look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
-                    GemmTally& tally) const;
-  void look_from_afar(std::int64_t index, GemmTally& tally) const;
-  void settle(std::int64_t index, const RunningBound& bound, GemmTally& tally) const;
+                    OutputTally& tally) const;
+  void look_from_afar(std::int64_t index, OutputTally& tally) const;
+  void settle(std::int64_t index, const RunningBound& bound, OutputTally& tally) const;
   void record(const GemmPlace& at, const ElementKnowledge& known, const ElementDecision& decision,
-              std::uint64_t code, Attention attention, GemmTally& tally) const;
-  std::vector<std::vector<std::int64_t>> chosen(const std::vector<GemmTally>& tallies,
+              std::uint64_t code, Attention attention, OutputTally& tally) const;
+  std::vector<std::vector<std::int64_t>> chosen(const std::vector<OutputTally>& tallies,
                                                 bool& sampled) const;
   void referee(const std::vector<std::int64_t>& undecided, OutputVerdict& verdict) const;
 

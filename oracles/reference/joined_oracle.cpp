@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "oracles/base/assert.h"
-#include "oracles/reference/gemm_tally.h"
+#include "oracles/reference/output_tally.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::size_t kFailures = GemmTally::kFailures;
+constexpr std::size_t kFailures = OutputTally::kFailures;
 
 // Adds a part's verdict to the output's. The medians of parts do not add: the largest part's stands
 // for all.
@@ -86,7 +86,7 @@ Tensor JoinedOracle::slice(const Part& part, const Tensor& output) {
 OutputVerdict JoinedOracle::judge(int output, const Tensor& got,
                                   const JudgeOptions& options) const {
   OutputVerdict sum;
-  sum.histogram.resize(GemmTally::kCells);
+  sum.histogram.resize(OutputTally::kCells);
   std::int64_t largest = -1;
   const auto all = static_cast<double>(std::max<std::int64_t>(got.layout.count(), 1));
   for (const Part& part : parts_) {

@@ -11,7 +11,7 @@
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
-#include "oracles/reference/gemm_tally.h"
+#include "oracles/reference/output_tally.h"
 #include "oracles/reference/quantize_faults.h"
 
 namespace plumbline {
@@ -88,7 +88,8 @@ std::uint64_t QuantizeOracle::defined(int output, std::int64_t index) const {
                         maxima_[at.group]);
   }
   const auto group = static_cast<std::size_t>(index);
-  return output == kScales ? defined_scale(maxima_[group], limit_) : defined_maximum(problem_, index);
+  return output == kScales ? defined_scale(maxima_[group], limit_)
+                           : defined_maximum(problem_, index);
 }
 
 double QuantizeOracle::exact(int output, std::int64_t index) const {
@@ -135,7 +136,7 @@ OutputVerdict QuantizeOracle::judge(int output, const Tensor& got,
                                     const JudgeOptions& options) const {
   const Format& f = output_format(output);
   const std::int64_t count = got.layout.count();
-  GemmTally tally;
+  OutputTally tally;
   for (std::int64_t index = 0; index < count; ++index) {
     const std::uint64_t bits = got.bits(index);
     const std::uint64_t right = options.mpfr_bits > 0 ? defined(output, index) : due(output, index);
@@ -150,7 +151,7 @@ OutputVerdict QuantizeOracle::judge(int output, const Tensor& got,
       tally.class_mismatches += one.class_mismatch;
       tally.add_failure(one);
     }
-    if (!tally.worst || is_worse(one, *tally.worst)) tally.worst = one;
+    tally.add_figures(one);
   }
   OutputVerdict out = tally.verdict(count);
   Random random(options.seed);

@@ -9,7 +9,7 @@
 #include "oracles/base/random.h"
 #include "oracles/exact/real.h"
 #include "oracles/formats/decode.h"
-#include "oracles/reference/gemm_tally.h"
+#include "oracles/reference/output_tally.h"
 #include "oracles/reference/row_definition.h"
 #include "oracles/reference/row_ranges.h"
 
@@ -176,15 +176,13 @@ class Judge {
     ++tally_.bounded;
     tally_.exact_required += element.range.is_point();
     tally_.nonzero += to_double(format_, bits) != 0;
-    tally_.bound_ulps.push_back(static_cast<float>(one.bound_ulp));
     tally_.add_error(one.error_ulp);
-    if (std::isfinite(one.share)) tally_.worst_share = std::max(tally_.worst_share, one.share);
     if (!one.pass) {
       ++tally_.failed;
       tally_.class_mismatches += one.class_mismatch;
       tally_.add_failure(one);
     }
-    if (!tally_.worst || is_worse(one, *tally_.worst)) tally_.worst = one;
+    tally_.add_figures(one);
   }
 
   // `elements`: known already; `referee`: the same by MPFR.
@@ -202,7 +200,7 @@ class Judge {
  private:
   const Format& format_;
   const Tensor& got_;
-  GemmTally tally_;
+  OutputTally tally_;
   std::int64_t refereed_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "oracles/reference/gemm_tally.h"
+#include "oracles/reference/output_tally.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,14 +26,14 @@ bool is_worse(const ElementVerdict& a, const ElementVerdict& b) {
   return a.index < b.index;
 }
 
-void GemmTally::add_error(double error_ulp) {
+void OutputTally::add_error(double error_ulp) {
   if (std::isnan(error_ulp)) return;
   worst_ulp = std::max(worst_ulp, std::fabs(error_ulp));
   const double cell = std::floor((error_ulp + 4) * (kCells / 8));
   ++histogram[static_cast<std::size_t>(std::clamp(cell, 0.0, static_cast<double>(kCells - 1)))];
 }
 
-void GemmTally::add_failure(const ElementVerdict& failure) {
+void OutputTally::add_failure(const ElementVerdict& failure) {
   const auto at = std::lower_bound(
       failures.begin(), failures.end(), failure,
       [](const ElementVerdict& x, const ElementVerdict& y) { return x.index < y.index; });
@@ -41,7 +41,15 @@ void GemmTally::add_failure(const ElementVerdict& failure) {
   if (failures.size() > kFailures) failures.pop_back();
 }
 
-void GemmTally::add(const GemmTally& other) {
+void OutputTally::add_figures(const ElementVerdict& element) {
+  if (!std::isnan(element.bound_ulp)) bound_ulps.push_back(static_cast<float>(element.bound_ulp));
+  if (element.pass && std::isfinite(element.relative))
+    worst_relative = std::max(worst_relative, element.relative);
+  if (!std::isnan(element.share)) worst_share = std::max(worst_share, element.share);
+  if (!worst || is_worse(element, *worst)) worst = element;
+}
+
+void OutputTally::add(const OutputTally& other) {
   compared += other.compared;
   bounded += other.bounded;
   failed += other.failed;
@@ -61,7 +69,7 @@ void GemmTally::add(const GemmTally& other) {
   undecided.insert(undecided.end(), other.undecided.begin(), other.undecided.end());
 }
 
-OutputVerdict GemmTally::verdict(std::int64_t elements) const {
+OutputVerdict OutputTally::verdict(std::int64_t elements) const {
   OutputVerdict out;
   out.elements = elements;
   out.compared = compared;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one block of outputs adds to the verdict. Adding tallies in block order gives the same
-// verdict on any number of threads.
+// What one block of an output's elements adds to the verdict, for the judges of all operations.
+// Adding tallies in block order gives the same verdict on any number of threads.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace plumbline {
 
-struct GemmTally {
+struct OutputTally {
   static constexpr int kCells = 64;             // of the histogram
   static constexpr std::size_t kFailures = 16;  // kept with all details
 
@@ -29,8 +29,10 @@ struct GemmTally {
   std::vector<std::int64_t> undecided;  // went to exact arithmetic
 
   void add_error(double error_ulp);
-  void add(const GemmTally& other);  // all but pending
+  void add(const OutputTally& other);  // all but pending
   void add_failure(const ElementVerdict& failure);
+  // An element looked at closely: its bound, share and accuracy, and whether it is the worst.
+  void add_figures(const ElementVerdict& element);
   OutputVerdict verdict(std::int64_t elements) const;
 };
 
