@@ -7,6 +7,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/bounds/bound_arithmetic.h"
+#include "oracles/bounds/node_plan.h"
 
 namespace plumbline::bound {
 namespace {
@@ -143,6 +144,45 @@ AccumulatorBound join_with_flushes(std::span<const AccumulatorBound> parts) {
 }
 
 }  // namespace
+
+void add_aligned(AccumulatorBound& state, const NodePlan& plan, const AlignedProducts& products) {
+  const double sum = state.sum + products.sum;
+  double lost = magnitude(rounding_error(state.sum, products.sum, sum));
+  // Adding the products up in double is exact while they span fewer than 53 bits, else within
+  // `count` roundings.
+  const double span = 4 * products.count * products.largest;
+  if (span > 0x1p53 * products.lowest) lost += products.count * 0x1p-53 * span;
+
+  state.sum = sum;
+  state.sum_error = (state.sum_error + lost) * kRoundUp;
+  state.drift = ((state.drift + products.loss) + lost) * kRoundUp;
+  if (products.off > 0) state.drift = (state.drift + products.off * kRoundUpCount) * kRoundUp;
+  note_overflow(state, kOverflowTowardZero);
+  const double lattice = larger(products.least_unit, smaller(state.lattice, products.lowest));
+  const double reach = most(sum, state.drift), rest = least(sum, state.drift);
+  const double ulp = ulp_of(reach, plan.ulp_unit);
+  if (lattice < ulp) state.drift = (state.drift + (ulp - lattice)) * kRoundUp;
+  state.lattice = reach == 0 ? std::numeric_limits<double>::infinity()
+                             : larger(lattice, ulp_of(rest, plan.ulp_unit));
+}
+
+void add_fused(AccumulatorBound& state, double product, double lowest, double off) {
+  if (lowest == std::numeric_limits<double>::infinity()) return;
+  const double unit = 0x1p-23;
+  const double sum = state.sum + product;
+  const double lost = magnitude(rounding_error(state.sum, product, sum));
+  state.sum = sum;
+  state.sum_error = (state.sum_error + lost) * kRoundUp;
+  state.drift = (state.drift + lost) * kRoundUp;
+  if (off > 0) state.drift = (state.drift + off) * kRoundUp;
+  note_overflow(state, kNearestF32.overflow);
+  const double lattice = smaller(state.lattice, lowest);
+  const double reach = most(sum, state.drift), rest = least(sum, state.drift);
+  const double ulp = ulp_of(reach, unit);
+  if (lattice < ulp) state.drift = (state.drift + ulp / 2) * kRoundUp;
+  state.lattice =
+      reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
+}
 
 LaneFactors::LaneFactors(const BoundModel& model, std::int64_t k, const float* factors) {
   finite.fill(true);

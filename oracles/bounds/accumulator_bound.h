@@ -60,6 +60,25 @@ inline constexpr double kOverflowTowardZero = 0x1p128;
 // that it cannot stay finite when it must not.
 void note_overflow(AccumulatorBound& state, double threshold);
 
+struct NodePlan;
+
+// The products of one node, aligned: what happens to them together. A factor known to a range only
+// makes them `off` by so much.
+struct AlignedProducts {
+  double sum = 0, count = 0;
+  double largest = 0, lowest = 0;  // weights of the highest and of the lowest bit of any of them
+  double least_unit = 0;           // the smallest the alignment unit can be
+  double loss = 0;                 // to alignment, the accumulator's included
+  double off = 0;
+};
+
+// accumulator = the node's result.
+void add_aligned(AccumulatorBound& accumulator, const NodePlan& plan,
+                 const AlignedProducts& products);
+
+// accumulator = fma of a product with this lowest bit (infinity: it is 0) in f32.
+void add_fused(AccumulatorBound& accumulator, double product, double lowest, double off = 0);
+
 // accumulator = round(accumulator + x).
 void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
                  const NearestRounding& rounding);

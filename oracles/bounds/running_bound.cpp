@@ -78,40 +78,7 @@ void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms,
   // So does the accumulator, unless it is too large to have bits below the unit.
   if (state.lattice < unit_high && rest < unit_high * plan.precision_weight)
     loss += unit_high - state.lattice;
-
-  const double sum = state.sum + products;
-  double lost = magnitude(rounding_error(state.sum, products, sum));
-  // Adding the products up in double is exact while they span fewer than 53 bits, else within
-  // `count` roundings.
-  const double span = 4 * count * largest;
-  if (span > 0x1p53 * lowest) lost += count * 0x1p-53 * span;
-
-  state.sum = sum;
-  state.sum_error = (state.sum_error + lost) * kRoundUp;
-  state.drift = ((state.drift + loss) + lost) * kRoundUp;
-  note_overflow(state, kOverflowTowardZero);
-  const double lattice = larger(unit_low, smaller(state.lattice, lowest));
-  const double new_reach = most(sum, state.drift), new_rest = least(sum, state.drift);
-  const double ulp = ulp_of(new_reach, plan.ulp_unit);
-  if (lattice < ulp) state.drift = (state.drift + (ulp - lattice)) * kRoundUp;
-  state.lattice = new_reach == 0 ? kInfinity : larger(lattice, ulp_of(new_rest, plan.ulp_unit));
-}
-
-// accumulator = fma(a, b, accumulator) in f32.
-void add_fma(AccumulatorBound& state, const Term& term) {
-  if (term.lowest == kInfinity) return;
-  const double unit = 0x1p-23;
-  const double sum = state.sum + term.product;
-  const double lost = magnitude(rounding_error(state.sum, term.product, sum));
-  state.sum = sum;
-  state.sum_error = (state.sum_error + lost) * kRoundUp;
-  state.drift = (state.drift + lost) * kRoundUp;
-  note_overflow(state, kNearestF32.overflow);
-  const double lattice = smaller(state.lattice, term.lowest);
-  const double reach = most(sum, state.drift), rest = least(sum, state.drift);
-  const double ulp = ulp_of(reach, unit);
-  if (lattice < ulp) state.drift = (state.drift + ulp / 2) * kRoundUp;
-  state.lattice = reach == 0 ? kInfinity : larger(lattice, ulp_of(rest, unit));
+  add_aligned(state, plan, {products, count, largest, lowest, unit_low, loss});
 }
 
 // One accumulator over [begin, end), from zero.
@@ -119,7 +86,10 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
                        std::int64_t begin, std::int64_t end) {
   AccumulatorBound state;
   if (model.fma) {
-    for (std::int64_t p = begin; p < end; ++p) add_fma(state, terms[p]);
+    for (std::int64_t p = begin; p < end; ++p) {
+      const Term term = terms[p];
+      add_fused(state, term.product, term.lowest);
+    }
     return state;
   }
   for (std::int64_t base = begin; base < end; base += plan.instruction_length) {

@@ -85,8 +85,7 @@ NodeTerms node_terms(const Rows& rows, std::int64_t base, const std::vector<std:
   return node;
 }
 
-// As add_node() of running_bound.cpp, line for line, for lane c; `off` and the two exponents are
-// what is new.
+// As add_node() of running_bound.cpp, for lane c; the two exponents are what is new.
 void add_node(AccumulatorBound& state, const NodePlan& plan, const NodeTerms& node, std::size_t c) {
   const double lowest = node.least[c], largest = node.largest[c], products = node.products[c];
   if (lowest == kInfinity) return;
@@ -108,40 +107,7 @@ void add_node(AccumulatorBound& state, const NodePlan& plan, const NodeTerms& no
   }
   if (state.lattice < unit_high && rest < unit_high * plan.precision_weight)
     loss += unit_high - state.lattice;
-
-  const double sum = state.sum + products;
-  double lost = magnitude(rounding_error(state.sum, products, sum));
-  const double span = 4 * count * largest;
-  if (span > 0x1p53 * lowest) lost += count * 0x1p-53 * span;
-
-  state.sum = sum;
-  state.sum_error = (state.sum_error + lost) * kRoundUp;
-  state.drift = ((state.drift + loss) + lost) * kRoundUp;
-  if (node.off[c] > 0) state.drift = (state.drift + node.off[c] * kRoundUpCount) * kRoundUp;
-  note_overflow(state, kOverflowTowardZero);
-  const double lattice = larger(unit_low, smaller(state.lattice, lowest));
-  const double new_reach = most(sum, state.drift), new_rest = least(sum, state.drift);
-  const double ulp = ulp_of(new_reach, plan.ulp_unit);
-  if (lattice < ulp) state.drift = (state.drift + (ulp - lattice)) * kRoundUp;
-  state.lattice = new_reach == 0 ? kInfinity : larger(lattice, ulp_of(new_rest, plan.ulp_unit));
-}
-
-// As add_fma() there.
-void add_fma(AccumulatorBound& state, double product, double off, double term_lowest) {
-  if (term_lowest == kInfinity) return;
-  const double unit = 0x1p-23;
-  const double sum = state.sum + product;
-  const double lost = magnitude(rounding_error(state.sum, product, sum));
-  state.sum = sum;
-  state.sum_error = (state.sum_error + lost) * kRoundUp;
-  state.drift = (state.drift + lost) * kRoundUp;
-  if (off > 0) state.drift = (state.drift + off) * kRoundUp;
-  note_overflow(state, kNearestF32.overflow);
-  const double lattice = smaller(state.lattice, term_lowest);
-  const double reach = most(sum, state.drift), rest = least(sum, state.drift);
-  const double ulp = ulp_of(reach, unit);
-  if (lattice < ulp) state.drift = (state.drift + ulp / 2) * kRoundUp;
-  state.lattice = reach == 0 ? kInfinity : larger(lattice, ulp_of(rest, unit));
+  add_aligned(state, plan, {products, count, largest, lowest, unit_low, loss, node.off[c]});
 }
 
 using States = std::array<AccumulatorBound, kLanes>;
@@ -155,8 +121,8 @@ States chains(const BoundModel& model, const NodePlan& plan, const Rows& rows, s
       if (w.is_zero()) continue;
       for (std::size_t c = 0; c < kLanes; ++c) {
         const double x = rows.value(p)[c];
-        add_fma(states[c], w.value * x, w.off * magnitude(x),
-                w.lowest * static_cast<double>(rows.lowest(p)[c]));
+        add_fused(states[c], w.value * x, w.lowest * static_cast<double>(rows.lowest(p)[c]),
+                  w.off * magnitude(x));
       }
     }
     return states;
