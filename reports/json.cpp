@@ -79,6 +79,7 @@ Json case_json(const CaseRecord& c) {
                {"origin", c.origin}};
   if (!c.reason.empty()) json["reason"] = c.reason;
   if (!c.findings.empty()) json["findings"] = c.findings;
+  if (!c.population.empty()) json["population"] = c.population;
   json["outputs"] = std::move(outputs);
   json["fingerprint"] = c.fingerprint;
   return json;
@@ -95,6 +96,7 @@ Json kernel_json(const KernelRecord& k) {
           {"ptx_hashes", k.ptx_hashes},
           {"contracts", k.contracts},
           {"arithmetic", k.arithmetic},
+          {"population", k.population},
           {"cases", k.cases},
           {"passed", k.passed},
           {"failed", k.failed},

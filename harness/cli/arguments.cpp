@@ -18,12 +18,15 @@ struct Verb {
 };
 
 // clang-format off
-constexpr std::array<Verb, 6> kVerbs = {{
+constexpr std::array<Verb, 9> kVerbs = {{
     {"list",    "WHAT",   "what there is: kernels, oracles, formats, models, devices, classes"},
     {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
     {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
     {"replay",  "CASE",   "saved cases (files or folders) or case texts, exactly"},
     {"explain", "CASE",   "one case slowly: where it left the exact path, and why; of a kernel, how it adds"},
+    {"check",   "DUMP",   "outputs that were computed elsewhere (safetensors files), judged like a case"},
+    {"compare", "RUN",    "what became better or worse between two runs or baselines: OLD NEW"},
+    {"accept",  "RUN",    "make a run the baseline, for all kernels or those named, after showing the change"},
     {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
 }};
 // clang-format on
@@ -67,26 +70,47 @@ struct RawFlags {
   int sm = 0;
 };
 
-void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::string_view verb) {
-  const bool plans = verb == "verify" || verb == "fuzz";
-  app.add_option("--on", raw.on, "where: auto (GPU if present), emulator, gpu, both (and compare)");
-  app.add_option("--sm", raw.sm, "emulate only this chip, for example 90");
+void add_strict_baseline(CLI::App& app, Arguments& arguments) {
+  app.add_flag("--strict-baseline", arguments.strict_baseline,
+               "an error that grew since the baseline fails, even inside its bound");
+}
+
+// Of compare and accept, which run nothing.
+void add_change_flags(CLI::App& app, Arguments& arguments, std::string_view verb) {
+  if (verb == "compare") {
+    add_strict_baseline(app, arguments);
+    return;
+  }
+  app.add_option("--baseline", arguments.baseline,
+                 "the file to write (default: plumbline-baseline.json)")
+      ->type_name("FILE");
+  app.add_flag("--dry-run", arguments.dry_run, "only show what would change");
+}
+
+// Of every verb that judges outputs.
+void add_judging_flags(CLI::App& app, Arguments& arguments, RawFlags& raw) {
   app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
       ->type_name("FILE")
       ->allow_extra_args(false);  // what follows the file names kernels again
   app.add_option("--oracle", raw.oracle,
                  "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
-  app.add_option("--repeat", arguments.repeat, "launches per case, compared bit for bit")
-      ->check(CLI::Range(1, 10000));
   app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
-  app.add_option("--corpus", arguments.corpus, "case files: replayed first, failures saved here")
-      ->type_name("DIR");
-  app.add_flag("--no-corpus", arguments.no_corpus, "neither read nor write a corpus");
-  app.add_flag("--no-shrink", arguments.no_shrink, "report failures as found");
   app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--strict", arguments.strict,
                "thin evidence and missing devices fail too (thin: on when CI is set)");
+}
+
+void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::string_view verb) {
+  const bool plans = verb == "verify" || verb == "fuzz";
+  app.add_option("--on", raw.on, "where: auto (GPU if present), emulator, gpu, both (and compare)");
+  app.add_option("--sm", raw.sm, "emulate only this chip, for example 90");
+  app.add_option("--repeat", arguments.repeat, "launches per case, compared bit for bit")
+      ->check(CLI::Range(1, 10000));
+  app.add_option("--corpus", arguments.corpus, "case files: replayed first, failures saved here")
+      ->type_name("DIR");
+  app.add_flag("--no-corpus", arguments.no_corpus, "neither read nor write a corpus");
+  app.add_flag("--no-shrink", arguments.no_shrink, "report failures as found");
   if (plans) {
     app.add_option("--seed", raw.seed,
                    verb == "fuzz" ? "first seed (default: fresh, and printed)" : "of the plan");
@@ -97,8 +121,20 @@ void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::stri
   if (verb == "verify") {
     app.add_option("--profile", raw.profile, "quick (seconds), default (minutes) or deep (hours)");
     app.add_flag("--failed", arguments.failed, "only what failed last time");
+    app.add_option("--baseline", arguments.baseline, "say what changed since this baseline or run")
+        ->type_name("FILE");
+    add_strict_baseline(app, arguments);
   }
-  if (verb == "fuzz") app.add_option("--for", raw.duration, "time box: 90s, 10m, 2h (default 60s)");
+  if (verb == "replay") {
+    app.add_option("--tensors", arguments.tensors,
+                   "write inputs and outputs there as safetensors, for `plumbline check`")
+        ->type_name("DIR");
+  }
+  if (verb == "fuzz") {
+    app.add_option("--for", raw.duration, "time box: 90s, 10m, 2h (default 60s)");
+    app.add_flag("--minimize", arguments.minimize,
+                 "drop remembered cases that show nothing the others do not, and stop");
+  }
 }
 
 Status apply(const RawFlags& raw, Arguments& arguments) {
@@ -174,15 +210,27 @@ struct CommandLine {
     for (const Verb& verb : kVerbs) {
       CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.help));
       if (!verb.names.empty()) {
-        sub->add_option("names", arguments.names,
-                        verb.names == "KERNEL" ? "kernel names or globs (default: all)"
-                        : verb.names == "CASE"
-                            ? "case files, folders of them, or case texts in quotes"
-                            : "kernels (default), oracles, formats, models, devices, classes")
+        sub->add_option(
+               "names", arguments.names,
+               verb.names == "KERNEL" ? "kernel names or globs (default: all)"
+               : verb.names == "CASE" ? "case files, folders of them, or case texts in quotes"
+               : verb.names == "RUN"
+                   ? "runs (their folder or record.json), baselines; accept: a run, then kernels"
+               : verb.names == "DUMP"
+                   ? "safetensors files with the inputs and outputs of one call"
+                   : "kernels (default), oracles, formats, models, devices, classes")
             ->type_name(std::string(verb.names));
       }
-      if (verb.name != "list" && verb.name != "doctor")
-        add_run_flags(*sub, arguments, raw, verb.name);
+      if (verb.name == "check") {
+        sub->add_option("--case", arguments.case_text,
+                        "kernel and problem, where the file's metadata lack them")
+            ->type_name("TEXT");
+        sub->add_option("--sm", raw.sm, "the chip the kernel ran on, for example 90");
+      }
+      const bool judges = verb.names == "KERNEL" || verb.names == "CASE" || verb.names == "DUMP";
+      if (judges && verb.name != "check") add_run_flags(*sub, arguments, raw, verb.name);
+      if (judges) add_judging_flags(*sub, arguments, raw);
+      if (verb.names == "RUN") add_change_flags(*sub, arguments, verb.name);
       if (verb.name == "list") {
         sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
             ->type_name("FILE");

@@ -27,7 +27,13 @@ struct Arguments {
   std::optional<int> sm;
   Profile profile = Profile::standard;
   std::string profile_name = "default";
-  std::string only;  // --only, parsed once the kernels are known
+  std::string only;       // --only, parsed once the kernels are known
+  std::string case_text;  // --case
+  std::string tensors;    // --tensors
+  std::string baseline;   // --baseline
+  bool strict_baseline = false;
+  bool dry_run = false;
+  bool minimize = false;
   bool failed = false;
   std::optional<std::uint64_t> seed;
   double seconds = 60;  // --for
