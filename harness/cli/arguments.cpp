@@ -18,12 +18,13 @@ struct Verb {
 };
 
 // clang-format off
-constexpr std::array<Verb, 6> kVerbs = {{
+constexpr std::array<Verb, 7> kVerbs = {{
     {"list",    "WHAT",   "what there is: kernels, oracles, formats, models, devices, classes"},
     {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
     {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
     {"replay",  "CASE",   "saved cases (files or folders) or case texts, exactly"},
     {"explain", "CASE",   "one case slowly: where it left the exact path, and why; of a kernel, how it adds"},
+    {"mutants", "KERNEL", "plants known faults and counts how many the planned cases catch"},
     {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
 }};
 // clang-format on
@@ -66,6 +67,26 @@ struct RawFlags {
               format = "human", color = "auto";
   int sm = 0;
 };
+
+void add_mutant_flags(CLI::App& app, Arguments& arguments, RawFlags& raw) {
+  app.add_option("--auto", arguments.auto_mutants,
+                 "so many faults of the program's own in the PTX, instead of the curated patches")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--only", arguments.only, "only these ids, with commas; leaves the faulty kernel")
+      ->type_name("IDS");
+  app.add_option("--min-score", arguments.min_score, "fail when less percent of them are caught")
+      ->check(CLI::Range(0, 100))
+      ->type_name("PERCENT");
+  app.add_option("--profile", raw.profile, "whose planned cases: quick, default or deep");
+  app.add_option("--seed", raw.seed, "of the plan, and of the choice of faults");
+  app.add_option("--sm", raw.sm, "emulate this chip (default: the newest the kernel is built for)");
+  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
+      ->type_name("FILE")
+      ->allow_extra_args(false);  // what follows the file names kernels again
+  app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
+  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")
+      ->check(CLI::Range(1, 4096));
+}
 
 void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::string_view verb) {
   const bool plans = verb == "verify" || verb == "fuzz";
@@ -181,8 +202,11 @@ struct CommandLine {
                             : "kernels (default), oracles, formats, models, devices, classes")
             ->type_name(std::string(verb.names));
       }
-      if (verb.name != "list" && verb.name != "doctor")
+      if (verb.name == "mutants") {
+        add_mutant_flags(*sub, arguments, raw);
+      } else if (verb.name != "list" && verb.name != "doctor") {
         add_run_flags(*sub, arguments, raw, verb.name);
+      }
       if (verb.name == "list") {
         sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
             ->type_name("FILE");
