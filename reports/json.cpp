@@ -128,14 +128,60 @@ Json counterexample_json(const Counterexample& c) {
           {"faults", c.faults},       {"findings", c.findings}};
 }
 
+Json mutant_json(const MutantRecord& m) {
+  Json json = {{"kernel", m.kernel},
+               {"id", m.id},
+               {"kind", m.kind},
+               {"outcome", name(m.outcome)},
+               {"cases", m.cases},
+               {"changed", m.changed}};
+  const auto add = [&](const char* key, const std::string& text) {
+    if (!text.empty()) json[key] = text;
+  };
+  add("claim", m.claim);
+  add("finding", m.finding);
+  add("reason", m.reason);
+  add("case", m.text);
+  add("device", m.device);
+  if (m.outcome == MutantOutcome::survived) json["worst_share"] = number(m.worst_share);
+  add("same_as", m.same_as);
+  if (m.line > 0) json["line"] = m.line;
+  add("source", m.source);
+  add("before", m.before);
+  add("after", m.after);
+  return json;
+}
+
+// What a run of mutants adds to a record: each of them, and the score of each kernel.
+void add_mutants(const RunRecord& r, Json& json) {
+  if (r.mutants.empty()) return;
+  Json scores = Json::object(), mutants = Json::array();
+  for (const KernelRecord& k : r.kernels) {
+    const MutantScore s = score(r.mutants, k.name);
+    scores[k.name] = {{"caught", s.caught},
+                      {"survived", s.survived},
+                      {"no_effect", s.no_effect},
+                      {"duplicates", s.duplicates},
+                      {"refused", s.refused},
+                      {"percent", number(s.percent())}};
+  }
+  for (const MutantRecord& m : r.mutants) mutants.push_back(mutant_json(m));
+  json["scores"] = std::move(scores);
+  json["mutants"] = std::move(mutants);
+}
+
 // Everything that differs between two equal runs.
 Json timing_json(const RunRecord& r) {
   Json kernels = Json::object();
   for (const KernelRecord& k : r.kernels) kernels[k.name] = k.elapsed_ms;
   Json cases = Json::array();
-  for (const CaseRecord& c : r.cases) cases.push_back(std::round(c.elapsed_ms * 1000) / 1000);
-  return {
+  const auto rounded = [](double elapsed_ms) { return std::round(elapsed_ms * 1000) / 1000; };
+  for (const CaseRecord& c : r.cases) cases.push_back(rounded(c.elapsed_ms));
+  Json json = {
       {"elapsed_ms", r.elapsed_ms}, {"kernels", std::move(kernels)}, {"cases", std::move(cases)}};
+  if (!r.mutants.empty()) json["mutants"] = Json::array();
+  for (const MutantRecord& m : r.mutants) json["mutants"].push_back(rounded(m.elapsed_ms));
+  return json;
 }
 
 std::optional<Verdict> verdict_by_name(std::string_view word) {
@@ -154,13 +200,19 @@ std::string case_json_line(const CaseRecord& record) {
   return json.dump();
 }
 
+std::string mutant_json_line(const MutantRecord& record) {
+  Json json = mutant_json(record);
+  json["elapsed_ms"] = record.elapsed_ms;
+  return json.dump();
+}
+
 std::string record_json(const RunRecord& r) {
   Json kernels = Json::array(), cases = Json::array(), counterexamples = Json::array();
   for (const KernelRecord& k : r.kernels) kernels.push_back(kernel_json(k));
   for (const CaseRecord& c : r.cases) cases.push_back(case_json(c));
   for (const Counterexample& c : r.counterexamples)
     counterexamples.push_back(counterexample_json(c));
-  const Json json = {{"plumbline", r.plumbline_version},
+  Json json = {{"plumbline", r.plumbline_version},
                      {"git", r.git_hash},
                      {"command", r.command},
                      {"verb", r.verb},
@@ -173,8 +225,9 @@ std::string record_json(const RunRecord& r) {
                      {"planned", r.planned},
                      {"kernels", std::move(kernels)},
                      {"counterexamples", std::move(counterexamples)},
-                     {"cases", std::move(cases)},
-                     {"timing", timing_json(r)}};
+                     {"cases", std::move(cases)}};
+  add_mutants(r, json);
+  json["timing"] = timing_json(r);
   return json.dump(1) + "\n";
 }
 

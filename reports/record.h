@@ -11,6 +11,7 @@
 
 #include "oracles/base/result.h"
 #include "oracles/reference/oracle.h"
+#include "reports/mutant_record.h"
 
 namespace plumbline {
 
@@ -105,6 +106,7 @@ struct RunRecord {
   std::vector<KernelRecord> kernels;
   std::vector<CaseRecord> cases;
   std::vector<Counterexample> counterexamples;
+  std::vector<MutantRecord> mutants;  // of `plumbline mutants`
   double elapsed_ms = 0;
 };
 

@@ -18,7 +18,7 @@ struct Verb {
 };
 
 // clang-format off
-constexpr std::array<Verb, 9> kVerbs = {{
+constexpr std::array<Verb, 10> kVerbs = {{
     {"list",    "WHAT",   "what there is: kernels, oracles, formats, models, devices, classes"},
     {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
     {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
@@ -27,6 +27,7 @@ constexpr std::array<Verb, 9> kVerbs = {{
     {"check",   "DUMP",   "outputs that were computed elsewhere (safetensors files), judged like a case"},
     {"compare", "RUN",    "what became better or worse between two runs or baselines: OLD NEW"},
     {"accept",  "RUN",    "make a run the baseline, for all kernels or those named, after showing the change"},
+    {"mutants", "KERNEL", "plants known faults and counts how many the planned cases catch"},
     {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
 }};
 // clang-format on
@@ -69,6 +70,26 @@ struct RawFlags {
               format = "human", color = "auto";
   int sm = 0;
 };
+
+void add_mutant_flags(CLI::App& app, Arguments& arguments, RawFlags& raw) {
+  app.add_option("--auto", arguments.auto_mutants,
+                 "so many faults of the program's own in the PTX, instead of the curated patches")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--only", arguments.only, "only these ids, with commas; leaves the faulty kernel")
+      ->type_name("IDS");
+  app.add_option("--min-score", arguments.min_score, "fail when less percent of them are caught")
+      ->check(CLI::Range(0, 100))
+      ->type_name("PERCENT");
+  app.add_option("--profile", raw.profile, "whose planned cases: quick, default or deep");
+  app.add_option("--seed", raw.seed, "of the plan, and of the choice of faults");
+  app.add_option("--sm", raw.sm, "emulate this chip (default: the newest the kernel is built for)");
+  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
+      ->type_name("FILE")
+      ->allow_extra_args(false);  // what follows the file names kernels again
+  app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
+  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")
+      ->check(CLI::Range(1, 4096));
+}
 
 void add_strict_baseline(CLI::App& app, Arguments& arguments) {
   app.add_flag("--strict-baseline", arguments.strict_baseline,
@@ -227,7 +248,9 @@ struct CommandLine {
             ->type_name("TEXT");
         sub->add_option("--sm", raw.sm, "the chip the kernel ran on, for example 90");
       }
-      const bool judges = verb.names == "KERNEL" || verb.names == "CASE" || verb.names == "DUMP";
+      if (verb.name == "mutants") add_mutant_flags(*sub, arguments, raw);
+      const bool judges = verb.name != "mutants" &&
+                          (verb.names == "KERNEL" || verb.names == "CASE" || verb.names == "DUMP");
       if (judges && verb.name != "check") add_run_flags(*sub, arguments, raw, verb.name);
       if (judges) add_judging_flags(*sub, arguments, raw);
       if (verb.names == "RUN") add_change_flags(*sub, arguments, verb.name);

@@ -18,7 +18,7 @@ using plumbline::Arguments;
 using plumbline::ExitCode;
 using plumbline::Terminal;
 
-constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, Terminal&)>, 9>
+constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, Terminal&)>, 10>
     kVerbs = {{
         {"list", plumbline::list},
         {"verify", plumbline::verify},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, 
         {"check", plumbline::check},
         {"compare", plumbline::compare},
         {"accept", plumbline::accept},
+        {"mutants", plumbline::mutants},
         {"doctor", plumbline::doctor},
     }};
 

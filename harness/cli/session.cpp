@@ -240,6 +240,7 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
     text += fmt::format(" {} {}", described.name, described.source_hash);
   }
   for (const std::string& name : arguments.names) text += " " + name;
+  if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
   if (arguments.shard)
     text += fmt::format(" {}/{}", arguments.shard->index, arguments.shard->count);
   return short_name(fingerprint(text));

@@ -16,6 +16,7 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal);
 ExitCode check(const Arguments& arguments, Terminal& terminal);
 ExitCode compare(const Arguments& arguments, Terminal& terminal);
 ExitCode accept(const Arguments& arguments, Terminal& terminal);
+ExitCode mutants(const Arguments& arguments, Terminal& terminal);
 ExitCode doctor(const Arguments& arguments, Terminal& terminal);
 
 }  // namespace plumbline
