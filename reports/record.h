@@ -11,6 +11,7 @@
 
 #include "oracles/base/result.h"
 #include "oracles/reference/oracle.h"
+#include "reports/propagation.h"
 
 namespace plumbline {
 
@@ -100,6 +101,9 @@ struct RunRecord {
   std::vector<KernelRecord> kernels;
   std::vector<CaseRecord> cases;
   std::vector<Counterexample> counterexamples;
+  std::vector<PropagationRecord> propagations;  // of `plumbline propagate`
+  std::vector<DepthRecord> depths;
+  std::vector<GradientRecord> gradients;
   double elapsed_ms = 0;
 };
 

@@ -18,12 +18,13 @@ struct Verb {
 };
 
 // clang-format off
-constexpr std::array<Verb, 6> kVerbs = {{
+constexpr std::array<Verb, 7> kVerbs = {{
     {"list",    "WHAT",   "what there is: kernels, oracles, formats, models, devices, classes"},
     {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
     {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
     {"replay",  "CASE",   "saved cases (files or folders) or case texts, exactly"},
     {"explain", "CASE",   "one case slowly: where it left the exact path, and why; of a kernel, how it adds"},
+    {"propagate", "KERNEL", "which stage the error comes from, what it grows to in a deep stack, and what it does to gradients"},
     {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
 }};
 // clang-format on
@@ -101,6 +102,27 @@ void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::stri
   if (verb == "fuzz") app.add_option("--for", raw.duration, "time box: 90s, 10m, 2h (default 60s)");
 }
 
+void add_propagate_flags(CLI::App& app, Arguments& arguments, RawFlags& raw) {
+  app.add_option("--on", raw.on, "where: auto (GPU if present), emulator or gpu");
+  app.add_option("--sm", raw.sm, "emulate this chip (default: the newest the kernel has)");
+  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--only", arguments.only,
+                 "of the kernel's propagation cases: 'class=outliers out=f32' (default: the first)")
+      ->type_name("TERMS");
+  app.add_option("--seed", raw.seed, "of the data");
+  app.add_option("--draws", arguments.draws,
+                 "gradients: this many draws of data, for bias and what training sees of it")
+      ->check(CLI::Range(2, 4096));
+  app.add_option("--depth", arguments.depth,
+                 "a stack of this many transformer layers instead of a kernel")
+      ->check(CLI::Range(2, 4096));
+  app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
+  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")
+      ->check(CLI::Range(1, 4096));
+}
+
 Status apply(const RawFlags& raw, Arguments& arguments) {
   const auto choose = [](std::string_view flag, const std::string& given,
                          std::vector<std::string_view> words) -> Status {
@@ -175,14 +197,19 @@ struct CommandLine {
       CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.help));
       if (!verb.names.empty()) {
         sub->add_option("names", arguments.names,
-                        verb.names == "KERNEL" ? "kernel names or globs (default: all)"
+                        verb.name == "propagate"
+                            ? "kernel names or globs (default: all), or case texts in quotes"
+                        : verb.names == "KERNEL" ? "kernel names or globs (default: all)"
                         : verb.names == "CASE"
                             ? "case files, folders of them, or case texts in quotes"
                             : "kernels (default), oracles, formats, models, devices, classes")
             ->type_name(std::string(verb.names));
       }
-      if (verb.name != "list" && verb.name != "doctor")
+      if (verb.name == "propagate") {
+        add_propagate_flags(*sub, arguments, raw);
+      } else if (verb.name != "list" && verb.name != "doctor") {
         add_run_flags(*sub, arguments, raw, verb.name);
+      }
       if (verb.name == "list") {
         sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
             ->type_name("FILE");
