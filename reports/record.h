@@ -12,6 +12,7 @@
 #include "oracles/base/result.h"
 #include "oracles/reference/oracle.h"
 #include "reports/mutant_record.h"
+#include "reports/propagation.h"
 
 namespace plumbline {
 
@@ -107,6 +108,9 @@ struct RunRecord {
   std::vector<CaseRecord> cases;
   std::vector<Counterexample> counterexamples;
   std::vector<MutantRecord> mutants;  // of `plumbline mutants`
+  std::vector<PropagationRecord> propagations;  // of `plumbline propagate`
+  std::vector<DepthRecord> depths;
+  std::vector<GradientRecord> gradients;
   double elapsed_ms = 0;
 };
 

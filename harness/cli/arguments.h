@@ -42,6 +42,8 @@ struct Arguments {
   std::optional<Shard> shard;
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;
+  int depth = 0;  // --depth: layers of a stack; 0: no stack
+  int draws = 0;  // --draws, of gradients; 0: none
   bool strict = false;
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";

@@ -17,6 +17,7 @@ ExitCode check(const Arguments& arguments, Terminal& terminal);
 ExitCode compare(const Arguments& arguments, Terminal& terminal);
 ExitCode accept(const Arguments& arguments, Terminal& terminal);
 ExitCode mutants(const Arguments& arguments, Terminal& terminal);
+ExitCode propagate(const Arguments& arguments, Terminal& terminal);
 ExitCode doctor(const Arguments& arguments, Terminal& terminal);
 
 }  // namespace plumbline
