@@ -77,4 +77,19 @@ void attention_backward_fill(const Case& test_case, CaseTensors& tensors) {
   }
 }
 
+void attention_store_forward(const Problem& problem, CaseTensors& tensors) {
+  const AttentionProblem attention = attention_problem(problem, tensors);
+  Tensor &o = *tensors.find("o"), &lse = *tensors.find("lse");
+  for (const HeadPlace& place : head_places(attention)) {
+    const AttentionHead head = attention_head(attention, place);
+    for (std::int64_t i = 0; i < place.queries; ++i) {
+      const StoredRow stored = stored_attention_row(head, i);
+      Row(lse, place, i).set(0, stored.lse);
+      Row o_row(o, place, i);
+      for (std::int64_t x = 0; x < head.dv; ++x)
+        o_row.set(x, stored.o[static_cast<std::size_t>(x)]);
+    }
+  }
+}
+
 }  // namespace plumbline

@@ -9,4 +9,7 @@ namespace plumbline {
 
 void attention_backward_fill(const Case& test_case, CaseTensors& tensors);
 
+// Sets O and LSE to what a forward pass over Q, K and V as they are now stores.
+void attention_store_forward(const Problem& problem, CaseTensors& tensors);
+
 }  // namespace plumbline

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/population.h"
 #include "harness/relations.h"
 #include "oracles/base/hash.h"
 #include "oracles/formats/decode.h"
@@ -231,6 +232,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
   CaseRecord& record = examined->record;
   record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judging);
   record.device = target.name();
+  if (options_.keep_reached) record.reached = std::move(examined->launch.reached);
   const auto settle = [&](Claim claim, bool held, const std::string& reason) {
     record.claims[claim] = held ? Verdict::pass : Verdict::fail;
     if (held) return;
@@ -241,6 +243,12 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
     const Result<std::optional<std::string>> broken = broken_relation(test_case, target, *examined);
     if (!broken) return broken.error();
     if (*broken) settle(Claim::related, (*broken)->empty(), **broken);
+    const std::optional<PopulationVerdict> population =
+        test_population(test_case, examined->tensors, *examined->oracle, options_.threads);
+    if (population) {
+      settle(Claim::population, population->broken.empty(), population->broken);
+      record.population = population->detectable;
+    }
   }
   if (examined->reordered || options_.repeat > 1) {
     const bool held = (examined->different == 0 && examined->same_in_any_order) ||

@@ -23,6 +23,7 @@ struct RunnerOptions {
   // Metamorphic relations: one for every fourth case, or all that bind a case (replay, explain,
   // shrinking).
   bool all_relations = false;
+  bool keep_reached = false;  // records say what ran (CaseRecord::reached)
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
 };

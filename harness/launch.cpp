@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -121,6 +122,16 @@ Result<std::optional<LaunchRequest>> request_for(
 }
 
 // All launches in order, up to one that does not complete.
+void note_reached(const LaunchOutcome& outcome, std::uint32_t launch,
+                  std::vector<std::uint32_t>& reached) {
+  for (std::uint32_t i = 0; i < outcome.executions.size(); ++i) {
+    const std::uint64_t executions = outcome.executions[i].executions;
+    if (executions == 0) continue;
+    const auto magnitude = static_cast<std::uint32_t>(std::bit_width(executions) / 3);
+    reached.push_back(launch << 26 | i << 5 | magnitude);
+  }
+}
+
 Status run_launches(const Case& test_case, Device& device, const Module& module,
                     const std::map<std::string, DeviceAddress>& addresses,
                     const LaunchChoices& choices, LaunchResult& result) {
@@ -135,6 +146,8 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
     if (!outcome) return outcome.error();
     result.findings.insert(result.findings.end(), outcome->findings.begin(),
                            outcome->findings.end());
+    note_reached(*outcome, static_cast<std::uint32_t>(&launch - test_case.kernel->launches.data()),
+                 result.reached);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;
     result.elapsed_ms += outcome->elapsed_ms;

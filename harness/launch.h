@@ -20,6 +20,10 @@ struct LaunchResult {
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
   bool communicates = false;   // CTAs exchange data: another order of them is another execution
+  std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
+  // What ran, where the device can tell: a code for each instruction and order of magnitude of its
+  // executions. For searches.
+  std::vector<std::uint32_t> reached;
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits
   // What the device can count, of all launches together: warp instructions, and the PTX lines that

@@ -9,6 +9,9 @@
 #include "kernels/ops/linear_backward.h"
 #include "kernels/ops/quantize.h"
 #include "kernels/ops/row_operations.h"
+#include "oracles/base/assert.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 
 #include <algorithm>
 
@@ -44,6 +47,18 @@ const Tensor* CaseTensors::find(std::string_view name) const {
 }
 
 Tensor* CaseTensors::find(std::string_view name) { return find_tensor(tensors, specs, name); }
+
+void Operation::quantize(const Problem& /*problem*/, const CaseTensors& sources,
+                         CaseTensors& tensors) const {
+  for (const Quantized& input : quantized()) {
+    const Tensor* source = sources.find(input.tensor);
+    Tensor* stored = tensors.find(input.tensor);
+    PLUMB_ASSERT(source && stored && source->layout.shape == stored->layout.shape);
+    const Format &from = format(source->layout.format), &to = format(stored->layout.format);
+    for (std::int64_t i = 0; i < stored->layout.count(); ++i)
+      stored->set_bits(i, encode(to, to_double(from, source->bits(i))));
+  }
+}
 
 const Operation* find_operation(std::string_view name) {
   for (const auto operation : kOperations) {

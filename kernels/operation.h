@@ -16,6 +16,7 @@
 #include "oracles/bounds/contract.h"
 #include "oracles/formats/tensor.h"
 #include "oracles/reference/oracle.h"
+#include "oracles/reference/staged.h"
 
 namespace plumbline {
 
@@ -102,6 +103,27 @@ class Operation {
   // it. `sm` picks the hardware model.
   virtual std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest,
                                              int sm, const CaseTensors& tensors) const = 0;
+
+  // An input that stands for data of a model, and the tensor of its scales (if there can be one).
+  struct Quantized {
+    std::string_view tensor, scale{};
+  };
+
+  // What error propagation starts from; empty for an operation without stages.
+  virtual std::span<const Quantized> quantized() const { return {}; }
+
+  // Fills these inputs of `tensors`, and their scales, from f32 tensors of the same shapes. Without
+  // scales every element is rounded to its format.
+  virtual void quantize(const Problem& problem, const CaseTensors& sources,
+                        CaseTensors& tensors) const;
+
+  // The case in stages: `tensors` as the kernel sees them, `sources` as they were. Both must
+  // outlive it. Null for an operation without stages.
+  virtual std::unique_ptr<StagedComputation> staged(const Problem&, const Manifest&, int /*sm*/,
+                                                    const CaseTensors& /*tensors*/,
+                                                    const CaseTensors& /*sources*/) const {
+    return nullptr;
+  }
 };
 
 const Operation* find_operation(std::string_view name);

@@ -79,6 +79,7 @@ Json case_json(const CaseRecord& c) {
                {"origin", c.origin}};
   if (!c.reason.empty()) json["reason"] = c.reason;
   if (!c.findings.empty()) json["findings"] = c.findings;
+  if (!c.population.empty()) json["population"] = c.population;
   json["outputs"] = std::move(outputs);
   json["fingerprint"] = c.fingerprint;
   return json;
@@ -95,6 +96,7 @@ Json kernel_json(const KernelRecord& k) {
           {"ptx_hashes", k.ptx_hashes},
           {"contracts", k.contracts},
           {"arithmetic", k.arithmetic},
+          {"population", k.population},
           {"cases", k.cases},
           {"passed", k.passed},
           {"failed", k.failed},
@@ -168,6 +170,109 @@ void add_mutants(const RunRecord& r, Json& json) {
   json["mutants"] = std::move(mutants);
 }
 
+Json condition_json(const ConditionRecord& c) {
+  Json bands = Json::array();
+  for (const ConditionBand& b : c.bands) {
+    bands.push_back({{"low", number(b.low)},
+                     {"high", number(b.high)},
+                     {"elements", b.elements},
+                     {"forward", number(b.forward)},
+                     {"backward", number(b.backward)}});
+  }
+  return {{"median", number(c.median)},
+          {"largest", number(c.largest)},
+          {"worst_forward", number(c.worst_forward)},
+          {"worst_condition", number(c.worst_condition)},
+          {"worst_backward", number(c.worst_backward)},
+          {"expected_backward", number(c.expected_backward)},
+          {"bands", std::move(bands)}};
+}
+
+Json propagation_json(const PropagationRecord& p) {
+  Json stages = Json::array(), parts = Json::array();
+  for (const StageRecord& s : p.stages) {
+    stages.push_back({{"name", s.name},
+                      {"kind", s.kind},
+                      {"alone", number(s.alone)},
+                      {"without", number(s.without)},
+                      {"in_order", number(s.in_order)},
+                      {"own_in_order", number(s.own_in_order)},
+                      {"any_order", number(s.any_order)},
+                      {"any_order_error", number(s.any_order_error)},
+                      {"own_any_order", number(s.own_any_order)},
+                      {"own_any_order_error", number(s.own_any_order_error)}});
+  }
+  for (const ErrorPartRecord& part : p.parts) {
+    parts.push_back(
+        {{"name", part.name}, {"relative", number(part.relative)}, {"share", number(part.share)}});
+  }
+  return {{"kernel", p.kernel},
+          {"case", p.text},
+          {"device", p.device},
+          {"output", p.output},
+          {"magnitude", number(p.magnitude)},
+          {"error", number(p.error)},
+          {"own_error", number(p.own_error)},
+          {"modelled", number(p.modelled)},
+          {"unexplained", number(p.unexplained)},
+          {"own_unexplained", number(p.own_unexplained)},
+          {"interaction", number(p.interaction)},
+          {"root_sum_square", number(p.root_sum_square)},
+          {"fault_stage", p.fault_stage},
+          {"fault", p.fault},
+          {"fault_explains", number(p.fault_explains)},
+          {"stages", std::move(stages)},
+          {"parts", std::move(parts)},
+          {"condition", condition_json(p.condition)},
+          {"findings", p.findings}};
+}
+
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
+}
+
+Json depth_json(const DepthRecord& d) {
+  Json curves = Json::array();
+  for (const DepthCurve& c : d.curves) {
+    curves.push_back({{"name", c.name},
+                      {"relative", numbers(c.relative)},
+                      {"injected", numbers(c.injected)},
+                      {"gain", numbers(c.gain)},
+                      {"exponent", number(c.exponent)},
+                      {"growth", number(c.growth)},
+                      {"predicted", number(c.predicted)}});
+  }
+  return {{"stack", d.stack},
+          {"layers", d.layers},
+          {"curves", std::move(curves)},
+          {"findings", d.findings}};
+}
+
+Json gradient_json(const GradientRecord& g) {
+  return {{"kernel", g.kernel},
+          {"case", g.text},
+          {"device", g.device},
+          {"output", g.output},
+          {"draws", g.draws},
+          {"relative", number(g.relative)},
+          {"cosine_gap", number(g.cosine_gap)},
+          {"parallel", number(g.parallel)},
+          {"orthogonal", number(g.orthogonal)},
+          {"row_median", number(g.row_median)},
+          {"row_99", number(g.row_99)},
+          {"row_largest", number(g.row_largest)},
+          {"bias", number(g.bias)},
+          {"bias_noise", number(g.bias_noise)},
+          {"expected", number(g.expected)},
+          {"descent", number(g.descent)},
+          {"adam_difference", number(g.adam_difference)},
+          {"adam_flips", number(g.adam_flips)},
+          {"lost", number(g.lost)},
+          {"findings", g.findings}};
+}
+
 // Everything that differs between two equal runs.
 Json timing_json(const RunRecord& r) {
   Json kernels = Json::object();
@@ -211,20 +316,29 @@ std::string record_json(const RunRecord& r) {
   for (const Counterexample& c : r.counterexamples)
     counterexamples.push_back(counterexample_json(c));
   Json json = {{"plumbline", r.plumbline_version},
-                     {"git", r.git_hash},
-                     {"command", r.command},
-                     {"verb", r.verb},
-                     {"profile", r.profile},
-                     {"seed", fmt::format("0x{:x}", r.seed)},
-                     {"run", r.run_id},
-                     {"devices", r.devices},
-                     {"environment", r.environment},
-                     {"interrupted", r.interrupted},
-                     {"planned", r.planned},
-                     {"kernels", std::move(kernels)},
-                     {"counterexamples", std::move(counterexamples)},
-                     {"cases", std::move(cases)}};
+               {"git", r.git_hash},
+               {"command", r.command},
+               {"verb", r.verb},
+               {"profile", r.profile},
+               {"seed", fmt::format("0x{:x}", r.seed)},
+               {"run", r.run_id},
+               {"devices", r.devices},
+               {"environment", r.environment},
+               {"interrupted", r.interrupted},
+               {"planned", r.planned},
+               {"kernels", std::move(kernels)},
+               {"counterexamples", std::move(counterexamples)},
+               {"cases", std::move(cases)}};
   add_mutants(r, json);
+  if (r.verb == "propagate") {
+    Json propagations = Json::array(), depths = Json::array(), gradients = Json::array();
+    for (const PropagationRecord& p : r.propagations) propagations.push_back(propagation_json(p));
+    for (const DepthRecord& d : r.depths) depths.push_back(depth_json(d));
+    for (const GradientRecord& g : r.gradients) gradients.push_back(gradient_json(g));
+    json["propagations"] = std::move(propagations);
+    json["depths"] = std::move(depths);
+    json["gradients"] = std::move(gradients);
+  }
   json["timing"] = timing_json(r);
   return json.dump(1) + "\n";
 }

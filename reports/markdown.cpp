@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reports/card.h"
+#include "reports/propagation_text.h"
 
 namespace plumbline {
 namespace {
@@ -49,6 +50,27 @@ std::string mutants_markdown(const RunRecord& record) {
   return out;
 }
 
+// Everything propagation found, while there is room.
+void add_propagation(const RunRecord& record, std::string& out) {
+  std::int64_t left_out = 0;
+  const auto add = [&](const std::string& title, const std::vector<std::string>& lines,
+                       const std::vector<std::string>& findings) {
+    std::string block = fmt::format("\n### `{}`\n\n", title);
+    for (const std::string& finding : findings) block += finding + "\n\n";
+    block += fmt::format("```\n{}\n```\n", fmt::join(lines, "\n"));
+    if (out.size() + block.size() > kMaxBytes - 400) {
+      ++left_out;
+    } else {
+      out += block;
+    }
+  };
+  for (const PropagationRecord& p : record.propagations)
+    add(p.text, propagation_lines(p), p.findings);
+  for (const DepthRecord& d : record.depths) add(d.stack, depth_lines(d), d.findings);
+  for (const GradientRecord& g : record.gradients) add(g.text, gradient_lines(g), g.findings);
+  if (left_out > 0) out += fmt::format("\n{} more in record.json.\n", left_out);
+}
+
 }  // namespace
 
 std::string summary_markdown(const RunRecord& record) {
@@ -78,6 +100,7 @@ std::string summary_markdown(const RunRecord& record) {
     if (!note.empty()) out += fmt::format("\n`{}`: {} ({})\n", k.name, note, k.least_accurate_case);
   }
   out += mutants_markdown(record);
+  add_propagation(record, out);
   std::size_t shown = 0;
   for (const Counterexample& c : record.counterexamples) {
     std::string card;

@@ -6,6 +6,7 @@
 #include "kernels/manifest.h"
 #include "kernels/ops/attention_fields.h"
 #include "oracles/reference/attention_oracle.h"
+#include "oracles/reference/staged_attention.h"
 
 namespace plumbline {
 namespace {
@@ -29,6 +30,9 @@ constexpr std::string_view kAbout =
 sequence lengths leave visible; LSE is the natural logarithm of each row's sum of exponentials. A row that sees no key has O = 0, and so have the rows after
 the last sequence. docs/bounds.md tells what a contract's terms mean for the bits.
 )~";
+
+constexpr std::array kQuantized = {Operation::Quantized{"q"}, Operation::Quantized{"k"},
+                                   Operation::Quantized{"v"}};
 
 class Attention final : public Operation {
  public:
@@ -69,6 +73,17 @@ class Attention final : public Operation {
     AttentionProblem attention = attention_problem(problem, tensors);
     attention.output = tensors.find("o")->layout.format;
     return std::make_unique<AttentionOracle>(attention, attention_contract(manifest.terms), sm);
+  }
+
+  std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
+                                            int sm, const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    AttentionProblem attention = attention_problem(problem, tensors);
+    attention.output = tensors.find("o")->layout.format;
+    return staged_attention(attention, attention_contract(manifest.terms), sm,
+                            {sources.find("q"), sources.find("k"), sources.find("v")});
   }
 };
 

@@ -7,6 +7,7 @@
 #include "kernels/ops/attention_fields.h"
 #include "oracles/bounds/contract_words.h"
 #include "oracles/reference/attention_gradient_oracle.h"
+#include "oracles/reference/staged_attention_gradient.h"
 
 namespace plumbline {
 namespace {
@@ -51,6 +52,9 @@ head of K and V add up in dK and dV. Rows after the last sequence have gradients
 no error of this kernel.
 )~";
 
+constexpr std::array kQuantized = {Operation::Quantized{"q"}, Operation::Quantized{"k"},
+                                   Operation::Quantized{"v"}, Operation::Quantized{"do"}};
+
 class AttentionBackward final : public Operation {
  public:
   std::string_view name() const override { return "attention_backward"; }
@@ -90,16 +94,32 @@ class AttentionBackward final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
+    return std::make_unique<AttentionGradientOracle>(gradient_problem(problem, tensors),
+                                                     contract_of(manifest.terms), sm);
+  }
+
+  std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
+                                            int sm, const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    return staged_attention_gradient(
+        gradient_problem(problem, tensors), contract_of(manifest.terms), sm,
+        {sources.find("q"), sources.find("k"), sources.find("v")}, *sources.find("do"));
+  }
+
+ private:
+  static AttentionGradientProblem gradient_problem(const Problem& problem,
+                                                   const CaseTensors& tensors) {
     AttentionGradientProblem gradient;
     gradient.attention = attention_problem(problem, tensors);
     gradient.attention.output = tensors.find("dq")->layout.format;
     gradient.o = tensors.find("o");
     gradient.lse = tensors.find("lse");
     gradient.d_o = tensors.find("do");
-    return std::make_unique<AttentionGradientOracle>(gradient, contract_of(manifest.terms), sm);
+    return gradient;
   }
 
- private:
   static AttentionGradientContract contract_of(const Problem& terms) {
     AttentionGradientContract contract;
     const ContractUnit unit = *contract_unit(terms.word("unit"));

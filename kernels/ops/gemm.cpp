@@ -5,9 +5,11 @@
 
 #include "kernels/manifest.h"
 #include "kernels/ops/gemm_layout.h"
+#include "kernels/ops/gemm_quantize.h"
 #include "oracles/base/assert.h"
 #include "oracles/reference/gemm.h"
 #include "oracles/reference/gemm_oracle.h"
+#include "oracles/reference/staged_gemm.h"
 
 #include <array>
 
@@ -131,6 +133,9 @@ Reals are written as the shortest decimal that reads back to the same f32 (`0.1`
 f32 may be given as bits. `m=65 n=8 k=33 layout=nt out=f32` is a whole problem.
 )~";
 
+constexpr std::array kQuantized = {Operation::Quantized{"a", "scale_a"},
+                                   Operation::Quantized{"b", "scale_b"}};
+
 class Gemm final : public Operation {
  public:
   std::string_view name() const override { return "gemm"; }
@@ -184,6 +189,27 @@ class Gemm final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
+    return std::make_unique<GemmOracle>(gemm_problem(problem, tensors),
+                                        manifest.contract(problem, "d"), sm);
+  }
+
+  std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  void quantize(const Problem& problem, const CaseTensors& sources,
+                CaseTensors& tensors) const override {
+    quantize_operand(problem, GemmSide::a, sources, tensors);
+    quantize_operand(problem, GemmSide::b, sources, tensors);
+  }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
+                                            int sm, const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    return staged_gemm(gemm_problem(problem, tensors), manifest.contract(problem, "d"), sm,
+                       *sources.find("a"), *sources.find("b"));
+  }
+
+ private:
+  static GemmProblem gemm_problem(const Problem& problem, const CaseTensors& tensors) {
     GemmProblem gemm;
     gemm.m = problem.integer("m");
     gemm.n = problem.integer("n");
@@ -209,7 +235,7 @@ class Gemm final : public Operation {
     const Tensor* d = tensors.find("d");
     PLUMB_ASSERT(gemm.a && gemm.b && d);
     gemm.output = d->layout.format;
-    return std::make_unique<GemmOracle>(gemm, manifest.contract(problem, "d"), sm);
+    return gemm;
   }
 };
 

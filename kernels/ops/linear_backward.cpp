@@ -7,10 +7,13 @@
 #include <array>
 
 #include "kernels/manifest.h"
+#include "kernels/ops/gemm_quantize.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/reference/joined_oracle.h"
+#include "oracles/reference/staged_gemm.h"
+#include "oracles/reference/staged_join.h"
 
 namespace plumbline {
 namespace {
@@ -90,6 +93,12 @@ With `scales=channel`, w holds s8 weights with a scale per row; they become bf16
 belongs to the function.
 )~";
 
+constexpr std::array<std::string_view, 3> kGradients = {"dx", "dw", "db"};
+
+constexpr std::array kQuantized = {Operation::Quantized{"dy", "scale_dy"},
+                                   Operation::Quantized{"x", "scale_x"},
+                                   Operation::Quantized{"w", "scale_w"}};
+
 class LinearBackward final : public Operation {
  public:
   std::string_view name() const override { return "linear_backward"; }
@@ -142,38 +151,78 @@ class LinearBackward final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
-    const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
+    auto joined = std::make_unique<JoinedOracle>(
+        std::vector<std::string>(kGradients.begin(), kGradients.end()));
+    const std::array gemms =
+        gemms_of(problem, tensors, [&](Tensor t) { return joined->keep(std::move(t)); });
+    for (std::size_t output = 0; output < gemms.size(); ++output) {
+      joined->add(static_cast<int>(output), "", gemms[output],
+                  manifest.contract(problem, kGradients[output]), sm);
+    }
+    return joined;
+  }
+
+  std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  void quantize(const Problem& problem, const CaseTensors& sources,
+                CaseTensors& tensors) const override {
     const bool per_channel = problem.word("scales") == "channel";
-    auto joined = std::make_unique<JoinedOracle>(std::vector<std::string>{"dx", "dw", "db"});
+    const std::int64_t k = problem.integer("k");
+    for (const Quantized& input : kQuantized) {
+      const bool by_row = per_channel && input.tensor == "w";
+      quantize_tensor(*sources.find(input.tensor), *tensors.find(input.tensor),
+                      tensors.find(input.scale),
+                      [&](std::int64_t element) { return by_row ? element / k : 0; });
+    }
+  }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
+                                            int sm, const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    auto joined = std::make_unique<StagedJoin>();
+    const auto keep = [&](Tensor t) { return joined->keep(std::move(t)); };
+    const std::array stored = gemms_of(problem, tensors, keep);
+    const std::array before = gemms_of(problem, sources, keep);
+    for (std::size_t output = 0; output < stored.size(); ++output) {
+      joined->add(std::string(kGradients[output]),
+                  staged_gemm(stored[output], manifest.contract(problem, kGradients[output]), sm,
+                              *before[output].a, *before[output].b));
+    }
+    return joined;
+  }
+
+ private:
+  // The products that dx, dw and db are. What is not a tensor of the case goes through `keep`.
+  template <typename Keep>
+  static std::array<GemmProblem, 3> gemms_of(const Problem& problem, const CaseTensors& tensors,
+                                             const Keep& keep) {
+    const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
     const Tensor &dy = *tensors.find("dy"), &x = *tensors.find("x"), &w = *tensors.find("w");
+    const bool dequantize = w.layout.format == FormatId::s8;
 
     GemmProblem dx;
     dx.m = m, dx.n = k, dx.k = n;
-    dx.a = joined->keep(as_operand(dy, false));
-    dx.b =
-        joined->keep(as_operand(per_channel ? dequantized(w, *tensors.find("scale_w")) : w, false));
+    dx.a = keep(as_operand(dy, false));
+    dx.b = keep(as_operand(dequantize ? dequantized(w, *tensors.find("scale_w")) : w, false));
     dx.scale_a = tensors.find("scale_dy");
-    dx.scale_b = per_channel ? nullptr : tensors.find("scale_w");
+    dx.scale_b = problem.word("scales") == "channel" ? nullptr : tensors.find("scale_w");
     dx.output = tensors.find("dx")->layout.format;
-    joined->add(0, "", dx, manifest.contract(problem, "dx"), sm);
 
     GemmProblem dw;
     dw.m = n, dw.n = k, dw.k = m;
-    dw.a = joined->keep(as_operand(dy, true));
-    dw.b = joined->keep(as_operand(x, false));
+    dw.a = keep(as_operand(dy, true));
+    dw.b = keep(as_operand(x, false));
     dw.scale_a = tensors.find("scale_dy");
     dw.scale_b = tensors.find("scale_x");
     dw.output = tensors.find("dw")->layout.format;
-    joined->add(1, "", dw, manifest.contract(problem, "dw"), sm);
 
     GemmProblem db;
     db.m = 1, db.n = n, db.k = m;
-    db.a = joined->keep(ones(dy.layout.format, m));
-    db.b = joined->keep(as_operand(dy, false));
+    db.a = keep(ones(dy.layout.format, m));
+    db.b = keep(as_operand(dy, false));
     db.scale_a = tensors.find("scale_dy");
     db.output = FormatId::f32;
-    joined->add(2, "", db, manifest.contract(problem, "db"), sm);
-    return joined;
+    return {dx, dw, db};
   }
 };
 

@@ -8,6 +8,7 @@
 // rounding errors of their precision only.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct DefinedRow {
   std::vector<Number> o;  // [dv]
   Number lse;
 };
+
+// For Number = double; MPFR numbers bring their own.
+using std::exp, std::isinf, std::ldexp, std::log, std::tanh;
 
 namespace attention_definition {
 

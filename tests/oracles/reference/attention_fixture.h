@@ -35,10 +35,10 @@ inline constexpr Values kAllValues[] = {Values::normal, Values::positive, Values
 
 struct AttentionSetup {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 6, keys = 70, d = 16, dv = 8;
-  AttentionMask mask;
+  AttentionMask mask = {};
   bool bias = false, sink = false;
   float softcap = 0;
-  std::optional<float> scale;  // else 1 / sqrt(d)
+  std::optional<float> scale = {};  // else 1 / sqrt(d)
   FormatId output = FormatId::f32, format = FormatId::bf16;
   Scores scores = Scores::normal;
   Values values = Values::normal;

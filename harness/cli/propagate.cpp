@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// plumbline propagate: where errors come from, and where they go.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "fuzz/corpus.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "harness/depth.h"
+#include "harness/gradients.h"
+#include "harness/interrupt.h"
+#include "harness/propagate.h"
+#include "reports/json.h"
+#include "reports/propagation_text.h"
+
+namespace plumbline {
+namespace {
+
+// Names with a space in them are case texts, all others kernels.
+struct Named {
+  std::vector<Case> cases;
+  std::vector<std::string> globs;
+};
+
+Result<Named> split_names(const std::vector<std::string>& names, const Registry& registry) {
+  Named named;
+  for (const std::string& name : names) {
+    if (name.find(' ') == std::string::npos) {
+      named.globs.push_back(name);
+      continue;
+    }
+    Result<Case> parsed = parse_case_line(name, registry, "command line");
+    if (!parsed) return parsed.error();
+    named.cases.push_back(*std::move(parsed));
+  }
+  return named;
+}
+
+// The cases asked for: those named, and of every kernel the first of its propagation cases, or what
+// --only leaves of them.
+Result<std::vector<Case>> selected_cases(const Arguments& arguments, const Registry& registry) {
+  Result<Named> named = split_names(arguments.names, registry);
+  if (!named) return named.error();
+  std::vector<Case> cases = std::move(named->cases);
+  if (!cases.empty() && named->globs.empty()) return cases;
+  const auto kernels = registry.match(named->globs);
+  if (!kernels) return kernels.error();
+  std::optional<Filter> filter;
+  if (!arguments.only.empty()) {
+    const Result<Filter> parsed = Filter::parse(arguments.only, *kernels);
+    if (!parsed) return parsed.error();
+    filter = *parsed;
+  }
+  for (const Manifest* kernel : *kernels) {
+    const auto all = propagation_cases(*kernel, arguments.seed.value_or(1));
+    if (!all) return all.error();
+    for (const Case& test_case : *all) {
+      if (arguments.draws > 0 && !has_gradients(*kernel->operation)) continue;
+      if (filter && !filter->holds(test_case)) continue;
+      cases.push_back(test_case);
+      if (!filter) break;
+    }
+  }
+  return cases;
+}
+
+// The newest chip the kernel runs on, or the one asked for.
+std::optional<Target> target_of(const Manifest& kernel, const Arguments& arguments,
+                                const std::optional<Target>& gpu, std::string& skipped) {
+  const std::vector<Target> targets =
+      kernel_targets(kernel, arguments.on, arguments.sm, gpu, skipped);
+  if (targets.empty()) return std::nullopt;
+  return targets.back();
+}
+
+// Findings, then the table, as the output format has it.
+void print_found(const std::string& name, const std::vector<std::string>& findings,
+                 const std::vector<std::string>& lines, const Arguments& arguments,
+                 Terminal& terminal) {
+  if (arguments.format == OutputFormat::json) return;
+  if (arguments.format == OutputFormat::line) {
+    for (const std::string& finding : findings)
+      terminal.print(fmt::format("{}: {}", name, finding));
+    return;
+  }
+  for (const std::string& finding : findings) terminal.print_wrapped("  " + finding);
+  if (arguments.quiet) return;
+  terminal.print("");
+  for (const std::string& line : lines) terminal.print("  " + line);
+  terminal.print("");
+}
+
+// What belongs to a case: its stages, and its gradients when they are asked for.
+void propagate_one(const Case& test_case, const Target& target, CaseRunner& runner,
+                   const Arguments& arguments, RunFolder& folder, Terminal& terminal,
+                   RunRecord& record) {
+  if (arguments.format == OutputFormat::human)
+    terminal.print_wrapped(terminal.bold(test_case.text()));
+  const auto keep = [&](CaseRecord judged) {
+    folder.append(judged);
+    record.cases.push_back(std::move(judged));
+  };
+  const auto give_up = [&](const Error& error) {
+    terminal.print_wrapped("  " + error.text());
+    keep(error_record(test_case, target, error));
+  };
+  if (arguments.draws > 0) {
+    auto compared = compare_gradients_of(runner, test_case, target, {.draws = arguments.draws});
+    if (!compared) return give_up(compared.error());
+    for (CaseRecord& judged : compared->judged) keep(std::move(judged));
+    for (GradientRecord& gradient : compared->outputs) {
+      print_found(fmt::format("{}: {}", gradient.text, gradient.output), gradient.findings,
+                  gradient_lines(gradient), arguments, terminal);
+      record.gradients.push_back(std::move(gradient));
+    }
+    return;
+  }
+  auto done = propagate_case(runner, test_case, target, {.seed = record.seed});
+  if (!done) return give_up(done.error());
+  keep(std::move(done->judged));
+  for (PropagationRecord& output : done->outputs) {
+    print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
+                propagation_lines(output), arguments, terminal);
+    record.propagations.push_back(std::move(output));
+  }
+}
+
+// The kernels' part of a run.
+void propagate_kernels(const std::vector<Case>& cases, const std::vector<const Manifest*>& kernels,
+                       const std::optional<Target>& gpu, const Arguments& arguments,
+                       RunFolder& folder, Terminal& terminal, RunRecord& record) {
+  RunnerOptions runner_options;
+  runner_options.threads = std::max(1, arguments.jobs);
+  CaseRunner runner(runner_options);
+  for (const Manifest* kernel : kernels) {
+    std::string skipped;
+    const std::optional<Target> target = target_of(*kernel, arguments, gpu, skipped);
+    record.kernels.push_back(
+        describe_kernel(*kernel, target ? std::vector{*target} : std::vector<Target>{}));
+    if (!target) {
+      record.kernels.back().reasons.push_back(skipped);
+      continue;
+    }
+    if (std::find(record.devices.begin(), record.devices.end(), target->name()) ==
+        record.devices.end()) {
+      record.devices.push_back(target->name());
+    }
+    for (const Case& test_case : cases) {
+      if (test_case.kernel == kernel && !interrupted())
+        propagate_one(test_case, *target, runner, arguments, folder, terminal, record);
+    }
+  }
+}
+
+// Two stacks: of a language model's blocks and of a diffusion model's.
+void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
+  for (const bool adaptive : {false, true}) {
+    if (interrupted()) return;
+    DepthOptions options;
+    options.shape.layers = arguments.depth;
+    options.shape.adaptive = adaptive;
+    options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
+    options.seed = record.seed;
+    DepthRecord depth = run_depth(options);
+    if (arguments.format == OutputFormat::human)
+      terminal.print_wrapped(terminal.bold(fmt::format("{} {}", depth.layers, depth.stack)));
+    print_found(depth.stack, depth.findings, depth_lines(depth), arguments, terminal);
+    record.depths.push_back(std::move(depth));
+  }
+}
+
+}  // namespace
+
+ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
+  const Result<Registry> registry = open_registry(arguments);
+  if (!registry) return report_error(registry.error());
+  const bool deep = arguments.depth > 0;
+  const Result<std::vector<Case>> cases =
+      deep && arguments.names.empty() ? std::vector<Case>() : selected_cases(arguments, *registry);
+  if (!cases) return report_error(cases.error());
+  if (cases->empty() && !deep) {
+    terminal.print(
+        "nothing selected: no kernel with stages (or gradients), or --only leaves no case");
+    return ExitCode::nothing_selected;
+  }
+  std::optional<Target> gpu;
+  if (arguments.on != On::emulator) {
+    const Result<Target> probed = probe_gpu();
+    if (probed) gpu = *probed;
+    if (!probed && arguments.on != On::automatic) return report_error(probed.error());
+  }
+  std::vector<const Manifest*> kernels;
+  for (const Case& test_case : *cases) {
+    if (std::find(kernels.begin(), kernels.end(), test_case.kernel) == kernels.end())
+      kernels.push_back(test_case.kernel);
+  }
+  RunRecord record;
+  record.verb = "propagate";
+  record.command = arguments.command;
+  record.profile = "propagate";
+  record.seed = arguments.seed.value_or(1);
+  record.run_id = run_id(arguments, kernels, record.seed);
+  record.planned = static_cast<std::int64_t>(cases->size());
+  describe_environment(record);
+  Result<RunFolder> folder = RunFolder::create(arguments, record.run_id);
+  if (!folder) return report_error(folder.error());
+
+  const auto start = std::chrono::steady_clock::now();
+  propagate_kernels(*cases, kernels, gpu, arguments, *folder, terminal, record);
+  if (deep) propagate_depth(arguments, terminal, record);
+  record.interrupted = interrupted();
+  summarize(record);
+  record.elapsed_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const Status written = folder->finish(record, false);
+  if (!written) return report_error(written.error());
+  if (arguments.format == OutputFormat::json) terminal.print(record_json(record));
+  if (arguments.format == OutputFormat::human && !arguments.quiet) {
+    terminal.print(
+        terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));
+  }
+  if (deep && cases->empty() && !record.interrupted) return ExitCode::held;
+  return exit_code(record, arguments);
+}
+
+}  // namespace plumbline

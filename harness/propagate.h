@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Where a kernel's error comes from: one case, begun before its inputs were quantized, run on a
+// device and in stages (oracles/reference/staged.h), and what the two say about each other.
+#pragma once
+
+#include <vector>
+
+#include "harness/case_runner.h"
+#include "reports/propagation.h"
+
+namespace plumbline {
+
+struct PropagateOptions {
+  int orders = 64;  // random orders of the stages where there are more than six
+  std::uint64_t seed = 1;
+};
+
+struct PropagatedCase {
+  CaseRecord judged;                       // as verify would have it
+  std::vector<PropagationRecord> outputs;  // one each
+};
+
+// Errors: an operation without stages, and those of CaseRunner::examine().
+Result<PropagatedCase> propagate_case(CaseRunner& runner, const Case& test_case,
+                                      const Target& target, const PropagateOptions& options);
+
+// The kernel's problems that propagation looks at: formats, shapes and classes of data crossed. The
+// first is what it looks at when nothing else is asked for.
+Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_t seed);
+
+// What an output's errors look like beside its condition numbers (empty where those are): `error`
+// is the kernel's own, `expected` that of the contract's model.
+ConditionRecord condition_record(const std::vector<double>& exact, const std::vector<double>& error,
+                                 const std::vector<double>& expected,
+                                 const std::vector<double>& condition);
+
+}  // namespace plumbline

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Which problems error propagation looks at when it is not told.
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "harness/propagate.h"
+
+namespace plumbline {
+namespace {
+
+struct Shapes {
+  std::string_view operation;
+  std::array<std::string_view, 3> problems;
+};
+
+// Small enough for the emulator, deep enough for the sums to round.
+// clang-format off
+constexpr std::array kShapes = {
+    Shapes{"gemm",               {"m=64 n=64 k=1024", "m=64 n=64 k=256", "m=32 n=32 k=4096"}},
+    Shapes{"attention",          {"queries=64 keys=256 d=64 scale=0.125",
+                                  "queries=64 keys=1024 d=64 scale=0.125",
+                                  "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"}},
+    Shapes{"attention_backward", {"queries=64 keys=64 d=32 scale=0.1767767",
+                                  "queries=64 keys=256 d=64 scale=0.125",
+                                  "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"}},
+    Shapes{"linear_backward",    {"m=64 n=48 k=32", "m=256 n=64 k=64", "m=1024 n=32 k=32"}},
+};
+// clang-format on
+
+constexpr std::array<std::string_view, 4> kClasses = {"normal", "outliers", "positive",
+                                                      "cancelling"};
+
+}  // namespace
+
+Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_t seed) {
+  std::vector<Case> cases;
+  std::vector<std::string> outputs;
+  for (const Field& field : kernel.schema()) {
+    if (field.name != "out") continue;
+    for (const std::string_view word : field.choices)
+      outputs.push_back(fmt::format(" out={}", word));
+  }
+  if (outputs.empty()) outputs.emplace_back();
+  for (const Shapes& shapes : kShapes) {
+    if (shapes.operation != kernel.operation->name()) continue;
+    for (const std::string_view shape : shapes.problems) {
+      for (const std::string& output : outputs) {
+        std::string text = std::string(shape) + output;
+        for (const auto& [field, value] : {std::pair{"scale_a", "row"}, {"scale_b", "column"}}) {
+          // Rows and columns have scales of their own where the kernel can.
+          for (const Field& known : kernel.schema()) {
+            if (known.name == field && known.choices.size() > 1 && output != " out=s32")
+              text += fmt::format(" {}={}", field, value);
+          }
+        }
+        Result<Problem> problem = parse_problem(kernel.schema(), text);
+        if (!problem) return problem.error();
+        if (kernel.excluded(*problem)) continue;
+        for (const std::string_view value_class : kClasses) {
+          Case test_case;
+          test_case.kernel = &kernel;
+          test_case.problem = *problem;
+          test_case.recipe = {std::string(value_class), seed};
+          cases.push_back(std::move(test_case));
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace plumbline

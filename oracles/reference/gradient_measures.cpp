@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/gradient_measures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracles/base/assert.h"
+
+namespace plumbline {
+namespace {
+
+double product(const std::vector<double>& a, const std::vector<double>& b) {
+  PLUMB_ASSERT(a.size() == b.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace
+
+GradientDifference compare_gradients(const std::vector<double>& exact,
+                                     const std::vector<double>& got) {
+  GradientDifference out;
+  const double square = product(exact, exact);
+  if (square == 0) return out;
+  std::vector<double> difference(exact.size());
+  std::int64_t nonzero = 0, lost = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    difference[i] = got[i] - exact[i];
+    nonzero += exact[i] != 0;
+    lost += exact[i] != 0 && got[i] == 0;
+  }
+  const double differences = product(difference, difference);
+  out.relative = std::sqrt(differences / square);
+  out.parallel = product(difference, exact) / square;
+  double rest = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double across = difference[i] - out.parallel * exact[i];
+    rest += across * across;
+  }
+  out.orthogonal = std::sqrt(rest / square);
+  // tan of the angle is orthogonal / (1 + parallel); 1 - cos = tan^2 / (sec (sec + 1)).
+  const double tangent = out.orthogonal / (1 + out.parallel);
+  const double secant = std::sqrt(1 + tangent * tangent);
+  out.cosine_gap =
+      1 + out.parallel > 0 ? tangent * tangent / (secant * (secant + 1)) : 1 + 1 / secant;
+  out.descent = 1 + out.parallel;
+  out.lost = nonzero == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(nonzero);
+  return out;
+}
+
+std::vector<double> row_differences(const std::vector<double>& exact,
+                                    const std::vector<double>& got, std::int64_t width) {
+  PLUMB_ASSERT(exact.size() == got.size() && width > 0);
+  std::vector<double> rows;
+  const auto columns = static_cast<std::size_t>(width);
+  for (std::size_t first = 0; first + columns <= exact.size(); first += columns) {
+    double squares = 0, differences = 0;
+    for (std::size_t i = first; i < first + columns; ++i) {
+      squares += exact[i] * exact[i];
+      differences += (got[i] - exact[i]) * (got[i] - exact[i]);
+    }
+    if (squares > 0) rows.push_back(std::sqrt(differences / squares));
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+double quantile(const std::vector<double>& ascending, double share) {
+  if (ascending.empty()) return 0;
+  const double place = share * static_cast<double>(ascending.size() - 1);
+  return ascending[static_cast<std::size_t>(std::ceil(place))];
+}
+
+void BiasStatistic::add(const std::vector<double>& difference) {
+  sum_.resize(difference.size());
+  squares_.resize(difference.size());
+  ++draws_;
+  for (std::size_t i = 0; i < difference.size(); ++i) {
+    sum_[i] += difference[i];
+    squares_[i] += difference[i] * difference[i];
+  }
+  norms_ += product(difference, difference);
+}
+
+double BiasStatistic::value() const {
+  PLUMB_ASSERT(draws_ >= 2);
+  if (norms_ == 0) return 0;
+  return (product(sum_, sum_) - norms_) / (static_cast<double>(draws_ - 1) * norms_);
+}
+
+double BiasStatistic::noise() const {
+  // Elements with variances v_i: <d_r, d_s> has variance sum v_i^2, so D = (sum v_i)^2 / sum v_i^2.
+  const auto draws = static_cast<double>(draws_);
+  const double fourth = product(squares_, squares_);
+  if (fourth == 0) return 0;
+  return std::sqrt(2 / (draws * (draws - 1)) * fourth) / norms_;
+}
+
+void AdamComparison::State::step(const std::vector<double>& gradient, std::int64_t time) {
+  constexpr double kMeanDecay = 0.9, kSquareDecay = 0.999, kEpsilon = 1e-8;
+  mean.resize(gradient.size());
+  square.resize(gradient.size());
+  update.resize(gradient.size());
+  const auto steps = static_cast<double>(time);
+  const double mean_seen = 1 - std::pow(kMeanDecay, steps),
+               square_seen = 1 - std::pow(kSquareDecay, steps);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    mean[i] = kMeanDecay * mean[i] + (1 - kMeanDecay) * gradient[i];
+    square[i] = kSquareDecay * square[i] + (1 - kSquareDecay) * gradient[i] * gradient[i];
+    update[i] = mean[i] / mean_seen / (std::sqrt(square[i] / square_seen) + kEpsilon);
+  }
+}
+
+void AdamComparison::step(const std::vector<double>& exact, const std::vector<double>& got) {
+  ++time_;
+  exact_.step(exact, time_);
+  got_.step(got, time_);
+}
+
+double AdamComparison::difference() const {
+  double squares = 0, differences = 0;
+  for (std::size_t i = 0; i < exact_.update.size(); ++i) {
+    squares += exact_.update[i] * exact_.update[i];
+    differences += (got_.update[i] - exact_.update[i]) * (got_.update[i] - exact_.update[i]);
+  }
+  return squares == 0 ? 0 : std::sqrt(differences / squares);
+}
+
+double AdamComparison::flips() const {
+  double all = 0, flipped = 0;
+  for (std::size_t i = 0; i < exact_.update.size(); ++i) {
+    const double size = std::fabs(exact_.update[i]);
+    all += size;
+    if (exact_.update[i] * got_.update[i] < 0) flipped += size;
+  }
+  return all == 0 ? 0 : flipped / all;
+}
+
+}  // namespace plumbline

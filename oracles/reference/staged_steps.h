@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Steps that attention forward and backward share, each exact or in f32 as their contracts have it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "oracles/formats/encode.h"
+#include "oracles/reference/attention.h"
+
+namespace plumbline {
+
+inline double staged_rounding(FormatId to, double value, const EncodeOptions& options = {}) {
+  return to_double(format(to), encode(format(to), value, options));
+}
+
+// An f32 operation's result where the stage is low.
+inline double f32_if(bool low, double value) {
+  return low ? static_cast<double>(static_cast<float>(value)) : value;
+}
+
+// 2^x; low: ex2.approx.ftz as if it were correctly rounded.
+inline double staged_exponential(bool low, double x) {
+  const double value = f32_if(low, std::exp2(x));
+  return low && value < 0x1p-126 ? 0 : value;
+}
+
+// tanh of a capped score over its cap.
+inline double staged_tanh(bool low, double x) {
+  if (!low) return std::tanh(x);
+  const double e =
+      staged_exponential(true, f32_if(true, x * f32_if(true, 2 * std::numbers::log2e)));
+  return f32_if(true, 1 - f32_if(true, 2 / f32_if(true, 1 + e)));
+}
+
+struct StagedLogit {
+  double z = 0;        // in the units a kernel keeps
+  double tangent = 0;  // tanh of the capped score; 0 without a cap
+};
+
+// From the score of query i and key j.
+inline StagedLogit staged_logit(const AttentionHead& head, std::int64_t i, std::int64_t j,
+                                double score, double scale, bool low) {
+  StagedLogit out{score, 0};
+  if (!head.natural_units()) return out;
+  if (head.softcap == 0) {
+    out.z = f32_if(low, score * scale);
+  } else {
+    const auto cap = static_cast<double>(head.softcap);
+    out.tangent = staged_tanh(low, f32_if(low, score * f32_if(low, scale / cap)));
+    out.z = f32_if(low, cap * out.tangent);
+  }
+  if (!head.bias.empty()) {
+    out.z = f32_if(
+        low, out.z + static_cast<double>(head.bias[static_cast<std::size_t>(i * head.keys + j)]));
+  }
+  return out;
+}
+
+// The factor from those units to base 2.
+inline double staged_base2_factor(const AttentionHead& head, double scale, bool low) {
+  const double log2e = f32_if(low, std::numbers::log2e);
+  return head.natural_units() ? log2e : f32_if(low, scale * log2e);
+}
+
+}  // namespace plumbline

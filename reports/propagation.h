@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// What `plumbline propagate` found out, as data of the record (record.h): where an output's error
+// comes from, how much of it the inputs ask for, how it grows through a deep stack, and what it
+// does to training. docs/propagation.md defines every number. "Relative" is to the norm of the
+// exact output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plumbline {
+
+struct StageRecord {
+  std::string name;    // "accumulate"
+  std::string kind;    // "quantization", "mandated", "arithmetic", "output"
+  double alone = 0;    // relative error when this stage alone is low
+  double without = 0;  // relative change when this stage alone is exact
+  // Shares of the error of the output seen, and of the kernel's own (inputs as stored): with the
+  // stages made low one after the other in their order, and on average over all orders (sampled
+  // ones with a standard error). Each adds up to 1 with its `unexplained`; quantization has no own
+  // share.
+  double in_order = 0, own_in_order = 0;
+  double any_order = 0, any_order_error = 0;
+  double own_any_order = 0, own_any_order_error = 0;
+};
+
+struct ErrorPartRecord {
+  std::string name;  // "quantization", "mandated", "arithmetic", "output", "unexplained"
+  double relative = 0, share = 0;
+};
+
+// Elements of one range of condition numbers.
+struct ConditionBand {
+  double low = 0, high = 0;  // condition in [low, high)
+  std::int64_t elements = 0;
+  double forward = 0;   // median |error| / |exact|, of the kernel's own error
+  double backward = 0;  // median of that over the condition
+};
+
+struct ConditionRecord {
+  double median = 0, largest = 0;
+  double worst_forward = 0;  // largest |error| / |exact|, and the condition of that element
+  double worst_condition = 0;
+  double worst_backward = 0;     // largest |error| / (condition |exact|)
+  double expected_backward = 0;  // the same of the contract's model
+  std::vector<ConditionBand> bands;
+};
+
+struct PropagationRecord {
+  std::string kernel, text, device;  // of the case
+  std::string output;                // "d"
+  double magnitude = 0;              // root mean square of the exact output
+  double error = 0;      // relative error of the output seen, quantization of the inputs included
+  double own_error = 0;  // the same against exact arithmetic on the inputs as stored
+  double modelled = 0;   // own_error as the contract's model has it
+  double unexplained = 0, own_unexplained = 0;  // shares that no stage explains
+  double interaction = 0;      // of the kernel's own stages; about 0 where they are independent
+  double root_sum_square = 0;  // of single stages over the joint error; about 1
+  std::string fault_stage,
+      fault;                  // what a faulty kernel does there; empty where nothing of the kind
+  double fault_explains = 0;  // of what the contract leaves unexplained
+  std::vector<StageRecord> stages;
+  std::vector<ErrorPartRecord> parts;  // what the error is made of
+  ConditionRecord condition;           // no bands where it is not known
+  std::vector<std::string> findings;   // sentences for people
+};
+
+// One way of running a deep stack.
+struct DepthCurve {
+  std::string name;              // "bf16 residual stream"
+  std::vector<double> relative;  // error after each layer
+  std::vector<double> injected;  // error each layer adds to exact inputs
+  std::vector<double> gain;      // what each layer multiplies an error by
+  double exponent = 0;           // b of error ~ depth^b
+  double growth = 0;             // of a perturbation, ln per layer
+  double predicted = 0;          // error at the end from `injected` and `gain`
+};
+
+struct DepthRecord {
+  std::string stack;  // what was stacked, in words
+  std::int64_t layers = 0;
+  std::vector<DepthCurve> curves;
+  std::vector<std::string> findings;
+};
+
+// One gradient against the exact one.
+struct GradientRecord {
+  std::string kernel, text, device, output;
+  std::int64_t draws = 0;
+  double relative = 0;                  // norm of the difference over that of the exact gradient
+  double cosine_gap = 0;                // 1 - cosine
+  double parallel = 0, orthogonal = 0;  // of the difference, relative
+  double row_median = 0, row_99 = 0, row_largest = 0;  // of rows' relative differences
+  double bias = 0, bias_noise = 0;  // U-statistic over the draws, and what chance makes of it
+  double expected = 0;              // relative difference that the contract's model has
+  double descent = 0;               // SGD: <g^, g> / <g, g>
+  double adam_difference = 0, adam_flips = 0;  // of Adam's updates: relative; signs, weighted
+  double lost = 0;                             // exact elements that are not 0 and were stored as 0
+  std::vector<std::string> findings;
+};
+
+}  // namespace plumbline

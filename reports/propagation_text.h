@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Propagation records as text, for the terminal and for summary.md: tables of at most 60 columns.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/propagation.h"
+
+namespace plumbline {
+
+// "12.3 %"; "under 0.1 %" for what is not 0 but would print as such.
+std::string percent_text(double share);
+
+// Title, table of stages, what the error is made of, condition numbers; the findings are not in it.
+std::vector<std::string> propagation_lines(const PropagationRecord& record);
+
+std::vector<std::string> depth_lines(const DepthRecord& record);
+std::vector<std::string> gradient_lines(const GradientRecord& record);
+
+}  // namespace plumbline

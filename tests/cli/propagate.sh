@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Where errors come from, for kernels as shipped and with a fault planted in their PTX: the stage it is in is named.
+# Usage: propagate.sh PROGRAM KERNEL_FOLDER
+set -u
+program=$1 kernels=$2
+export PLUMBLINE_KERNELS=$kernels
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+# planted KERNEL NAME SED: a copy of a kernel with its PTX changed, as NAME/NAME.toml.
+planted() {
+  mkdir "$2"
+  sed "s/^source .*/source = \"$2.cu\"/" "$kernels/$1/$1.toml" >"$2/$2.toml"
+  cp "$kernels/$1/$1.cu" "$2/$2.cu"
+  for ptx in "$kernels/$1/$1".sm_*.ptx; do sed "$3" "$ptx" >"$2/$2${ptx#"$kernels/$1/$1"}"; done
+}
+
+expect 0 '"quantize inputs" makes 99.9 % of the error; "output" makes 100.0 % of the kernel'"'"'s own' \
+  propagate gemm_fp8_blockwise --on emulator
+expect 0 "together 100.0 % 100.0 % 100.0 %" propagate gemm_fp8_blockwise --on emulator
+expect 0 "together 100.0 % 100.0 % 100.0 %" propagate attention_bf16_forward --on emulator \
+  --only 'queries=64 keys=256 out=bf16 class=normal'
+expect 0 "Unbiased" propagate linear_bf16_backward --on emulator --draws 4
+expect 4 "nothing selected" propagate softmax_bf16 --on emulator
+expect 2 "no kernel" propagate no_such_kernel --on emulator
+expect 2 "not in range" propagate --depth 1
+[ "$(grep -c '"propagations"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
+
+# Truncating where the contract rounds to nearest.
+planted gemm_bf16 cut 's/cvt.rn.bf16/cvt.rz.bf16/'
+expect 1 'The fault is in the stage "output": rounded toward zero instead of to nearest' \
+  propagate cut --on emulator --kernel cut/cut.toml
+planted linear_bf16_backward cut_gradient 's/cvt.rn.bf16/cvt.rz.bf16/'
+expect 1 "of the error is the same in every draw" \
+  propagate cut_gradient --on emulator --draws 32 --kernel cut_gradient/cut_gradient.toml
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

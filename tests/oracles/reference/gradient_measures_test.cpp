@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Measures of gradients against errors of known kind.
+#include "oracles/reference/gradient_measures.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "oracles/base/random.h"
+#include "oracles/formats/encode.h"
+
+namespace plumbline {
+namespace {
+
+double unit(Random& random) { return 2 * random.unit() - 1; }
+
+std::vector<double> drawn(std::size_t count, Random random) {
+  std::vector<double> values(count);
+  for (double& value : values) value = unit(random);
+  return values;
+}
+
+std::vector<double> rounded(const std::vector<double>& values, Rounding rounding) {
+  const Format& bf16 = format(FormatId::bf16);
+  std::vector<double> out;
+  for (const double value : values)
+    out.push_back(to_double(bf16, encode(bf16, value, {.rounding = rounding})));
+  return out;
+}
+
+TEST(GradientMeasures, ALongerGradientIsParallelAndADifferentOneOrthogonal) {
+  const GradientDifference longer = compare_gradients({3, 4}, {3.3, 4.4});
+  EXPECT_NEAR(longer.parallel, 0.1, 1e-15);
+  EXPECT_NEAR(longer.orthogonal, 0, 1e-15);
+  EXPECT_NEAR(longer.cosine_gap, 0, 1e-15);
+  EXPECT_NEAR(longer.descent, 1.1, 1e-15);
+  const GradientDifference turned = compare_gradients({3, 4}, {3 - 0.04, 4 + 0.03});
+  EXPECT_NEAR(turned.parallel, 0, 1e-15);
+  EXPECT_NEAR(turned.orthogonal, 0.01, 1e-15);
+  EXPECT_NEAR(turned.relative, 0.01, 1e-15);
+  EXPECT_NEAR(turned.cosine_gap, 1 - 1 / std::sqrt(1 + 1e-4), 1e-15);
+}
+
+TEST(GradientMeasures, TheCosineGapDoesNotCancel) {
+  const GradientDifference tiny = compare_gradients({1, 0}, {1, 1e-10});
+  EXPECT_NEAR(tiny.cosine_gap / 0.5e-20, 1, 1e-9);
+  EXPECT_NEAR(compare_gradients({1, 0}, {-1, 0}).cosine_gap, 2, 1e-15);
+}
+
+TEST(GradientMeasures, UnderflowCountsElementsThatWereNotZero) {
+  EXPECT_EQ(compare_gradients({1, 0, 1e-9, 2}, {1, 0, 0, 2}).lost, 1.0 / 3);
+}
+
+TEST(GradientMeasures, QuantilesOfRows) {
+  const std::vector<double> rows = row_differences({1, 0, 0, 1, 0, 0}, {1, 0.5, 0, 1, 3, 3}, 2);
+  ASSERT_EQ(rows.size(), 2u);  // the row of zeros has no relative difference
+  EXPECT_EQ(rows[0], 0);
+  EXPECT_EQ(rows[1], 0.5);
+  EXPECT_EQ(quantile(rows, 1), 0.5);
+  EXPECT_EQ(quantile(rows, 0), 0);
+}
+
+// 32 draws about one point.
+BiasStatistic bias_of(Rounding rounding, std::uint64_t seed) {
+  const Random random(seed);
+  const std::vector<double> mean = drawn(512, random.fork(0));
+  BiasStatistic bias;
+  for (std::uint64_t draw = 1; draw <= 32; ++draw) {
+    std::vector<double> exact = drawn(512, random.fork(draw));
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] = mean[i] + 0.5 * exact[i];
+    std::vector<double> difference = rounded(exact, rounding);
+    for (std::size_t i = 0; i < exact.size(); ++i) difference[i] -= exact[i];
+    bias.add(difference);
+  }
+  return bias;
+}
+
+TEST(GradientMeasures, RoundingToNearestIsUnbiasedWithinItsNoise) {
+  double squares = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const BiasStatistic bias = bias_of(Rounding::nearest_even, seed);
+    EXPECT_LT(std::fabs(bias.value()), 5 * bias.noise());
+    squares += bias.value() * bias.value() / (bias.noise() * bias.noise());
+  }
+  // The noise is neither far too large nor too small: 20 standard normal squares, 5 sigma about 20.
+  EXPECT_GT(squares, 20 - 5 * std::sqrt(40.0) + 15);
+  EXPECT_LT(squares, 20 + 5 * std::sqrt(40.0));
+}
+
+TEST(GradientMeasures, TruncationIsBiased) {
+  EXPECT_GT(bias_of(Rounding::toward_zero, 1).value(), 0.05);
+}
+
+TEST(GradientMeasures, TheSameErrorInEveryDrawIsAllBias) {
+  BiasStatistic bias;
+  for (int draw = 0; draw < 4; ++draw) bias.add({1, -2, 3});
+  EXPECT_NEAR(bias.value(), 1, 1e-15);
+}
+
+TEST(GradientMeasures, AdamSeesSignsNotSizes) {
+  AdamComparison adam;
+  // The first step is the sign of the gradient: a gradient twice as long makes the same step.
+  adam.step({1, -1, 2, 4}, {2, -2, 4, 8});
+  EXPECT_NEAR(adam.difference(), 0, 1e-7);
+  EXPECT_EQ(adam.flips(), 0);
+  AdamComparison flipped;
+  flipped.step({1, -1, 2, 4}, {1, -1, 2, -4});
+  EXPECT_NEAR(flipped.flips(), 0.25, 1e-6);
+  EXPECT_NEAR(flipped.difference(), 1, 1e-6);
+}
+
+}  // namespace
+}  // namespace plumbline

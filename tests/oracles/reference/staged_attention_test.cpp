@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// All stages low are a kernel that keeps the contract, bit for bit (attention_model.h, which shares
+// no code with them); all exact are the MPFR definition.
+#include "oracles/reference/staged_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "oracles/reference/attention_definition.h"
+#include "oracles/reference/attribution.h"
+#include "tests/oracles/reference/attention_fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::Attention;
+using testing::AttentionSetup;
+
+std::vector<AttentionSetup> setups() {
+  std::vector<AttentionSetup> all;
+  all.push_back({});
+  all.push_back({.keys = 200, .output = FormatId::bf16});
+  all.push_back({.heads = 2, .kv_heads = 1, .keys = 130, .mask = {.causal = Causal::bottom_right}});
+  all.push_back({.keys = 130, .scores = testing::Scores::rising});
+  all.push_back({.keys = 100, .sink = true, .softcap = 5});
+  all.push_back({.keys = 100, .bias = true});
+  all.push_back({.mask = {.causal = Causal::top_left, .window_left = 2}});
+  return all;
+}
+
+// The stored tensors are their own sources: nothing is lost by storing them.
+std::unique_ptr<StagedComputation> staged(const Attention& attention,
+                                          const AttentionContract& contract, int sm) {
+  return staged_attention(attention.problem, contract, sm,
+                          {&attention.q, &attention.k, &attention.v});
+}
+
+TEST(StagedAttention, AllStagesLowAreAConformingKernelBitForBit) {
+  for (const AttentionSetup& setup : setups()) {
+    for (const int sm : {80, 90}) {
+      Attention attention(setup);
+      AttentionContract contract = testing::attention_contract_of();
+      if (setup.keys == 200) contract.normalization = Normalization::quotient;
+      attention.run(contract, sm, testing::Errors::none);
+      const auto computation = staged(attention, contract, sm);
+      const StagedValues low = computation->evaluate(computation->all_stages());
+      for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
+        const double expected = to_double(format(setup.output), attention.o.bits(n));
+        ASSERT_EQ(low[0][static_cast<std::size_t>(n)], expected) << "keys " << setup.keys;
+      }
+      for (std::int64_t n = 0; n < attention.lse.layout.count(); ++n) {
+        ASSERT_EQ(low[1][static_cast<std::size_t>(n)],
+                  to_double(format(FormatId::f32), attention.lse.bits(n)));
+      }
+    }
+  }
+}
+
+TEST(StagedAttention, LiftedFp8ProbabilitiesToo) {
+  AttentionSetup setup{.keys = 150, .output = FormatId::f32, .format = FormatId::e4m3};
+  Attention attention(setup);
+  AttentionContract contract = testing::attention_contract_of(FormatId::e4m3);
+  contract.p_shift = 8;
+  attention.run(contract, 89, testing::Errors::none);
+  const auto computation = staged(attention, contract, 89);
+  const StagedValues low = computation->evaluate(computation->all_stages());
+  for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
+    ASSERT_EQ(low[0][static_cast<std::size_t>(n)],
+              to_double(format(FormatId::f32), attention.o.bits(n)));
+  }
+}
+
+TEST(StagedAttention, AllStagesExactAreTheDefinition) {
+  for (const AttentionSetup& setup : setups()) {
+    const Attention attention(setup);
+    const auto computation = staged(attention, testing::attention_contract_of(), 90);
+    const StagedValues exact = computation->evaluate(0);
+    const std::vector<HeadPlace> places = head_places(attention.problem);
+    for (const HeadPlace& place : places) {
+      const AttentionHead head = attention_head(attention.problem, place);
+      for (std::int64_t i = 0; i < place.queries; ++i) {
+        const DefinedRow<RealOf<128>> row = defined_row<RealOf<128>>(head, i, nullptr);
+        const auto at = static_cast<std::size_t>(place.head * place.queries + i);
+        double size = 0;
+        for (std::int64_t n = 0; n < head.keys * head.dv; ++n)
+          size = std::max(size, std::fabs(double{head.v[static_cast<std::size_t>(n)]}));
+        for (std::int64_t x = 0; x < head.dv && row.visible; ++x) {
+          EXPECT_NEAR(
+              exact[0][at * static_cast<std::size_t>(head.dv) + static_cast<std::size_t>(x)],
+              static_cast<double>(row.o[static_cast<std::size_t>(x)]), 1e-13 * size);
+        }
+        if (row.visible) {
+          EXPECT_NEAR(exact[1][at], static_cast<double>(row.lse),
+                      1e-13 * (1 + std::fabs(exact[1][at])));
+        }
+      }
+    }
+  }
+}
+
+TEST(StagedAttention, RoundingOfPIsMostOfTheErrorBeforeTheOutput) {
+  const Attention attention({.queries = 32, .keys = 256, .d = 32, .dv = 32});
+  const auto computation = staged(attention, testing::attention_contract_of(), 90);
+  StagedEvaluations evaluations(*computation);
+  const Attribution got =
+      attribute(evaluations, 0, {.base = computation->stages_of(StageKind::quantization)});
+  const auto p = static_cast<std::size_t>(AttentionStep::probabilities);
+  EXPECT_GT(got.stages[p].share, 0.99);
+  EXPECT_NEAR(got.root_sum_square, 1, 0.1);
+  double sum = 0;
+  for (const StageShare& stage : got.stages) sum += stage.share;
+  EXPECT_NEAR(sum, 1, 1e-12);
+  // A bf16 rounding errs by 0.166 % (docs/propagation.md); the sum over keys averages P's down
+  // against V's weight, so that much relative to O.
+  EXPECT_NEAR(got.stages[p].alone, 0.00166, 0.0003);
+}
+
+TEST(StagedAttention, PWithoutItsLiftMovesTheMeasuredErrorToPRounding) {
+  const Attention attention(
+      {.queries = 16, .keys = 256, .output = FormatId::f32, .format = FormatId::e4m3});
+  AttentionContract contract = testing::attention_contract_of(FormatId::e4m3);
+  contract.p_shift = 8;
+  const auto promised = staged(attention, contract, 89);
+  // The kernel: the same without the lift.
+  AttentionContract unlifted = contract;
+  unlifted.p_shift = 0;
+  const auto broken = staged(attention, unlifted, 89);
+  const std::vector<double> seen = broken->evaluate(broken->all_stages())[0];
+  const FaultFit fit = best_fault(*promised, 0, seen);
+  ASSERT_GE(fit.fault, 0);
+  const StageFault& fault = promised->faults()[static_cast<std::size_t>(fit.fault)];
+  EXPECT_EQ(promised->stages()[static_cast<std::size_t>(fault.stage)].name, "P rounding");
+  EXPECT_NE(fault.words.find("without its lift"), std::string::npos);
+  EXPECT_GT(fit.explained, 0.99);
+}
+
+TEST(StagedAttention, EveryFaultIsRecognizedAsItself) {
+  const Attention attention({.queries = 16,
+                             .keys = 300,
+                             .scale = 0.3f,
+                             .output = FormatId::bf16,
+                             .scores = testing::Scores::rising});
+  const auto computation = staged(attention, testing::attention_contract_of(), 90);
+  for (int fault = 0; fault < static_cast<int>(computation->faults().size()); ++fault) {
+    const StagedValues seen = computation->evaluate(computation->all_stages(), fault);
+    const FaultFit fit = best_fault(*computation, 0, seen[0]);
+    EXPECT_EQ(fit.fault, fault) << computation->faults()[static_cast<std::size_t>(fault)].words;
+    EXPECT_EQ(fit.explained, 1);
+  }
+}
+
+TEST(StagedAttention, ConditionNumbersBoundWhatSmallChangesDo) {
+  const Attention attention({.queries = 8, .keys = 40, .output = FormatId::f32});
+  const auto computation = staged(attention, testing::attention_contract_of(), 90);
+  const StagedValues exact = computation->evaluate(0);
+  constexpr double kChange = 0x1p-20;
+  Attention changed({.queries = 8, .keys = 40, .output = FormatId::f32});
+  const auto perturbed = [](const Tensor& from, std::uint64_t seed) {
+    Tensor to(dense_layout(FormatId::f32, from.layout.shape));
+    Random random(seed);
+    for (std::int64_t n = 0; n < from.layout.count(); ++n) {
+      const double value = to_double(format(from.layout.format), from.bits(n));
+      to.set_bits(n, encode(format(FormatId::f32),
+                            value * (1 + (random.below(2) == 0 ? kChange : -kChange))));
+    }
+    return to;
+  };
+  const Tensor q = perturbed(attention.q, 1), k = perturbed(attention.k, 2),
+               v = perturbed(attention.v, 3);
+  const StagedValues moved =
+      staged_attention(attention.problem, testing::attention_contract_of(), 90, {&q, &k, &v})
+          ->evaluate(0);
+  for (int output = 0; output < 2; ++output) {
+    const auto o = static_cast<std::size_t>(output);
+    const std::vector<double> condition = computation->condition(output);
+    double largest = 0;
+    for (std::size_t n = 0; n < exact[o].size(); ++n) {
+      const double share =
+          std::fabs(moved[o][n] - exact[o][n]) / (kChange * condition[n] * std::fabs(exact[o][n]));
+      largest = std::max(largest, share);
+    }
+    EXPECT_LE(largest, 1.001);
+    EXPECT_GT(largest, 0.05);  // and they are not far from what happens
+  }
+}
+
+}  // namespace
+}  // namespace plumbline
