@@ -60,17 +60,11 @@ double MutantConsole::seconds() const {
 void MutantConsole::begins(const std::string& kernel) {
   kernel_ = kernel;
   outcomes_.clear();
-  possible_ = executed_ = 0;
 }
 
-void MutantConsole::compiled(const std::string& kernel, std::size_t done, std::size_t total) {
+void MutantConsole::compiled(std::size_t done, std::size_t total) {
   terminal_.status(
-      fmt::format("  {}   {}/{} mutants compiled   {:.0f} s", kernel, done, total, seconds()));
-}
-
-void MutantConsole::sites(std::int64_t possible, std::int64_t executed) {
-  possible_ = possible;
-  executed_ = executed;
+      fmt::format("  {}   {}/{} mutants compiled   {:.0f} s", kernel_, done, total, seconds()));
 }
 
 void MutantConsole::unmutated(const CaseRecord& record, std::int64_t done, std::int64_t total) {
@@ -102,29 +96,52 @@ void MutantConsole::finished(const MutantRecord& record, std::int64_t done, std:
       outcomes_[MutantOutcome::no_effect], seconds()));
 }
 
-void MutantConsole::kernel_done(const Manifest& kernel, std::int64_t cases,
-                                const std::vector<MutantRecord>& mutants) {
-  if (!human()) return;
+void MutantConsole::print_score(const Manifest& kernel, const std::vector<MutantRecord>& mutants) {
   const MutantScore s = score(mutants);
   const std::string percent = fmt::format("{:5.1f} %", s.percent());
   std::string line =
-      fmt::format("  {} {}   {} of {} caught",
+      fmt::format("  {}  {}   {} of {} caught",
                   s.survived == 0 ? terminal_.green(percent) : terminal_.yellow(percent),
                   kernel.name, s.caught, s.effective());
   if (s.no_effect > 0) line += fmt::format(", {} without observable effect", s.no_effect);
   if (s.duplicates > 0) line += fmt::format(", {} duplicates", s.duplicates);
   if (s.refused > 0) line += fmt::format(", {} refused", s.refused);
   terminal_.print_wrapped(line + fmt::format("   {:.0f} s", seconds()));
-  if (possible_ > 0 && !arguments_.quiet) {
-    terminal_.print_wrapped(terminal_.dim(fmt::format(
-        "          of {} possible faults, {} in instructions that the {} planned cases execute",
-        possible_, executed_, cases)));
+}
+
+void MutantConsole::automatic_done(const Manifest& kernel, const AutomaticMutants& faults,
+                                   std::int64_t cases, const std::vector<MutantRecord>& mutants) {
+  if (!human()) return;
+  print_score(kernel, mutants);
+  if (!arguments_.quiet) {
+    if (faults.executed() > 0) {
+      terminal_.print_wrapped(terminal_.dim(fmt::format(
+          "          of {} possible faults, {} in instructions that the {} planned cases execute",
+          faults.possible(), faults.executed(), cases)));
+    }
+    print_kinds(mutants);
   }
-  if (arguments_.auto_mutants > 0) {
-    if (!arguments_.quiet) print_kinds(mutants);
-    print_survivors(kernel, mutants);
-  } else {
-    print_curated(mutants);
+  print_survivors(kernel, mutants);
+}
+
+void MutantConsole::curated_done(const Manifest& kernel, const std::vector<MutantRecord>& mutants) {
+  if (!human()) return;
+  print_score(kernel, mutants);
+  for (const MutantRecord& m : mutants) {
+    const bool caught = m.outcome == MutantOutcome::caught;
+    if (arguments_.quiet && caught) continue;
+    const std::string word = fmt::format("{:<9}", name(m.outcome));
+    std::string rest = m.reason;
+    if (caught) rest = fmt::format("{}, case {}: {}", how(m), m.cases, m.text);
+    if (m.outcome == MutantOutcome::survived) {
+      rest = fmt::format("{} of {} cases changed, at most {} of the bound", m.changed, m.cases,
+                         share_text(m.worst_share));
+    }
+    if (m.outcome == MutantOutcome::no_effect)
+      rest = fmt::format("no output bit of {} cases changed", m.cases);
+    terminal_.print_wrapped(fmt::format("          {} {:<5} {}: {}",
+                                        caught ? terminal_.green(word) : terminal_.red(word), m.id,
+                                        m.kind, rest));
   }
 }
 
@@ -174,22 +191,6 @@ void MutantConsole::print_survivors(const Manifest& kernel,
       terminal_.print(fmt::format("            - {}", m->before));
       terminal_.print(fmt::format("            + {}", m->after));
     }
-  }
-}
-
-void MutantConsole::print_curated(const std::vector<MutantRecord>& mutants) {
-  for (const MutantRecord& m : mutants) {
-    const bool caught = m.outcome == MutantOutcome::caught;
-    if (arguments_.quiet && caught) continue;
-    const std::string word = fmt::format("{:<9}", name(m.outcome));
-    terminal_.print_wrapped(
-        fmt::format("          {} {:<5} {}: {}",
-                    caught ? terminal_.green(word) : terminal_.red(word), m.id, m.kind,
-                    caught ? fmt::format("{}, case {}: {}", how(m), m.cases, m.text)
-                    : m.outcome == MutantOutcome::survived
-                        ? fmt::format("{} of {} cases changed, at most {} of the bound", m.changed,
-                                      m.cases, share_text(m.worst_share))
-                        : m.reason));
   }
 }
 

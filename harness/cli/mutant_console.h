@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/automatic_mutants.h"
 #include "harness/cli/session.h"
 #include "harness/mutants.h"
 
@@ -20,21 +21,21 @@ class MutantConsole : public MutantObserver {
   MutantConsole(const Arguments& arguments, Terminal& terminal, RunFolder& folder);
 
   void begins(const std::string& kernel);
-  void compiled(const std::string& kernel, std::size_t done, std::size_t total);
-  void sites(std::int64_t possible, std::int64_t executed);
+  void compiled(std::size_t done, std::size_t total);
   void unmutated(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
   void finished(const MutantRecord& record, std::int64_t done, std::int64_t total) override;
-  void kernel_done(const Manifest& kernel, std::int64_t cases,
-                   const std::vector<MutantRecord>& mutants);
+  void curated_done(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
+  void automatic_done(const Manifest& kernel, const AutomaticMutants& faults, std::int64_t cases,
+                      const std::vector<MutantRecord>& mutants);
   void summary(const RunRecord& record);
 
  private:
   bool human() const { return arguments_.format == OutputFormat::human; }
 
   double seconds() const;
+  void print_score(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
   void print_survivors(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
   void print_kinds(const std::vector<MutantRecord>& mutants);
-  void print_curated(const std::vector<MutantRecord>& mutants);
 
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -46,7 +47,6 @@ class MutantConsole : public MutantObserver {
   std::unique_ptr<std::FILE, Close> lines_;
   std::string kernel_;
   std::map<MutantOutcome, std::int64_t> outcomes_;  // of this kernel, before duplicates are known
-  std::int64_t possible_ = 0, executed_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

@@ -5,38 +5,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <mutex>
 
-#include "harness/cli/faulty_kernel.h"
+#include "harness/cli/automatic_mutants.h"
+#include "harness/cli/curated_mutants.h"
 #include "harness/cli/mutant_console.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/interrupt.h"
 #include "harness/mutants.h"
-#include "harness/mutation/planted_fault.h"
-#include "harness/workers.h"
-#include "kernels/compile.h"
-#include "kernels/patched_kernel.h"
 #include "oracles/base/suggest.h"
 
 namespace plumbline {
 namespace {
 
-namespace fs = std::filesystem;
-
 // What the verb was asked for, and where it puts things.
 struct Request {
   const Arguments& arguments;
   const RunOptions& options;
-  fs::path folder;
-  std::vector<std::string> only;  // ids
-  std::vector<KernelPatch> patches;
-
-  bool wants(const std::string& id) const {
-    return only.empty() || std::find(only.begin(), only.end(), id) != only.end();
-  }
+  std::filesystem::path folder;      // of mutants on disk
+  std::vector<std::string> only;     // ids; empty: all of them, or a sample
+  std::vector<KernelPatch> patches;  // those asked for, of all kernels
 };
 
 std::vector<std::string> split_ids(std::string_view text) {
@@ -54,203 +44,125 @@ Error unknown_id(const std::string& id, const std::vector<std::string_view>& kno
           did_you_mean(id, known)};
 }
 
-// --- curated ---
-
-// Patches and compiles all mutants of a kernel, several at once. The first error ends it.
-Result<std::vector<Mutant>> curated_mutants(const Request& request, const Manifest& kernel,
-                                            const Target& target, MutantConsole& console) {
-  std::vector<const KernelPatch*> patches;
-  for (const KernelPatch& patch : request.patches) {
-    if (patch.kernel == kernel.name && request.wants(patch.id)) patches.push_back(&patch);
-  }
-  std::vector<Manifest> patched;
-  for (const KernelPatch* patch : patches) {
-    Result<Manifest> manifest = apply_patch(*patch, kernel, request.folder / "mutants" / patch->id);
-    if (!manifest) return manifest.error();
-    manifest->targets = {*best_build(kernel, target.sm)};
-    patched.push_back(*std::move(manifest));
-  }
-  std::mutex report;
-  std::optional<Error> error;
-  std::size_t finished = 0;
-  for_each_on_workers(patched.size(), request.options.jobs, [&] {
-    return [&](std::size_t i) {
-      const Status compiled = compile_outdated(patched[i]);
-      const std::lock_guard lock(report);
-      if (!compiled && !error) error = compiled.error();
-      console.compiled(kernel.name, ++finished, patched.size());
-    };
+// The patches of these kernels; only those asked for by id, which must be there.
+Result<std::vector<KernelPatch>> wanted_patches(const std::vector<const Manifest*>& kernels,
+                                                const std::vector<std::string>& only) {
+  Result<std::vector<KernelPatch>> all = read_patches(default_kernel_folder() + "/mutants");
+  if (!all) return all.error();
+  std::erase_if(*all, [&](const KernelPatch& patch) {
+    return std::none_of(kernels.begin(), kernels.end(),
+                        [&](const Manifest* kernel) { return kernel->name == patch.kernel; });
   });
-  if (error) return *error;
-  std::vector<Mutant> mutants;
-  for (std::size_t i = 0; i < patched.size(); ++i) {
-    Mutant mutant;
-    mutant.record.kernel = kernel.name;
-    mutant.record.id = patches[i]->id;
-    mutant.record.kind = patches[i]->title;
-    mutant.image = [own = patched[i]](const Manifest&, int sm) { return read_image(own, sm); };
-    mutants.push_back(std::move(mutant));
+  if (only.empty()) return all;
+  std::vector<std::string_view> known;
+  for (const KernelPatch& patch : *all) known.push_back(patch.id);
+  for (const std::string& id : only) {
+    if (std::find(known.begin(), known.end(), id) == known.end()) return unknown_id(id, known);
   }
-  return mutants;
+  std::erase_if(*all, [&](const KernelPatch& patch) {
+    return std::find(only.begin(), only.end(), patch.id) == only.end();
+  });
+  return all;
 }
 
-// --- automatic ---
-
-struct Faults {
-  std::string text, path;  // the PTX
-  std::vector<PlantedFault> possible, chosen;
-  std::int64_t executed = 0;  // of the possible ones, those in lines that the plan executes
-};
-
-Result<Faults> find_faults(const Manifest& kernel, const Target& target) {
-  Faults faults;
-  const int build = *best_build(kernel, target.sm);
-  Result<std::string> text = read_image(kernel, build);
-  if (!text) return text.error();
-  faults.text = *std::move(text);
-  faults.path = kernel.ptx_path(build);
-  Result<std::vector<PlantedFault>> possible = possible_faults(faults.text, faults.path);
-  if (!possible) return possible.error();
-  faults.possible = *std::move(possible);
-  return faults;
+// The newest chip the kernel is built for, or the one asked for.
+std::optional<Target> chosen_target(const Manifest& kernel, const RunOptions& options,
+                                    std::string& skipped) {
+  const std::vector<Target> targets =
+      kernel_targets(kernel, On::emulator, options.sm, std::nullopt, skipped);
+  if (targets.empty()) return std::nullopt;
+  return *std::max_element(targets.begin(), targets.end(),
+                           [](const Target& a, const Target& b) { return a.sm < b.sm; });
 }
 
-void choose_faults(const Request& request, const UnmutatedKernel& unmutated, Faults& faults) {
-  const std::vector<int> executed = unmutated.executed_lines();
-  const auto runs = [&](const PlantedFault& fault) {
-    return std::binary_search(executed.begin(), executed.end(), fault.line);
-  };
-  faults.executed = std::count_if(faults.possible.begin(), faults.possible.end(), runs);
-  if (request.only.empty()) {
-    faults.chosen =
-        sample_faults(faults.possible, request.arguments.auto_mutants, request.options.seed, runs);
-    return;
-  }
-  for (const PlantedFault& fault : faults.possible) {
-    if (request.wants(fault.id)) faults.chosen.push_back(fault);
-  }
-}
-
-Mutant automatic_mutant(const Manifest& kernel, const Faults& faults, const PlantedFault& fault) {
-  Mutant mutant;
-  mutant.record.kernel = kernel.name;
-  mutant.record.id = fault.id;
-  mutant.record.kind = fault.kind;
-  mutant.record.line = fault.line;
-  mutant.record.source = fault.source;
-  mutant.record.before = fault.before;
-  mutant.record.after = fault.after;
-  mutant.image = [&faults, &fault](const Manifest&, int) -> Result<std::string> {
-    return plant(faults.text, fault);
-  };
-  return mutant;
-}
-
-// A diff of every survivor; of mutants asked for by id, the faulty kernel.
-Status save_faults(const Request& request, const Manifest& kernel, const Target& target,
-                   const Faults& faults, const std::vector<MutantRecord>& records) {
-  for (const PlantedFault& fault : faults.chosen) {
-    const auto record = std::find_if(records.begin(), records.end(),
-                                     [&](const MutantRecord& r) { return r.id == fault.id; });
-    if (record == records.end()) continue;
-    const bool asked = !request.only.empty();
-    if (!asked && record->outcome != MutantOutcome::survived) continue;
-    const Status saved =
-        asked ? save_faulty_kernel(request.folder / "mutants" / fault.id, kernel, target,
-                                   plant(faults.text, fault), fault.id)
-              : save_diff(request.folder / "mutants", kernel, faults.text, faults.path, fault);
-    if (!saved) return saved;
-  }
-  return {};
-}
-
-// --- one kernel ---
-
-std::vector<Job> planned_jobs(const Manifest& kernel, const Target& target,
-                              const RunOptions& options) {
+// The kernel as it is, on its planned cases; nothing when it fails them, or was interrupted: then
+// its mutants would prove nothing.
+std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target& target,
+                                            const RunOptions& options, RunRecord& record,
+                                            MutantConsole& console) {
   PlanOptions plan;
   plan.profile = options.profile;
   plan.seed = options.seed;
   std::vector<Job> jobs;
   for (Case& planned : plan_cases(kernel, plan)) jobs.push_back({std::move(planned), target});
-  return jobs;
-}
-
-// Adds the kernel's cases and mutants to the record. Errors: a patch or a kernel that cannot be
-// used.
-Status test_kernel(const Request& request, const Manifest& kernel, RunRecord& record,
-                   MutantConsole& console) {
-  std::string skipped;
-  const std::vector<Target> targets =
-      kernel_targets(kernel, On::emulator, request.options.sm, std::nullopt, skipped);
-  if (targets.empty()) {
-    record.kernels.push_back(describe_kernel(kernel, targets));
-    record.kernels.back().verdict = Verdict::skip;
-    record.kernels.back().reasons.push_back(skipped);
-    return {};
-  }
-  const Target target = *std::max_element(
-      targets.begin(), targets.end(), [](const Target& a, const Target& b) { return a.sm < b.sm; });
-  const bool automatic = request.arguments.auto_mutants > 0;
-
-  Faults faults;
-  std::vector<Mutant> mutants;
-  if (automatic) {
-    Result<Faults> found = find_faults(kernel, target);
-    if (!found) return found.error();
-    faults = *std::move(found);
-  } else {
-    Result<std::vector<Mutant>> curated = curated_mutants(request, kernel, target, console);
-    if (!curated) return curated.error();
-    mutants = *std::move(curated);
-    if (mutants.empty()) return {};  // no patch for it: not part of the run
-  }
+  record.planned += static_cast<std::int64_t>(jobs.size());
   record.kernels.push_back(describe_kernel(kernel, {target}));
   if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
       record.devices.end()) {
     record.devices.push_back(target.name());
   }
-
-  const std::vector<Job> jobs = planned_jobs(kernel, target, request.options);
-  record.planned += static_cast<std::int64_t>(jobs.size());
-  console.begins(kernel.name);
-  const UnmutatedKernel unmutated = run_unmutated(jobs, request.options, console);
-  const auto broken =
-      std::find_if(unmutated.cases.begin(), unmutated.cases.end(), [](const UnmutatedCase& one) {
-        return one.record.verdict == Verdict::fail || one.record.verdict == Verdict::error;
-      });
-  const bool sound = broken == unmutated.cases.end();
-  if (!sound) {
-    record.kernels.back().reasons.push_back(
-        fmt::format("without a planted fault it fails too: {}: {}", broken->record.text,
-                    broken->record.reason));
+  UnmutatedKernel unmutated = run_unmutated(jobs, options, console);
+  bool sound = true;
+  for (const UnmutatedCase& one : unmutated.cases) {
+    record.cases.push_back(one.record);
+    const bool bad = one.record.verdict == Verdict::fail || one.record.verdict == Verdict::error;
+    if (bad && sound) {
+      record.kernels.back().reasons.push_back(
+          fmt::format("without a planted fault: {}: {}", one.record.text, one.record.reason));
+    }
+    sound = sound && !bad;
   }
-  for (const UnmutatedCase& one : unmutated.cases) record.cases.push_back(one.record);
-  if (!sound || interrupted()) return {};
-
-  if (automatic) {
-    choose_faults(request, unmutated, faults);
-    for (const PlantedFault& fault : faults.chosen)
-      mutants.push_back(automatic_mutant(kernel, faults, fault));
-    console.sites(static_cast<std::int64_t>(faults.possible.size()), faults.executed);
-  }
-  const std::vector<MutantRecord> records =
-      run_mutants(unmutated, mutants, request.options, console);
-  console.kernel_done(kernel, static_cast<std::int64_t>(unmutated.cases.size()), records);
-  record.mutants.insert(record.mutants.end(), records.begin(), records.end());
-  return automatic ? save_faults(request, kernel, target, faults, records) : Status();
+  if (!sound || interrupted()) return std::nullopt;
+  return unmutated;
 }
 
-// Every id that was asked for must have been there.
-Status check_ids(const Request& request, const RunRecord& record) {
-  std::vector<std::string_view> known;
-  for (const KernelPatch& patch : request.patches) known.push_back(patch.id);
-  for (const std::string& id : request.only) {
-    const bool found = std::any_of(record.mutants.begin(), record.mutants.end(),
-                                   [&](const MutantRecord& m) { return m.id == id; });
-    if (!found) return unknown_id(id, known);
-  }
+// Adds the kernel's cases and mutants to the record.
+Status plant_patches(const Request& request, const Manifest& kernel, const Target& target,
+                     RunRecord& record, MutantConsole& console) {
+  std::vector<KernelPatch> patches = request.patches;
+  std::erase_if(patches, [&](const KernelPatch& patch) { return patch.kernel != kernel.name; });
+  if (patches.empty()) return {};  // not part of the run
+  console.begins(kernel.name);
+  const Result<std::vector<Mutant>> mutants =
+      curated_mutants(patches, kernel, target, request.folder, request.options.jobs,
+                      [&](std::size_t done) { console.compiled(done, patches.size()); });
+  if (!mutants) return mutants.error();
+  const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
+  if (!unmutated) return {};
+  const std::vector<MutantRecord> records =
+      run_mutants(*unmutated, *mutants, request.options, console);
+  console.curated_done(kernel, records);
+  record.mutants.insert(record.mutants.end(), records.begin(), records.end());
   return {};
+}
+
+Status plant_automatic(const Request& request, const Manifest& kernel, const Target& target,
+                       RunRecord& record, MutantConsole& console) {
+  Result<AutomaticMutants> automatic = AutomaticMutants::open(kernel, target);
+  if (!automatic) return automatic.error();
+  if (!request.only.empty()) {
+    automatic->choose(request.only);
+    if (automatic->none_chosen()) return {};  // they are of another kernel
+    const Status saved = automatic->save_kernels(request.folder);
+    if (!saved) return saved;
+  }
+  console.begins(kernel.name);
+  const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
+  if (!unmutated) return {};
+  if (request.only.empty()) {
+    automatic->choose(request.arguments.auto_mutants, request.options.seed,
+                      unmutated->executed_lines());
+  }
+  const std::vector<MutantRecord> records =
+      run_mutants(*unmutated, automatic->mutants(), request.options, console);
+  console.automatic_done(kernel, *automatic, static_cast<std::int64_t>(unmutated->cases.size()),
+                         records);
+  record.mutants.insert(record.mutants.end(), records.begin(), records.end());
+  return automatic->save_survivors(request.folder, records);
+}
+
+Status test_kernel(const Request& request, const Manifest& kernel, RunRecord& record,
+                   MutantConsole& console) {
+  std::string skipped;
+  const std::optional<Target> target = chosen_target(kernel, request.options, skipped);
+  if (!target) {
+    record.kernels.push_back(describe_kernel(kernel, {}));
+    record.kernels.back().reasons.push_back(skipped);
+    return {};
+  }
+  return request.arguments.auto_mutants > 0
+             ? plant_automatic(request, kernel, *target, record, console)
+             : plant_patches(request, kernel, *target, record, console);
 }
 
 ExitCode mutants_exit_code(const RunRecord& record, const Arguments& arguments) {
@@ -261,11 +173,11 @@ ExitCode mutants_exit_code(const RunRecord& record, const Arguments& arguments) 
     could_not_run = could_not_run || kernel.errors > 0;
   }
   const MutantScore total = score(record.mutants);
-  const bool missed = arguments.min_score && total.percent() < *arguments.min_score;
-  const bool curated_survivor =
-      arguments.auto_mutants == 0 && !arguments.min_score && total.survived > 0;
-  if (unsound || missed || curated_survivor) return ExitCode::broken;
-  if (could_not_run) return ExitCode::could_not_run;
+  const bool curated = arguments.auto_mutants == 0;
+  const double wanted = arguments.min_score.value_or(curated ? 100 : 0);
+  if (unsound || total.percent() < wanted) return ExitCode::broken;
+  // A patched kernel that does not load was never tried.
+  if (could_not_run || (curated && total.refused > 0)) return ExitCode::could_not_run;
   return record.mutants.empty() ? ExitCode::nothing_selected : ExitCode::held;
 }
 
@@ -277,20 +189,20 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
   const auto kernels = registry->match(arguments.names);
   if (!kernels) return report_error(kernels.error());
   Arguments without_filter = arguments;
-  without_filter.only.clear();  // these are ids, no filter of cases
+  without_filter.only.clear();  // ids of mutants are no filter of cases
   Result<RunOptions> options = run_options(without_filter, *kernels);
   if (!options) return report_error(options.error());
   options->seed = arguments.seed.value_or(1);
   Request request{arguments, *options, {}, split_ids(arguments.only), {}};
   if (arguments.auto_mutants == 0) {
-    Result<std::vector<KernelPatch>> patches = read_patches(default_kernel_folder() + "/mutants");
+    Result<std::vector<KernelPatch>> patches = wanted_patches(*kernels, request.only);
     if (!patches) return report_error(patches.error());
     request.patches = *std::move(patches);
   }
   const std::string id = run_id(arguments, *kernels, options->seed);
   Result<RunFolder> folder = RunFolder::create(arguments, id);
   if (!folder) return report_error(folder.error());
-  request.folder = folder->path();
+  request.folder = folder->path() / "mutants";
 
   const auto start = std::chrono::steady_clock::now();
   RunRecord record;
@@ -307,13 +219,11 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
     if (!tested) return report_error(tested.error());
   }
   record.interrupted = interrupted();
+  if (record.kernels.empty() && !request.only.empty() && !record.interrupted)
+    return report_error(unknown_id(request.only.front(), {}));
   record.elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   summarize(record);
-  if (!record.interrupted) {
-    const Status known = check_ids(request, record);
-    if (!known) return report_error(known.error());
-  }
   const Status written = folder->finish(record, false);
   console.summary(record);
   if (!written) return report_error(written.error());

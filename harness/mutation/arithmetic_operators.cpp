@@ -65,7 +65,10 @@ bool may_swap(const Site& site, std::size_t a, std::size_t b) {
 
 void swap_operands(const Site& site, Replacements& out) {
   if (site.operands() < 3) return;
-  if (site.is_one_of(kNotCommutative) && may_swap(site, 1, 2)) out.add(site.with_swapped(1, 2));
+  // A shift counts in 32 bits whatever it shifts.
+  const bool wide_shift = (site.is("shl") || site.is("shr")) && site.register_bits(0) != 32;
+  if (site.is_one_of(kNotCommutative) && !wide_shift && may_swap(site, 1, 2))
+    out.add(site.with_swapped(1, 2));
   if (site.is("setp") && may_swap(site, 1, 2)) {
     for (const std::string_view comparison : kSymmetric) {
       if (site.has(comparison)) return;

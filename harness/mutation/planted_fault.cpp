@@ -125,32 +125,37 @@ std::string fault_diff(std::string_view text, const PlantedFault& fault, std::st
 std::vector<PlantedFault> sample_faults(const std::vector<PlantedFault>& faults, int count,
                                         std::uint64_t seed,
                                         const std::function<bool(const PlantedFault&)>& wanted) {
-  // One queue for each operator: shuffled, and no source line twice before all others came once.
-  std::map<std::string_view, std::vector<const PlantedFault*>> queues;
+  std::map<std::string_view, std::vector<const PlantedFault*>> by_operator;
   for (const PlantedFault& fault : faults) {
-    if (wanted(fault)) queues[fault.kind].push_back(&fault);
+    if (wanted(fault)) by_operator[fault.kind].push_back(&fault);
   }
-  for (auto& [kind, queue] : queues) {
+
+  // `round`: which time this operator comes to this source line; `turn`: how many of the operator
+  // come before in the same round.
+  struct Drawn {
+    int round = 0, turn = 0;
+    const PlantedFault* fault = nullptr;
+  };
+
+  std::vector<Drawn> drawn;
+  for (auto& [kind, all] : by_operator) {
     Random random = Random(seed).fork(fingerprint(kind));
-    for (std::size_t i = queue.size(); i > 1; --i) std::swap(queue[i - 1], queue[random.below(i)]);
-    std::map<std::string, int> times;
-    std::vector<std::pair<int, const PlantedFault*>> ranked;
-    for (const PlantedFault* fault : queue) ranked.emplace_back(times[fault->source]++, fault);
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::transform(ranked.begin(), ranked.end(), queue.begin(),
-                   [](const auto& one) { return one.second; });
-  }
-  // One of each in turn.
-  std::vector<PlantedFault> sample;
-  for (std::size_t turn = 0; static_cast<int>(sample.size()) < count; ++turn) {
-    bool any = false;
-    for (const auto& [kind, queue] : queues) {
-      if (turn >= queue.size() || static_cast<int>(sample.size()) >= count) continue;
-      sample.push_back(*queue[turn]);
-      any = true;
+    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+    std::map<std::string, int> rounds;
+    std::map<int, int> turns;
+    for (const PlantedFault* fault : all) {
+      const int round =
+          rounds[fault->source.empty() ? std::to_string(fault->line) : fault->source]++;
+      drawn.push_back({round, turns[round]++, fault});
     }
-    if (!any) break;
+  }
+  std::stable_sort(drawn.begin(), drawn.end(), [](const Drawn& a, const Drawn& b) {
+    return a.round != b.round ? a.round < b.round : a.turn < b.turn;
+  });
+  std::vector<PlantedFault> sample;
+  for (const Drawn& one : drawn) {
+    if (static_cast<int>(sample.size()) == count) break;
+    sample.push_back(*one.fault);
   }
   return sample;
 }

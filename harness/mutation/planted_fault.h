@@ -35,9 +35,10 @@ std::string plant(std::string_view text, const PlantedFault& fault);
 // The fault as a unified diff of one line or a few, for `patch`.
 std::string fault_diff(std::string_view text, const PlantedFault& fault, std::string_view file);
 
-// At most `count` of those that `wanted` accepts: evenly over the operators, and within each over
-// the source lines, where unrolled loops and templates repeat the same line a hundred times. The
-// same seed gives the same sample, and a larger count only adds to it.
+// At most `count` of those that `wanted` accepts. No operator comes to a source line twice before
+// every operator came to all of its lines once (unrolled loops and templates repeat the same line a
+// hundred times); within that, operators take turns. The same seed gives the same sample, and a
+// larger count only adds to it.
 std::vector<PlantedFault> sample_faults(const std::vector<PlantedFault>& faults, int count,
                                         std::uint64_t seed,
                                         const std::function<bool(const PlantedFault&)>& wanted);

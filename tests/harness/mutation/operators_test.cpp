@@ -109,6 +109,7 @@ TEST(Operands, ChangePlacesWhereThatMatters) {
   EXPECT_THAT(made("operands", "add.s32 %r1, %r2, %r3;"), IsEmpty());
   EXPECT_THAT(made("operands", "sub.s32 %r1, %r2, %r2;"), IsEmpty());
   // A shift count has 32 bits.
+  EXPECT_THAT(made("operands", "shl.b64 %d1, %d2, 3;"), IsEmpty());
   EXPECT_THAT(made("operands", "shl.b64 %d1, %d2, %r1;"), IsEmpty());
 }
 
