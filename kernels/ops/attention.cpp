@@ -88,7 +88,9 @@ class Attention final : public Operation {
                                             const CaseTensors& sources) const override {
     AttentionProblem attention = attention_problem(problem, tensors);
     attention.output = tensors.find("o")->layout.format;
-    return staged_attention(attention, attention_contract(manifest.terms), sm,
+    // The stages know no scales and no parts yet.
+    if (attention.q_scale || problem.integer("splits") > 1) return nullptr;
+    return staged_attention(attention, attention_contract(manifest.terms, problem), sm,
                             {sources.find("q"), sources.find("k"), sources.find("v")});
   }
 };
