@@ -3,127 +3,24 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <cmath>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <set>
 #include <sstream>
+
+#include "oracles/reference/output_tally.h"
+#include "reports/record_fields.h"
 
 namespace plumbline {
 namespace {
 
-using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
 
-// A double that reads back exactly; NaN and Inf, which JSON lacks, keep their bits.
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  return {{"bits", fmt::format("0x{:016x}", std::bit_cast<std::uint64_t>(value))},
-          {"value", std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf")}};
-}
-
-Json element(const ElementVerdict& e) {
-  return {{"index", e.index},
-          {"pass", e.pass},
-          {"got", fmt::format("0x{:x}", e.got)},
-          {"expected", fmt::format("0x{:x}", e.expected)},
-          {"low", fmt::format("0x{:x}", e.low)},
-          {"high", fmt::format("0x{:x}", e.high)},
-          {"exact", number(e.exact)},
-          {"error_ulp", number(e.error_ulp)},
-          {"bound_ulp", number(e.bound_ulp)},
-          {"share", number(e.share)}};
-}
-
-Json output(const OutputRecord& o) {
-  const OutputVerdict& v = o.verdict;
-  Json failures = Json::array();
-  for (const ElementVerdict& failure : v.failures) failures.push_back(element(failure));
-  Json json = {{"name", o.name},
-               {"format", o.format},
-               {"elements", v.elements},
-               {"compared", v.compared},
-               {"bounded", v.bounded},
-               {"failed", v.failed},
-               {"class_mismatches", v.class_mismatches},
-               {"nonzero", v.nonzero},
-               {"exact_required", v.exact_required},
-               {"undecided", v.undecided},
-               {"unresolved", v.unresolved},
-               {"refereed", v.refereed},
-               {"disagreements", v.disagreements},
-               {"sampled", v.sampled},
-               {"worst_ulp", number(v.worst_ulp)},
-               {"worst_relative", number(v.worst_relative)},
-               {"worst_share", number(v.worst_share)},
-               {"median_bound_ulp", number(v.median_bound_ulp)}};
-  if (v.compared > 0) json["worst"] = element(v.worst);
-  if (!failures.empty()) json["failures"] = std::move(failures);
-  json["histogram"] = v.histogram;
-  return json;
-}
-
-Json case_json(const CaseRecord& c) {
-  Json claims = Json::object();
-  for (const auto& [claim, verdict] : c.claims) claims[std::string(name(claim))] = name(verdict);
-  Json outputs = Json::array();
-  for (const OutputRecord& o : c.outputs) outputs.push_back(output(o));
-  Json json = {{"case", c.text},
-               {"device", c.device},
-               {"kernel", c.kernel},
-               {"verdict", name(c.verdict)},
-               {"claims", std::move(claims)},
-               {"shape_class", c.shape_class},
-               {"layout_class", c.layout_class},
-               {"value_class", c.value_class},
-               {"origin", c.origin}};
-  if (!c.reason.empty()) json["reason"] = c.reason;
-  if (!c.findings.empty()) json["findings"] = c.findings;
-  json["outputs"] = std::move(outputs);
-  json["fingerprint"] = c.fingerprint;
-  return json;
-}
-
-Json kernel_json(const KernelRecord& k) {
-  return {{"name", k.name},
-          {"summary", k.summary},
-          {"operation", k.operation},
-          {"formats", k.formats},
-          {"verdict", name(k.verdict)},
-          {"reasons", k.reasons},
-          {"source_hash", k.source_hash},
-          {"ptx_hashes", k.ptx_hashes},
-          {"contracts", k.contracts},
-          {"arithmetic", k.arithmetic},
-          {"cases", k.cases},
-          {"passed", k.passed},
-          {"failed", k.failed},
-          {"mistrusted", k.mistrusted},
-          {"errors", k.errors},
-          {"skipped", k.skipped},
-          {"outputs", k.outputs},
-          {"compared", k.compared},
-          {"bounded", k.bounded},
-          {"nonzero", k.nonzero},
-          {"undecided", k.undecided},
-          {"refereed", k.refereed},
-          {"disagreements", k.disagreements},
-          {"sampled_cases", k.sampled_cases},
-          {"worst_ulp", number(k.worst_ulp)},
-          {"worst_relative", number(k.worst_relative)},
-          {"least_accurate_case", k.least_accurate_case},
-          {"worst_share", number(k.worst_share)},
-          {"worst_case", k.worst_case}};
-}
-
-Json counterexample_json(const Counterexample& c) {
-  return {{"kernel", c.kernel},       {"device", c.device},
-          {"claim", c.claim},         {"value_class", c.value_class},
-          {"original", c.original},   {"case", c.text},
-          {"steps", c.steps},         {"tried", c.tried},
-          {"case_file", c.case_file}, {"headline", c.headline},
-          {"elements", c.elements},   {"explanation", c.explanation},
-          {"faults", c.faults},       {"findings", c.findings}};
+// Text from outside (PTX, file names) may hold any bytes; what is no UTF-8 becomes U+FFFD.
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 // Everything that differs between two equal runs.
@@ -132,84 +29,164 @@ Json timing_json(const RunRecord& r) {
   for (const KernelRecord& k : r.kernels) kernels[k.name] = k.elapsed_ms;
   Json cases = Json::array();
   for (const CaseRecord& c : r.cases) cases.push_back(std::round(c.elapsed_ms * 1000) / 1000);
-  return {
-      {"elapsed_ms", r.elapsed_ms}, {"kernels", std::move(kernels)}, {"cases", std::move(cases)}};
+  return {{"command", r.command},
+          {"elapsed_ms", r.elapsed_ms},
+          {"kernels", std::move(kernels)},
+          {"cases", std::move(cases)}};
 }
 
-std::optional<Verdict> verdict_by_name(std::string_view word) {
-  for (const Verdict v :
-       {Verdict::pass, Verdict::fail, Verdict::mistrusted, Verdict::error, Verdict::skip}) {
-    if (name(v) == word) return v;
+double number_or_zero(const Json& json) { return json.is_number() ? json.get<double>() : 0; }
+
+// Times are for people; what is missing or odd in them is no reason to refuse a record.
+void read_timing(const Json& json, RunRecord& r) {
+  if (!json.is_object()) return;
+  if (const auto command = json.find("command"); command != json.end() && command->is_string())
+    r.command = command->get<std::string>();
+  if (json.contains("elapsed_ms")) r.elapsed_ms = number_or_zero(json["elapsed_ms"]);
+  if (json.contains("kernels") && json["kernels"].is_object()) {
+    for (KernelRecord& k : r.kernels) {
+      const auto found = json["kernels"].find(k.name);
+      if (found != json["kernels"].end()) k.elapsed_ms = number_or_zero(*found);
+    }
   }
-  return std::nullopt;
+  if (json.contains("cases") && json["cases"].is_array()) {
+    for (std::size_t i = 0; i < std::min(json["cases"].size(), r.cases.size()); ++i)
+      r.cases[i].elapsed_ms = number_or_zero(json["cases"][i]);
+  }
+}
+
+// What no list of fields says: names that must refer to something, and counts that must fit.
+std::string inconsistency(const RunRecord& r) {
+  std::set<std::string> kernels;
+  for (const KernelRecord& k : r.kernels) {
+    if (!kernels.insert(k.name).second) return fmt::format("kernel {} is there twice", k.name);
+  }
+  std::set<std::int64_t> positions;
+  for (const CaseRecord& c : r.cases) {
+    if (!kernels.contains(c.kernel))
+      return fmt::format("case \"{}\" is of a kernel that is not in the record", c.text);
+    if (!positions.insert(c.position).second)
+      return fmt::format("two cases have the position {}", c.position);
+    for (const OutputRecord& o : c.outputs) {
+      const OutputVerdict& v = o.verdict;
+      const bool cells = (v.histogram.empty() || v.histogram.size() == OutputTally::kCells) &&
+                         (v.magnitudes.empty() || v.magnitudes.size() == OutputTally::kBinades);
+      if (!cells) return fmt::format("case \"{}\": a histogram has an unknown size", c.text);
+    }
+  }
+  for (const Portrait& p : r.portraits) {
+    const bool fits = std::all_of(p.heat.begin(), p.heat.end(), [&](const std::string& row) {
+      return row.size() == p.heat.front().size();
+    });
+    if (!fits || p.heat.size() > 1024 || (!p.heat.empty() && p.heat.front().size() > 1024))
+      return fmt::format("the heat map of \"{}\" is no rectangle of at most 1024x1024", p.text);
+  }
+  // It names a folder.
+  const bool plain = !r.run_id.empty() && r.run_id.size() <= 64 &&
+                     std::all_of(r.run_id.begin(), r.run_id.end(),
+                                 [](unsigned char c) { return std::isalnum(c) != 0; });
+  if (!plain) return "run: a name of letters and digits is due";
+  if (r.shard && (r.shard->count < 1 || r.shard->index < 1 || r.shard->index > r.shard->count))
+    return fmt::format("there is no shard {}/{}", r.shard->index, r.shard->count);
+  return {};
+}
+
+Error broken(const std::string& path, std::string_view what) {
+  return {ErrorKind::bad_input, fmt::format("not a whole record of plumbline: {}", what), path,
+          "records are written by verify, fuzz and replay; record.jsonl beside a damaged "
+          "record.json may be whole"};
+}
+
+Result<RunRecord> read_whole(const std::string& path, const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return broken(path, "it is cut short or no JSON");
+  RunRecord record;
+  std::string error;
+  JsonReader reader(json, "", error);
+  describe(reader, record);
+  if (error.empty()) error = inconsistency(record);
+  if (!error.empty()) return broken(path, error);
+  if (json.contains("timing")) read_timing(json["timing"], record);
+  return record;
+}
+
+// The lines of a run that did not end. Only the last one may be cut short: the run was killed while
+// it wrote it.
+Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
+  RunRecord record;
+  std::string error;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const bool last = lines.eof();  // without its newline
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded()) {
+      if (last && number > 1) break;
+      return broken(path, fmt::format("line {} is no JSON", number));
+    }
+    JsonReader reader(json, fmt::format("line {}", number), error);
+    if (number == 1) {
+      describe_run(reader, record);
+      if (error.empty() && json.contains("command") && json["command"].is_string())
+        record.command = json["command"].get<std::string>();
+    } else {
+      CaseRecord& c = record.cases.emplace_back();
+      describe(reader, c);
+      if (error.empty() && json.contains("elapsed_ms"))
+        c.elapsed_ms = number_or_zero(json["elapsed_ms"]);
+    }
+    if (!error.empty()) return broken(path, error);
+  }
+  if (number == 0) return broken(path, "it is empty: the run ended before its first case");
+  error = inconsistency(record);
+  if (!error.empty()) return broken(path, error);
+  std::sort(record.cases.begin(), record.cases.end(),
+            [](const CaseRecord& a, const CaseRecord& b) { return a.position < b.position; });
+  record.interrupted = true;
+  for (KernelRecord& kernel : record.kernels) kernel = without_cases(kernel);
+  summarize(record);
+  return record;
 }
 
 }  // namespace
 
-std::string case_json_line(const CaseRecord& record) {
-  Json json = case_json(record);
-  json["elapsed_ms"] = record.elapsed_ms;
-  return json.dump();
+std::string run_json_line(const RunRecord& record) {
+  JsonWriter writer;
+  describe_run(writer, record);
+  Json json = writer.take();
+  json["command"] = record.command;
+  return dumped(json, -1);
 }
 
-std::string record_json(const RunRecord& r) {
-  Json kernels = Json::array(), cases = Json::array(), counterexamples = Json::array();
-  for (const KernelRecord& k : r.kernels) kernels.push_back(kernel_json(k));
-  for (const CaseRecord& c : r.cases) cases.push_back(case_json(c));
-  for (const Counterexample& c : r.counterexamples)
-    counterexamples.push_back(counterexample_json(c));
-  const Json json = {{"plumbline", r.plumbline_version},
-                     {"git", r.git_hash},
-                     {"command", r.command},
-                     {"verb", r.verb},
-                     {"profile", r.profile},
-                     {"seed", fmt::format("0x{:x}", r.seed)},
-                     {"run", r.run_id},
-                     {"devices", r.devices},
-                     {"environment", r.environment},
-                     {"interrupted", r.interrupted},
-                     {"planned", r.planned},
-                     {"kernels", std::move(kernels)},
-                     {"counterexamples", std::move(counterexamples)},
-                     {"cases", std::move(cases)},
-                     {"timing", timing_json(r)}};
-  return json.dump(1) + "\n";
+std::string case_json_line(const CaseRecord& record) {
+  Json json = JsonWriter::written(record);
+  json["elapsed_ms"] = record.elapsed_ms;
+  return dumped(json, -1);
+}
+
+std::string record_json(const RunRecord& record) {
+  Json json = JsonWriter::written(record);
+  json["timing"] = timing_json(record);
+  return dumped(json, 1) + "\n";
 }
 
 Result<RunRecord> read_record(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
-    return Error{ErrorKind::bad_input, "cannot read the record", path,
-                 "run `plumbline verify` first"};
+  std::string file_path = path;
+  std::error_code code;
+  if (fs::is_directory(path, code)) {
+    file_path = path + "/record.json";
+    if (!fs::exists(file_path, code)) file_path = path + "/record.jsonl";
+  }
+  std::ifstream file(file_path, std::ios::binary);
+  if (!file || fs::is_directory(file_path, code)) {
+    return Error{ErrorKind::bad_input, "cannot read the record", file_path,
+                 "give the folder of a run, its record.json or its record.jsonl"};
   }
   std::stringstream text;
   text << file.rdbuf();
-  const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
-  const auto broken = [&](std::string_view what) {
-    return Error{ErrorKind::bad_input, fmt::format("not a record of plumbline: {}", what), path,
-                 ""};
-  };
-  if (json.is_discarded() || !json.is_object()) return broken("no JSON object");
-  if (!json.contains("cases") || !json["cases"].is_array()) return broken("\"cases\" is missing");
-  RunRecord record;
-  record.verb = json.value("verb", "");
-  record.run_id = json.value("run", "");
-  record.profile = json.value("profile", "");
-  for (const Json& entry : json["cases"]) {
-    CaseRecord c;
-    const bool complete = entry.is_object() && entry.contains("case") &&
-                          entry["case"].is_string() && entry.contains("verdict") &&
-                          entry["verdict"].is_string();
-    if (!complete) return broken("a case has no text or verdict");
-    c.text = entry["case"].get<std::string>();
-    c.kernel = entry.value("kernel", "");
-    c.device = entry.value("device", "");
-    const auto verdict = verdict_by_name(entry["verdict"].get<std::string>());
-    if (!verdict) return broken("unknown verdict \"" + entry["verdict"].get<std::string>() + "\"");
-    c.verdict = *verdict;
-    record.cases.push_back(std::move(c));
-  }
-  return record;
+  const bool lines = fs::path(file_path).extension() == ".jsonl";
+  return lines ? read_lines(file_path, text.str()) : read_whole(file_path, text.str());
 }
 
 }  // namespace plumbline

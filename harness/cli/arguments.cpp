@@ -18,12 +18,13 @@ struct Verb {
 };
 
 // clang-format off
-constexpr std::array<Verb, 6> kVerbs = {{
+constexpr std::array<Verb, 7> kVerbs = {{
     {"list",    "WHAT",   "what there is: kernels, oracles, formats, models, devices, classes"},
     {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
     {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
     {"replay",  "CASE",   "saved cases (files or folders) or case texts, exactly"},
     {"explain", "CASE",   "one case slowly: where it left the exact path, and why; of a kernel, how it adds"},
+    {"report",  "RUN",    "the files of a run again, from its record; the shards of one run become one record"},
     {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
 }};
 // clang-format on
@@ -99,6 +100,17 @@ void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::stri
     app.add_flag("--failed", arguments.failed, "only what failed last time");
   }
   if (verb == "fuzz") app.add_option("--for", raw.duration, "time box: 90s, 10m, 2h (default 60s)");
+}
+
+void add_report_flags(CLI::App& app, Arguments& arguments) {
+  app.add_option("--out", arguments.report_folder,
+                 "where the files go (default: plumbline-out/<run>)")
+      ->type_name("DIR");
+  app.add_option("--baseline", arguments.baseline,
+                 "an earlier record: report.html shows the change")
+      ->type_name("RUN");
+  app.add_flag("--strict", arguments.strict,
+               "thin evidence and missing shards fail too (on when CI is set)");
 }
 
 Status apply(const RawFlags& raw, Arguments& arguments) {
@@ -178,11 +190,16 @@ struct CommandLine {
                         verb.names == "KERNEL" ? "kernel names or globs (default: all)"
                         : verb.names == "CASE"
                             ? "case files, folders of them, or case texts in quotes"
+                        : verb.names == "RUN"
+                            ? "run folders, record.json or record.jsonl (default: the latest run)"
                             : "kernels (default), oracles, formats, models, devices, classes")
             ->type_name(std::string(verb.names));
       }
-      if (verb.name != "list" && verb.name != "doctor")
+      if (verb.name == "report") {
+        add_report_flags(*sub, arguments);
+      } else if (verb.name != "list" && verb.name != "doctor") {
         add_run_flags(*sub, arguments, raw, verb.name);
+      }
       if (verb.name == "list") {
         sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
             ->type_name("FILE");

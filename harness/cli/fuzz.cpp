@@ -3,6 +3,7 @@
 // alone repeats the search.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -27,15 +28,12 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
   const std::uint64_t first_seed = arguments.seed ? *arguments.seed : std::random_device{}();
   options->seed = first_seed;
   const std::string id = run_id(arguments, *kernels, first_seed);
-  Result<RunFolder> folder = RunFolder::create(arguments, id);
+  Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
 
   RunRecord record;
-  record.verb = "fuzz";
-  record.command = arguments.command;
-  record.profile = "fuzz";
   record.seed = first_seed;
-  record.run_id = id;
+  label_record(record, arguments, id);
   describe_environment(record);
   std::optional<Target> gpu;
   if (options->on != On::emulator) {
@@ -52,7 +50,12 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
       record.kernels.back().reasons.push_back(skipped);
       continue;
     }
-    for (const Target& target : targets) record.devices.push_back(target.name());
+    for (const Target& target : targets) {
+      if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
+          record.devices.end()) {
+        record.devices.push_back(target.name());
+      }
+    }
     subjects.emplace_back(kernel, std::move(targets));
   }
   if (subjects.empty()) {
@@ -69,7 +72,9 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
   };
   // Lines and record.jsonl as cases finish; the status line is ours.
   Arguments silent = arguments;
-  Console console(silent, terminal, &*folder);
+  Console console(silent, terminal, *folder, id);
+  if (options->shard) record.shard = {options->shard->index, options->shard->count, 0};
+  folder->begin(record);
   std::uint64_t seed = first_seed;
   std::map<std::string, int> failures;  // by kernel and claim
   while (elapsed() < arguments.seconds && !interrupted()) {
@@ -79,13 +84,13 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
       Case random = random_case(*kernel, seed);
       if (options->shard && !options->shard->holds(random)) continue;
       if (options->filter && !options->filter->holds(random)) continue;
-      jobs.push_back({std::move(random), targets[(seed / subjects.size()) % targets.size()]});
+      jobs.push_back({std::move(random), targets[(seed / subjects.size()) % targets.size()],
+                      static_cast<std::int64_t>(seed - first_seed)});
     }
     for (CaseRecord& result : run_jobs(jobs, *options, console)) {
       if (result.verdict == Verdict::fail) {
-        const std::string kind =
-            result.kernel + std::string(name(result.claims.empty() ? Claim::bound : Claim::bound));
-        if (++failures[kind] <= options->max_counterexamples) {
+        const std::string kind = fmt::format("{}/{}", result.kernel, name(broken_claim(result)));
+        if (++failures[kind] <= kExplainedPerKernel) {
           const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
             return j.test_case.text() == result.text;
           });
@@ -107,10 +112,8 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
   record.interrupted = interrupted();
   record.elapsed_ms = 1000 * elapsed();
   summarize(record);
-  const Status written = folder->finish(record, strict_evidence(arguments));
-  print_record(record, arguments, terminal);
-  if (!written) return report_error(written.error());
-  return exit_code(record, arguments);
+  folder->link_as_latest();
+  return end_run(record, *folder, arguments, terminal);
 }
 
 }  // namespace plumbline

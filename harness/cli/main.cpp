@@ -18,13 +18,14 @@ using plumbline::Arguments;
 using plumbline::ExitCode;
 using plumbline::Terminal;
 
-constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, Terminal&)>, 6>
+constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, Terminal&)>, 7>
     kVerbs = {{
         {"list", plumbline::list},
         {"verify", plumbline::verify},
         {"fuzz", plumbline::fuzz},
         {"replay", plumbline::replay},
         {"explain", plumbline::explain},
+        {"report", plumbline::report},
         {"doctor", plumbline::doctor},
     }};
 

@@ -13,6 +13,7 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal);
 ExitCode fuzz(const Arguments& arguments, Terminal& terminal);
 ExitCode replay(const Arguments& arguments, Terminal& terminal);
 ExitCode explain(const Arguments& arguments, Terminal& terminal);
+ExitCode report(const Arguments& arguments, Terminal& terminal);
 ExitCode doctor(const Arguments& arguments, Terminal& terminal);
 
 }  // namespace plumbline
