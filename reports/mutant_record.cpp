@@ -22,6 +22,17 @@ std::string_view name(MutantOutcome outcome) {
   return "";
 }
 
+bool by_name(std::string_view word, MutantOutcome& outcome) {
+  for (const MutantOutcome one :
+       {MutantOutcome::caught, MutantOutcome::survived, MutantOutcome::no_effect,
+        MutantOutcome::duplicate, MutantOutcome::refused}) {
+    if (name(one) != word) continue;
+    outcome = one;
+    return true;
+  }
+  return false;
+}
+
 double MutantScore::percent() const {
   if (effective() == 0) return 100;
   return 100.0 * static_cast<double>(caught) / static_cast<double>(effective());

@@ -19,6 +19,7 @@ enum class MutantOutcome : std::uint8_t {
 };
 
 std::string_view name(MutantOutcome outcome);  // "caught", "survived", "no-effect", ...
+bool by_name(std::string_view word, MutantOutcome& outcome);
 
 struct MutantRecord {
   std::string kernel, id;

@@ -47,7 +47,8 @@ struct Arguments {
   bool strict = false;
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";
-  std::string corpus;  // empty: the default folder
+  std::string report_folder;  // --out of report; empty: a folder of the run's name in plumbline-out
+  std::string corpus;         // empty: the default folder
   bool no_corpus = false;
   bool no_shrink = false;
   int jobs = 0;  // 0: one per core

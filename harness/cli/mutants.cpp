@@ -95,6 +95,7 @@ std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target
   bool sound = true;
   for (const UnmutatedCase& one : unmutated.cases) {
     record.cases.push_back(one.record);
+    record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
     const bool bad = one.record.verdict == Verdict::fail || one.record.verdict == Verdict::error;
     if (bad && sound) {
       record.kernels.back().reasons.push_back(
@@ -200,17 +201,15 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
     request.patches = *std::move(patches);
   }
   const std::string id = run_id(arguments, *kernels, options->seed);
-  Result<RunFolder> folder = RunFolder::create(arguments, id);
+  Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
   request.folder = folder->path() / "mutants";
 
   const auto start = std::chrono::steady_clock::now();
   RunRecord record;
-  record.verb = "mutants";
-  record.command = arguments.command;
+  label_record(record, arguments, id);
   record.profile = arguments.profile_name;
   record.seed = options->seed;
-  record.run_id = id;
   describe_environment(record);
   MutantConsole console(arguments, terminal, *folder);
   for (const Manifest* kernel : *kernels) {
@@ -225,6 +224,7 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   summarize(record);
   const Status written = folder->finish(record, false);
+  folder->link_as_latest();
   console.summary(record);
   if (!written) return report_error(written.error());
   return mutants_exit_code(record, arguments);
