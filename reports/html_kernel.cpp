@@ -50,7 +50,7 @@ Html telling_cases(const RunRecord& record, const KernelRecord& kernel) {
   }
   if (rows.empty()) return {};
   Table table;
-  table.head = {"verdict", "of its bound", "devices", "case, and why"};
+  table.head = {"verdict", "of its bound", "devices", any_wrong ? "case, and why" : "case"};
   for (const auto& [c, devices] : rows) {
     Cell used = number_cell(share(*c), bound_text(share(*c)));
     used.tone = tone_of_share(used.value);
@@ -127,7 +127,10 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
     html += facts;
     return element("section", html, id + " class=\"kernel\"");
   }
-  title += escaped(fmt::format(" {} of its bound", bound_text(kernel.worst_share)));
+  title += escaped(kernel.compared == 0 ? ""
+                   : kernel.worst_share == 0
+                       ? " exact"
+                       : fmt::format(" {} of its bound", bound_text(kernel.worst_share)));
   return element("details", Html{element("summary", element("h3", title)).text + facts.text},
                  id + " class=\"kernel\"");
 }
