@@ -46,6 +46,37 @@ std::string class_word(const Format& f, std::uint64_t bits) {
 
 }  // namespace
 
+Html coverage_overview(const RunRecord& record) {
+  std::map<std::string, std::map<std::string, Tally>> kernels;  // then value class
+  std::map<std::string, bool> classes;
+  for (const CaseRecord& c : record.cases) {
+    kernels[c.kernel][c.value_class].add(c.verdict);
+    classes[c.value_class] = true;
+  }
+  if (kernels.size() < 2) return {};  // its own matrix says more
+  Table table;
+  table.head = {"kernel"};
+  for (const auto& [value_class, unused] : classes) table.head.push_back(value_class);
+  std::size_t empty = 0;
+  for (const KernelRecord& k : record.kernels) {
+    if (!kernels.contains(k.name)) continue;
+    std::vector<Cell> row = {cell(k.name)};
+    for (const auto& [value_class, unused] : classes) {
+      const Tally& tally = kernels[k.name][value_class];
+      empty += tally.cases == 0;
+      row.push_back(tally.cell());
+    }
+    table.rows.push_back(std::move(row));
+  }
+  const std::string finding =
+      empty == 0 ? fmt::format("Every kernel met all {} value classes.", classes.size())
+                 : fmt::format(
+                       "{} of {} combinations of kernel and value class are empty: the "
+                       "operation does not have the class, or this run left it out.",
+                       empty, table.rows.size() * classes.size());
+  return figure_around("Which values did every kernel meet?", finding, to_html(table));
+}
+
 Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel) {
   std::map<std::string, std::map<std::string, Tally>> values;  // by value class, then shape class
   std::map<std::string, bool> shapes;

@@ -81,7 +81,7 @@ Html error_histogram(const RunRecord& record, const KernelRecord& kernel) {
   }
   figure.table.head.push_back("rounded once %");
   figure.series.push_back({fmt::format("{} if rounded once", label(profiles.front())),
-                           static_cast<int>(profiles.size() + 1), "dashed", "gray"});
+                           static_cast<int>(profiles.size() + 1), "expected", "gray"});
   int first = OutputTally::kCells / 2 - 8, last = OutputTally::kCells / 2 + 8;
   for (const ErrorProfile& p : profiles) {
     for (int i = 0; i < OutputTally::kCells; ++i) {
@@ -249,7 +249,7 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
                        "worst (ulp)", "allowed (ulp)", "square root", "linear"};
   figure.series = {{"99 % of outputs", 3, "line", "blue"},
                    {"worst", 4, "dots", "vermillion"},
-                   {"typically allowed", 5, "line", "gray"},
+                   {"allowed to half of them", 5, "line", "gray"},
                    {"grows as the square root", 6, "dashed", "green"},
                    {"grows linearly", 7, "dashed", "orange"}};
   for (const auto& [length, at] : lengths) {

@@ -12,6 +12,15 @@ namespace {
 
 constexpr std::size_t kShownCases = 10;
 
+// A reason may quote a whole instruction and its place; record.json has all of it.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kShown = 240;
+  if (text.size() <= kShown) return text;
+  std::size_t end = kShown;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not within a character
+  return text.substr(0, end) + "…";
+}
+
 // The failing cases, or those closest to the bound: ten of however many.
 Html telling_cases(const RunRecord& record, const KernelRecord& kernel) {
   std::vector<const CaseRecord*> chosen;
@@ -41,12 +50,13 @@ Html telling_cases(const RunRecord& record, const KernelRecord& kernel) {
   }
   if (rows.empty()) return {};
   Table table;
-  table.head = {"verdict", "case", "devices", "of its bound", "why"};
+  table.head = {"verdict", "of its bound", "devices", any_wrong ? "case, and why" : "case"};
   for (const auto& [c, devices] : rows) {
     Cell used = number_cell(share(*c), bound_text(share(*c)));
     used.tone = tone_of_share(used.value);
-    table.rows.push_back({Cell{badge(c->verdict)}, Cell{element("code", c->text)}, cell(devices),
-                          used, cell(c->reason)});
+    Html why = element("code", c->text);
+    if (!c->reason.empty()) why += element("p", shortened(c->reason), "class=\"note\"");
+    table.rows.push_back({Cell{badge(c->verdict)}, used, cell(devices), Cell{why}});
   }
   const std::string what = counted(static_cast<std::int64_t>(all), "case");
   return figure_around(
@@ -117,7 +127,10 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
     html += facts;
     return element("section", html, id + " class=\"kernel\"");
   }
-  title += escaped(fmt::format(" {} of its bound", bound_text(kernel.worst_share)));
+  title += escaped(kernel.compared == 0 ? ""
+                   : kernel.worst_share == 0
+                       ? " exact"
+                       : fmt::format(" {} of its bound", bound_text(kernel.worst_share)));
   return element("details", Html{element("summary", element("h3", title)).text + facts.text},
                  id + " class=\"kernel\"");
 }

@@ -127,10 +127,10 @@ Html bound_overview(const RunRecord& record) {
       beyond > 0 ? fmt::format("{} beyond what its contract allows", counted(beyond, "kernel"))
                  : "";
   if (closest && closest->worst_share > 0) {
-    finding +=
-        fmt::format("{}{} comes closest of those within, with {} of its bound{}",
-                    finding.empty() ? "" : "; ", closest->name, bound_text(closest->worst_share),
-                    near > 1 ? fmt::format(" ({} use more than half)", near) : "");
+    finding += fmt::format(
+        "{}{} comes closest{}, with {} of its bound{}", finding.empty() ? "" : "; ", closest->name,
+        finding.empty() ? "" : " of those within", bound_text(closest->worst_share),
+        near > 1 ? fmt::format(" ({} use more than half)", near) : "");
   }
   if (finding.empty()) finding = "Nothing used any of its bound";
   Html html =

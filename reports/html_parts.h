@@ -66,7 +66,7 @@ struct Axis {
 struct Series {
   std::string label;
   int column = 1;              // of the figure's table
-  std::string style = "line";  // line, dots, dashed, steps: how page.js draws it
+  std::string style = "line";  // how page.js draws it: line, dots, dashed, steps, expected
   std::string color = "blue";  // a name in page.css: blue, orange, vermillion, green, gray
 };
 

@@ -15,6 +15,9 @@ Html lead(const RunRecord& record);  // what is wrong, within the first screen
 Html bound_overview(const RunRecord& record);
 Html change_section(const RunRecord& record, const PageOptions& options);
 
+// Of the whole run (html_coverage.cpp).
+Html coverage_overview(const RunRecord& record);
+
 // Of the whole run (html_trust.cpp).
 Html determinism_section(const RunRecord& record);
 Html agreement_section(const RunRecord& record);

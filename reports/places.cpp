@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace plumbline {
@@ -18,13 +19,15 @@ std::string relative_to(const std::string& file, std::string root) {
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root) {
   std::map<std::tuple<std::string, std::string, std::string, int>, FindingPlace> places;
   for (const CaseRecord& c : record.cases) {
+    std::set<const FindingPlace*> seen;  // in this case, at whichever instruction of the line
     for (const FindingRecord& f : c.findings) {
       const bool source = !f.source_file.empty() && f.source_line > 0;
       if (!source && (f.ptx_file.empty() || f.ptx_line <= 0)) continue;
       const std::string file = relative_to(source ? f.source_file : f.ptx_file, root);
       const int line = source ? f.source_line : f.ptx_line;
       FindingPlace& place = places[{c.kernel, f.kind, file, line}];
-      if (place.cases++ == 0) place = {c.kernel, f, file, line, c.text, 1};
+      if (place.cases == 0) place = {c.kernel, f, file, line, c.text};
+      if (seen.insert(&place).second) ++place.cases;
     }
   }
   std::vector<FindingPlace> sorted;

@@ -178,11 +178,12 @@ const CaseRecord* closest_to_bound(const RunRecord& record, const KernelRecord& 
 
 std::vector<const CaseRecord*> cases_to_portray(const RunRecord& record) {
   std::vector<const CaseRecord*> chosen = failures_to_explain(record);
+  std::erase_if(chosen, [](const CaseRecord* c) {
+    const Claim claim = broken_claim(*c);
+    return claim != Claim::bound && claim != Claim::specials;
+  });
   for (const KernelRecord& kernel : record.kernels) {
-    const bool explained = std::any_of(chosen.begin(), chosen.end(), [&](const CaseRecord* c) {
-      return c->kernel == kernel.name;
-    });
-    if (explained) continue;
+    if (kernel.failed > 0) continue;
     if (const CaseRecord* closest = closest_to_bound(record, kernel)) chosen.push_back(closest);
   }
   return chosen;

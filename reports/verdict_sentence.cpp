@@ -36,7 +36,9 @@ std::string verdict_sentence(const RunRecord& record) {
   std::int64_t compared = 0;
   for (const KernelRecord& k : record.kernels) compared += k.compared;
   std::string sentence;
-  if (failed > 0) {
+  if (failed == 1 && all == 1) {
+    sentence = fmt::format("{} broke its promise.", names_of(record, Verdict::fail));
+  } else if (failed > 0) {
     sentence = fmt::format("{} of {} broke {} promise: {}.", failed, counted(all, "kernel"),
                            failed == 1 ? "its" : "their", names_of(record, Verdict::fail));
     if (errors > 0)

@@ -40,6 +40,7 @@
     line: { showLine: true, pointRadius: 2.5, borderWidth: 2 },
     dots: { showLine: false, pointRadius: 3.5, pointStyle: "rectRot" },
     dashed: { showLine: true, pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
+    expected: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
     steps: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5 },
   };
 
@@ -49,7 +50,7 @@
       .map((row) => ({ x: value(row.cells[x.column]), y: value(row.cells[series.column]) }))
       .filter((point) => Number.isFinite(point.x) && (!x.log || point.x > 0));
     for (const point of data) if (!Number.isFinite(point.y)) point.y = null; // a gap
-    return Object.assign({ label: series.label, data, borderColor: ink, backgroundColor: ink, spanGaps: series.style !== "steps" },
+    return Object.assign({ label: series.label, data, borderColor: ink, backgroundColor: ink, spanGaps: !styles[series.style].stepped },
       styles[series.style]);
   }
 
