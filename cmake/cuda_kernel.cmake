@@ -34,6 +34,19 @@ add_custom_target(kernel_headers DEPENDS ${PLUMBLINE_DEVICE_HEADERS})
 add_dependencies(kernels kernel_headers)
 install(FILES ${headers} DESTINATION share/plumbline/kernels/device)
 
+# The planted faults of `plumbline mutants`, beside them too.
+file(GLOB patches CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/mutants/*.patch)
+set(PLUMBLINE_PATCHES "")
+foreach(patch ${patches})
+  get_filename_component(file ${patch} NAME)
+  set(copy ${PROJECT_BINARY_DIR}/kernels/mutants/${file})
+  add_custom_command(OUTPUT ${copy} DEPENDS ${patch} COMMAND ${CMAKE_COMMAND} -E copy ${patch} ${copy} VERBATIM)
+  list(APPEND PLUMBLINE_PATCHES ${copy})
+endforeach()
+add_custom_target(kernel_mutants DEPENDS ${PLUMBLINE_PATCHES})
+add_dependencies(kernels kernel_mutants)
+install(FILES ${patches} DESTINATION share/plumbline/kernels/mutants)
+
 # The numbers of `targets = [80, 90]` in a manifest.
 function(plumbline_kernel_targets manifest result)
   file(STRINGS ${manifest} lines REGEX "^targets *=")

@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "fuzz/attention_shapes.h"
+#include "kernels/manifest.h"
 
 namespace plumbline {
 
@@ -32,6 +34,8 @@ class Designer {
   void widths();
   void sinks();
   void logits();
+  void scales();
+  void parts();
   void arithmetic();
   void empty();
 
@@ -259,6 +263,58 @@ void Designer::logits() {
   add({70, 2 * tile_.keys + 1}, "bias=f32 heads=2", "equal_scores", "key_tail", bias);
 }
 
+// Every head of every sequence has three scales of its own.
+void Designer::scales() {
+  const std::int64_t k = tile_.keys;
+  const std::string_view taken = "a scale of another head or sequence, of Q for K, or left out";
+  for (const std::string_view heads :
+       {"heads=6 kv_heads=3", "heads=4 kv_heads=2 batch=2", "heads=6 kv_heads=1", "heads=3"}) {
+    for (const std::string_view value : {"normal", "head_constants"})
+      add({5, 9}, fmt::format("scales=head {}", heads), value, "grouped_heads", taken);
+  }
+  for (const std::string_view lengths : {"random", "gaps", "slack"}) {
+    add({9, 12}, fmt::format("scales=head batch=4 heads=2 lengths={}", lengths), "normal",
+        "batched", taken);
+  }
+  add({9, 12}, "scales=head batch=3 heads=2 kv=shared", "normal", "batched",
+      "one V for the whole batch, and as many scales as sequences");
+  const std::string_view steps = "scales that some step of the way from scores to O lacks";
+  for (const std::string_view words :
+       {"softcap=2", "softcap=30 bias=f32", "bias=f32", "sink=f32 heads=5", "out=f32",
+        "causal=bottom_right out=f32"}) {
+    add({9, k + 9}, fmt::format("scales=head {}", words), "normal", "more_keys", steps);
+  }
+  for (const std::string_view value : {"rising_scores", "last_key_highest", "high_scores",
+                                       "equal_scores", "cancelling", "outliers", "wide"})
+    add({9, 2 * k + 9}, "scales=head out=f32", value, "key_tail", steps);
+}
+
+// Keys cut into parts of whole tiles: sums and maxima of each, empty ones, parts that a mask hides.
+void Designer::parts() {
+  const std::int64_t k = tile_.keys;
+  const std::string_view joined = "parts joined without their maxima, in part, or twice";
+  for (const std::string_view splits : {"splits=2", "splits=3", "splits=8"}) {
+    for (const std::string_view value :
+         {"rising_scores", "falling_scores", "last_key_highest", "normal", "high_scores"})
+      add({3, 5 * k + 1}, fmt::format("{} out=f32", splits), value, "decode", joined);
+    const std::string_view empty = "parts without a tile: neither NaN nor a weight of 1";
+    for (const std::int64_t keys : {std::int64_t{1}, k, k + 1})
+      add({2, keys}, splits, "low_scores", keys == 1 ? "tiny" : "key_edge", empty);
+    add({2, 0}, splits, "normal", "empty", empty);
+    const std::string_view hidden = "parts of which a row sees nothing";
+    add({4 * k, 4 * k}, fmt::format("{} causal=bottom_right", splits), "normal", "square", hidden);
+    add({9, 5 * k}, fmt::format("{} causal=top_left", splits), "low_scores", "more_keys", hidden);
+    add({9, 4 * k}, fmt::format("{} window_left=10", splits), "lowest_scores", "more_keys", hidden);
+    add({9, 3 * k}, fmt::format("{} bias=f32", splits), "hidden_keys", "key_edge", hidden);
+    add({3, 3 * k}, fmt::format("{} sink=f32 heads=5 out=f32", splits), "normal", "key_edge",
+        "a sink that every part counts, or none");
+    add({9, 3 * k}, fmt::format("{} batch=4 heads=2 lengths=random", splits), "normal", "batched",
+        "parts of another sequence's length");
+    add({2, 4 * k}, fmt::format("{} heads=6 kv_heads=3 batch=2", splits), "head_constants",
+        "grouped_heads", "sums of another head's parts");
+  }
+}
+
 void Designer::arithmetic() {
   const std::int64_t k = tile_.keys;
   for (const std::string_view out : {"out=bf16", "out=f32"}) {
@@ -294,6 +350,14 @@ void Designer::empty() {
   add_wide({1, 1}, "d=8", "", "normal", "one", "the smallest problem there is");
 }
 
+// Whether the kernel has more of the field than its default.
+bool has_field(const Manifest& manifest, std::string_view name) {
+  return std::any_of(manifest.schema().begin(), manifest.schema().end(), [&](const Field& field) {
+    return field.name == name &&
+           (field.kind == FieldKind::word ? field.choices.size() > 1 : !field.fixed);
+  });
+}
+
 }  // namespace
 
 std::vector<DesignedCase> attention_designed(const Manifest& manifest) {
@@ -311,6 +375,8 @@ std::vector<DesignedCase> attention_designed(const Manifest& manifest) {
   designer.logits();
   designer.arithmetic();
   designer.empty();
+  if (has_field(manifest, "scales")) designer.scales();
+  if (has_field(manifest, "splits")) designer.parts();
   return designer.take();
 }
 

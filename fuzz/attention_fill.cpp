@@ -4,7 +4,9 @@
 #include "fuzz/attention_fill.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "fuzz/attention_scales.h"
 #include "fuzz/fill.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_layout.h"
@@ -48,6 +50,14 @@ class RowPlace {
   std::vector<std::int64_t> starts_;
 };
 
+// A format without Inf takes its largest number for what is larger; NaN and Inf become what they
+// can.
+std::uint64_t stored(const Format& element, double value) {
+  const bool saturates = !element.has_infinity() && std::isfinite(value);
+  return encode(element, value,
+                {.overflow = saturates ? Overflow::saturate : Overflow::to_special});
+}
+
 class Filler {
  public:
   Filler(const Case& test_case, CaseTensors& tensors)
@@ -64,14 +74,20 @@ class Filler {
     const std::int64_t heads = layout.shape[1], width = layout.shape[3], step = layout.strides[3];
     const bool shared = !packed_ && layout.shape[0] > 1 && layout.strides[0] == 0;
     const auto sequences = static_cast<std::int64_t>(context_.sequences.size());
+    const AttentionScales scales(context_, name, element,
+                                 tensors_.find(std::string(name) + "_scale"), shared,
+                                 [&](std::int64_t sequence, std::int64_t head) {
+                                   return largest(values, side, sequence, head, width);
+                                 });
     AttentionSpot at;
     for (at.sequence = 0; at.sequence < (shared ? 1 : sequences); ++at.sequence) {
       const std::int64_t rows = length_of(context_.lengths(at), side);
       for (at.head = 0; at.head < heads; ++at.head) {
+        const double unit = scales.unit(at);
         for (at.row = 0; at.row < rows; ++at.row) {
           const std::int64_t start = place(at);
           for (at.column = 0; at.column < width; ++at.column)
-            matrix.set_bits_at(start + at.column * step, encode(element, values(at)));
+            matrix.set_bits_at(start + at.column * step, stored(element, values(at) / unit));
         }
       }
     }
@@ -79,7 +95,8 @@ class Filler {
       if (placement.tensor != name) continue;
       AttentionSpot spot = placement.at;
       if (shared) spot.sequence = 0;
-      matrix.set_bits_at(place(spot) + spot.column * step, encode(element, placement.value));
+      matrix.set_bits_at(place(spot) + spot.column * step,
+                         stored(element, placement.value / scales.unit(spot)));
     }
     fill_slack(matrix, place.first_slack());
   }
@@ -121,6 +138,18 @@ class Filler {
   const AttentionContext& context() const { return context_; }
 
  private:
+  double largest(const AttentionValues& values, Side side, std::int64_t sequence, std::int64_t head,
+                 std::int64_t width) const {
+    double most = 0;
+    AttentionSpot at{sequence, head, 0, 0};
+    const std::int64_t rows = length_of(context_.lengths(at), side);
+    for (; at.row < rows; ++at.row) {
+      for (at.column = 0; at.column < width; ++at.column)
+        most = std::max(most, std::fabs(values(at)));
+    }
+    return most;
+  }
+
   static void fill_slack(Tensor& matrix, std::int64_t first) {
     const TensorLayout& layout = matrix.layout;
     const Format& element = format(layout.format);

@@ -33,7 +33,8 @@ constexpr std::array<std::string_view, 5> kNoFeatures = {"layout", "causal", "le
 // In place of a number that depends on the width.
 constexpr std::string_view kUsualScale = "scale=1/sqrt(d)";
 
-const std::array<Feature, 3> kNumbers = {
+const std::array<Feature, 4> kNumbers = {
+    Feature{"splits", {"splits=1", "splits=2", "splits=3", "splits=8"}},
     Feature{"window_left",
             {"window_left=-1", "window_left=0", "window_left=1", "window_left=16", "window_left=63",
              "window_left=100000"},
@@ -46,15 +47,15 @@ constexpr std::array<std::string_view, 7> kSizeFields = {"batch", "kv_heads", "h
                                                          "keys",  "d",        "dv"};
 constexpr std::array<std::string_view, 1> kStrideFields = {"pad"};
 constexpr std::array<std::string_view, 1> kLayoutFields = {"layout"};
-constexpr std::array<std::string_view, 9> kFeatureFields = {
-    "causal", "window_left", "window_right", "lengths", "bias", "sink", "softcap", "scale", "kv"};
-constexpr std::array<std::string_view, 22> kSimpleValues = {
-    "lengths=full",        "kv=own",         "bias=none",       "sink=none",
-    "softcap=0",           "window_left=-1", "window_left=0",   "window_left=1",
-    "window_left=4",       "window_left=16", "window_right=-1", "window_right=0",
-    "window_right=1",      "window_right=4", "window_right=16", "causal=none",
-    "causal=bottom_right", "scale=1",        "scale=0.5",       "softcap=1",
-    "lengths=ones",        "lengths=random"};
+constexpr std::array<std::string_view, 11> kFeatureFields = {
+    "causal", "window_left", "window_right", "lengths", "bias",  "sink",
+    "scales", "softcap",     "scale",        "kv",      "splits"};
+constexpr std::array<std::string_view, 25> kSimpleValues = {
+    "splits=1",       "splits=2",       "lengths=full",    "kv=own",          "bias=none",
+    "sink=none",      "scales=none",    "softcap=0",       "window_left=-1",  "window_left=0",
+    "window_left=1",  "window_left=4",  "window_left=16",  "window_right=-1", "window_right=0",
+    "window_right=1", "window_right=4", "window_right=16", "causal=none",     "causal=bottom_right",
+    "scale=1",        "scale=0.5",      "softcap=1",       "lengths=ones",    "lengths=random"};
 constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutFields, kFeatureFields,
                                         kSimpleValues};
 

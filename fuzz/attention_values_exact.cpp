@@ -60,12 +60,17 @@ AttentionPattern attention_one_hot(const AttentionContext& context) {
   return attention_selection(context);
 }
 
-// An integer below 2^8 that no neighbor in any direction has.
+// A value that no neighbor in any direction has: an integer below 2^8, or in formats that do not
+// have all of these the number with that code.
 AttentionPattern attention_index_code(const AttentionContext& context) {
   AttentionPattern pattern = attention_selection(context);
-  pattern.v = [](const AttentionSpot& at) {
-    return static_cast<double>(
-        1 + (at.sequence * 131 + at.head * 61 + at.row * 7 + at.column * 11) % 251);
+  const bool integers = context.v->precision() >= 8;
+  const auto codes = integers ? 251 : static_cast<std::int64_t>(context.v->max_finite());
+  pattern.v = [=, element = context.v](const AttentionSpot& at) {
+    const std::int64_t code =
+        1 + (at.sequence * 131 + at.head * 61 + at.row * 7 + at.column * 11) % codes;
+    return integers ? static_cast<double>(code)
+                    : to_double(*element, static_cast<std::uint64_t>(code));
   };
   return pattern;
 }

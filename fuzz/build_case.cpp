@@ -18,25 +18,6 @@ bool is_usable(const Manifest& manifest, const Problem& problem) {
   return !manifest.excluded(problem) && manifest.tensors(problem).ok();
 }
 
-// The problem itself, or as close to it as the kernel's domain allows: with features at their
-// defaults where some exclude each other, with sizes rounded up.
-std::optional<Problem> fit_to_domain(const Manifest& manifest, const Generator& generator,
-                                     const Problem& problem) {
-  if (is_usable(manifest, problem)) return problem;
-  for (const std::int64_t granule : {1, 2, 4, 8, 16, 32, 64, 128}) {
-    Problem rounded = problem;
-    generator.round_sizes(rounded, granule);
-    if (is_usable(manifest, rounded)) return rounded;
-  }
-  Problem plain = problem;
-  const std::vector<Feature> features = generator.features(manifest);
-  for (auto feature = features.rbegin(); feature != features.rend(); ++feature) {
-    plain.reset(feature->name);
-    if (is_usable(manifest, plain)) return plain;
-  }
-  return std::nullopt;
-}
-
 Result<Problem> parsed(const Manifest& manifest, const std::string& text) {
   return parse_problem(manifest.schema(), text, text);
 }
@@ -66,6 +47,23 @@ Case case_of(const Manifest& manifest, const Choice& choice, const Problem& prob
 }
 
 }  // namespace
+
+std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem) {
+  const Generator& generator = generator_of(*manifest.operation);
+  if (is_usable(manifest, problem)) return problem;
+  for (const std::int64_t granule : {1, 2, 4, 8, 16, 32, 64, 128}) {
+    Problem rounded = problem;
+    generator.round_sizes(rounded, granule);
+    if (is_usable(manifest, rounded)) return rounded;
+  }
+  Problem plain = problem;
+  const std::vector<Feature> features = generator.features(manifest);
+  for (auto feature = features.rbegin(); feature != features.rend(); ++feature) {
+    plain.reset(feature->name);
+    if (is_usable(manifest, plain)) return plain;
+  }
+  return std::nullopt;
+}
 
 KernelChoices choices_of(const Manifest& manifest) {
   const Generator& generator = generator_of(*manifest.operation);
@@ -105,7 +103,7 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
     const Result<Problem> drawn =
         parsed(manifest, generator.problem_text(choice, manifest, profile, random));
     if (!drawn) continue;
-    const std::optional<Problem> problem = fit_to_domain(manifest, generator, *drawn);
+    const std::optional<Problem> problem = fit_to_domain(manifest, *drawn);
     if (!problem) continue;
     const double work = generator.padded_work(*problem, manifest);
     if (!best || work < generator.padded_work(*best, manifest)) best = problem;

@@ -10,26 +10,21 @@
 
 namespace plumbline {
 
-namespace {
-
-std::string problem_text(const Case& test_case) {
-  PLUMB_ASSERT(test_case.kernel != nullptr);
-  const std::string problem = test_case.problem.text();
-  return problem.empty() ? test_case.kernel->name
-                         : fmt::format("{} {}", test_case.kernel->name, problem);
+std::string Case::problem_text() const {
+  PLUMB_ASSERT(kernel != nullptr);
+  const std::string fields = problem.text();
+  return fields.empty() ? kernel->name : fmt::format("{} {}", kernel->name, fields);
 }
 
-}  // namespace
-
 std::string Case::text() const {
-  std::string text = fmt::format("{} value={}", problem_text(*this), recipe.value_class);
+  std::string text = fmt::format("{} value={}", problem_text(), recipe.value_class);
   if (recipe.value_class != kLiteralValues) text += fmt::format(" seed={:#x}", recipe.seed);
   if (!literals.empty()) text += fmt::format(" bits={:#018x}", literal_fingerprint(literals));
   return text;
 }
 
 std::uint64_t Case::key() const {
-  std::string text = fmt::format("{} value={}", problem_text(*this), recipe.value_class);
+  std::string text = fmt::format("{} value={}", problem_text(), recipe.value_class);
   if (!literals.empty()) text += fmt::format(" bits={:#018x}", literal_fingerprint(literals));
   return fingerprint(text);
 }

@@ -27,11 +27,13 @@ struct Case {
       literals;             // inputs by name; when present they win over the recipe
   std::string shape_class;  // names from shapes.h, for coverage; empty for cases from files
   std::string layout_class;
-  std::string origin = "planned";  // corpus | designed | planned | fuzz | file
+  std::string origin = "planned";  // corpus | designed | planned | population | fuzz | file | dump
 
   // "gemm_bf16 m=65 n=8 k=33 layout=nt value=cancelling seed=0x2a": parses back with
   // parse_case_line().
   std::string text() const;
+  // "gemm_bf16 m=65 n=8 k=33 layout=nt": the kernel and its problem.
+  std::string problem_text() const;
   // Hash of text() without seed: the shard key and file name.
   std::uint64_t key() const;
 };

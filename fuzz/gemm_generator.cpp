@@ -90,6 +90,12 @@ class GemmGenerator : public Generator {
                        strides, features);
   }
 
+  std::vector<DesignedCase> populations() const override {
+    const std::string purpose = "a bias or a loss of accuracy in some columns, inside the bound";
+    return {{"m=256 n=512 k=256 out=f32", "normal", "many_tiles", "nn", purpose},
+            {"m=256 n=512 k=128 out=bf16", "normal", "many_tiles", "nn", purpose}};
+  }
+
   void round_sizes(Problem& problem, std::int64_t granule) const override {
     for (const std::string_view field : {"m", "n", "k"}) {
       problem.set_integer(field, round_up(problem.integer(field), granule));

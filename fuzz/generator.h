@@ -80,6 +80,9 @@ class Generator {
 
   virtual std::vector<DesignedCase> designed(const Manifest& manifest) const = 0;
 
+  // Cases large enough for tests of many errors at once; the last ones of a plan.
+  virtual std::vector<DesignedCase> populations() const { return {}; }
+
   // Multiply-accumulates a tiled kernel spends, tails padded to whole tiles.
   virtual double padded_work(const Problem& problem, const Manifest& manifest) const = 0;
 

@@ -66,6 +66,11 @@ class Planner {
       if (round > 0 && cases_.size() >= wanted) break;
       add_array(round, round == 0 ? SIZE_MAX : wanted);
     }
+    for (const DesignedCase& designed : generator_.populations()) {
+      std::optional<Case> built = build_designed(manifest_, designed, random_.fork(counter_++));
+      if (built) built->origin = "population";
+      add(std::move(built));
+    }
     return std::move(cases_);
   }
 

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "harness/population.h"
 #include "harness/relations.h"
 #include "oracles/base/hash.h"
 #include "oracles/formats/decode.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 namespace plumbline {
@@ -91,12 +94,12 @@ Result<const Module*> CaseRunner::module_for(Loaded& loaded, const Manifest& ker
 }
 
 Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& tensors,
-                                           const Target& target, std::uint64_t cta_order) {
+                                           const Target& target, const LaunchChoices& choices) {
   const Result<Loaded*> loaded = loaded_for(target);
   if (!loaded) return loaded.error();
   const Result<const Module*> module = module_for(**loaded, *test_case.kernel, target.sm);
   if (!module) return module.error();
-  return launch_case(test_case, tensors, *(*loaded)->device, **module, cta_order);
+  return launch_case(test_case, tensors, *(*loaded)->device, **module, choices);
 }
 
 bool CaseRunner::wants_other_order(const Case& test_case, const LaunchResult& launch) const {
@@ -105,14 +108,21 @@ bool CaseRunner::wants_other_order(const Case& test_case, const LaunchResult& la
   return test_case.kernel->deterministic() && fingerprint(test_case.text()) % kOneIn == 1;
 }
 
-Result<bool> CaseRunner::reorder_ctas(const Case& test_case, const Target& target,
-                                      Examined& examined) {
-  constexpr std::uint64_t kOtherOrder = 1;
-  const std::uint64_t first = examined.launch.fingerprint;
-  Result<LaunchResult> launch = launch_on(test_case, examined.tensors, target, kOtherOrder);
+Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, LaunchChoices choices,
+                                Execution& execution) {
+  choices.cta_order = 1;
+  Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();
-  examined.launch = *std::move(launch);
-  return examined.launch.fingerprint == first;
+  // Lines count as executed when either order executes them.
+  std::vector<int> lines;
+  std::set_union(launch->executed_lines.begin(), launch->executed_lines.end(),
+                 execution.launch.executed_lines.begin(), execution.launch.executed_lines.end(),
+                 std::back_inserter(lines));
+  execution.launch = *std::move(launch);
+  execution.launch.executed_lines = std::move(lines);
+  execution.reordered = true;
+  execution.same_in_any_order = execution.launch.fingerprint == execution.first;
+  return {};
 }
 
 Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_case,
@@ -147,52 +157,82 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
   return broken;
 }
 
-Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, const Target& target) {
-  const auto start = std::chrono::steady_clock::now();
+bool Execution::same_as(const Execution& other) const {
+  return launch.completed == other.launch.completed && launch.findings.empty() &&
+         other.launch.findings.empty() && first == other.first &&
+         launch.fingerprint == other.launch.fingerprint &&
+         launch.unwritten == other.launch.unwritten && different == other.different &&
+         twin == other.twin && reordered == other.reordered;
+}
+
+Status CaseRunner::load(const Manifest& kernel, const Target& target) {
+  const Result<Loaded*> loaded = loaded_for(target);
+  if (!loaded) return loaded.error();
+  const Result<const Module*> module = module_for(**loaded, kernel, target.sm);
+  if (!module) return module.error();
+  return {};
+}
+
+Result<Execution> CaseRunner::execute(const Case& test_case, const Target& target,
+                                      std::uint64_t instruction_budget) {
   const Status accepted = check_domain(test_case);
   if (!accepted) return accepted.error();
   const Status memory = check_memory(test_case);
   if (!memory) return memory.error();
   Result<CaseTensors> tensors = materialize(test_case);
   if (!tensors) return tensors.error();
-  auto examined = std::make_unique<Examined>();
-  examined->tensors = *std::move(tensors);
+  Execution execution;
+  execution.tensors = *std::move(tensors);
 
-  Result<LaunchResult> launch = launch_on(test_case, examined->tensors, target);
+  const LaunchChoices choices{.cta_order = 0, .instruction_budget = instruction_budget};
+  Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();
-  examined->launch = *std::move(launch);
-  const std::uint64_t first = examined->launch.fingerprint;
-  int different = 0;
-  for (int i = 1; i < options_.repeat && examined->launch.completed; ++i) {
-    const Result<LaunchResult> again = launch_on(test_case, examined->tensors, target);
+  execution.launch = *std::move(launch);
+  execution.first = execution.launch.fingerprint;
+  for (int i = 1; i < options_.repeat && execution.launch.completed; ++i) {
+    const Result<LaunchResult> again = launch_on(test_case, execution.tensors, target, choices);
     if (!again) return again.error();
-    different += again->fingerprint != first;
+    execution.different += again->fingerprint != execution.first;
   }
-  std::optional<std::uint64_t> twin;
-  if (target.compare && examined->launch.completed) {
-    CaseTensors copy = examined->tensors;
+  if (target.compare && execution.launch.completed) {
+    CaseTensors copy = execution.tensors;
     Target emulator;
     emulator.sm = target.sm;
     const Result<LaunchResult> beside = launch_on(test_case, copy, emulator);
     if (!beside) return beside.error();
-    twin = beside->fingerprint;
+    execution.twin = beside->fingerprint;
   }
-  bool reordered = false, same_in_any_order = true;
-  if (!target.on_gpu && wants_other_order(test_case, examined->launch)) {
-    const Result<bool> same = reorder_ctas(test_case, target, *examined);
-    if (!same) return same.error();
-    reordered = true;
-    same_in_any_order = *same;
+  if (!target.on_gpu && wants_other_order(test_case, execution.launch)) {
+    const Status ran = reorder_ctas(test_case, target, choices, execution);
+    if (!ran) return ran.error();
   }
+  return execution;
+}
 
-  JudgeOptions judge = options_.judge;
-  judge.threads = options_.threads;
+Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, const Target& target) {
+  const auto start = std::chrono::steady_clock::now();
+  Result<Execution> execution = execute(test_case, target);
+  if (!execution) return execution.error();
+  Result<std::unique_ptr<Examined>> examined = judge(test_case, target, *std::move(execution));
+  if (!examined) return examined.error();
+  (*examined)->record.elapsed_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return examined;
+}
+
+Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const Target& target,
+                                                    Execution execution) {
+  auto examined = std::make_unique<Examined>();
+  static_cast<Execution&>(*examined) = std::move(execution);
+  JudgeOptions judging = options_.judge;
+  judging.threads = options_.threads;
   const Manifest& kernel = *test_case.kernel;
   examined->oracle =
       kernel.operation->oracle(test_case.problem, kernel, target.sm, examined->tensors);
   CaseRecord& record = examined->record;
-  record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judge);
+  record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judging);
   record.device = target.name();
+  if (options_.keep_reached) record.reached = std::move(examined->launch.reached);
   const auto settle = [&](Claim claim, bool held, const std::string& reason) {
     record.claims[claim] = held ? Verdict::pass : Verdict::fail;
     if (held) return;
@@ -203,17 +243,26 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
     const Result<std::optional<std::string>> broken = broken_relation(test_case, target, *examined);
     if (!broken) return broken.error();
     if (*broken) settle(Claim::related, (*broken)->empty(), **broken);
+    const std::optional<PopulationVerdict> population =
+        test_population(test_case, examined->tensors, *examined->oracle, options_.threads);
+    if (population) {
+      settle(Claim::population, population->broken.empty(), population->broken);
+      record.population = population->detectable;
+    }
   }
-  if (reordered || options_.repeat > 1) {
-    const bool held = (different == 0 && same_in_any_order) || !kernel.deterministic();
+  if (examined->reordered || options_.repeat > 1) {
+    const bool held = (examined->different == 0 && examined->same_in_any_order) ||
+                      !kernel.deterministic();
     settle(Claim::deterministic, held,
-           different > 0
-               ? fmt::format("{} of {} launches gave other bits", different, options_.repeat)
+           examined->different > 0
+               ? fmt::format("{} of {} launches gave other bits", examined->different,
+                             options_.repeat)
                : "with its CTAs in another legal order the kernel gives other bits");
   }
-  if (twin) settle(Claim::agrees, *twin == first, "GPU and emulator differ in some output bit");
-  record.elapsed_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  if (examined->twin) {
+    settle(Claim::agrees, *examined->twin == examined->first,
+           "GPU and emulator differ in some output bit");
+  }
   return examined;
 }
 

@@ -4,8 +4,10 @@
 // shrinking all go through it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "harness/judge.h"
@@ -21,15 +23,28 @@ struct RunnerOptions {
   // Metamorphic relations: one for every fourth case, or all that bind a case (replay, explain,
   // shrinking).
   bool all_relations = false;
+  bool keep_reached = false;  // records say what ran (CaseRecord::reached)
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
 };
 
-// A case that ran, with everything needed to explain it.
-struct Examined {
-  CaseRecord record;
+// A case that ran and was not judged yet.
+struct Execution {
   CaseTensors tensors;
-  LaunchResult launch;
+  LaunchResult launch;      // the one whose outputs are in `tensors`
+  std::uint64_t first = 0;  // fingerprint of the first launch
+  int different = 0;        // of the launches after it, those that gave other bits
+  std::optional<std::uint64_t> twin;  // fingerprint on the emulator, beside a GPU
+  bool reordered = false;             // `launch` had its CTAs in another order than the first
+  bool same_in_any_order = true;
+
+  // Whether judging it would say what was said of the other: no verdict looks at anything else.
+  bool same_as(const Execution& other) const;
+};
+
+// A case that ran, with everything needed to explain it.
+struct Examined : Execution {
+  CaseRecord record;
   std::unique_ptr<CaseOracle> oracle;  // refers to tensors
 };
 
@@ -43,6 +58,15 @@ class CaseRunner {
   // The same, keeping tensors and oracle. Errors are what run() would have recorded.
   Result<std::unique_ptr<Examined>> examine(const Case& test_case, const Target& target);
 
+  // The two halves of it: all launches a verdict looks at, and the verdict.
+  Result<Execution> execute(const Case& test_case, const Target& target,
+                            std::uint64_t instruction_budget = 0);
+  Result<std::unique_ptr<Examined>> judge(const Case& test_case, const Target& target,
+                                          Execution execution);
+
+  // Whether the kernel's image can be loaded for this target.
+  Status load(const Manifest& kernel, const Target& target);
+
  private:
   struct Loaded {
     std::unique_ptr<Device> device;
@@ -52,15 +76,16 @@ class CaseRunner {
   Result<const Module*> module_for(Loaded& loaded, const Manifest& kernel, int sm);
   Result<Loaded*> loaded_for(const Target& target);
   Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target,
-                                 std::uint64_t cta_order = 0);
+                                 const LaunchChoices& choices = {});
   // The first relation that the outputs break, in words; empty when all that were tried hold;
   // nothing when none was tried.
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,
                                                      const Examined& examined);
   // Another legal order of CTAs: always where they exchange data, for every fourth case elsewhere.
-  // Leaves in `examined` the execution to judge, and says whether both agreed.
+  // Leaves in `execution` the launch to judge, and whether both agreed.
   bool wants_other_order(const Case& test_case, const LaunchResult& launch) const;
-  Result<bool> reorder_ctas(const Case& test_case, const Target& target, Examined& examined);
+  Status reorder_ctas(const Case& test_case, const Target& target, LaunchChoices choices,
+                      Execution& execution);
 
   RunnerOptions options_;
   std::map<std::string, Loaded> devices_;  // by target name

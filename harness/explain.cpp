@@ -41,7 +41,7 @@ void add_element(std::vector<std::string>& lines, std::string_view tensor,
 Claim broken_claim(const CaseRecord& record) {
   // Memory first: values after an out-of-bounds access explain nothing.
   for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic,
-                            Claim::agrees, Claim::related}) {
+                            Claim::agrees, Claim::related, Claim::population}) {
     const auto found = record.claims.find(claim);
     if (found != record.claims.end() && found->second == Verdict::fail) return claim;
   }

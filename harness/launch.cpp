@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -120,24 +122,44 @@ Result<std::optional<LaunchRequest>> request_for(
 }
 
 // All launches in order, up to one that does not complete.
+void note_reached(const LaunchOutcome& outcome, std::uint32_t launch,
+                  std::vector<std::uint32_t>& reached) {
+  for (std::uint32_t i = 0; i < outcome.executions.size(); ++i) {
+    const std::uint64_t executions = outcome.executions[i].executions;
+    if (executions == 0) continue;
+    const auto magnitude = static_cast<std::uint32_t>(std::bit_width(executions) / 3);
+    reached.push_back(launch << 26 | i << 5 | magnitude);
+  }
+}
+
 Status run_launches(const Case& test_case, Device& device, const Module& module,
-                    const std::map<std::string, DeviceAddress>& addresses, std::uint64_t cta_order,
-                    LaunchResult& result) {
+                    const std::map<std::string, DeviceAddress>& addresses,
+                    const LaunchChoices& choices, LaunchResult& result) {
   for (const KernelLaunch& launch : test_case.kernel->launches) {
     Result<std::optional<LaunchRequest>> request =
         request_for(test_case, launch, module, addresses);
     if (!request) return request.error();
     if (!*request) continue;
-    (*request)->cta_order = cta_order;
+    (*request)->cta_order = choices.cta_order;
+    (*request)->instruction_budget = choices.instruction_budget;
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) return outcome.error();
     result.findings.insert(result.findings.end(), outcome->findings.begin(),
                            outcome->findings.end());
+    note_reached(*outcome, static_cast<std::uint32_t>(&launch - test_case.kernel->launches.data()),
+                 result.reached);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;
     result.elapsed_ms += outcome->elapsed_ms;
+    result.instructions += outcome->instructions;
+    for (const InstructionCount& count : outcome->executions) {
+      if (count.executions > 0) result.executed_lines.push_back(count.ptx_line);
+    }
     if (!result.completed) break;
   }
+  std::vector<int>& lines = result.executed_lines;
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
   return {};
 }
 
@@ -242,7 +264,7 @@ Status check_memory(const Case& test_case) {
 }
 
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
-                                 const Module& module, std::uint64_t cta_order) {
+                                 const Module& module, const LaunchChoices& choices) {
   device.release_all();
   std::map<std::string, DeviceAddress> addresses;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
@@ -261,7 +283,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     if (!copied) return copied.error();
   }
   LaunchResult result;
-  if (Status ran = run_launches(test_case, device, module, addresses, cta_order, result); !ran) {
+  if (Status ran = run_launches(test_case, device, module, addresses, choices, result); !ran) {
     return ran.error();
   }
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {

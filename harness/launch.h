@@ -20,15 +20,28 @@ struct LaunchResult {
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
   bool communicates = false;   // CTAs exchange data: another order of them is another execution
+  std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
+  // What ran, where the device can tell: a code for each instruction and order of magnitude of its
+  // executions. For searches.
+  std::vector<std::uint32_t> reached;
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits
+  // What the device can count, of all launches together: warp instructions, and the PTX lines that
+  // were executed at all, in increasing order. 0 and empty elsewhere.
+  std::uint64_t instructions = 0;
+  std::vector<int> executed_lines;
+};
+
+// What a launch is free to choose; as in LaunchRequest.
+struct LaunchChoices {
+  std::uint64_t cta_order = 0;
+  std::uint64_t instruction_budget = 0;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the
 // kernel wrote. A launch whose grid is empty (m == 0) runs nothing and succeeds.
-// `cta_order`: as in LaunchRequest.
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
-                                 const Module& module, std::uint64_t cta_order = 0);
+                                 const Module& module, const LaunchChoices& choices = {});
 
 // The code outputs and workspaces are filled with before a launch: a NaN with a payload no hardware
 // produces where the format has one, else the byte 0xa5.

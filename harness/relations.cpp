@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 
+#include "harness/plain_gemm.h"
 #include "kernels/manifest.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
@@ -25,26 +26,10 @@ bool same_result(const Format& f, std::uint64_t x, std::uint64_t y) {
 const Format& format_of(const Tensor& tensor) { return format(tensor.layout.format); }
 
 // The case as the relations see it.
-struct Gemm {
-  const Case& test_case;
+struct Gemm : PlainGemm {
   const CaseTensors& tensors;
-  const Problem& problem = test_case.problem;
-  const Manifest& kernel = *test_case.kernel;
-  const Contract contract = kernel.contract(problem, "d");
 
-  std::int64_t size(std::string_view field) const { return problem.integer(field); }
-
-  bool is(std::string_view field, std::string_view word) const {
-    return problem.word(field) == word;
-  }
-
-  bool floating() const { return contract.unit != Unit::int32; }
-
-  // Nothing is added to the sum, so that D is odd and linear in it up to rounding.
-  bool pure_product() const {
-    return is("bias", "none") && is("act", "none") && problem.real("beta") == 0 &&
-           size("zero_a") == 0 && size("zero_b") == 0 && size("zero_d") == 0;
-  }
+  Gemm(const Case& original, const CaseTensors& inputs) : PlainGemm(original), tensors(inputs) {}
 
   RelatedRun copy() const { return {test_case, tensors, {}}; }
 };

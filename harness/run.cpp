@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "fuzz/corpus.h"
 #include "fuzz/shrink.h"
@@ -15,6 +13,7 @@
 #include "harness/explain.h"
 #include "harness/interrupt.h"
 #include "harness/probe.h"
+#include "harness/workers.h"
 #include "oracles/base/hash.h"
 
 namespace plumbline {
@@ -125,19 +124,13 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
   };
 
   // Small cases: one per worker, one thread each.
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
+  for_each_on_workers(jobs.size(), options.jobs, [&] {
     RunnerOptions runner_options = options.runner;
     runner_options.threads = 1;
-    CaseRunner runner(runner_options);
-    for (std::size_t i; (i = next++) < jobs.size() && !interrupted();) {
+    return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
       if (!is_large(jobs[i])) keep(i, runner.run(jobs[i].test_case, jobs[i].target));
-    }
-  };
-  std::vector<std::thread> workers;
-  for (int i = 1; i < options.jobs; ++i) workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
+    };
+  });
 
   // Large ones, and those that share the GPU: one after the other with all threads.
   RunnerOptions runner_options = options.runner;

@@ -5,12 +5,12 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <sstream>
 #include <vector>
+
+#include "kernels/command.h"
 
 namespace plumbline {
 namespace {
@@ -50,29 +50,6 @@ bool up_to_date(const fs::path& ptx, const std::vector<fs::path>& inputs) {
   return true;
 }
 
-// In single quotes for the shell.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-struct Outcome {
-  bool succeeded = false;
-  std::string output;  // stdout and stderr
-};
-
-Outcome run(const std::string& command) {
-  Outcome outcome;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return outcome;
-  char buffer[4096];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
-    outcome.output.append(buffer, count);
-  outcome.succeeded = ::pclose(pipe) == 0;
-  return outcome;
-}
-
 // The compiler's first complaint, which is the one to mend.
 std::string first_error(const std::string& output) {
   std::istringstream lines(output);
@@ -93,11 +70,11 @@ Status compile(const Manifest& kernel, const fs::path& source, const fs::path& i
   // Under another name first: a run beside this one must never read half a file.
   const std::string ptx = kernel.ptx_path(target);
   const std::string unfinished = fmt::format("{}.{}.unfinished", ptx, ::getpid());
-  const std::string include = includes.empty() ? "" : fmt::format(" -I {}", quoted(includes));
+  const std::string include = includes.empty() ? "" : fmt::format(" -I {}", shell_quoted(includes));
   const std::string command =
-      fmt::format("{} {} -arch=compute_{}{} -o {} {}", quoted(nvcc), kCompilerFlags, target,
-                  include, quoted(unfinished), quoted(source));
-  const Outcome outcome = run(command);
+      fmt::format("{} {} -arch=compute_{}{} -o {} {}", shell_quoted(nvcc), kCompilerFlags, target,
+                  include, shell_quoted(unfinished), shell_quoted(source));
+  const CommandOutcome outcome = run_command(command);
   std::error_code failure;
   if (!outcome.succeeded) {
     fs::remove(unfinished, failure);

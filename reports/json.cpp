@@ -79,6 +79,7 @@ Json case_json(const CaseRecord& c) {
                {"origin", c.origin}};
   if (!c.reason.empty()) json["reason"] = c.reason;
   if (!c.findings.empty()) json["findings"] = c.findings;
+  if (!c.population.empty()) json["population"] = c.population;
   json["outputs"] = std::move(outputs);
   json["fingerprint"] = c.fingerprint;
   return json;
@@ -95,6 +96,7 @@ Json kernel_json(const KernelRecord& k) {
           {"ptx_hashes", k.ptx_hashes},
           {"contracts", k.contracts},
           {"arithmetic", k.arithmetic},
+          {"population", k.population},
           {"cases", k.cases},
           {"passed", k.passed},
           {"failed", k.failed},
@@ -124,6 +126,48 @@ Json counterexample_json(const Counterexample& c) {
           {"case_file", c.case_file}, {"headline", c.headline},
           {"elements", c.elements},   {"explanation", c.explanation},
           {"faults", c.faults},       {"findings", c.findings}};
+}
+
+Json mutant_json(const MutantRecord& m) {
+  Json json = {{"kernel", m.kernel},
+               {"id", m.id},
+               {"kind", m.kind},
+               {"outcome", name(m.outcome)},
+               {"cases", m.cases},
+               {"changed", m.changed}};
+  const auto add = [&](const char* key, const std::string& text) {
+    if (!text.empty()) json[key] = text;
+  };
+  add("claim", m.claim);
+  add("finding", m.finding);
+  add("reason", m.reason);
+  add("case", m.text);
+  add("device", m.device);
+  if (m.outcome == MutantOutcome::survived) json["worst_share"] = number(m.worst_share);
+  add("same_as", m.same_as);
+  if (m.line > 0) json["line"] = m.line;
+  add("source", m.source);
+  add("before", m.before);
+  add("after", m.after);
+  return json;
+}
+
+// What a run of mutants adds to a record: each of them, and the score of each kernel.
+void add_mutants(const RunRecord& r, Json& json) {
+  if (r.mutants.empty()) return;
+  Json scores = Json::object(), mutants = Json::array();
+  for (const KernelRecord& k : r.kernels) {
+    const MutantScore s = score(r.mutants, k.name);
+    scores[k.name] = {{"caught", s.caught},
+                      {"survived", s.survived},
+                      {"no_effect", s.no_effect},
+                      {"duplicates", s.duplicates},
+                      {"refused", s.refused},
+                      {"percent", number(s.percent())}};
+  }
+  for (const MutantRecord& m : r.mutants) mutants.push_back(mutant_json(m));
+  json["scores"] = std::move(scores);
+  json["mutants"] = std::move(mutants);
 }
 
 Json condition_json(const ConditionRecord& c) {
@@ -234,9 +278,13 @@ Json timing_json(const RunRecord& r) {
   Json kernels = Json::object();
   for (const KernelRecord& k : r.kernels) kernels[k.name] = k.elapsed_ms;
   Json cases = Json::array();
-  for (const CaseRecord& c : r.cases) cases.push_back(std::round(c.elapsed_ms * 1000) / 1000);
-  return {
+  const auto rounded = [](double elapsed_ms) { return std::round(elapsed_ms * 1000) / 1000; };
+  for (const CaseRecord& c : r.cases) cases.push_back(rounded(c.elapsed_ms));
+  Json json = {
       {"elapsed_ms", r.elapsed_ms}, {"kernels", std::move(kernels)}, {"cases", std::move(cases)}};
+  if (!r.mutants.empty()) json["mutants"] = Json::array();
+  for (const MutantRecord& m : r.mutants) json["mutants"].push_back(rounded(m.elapsed_ms));
+  return json;
 }
 
 std::optional<Verdict> verdict_by_name(std::string_view word) {
@@ -251,6 +299,12 @@ std::optional<Verdict> verdict_by_name(std::string_view word) {
 
 std::string case_json_line(const CaseRecord& record) {
   Json json = case_json(record);
+  json["elapsed_ms"] = record.elapsed_ms;
+  return json.dump();
+}
+
+std::string mutant_json_line(const MutantRecord& record) {
+  Json json = mutant_json(record);
   json["elapsed_ms"] = record.elapsed_ms;
   return json.dump();
 }
@@ -275,6 +329,7 @@ std::string record_json(const RunRecord& r) {
                {"kernels", std::move(kernels)},
                {"counterexamples", std::move(counterexamples)},
                {"cases", std::move(cases)}};
+  add_mutants(r, json);
   if (r.verb == "propagate") {
     Json propagations = Json::array(), depths = Json::array(), gradients = Json::array();
     for (const PropagationRecord& p : r.propagations) propagations.push_back(propagation_json(p));

@@ -11,6 +11,7 @@
 namespace plumbline {
 
 std::string case_json_line(const CaseRecord& record);  // one line, no newline at its end
+std::string mutant_json_line(const MutantRecord& record);
 std::string record_json(const RunRecord& record);
 
 // Reads a record back (for `verify --failed` and later reports). Errors name the file.

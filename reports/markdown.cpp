@@ -25,6 +25,31 @@ std::string fence_for(const std::string& text) {
   return std::string(longest + 1, '`');
 }
 
+// The scores, and every mutant that survived, by source line.
+std::string mutants_markdown(const RunRecord& record) {
+  if (record.mutants.empty()) return {};
+  std::string out =
+      "\n| kernel | score | caught | survived | no observable effect | duplicates | refused |\n"
+      "|---|--:|--:|--:|--:|--:|--:|\n";
+  for (const KernelRecord& k : record.kernels) {
+    const MutantScore s = score(record.mutants, k.name);
+    out += fmt::format("| `{}` | {:.1f} % | {} | {} | {} | {} | {} |\n", k.name, s.percent(),
+                       s.caught, s.survived, s.no_effect, s.duplicates, s.refused);
+  }
+  bool first = true;
+  for (const MutantRecord& m : record.mutants) {
+    if (m.outcome != MutantOutcome::survived || out.size() > kMaxBytes / 2) continue;
+    if (first) out += "\n| survived | kernel | where | before | after |\n|---|---|---|---|---|\n";
+    first = false;
+    const auto code = [](const std::string& text) {
+      return text.empty() ? std::string() : fmt::format("`{}`", text);
+    };
+    out += fmt::format("| {} ({}) | `{}` | {} | {} | {} |\n", m.id, m.kind, m.kernel, m.source,
+                       code(m.before), code(m.after));
+  }
+  return out;
+}
+
 // Everything propagation found, while there is room.
 void add_propagation(const RunRecord& record, std::string& out) {
   std::int64_t left_out = 0;
@@ -74,6 +99,7 @@ std::string summary_markdown(const RunRecord& record) {
     const std::string note = accuracy_note(k.worst_relative);
     if (!note.empty()) out += fmt::format("\n`{}`: {} ({})\n", k.name, note, k.least_accurate_case);
   }
+  out += mutants_markdown(record);
   add_propagation(record, out);
   std::size_t shown = 0;
   for (const Counterexample& c : record.counterexamples) {

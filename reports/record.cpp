@@ -37,6 +37,8 @@ std::string_view name(Claim claim) {
       return "agrees";
     case Claim::related:
       return "related";
+    case Claim::population:
+      return "population";
   }
   return "";
 }
@@ -51,6 +53,7 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
   kernel.errors += test_case.verdict == Verdict::error;
   kernel.skipped += test_case.verdict == Verdict::skip;
   kernel.elapsed_ms += test_case.elapsed_ms;
+  if (kernel.population.empty()) kernel.population = test_case.population;
   for (const OutputRecord& output : test_case.outputs) {
     const OutputVerdict& v = output.verdict;
     kernel.outputs += v.elements;

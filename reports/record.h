@@ -11,6 +11,7 @@
 
 #include "oracles/base/result.h"
 #include "oracles/reference/oracle.h"
+#include "reports/mutant_record.h"
 #include "reports/propagation.h"
 
 namespace plumbline {
@@ -28,9 +29,11 @@ enum class Claim : std::uint8_t {
   deterministic,  // repeated launches agree bit for bit
   agrees,         // GPU and emulator agree bit for bit
   related,        // a metamorphic relation holds: a changed problem changes the outputs as it must
+  population,     // all errors together are believable for a conforming kernel
 };
 
-std::string_view name(Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees"
+std::string_view name(
+    Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees", ...
 
 struct OutputRecord {
   std::string name;    // "d"
@@ -47,9 +50,11 @@ struct CaseRecord {
   std::map<Claim, Verdict> claims;  // those judged
   std::string reason;               // one line; empty for pass
   std::vector<OutputRecord> outputs;
-  std::vector<std::string> findings;  // one line each
-  std::string fingerprint;            // of all output bits
-  double elapsed_ms = 0;              // goes to the timing object
+  std::vector<std::string> findings;   // one line each
+  std::string population;              // the smallest effects its tests would have seen
+  std::string fingerprint;             // of all output bits
+  std::vector<std::uint32_t> reached;  // for searches; not part of the file
+  double elapsed_ms = 0;               // goes to the timing object
 };
 
 // A failure made small and explained.
@@ -73,6 +78,7 @@ struct KernelRecord {
   std::map<std::string, std::string> ptx_hashes;  // "sm_80" -> hash
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words
   std::map<std::string, std::string> arithmetic;  // "emulator sm_80" -> what probes found, in words
+  std::string population;  // the smallest effects that tests of many errors would have seen
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why mistrusted or error
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
@@ -101,6 +107,7 @@ struct RunRecord {
   std::vector<KernelRecord> kernels;
   std::vector<CaseRecord> cases;
   std::vector<Counterexample> counterexamples;
+  std::vector<MutantRecord> mutants;  // of `plumbline mutants`
   std::vector<PropagationRecord> propagations;  // of `plumbline propagate`
   std::vector<DepthRecord> depths;
   std::vector<GradientRecord> gradients;

@@ -4,30 +4,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <charconv>
 #include <functional>
 
+#include "harness/cli/verb_table.h"
 #include "oracles/base/suggest.h"
 
 namespace plumbline {
 namespace {
-
-struct Verb {
-  std::string_view name, names, help;
-};
-
-// clang-format off
-constexpr std::array<Verb, 7> kVerbs = {{
-    {"list",    "WHAT",   "what there is: kernels, oracles, formats, models, devices, classes"},
-    {"verify",  "KERNEL", "the planned cases, corpus first, judged against the contract"},
-    {"fuzz",    "KERNEL", "random cases until the time is up; failures are shrunk and saved"},
-    {"replay",  "CASE",   "saved cases (files or folders) or case texts, exactly"},
-    {"explain", "CASE",   "one case slowly: where it left the exact path, and why; of a kernel, how it adds"},
-    {"propagate", "KERNEL", "which stage the error comes from, what it grows to in a deep stack, and what it does to gradients"},
-    {"doctor",  "",       "what works here (GPU, emulator, oracle) and what to do about the rest"},
-}};
-// clang-format on
 
 constexpr std::string_view kFooter =
     "Exit codes: 0 every promise held, 1 a promise was broken, 2 wrong input, 3 could not run,\n"
@@ -59,68 +43,6 @@ std::optional<std::uint64_t> parse_seed(std::string_view text) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
-}
-
-// The flags that need more than CLI11's conversions, as typed.
-struct RawFlags {
-  std::string on = "auto", profile = "default", seed, duration, shard, oracle = "auto",
-              format = "human", color = "auto";
-  int sm = 0;
-};
-
-void add_run_flags(CLI::App& app, Arguments& arguments, RawFlags& raw, std::string_view verb) {
-  const bool plans = verb == "verify" || verb == "fuzz";
-  app.add_option("--on", raw.on, "where: auto (GPU if present), emulator, gpu, both (and compare)");
-  app.add_option("--sm", raw.sm, "emulate only this chip, for example 90");
-  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
-      ->type_name("FILE")
-      ->allow_extra_args(false);  // what follows the file names kernels again
-  app.add_option("--oracle", raw.oracle,
-                 "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
-  app.add_option("--repeat", arguments.repeat, "launches per case, compared bit for bit")
-      ->check(CLI::Range(1, 10000));
-  app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
-  app.add_option("--corpus", arguments.corpus, "case files: replayed first, failures saved here")
-      ->type_name("DIR");
-  app.add_flag("--no-corpus", arguments.no_corpus, "neither read nor write a corpus");
-  app.add_flag("--no-shrink", arguments.no_shrink, "report failures as found");
-  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")
-      ->check(CLI::Range(1, 4096));
-  app.add_flag("--strict", arguments.strict,
-               "thin evidence and missing devices fail too (thin: on when CI is set)");
-  if (plans) {
-    app.add_option("--seed", raw.seed,
-                   verb == "fuzz" ? "first seed (default: fresh, and printed)" : "of the plan");
-    app.add_option("--shard", raw.shard, "i/n: this part of the plan, by hash of the case text");
-    app.add_option("--only", arguments.only, "filter: 'class=cancelling k>512'")
-        ->type_name("TERMS");
-  }
-  if (verb == "verify") {
-    app.add_option("--profile", raw.profile, "quick (seconds), default (minutes) or deep (hours)");
-    app.add_flag("--failed", arguments.failed, "only what failed last time");
-  }
-  if (verb == "fuzz") app.add_option("--for", raw.duration, "time box: 90s, 10m, 2h (default 60s)");
-}
-
-void add_propagate_flags(CLI::App& app, Arguments& arguments, RawFlags& raw) {
-  app.add_option("--on", raw.on, "where: auto (GPU if present), emulator or gpu");
-  app.add_option("--sm", raw.sm, "emulate this chip (default: the newest the kernel has)");
-  app.add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  app.add_option("--only", arguments.only,
-                 "of the kernel's propagation cases: 'class=outliers out=f32' (default: the first)")
-      ->type_name("TERMS");
-  app.add_option("--seed", raw.seed, "of the data");
-  app.add_option("--draws", arguments.draws,
-                 "gradients: this many draws of data, for bias and what training sees of it")
-      ->check(CLI::Range(2, 4096));
-  app.add_option("--depth", arguments.depth,
-                 "a stack of this many transformer layers instead of a kernel")
-      ->check(CLI::Range(2, 4096));
-  app.add_option("--out", arguments.out, "folder for records and reports")->type_name("DIR");
-  app.add_option("--jobs,-j", arguments.jobs, "worker threads (default: one per core)")
-      ->check(CLI::Range(1, 4096));
 }
 
 Status apply(const RawFlags& raw, Arguments& arguments) {
@@ -193,27 +115,13 @@ struct CommandLine {
     app.require_subcommand(0, 1);
     app.set_version_flag("--version", "plumbline " PLUMBLINE_VERSION);
     app.footer(std::string(kFooter));
-    for (const Verb& verb : kVerbs) {
+    for (const Verb& verb : verb_table()) {
       CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.help));
-      if (!verb.names.empty()) {
-        sub->add_option("names", arguments.names,
-                        verb.name == "propagate"
-                            ? "kernel names or globs (default: all), or case texts in quotes"
-                        : verb.names == "KERNEL" ? "kernel names or globs (default: all)"
-                        : verb.names == "CASE"
-                            ? "case files, folders of them, or case texts in quotes"
-                            : "kernels (default), oracles, formats, models, devices, classes")
-            ->type_name(std::string(verb.names));
+      if (!verb.operands.empty()) {
+        sub->add_option("names", arguments.names, std::string(verb.operands_help))
+            ->type_name(std::string(verb.operands));
       }
-      if (verb.name == "propagate") {
-        add_propagate_flags(*sub, arguments, raw);
-      } else if (verb.name != "list" && verb.name != "doctor") {
-        add_run_flags(*sub, arguments, raw, verb.name);
-      }
-      if (verb.name == "list") {
-        sub->add_option("--kernel", arguments.manifests, "a manifest outside the kernel folder")
-            ->type_name("FILE");
-      }
+      verb.add_flags({*sub, arguments, raw});
       sub->add_option("--format", raw.format,
                       "human, line (one finding a line) or json (events as they happen)");
       sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honoured)");
@@ -230,7 +138,7 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   CommandLine line;
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string_view> known;
-    for (const Verb& verb : kVerbs) known.push_back(verb.name);
+    for (const Verb& verb : verb_table()) known.push_back(verb.name);
     if (std::find(known.begin(), known.end(), std::string_view(argv[1])) == known.end()) {
       const std::string hint = did_you_mean(argv[1], known);
       return wrong(

@@ -27,10 +27,18 @@ struct Arguments {
   std::optional<int> sm;
   Profile profile = Profile::standard;
   std::string profile_name = "default";
-  std::string only;  // --only, parsed once the kernels are known
+  std::string only;       // --only, parsed once the kernels are known; of mutants, their ids
+  std::string case_text;  // --case
+  std::string tensors;    // --tensors
+  std::string baseline;   // --baseline
+  bool strict_baseline = false;
+  bool dry_run = false;
+  bool minimize = false;
   bool failed = false;
   std::optional<std::uint64_t> seed;
-  double seconds = 60;  // --for
+  double seconds = 60;   // --for
+  int auto_mutants = 0;  // --auto; 0: the curated ones
+  std::optional<double> min_score;
   std::optional<Shard> shard;
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;

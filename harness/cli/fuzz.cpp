@@ -1,19 +1,195 @@
 // SPDX-License-Identifier: MIT
-// plumbline fuzz: random cases until the time is up. Seeds count up from --seed, so `--seed S`
-// alone repeats the search.
+// plumbline fuzz: search for worse until the time is up. Seeds count up from --seed, so `--seed S`
+// alone repeats a search that starts from nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <random>
 
+#include "fuzz/search.h"
+#include "harness/cli/fuzz_memory.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/explain.h"
 #include "harness/interrupt.h"
 
 namespace plumbline {
 namespace {
 
 constexpr int kBatch = 16;  // cases between two looks at the clock
+
+// One kernel under search.
+struct Subject {
+  const Manifest* kernel;
+  std::vector<Target> targets;
+  Search search;
+  FuzzMemory memory;
+};
+
+double share_of(const CaseRecord& record) {
+  double share = 0;
+  for (const OutputRecord& output : record.outputs)
+    share = std::max(share, output.verdict.worst_share);
+  return share;
+}
+
+class Fuzzer {
+ public:
+  Fuzzer(const Arguments& arguments, const RunOptions& options, Terminal& terminal,
+         RunFolder& folder)
+      : arguments_(arguments),
+        options_(options),
+        terminal_(terminal),
+        console_(arguments, terminal, &folder) {
+    options_.runner.keep_reached = true;
+  }
+
+  // Each kernel with its targets and what earlier searches remember of it.
+  Status prepare(const Registry& registry, const std::vector<const Manifest*>& kernels) {
+    std::optional<Target> gpu;
+    if (options_.on != On::emulator) {
+      const Result<Target> probed = probe_gpu();
+      if (probed) gpu = *probed;
+      if (!probed && options_.on != On::automatic) return probed.error();
+    }
+    for (const Manifest* kernel : kernels) {
+      std::string skipped;
+      std::vector<Target> targets = kernel_targets(*kernel, options_.on, options_.sm, gpu, skipped);
+      record_.kernels.push_back(describe_kernel(*kernel, targets));
+      if (targets.empty()) {
+        record_.kernels.back().reasons.push_back(skipped);
+        continue;
+      }
+      for (const Target& target : targets) {
+        if (std::find(record_.devices.begin(), record_.devices.end(), target.name()) ==
+            record_.devices.end())
+          record_.devices.push_back(target.name());
+      }
+      Result<FuzzMemory> memory = FuzzMemory::open(arguments_.out + "/search", *kernel, registry);
+      if (!memory) return memory.error();
+      subjects_.push_back({kernel, std::move(targets), Search(*kernel), *std::move(memory)});
+    }
+    return {};
+  }
+
+  bool empty() const { return subjects_.empty(); }
+
+  // Runs again what earlier searches remember: a search goes on from there.
+  void recall() {
+    std::vector<Job> jobs;
+    for (const Subject& subject : subjects_) {
+      for (const Case& test_case : subject.memory.cases()) {
+        if (holds(test_case))
+          jobs.push_back({test_case, subject.targets[test_case.key() % subject.targets.size()]});
+      }
+    }
+    run(jobs, /*remembered=*/true);
+  }
+
+  void search(std::uint64_t first_seed) {
+    for (std::uint64_t seed = first_seed; elapsed() < arguments_.seconds && !interrupted();) {
+      std::vector<Job> jobs;
+      for (int i = 0; i < kBatch; ++i, ++seed) {
+        const Subject& subject = subjects_[seed % subjects_.size()];
+        Case next = subject.search.next(seed);
+        const Target& target = subject.targets[(seed / subjects_.size()) % subject.targets.size()];
+        if (holds(next)) jobs.push_back({std::move(next), target});
+      }
+      run(jobs, /*remembered=*/false);
+      terminal_.status(fmt::format("  {:.0f} s   seed 0x{:x}   {}", elapsed(), seed, statistics()));
+    }
+  }
+
+  // Leaves in the files what is needed to show what all of it shows.
+  Status minimize() {
+    for (Subject& subject : subjects_) {
+      std::vector<Job> jobs;
+      for (const Case& test_case : subject.memory.cases())
+        jobs.push_back({test_case, subject.targets[test_case.key() % subject.targets.size()]});
+      const std::vector<CaseRecord> records = run_jobs(jobs, options_, console_);
+      if (interrupted()) return {};  // the files stay as they are
+      std::vector<Shown> shown;
+      for (std::size_t i = 0; i < records.size(); ++i)
+        shown.push_back({jobs[i].test_case, share_of(records[i]), records[i].reached});
+      const std::vector<Case> fewer = minimized(std::move(shown));
+      const std::size_t before = subject.memory.cases().size();
+      const Status replaced = subject.memory.replace(fewer);
+      if (!replaced) return replaced;
+      terminal_.print_wrapped(fmt::format("  {}: {} of {} cases show as much ({})",
+                                          subject.kernel->name, fewer.size(), before,
+                                          subject.memory.path().string()));
+    }
+    return {};
+  }
+
+  RunRecord finish() {
+    record_.planned = static_cast<std::int64_t>(record_.cases.size());
+    record_.interrupted = interrupted();
+    record_.elapsed_ms = 1000 * elapsed();
+    summarize(record_);
+    return std::move(record_);
+  }
+
+  // "1204 cases, 31 new ones kept, 97 value and shape classes, worst 61 % of bound, 0 failed".
+  std::string statistics() const {
+    std::size_t kept = 0, cells = 0;
+    for (const Subject& subject : subjects_) {
+      kept += subject.search.remembered().size();
+      cells += subject.search.cells();
+    }
+    return fmt::format(
+        "{} cases   {} remembered   {} class pairs   worst {:.0f} % of bound   {} failed",
+        record_.cases.size(), kept, cells, 100 * worst_, failed_);
+  }
+
+ private:
+  bool holds(const Case& test_case) const {
+    return (!options_.shard || options_.shard->holds(test_case)) &&
+           (!options_.filter || options_.filter->holds(test_case));
+  }
+
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  void run(const std::vector<Job>& jobs, bool remembered) {
+    for (CaseRecord& result : run_jobs(jobs, options_, console_)) {
+      const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
+        return j.test_case.text() == result.text && j.target.name() == result.device;
+      });
+      Subject& subject = *std::find_if(subjects_.begin(), subjects_.end(), [&](const Subject& s) {
+        return s.kernel == job->test_case.kernel;
+      });
+      const double share = share_of(result);
+      if (result.verdict == Verdict::pass) {
+        worst_ = std::max(worst_, share);
+        const bool is_new = subject.search.learn(job->test_case, share, result.reached);
+        if (is_new && !remembered) subject.memory.append(job->test_case);
+      }
+      if (result.verdict == Verdict::fail) {
+        ++failed_;
+        const std::string kind = fmt::format("{}/{}", result.kernel, name(broken_claim(result)));
+        if (++failures_[kind] <= options_.max_counterexamples)
+          record_.counterexamples.push_back(make_counterexample(*job, options_, console_));
+      }
+      result.reached.clear();
+      record_.cases.push_back(std::move(result));
+    }
+  }
+
+  const Arguments& arguments_;
+  RunOptions options_;
+  Terminal& terminal_;
+  Console console_;
+  RunRecord record_;
+  std::vector<Subject> subjects_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::map<std::string, int> failures_;  // by kernel and claim
+  double worst_ = 0;                     // of what passed
+  std::int64_t failed_ = 0;
+};
 
 }  // namespace
 
@@ -24,90 +200,36 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
   if (!kernels) return report_error(kernels.error());
   Result<RunOptions> options = run_options(arguments, *kernels);
   if (!options) return report_error(options.error());
-  const std::uint64_t first_seed = arguments.seed ? *arguments.seed : std::random_device{}();
-  options->seed = first_seed;
-  const std::string id = run_id(arguments, *kernels, first_seed);
+  const std::uint64_t seed = arguments.seed ? *arguments.seed : std::random_device{}();
+  options->seed = seed;
+  const std::string id = run_id(arguments, *kernels, seed);
   Result<RunFolder> folder = RunFolder::create(arguments, id);
   if (!folder) return report_error(folder.error());
 
-  RunRecord record;
+  Fuzzer fuzzer(arguments, *options, terminal, *folder);
+  const Status prepared = fuzzer.prepare(*registry, *kernels);
+  if (!prepared) return report_error(prepared.error());
+  if (!fuzzer.empty() && arguments.minimize) {
+    const Status minimized = fuzzer.minimize();
+    if (!minimized) return report_error(minimized.error());
+    return interrupted() ? ExitCode::interrupted : ExitCode::held;
+  }
+  if (!fuzzer.empty()) {
+    if (arguments.format == OutputFormat::human)
+      terminal.print(fmt::format("fuzz: seed 0x{:x}, {:.0f} s", seed, arguments.seconds));
+    fuzzer.recall();
+    fuzzer.search(seed);
+  }
+  const std::string statistics = fuzzer.statistics();
+  RunRecord record = fuzzer.finish();
   record.verb = "fuzz";
   record.command = arguments.command;
   record.profile = "fuzz";
-  record.seed = first_seed;
+  record.seed = seed;
   record.run_id = id;
   describe_environment(record);
-  std::optional<Target> gpu;
-  if (options->on != On::emulator) {
-    const Result<Target> probed = probe_gpu();
-    if (probed) gpu = *probed;
-    if (!probed && options->on != On::automatic) return report_error(probed.error());
-  }
-  std::vector<std::pair<const Manifest*, std::vector<Target>>> subjects;
-  for (const Manifest* kernel : *kernels) {
-    std::string skipped;
-    std::vector<Target> targets = kernel_targets(*kernel, options->on, options->sm, gpu, skipped);
-    record.kernels.push_back(describe_kernel(*kernel, targets));
-    if (targets.empty()) {
-      record.kernels.back().reasons.push_back(skipped);
-      continue;
-    }
-    for (const Target& target : targets) record.devices.push_back(target.name());
-    subjects.emplace_back(kernel, std::move(targets));
-  }
-  if (subjects.empty()) {
-    print_record(record, arguments, terminal);
-    return ExitCode::nothing_selected;
-  }
-  if (arguments.format == OutputFormat::human) {
-    terminal.print(fmt::format("fuzz: seed 0x{:x}, {:.0f} s", first_seed, arguments.seconds));
-  }
-
-  const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  // Lines and record.jsonl as cases finish; the status line is ours.
-  Arguments silent = arguments;
-  Console console(silent, terminal, &*folder);
-  std::uint64_t seed = first_seed;
-  std::map<std::string, int> failures;  // by kernel and claim
-  while (elapsed() < arguments.seconds && !interrupted()) {
-    std::vector<Job> jobs;
-    for (int i = 0; i < kBatch; ++i, ++seed) {
-      const auto& [kernel, targets] = subjects[seed % subjects.size()];
-      Case random = random_case(*kernel, seed);
-      if (options->shard && !options->shard->holds(random)) continue;
-      if (options->filter && !options->filter->holds(random)) continue;
-      jobs.push_back({std::move(random), targets[(seed / subjects.size()) % targets.size()]});
-    }
-    for (CaseRecord& result : run_jobs(jobs, *options, console)) {
-      if (result.verdict == Verdict::fail) {
-        const std::string kind =
-            result.kernel + std::string(name(result.claims.empty() ? Claim::bound : Claim::bound));
-        if (++failures[kind] <= options->max_counterexamples) {
-          const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
-            return j.test_case.text() == result.text;
-          });
-          record.counterexamples.push_back(make_counterexample(*job, *options, console));
-        }
-      }
-      record.cases.push_back(std::move(result));
-    }
-    double worst = 0;
-    for (const CaseRecord& c : record.cases) {
-      for (const OutputRecord& output : c.outputs)
-        worst = std::max(worst, output.verdict.worst_share);
-    }
-    terminal.status(fmt::format(
-        "  {:.0f} s   seed 0x{:x}   {} cases   worst {:.0f} % of bound   {} failed", elapsed(),
-        seed, record.cases.size(), 100 * worst, record.counterexamples.size()));
-  }
-  record.planned = static_cast<std::int64_t>(record.cases.size());
-  record.interrupted = interrupted();
-  record.elapsed_ms = 1000 * elapsed();
-  summarize(record);
   const Status written = folder->finish(record, strict_evidence(arguments));
+  if (arguments.format == OutputFormat::human) terminal.print_wrapped("  " + statistics);
   print_record(record, arguments, terminal);
   if (!written) return report_error(written.error());
   return exit_code(record, arguments);

@@ -2,14 +2,12 @@
 // The program: parse, dispatch, exit code.
 #include <fmt/format.h>
 
-#include <array>
 #include <exception>
 #include <string_view>
-#include <utility>
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/session.h"
-#include "harness/cli/verbs.h"
+#include "harness/cli/verb_table.h"
 #include "harness/interrupt.h"
 
 namespace {
@@ -17,17 +15,6 @@ namespace {
 using plumbline::Arguments;
 using plumbline::ExitCode;
 using plumbline::Terminal;
-
-constexpr std::array<std::pair<std::string_view, ExitCode (*)(const Arguments&, Terminal&)>, 7>
-    kVerbs = {{
-        {"list", plumbline::list},
-        {"verify", plumbline::verify},
-        {"fuzz", plumbline::fuzz},
-        {"replay", plumbline::replay},
-        {"explain", plumbline::explain},
-        {"propagate", plumbline::propagate},
-        {"doctor", plumbline::doctor},
-    }};
 
 ExitCode run(int argc, char** argv) {
   const plumbline::Result<Arguments> arguments = plumbline::parse_arguments(argc, argv);
@@ -38,8 +25,8 @@ ExitCode run(int argc, char** argv) {
   }
   plumbline::catch_interrupts();
   Terminal terminal(*arguments);
-  for (const auto& [name, verb] : kVerbs) {
-    if (name == arguments->verb) return verb(*arguments, terminal);
+  for (const plumbline::Verb& verb : plumbline::verb_table()) {
+    if (verb.name == arguments->verb) return verb.run(*arguments, terminal);
   }
   return ExitCode::internal;
 }

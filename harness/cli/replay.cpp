@@ -3,14 +3,39 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "harness/cli/cases.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/dump.h"
 #include "harness/explain.h"
 #include "harness/interrupt.h"
+#include "oracles/base/hash.h"
 
 namespace plumbline {
+namespace {
+
+// A file per case and target.
+Status write_tensors(const std::vector<Job>& jobs, const std::string& folder, Terminal& terminal) {
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) return Error{ErrorKind::bad_input, "cannot create: " + code.message(), folder, ""};
+  CaseRunner runner({});
+  for (const Job& job : jobs) {
+    const Result<std::unique_ptr<Examined>> examined = runner.examine(job.test_case, job.target);
+    if (!examined) continue;  // said already
+    const std::string path =
+        fmt::format("{}/{}_{}.sm_{}.safetensors", folder, job.test_case.kernel->name,
+                    short_name(fingerprint(job.test_case.text())), job.target.sm);
+    const Status written = write_dump(path, job.test_case, job.target, (*examined)->tensors);
+    if (!written) return written;
+    terminal.print("tensors: " + path);
+  }
+  return {};
+}
+
+}  // namespace
 
 ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
@@ -66,6 +91,10 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
       record.counterexamples.push_back(make_counterexample(job, *options, console));
   }
   print_record(record, arguments, terminal);
+  if (!arguments.tensors.empty()) {
+    const Status written = write_tensors(jobs, arguments.tensors, terminal);
+    if (!written) return report_error(written.error());
+  }
   return exit_code(record, arguments);
 }
 

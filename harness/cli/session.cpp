@@ -20,23 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Status write_file(const fs::path& path, const std::string& text) {
-  const fs::path temporary = path.string() + ".tmp";
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    if (!out.flush()) {
-      return Error{ErrorKind::bad_input, "cannot write", path.string(),
-                   "choose another folder with --out"};
-    }
-  }
-  std::error_code code;
-  fs::rename(temporary, path, code);
-  if (code)
-    return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
-  return {};
-}
-
 std::string_view status_word(Verdict verdict) {
   switch (verdict) {
     case Verdict::pass:
@@ -81,6 +64,8 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
         "of {} agree",
         k.outputs, k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
   }
+  if (!k.population.empty() && terminal.width() >= 80)
+    terminal.print_wrapped(terminal.dim("        all errors at once: " + k.population));
   if (k.sampled_cases > 0) {
     terminal.print_wrapped(
         fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
@@ -107,6 +92,23 @@ void print_errors(const RunRecord& record, const Arguments& arguments, Terminal&
 }
 
 }  // namespace
+
+Status write_file(const fs::path& path, const std::string& text) {
+  const fs::path temporary = path.string() + ".tmp";
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    if (!out.flush()) {
+      return Error{ErrorKind::bad_input, "cannot write", path.string(),
+                   "choose another folder with --out"};
+    }
+  }
+  std::error_code code;
+  fs::rename(temporary, path, code);
+  if (code)
+    return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
+  return {};
+}
 
 ExitCode report_error(const Error& error) {
   fmt::print(stderr, "plumbline: {}\n", error.text());
@@ -238,6 +240,7 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
     text += fmt::format(" {} {}", described.name, described.source_hash);
   }
   for (const std::string& name : arguments.names) text += " " + name;
+  if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
   if (arguments.depth > 0) text += fmt::format(" depth {}", arguments.depth);
   if (arguments.draws > 0) text += fmt::format(" draws {}", arguments.draws);
   if (arguments.shard)

@@ -13,6 +13,10 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal);
 ExitCode fuzz(const Arguments& arguments, Terminal& terminal);
 ExitCode replay(const Arguments& arguments, Terminal& terminal);
 ExitCode explain(const Arguments& arguments, Terminal& terminal);
+ExitCode check(const Arguments& arguments, Terminal& terminal);
+ExitCode compare(const Arguments& arguments, Terminal& terminal);
+ExitCode accept(const Arguments& arguments, Terminal& terminal);
+ExitCode mutants(const Arguments& arguments, Terminal& terminal);
 ExitCode propagate(const Arguments& arguments, Terminal& terminal);
 ExitCode doctor(const Arguments& arguments, Terminal& terminal);
 

@@ -2,9 +2,11 @@
 // plumbline verify: the planned cases of each kernel, judged.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
+#include "harness/cli/changes.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "reports/json.h"
@@ -21,6 +23,15 @@ Result<std::vector<std::string>> failed_last_time(const Arguments& arguments) {
     if (c.verdict == Verdict::fail || c.verdict == Verdict::error) texts.push_back(c.text);
   }
   return texts;
+}
+
+// The rows of the kernels that run.
+Baseline only_kernels(Baseline baseline, const std::vector<const Manifest*>& kernels) {
+  std::erase_if(baseline.rows, [&](const BaselineRow& row) {
+    return std::none_of(kernels.begin(), kernels.end(),
+                        [&](const Manifest* kernel) { return kernel->name == row.kernel; });
+  });
+  return baseline;
 }
 
 }  // namespace
@@ -42,6 +53,15 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
     }
     options->only_cases = *std::move(texts);
   }
+  std::optional<Baseline> baseline;
+  if (!arguments.baseline.empty()) {
+    Result<Baseline> read = read_baseline(arguments.baseline);
+    if (!read) return report_error(read.error());
+    baseline = only_kernels(*std::move(read), *kernels);
+  } else if (arguments.strict_baseline) {
+    return report_error({ErrorKind::bad_input, "--strict-baseline needs a baseline", "",
+                         "--baseline plumbline-baseline.json"});
+  }
   const std::string id = run_id(arguments, *kernels, options->seed);
   Result<RunFolder> folder = RunFolder::create(arguments, id);
   if (!folder) return report_error(folder.error());
@@ -59,11 +79,16 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   const Status written = folder->finish(*record, strict_evidence(arguments));
   print_record(*record, arguments, terminal);
   if (!written) return report_error(written.error());
+  ExitCode code = exit_code(*record, arguments);
+  if (baseline) {
+    const bool held = show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);
+    if (!held && code == ExitCode::held) code = ExitCode::broken;
+  }
   if (arguments.format == OutputFormat::human && !arguments.quiet) {
     terminal.print(
         terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));
   }
-  return exit_code(*record, arguments);
+  return code;
 }
 
 }  // namespace plumbline

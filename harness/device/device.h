@@ -29,6 +29,9 @@ struct LaunchRequest {
   // The order in which CTAs run: 0 increasing, 1 decreasing, others at random; all are legal. A GPU
   // has its own.
   std::uint64_t cta_order = 0;
+  // Warp instructions one warp may execute in loops before the launch is stopped as endless; 0: the
+  // device's own limit. A GPU has none.
+  std::uint64_t instruction_budget = 0;
 };
 
 // How often one PTX instruction was executed, by warps.

@@ -160,8 +160,10 @@ class EmulatorDevice final : public Device {
     Result<const Program*> program = own->program(request.entry);
     if (!program) return program.error();
     if (Status status = check_request(**program, request); !status) return status.error();
+    EmulatorOptions options = options_;
+    if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, request.cta_order, options_});
+                request.dynamic_shared_bytes, request.cta_order, options});
   }
 
  private:

@@ -26,10 +26,21 @@ struct ForwardArguments {
   float softcap, scale;
   MatrixStrides strides_q, strides_k, strides_v, strides_o;
   int out;  // kCode of O's format
+  // [sequences, heads], for K and V [sequences, kv_heads]; null: 1
+  const float *q_scale = nullptr, *k_scale = nullptr, *v_scale = nullptr;
 
   // Rows of Q and O in one head: those of all packed sequences.
   __device__ __forceinline__ int length() const {
     return sequences.query_starts ? sequences.batch * sequences.queries : sequences.queries;
+  }
+
+  // Rows of O and elements of LSE, counted as these lie in memory.
+  __device__ __forceinline__ long long all_rows() const {
+    return static_cast<long long>(sequences.batch) * heads * sequences.queries;
+  }
+
+  __device__ __forceinline__ long long row(int batch, int head, int query) const {
+    return (static_cast<long long>(batch) * heads + head) * length() + query;
   }
 };
 
@@ -82,21 +93,22 @@ __device__ __forceinline__ void make_logits(Strip<kAttentionRows>& x, const Logi
 }
 
 // The sums of the block's queries over tiles of keys: o = P * V and the softmax, relative to the
-// maxima so far. `kWidth`: what d and width_v are padded to.
-template <int kWidth>
+// maxima so far. `kWidth`: what d and width_v are padded to; Element: of Q, K, V and P.
+template <int kWidth, typename Element = Bf16>
 __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2],
                                        const ForwardArguments& x, const Logits& logits,
                                        const OwnQueries& rows, const KeyRange& key_tiles) {
   if (key_tiles.first >= key_tiles.end) return;
-  using Tile = AttentionTile<kWidth>;
+  using Tile = AttentionTile<kWidth, Element>;
+  using Loader = RowLoader<kWidth, Element>;
   const QueryTile& tile = rows.tile;
   const int head = blockIdx.y, kv_head = head / x.group;
-  const RowLoader<kWidth> q(
-      head_rows(x.q, x.strides_q, tile.batch, head, tile.first_query, tile.queries, x.d));
-  const RowLoader<kWidth> k(
-      head_rows(x.k, x.strides_k, tile.batch, kv_head, tile.first_key, tile.keys, x.d));
-  const RowLoader<kWidth> v(
-      head_rows(x.v, x.strides_v, tile.batch, kv_head, tile.first_key, tile.keys, x.width_v));
+  const Loader q(
+      head_rows<Element>(x.q, x.strides_q, tile.batch, head, tile.first_query, tile.queries, x.d));
+  const Loader k(
+      head_rows<Element>(x.k, x.strides_k, tile.batch, kv_head, tile.first_key, tile.keys, x.d));
+  const Loader v(head_rows<Element>(x.v, x.strides_v, tile.batch, kv_head, tile.first_key,
+                                    tile.keys, x.width_v));
   const float* const bias =
       x.bias ? x.bias + static_cast<long long>(head) * tile.queries * tile.keys : nullptr;
   const Bits32 tile_q = attention_memory(), tile_k = tile_q + Tile::kBytes,
@@ -113,7 +125,7 @@ __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2
     v.load(tile_v, step * kAttentionRows);
     cp_async_commit();
     Strip<kAttentionRows> p = {};
-    multiply_rows<kWidth>(p, tile_q, rows.warp_row, tile_k, x.d);
+    multiply_rows<kWidth, Element>(p, tile_q, rows.warp_row, tile_k, x.d);
 
     // V is there for all warps, and all are done with K.
     cp_async_wait<0>();
@@ -124,7 +136,7 @@ __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2
     float factors[2];
     softmax_step(softmax, factors, p, logits.exponent);
     rescale<kWidth>(o, factors);
-    Bits32 rounded[4][4];
+    Bits32 rounded[2 * Element::kBytes][4];
     round_strip(rounded, p);
     multiply_strip<kWidth>(o, rounded, tile_v, x.width_v);
   }

@@ -9,33 +9,36 @@ namespace device {
 
 // The lane's values of its row i, of which the matrix has `width` columns; `offset` elements from
 // the start of the matrix, which need not be aligned to pairs.
-template <typename Out, int kWidth>
+template <typename Out, int kWidth, typename Element>
 __device__ __forceinline__ void store_row(const Strip<kWidth>& x, int i, void* matrix,
                                           long long offset, int width) {
   using Stored = typename Out::Stored;
-  Stored* const row = static_cast<Stored*>(matrix) + offset + static_cast<int>(threadIdx.x) % 4 * 2;
+  using Lane = Neighbors<Element>;
+  Stored* const row = static_cast<Stored*>(matrix) + offset + Lane::first_column();
   const bool pairs = reinterpret_cast<Address>(row) % (2 * sizeof(Stored)) == 0;
 #pragma unroll
   for (int j = 0; j < kWidth / 8; ++j) {
-    if (8 * j >= width) break;
-    const float x0 = x[j][2 * i], x1 = x[j][2 * i + 1];
+    const int column = Lane::column(j);
+    if (Lane::first_column() + column >= width) break;
+    const float2 values = Lane::template pair<kWidth>(x, i, j);
     if (pairs) {
-      Out::store_pair(row + 8 * j, x0, x1);
+      Out::store_pair(row + column, values.x, values.y);
     } else {
-      Out::store(row + 8 * j, x0);
-      Out::store(row + 8 * j + 1, x1);
+      Out::store(row + column, values.x);
+      Out::store(row + column + 1, values.y);
     }
   }
 }
 
-// The same in the format chosen at run time: a kCode of bf16 or f32.
-template <int kWidth>
+// The same in the format chosen at run time: a kCode of bf16 or f32. Element: of the product that x
+// comes from.
+template <int kWidth, typename Element = Bf16>
 __device__ __forceinline__ void store_row_as(int out, const Strip<kWidth>& x, int i, void* matrix,
                                              long long offset, int width) {
   if (out == OutBf16::kCode) {
-    store_row<OutBf16, kWidth>(x, i, matrix, offset, width);
+    store_row<OutBf16, kWidth, Element>(x, i, matrix, offset, width);
   } else {
-    store_row<OutF32, kWidth>(x, i, matrix, offset, width);
+    store_row<OutF32, kWidth, Element>(x, i, matrix, offset, width);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Products of attention's tiles on bf16 tensor cores. A block has 4 warps; each takes 16 rows of
-// the result, a "strip".
+// Products of attention's tiles on tensor cores. A block has 4 warps; each takes 16 rows of the
+// result, a "strip". What is said of P here is for bf16; attention_products_e4m3.cuh has the other.
 #pragma once
 
 #include "device/attention_tile.cuh"
@@ -28,6 +28,26 @@ __device__ __forceinline__ void each(Strip<n>& x, const Step& step) {
   for (int i = 0; i < 2; ++i) each_of_row<n>(x, i, [&](float& value, int) { step(value); });
 }
 
+// What P was multiplied by before it was rounded, taken back.
+template <typename Element>
+constexpr float kUnshift = 1.0f;
+
+// The neighbors in a row of P * V that a lane holds: pair j of its row i (0 or 1), whose columns
+// count from the lane's first.
+template <typename Element>
+struct Neighbors {
+  __device__ __forceinline__ static int first_column() {
+    return static_cast<int>(threadIdx.x) % 4 * 2;
+  }
+
+  __device__ __forceinline__ static int column(int j) { return 8 * j; }
+
+  template <int n>
+  __device__ __forceinline__ static float2 pair(const Strip<n>& x, int i, int j) {
+    return {x[j][2 * i], x[j][2 * i + 1]};
+  }
+};
+
 // step(Constant<0>()), step(Constant<1>()) ...: a loop whose counter can be an immediate.
 template <int kValue>
 struct Constant {
@@ -44,24 +64,24 @@ __device__ __forceinline__ void each_constant(const Step& step) {
 
 // x += A * B^T: A is 16 rows of tile `a` from `first_row` on, B all rows of tile `b`; the sums run
 // over `width` columns, upwards.
-template <int kWidth>
+template <int kWidth, typename Element = Bf16>
 __device__ __forceinline__ void multiply_rows(Strip<kAttentionRows>& x, Bits32 a, int first_row,
                                               Bits32 b, int width) {
-  using Tile = AttentionTile<kWidth>;
+  using Tile = AttentionTile<kWidth, Element>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  // Matrices of ldmatrix: rows low and high, then the same of the next 8 columns; and for B the
+  // Matrices of ldmatrix: rows low and high, then the same of the next 16 bytes; and for B the
   // other way round.
   const Bits32 from_a = Tile::at(a, first_row + lane % 16, lane / 16);
   const Bits32 from_b = Tile::at(b, lane % 8 + lane / 16 * 8, lane / 8 % 2);
 #pragma unroll 4
-  for (int k = 0; k < width; k += 16) {
+  for (int k = 0; k < width * Element::kBytes; k += 32) {
     Bits32 left[4];
-    ldmatrix<false, 0>(left, from_a ^ 2 * k);
+    ldmatrix<false, 0>(left, from_a ^ k);
     each_constant<kAttentionRows / 16>([&](auto n) {
       Bits32 right[4];
-      ldmatrix<false, 16 * n.value * Tile::kRowBytes>(right, from_b ^ 2 * k);
-      Mma<Bf16, Bf16>::multiply(x[2 * n.value], left, right[0], right[1]);
-      Mma<Bf16, Bf16>::multiply(x[2 * n.value + 1], left, right[2], right[3]);
+      ldmatrix<false, 16 * n.value * Tile::kRowBytes>(right, from_b ^ k);
+      Mma<Element, Element>::multiply(x[2 * n.value], left, right[0], right[1]);
+      Mma<Element, Element>::multiply(x[2 * n.value + 1], left, right[2], right[3]);
     });
   }
 }

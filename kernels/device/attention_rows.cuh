@@ -46,6 +46,7 @@ struct Sequences {
 
 // One sequence, and 64 of its queries.
 struct QueryTile {
+  int sequence = 0;                  // counted through; one past the last for the rows after it
   int batch = 0;                     // where the tensors have a dimension for it
   int first_query = 0, queries = 0;  // of the sequence: its place in the tensors, its length
   int first_key = 0, keys = 0;
@@ -57,7 +58,7 @@ struct QueryTile {
     constexpr unsigned kRows = kAttentionRows;
     if (!all.query_starts) {
       const unsigned tiles = (static_cast<unsigned>(all.queries) + kRows - 1) / kRows;
-      batch = static_cast<int>(tile / tiles);
+      batch = sequence = static_cast<int>(tile / tiles);
       queries = all.queries;
       keys = all.keys;
       row = static_cast<int>(tile % tiles * kRows);
@@ -68,6 +69,7 @@ struct QueryTile {
       const int end = i < all.batch ? all.query_starts[i + 1] : all.batch * all.queries;
       const unsigned tiles = (static_cast<unsigned>(end - first) + kRows - 1) / kRows;
       if (tile < tiles) {
+        sequence = i;
         first_query = first;
         queries = end - first;
         if (i < all.batch) {
@@ -91,12 +93,14 @@ struct MatrixStrides {
   }
 };
 
-// A sequence's rows of one head, bf16.
+// A sequence's rows of one head.
+template <typename Element = Bf16>
 __device__ __forceinline__ HeadRows head_rows(const void* matrix, const MatrixStrides& strides,
                                               int batch, int head, int first, int rows, int width) {
+  using Bits = typename Element::Bits;
   return {
-      __cvta_generic_to_global(static_cast<const Bits16*>(matrix) + strides.at(batch, head, first)),
-      strides.row, rows, width};
+      __cvta_generic_to_global(static_cast<const Bits*>(matrix) + strides.at(batch, head, first)),
+      strides.row * Element::kBytes, rows, width * Element::kBytes};
 }
 
 }  // namespace device

@@ -18,6 +18,9 @@ constexpr std::array kTensors = {
     TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]"},
     TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32"},
     TensorName{"sink",         TensorRole::input,  "[heads]", "f32"},
+    TensorName{"q_scale",      TensorRole::input,  "[batch, heads]: what the elements of Q stand for, times themselves", "f32"},
+    TensorName{"k_scale",      TensorRole::input,  "[batch, kv_heads]: the same for K", "f32"},
+    TensorName{"v_scale",      TensorRole::input,  "[batch, kv_heads]: the same for V", "f32"},
     TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
     TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
     TensorName{"o",            TensorRole::output, "[batch, heads, queries, dv]", "{out}"},
@@ -28,7 +31,8 @@ constexpr std::array kTensors = {
 constexpr std::string_view kAbout =
     R"~(O = softmax(S) · V with S = scale · Q · Kᵀ, softcapped and biased where the problem says so, over the keys that causal mask, window and
 sequence lengths leave visible; LSE is the natural logarithm of each row's sum of exponentials. A row that sees no key has O = 0, and so have the rows after
-the last sequence. docs/bounds.md tells what a contract's terms mean for the bits.
+the last sequence. With `scales=head` Q, K and V are their elements times the scale of their sequence and head: scale · q_scale · k_scale takes the place of scale, and
+v_scale multiplies O; scales are numbers from 2^-30 to 2^30. docs/bounds.md tells what a contract's terms mean for the bits.
 )~";
 
 constexpr std::array kQuantized = {Operation::Quantized{"q"}, Operation::Quantized{"k"},
@@ -49,8 +53,8 @@ class Attention final : public Operation {
   std::span<const Field> terms() const override { return attention_terms(); }
 
   Status check_terms(const Problem& terms, const Manifest& manifest) const override {
-    const AttentionContract contract = attention_contract(terms);
     const Problem any(manifest.schema());
+    const AttentionContract contract = attention_contract(terms, any);
     const std::array products = {
         std::pair{manifest.tensor_format("q", any), manifest.tensor_format("k", any)},
         std::pair{contract.p, manifest.tensor_format("v", any)}};
@@ -63,7 +67,8 @@ class Attention final : public Operation {
   }
 
   Status check_values(const Problem& problem, const CaseTensors& tensors) const override {
-    return check_attention_starts(problem, tensors);
+    if (const Status good = check_attention_starts(problem, tensors); !good) return good;
+    return check_attention_scales(problem, tensors);
   }
 
   double work(const Problem& problem) const override { return attention_work(problem); }
@@ -72,7 +77,8 @@ class Attention final : public Operation {
                                      const CaseTensors& tensors) const override {
     AttentionProblem attention = attention_problem(problem, tensors);
     attention.output = tensors.find("o")->layout.format;
-    return std::make_unique<AttentionOracle>(attention, attention_contract(manifest.terms), sm);
+    return std::make_unique<AttentionOracle>(attention, attention_contract(manifest.terms, problem),
+                                             sm);
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
@@ -82,7 +88,9 @@ class Attention final : public Operation {
                                             const CaseTensors& sources) const override {
     AttentionProblem attention = attention_problem(problem, tensors);
     attention.output = tensors.find("o")->layout.format;
-    return staged_attention(attention, attention_contract(manifest.terms), sm,
+    // The stages know no scales and no parts yet.
+    if (attention.q_scale || problem.integer("splits") > 1) return nullptr;
+    return staged_attention(attention, attention_contract(manifest.terms, problem), sm,
                             {sources.find("q"), sources.find("k"), sources.find("v")});
   }
 };

@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 3> kCausal = {"none", "bottom_right", "to
 constexpr std::array<std::string_view, 5> kLengths = {"full", "random", "gaps", "ones", "slack"};
 constexpr std::array<std::string_view, 2> kBias = {"none", "f32"};
 constexpr std::array<std::string_view, 2> kSink = {"none", "f32"};
+constexpr std::array<std::string_view, 2> kScales = {"none", "head"};
 constexpr std::array<std::string_view, 3> kLayouts = {"bhs", "bsh", "sbh"};
 constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
 constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
@@ -54,11 +55,13 @@ constexpr std::array kSchema = {
     Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
     Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
     Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax and has no value"},
+    Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; for 8-bit formats"},
     Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
     Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},
     Field{"layout",       kWord, 0, 0, 0, kLayouts,              "order in memory of batch, heads and length (s), slowest first"},
     Field{"pad",          kInteger, 0, 0, kWidest, {},           "elements after each row of the matrices"},
     Field{"kv",           kWord, 0, 0, 0, kSharing,              "shared: one K and one V for the whole batch (stride 0)"},
+    Field{"splits",       kInteger, 1, 1, 64, {},                "parts that the keys of a sequence are cut into, whole tiles each; each has maxima of its own"},
     Field{"out",          kWord, 0, 0, 0, kOutputs,              "format of the outputs"},
 };
 
@@ -72,6 +75,7 @@ constexpr std::array kTerms = {
     Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, or O / l"},
     Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key"},
 };
+
 // clang-format on
 
 template <AttentionMatrix matrix, int dimension>
@@ -111,13 +115,15 @@ constexpr std::array<std::pair<std::string_view, AttentionMatrix>, 8> kMatrices 
     {"q", AttentionMatrix::q},   {"k", AttentionMatrix::k},   {"v", AttentionMatrix::v},   {"o", AttentionMatrix::o},
     {"dq", AttentionMatrix::q},  {"dk", AttentionMatrix::dk}, {"dv", AttentionMatrix::dv}, {"do", AttentionMatrix::o},
 }};
+
 // clang-format on
 
 Status check_problem(const Problem& problem) {
   const std::int64_t heads = problem.integer("heads"), kv_heads = attention_kv_heads(problem);
   if (heads % kv_heads != 0) {
-    return bad_input(fmt::format("{} query heads cannot share {} heads of K and V", heads, kv_heads),
-                     "heads must be a multiple of kv_heads");
+    return bad_input(
+        fmt::format("{} query heads cannot share {} heads of K and V", heads, kv_heads),
+        "heads must be a multiple of kv_heads");
   }
   if (problem.word("causal") != "none" && problem.integer("window_right") > 0) {
     return bad_input(fmt::format("window_right={} lets a query see keys that causal={} hides",
@@ -146,6 +152,10 @@ std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name,
   if (name == "bias" && problem.word("bias") != "none")
     return Shape{heads, queries, problem.integer("keys")};
   if (name == "sink" && problem.word("sink") != "none") return Shape{heads};
+  if (problem.word("scales") != "none") {
+    if (name == "q_scale") return Shape{batch, heads};
+    if (name == "k_scale" || name == "v_scale") return Shape{batch, attention_kv_heads(problem)};
+  }
   if ((name == "query_starts" || name == "key_starts") && vary) return Shape{batch + 1};
   return std::nullopt;
 }
@@ -184,6 +194,16 @@ Status check_starts(const Tensor& starts, std::string_view name, std::int64_t ro
   if (last <= rows) return {};
   return bad_input(fmt::format("the last of {} is {}, the tensor has {} rows", name, last, rows),
                    "sequences lie within their tensors");
+}
+
+// Scales far from the ends of f32, so that no product of them gets there: not with each other, nor
+// with any element. The problem's own scale counts as one.
+constexpr double kSmallestScale = 0x1p-30, kLargestScale = 0x1p30;
+
+Status check_scale(std::string_view name, double scale) {
+  if (scale >= kSmallestScale && scale <= kLargestScale) return {};
+  return bad_input(fmt::format("{} is {:.9g}", name, scale),
+                   "scales of Q, K and V, and of the scores beside them, are from 2^-30 to 2^30");
 }
 
 template <typename Value, std::size_t count>
@@ -225,6 +245,21 @@ Status check_attention_starts(const Problem& problem, const CaseTensors& tensors
   return {};
 }
 
+Status check_attention_scales(const Problem& problem, const CaseTensors& tensors) {
+  if (problem.word("scales") == "none") return {};
+  if (const Status good = check_scale("scale", static_cast<double>(problem.real("scale"))); !good)
+    return good;
+  for (const std::string_view name : {"q_scale", "k_scale", "v_scale"}) {
+    const Tensor& scales = *tensors.find(name);
+    for (std::int64_t i = 0; i < scales.layout.count(); ++i) {
+      const double scale = to_double(format(scales.layout.format), scales.bits(i));
+      if (const Status good = check_scale(fmt::format("{}[{}]", name, i), scale); !good)
+        return good;
+    }
+  }
+  return {};
+}
+
 Status check_attention_products(const Contract& contract,
                                 std::span<const std::pair<FormatId, FormatId>> products,
                                 const Manifest& manifest) {
@@ -243,6 +278,9 @@ AttentionProblem attention_problem(const Problem& problem, const CaseTensors& te
   attention.v = tensors.find("v");
   attention.bias = tensors.find("bias");
   attention.sink = tensors.find("sink");
+  attention.q_scale = tensors.find("q_scale");
+  attention.k_scale = tensors.find("k_scale");
+  attention.v_scale = tensors.find("v_scale");
   attention.query_starts = tensors.find("query_starts");
   attention.key_starts = tensors.find("key_starts");
   attention.scale = problem.real("scale");
@@ -252,7 +290,7 @@ AttentionProblem attention_problem(const Problem& problem, const CaseTensors& te
   return attention;
 }
 
-AttentionContract attention_contract(const Problem& terms) {
+AttentionContract attention_contract(const Problem& terms, const Problem& problem) {
   AttentionContract contract;
   const ContractUnit unit = *contract_unit(terms.word("unit"));
   contract.unit = unit.unit;
@@ -264,6 +302,7 @@ AttentionContract attention_contract(const Problem& terms) {
   contract.row_sum_lanes = terms.integer("row_sum_lanes");
   contract.normalization = choice_of<Normalization>(terms, "normalize", kNormalizations);
   contract.masked_lse_is_negative = terms.word("masked_lse") == "-inf";
+  contract.parts = problem.integer("splits");
   return contract;
 }
 

@@ -24,13 +24,16 @@ Result<std::vector<TensorSpec>> attention_tensors(std::span<const TensorName> na
 // Whether the starts of the sequences rise from 0 and stay within the tensors.
 Status check_attention_starts(const Problem& problem, const CaseTensors& tensors);
 
+// Whether all scales are positive and far from the ends of f32.
+Status check_attention_scales(const Problem& problem, const CaseTensors& tensors);
+
 // Whether every target's unit multiplies these pairs of formats.
 Status check_attention_products(const Contract& contract,
                                 std::span<const std::pair<FormatId, FormatId>> products,
                                 const Manifest& manifest);
 
 AttentionProblem attention_problem(const Problem& problem, const CaseTensors& tensors);
-AttentionContract attention_contract(const Problem& terms);
+AttentionContract attention_contract(const Problem& terms, const Problem& problem);
 
 // Multiply-accumulates of Q K^T and P V, a causal mask counted as half.
 double attention_work(const Problem& problem);

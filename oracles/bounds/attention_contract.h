@@ -4,7 +4,8 @@
 // them share is written here once.
 //
 // Forward, for one row of one head, c = fl(scale * fl(log2 e)), all in f32, to nearest even unless
-// said otherwise:
+// said otherwise. Where Q and K have scales, `scale` is fl(scale * fl(q_scale * k_scale)): what the
+// problem's scale is in effect. These two roundings belong to the function:
 //   keys are taken in tiles of `tile`; a tile that holds no visible key of the row changes nothing;
 //   in each tile b
 //     s_j = q . k_j by the unit, from zero, in increasing d
@@ -18,14 +19,22 @@
 //     l = fl(fl(l * a) + sum of p_j): per lane the tile's p_j first, one after the other, then l;
 //         lanes are joined at the end
 //     O = fl(O * a), then O += P . V by the unit in increasing j with P = p_j rounded to `p`
-//         (p_j * 2^p_shift, which V's scale takes back)
+//         (p_j * 2^p_shift, which is taken back at the end)
 //   a sink is one more tile of one key with z = sink and no row of V, after all others
-//   at the end O = fl(O * fl(1 / l)) or fl(O / l), rounded to the output;
+// With several `parts` (a field of the problem, not of the contract) a sequence's keys are cut into
+// that many stretches of whole tiles, part_keys() each, the last ones shorter or empty. All above
+// is done for each part alone, but for the sink; then, with m' = max(m of all parts, sink),
+//     a = ex2(fl(fl(m - m') * c)) of each part
+//     l = sum of fl(l * a) over the parts, in their order, then + ex2(fma(sink, c, -fl(m' * c)))
+//     O = sum of fl(O * a) over the parts, in their order
+//   at the end O = fl(O * fl(fl(1 / l) * v)) or fl(fl(O / l) * v), rounded to the output, with
+//   v = v_scale * 2^-p_shift, or 2^-p_shift alone;
 //   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))).
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "oracles/bounds/contract.h"
@@ -47,6 +56,13 @@ struct AttentionContract {
   std::int64_t row_sum_lanes = 4;  // partial sums of l per row
   Normalization normalization = Normalization::reciprocal;
   bool masked_lse_is_negative = true;  // -inf, else +inf
+  std::int64_t parts = 1;              // of the keys
+
+  // Keys of each part but the last ones; at least 1.
+  std::int64_t part_keys(std::int64_t keys) const {
+    const std::int64_t tiles = (keys + tile - 1) / tile;
+    return std::max<std::int64_t>(1, (tiles + parts - 1) / parts) * tile;
+  }
 
   // The contract of either product's sums.
   Contract product() const;
@@ -54,7 +70,8 @@ struct AttentionContract {
 
 // Errors of the special functions of docs/bounds.md, relative unless said otherwise.
 inline constexpr double kEx2Error = 2.1 * 0x1p-23;  // ex2.approx.ftz.f32; exact at 0
-inline constexpr double kLg2AbsoluteError = 0x1p-22;  // lg2.approx.ftz.f32 on (0.5, 2); relative beyond
+inline constexpr double kLg2AbsoluteError =
+    0x1p-22;  // lg2.approx.ftz.f32 on (0.5, 2); relative beyond
 inline constexpr double kTanhAbsoluteError = 0x1p-21;  // 1 - 2 / (1 + ex2(2x log2 e)) in f32
 
 }  // namespace plumbline

@@ -30,7 +30,7 @@ struct State {
   V skew, before;
 };
 
-HWY_INLINE void rescale(State& state, const ValueTile& tile) {
+HWY_INLINE void rescale(State& state, const ValueFactor& tile) {
   const Doubles d;
   const V zero = hn::Zero(d), factor = splat(tile.factor), error = splat(tile.factor_error);
   const auto empty = hn::Eq(state.lattice, infinite());
@@ -58,6 +58,10 @@ HWY_INLINE void rescale(State& state, const ValueTile& tile) {
   state.magnitude = hn::Mul(state.magnitude, factor);
   state.reach = hn::Max(state.reach, reach);
 }
+
+// Whether the unit's results have fewer bits than f32: then a node that adds nothing still takes
+// bits away from an accumulator that was rescaled in f32.
+HWY_INLINE bool is_narrow(const NodePlan& plan) { return plan.ulp_unit > 0x1p-23; }
 
 // add_node() of running_bound.cpp.
 HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityRow& row,
@@ -90,11 +94,12 @@ HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityR
     }
     ++terms;
   }
-  if (terms == 0) return;
+  const bool narrow = is_narrow(plan);
+  if (terms == 0 && !narrow) return;
   const V term_count = splat(static_cast<double>(terms));
   for (std::size_t v = 0; v < kVectors; ++v) {
     State& state = states[v];
-    const auto nothing = hn::Eq(lowest[v], infinite());
+    const auto nothing = hn::And(hn::Eq(lowest[v], infinite()), hn::Eq(splat(narrow), hn::Zero(d)));
     const V error = hn::Add(state.drift, state.skew);
     const V reach = most(state.sum, error), rest = least(state.sum, error);
     const V floor = hn::Max(splat(plan.zero_weight), largest[v]);
@@ -172,7 +177,7 @@ HWY_INLINE void add_fma(State* states, const ProbabilityRow& row, const PanelSid
   }
 }
 
-// state = fl(state + fresh): how FP8 instructions of sm_90 end.
+// state = fl(state + x): how FP8 instructions of sm_90 end, and how parts come together.
 HWY_INLINE void add_rounded(State& state, const State& x) {
   const Doubles d;
   const auto none = hn::Eq(x.lattice, infinite());
@@ -184,14 +189,15 @@ HWY_INLINE void add_rounded(State& state, const State& x) {
   const V lattice = hn::Min(state.lattice, x.lattice);
   const V reach = most(sum, hn::Add(drift, state.skew));
   const V ulp = ulp_of(reach, unit);
-  // 0 + x needs no rounding.
-  drift = hn::IfThenElse(hn::AndNot(first, hn::Lt(lattice, ulp)),
+  // 0 + x needs no rounding, nor does x + 0.
+  drift = hn::IfThenElse(hn::AndNot(hn::Or(first, none), hn::Lt(lattice, ulp)),
                          rounded_up(hn::Add(drift, hn::Mul(ulp, splat(0.5)))), drift);
   const V rest = least(sum, hn::Add(drift, state.skew));
   const V new_lattice =
       hn::IfThenElse(hn::Eq(reach, hn::Zero(d)), infinite(), hn::Max(lattice, ulp_of(rest, unit)));
-  state.sum = hn::IfThenElse(none, state.sum, sum);
-  state.drift = hn::IfThenElse(none, state.drift, drift);
+  // What was cleared still belongs to the exact sum.
+  state.sum = sum;
+  state.drift = drift;
   state.lattice =
       hn::IfThenElse(none, state.lattice, hn::IfThenElse(first, x.lattice, new_lattice));
   state.magnitude = hn::Add(state.magnitude, x.magnitude);
@@ -201,6 +207,16 @@ HWY_INLINE void add_rounded(State& state, const State& x) {
 HWY_INLINE State zero_state() {
   const V zero = splat(0);
   return {zero, zero, infinite(), zero, zero, zero, zero, zero, zero, zero};
+}
+
+// The part is done: it joins the others, whose sums are relative to the same maximum.
+HWY_INLINE void join_part(State& all, State& part, const ValueFactor& factor) {
+  if (factor.rescaled) rescale(part, factor);
+  all.skew = rounded_up(hn::Add(all.skew, part.skew));
+  all.framed = rounded_up(hn::Add(all.framed, part.framed));
+  all.skewed = rounded_up(hn::Add(all.skewed, part.skewed));
+  add_rounded(all, part);
+  part = zero_state();
 }
 
 HWY_INLINE void add_products(State* states, const BoundModel& model, const NodePlan& plan,
@@ -218,7 +234,7 @@ HWY_INLINE void add_products(State* states, const BoundModel& model, const NodeP
     for (const std::vector<std::int64_t>& offsets : plan.nodes) {
       std::size_t count = offsets.size();
       while (count > 0 && offsets[count - 1] >= room) --count;
-      if (count > 0)
+      if (count > 0 || is_narrow(plan))
         add_node(fresh_start ? fresh : states, plan, row, columns, base, offsets.data(), count);
     }
     for (std::size_t v = 0; fresh_start && v < kVectors; ++v) add_rounded(states[v], fresh[v]);
@@ -229,12 +245,13 @@ void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityR
                const PreparedPanel& panel, std::span<const ValueTile> tiles, ValueBounds& out) {
   const Doubles d;
   const PanelSide columns{panel};
-  State states[kVectors];
+  State states[kVectors], joined[kVectors];
   for (State& state : states) state = zero_state();
+  for (State& state : joined) state = zero_state();
   for (const ValueTile& tile : tiles) {
     for (std::size_t v = 0; v < kVectors; ++v) {
       State& state = states[v];
-      if (tile.rescaled) rescale(state, tile);
+      if (tile.before.rescaled) rescale(state, tile.before);
       state.before = state.sum;
       V ambiguous = splat(0);
       for (std::int64_t key = tile.first; key < tile.end; ++key) {
@@ -251,10 +268,12 @@ void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityR
       const V own = hn::Abs(hn::Sub(state.sum, state.before));
       state.settled = rounded_up(hn::Add(state.settled, own));
       state.framed = rounded_up(hn::Add(state.framed, hn::Mul(own, splat(tile.frame_error))));
+      if (tile.join) join_part(joined[v], state, *tile.join);
     }
   }
+  const bool in_parts = !tiles.empty() && tiles.back().join.has_value();
   for (std::size_t v = 0; v < kVectors; ++v) {
-    const State& state = states[v];
+    const State& state = in_parts ? joined[v] : states[v];
     double sum[kWidth], drift[kWidth], framed[kWidth], skewed[kWidth], magnitude[kWidth],
         reach[kWidth];
     hn::StoreU(state.sum, d, sum);

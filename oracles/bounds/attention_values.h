@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,15 +23,21 @@
 
 namespace plumbline {
 
+// What the accumulator is multiplied by when the maximum rises, or where parts come together.
+struct ValueFactor {
+  bool rescaled = false;    // false: the factor is 1 for certain
+  bool cleared = false;     // the computed factor is 0 for certain
+  double factor = 1;        // between the exact maxima
+  double factor_error = 0;  // relative: the computed factor for computed maxima
+  double skew = 0;          // relative: factors between computed instead of exact maxima
+};
+
 // One step of the online softmax.
 struct ValueTile {
   std::int64_t first = 0, end = 0;  // keys; the unit's nodes start counting at `first`
-  bool rescaled = false;            // false: the factor is 1 for certain
-  bool cleared = false;             // the computed factor is 0 for certain
-  double factor = 1;                // between the exact maxima
-  double factor_error = 0;          // relative: the computed factor for computed maxima
-  double skew = 0;                  // relative: factors between computed instead of exact maxima
+  ValueFactor before;               // of what the part has so far
   double frame_error = 0;           // relative: 2^(computed - exact maximum of this tile)
+  std::optional<ValueFactor> join;  // the last tile of a part that is added to those before it
 };
 
 // P of one row by key: nearest probabilities as the unit sees them, and how far others may be.

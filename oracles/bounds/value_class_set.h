@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace plumbline {
 
@@ -60,5 +61,13 @@ class ClassSet {
  private:
   std::uint8_t bits_ = 0;
 };
+
+// What stands for a result that cannot be finite.
+constexpr double special_value(ClassSet classes) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (classes.is_only(ResultClass::plus_infinity)) return kInfinity;
+  if (classes.is_only(ResultClass::minus_infinity)) return -kInfinity;
+  return std::numeric_limits<double>::quiet_NaN();
+}
 
 }  // namespace plumbline

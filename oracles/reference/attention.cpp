@@ -8,13 +8,17 @@ namespace plumbline {
 namespace {
 
 float element(const Tensor& tensor, std::int64_t storage_index) {
-  return static_cast<float>(
-      to_double(format(tensor.layout.format), tensor.bits_at(storage_index)));
+  return static_cast<float>(to_double(format(tensor.layout.format), tensor.bits_at(storage_index)));
 }
 
 std::int64_t integer_at(const Tensor& tensor, std::int64_t index) {
-  return static_cast<std::int64_t>(
-      to_double(format(tensor.layout.format), tensor.bits(index)));
+  return static_cast<std::int64_t>(to_double(format(tensor.layout.format), tensor.bits(index)));
+}
+
+float scale_at(const Tensor* scales, std::int64_t sequence, std::int64_t head) {
+  if (!scales || sequence >= scales->layout.shape[0]) return 1;
+  return element(*scales, scales->layout.offset + sequence * scales->layout.strides[0] +
+                              head * scales->layout.strides[1]);
 }
 
 }  // namespace
@@ -58,6 +62,12 @@ std::vector<HeadPlace> head_places(const AttentionProblem& problem) {
   return places;
 }
 
+HeadScales head_scales(const AttentionProblem& problem, const HeadPlace& place) {
+  return {scale_at(problem.q_scale, place.sequence, place.head),
+          scale_at(problem.k_scale, place.sequence, place.kv_head),
+          scale_at(problem.v_scale, place.sequence, place.kv_head)};
+}
+
 AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& place) {
   AttentionHead head;
   head.queries = place.queries;
@@ -82,7 +92,9 @@ AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& p
   if (head.has_sink) {
     head.sink = element(*problem.sink, problem.sink->layout.storage_index(place.head));
   }
-  head.scale = problem.scale;
+  const HeadScales scales = head_scales(problem, place);
+  head.scale = scale_in_effect(problem.scale, scales);
+  head.v_scale = scales.v;
   head.softcap = problem.softcap;
   head.mask = problem.mask;
   return head;

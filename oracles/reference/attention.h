@@ -4,7 +4,7 @@
 //
 //   s_ij = scale * q_i . k_j, softcap * tanh(s_ij / softcap) if there is a cap, + bias_ij
 //   p_ij = exp(s_ij) / l_i over the visible keys, l_i = sum of exp(s_ij) (+ exp(sink))
-//   O_i  = sum_j p_ij v_j,   LSE_i = ln l_i
+//   O_i  = v_scale * sum_j p_ij v_j,   LSE_i = ln l_i
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,11 @@ struct AttentionProblem {
   const Tensor* v = nullptr;     // [batch, kv_heads, keys, dv]
   const Tensor* bias = nullptr;  // [heads, queries, keys]; null: none. Not with varying lengths
   const Tensor* sink = nullptr;  // [heads]; null: none
+  // What a head's elements stand for, times themselves: [sequences, heads], for K and V
+  // [sequences, kv_heads], f32; null: 1.
+  const Tensor* q_scale = nullptr;
+  const Tensor* k_scale = nullptr;
+  const Tensor* v_scale = nullptr;
   // [sequences + 1], s32: where each sequence begins; null: one sequence per batch element
   const Tensor* query_starts = nullptr;
   const Tensor* key_starts = nullptr;
@@ -33,11 +38,14 @@ struct AttentionProblem {
   AttentionMask mask;
 
   std::int64_t batch() const { return q->layout.shape[0]; }
-  std::int64_t heads() const { return q->layout.shape[1]; }
-  std::int64_t kv_heads() const { return k->layout.shape[1]; }
-  std::int64_t d() const { return q->layout.shape[3]; }
-  std::int64_t dv() const { return v->layout.shape[3]; }
 
+  std::int64_t heads() const { return q->layout.shape[1]; }
+
+  std::int64_t kv_heads() const { return k->layout.shape[1]; }
+
+  std::int64_t d() const { return q->layout.shape[3]; }
+
+  std::int64_t dv() const { return v->layout.shape[3]; }
 };
 
 // Where one head's rows lie.
@@ -47,9 +55,23 @@ struct HeadPlace {
   std::int64_t first_key = 0, keys = 0;       // rows of k and v
 };
 
-// Every head of every sequence, empty ones too: by sequence, then head. Rows after the last sequence
-// count as sequences of their own, one of queries without keys and one of keys without queries.
+// Every head of every sequence, empty ones too: by sequence, then head. Rows after the last
+// sequence count as sequences of their own, one of queries without keys and one of keys without
+// queries.
 std::vector<HeadPlace> head_places(const AttentionProblem& problem);
+
+// The scales of one head's Q, K and V; 1 where the problem has none, and for rows after the last
+// sequence.
+struct HeadScales {
+  float q = 1, k = 1, v = 1;
+};
+
+HeadScales head_scales(const AttentionProblem& problem, const HeadPlace& place);
+
+// What q . k is multiplied by, as the contract rounds it: all references take it as it is.
+inline float scale_in_effect(float scale, const HeadScales& scales) {
+  return scale * (scales.q * scales.k);
+}
 
 // One head's data, row-major and decoded exactly (all formats fit f32).
 struct AttentionHead {
@@ -58,7 +80,8 @@ struct AttentionHead {
   std::vector<float> bias;     // [queries, keys]; empty: none
   bool has_sink = false;
   float sink = 0;
-  float scale = 1, softcap = 0;
+  float scale = 1, softcap = 0;  // the scale in effect
+  float v_scale = 1;
   AttentionMask mask;
 
   // A kernel keeps logits in natural units when something is done to them before the softmax.

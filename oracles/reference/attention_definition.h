@@ -8,6 +8,7 @@
 // rounding errors of their precision only.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct DefinedRow {
   std::vector<Number> o;  // [dv]
   Number lse;
 };
+
+// For Number = double; MPFR numbers bring their own.
+using std::exp, std::isinf, std::ldexp, std::log, std::tanh;
 
 namespace attention_definition {
 
@@ -52,13 +56,15 @@ Number rounded(FormatId to, const Number& value) {
   return Number(to_double(target, encode(target, Real(value), {.overflow = Overflow::saturate})));
 }
 
-// The largest of the logits the row has met once the tile that holds key j is done.
+// The largest of the logits the row has met once the tile that holds key j is done; every part
+// begins anew. `first`: the first logit's key; `part`: keys of a part.
 template <typename Number>
 std::vector<Number> running_maxima(const std::vector<Number>& logits, std::int64_t first,
-                                   std::int64_t tile) {
+                                   std::int64_t tile, std::int64_t part) {
   std::vector<Number> maxima(logits.size());
   std::optional<Number> largest;
   for (std::size_t begin = 0, end = 0; begin < logits.size(); begin = end) {
+    if ((first + static_cast<std::int64_t>(begin)) % part == 0) largest.reset();
     while (end < logits.size() && (first + static_cast<std::int64_t>(end)) / tile ==
                                       (first + static_cast<std::int64_t>(begin)) / tile) {
       if (!largest || logits[end] > *largest) largest = logits[end];
@@ -105,7 +111,8 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
 
   // Probabilities relative to the reference a kernel had when it rounded them.
   const std::vector<Number> references =
-      contract ? attention_definition::running_maxima(logits, first, contract->tile)
+      contract ? attention_definition::running_maxima(logits, first, contract->tile,
+                                                      contract->part_keys(head.keys))
                : std::vector<Number>(logits.size(), *largest);
   Number sum = head.has_sink ? Number(exp(Number(head.sink) - *largest)) : Number(0);
   for (std::size_t j = 0; j < logits.size(); ++j) {
@@ -122,7 +129,7 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
     const Number share = weight * rounded;
     for (const std::int64_t x : columns) row.o[static_cast<std::size_t>(x)] += share * values[x];
   }
-  for (Number& o : row.o) o /= sum;
+  for (Number& o : row.o) o = o / sum * Number(head.v_scale);
   row.lse = *largest + log(sum);
   return row;
 }

@@ -26,12 +26,6 @@ Ends ends(const AttentionKnowledge& known, double sign) {
   return {known.exact - reach, known.exact + reach};
 }
 
-double special_value(ClassSet classes) {
-  if (classes.is_only(ResultClass::plus_infinity)) return kInfinity;
-  if (classes.is_only(ResultClass::minus_infinity)) return -kInfinity;
-  return kNan;
-}
-
 ResultClass class_of(double x) {
   if (std::isnan(x)) return ResultClass::nan;
   if (!std::isinf(x)) return ResultClass::finite;

@@ -24,14 +24,14 @@ constexpr double kLargestFloat = std::numeric_limits<float>::max();
 struct RowPlan {
   AttentionHead head;
   std::int64_t query = 0;
-  std::int64_t tile = 64;
+  std::int64_t tile = 64, part = 64;  // keys
   FormatId p = FormatId::bf16;
   int p_shift = 0;
   std::int64_t diagonal = 0;                       // the whole mask moves by this many keys
   std::int64_t skipped_from = 0, skipped_end = 0;  // keys that are left out
   std::int64_t blank_keys = 0;                     // counted beyond the end, with a score of 0
   double exponent_factor = 1;                      // of (logit - maximum)
-  bool rescale_o = true, rescale_l = true;
+  bool rescale_o = true, rescale_l = true, rescale_parts = true, restart_parts = true;
   bool round_p = true, truncate_p = false, p_shift_taken_back = true;
   bool subtract_maximum = true;
   bool sum_rounded = false, normalize = true;
@@ -82,6 +82,27 @@ RowValues compute(const RowPlan& plan) {
   row.o.assign(static_cast<std::size_t>(head.dv), 0);
   row.magnitude = row.o;
   double maximum = -kInfinity, sum = 0;
+  // Parts that are done.
+  double all_maximum = -kInfinity, all_sum = 0;
+  std::vector<double> all_o(row.o.size(), 0), all_magnitude = all_o;
+  const auto join = [&] {
+    const double to = std::max(all_maximum, maximum);
+    if (to == -kInfinity) return;
+    const auto factor = [&](double from) {
+      if (from == -kInfinity) return 0.0;
+      return plan.rescale_parts ? std::exp((from - to) * plan.exponent_factor) : 1;
+    };
+    const double old = factor(all_maximum), own = factor(maximum);
+    all_sum = all_sum * old + sum * own;
+    for (std::size_t x = 0; x < row.o.size(); ++x) {
+      all_o[x] = all_o[x] * old + row.o[x] * own;
+      all_magnitude[x] = all_magnitude[x] * old + row.magnitude[x] * own;
+      row.o[x] = row.magnitude[x] = 0;
+    }
+    all_maximum = to;
+    sum = 0;
+    maximum = -kInfinity;
+  };
   const auto rescale = [&](double to) {
     if (!(to > maximum)) return;
     const double factor =
@@ -96,6 +117,7 @@ RowValues compute(const RowPlan& plan) {
   };
   const std::int64_t end_of_all = head.keys + plan.blank_keys;
   for (std::int64_t begin = 0; begin < end_of_all; begin += plan.tile) {
+    if (plan.restart_parts && begin % plan.part == 0) join();
     std::vector<std::pair<std::int64_t, double>> logits;
     double here = maximum;
     for (std::int64_t j = begin; j < std::min(begin + plan.tile, end_of_all); ++j) {
@@ -126,6 +148,11 @@ RowValues compute(const RowPlan& plan) {
       }
     }
   }
+  join();
+  maximum = all_maximum;
+  sum = all_sum;
+  row.o = all_o;
+  row.magnitude = all_magnitude;
   if (head.has_sink && head.sink != -kInfinity) {
     const double sink = static_cast<double>(head.sink);
     if (plan.sink_in_maximum) rescale(std::max(maximum, sink));
@@ -141,6 +168,8 @@ RowValues compute(const RowPlan& plan) {
   for (std::size_t x = 0; x < row.o.size(); ++x) {
     if (plan.normalize) row.o[x] /= sum;
     row.magnitude[x] /= sum;
+    row.o[x] *= static_cast<double>(head.v_scale);
+    row.magnitude[x] *= static_cast<double>(head.v_scale);
   }
   const double top = plan.lse_unscaled ? maximum / static_cast<double>(head.scale) : maximum;
   row.lse = (plan.lse_has_maximum && plan.subtract_maximum ? top : 0) +
@@ -172,6 +201,24 @@ struct Setting {
     return take(other);
   }
 };
+
+// The scales of Q, K and V as the fault has them. A problem without scales has none to change.
+bool rescaled(const Setting& at, HeadScales (*change)(const Setting&, HeadScales)) {
+  const AttentionProblem& problem = at.attention.problem;
+  if (!problem.q_scale) return false;
+  const HeadScales scales = change(at, head_scales(problem, at.place));
+  const float scale = scale_in_effect(problem.scale, scales);
+  const bool other_scale = std::exchange(at.plan.head.scale, scale) != scale;
+  return std::exchange(at.plan.head.v_scale, scales.v) != scales.v || other_scale;
+}
+
+// Those of other heads, of Q and of K and V.
+HeadScales scales_of(const Setting& at, std::int64_t head, std::int64_t kv_head) {
+  HeadPlace place = at.place;
+  place.head = head;
+  place.kv_head = kv_head;
+  return head_scales(at.attention.problem, place);
+}
 
 struct Fault {
   std::string_view words;
@@ -211,6 +258,16 @@ std::int64_t last_tile(const RowPlan& plan) {
 
 // clang-format off
 constexpr std::array kFaults = {
+    Fault{"the scales of Q and K are left out", [](const Setting& at) { return rescaled(at, [](const Setting&, HeadScales s) { return HeadScales{1, 1, s.v}; }); }},
+    Fault{"the scale of Q is left out", [](const Setting& at) { return rescaled(at, [](const Setting&, HeadScales s) { return HeadScales{1, s.k, s.v}; }); }},
+    Fault{"the scale of K is left out", [](const Setting& at) { return rescaled(at, [](const Setting&, HeadScales s) { return HeadScales{s.q, 1, s.v}; }); }},
+    Fault{"the scale of V is left out", [](const Setting& at) { return rescaled(at, [](const Setting&, HeadScales s) { return HeadScales{s.q, s.k, 1}; }); }},
+    Fault{"the scale of V is applied twice", [](const Setting& at) { return rescaled(at, [](const Setting&, HeadScales s) { return HeadScales{s.q, s.k, s.v * s.v}; }); }},
+    Fault{"the scales of K and V are exchanged", [](const Setting& at) { return rescaled(at, [](const Setting&, HeadScales s) { return HeadScales{s.q, s.v, s.k}; }); }},
+    Fault{"the scale of Q is head 0's", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales s) { return HeadScales{scales_of(of, 0, 0).q, s.k, s.v}; }); }},
+    Fault{"the scales of K and V are head 0's", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales s) { const HeadScales first = scales_of(of, 0, 0); return HeadScales{s.q, first.k, first.v}; }); }},
+    Fault{"the scales of K and V are those of head h mod kv_heads", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales s) { const HeadScales other = scales_of(of, 0, of.place.head % of.attention.problem.kv_heads()); return HeadScales{s.q, other.k, other.v}; }); }},
+    Fault{"all scales are those of the first sequence", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales) { HeadPlace place = of.place; place.sequence = 0; return head_scales(of.attention.problem, place); }); }},
     Fault{"the softcap is left out", [](const Setting& at) { return std::exchange(at.plan.head.softcap, 0.0f) != 0; }},
     Fault{"the bias is left out", [](const Setting& at) { const bool had = !at.plan.head.bias.empty(); at.plan.head.bias.clear(); return had; }},
     Fault{"the sink is left out", [](const Setting& at) { return std::exchange(at.plan.head.has_sink, false); }},
@@ -248,11 +305,16 @@ constexpr std::array kFaults = {
     Fault{"O is not rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_o = false; return true; }},
     Fault{"l is not rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_l = false; return true; }},
     Fault{"neither O nor l is rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_o = at.plan.rescale_l = false; return true; }},
+    Fault{"parts are joined without regard to their maxima", [](const Setting& at) { at.plan.rescale_parts = false; return at.attention.contract.parts > 1; }},
+    Fault{"the keys are not cut into parts", [](const Setting& at) { at.plan.restart_parts = false; return at.attention.contract.parts > 1; }},
+    Fault{"the first part is missing", [](const Setting& at) { at.plan.skipped_end = at.plan.part; return at.plan.part < at.plan.head.keys; }},
+    Fault{"the last part is missing", [](const Setting& at) { at.plan.skipped_from = (at.plan.head.keys - 1) / at.plan.part * at.plan.part; at.plan.skipped_end = at.plan.head.keys; return at.plan.part < at.plan.head.keys; }},
     Fault{"O is not divided by l", [](const Setting& at) { at.plan.normalize = false; return true; }},
     Fault{"the maximum is not subtracted", [](const Setting& at) { at.plan.subtract_maximum = false; return true; }},
     Fault{"P is not rounded", [](const Setting& at) { at.plan.round_p = false; return true; }},
     Fault{"P is truncated instead of rounded to nearest", [](const Setting& at) { at.plan.truncate_p = true; return true; }},
     Fault{"P is rounded to e4m3", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e4m3) != FormatId::e4m3; }},
+    Fault{"P is rounded to e5m2", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e5m2) != FormatId::e5m2; }},
     Fault{"P is rounded without its shift", [](const Setting& at) { return std::exchange(at.plan.p_shift, 0) != 0; }},
     Fault{"the shift of P is not taken back", [](const Setting& at) { at.plan.p_shift_taken_back = false; return at.plan.p_shift != 0; }},
     Fault{"the row sum adds rounded probabilities", [](const Setting& at) { return !std::exchange(at.plan.sum_rounded, true); }},
@@ -267,8 +329,8 @@ constexpr std::array kFaults = {
     Fault{"K and V are those of head 0", [](const Setting& at) { return at.take_kv_head(0); }},
     Fault{"this is the next head's result", [](const Setting& at) { HeadPlace other = at.place; ++other.head; other.kv_head = other.head / (at.attention.problem.heads() / at.attention.problem.kv_heads()); return at.take(other); }},
     Fault{"this is the previous head's result", [](const Setting& at) { HeadPlace other = at.place; --other.head; other.kv_head = other.head / (at.attention.problem.heads() / at.attention.problem.kv_heads()); return other.head >= 0 && at.take(other); }},
-    Fault{"this is the next batch element's result", [](const Setting& at) { HeadPlace other = at.place; ++other.batch; return at.take(other); }},
-    Fault{"this is the previous batch element's result", [](const Setting& at) { HeadPlace other = at.place; --other.batch; return at.take(other); }},
+    Fault{"this is the next batch element's result", [](const Setting& at) { HeadPlace other = at.place; ++other.batch; ++other.sequence; return at.take(other); }},
+    Fault{"this is the previous batch element's result", [](const Setting& at) { HeadPlace other = at.place; --other.batch; --other.sequence; return at.take(other); }},
     Fault{"this is the next query's result", [](const Setting& at) { return moved(at, 1); }},
     Fault{"this is the previous query's result", [](const Setting& at) { return moved(at, -1); }},
     Fault{"every column holds the next one's value", [](const Setting& at) { at.plan.column_offset = 1; return at.plan.head.dv > 1; }},
@@ -284,6 +346,7 @@ RowPlan plan_of(const AttentionCase& attention, const AttentionPlace& at) {
   plan.head = attention_head(attention.problem, attention.places[at.head]);
   plan.query = at.query;
   plan.tile = attention.contract.tile;
+  plan.part = attention.contract.part_keys(plan.head.keys);
   plan.p = attention.contract.p;
   plan.p_shift = attention.contract.p_shift;
   plan.sum_rounded = attention.contract.row_sum == RowSum::rounded;

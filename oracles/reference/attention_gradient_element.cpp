@@ -64,6 +64,11 @@ GradientDecision GradientRule::decide(const GradientKnowledge& known, const Dyad
   return {true, rule_.judge(range.outer, known.classes, got), range.outer};
 }
 
+double GradientRule::value(const SumEnclosure& sum) const {
+  const TwoDoubles real = epilogue_.real({sum.hi, sum.lo}, {});
+  return real.hi + real.lo;
+}
+
 double GradientRule::error_ulp(const SumEnclosure& sum, std::uint64_t got) const {
   const double value = to_double(epilogue_.output(), got);
   if (!std::isfinite(value)) return kNan;
@@ -103,8 +108,7 @@ ElementVerdict GradientRule::describe(std::int64_t index, const GradientKnowledg
     if (!verdict.pass) verdict.share = kInfinity;
     return verdict;
   }
-  const TwoDoubles real = epilogue_.real({known.sum.hi, known.sum.lo}, {});
-  verdict.exact = real.hi + real.lo;
+  verdict.exact = value(known.sum);
   verdict.error_ulp = error_ulp(known.sum, got);
   verdict.expected = rule_.expected(known.sum);
   const double low = std::fabs(error_ulp(known.sum, verdict.low));

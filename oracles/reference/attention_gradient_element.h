@@ -43,6 +43,9 @@ class GradientRule {
   GradientDecision decide(const GradientKnowledge& known, const Dyadic& exact,
                           std::uint64_t got) const;
 
+  // The gradient a sum stands for.
+  double value(const SumEnclosure& sum) const;
+
   // (got - exact) in ulp of the output; NaN where it has no meaning.
   double error_ulp(const SumEnclosure& sum, std::uint64_t got) const;
 

@@ -7,6 +7,7 @@
 
 #include "oracles/base/random.h"
 #include "oracles/exact/parallel.h"
+#include "oracles/reference/attention_gradient_definition.h"
 #include "oracles/reference/attention_gradient_sums.h"
 
 namespace plumbline {
@@ -22,6 +23,32 @@ bool lies_in(const Dyadic& exact, const SumEnclosure& sum) {
   const Dyadic distance = (exact - Dyadic(sum.hi) - Dyadic(sum.lo)).abs();
   return !(Dyadic(sum.bound) < distance);
 }
+
+// Mathematics: the definition over doubles, given what the forward pass stored.
+class DefinedGradients {
+ public:
+  explicit DefinedGradients(const GradientGroup& group) : group_(group) {
+    for (const GradientHead& head : group.heads) {
+      std::vector<GradientRow<double>>& rows = rows_.emplace_back();
+      for (std::int64_t i = 0; i < head.head.queries; ++i)
+        rows.push_back(stored_row<double>(head, i));
+    }
+  }
+
+  std::vector<double> line(GradientOutput output, std::int64_t line) const {
+    if (output == GradientOutput::dq) {
+      const std::int64_t queries = group_.heads.front().head.queries, i = line % queries;
+      const auto h = static_cast<std::size_t>(line / queries);
+      return defined_dq<double>(group_.heads[h], rows_[h][static_cast<std::size_t>(i)], i, nullptr);
+    }
+    KeyGradients<double> both = defined_key_gradients<double>(group_, rows_, line, nullptr);
+    return output == GradientOutput::dk ? std::move(both.dk) : std::move(both.dv);
+  }
+
+ private:
+  const GradientGroup& group_;
+  std::vector<std::vector<GradientRow<double>>> rows_;
+};
 
 bool contains(const std::vector<std::int64_t>& sorted, std::int64_t value) {
   return std::binary_search(sorted.begin(), sorted.end(), value);
@@ -214,6 +241,32 @@ GradientJudge::Findings GradientJudge::run(const Wish& wish, int threads) const 
     total.refereed += part.refereed;
   }
   return total;
+}
+
+void GradientJudge::put_values(Reference reference, std::vector<double>& all) const {
+  const std::int64_t width = operands_.rows(output_).width;
+  std::vector<Due> due;
+  const auto put = [&](std::int64_t line, const auto& value) {
+    if (specials_.any()) due = specials_.line(output_, line);
+    double* row = all.data() + index(line, 0);
+    for (std::int64_t x = 0; x < width; ++x) {
+      const bool regular = due.empty() || due[static_cast<std::size_t>(x)] < Due::anything;
+      row[x] = regular ? value(x) : std::numeric_limits<double>::quiet_NaN();
+    }
+  };
+  if (reference == Reference::mathematics && !specials_.any()) {
+    const DefinedGradients defined(operands_.group);
+    for (std::int64_t line = 0; line < operands_.lines(output_); ++line) {
+      const std::vector<double> row = defined.line(output_, line);
+      put(line, [&](std::int64_t x) { return row[static_cast<std::size_t>(x)]; });
+    }
+    return;
+  }
+  for (const Block& where : blocks()) {
+    const GradientBlock block(operands_, weights_, output_, where.first, where.lines);
+    for (std::int64_t l = 0; l < where.lines; ++l)
+      put(where.first + l, [&](std::int64_t x) { return rule_.value(block.sum(l, x)); });
+  }
 }
 
 ElementVerdict GradientJudge::element(std::int64_t index, std::uint64_t got) const {

@@ -40,6 +40,9 @@ class GradientJudge {
 
   ElementVerdict element(std::int64_t index, std::uint64_t got) const;
 
+  // The group's part of CaseOracle::reference_values(), into its places in `all`.
+  void put_values(Reference reference, std::vector<double>& all) const;
+
   // Where an element lies; nothing if it is another group's.
   struct Place {
     std::int64_t line, x;

@@ -94,6 +94,26 @@ OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
   return verdict;
 }
 
+std::vector<double> AttentionGradientOracle::reference_values(int output, Reference reference,
+                                                              int threads) const {
+  const Tensor shape = empty_output(output);
+  std::vector<double> values(static_cast<std::size_t>(shape.layout.count()));
+  for_each_piece(static_cast<std::int64_t>(groups_.size()), threads, [&](std::int64_t g) {
+    const GradientOperands operands(problem_, contract_, sm_, groups_[static_cast<std::size_t>(g)]);
+    GradientJudge(operands, output_of(output), shape, {}).put_values(reference, values);
+  });
+  return values;
+}
+
+// A tensor with an output's shape; its elements are not read.
+Tensor AttentionGradientOracle::empty_output(int output) const {
+  const AttentionProblem& attention = problem_.attention;
+  const Tensor* like = output == 0 ? attention.q : output == 1 ? attention.k : attention.v;
+  Tensor shape;
+  shape.layout = dense_layout(attention.output, like->layout.shape);
+  return shape;
+}
+
 // The group an element of an output lies in.
 const std::vector<HeadPlace>& AttentionGradientOracle::group_of(int output,
                                                                 std::int64_t index) const {
@@ -121,10 +141,7 @@ const std::vector<HeadPlace>& AttentionGradientOracle::group_of(int output,
 
 ElementVerdict AttentionGradientOracle::element(int output, std::int64_t index,
                                                 std::uint64_t got) const {
-  const AttentionProblem& attention = problem_.attention;
-  const Tensor* like = output == 0 ? attention.q : output == 1 ? attention.k : attention.v;
-  Tensor shape;  // of what is judged; its elements are not read
-  shape.layout = dense_layout(attention.output, like->layout.shape);
+  const Tensor shape = empty_output(output);
   const GradientOperands operands(problem_, contract_, sm_, group_of(output, index));
   return GradientJudge(operands, output_of(output), shape, {}).element(index, got);
 }

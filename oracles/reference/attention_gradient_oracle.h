@@ -25,9 +25,11 @@ class AttentionGradientOracle final : public CaseOracle {
   OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
   ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+  std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
  private:
   const std::vector<HeadPlace>& group_of(int output, std::int64_t index) const;
+  Tensor empty_output(int output) const;
 
   AttentionGradientProblem problem_;
   AttentionGradientContract contract_;

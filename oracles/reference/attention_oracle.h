@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "oracles/reference/attention_case.h"
 #include "oracles/reference/oracle.h"
@@ -21,6 +22,7 @@ class AttentionOracle final : public CaseOracle {
   OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
   ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+  std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
  private:
   AttentionCase case_;

@@ -74,7 +74,8 @@ RowBound AttentionRowBounds::operator()(const DetailedRow& detail, bool outputs)
       const ValueBound& value = values[static_cast<std::size_t>(lane)];
       out.o_error.push_back(
           trace.output_error(value, detail.o[static_cast<std::size_t>(x)], operands_.v_largest(x)));
-      const double magnitude = value.magnitude * std::ldexp(1.0, -operands_.contract().p_shift);
+      const double magnitude =
+          value.magnitude * std::ldexp(operands_.v_scale(), -operands_.contract().p_shift);
       out.magnitude.push_back(magnitude > 0 ? magnitude / detail.row.sum
                                             : std::numeric_limits<double>::infinity());
     }

@@ -150,15 +150,17 @@ class RowPass {
   }
 
   void find_tiles(const double* logits) {
-    const std::int64_t tile = operands_.contract().tile;
-    double maximum = -kInfinity;
+    const std::int64_t tile = operands_.contract().tile, part = operands_.part_keys();
+    double maximum = -kInfinity, so_far = -kInfinity;
     for (std::int64_t first = row_.keys.first; first < row_.keys.end;) {
       const std::int64_t end = std::min(row_.keys.end, (first / tile + 1) * tile);
       const double here = largest_of(logits + (first - row_.keys.first), end - first);
+      if (first % part == 0) so_far = -kInfinity;
       if (here != -kInfinity) {
-        maximum = std::max(maximum, here);
-        row_.tiles.push_back({first, end, maximum, 1});
+        so_far = std::max(so_far, here);
+        row_.tiles.push_back({first, end, so_far, 1});
       }
+      maximum = std::max(maximum, so_far);
       first = end;
     }
     if (head_.has_sink) maximum = std::max(maximum, operands_.sink());
@@ -221,7 +223,9 @@ class RowPass {
     using Number = RealOf<256>;
     const Number own = attention_definition::logit<Number>(head_, row_.query, j);
     std::optional<Number> largest;
-    for (std::int64_t other = row_.keys.first; other < tile.end; ++other) {
+    const std::int64_t part = operands_.part_keys();
+    for (std::int64_t other = std::max(row_.keys.first, tile.first / part * part); other < tile.end;
+         ++other) {
       const double score = std::inner_product(operands_.q().begin() + row_.query * head_.d,
                                               operands_.q().begin() + (row_.query + 1) * head_.d,
                                               operands_.k().begin() + other * head_.d, 0.0);
@@ -297,6 +301,7 @@ AttentionOperands::AttentionOperands(AttentionHead head, const AttentionContract
     }
     if (special_row) v_special_.push_back(j);
   }
+  for (double& largest : v_largest_) largest *= v_scale();
   for (const float bias : head_.bias) {
     if (std::isfinite(bias)) {
       largest_bias_ = std::max(largest_bias_, std::fabs(static_cast<double>(bias)));
@@ -351,7 +356,7 @@ DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query) {
   if (count > 0 && detail.row.kind == AttentionRowKind::regular) {
     add_product(1, head.dv, count, scores.data(), count, operands.v_columns().data() + keys.first,
                 head.keys, detail.o.data(), head.dv);
-    for (double& o : detail.o) o /= detail.row.sum;
+    for (double& o : detail.o) o = o / detail.row.sum * operands.v_scale();
   }
   return detail;
 }
@@ -399,7 +404,7 @@ void RowSurveyor::survey(std::int64_t first, std::int64_t end) {
     const SurveyedRow& row = rows_[static_cast<std::size_t>(i)];
     for (std::int64_t x = 0; x < head.dv; ++x) {
       double& o = o_[static_cast<std::size_t>(i * head.dv + x)];
-      o = row.kind == AttentionRowKind::regular  ? o / row.sum
+      o = row.kind == AttentionRowKind::regular  ? o / row.sum * operands_.v_scale()
           : row.kind == AttentionRowKind::masked ? 0
                                                  : kNan;
     }

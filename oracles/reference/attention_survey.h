@@ -44,6 +44,7 @@ class AttentionOperands {
 
   const std::vector<double>& v_columns() const { return v_columns_; }  // [dv][keys]
 
+  // Of |v|, in units of O.
   double v_largest(std::int64_t column) const {
     return v_largest_[static_cast<std::size_t>(column)];
   }
@@ -63,6 +64,8 @@ class AttentionOperands {
 
   double sink() const { return static_cast<double>(head_.sink); }
 
+  double v_scale() const { return static_cast<double>(head_.v_scale); }
+
   // Base-2 exponents are differences of logits times this.
   double to_base_2() const { return to_base_2_; }
 
@@ -73,6 +76,10 @@ class AttentionOperands {
   double score_error(std::int64_t i, KeyRange keys) const;
   // The same for logits whose magnitudes are at most `largest`.
   double logit_error(double score_error, double largest) const;
+
+  // Keys of each part.
+  std::int64_t part_keys() const { return contract_.part_keys(head_.keys); }
+
   bool may_overflow(std::int64_t i, KeyRange keys) const;
 
  private:
@@ -92,7 +99,7 @@ class AttentionOperands {
 // One step of the online softmax of a row: keys [first, end), all of them visible to it.
 struct SurveyedTile {
   std::int64_t first = 0, end = 0;
-  double maximum = 0;  // of the logits so far: what the tile's probabilities refer to
+  double maximum = 0;  // of its part's logits so far: what the tile's probabilities refer to
   double weight = 0;   // 2^((maximum - final maximum) c)
 };
 

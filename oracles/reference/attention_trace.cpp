@@ -45,7 +45,7 @@ void RowTrace::run() {
 }
 
 void RowTrace::find_steps() {
-  least_maximum_ = -kInfinity;
+  const std::int64_t part = operands_.part_keys();
   for (const SurveyedTile& tile : row_.tiles) {
     double low = -kInfinity, high = -kInfinity;
     for (std::int64_t j = tile.first; j < tile.end; ++j) {
@@ -54,30 +54,62 @@ void RowTrace::find_steps() {
       low = std::max(low, logit - errors_[at(j)]);
       high = std::max(high, logit + errors_[at(j)]);
     }
-    add_step(tile.first, tile.end, tile.maximum, low, high);
+    const bool begins = steps_.empty() || tile.first / part != steps_.back().first / part;
+    add_step(tile.first, tile.end, begins, tile.maximum, low, high);
   }
-  const double sink = operands_.sink();
-  if (head_.has_sink && std::isfinite(sink))
-    add_step(row_.keys.end, row_.keys.end, row_.maximum, sink, sink);
+  find_last();
 }
 
 // low, high: of the largest computed logit among the step's keys.
-void RowTrace::add_step(std::int64_t first, std::int64_t end, double maximum, double low,
-                        double high) {
+void RowTrace::add_step(std::int64_t first, std::int64_t end, bool begins, double maximum,
+                        double low, double high) {
   Step step;
   step.first = first;
   step.end = end;
+  step.begins = begins;
   step.maximum = maximum;
-  step.moves = !(high <= least_maximum_);
-  least_maximum_ = std::max(least_maximum_, low);
-  step.high = steps_.empty() ? high : std::max(steps_.back().high, high);
-  step.error = std::max(step.high - maximum, maximum - least_maximum_);
-  step.known = step.error == 0 && is_f32(maximum);
-  const double c = static_cast<double>(c_float_), product = maximum * c;
+  step.low = low;
+  step.high = high;
+  step.moves = true;
+  if (!begins) {
+    const Step& before = steps_.back();
+    step.moves = !(high <= before.low);
+    step.low = std::max(before.low, low);
+    step.high = std::max(before.high, high);
+  }
+  finish_step(step);
+  steps_.push_back(step);
+}
+
+void RowTrace::finish_step(Step& step) const {
+  step.error = std::max(step.high - step.maximum, step.maximum - step.low);
+  step.known = step.error == 0 && is_f32(step.maximum);
+  const double c = static_cast<double>(c_float_), product = step.maximum * c;
   if (!step.known || !is_f32(product))
     step.base_rounding = half_ulp(product, c * step.error) * kSlack;
-  worst_maximum_ = std::max(worst_maximum_, step.error);
-  steps_.push_back(step);
+}
+
+// The maximum at the end: of a sink, which one part has as a last step, and of all parts.
+void RowTrace::find_last() {
+  const double sink = operands_.sink();
+  const bool has_sink = head_.has_sink && std::isfinite(sink);
+  if (has_sink && contract_.parts == 1)
+    add_step(row_.keys.end, row_.keys.end, steps_.empty(), row_.maximum, sink, sink);
+  last_.maximum = row_.maximum;
+  last_.low = last_.high = has_sink ? sink : -kInfinity;
+  for (std::size_t t = 0; t < steps_.size(); ++t)
+    steps_[t].ends = t + 1 == steps_.size() || steps_[t + 1].begins;
+  for (const Step& step : steps_) {
+    worst_maximum_ = std::max(worst_maximum_, step.error);
+    last_.low = std::max(last_.low, step.low);
+    last_.high = std::max(last_.high, step.high);
+  }
+  finish_step(last_);
+}
+
+std::size_t RowTrace::first_of_part(std::size_t t) const {
+  while (!steps_[t].begins) --t;
+  return t;
 }
 
 void RowTrace::add_tile(std::size_t t) {
@@ -86,30 +118,45 @@ void RowTrace::add_tile(std::size_t t) {
   // The unit's nodes count from the tile's start.
   tile.first = step.first < step.end ? step.first / contract_.tile * contract_.tile : step.end;
   tile.end = step.end;
-  set_factor(t, tile);
+  if (!step.begins && step.moves) {
+    double worst = 0;
+    for (std::size_t s = first_of_part(t); s < t; ++s) worst = std::max(worst, steps_[s].error);
+    tile.before = factor(steps_[t - 1], step, worst);
+  }
+  if (contract_.parts > 1 && step.ends) tile.join = join_factor(t);
   tile.frame_error = exp2_growth(c_ * kSlack * step.error);
   tiles_.push_back(tile);
   for (std::int64_t j = step.first; j < step.end; ++j) set_probability(step, j);
 }
 
-void RowTrace::set_factor(std::size_t t, ValueTile& tile) const {
-  const Step& step = steps_[t];
-  if (t == 0 || !step.moves) return;
-  const Step& before = steps_[t - 1];
-  tile.rescaled = true;
+// From the maximum of a part, whose last step is t, to that of all parts.
+ValueFactor RowTrace::join_factor(std::size_t t) const {
+  double others = head_.has_sink ? operands_.sink() : -kInfinity, worst = 0;
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const bool own = s <= t && s >= first_of_part(t);
+    if (own) worst = std::max(worst, steps_[s].error);
+    if (!own) others = std::max(others, steps_[s].high);
+  }
+  // This part has the largest for certain.
+  if (steps_[t].low >= others) return {};
+  return factor(steps_[t], last_, worst);
+}
+
+ValueFactor RowTrace::factor(const Step& before, const Step& step, double worst) const {
+  ValueFactor out;
+  out.rescaled = true;
   const double change = (step.maximum - before.maximum) * c_;
   const double error = c_ * kSlack * (step.error + before.error);
-  tile.factor = exp2_of(-change);
+  out.factor = exp2_of(-change);
   // fl(fl(m - m') * c): two roundings, and those of c.
   const double relative = 2 * kF32Unit * (1 + kF32Unit) + c_error_;
-  tile.factor_error =
+  out.factor_error =
       exp_growth(std::numbers::ln2 * ((change + error) * relative + 0x1p-148) + kEx2Error);
-  double worst_before = 0;
-  for (std::size_t s = 0; s < t; ++s) worst_before = std::max(worst_before, steps_[s].error);
-  tile.skew = exp2_growth(c_ * kSlack * (step.error + worst_before));
+  out.skew = exp2_growth(c_ * kSlack * (step.error + worst));
   // Where the factor may be flushed, all of what came before may be lost.
-  if (change + error > 125) tile.factor_error = std::max(1.0, tile.factor_error);
-  tile.cleared = change - error > 127 + 0x1p-10 * change;
+  if (change + error > 125) out.factor_error = std::max(1.0, out.factor_error);
+  out.cleared = change - error > 127 + 0x1p-10 * change;
+  return out;
 }
 
 RowTrace::Exponent RowTrace::exponent(const Step& step, double logit, double error,
@@ -158,7 +205,9 @@ void RowTrace::set_probability(const Step& step, std::int64_t j) {
 double RowTrace::largest_other(const Step& step, std::int64_t j) const {
   if (detail_.logits[at(j)] + errors_[at(j)] < step.high) return kInfinity;
   double high = -kInfinity;
-  for (std::int64_t other = row_.keys.first; other < step.end; ++other) {
+  const std::int64_t part = operands_.part_keys();
+  const std::int64_t first = std::max(row_.keys.first, step.first / part * part);
+  for (std::int64_t other = first; other < step.end; ++other) {
     const double logit = detail_.logits[at(other)];
     if (other != j && logit != -kInfinity) high = std::max(high, logit + errors_[at(other)]);
   }

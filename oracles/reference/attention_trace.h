@@ -40,6 +40,9 @@ class RowTrace {
     bool moves = false;        // it may be another than before
     double base_rounding = 0;  // |fl(maximum c) - maximum c|
     bool known = false;        // it is the exact one
+    double low = 0;            // the least it may be
+    bool begins = false;       // the first of its part
+    bool ends = false;         // the last
   };
 
   // The argument of ex2: the computed one is within `error` of (logit - maximum) c.
@@ -66,9 +69,15 @@ class RowTrace {
   double logit_error(std::int64_t j, double score_error) const;
 
   void find_steps();
-  void add_step(std::int64_t first, std::int64_t end, double maximum, double low, double high);
+  void add_step(std::int64_t first, std::int64_t end, bool begins, double maximum, double low,
+                double high);
+  void finish_step(Step& step) const;
+  void find_last();
   void add_tile(std::size_t t);
-  void set_factor(std::size_t t, ValueTile& tile) const;
+  // Between the maxima of two steps; `worst`: error of the maxima of all that is multiplied.
+  ValueFactor factor(const Step& before, const Step& step, double worst) const;
+  ValueFactor join_factor(std::size_t t) const;
+  std::size_t first_of_part(std::size_t t) const;
   // `apart`: the error of logit - maximum; `error`: of the logit.
   Exponent exponent(const Step& step, double logit, double error, double apart) const;
   void set_probability(const Step& step, std::int64_t j);
@@ -77,7 +86,9 @@ class RowTrace {
   void find_sum_error();
   SumError term_error(const Journey& journey, std::int64_t key, double p, double logit,
                       double error) const;
+  SumError sink_error(const Journey& journey) const;
   double known_sum();
+  double factor_error() const;
 
   const AttentionOperands& operands_;
   const AttentionHead& head_;
@@ -88,8 +99,8 @@ class RowTrace {
   float c_float_;
   double c_error_;              // relative, of c_float_
   std::vector<double> errors_;  // of logits
-  double least_maximum_ = 0;    // the least the computed maximum may be so far
   std::vector<Step> steps_;
+  Step last_;  // the maximum that the outputs are relative to
   std::vector<ValueTile> tiles_;
   ProbabilityRow probabilities_;
   double worst_maximum_ = 0;  // error of any step's maximum

@@ -27,7 +27,7 @@ constexpr double kFlushed = 0x1p-126;  // ex2 gives 0 below
 RowTrace::SumError RowTrace::term_error(const Journey& journey, std::int64_t key, double p,
                                         double logit, double error) const {
   const Step& step = journey.step;
-  const Step& last = steps_.back();
+  const Step& last = last_;
   const double share = p * journey.weight / row_.sum * kSlack;
   if (journey.lost) {  // there or not
     const double all = share * (2 + 2 * exp2_growth(c_ * (error + step.error + last.error) + 1));
@@ -54,6 +54,11 @@ RowTrace::SumError RowTrace::term_error(const Journey& journey, std::int64_t key
           share * exp_growth(kLn2 * (exact.error + change) + rest) + flushed};
 }
 
+RowTrace::SumError RowTrace::sink_error(const Journey& journey) const {
+  const double sink = operands_.sink();
+  return term_error(journey, -1, exp2_of((sink - journey.step.maximum) * c_), sink, 0);
+}
+
 void RowTrace::find_sum_error() {
   if (const double known = known_sum();
       known > 0 && std::fabs(row_.sum - known) < 0x1p-90 * known) {
@@ -63,28 +68,43 @@ void RowTrace::find_sum_error() {
   }
   const std::int64_t lanes = contract_.row_sum_lanes;
   const std::int64_t per_lane = (contract_.tile + lanes - 1) / lanes;
-  // From the last step back: what happens after the step at hand.
-  double factors = 0, additions = static_cast<double>(lanes - 1), change = 0, skew = 0;
+  const auto add = [&](const SumError& term) {
+    sum_error_.framed += term.framed;
+    sum_error_.exact += term.exact;
+  };
+  // From the last step of each part back: what happens after the step at hand.
+  double factors = 0, additions = 0, change = 0, skew = 0;
   bool lost = false;
+  const auto pass = [&](const ValueFactor& factor, const Step& from, const Step& to) {
+    factors += 1;
+    change += ((to.maximum - from.maximum) + to.error + from.error) * c_ * kSlack;
+    lost = lost || factor.factor_error >= 1;
+  };
+  const bool in_parts = contract_.parts > 1;
+  if (in_parts && head_.has_sink && std::isfinite(operands_.sink())) {
+    Journey journey{last_};
+    journey.roundings = kF32Unit;
+    add(sink_error(journey));
+  }
   for (std::size_t t = steps_.size(); t-- > 0;) {
     const Step& step = steps_[t];
+    if (step.ends) {
+      factors = change = 0;
+      lost = false;
+      // Lanes, then all other parts and the sink.
+      additions = static_cast<double>(lanes - 1 + (in_parts ? contract_.parts : 0));
+      if (tiles_[t].join && tiles_[t].join->rescaled) pass(*tiles_[t].join, step, last_);
+    }
     const double within =
         static_cast<double>(std::clamp<std::int64_t>(step.end - step.first, 1, per_lane) - 1);
     Journey journey{step};
     journey.weight = exp2_of((step.maximum - row_.maximum) * c_);
     journey.roundings = factors * (kEx2Error + kF32Unit) +
-                        (within + additions + (t > 0 ? 1 : 0)) * kF32Unit +
+                        (within + additions + (step.begins ? 0 : 1)) * kF32Unit +
                         kLn2 * change * (2 * kF32Unit) * (1 + kF32Unit);
     journey.lost = lost;
     if (factors > 0) skew = std::max(skew, step.error);
-    const auto add = [&](const SumError& term) {
-      sum_error_.framed += term.framed;
-      sum_error_.exact += term.exact;
-    };
-    if (step.first == step.end) {
-      add(term_error(journey, -1, exp2_of((operands_.sink() - step.maximum) * c_), operands_.sink(),
-                     0));
-    }
+    if (step.first == step.end) add(sink_error(journey));
     const std::vector<double>& terms =
         contract_.row_sum == RowSum::rounded ? detail_.rounded : detail_.probabilities;
     for (std::int64_t j = step.first; j < step.end; ++j) {
@@ -92,60 +112,83 @@ void RowTrace::find_sum_error() {
         add(term_error(journey, j, terms[at(j)], detail_.logits[at(j)], errors_[at(j)]));
     }
     additions += 1;
-    if (!tiles_[t].rescaled) continue;
-    const Step& before = steps_[t - 1];  // the first step rescales nothing
-    factors += 1;
-    change += ((step.maximum - before.maximum) + step.error + before.error) * c_ * kSlack;
-    lost = lost || tiles_[t].factor_error >= 1;
+    if (!tiles_[t].before.rescaled) continue;
+    pass(tiles_[t].before, steps_[t - 1], step);  // the first step of a part rescales nothing
   }
   sum_error_.framed *= kSlack;
   sum_error_.exact *= kSlack;
-  last_skew_ = exp2_growth(c_ * kSlack * (steps_.back().error + skew));
+  last_skew_ = exp2_growth(c_ * kSlack * (last_.error + skew));
 }
 
 // l where the contract leaves no choice: all terms and factors are exactly 1 or 0. Else 0.
 double RowTrace::known_sum() {
-  double ones = 0;
+  double all = 0, ones = 0;  // of the parts that are done, and of this one
+  const auto add = [&](const Step& step, double logit, double error) {
+    const Exponent x = exponent(step, logit, error, error);
+    if ((logit - step.maximum) * c_ + x.error < -127) {
+      any_flushed_ = true;
+      return true;
+    }
+    ones += 1;
+    return x.zero && x.error == 0;
+  };
+  // Whether the factor is 0 or 1.
+  const auto multiply = [&](const ValueFactor& factor) {
+    if (!factor.rescaled) return true;
+    if (!factor.cleared) return false;
+    ones = 0;
+    any_flushed_ = true;
+    return true;
+  };
   for (std::size_t t = 0; t < steps_.size(); ++t) {
     const Step& step = steps_[t];
-    if (!step.known) return 0;
-    if (t > 0 && step.moves) {
-      if (!tiles_[t].cleared) return 0;
-      ones = 0;
-      any_flushed_ = true;
-    }
-    const auto add = [&](double logit, double error) {
-      const Exponent x = exponent(step, logit, error, error);
-      if ((logit - step.maximum) * c_ + x.error < -127) {
-        any_flushed_ = true;
-        return true;
-      }
-      ones += 1;
-      return x.zero && x.error == 0;
-    };
+    if (!step.known || !multiply(tiles_[t].before)) return 0;
     for (std::int64_t j = step.first; j < step.end; ++j) {
       const double logit = detail_.logits[at(j)];
-      if (logit != -kInfinity && !add(logit, errors_[at(j)])) return 0;
+      if (logit != -kInfinity && !add(step, logit, errors_[at(j)])) return 0;
     }
-    if (step.first == step.end && !add(operands_.sink(), 0)) return 0;
+    if (step.first == step.end && !add(step, operands_.sink(), 0)) return 0;
+    if (!tiles_[t].join) continue;
+    if (!multiply(*tiles_[t].join)) return 0;
+    all += ones;
+    ones = 0;
   }
-  return ones <= 0x1p24 ? ones : 0;
+  const bool sink_left = contract_.parts > 1 && head_.has_sink && std::isfinite(operands_.sink());
+  if (sink_left && (!last_.known || !add(last_, operands_.sink(), 0))) return 0;
+  all += ones;
+  return all <= 0x1p24 ? all : 0;
+}
+
+// What the factor of O may be off by: 1 / l and V's scale are one rounding each. Where l is divided
+// by, the quotient is rounded once more when a scale follows.
+double RowTrace::factor_error() const {
+  const bool scaled = binade(operands_.v_scale()) != operands_.v_scale();
+  if (contract_.normalization == Normalization::quotient) return scaled ? kF32Unit : 0;
+  if (power_of_two_) return 0;
+  return scaled ? 2 * kF32Unit * (1 + kF32Unit) : kF32Unit;
 }
 
 // The error of O before its last rounding.
 double RowTrace::output_error(const ValueBound& value, double o, double largest) const {
-  // Whatever the errors, O is a mean of values with weights P / p.
-  const bool fine = format(contract_.p).mantissa_bits >= 7;
-  const double mean = fine ? std::fabs(o) + largest * (1 + 0x1p-5) : kInfinity;
+  // Whatever the errors, O is a mean of values with weights P / p: at most 1 and P's relative
+  // error, and for every key half of the smallest subnormal number.
+  const Format& p = format(contract_.p);
+  const bool fine = p.mantissa_bits >= 7;
+  const double coarse =
+      fine ? 0
+           : std::ldexp(1.0, -p.precision()) +
+                 static_cast<double>(head_.keys) *
+                     std::ldexp(1.0, p.emin() - p.mantissa_bits - contract_.p_shift);
+  const double mean = std::fabs(o) + largest * (1 + 0x1p-5 + coarse);
   if (hopeless_) return mean * static_cast<double>(head_.keys) < kSafe ? mean : kInfinity;
-  const double scale = std::ldexp(1.0, -contract_.p_shift);
+  const double scale = std::ldexp(operands_.v_scale(), -contract_.p_shift);
   const double wider = 1 + exp2_growth(2 * c_ * kSlack * worst_maximum_);
+  const double factor = factor_error();
   const auto through = [&](double maxima, double sum_error) {
     if (!(sum_error < 0.5)) return kInfinity;
     const double numerator = (value.drift + maxima) * scale * wider / row_.sum;
     double error = (numerator + std::fabs(o) * sum_error) / (1 - sum_error) * kSlack;
-    if (contract_.normalization == Normalization::reciprocal && !power_of_two_)
-      error = (error + kF32Unit * (std::fabs(o) + error)) * kSlack;
+    if (factor > 0) error = (error + factor * (std::fabs(o) + error)) * kSlack;
     return error;
   };
   // Two ways to count the choice of maxima: relative to the computed final maximum every tile's
@@ -165,7 +208,7 @@ double RowTrace::lse_error() const {
   const double of_log = theta / (1 - theta);
   double head = 0;
   if (!head_.natural_units()) {
-    const double product = row_.maximum * natural, error = natural * steps_.back().error;
+    const double product = row_.maximum * natural, error = natural * last_.error;
     if (error > 0 || !is_f32(product)) head = half_ulp(product, error);
   }
   const double log2_sum = (log_sum + of_log) / kLn2;

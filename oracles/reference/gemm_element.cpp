@@ -14,12 +14,6 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double special_value(ClassSet classes) {
-  if (classes.is_only(ResultClass::plus_infinity)) return kInfinity;
-  if (classes.is_only(ResultClass::minus_infinity)) return -kInfinity;
-  return kNan;
-}
-
 // e_min / E: the part of the allowed error that was used.
 double share_of(const ElementRule& rule, const ElementKnowledge& known,
                 const ElementDecision& decision, std::uint64_t got) {

@@ -5,6 +5,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/exact/gemm_block_sums.h"
+#include "oracles/exact/parallel.h"
 #include "oracles/reference/gemm_element.h"
 #include "oracles/reference/gemm_explain.h"
 #include "oracles/reference/gemm_judge.h"
@@ -45,6 +46,29 @@ ElementVerdict GemmOracle::element(int output, std::int64_t index, std::uint64_t
 Explanation GemmOracle::explain(int output, std::int64_t index, const Tensor& got) const {
   PLUMB_ASSERT(output == 0 && index >= 0 && index < case_.problem.outputs());
   return explain_gemm(case_, case_.place(index), got);
+}
+
+// Nothing in the middle of a GEMM is rounded by contract: both references are one.
+std::vector<double> GemmOracle::reference_values(int output, Reference, int threads) const {
+  PLUMB_ASSERT(output == 0);
+  const SumEnclosures& exact = sums(threads);
+  std::vector<double> values(static_cast<std::size_t>(case_.problem.outputs()));
+  for_each_piece(case_.problem.batch * case_.problem.m, threads, [&](std::int64_t row) {
+    for (std::int64_t j = 0; j < case_.problem.n; ++j) {
+      const std::int64_t index = row * case_.problem.n + j;
+      const auto i = static_cast<std::size_t>(index);
+      const GemmPlace at = case_.place(index);
+      SumEnclosure sum{exact.hi[i], exact.lo[i], exact.bound[i]};
+      ClassSet classes = ResultClass::finite;
+      if (case_.special(at)) {
+        sum = {};
+        classes = case_.special_classes(at);
+      }
+      const TwoDoubles real = real_result(case_, at, sum, classes).value;
+      values[i] = real.hi + real.lo;
+    }
+  });
+  return values;
 }
 
 }  // namespace plumbline

@@ -6,6 +6,7 @@
 
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/reference/gemm_case.h"
@@ -25,6 +26,7 @@ class GemmOracle final : public CaseOracle {
   OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
   ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+  std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
   // Judges against these sums instead of computing them. A test gives wrong ones to see the referee
   // notice.

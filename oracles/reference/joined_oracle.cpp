@@ -122,6 +122,17 @@ Explanation JoinedOracle::explain(int output, std::int64_t index, const Tensor& 
   return out;
 }
 
+std::vector<double> JoinedOracle::reference_values(int output, Reference reference,
+                                                   int threads) const {
+  std::vector<double> all;
+  for (const Part& part : parts_) {
+    if (part.output != output || part.elements == 0) continue;
+    const std::vector<double> own = part.oracle->reference_values(0, reference, threads);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
 Tensor rows_of(const Tensor& matrix, std::int64_t first, std::int64_t count) {
   PLUMB_ASSERT(matrix.layout.shape.size() == 2);
   const std::int64_t columns = matrix.layout.shape[1];

@@ -31,7 +31,9 @@ class JoinedOracle final : public CaseOracle {
            int sm);
 
   // The GEMM an element belongs to.
-  const GemmProblem& problem_of(int output, std::int64_t index) const { return part_of(output, index).problem(); }
+  const GemmProblem& problem_of(int output, std::int64_t index) const {
+    return part_of(output, index).problem();
+  }
 
   int outputs() const override { return static_cast<int>(outputs_.size()); }
 
@@ -42,6 +44,7 @@ class JoinedOracle final : public CaseOracle {
   OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
   ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+  std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
  private:
   struct Part {

@@ -85,6 +85,12 @@ struct Explanation {
   std::vector<double> steps;
 };
 
+// What the values of CaseOracle::reference_values() keep.
+enum class Reference : std::uint8_t {
+  contract,     // the roundings in the middle that the contract mandates: what verdicts go by
+  mathematics,  // none
+};
+
 class CaseOracle {
  public:
   virtual ~CaseOracle() = default;
@@ -93,6 +99,13 @@ class CaseOracle {
   virtual OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const = 0;
   virtual ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const = 0;
   virtual Explanation explain(int output, std::int64_t index, const Tensor& got) const = 0;
+
+  // What an output would be before its last rounding if nothing else were rounded, element by
+  // element in logical row-major order: doubles, off by about 2^-50 of the size of their terms at
+  // most. NaN and infinities where those are due (or where anything may come out: NaN). For
+  // statistics and pictures; no verdict comes from them.
+  virtual std::vector<double> reference_values(int output, Reference reference,
+                                               int threads) const = 0;
 };
 
 }  // namespace plumbline

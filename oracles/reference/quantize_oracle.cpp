@@ -132,6 +132,14 @@ ElementVerdict QuantizeOracle::element(int output, std::int64_t index, std::uint
   return verdict(output, index, got, due(output, index));
 }
 
+std::vector<double> QuantizeOracle::reference_values(int output, Reference, int) const {
+  const std::size_t count =
+      output == kCodes ? static_cast<std::size_t>(problem_.m * problem_.n) : maxima_.size();
+  std::vector<double> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = exact(output, static_cast<std::int64_t>(i));
+  return values;
+}
+
 OutputVerdict QuantizeOracle::judge(int output, const Tensor& got,
                                     const JudgeOptions& options) const {
   const Format& f = output_format(output);

@@ -142,6 +142,20 @@ std::vector<double> RowOracle::refereed_row(Part part, std::int64_t i, int bits)
   });
 }
 
+std::vector<double> RowOracle::reference_values(int output, Reference, int) const {
+  const Part which = part(output);
+  std::vector<double> values;
+  const auto append = [&](const std::vector<RowElement>& elements) {
+    for (const RowElement& element : elements) values.push_back(element.exact.value);
+  };
+  if (which == Part::gamma || which == Part::beta) {
+    append(of_columns(which));
+  } else {
+    for (std::int64_t i = 0; i < problem_.m; ++i) append(of_row(which, i));
+  }
+  return values;
+}
+
 double RowOracle::refereed_column(Part part, std::int64_t j, int bits) const {
   return at_precision(bits, [&]<typename Number>() {
     Number sum = 0;

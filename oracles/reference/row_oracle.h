@@ -35,6 +35,7 @@ class RowOracle final : public CaseOracle {
   OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
   ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+  std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
   const RowProblem& problem() const { return problem_; }
 

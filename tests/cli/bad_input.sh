@@ -17,6 +17,12 @@ expect 4 "0 passed" verify gemm_bf16 --profile quick --only 'm=123456' --on emul
 expect 2 "cannot list" list kernel_
 expect 3 "no NVIDIA driver here" verify gemm_bf16 --on gpu
 
+expect 2 'did you mean "G01"' mutants gemm_bf16 --only G0l
+expect 2 'no mutant "zzzzzz"' mutants softmax_bf16 --auto 1 --only zzzzzz --profile quick
+expect 2 "not in range" mutants gemm_bf16 --auto 0
+expect 2 'did you mean "gemm_bf16"' mutants gemm_bf15 --auto 1
+expect 4 "0 caught" mutants gemm_s8 --auto 1 --sm 75
+
 # Case files.
 expect 2 "missing.case" replay missing.case
 "$program" replay "$one" --on emulator >/dev/null || { echo "FAILED: the good case does not pass"; failed=$((failed + 1)); }

@@ -18,9 +18,9 @@ exits() { local want=$1; shift; "$@" >last 2>&1; [ $? = "$want" ]; }
 [ $# != 0 ] || set -- $(cd "$source/kernels/mutants" && ls *.patch | sed 's/\.patch$//')
 for id; do
   kernel=$(awk '$1 == "kernel" {print $2; exit}' "$source/kernels/mutants/$id.patch")
-  check "$id compiles" "$source/scripts/mutant" "$id" mutants
-  manifest=mutants/${kernel}_$id.toml
-  check "$id is caught" exits 1 "$program" verify "${kernel}_$id" --kernel "$manifest" --profile quick --on emulator --corpus corpus
+  check "$id is caught" exits 0 "$program" mutants "$kernel" --only "$id" --profile quick --out mutants
+  manifest=mutants/latest/mutants/$id/${kernel}_$id.toml
+  check "$id fails verify" exits 1 "$program" verify "${kernel}_$id" --kernel "$manifest" --profile quick --on emulator --corpus corpus
   cp last "$id.log"
   check "$id is explained" grep -qE 'fits[^:]*: |out of bounds|unwritten|were never written|race' "$id.log"
   check "$id leaves a case" exits 0 ls corpus/"${kernel}_$id"

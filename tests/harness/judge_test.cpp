@@ -27,6 +27,8 @@ class ScriptedOracle : public CaseOracle {
   ElementVerdict element(int, std::int64_t, std::uint64_t) const override { return {}; }
 
   Explanation explain(int, std::int64_t, const Tensor&) const override { return {}; }
+
+  std::vector<double> reference_values(int, Reference, int) const override { return {}; }
 };
 
 struct Judged : testing::Test {

@@ -163,7 +163,7 @@ struct Launches : testing::Test {
     test_case.kernel = &kernel;
     test_case.problem = *parse_problem(kernel.schema(), fields);
     tensors = *materialize(test_case);
-    return launch_case(test_case, tensors, device, module, order);
+    return launch_case(test_case, tensors, device, module, {.cta_order = order});
   }
 
   std::vector<std::string> entries() const {

@@ -3,6 +3,9 @@
 // sequence starts are refused, and how tensors are cut into heads.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
+#include "kernels/ops/attention_fields.h"
 #include "oracles/reference/attention.h"
 #include "tests/kernels/operation_case.h"
 
@@ -89,6 +92,51 @@ TEST(AttentionOperation, RefusesStartsThatAreNone) {
   EXPECT_THAT(attention.starts_refusal({1, 1, 4}, {0, 3, 6}), HasSubstr("query_starts[0] is 1"));
   EXPECT_THAT(attention.starts_refusal({0, 3, 2}, {0, 3, 6}), HasSubstr("query_starts[2] is 2"));
   EXPECT_THAT(attention.starts_refusal({0, 2, 4}, {0, 3, 7}), HasSubstr("has 6 rows"));
+}
+
+TEST(AttentionOperation, EverySequenceAndHeadHasItsScales) {
+  OperationCase made("attention_fp8_forward",
+                     "batch=2 heads=4 kv_heads=2 queries=2 keys=3 d=8 scales=head", 90, {},
+                     [](CaseTensors& tensors) {
+                       for (const std::string_view name : {"q_scale", "k_scale", "v_scale"}) {
+                         Tensor& scales = *tensors.find(name);
+                         for (std::int64_t i = 0; i < scales.layout.count(); ++i)
+                           scales.set_bits(i, 0x3f800000u + static_cast<std::uint32_t>(i));
+                       }
+                     });
+  EXPECT_THAT(made.tensor("q_scale").layout.shape, ElementsAre(2, 4));
+  EXPECT_THAT(made.tensor("k_scale").layout.shape, ElementsAre(2, 2));
+  EXPECT_THAT(made.tensor("v_scale").layout.shape, ElementsAre(2, 2));
+  const AttentionProblem problem = attention_problem(made.problem, made.tensors);
+  const HeadPlace place{.batch = 1, .sequence = 1, .head = 3, .kv_head = 1};
+  const HeadScales scales = head_scales(problem, place);
+  EXPECT_EQ(scales.q, made.value("q_scale", 7));
+  EXPECT_EQ(scales.k, made.value("k_scale", 3));
+  EXPECT_EQ(scales.v, made.value("v_scale", 3));
+  // Rows after the last sequence belong to none.
+  EXPECT_EQ(head_scales(problem, {.sequence = 2}).v, 1);
+}
+
+TEST(AttentionOperation, RefusesScalesThatAreNone) {
+  const Manifest kernel = shipped_kernel("attention_fp8_forward");
+  const auto refusal = [&](float scale, std::string_view fields) {
+    const Problem problem = *parse_problem(kernel.schema(), fields);
+    CaseTensors made;
+    made.specs = *kernel.tensors(problem);
+    for (const TensorSpec& spec : made.specs) {
+      Tensor& tensor = made.tensors.emplace_back(spec.layout);
+      if (!spec.name.ends_with("_scale")) continue;
+      for (std::int64_t i = 0; i < tensor.layout.count(); ++i) tensor.set_bits(i, 0x3f800000u);
+    }
+    made.find("k_scale")->set_bits(1, std::bit_cast<std::uint32_t>(scale));
+    const Status good = kernel.operation->check_values(problem, made);
+    return good ? "" : good.error().text();
+  };
+  const std::string fields = "heads=2 queries=1 keys=1 d=8 scales=head";
+  EXPECT_EQ(refusal(1.5f, fields), "");
+  for (const float scale : {0.0f, -1.0f, 1e-20f, 1e20f, INFINITY, NAN})
+    EXPECT_THAT(refusal(scale, fields), HasSubstr("k_scale[1] is"));
+  EXPECT_THAT(refusal(1, fields + " scale=2e9"), HasSubstr("scale is 2e+09"));
 }
 
 TEST(AttentionOperation, MasksLeaveOneStretchOfKeys) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,10 @@ struct OperationCase {
   CaseTensors tensors;
   std::unique_ptr<CaseOracle> oracle;
 
+  // `change`: of the inputs, before they are checked.
   OperationCase(const std::string& name, std::string_view fields, int chip,
-                const std::vector<int>& group_sizes = {})
+                const std::vector<int>& group_sizes = {},
+                const std::function<void(CaseTensors&)>& change = nullptr)
       : kernel(shipped_kernel(name)), problem(*parse_problem(kernel.schema(), fields)), sm(chip) {
     tensors.specs = *kernel.tensors(problem);
     const Random random(7);
@@ -45,6 +48,7 @@ struct OperationCase {
       tensors.find("group_sizes")
           ->set_bits(static_cast<std::int64_t>(g), static_cast<std::uint32_t>(group_sizes[g]));
     }
+    if (change) change(tensors);
     EXPECT_TRUE(kernel.operation->check_values(problem, tensors)) << problem.text();
     oracle = kernel.operation->oracle(problem, kernel, sm, tensors);
   }

@@ -29,6 +29,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"reports",           {"oracles"}},
     {"harness/device",    {"oracles/base"}},
     {"harness/emulator",  {"oracles/base", "oracles/formats", "oracles/models", "harness/device"}},
+    {"harness/mutation",  {"oracles/base", "harness/emulator"}},
     {"harness/gpu",       {"oracles/base", "harness/device"}},
     {"harness",           {"oracles", "kernels", "fuzz", "reports"}},
 };

@@ -25,18 +25,18 @@ enum class Scores {
   integers,
   tiny
 };
-enum class Values { normal, positive, cancelling, integers, wide };
+enum class Values { normal, positive, cancelling, integers, wide, sparse };
 
 inline constexpr Scores kAllScores[] = {
     Scores::normal,  Scores::peaked, Scores::far_negative,  Scores::hundreds, Scores::rising,
     Scores::one_hot, Scores::equal,  Scores::constant_keys, Scores::integers, Scores::tiny};
-inline constexpr Values kAllValues[] = {Values::normal, Values::positive, Values::cancelling,
-                                        Values::integers, Values::wide};
+inline constexpr Values kAllValues[] = {Values::normal,   Values::positive, Values::cancelling,
+                                        Values::integers, Values::wide,     Values::sparse};
 
 struct AttentionSetup {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 6, keys = 70, d = 16, dv = 8;
   AttentionMask mask = {};
-  bool bias = false, sink = false;
+  bool bias = false, sink = false, scales = false;
   float softcap = 0;
   std::optional<float> scale = {};  // else 1 / sqrt(d)
   FormatId output = FormatId::f32, format = FormatId::bf16;
@@ -52,7 +52,7 @@ inline double normal(Random& random) {
 
 // Owns what an AttentionProblem points to. Not movable.
 struct Attention {
-  Tensor q, k, v, bias, sink, o, lse;
+  Tensor q, k, v, bias, sink, q_scale, k_scale, v_scale, o, lse;
   AttentionProblem problem;
 
   explicit Attention(const AttentionSetup& setup) {
@@ -90,6 +90,20 @@ struct Attention {
       sink = Tensor(dense_layout(FormatId::f32, Shape{setup.heads}));
       for (std::int64_t n = 0; n < setup.heads; ++n) put(sink, n, 2 * normal(random));
       problem.sink = &sink;
+    }
+    if (setup.scales) {
+      // Some are powers of two, the others have all bits f32 has.
+      const auto fill = [&](Tensor& scales, std::int64_t heads) {
+        scales = Tensor(dense_layout(FormatId::f32, Shape{setup.batch, heads}));
+        for (std::int64_t n = 0; n < scales.layout.count(); ++n) {
+          const double factor = random.below(3) == 0 ? 1 : 1 + random.unit();
+          put(scales, n, std::ldexp(factor, static_cast<int>(random.between(-2, 1))));
+        }
+        return &scales;
+      };
+      problem.q_scale = fill(q_scale, setup.heads);
+      problem.k_scale = fill(k_scale, setup.kv_heads);
+      problem.v_scale = fill(v_scale, setup.kv_heads);
     }
     problem.output = setup.output;
     problem.scale = setup.scale.value_or(1 / std::sqrt(static_cast<float>(setup.d)));
@@ -150,6 +164,8 @@ struct Attention {
         return (j % 2 == 0 ? 1 : -1) * (100 + 0.01 * normal(random));
       case Values::integers:
         return static_cast<double>(random.between(-8, 8));
+      case Values::sparse:  // whole tiles of a column are 0
+        return random.below(40) == 0 ? normal(random) : 0;
       case Values::wide:
         return std::ldexp(normal(random), static_cast<int>(random.between(-20, 20)));
       default:

@@ -34,6 +34,13 @@ struct AttentionFaultSwitches {
   bool normalization_off = false;  // by 1 + 2^-9
   bool no_rescale_o = false, no_rescale_l = false;
   bool probabilities_unrounded = false;
+  bool unscaled_parts = false;
+};
+
+// Sums that are not divided, relative to m.
+struct ModelPart {
+  float m, l;
+  std::vector<float> o;
 };
 
 struct ModelRow {
@@ -77,7 +84,18 @@ class AttentionModel {
     const float c = head_.natural_units() ? log2e : scale * log2e;
     std::vector<float> sums(lanes, 0), o(dv, 0);
     float m = -infinity;
+    std::vector<ModelPart> parts;
+    const auto part_done = [&] {
+      ModelPart part{m, 0, o};
+      for (const float sum : sums) part.l += sum;
+      parts.push_back(part);
+      std::fill(sums.begin(), sums.end(), 0.0f);
+      std::fill(o.begin(), o.end(), 0.0f);
+      m = -infinity;
+    };
     for (std::int64_t begin = 0; begin < head_.keys; begin += tile) {
+      if (contract_.parts > 1 && begin > 0 && begin % contract_.part_keys(head_.keys) == 0)
+        part_done();
       const std::int64_t end = std::min(head_.keys, begin + tile);
       std::vector<float> z(static_cast<std::size_t>(end - begin), -infinity);
       float here = m;
@@ -105,7 +123,19 @@ class AttentionModel {
         o[x] = add_values(start, p, begin, x);
       }
     }
-    if (head_.has_sink && head_.sink != -infinity) {
+    if (contract_.parts > 1) {
+      part_done();
+      const float sink = head_.has_sink ? head_.sink : -infinity;
+      m = sink;
+      for (const ModelPart& part : parts) m = std::max(m, part.m);
+      for (const ModelPart& part : parts) {
+        if (part.m == -infinity) continue;
+        const float a = faults_.unscaled_parts ? 1.0f : ex2((part.m - m) * c);
+        sums[0] += part.l * a;
+        for (std::size_t x = 0; x < dv; ++x) o[x] += part.o[x] * a;
+      }
+      if (sink != -infinity) sums[0] += ex2(std::fma(sink, c, -(m * c)));
+    } else if (head_.has_sink && head_.sink != -infinity) {
       const float here = std::max(m, head_.sink);
       const float base = here * c, a = m == -infinity ? 0.0f : ex2((m - here) * c);
       m = here;
@@ -122,9 +152,10 @@ class AttentionModel {
     float l = 0;
     for (const float sum : sums) l += sum;
     const float inverse = 1.0f / l;
+    const float v_scale = std::ldexp(head_.v_scale, -contract_.p_shift), factor = inverse * v_scale;
     for (float x : o) {
-      float value = contract_.normalization == Normalization::reciprocal ? x * inverse : x / l;
-      value = std::ldexp(value, -contract_.p_shift);
+      float value =
+          contract_.normalization == Normalization::reciprocal ? x * factor : x / l * v_scale;
       if (faults_.normalization_off) value *= 1 + 0x1p-9f;
       out.o.push_back(value);
     }

@@ -26,6 +26,7 @@ AttentionSetup drawn(Random& random) {
   setup.output = random.below(4) == 0 ? FormatId::bf16 : FormatId::f32;
   setup.bias = random.below(4) == 0;
   setup.sink = random.below(4) == 0;
+  setup.scales = random.below(3) == 0;
   if (random.below(4) == 0) setup.softcap = random.below(2) == 0 ? 30.0f : 2.5f;
   if (random.below(3) == 0) setup.scale = static_cast<float>(0.01 + random.unit());
   setup.mask.causal = static_cast<Causal>(random.below(3));
@@ -39,12 +40,11 @@ int vary(int turn, AttentionSetup& setup, AttentionContract& contract) {
   if (turn % 11 == 8) setup.format = contract.p = FormatId::f16;
   if (setup.format == FormatId::f16 && setup.scores == Scores::far_negative)
     setup.scores = Scores::normal;
-  if (turn % 11 != 10) return turn % 2 == 0 ? 80 : 90;
+  if (turn % 11 != 10 && turn % 11 != 4) return turn % 2 == 0 ? 80 : 90;
   setup.format = contract.p = FormatId::e4m3;
   contract.p_shift = 8;
-  if (setup.scores != Scores::equal && setup.scores != Scores::rising)
-    setup.scores = Scores::normal;  // others have no e4m3 that large
-  if (setup.values != Values::integers) setup.values = Values::normal;
+  if (setup.scores == Scores::far_negative) setup.scores = Scores::normal;  // no e4m3 is that large
+  if (setup.values == Values::wide) setup.values = Values::normal;
   return turn % 2 == 0 ? 89 : 90;
 }
 
@@ -61,6 +61,7 @@ TEST(AttentionOracleDeep, NeverFailsAKernelThatKeepsItsContract) {
     if (turn % 5 == 4) contract.tile = 16 * random.between(1, 8);
     if (turn % 7 == 3) contract.row_sum = RowSum::rounded;
     if (turn % 7 == 5) contract.normalization = Normalization::quotient;
+    if (turn % 3 == 1) contract.parts = random.between(2, 8);
     const int sm = vary(turn, setup, contract);
     Attention attention(setup);
     attention.run(contract, sm, static_cast<Errors>(turn % 4), setup.seed);
@@ -80,7 +81,7 @@ TEST(AttentionOracleDeep, NeverFailsAKernelThatKeepsItsContract) {
           << static_cast<int>(setup.scores) << " values " << static_cast<int>(setup.values)
           << " keys " << setup.keys << " tile " << contract.tile << " index " << verdict.worst.index
           << " share " << verdict.worst.share << " cap " << setup.softcap << " bias " << setup.bias
-          << " sink " << setup.sink;
+          << " sink " << setup.sink << " parts " << contract.parts;
     }
   }
   std::printf("%ld outputs, %ld bounded, %ld failed, worst share %.3f\n",

@@ -71,6 +71,7 @@ TEST(AttentionOracle, NeverFailsAKernelThatKeepsItsContract) {
           setup.output = turn % 4 == 0 ? FormatId::bf16 : FormatId::f32;
           setup.bias = turn % 5 == 1;
           setup.sink = turn % 7 == 2;
+          setup.scales = turn % 5 == 4;
           setup.softcap = turn % 6 == 3 ? 30.0f : 0.0f;
           if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
           if (turn % 3 == 2) setup.mask.window_left = 20;
@@ -98,12 +99,15 @@ TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
     setup.kv_heads = turn % 2 == 0 ? 2 : 1;
     setup.queries = 2;
     setup.keys = 45;
+    setup.scales = turn % 3 == 1;
     AttentionContract contract = testing::attention_contract_of();
     contract.tile = turn % 3 == 0 ? 16 : 40;
     contract.row_sum_lanes = turn % 4 == 0 ? 1 : 8;
     if (turn % 4 == 1) contract.normalization = Normalization::quotient;
     if (turn % 4 == 2) contract.row_sum = RowSum::rounded;
     if (turn % 4 == 3) contract.unit = Unit::fma_f32;
+    if (turn % 5 < 3) contract.parts = 2 + turn % 4;
+    if (turn % 7 == 2) setup.sink = true;
     if (turn % 6 == 5) setup.format = contract.p = FormatId::f16;
     if (turn % 8 == 4) {
       setup.format = contract.p = FormatId::e4m3;
@@ -143,6 +147,42 @@ TEST(AttentionOracle, DemandsBitEqualityWhereTheArithmeticIsExact) {
     attention.o.set_bits(index, bits);
     if (index == 3) break;
   }
+}
+
+// The same with scales: V's is multiplied to 1 / l, which is exact, and O to both, once rounded.
+TEST(AttentionOracle, ScalesOfExactRowsCostOneRounding) {
+  AttentionSetup setup;
+  setup.scores = Scores::equal;
+  setup.values = Values::integers;
+  setup.keys = 128;
+  setup.scales = true;
+  Attention attention(setup);
+  attention.v_scale.set_bits(0, 0x3f9e3779);
+  attention.run(testing::attention_contract_of(), 90, Errors::high);
+  OutputVerdict verdict = judged(attention);
+  EXPECT_EQ(verdict.failed, 0);
+  EXPECT_EQ(verdict.exact_required, verdict.elements);
+  attention.v_scale.set_bits(0, 0x3f9e377d);
+  verdict = judged(attention);
+  EXPECT_EQ(verdict.failed, verdict.nonzero);
+  EXPECT_GT(verdict.failed, 0);
+}
+
+// The kernel's rounded product of scales is the reference's too, so nothing else is let through.
+TEST(AttentionOracle, ScalesAreRoundedInTheContractsOrder) {
+  AttentionSetup setup;
+  setup.scales = true;
+  setup.queries = 20;
+  Attention attention(setup);
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  attention.q_scale.set_bits(0, bits(1.1f));
+  attention.k_scale.set_bits(0, bits(1.9f));
+  const HeadScales scales = head_scales(attention.problem, {});
+  EXPECT_EQ(scale_in_effect(0.3f, scales), 0.3f * (1.1f * 1.9f));
+  EXPECT_NE(scale_in_effect(0.3f, scales), 0.3f * 1.1f * 1.9f);
+  attention.run(testing::attention_contract_of(), 90);
+  EXPECT_EQ(judged(attention).failed, 0);
+  EXPECT_EQ(judged(attention, 1).failed, 0);
 }
 
 // A2: all other weights underflow.
@@ -251,6 +291,84 @@ TEST(AttentionOracle, NamesTheFault) {
   setup.scores = Scores::normal;
   EXPECT_THAT(told(0, {.dropped_key = 199}),
               ::testing::Contains("the last visible key is missing"));
+}
+
+// Exact parts are joined exactly.
+TEST(AttentionOracle, PartsOfEqualScoresAreBitExact) {
+  AttentionSetup setup;
+  setup.scores = Scores::equal;
+  setup.values = Values::integers;
+  setup.keys = 256;
+  AttentionContract contract = testing::attention_contract_of();
+  contract.parts = 3;  // of 128 keys, 128 and none
+  Attention attention(setup);
+  attention.run(contract, 90, Errors::high);
+  const OutputVerdict verdict =
+      AttentionOracle(attention.problem, contract, 90).judge(0, attention.o, {});
+  EXPECT_EQ(verdict.failed, 0);
+  EXPECT_EQ(verdict.exact_required, verdict.elements);
+}
+
+// What a kernel does that is not cut into these parts rounds P otherwise.
+TEST(AttentionOracle, SeesPartsThatAreJoinedOrCutWrongly) {
+  AttentionSetup setup;
+  setup.scores = Scores::rising;
+  setup.keys = 300;
+  setup.queries = 3;
+  AttentionContract contract = testing::attention_contract_of();
+  contract.parts = 3;
+  const auto told = [&](const AttentionContract& kept, testing::AttentionFaultSwitches faults) {
+    Attention attention(setup);
+    attention.run(kept, 90, Errors::random, 5, faults);
+    const AttentionOracle oracle(attention.problem, contract, 90);
+    const OutputVerdict verdict = oracle.judge(0, attention.o, {});
+    EXPECT_GT(verdict.failed, 0);
+    return oracle.explain(0, verdict.worst.index, attention.o).faults;
+  };
+  using ::testing::Contains;
+  EXPECT_THAT(told(contract, {.unscaled_parts = true}),
+              Contains("parts are joined without regard to their maxima"));
+  setup.scores = Scores::normal;
+  EXPECT_THAT(told(testing::attention_contract_of(), {}),
+              Contains("the keys are not cut into parts"));
+}
+
+TEST(AttentionOracle, NamesTheScaleThatIsWrong) {
+  AttentionSetup setup;
+  setup.heads = 4;
+  setup.kv_heads = 2;
+  setup.scales = true;
+  const AttentionContract contract = testing::attention_contract_of();
+  // What a kernel makes of other scales, judged by those of the problem.
+  const auto told = [&](const auto& change) {
+    Attention attention(setup);
+    Attention changed(setup);
+    const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+    for (Attention* either : {&attention, &changed}) {
+      for (const std::int64_t h : {0, 1, 2, 3})
+        either->q_scale.set_bits(h, bits(0.7f + 0.1f * static_cast<float>(h)));
+      for (const std::int64_t h : {0, 1}) {
+        either->k_scale.set_bits(h, bits(1.2f + 0.3f * static_cast<float>(h)));
+        either->v_scale.set_bits(h, bits(0.6f + 0.7f * static_cast<float>(h)));
+      }
+    }
+    change(changed);
+    changed.run(contract, 90);
+    const AttentionOracle oracle(attention.problem, contract, 90);
+    const OutputVerdict verdict = oracle.judge(0, changed.o, {});
+    EXPECT_GT(verdict.failed, 0);
+    // The last head's last output.
+    return oracle.explain(0, verdict.elements - 1, changed.o).faults;
+  };
+  using ::testing::Contains;
+  EXPECT_THAT(told([](Attention& x) { x.v_scale.set_bits(1, 0x3f800000); }),
+              Contains("the scale of V is left out"));
+  EXPECT_THAT(told([](Attention& x) { x.q_scale.set_bits(3, x.q_scale.bits(0)); }),
+              Contains("the scale of Q is head 0's"));
+  EXPECT_THAT(told([](Attention& x) { std::swap(x.problem.k_scale, x.problem.v_scale); }),
+              Contains("the scales of K and V are exchanged"));
+  EXPECT_THAT(told([](Attention& x) { x.problem.q_scale = x.problem.k_scale = nullptr; }),
+              Contains("the scales of Q and K are left out"));
 }
 
 TEST(AttentionOracle, TheVerdictDoesNotDependOnThreads) {

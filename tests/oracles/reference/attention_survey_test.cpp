@@ -53,10 +53,12 @@ TEST(AttentionSurvey, LiesWithinItsErrorOfTheDefinition) {
       setup.keys = turn % 2 == 0 ? 70 : 33;
       setup.bias = turn % 3 == 1;
       setup.sink = turn % 4 == 1;
+      setup.scales = turn % 3 == 2;
       setup.softcap = turn % 5 == 2 ? 20.0f : 0.0f;
       if (turn % 2 == 1) setup.mask.causal = Causal::bottom_right;
       AttentionContract contract = testing::attention_contract_of();
       contract.tile = turn % 2 == 0 ? 16 : 24;
+      if (turn % 3 == 0) contract.parts = 3;
       if (turn % 4 == 3) contract.row_sum = RowSum::rounded;
       if (turn % 5 == 4) contract.p = FormatId::e4m3, contract.p_shift = 8;
       SCOPED_TRACE(turn);

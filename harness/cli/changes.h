@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// What verify, compare and accept print of changes since a baseline.
+#pragma once
+
+#include <vector>
+
+#include "harness/cli/arguments.h"
+#include "harness/cli/terminal.h"
+#include "reports/change.h"
+
+namespace plumbline {
+
+// A line per kernel that changed, one for those that did not, and the closing count. False when a
+// promise broke that held before, or anything got worse and --strict-baseline is given.
+bool show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
+                  Terminal& terminal);
+
+}  // namespace plumbline

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// plumbline check: outputs that were computed elsewhere, held against their kernel's contract.
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "fuzz/corpus.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "harness/dump.h"
+#include "harness/explain.h"
+#include "harness/interrupt.h"
+
+namespace plumbline {
+namespace {
+
+// Inputs up to this size are saved as a case file beside a failure, to run them on the emulator.
+constexpr std::int64_t kLargestCase = 1 << 20;
+
+std::string save_inputs(const Dump& dump, const std::filesystem::path& folder) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, tensor] : dump.test_case.literals) bytes += tensor.layout.storage_bytes();
+  if (bytes > kLargestCase) return "";
+  CaseFile file;
+  file.test_case = dump.test_case;
+  file.notes.emplace_back("note", "failed on " + dump.target.name());
+  const Result<std::string> saved = save_case(folder / "cases", file);
+  return saved ? *saved : "";
+}
+
+}  // namespace
+
+ExitCode check(const Arguments& arguments, Terminal& terminal) {
+  const Result<Registry> registry = open_registry(arguments);
+  if (!registry) return report_error(registry.error());
+  if (arguments.names.empty()) {
+    return report_error({ErrorKind::bad_input, "check needs a safetensors file", "",
+                         "docs/check.md shows how to write one"});
+  }
+  std::vector<Dump> dumps;
+  for (const std::string& path : arguments.names) {
+    Result<Dump> dump = read_dump(path, *registry, arguments.case_text, arguments.sm);
+    if (!dump) return report_error(dump.error());
+    dumps.push_back(*std::move(dump));
+  }
+  RunRecord record;
+  record.verb = "check";
+  record.command = arguments.command;
+  record.profile = "check";
+  record.run_id = run_id(arguments, {}, 0);
+  record.planned = static_cast<std::int64_t>(dumps.size());
+  describe_environment(record);
+  Result<RunFolder> folder = RunFolder::create(arguments, record.run_id);
+  if (!folder) return report_error(folder.error());
+
+  const Result<RunOptions> options = run_options(arguments, {});
+  if (!options) return report_error(options.error());
+  JudgeOptions judge = options->runner.judge;
+  judge.threads = options->jobs;
+  Console console(arguments, terminal, &*folder);
+  for (const Dump& dump : dumps) {
+    if (interrupted()) break;
+    const Manifest& kernel = *dump.test_case.kernel;
+    if (std::none_of(record.kernels.begin(), record.kernels.end(),
+                     [&](const KernelRecord& k) { return k.name == kernel.name; }))
+      record.kernels.push_back(describe_kernel(kernel, {dump.target}));
+    const Result<std::unique_ptr<Examined>> examined = examine_dump(dump, judge);
+    record.cases.push_back(examined ? (*examined)->record
+                                    : error_record(dump.test_case, dump.target, examined.error()));
+    console.finished(record.cases.back(), static_cast<std::int64_t>(record.cases.size()),
+                     record.planned);
+    for (const std::string& name : dump.absent)
+      record.kernels.back().reasons.push_back(fmt::format("output {} is not in the dump", name));
+    if (record.cases.back().verdict != Verdict::fail) continue;
+    Counterexample card = explain_failure(dump.test_case, **examined);
+    card.original = card.text;
+    card.case_file = save_inputs(dump, folder->path());
+    record.counterexamples.push_back(std::move(card));
+  }
+  record.interrupted = interrupted();
+  summarize(record);
+  const Status written = folder->finish(record, strict_evidence(arguments));
+  print_record(record, arguments, terminal);
+  if (!written) return report_error(written.error());
+  return exit_code(record, arguments);
+}
+
+}  // namespace plumbline

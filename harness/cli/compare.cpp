@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// plumbline compare and accept: what changed between two runs, and the file that remembers one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "harness/cli/changes.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "oracles/base/suggest.h"
+
+namespace plumbline {
+namespace {
+
+constexpr const char* kDefaultBaseline = "plumbline-baseline.json";
+
+std::string painted(const Terminal& terminal, Change change) {
+  const std::string word = fmt::format("{:<7}", name(change));
+  if (change == Change::better) return terminal.green(word);
+  if (change == Change::worse) return terminal.red(word);
+  return change == Change::unclear ? terminal.yellow(word) : word;
+}
+
+}  // namespace
+
+bool show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
+                  Terminal& terminal) {
+  std::size_t widest = 0;
+  for (const KernelChange& change : changes) widest = std::max(widest, change.kernel.size());
+  std::vector<std::string> same;
+  std::int64_t better = 0, worse = 0, unclear = 0;
+  bool held = true;
+  for (const KernelChange& change : changes) {
+    better += change.change == Change::better;
+    worse += change.change == Change::worse;
+    unclear += change.change == Change::unclear;
+    held = held && !change.broke && !(change.change == Change::worse && arguments.strict_baseline);
+    if (arguments.format == OutputFormat::json) {
+      terminal.print(change_json_line(change));
+    } else if (arguments.format == OutputFormat::line) {
+      terminal.print(fmt::format("{}: {}: {}", name(change.change), change.kernel, change.words));
+    } else if (change.change == Change::same && change.words.empty()) {
+      same.push_back(change.kernel);
+    } else {
+      terminal.print_wrapped(fmt::format("  {}  {:<{}}   {}", painted(terminal, change.change),
+                                         change.kernel, widest, change.words));
+    }
+  }
+  if (arguments.format != OutputFormat::human) return held;
+  if (same.size() > 3) {
+    terminal.print_wrapped(fmt::format("  same     {} kernels, bit for bit", same.size()));
+  } else if (!same.empty()) {
+    terminal.print_wrapped(fmt::format("  same     {}, bit for bit", fmt::join(same, ", ")));
+  }
+  terminal.print(fmt::format("compare: {} better, {} worse, {} unclear", better, worse, unclear));
+  return held;
+}
+
+ExitCode compare(const Arguments& arguments, Terminal& terminal) {
+  if (arguments.names.size() != 2) {
+    return report_error({ErrorKind::bad_input, "compare needs an old and a new run", "",
+                         "plumbline compare plumbline-baseline.json plumbline-out/latest"});
+  }
+  const Result<Baseline> before = read_baseline(arguments.names[0]);
+  if (!before) return report_error(before.error());
+  const Result<Baseline> after = read_baseline(arguments.names[1]);
+  if (!after) return report_error(after.error());
+  return show_changes(changes(*before, *after), arguments, terminal) ? ExitCode::held
+                                                                     : ExitCode::broken;
+}
+
+ExitCode accept(const Arguments& arguments, Terminal& terminal) {
+  if (arguments.names.empty()) {
+    return report_error(
+        {ErrorKind::bad_input, "accept needs a run", "", "plumbline accept plumbline-out/latest"});
+  }
+  Result<Baseline> run = read_baseline(arguments.names.front());
+  if (!run) return report_error(run.error());
+  const std::vector<std::string> wanted(arguments.names.begin() + 1, arguments.names.end());
+  std::vector<std::string_view> known;
+  for (const BaselineRow& row : run->rows) known.push_back(row.kernel);
+  for (const std::string& kernel : wanted) {
+    if (std::find(known.begin(), known.end(), kernel) != known.end()) continue;
+    return report_error({ErrorKind::bad_input, fmt::format("the run has no kernel \"{}\"", kernel),
+                         arguments.names.front(), did_you_mean(kernel, known)});
+  }
+  if (!wanted.empty()) {
+    std::erase_if(run->rows, [&](const BaselineRow& row) {
+      return std::find(wanted.begin(), wanted.end(), row.kernel) == wanted.end();
+    });
+  }
+  if (run->rows.empty()) {
+    terminal.print("the run has no case to accept");
+    return ExitCode::nothing_selected;
+  }
+  const std::string path = arguments.baseline.empty() ? kDefaultBaseline : arguments.baseline;
+  Baseline old;
+  if (std::filesystem::exists(path)) {
+    Result<Baseline> read = read_baseline(path);
+    if (!read) return report_error(read.error());
+    old = *std::move(read);
+  }
+  // Kernels that are not accepted now keep their rows.
+  const auto accepted = [&](const BaselineRow& row) {
+    return std::any_of(run->rows.begin(), run->rows.end(),
+                       [&](const BaselineRow& own) { return own.kernel == row.kernel; });
+  };
+  Baseline replaced = old, next = *run;
+  std::erase_if(replaced.rows, [&](const BaselineRow& row) { return !accepted(row); });
+  for (const BaselineRow& row : old.rows) {
+    if (!accepted(row)) next.rows.push_back(row);
+  }
+  std::sort(next.rows.begin(), next.rows.end(),
+            [](const BaselineRow& a, const BaselineRow& b) { return a.key() < b.key(); });
+  show_changes(changes(replaced, *run), arguments, terminal);
+  const auto failing = std::find_if(run->rows.begin(), run->rows.end(),
+                                    [](const BaselineRow& row) { return row.failed > 0; });
+  if (failing != run->rows.end()) {
+    terminal.print_wrapped(
+        fmt::format("not accepted: {} breaks its promise ({} cases of class {} fail); name the "
+                    "kernels to accept the others",
+                    failing->kernel, failing->failed, failing->value_class));
+    return ExitCode::broken;
+  }
+  if (arguments.dry_run) {
+    terminal.print_wrapped(fmt::format("nothing written: --dry-run ({})", path));
+    return ExitCode::held;
+  }
+  const Status written = write_file(path, baseline_json(next));
+  if (!written) return report_error(written.error());
+  terminal.print_wrapped(fmt::format("accepted: {}; commit it", path));
+  return ExitCode::held;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/fuzz_memory.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "fuzz/corpus.h"
+#include "harness/case_runner.h"
+#include "harness/cli/session.h"
+
+namespace plumbline {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string line_of(const Case& test_case) {
+  return fmt::format("{}  # {}\n", test_case.text(), test_case.shape_class);
+}
+
+}  // namespace
+
+Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kernel,
+                                    const Registry& registry) {
+  FuzzMemory memory;
+  memory.path_ = folder / (kernel.name + ".txt");
+  std::error_code code;
+  fs::create_directories(folder, code);
+  bool ends_in_a_line = true;
+  if (std::ifstream in(memory.path_); in) {
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+      ends_in_a_line = !in.eof();
+      if (!ends_in_a_line || line.empty()) break;  // cut off
+      const std::size_t mark = std::min(line.find('#'), line.size());
+      Result<Case> parsed = parse_case_line(line.substr(0, mark), registry,
+                                            fmt::format("{}:{}:1", memory.path_.string(), number));
+      if (!parsed) return parsed.error();
+      if (mark < line.size()) {
+        parsed->shape_class =
+            line.substr(std::min(line.find_first_not_of("# ", mark), line.size()));
+      }
+      // A kernel's domain may have become narrower since.
+      if (parsed->kernel == &kernel && check_domain(*parsed))
+        memory.cases_.push_back(*std::move(parsed));
+    }
+  }
+  memory.file_.reset(std::fopen(memory.path_.c_str(), "a"));
+  if (!memory.file_) {
+    return Error{ErrorKind::bad_input, "cannot write what the search remembers",
+                 memory.path_.string(), "choose another folder with --out DIR"};
+  }
+  if (!ends_in_a_line) fmt::print(memory.file_.get(), "\n");
+  return memory;
+}
+
+void FuzzMemory::append(const Case& test_case) {
+  fmt::print(file_.get(), "{}", line_of(test_case));
+  std::fflush(file_.get());
+}
+
+Status FuzzMemory::replace(const std::vector<Case>& cases) {
+  std::string text;
+  for (const Case& test_case : cases) text += line_of(test_case);
+  cases_ = cases;
+  return write_file(path_, text);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// FuzzMemory: the cases a search found worth remembering, as a text file of one case text per line
+// (and its shape class, after a #), so that the next search goes on where this one stopped. A line is on disk before the next case
+// runs; a last line that was cut off is passed over.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fuzz/case.h"
+#include "kernels/registry.h"
+
+namespace plumbline {
+
+class FuzzMemory {
+ public:
+  // folder/<kernel>.txt. Errors (bad_input): it cannot be read or written; a line that is no case
+  // of this kernel, with its number.
+  static Result<FuzzMemory> open(const std::filesystem::path& folder, const Manifest& kernel,
+                                 const Registry& registry);
+
+  // What earlier searches left.
+  const std::vector<Case>& cases() const { return cases_; }
+
+  void append(const Case& test_case);
+  // Only these from now on; the file is replaced whole.
+  Status replace(const std::vector<Case>& cases);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  std::filesystem::path path_;
+  std::vector<Case> cases_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace plumbline

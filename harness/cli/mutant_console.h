@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What people see of a run of mutants: the live line, the score of each kernel, and the survivors
+// by source line. Feeds mutants.jsonl too.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/cli/automatic_mutants.h"
+#include "harness/cli/session.h"
+#include "harness/mutants.h"
+
+namespace plumbline {
+
+class MutantConsole : public MutantObserver {
+ public:
+  MutantConsole(const Arguments& arguments, Terminal& terminal, RunFolder& folder);
+
+  void begins(const std::string& kernel);
+  void compiled(std::size_t done, std::size_t total);
+  void unmutated(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
+  void finished(const MutantRecord& record, std::int64_t done, std::int64_t total) override;
+  void curated_done(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
+  void automatic_done(const Manifest& kernel, const AutomaticMutants& faults, std::int64_t cases,
+                      const std::vector<MutantRecord>& mutants);
+  void summary(const RunRecord& record);
+
+ private:
+  bool human() const { return arguments_.format == OutputFormat::human; }
+
+  double seconds() const;
+  void print_score(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
+  void print_survivors(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
+  void print_kinds(const std::vector<MutantRecord>& mutants);
+
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  const Arguments& arguments_;
+  Terminal& terminal_;
+  RunFolder& folder_;
+  std::unique_ptr<std::FILE, Close> lines_;
+  std::string kernel_;
+  std::map<MutantOutcome, std::int64_t> outcomes_;  // of this kernel, before duplicates are known
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace plumbline

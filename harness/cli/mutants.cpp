@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// plumbline mutants: plants faults in kernels and counts how many the planned cases catch. Curated
+// faults are patches of the kernels' sources; --auto plants faults of its own in the PTX of any
+// kernel.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "harness/cli/automatic_mutants.h"
+#include "harness/cli/curated_mutants.h"
+#include "harness/cli/mutant_console.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "harness/interrupt.h"
+#include "harness/mutants.h"
+#include "oracles/base/suggest.h"
+
+namespace plumbline {
+namespace {
+
+// What the verb was asked for, and where it puts things.
+struct Request {
+  const Arguments& arguments;
+  const RunOptions& options;
+  std::filesystem::path folder;      // of mutants on disk
+  std::vector<std::string> only;     // ids; empty: all of them, or a sample
+  std::vector<KernelPatch> patches;  // those asked for, of all kernels
+};
+
+std::vector<std::string> split_ids(std::string_view text) {
+  std::vector<std::string> ids;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (comma > 0) ids.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return ids;
+}
+
+Error unknown_id(const std::string& id, const std::vector<std::string_view>& known) {
+  return {ErrorKind::bad_input, fmt::format("no mutant \"{}\" of these kernels", id), "",
+          did_you_mean(id, known)};
+}
+
+// The patches of these kernels; only those asked for by id, which must be there.
+Result<std::vector<KernelPatch>> wanted_patches(const std::vector<const Manifest*>& kernels,
+                                                const std::vector<std::string>& only) {
+  Result<std::vector<KernelPatch>> all = read_patches(default_kernel_folder() + "/mutants");
+  if (!all) return all.error();
+  std::erase_if(*all, [&](const KernelPatch& patch) {
+    return std::none_of(kernels.begin(), kernels.end(),
+                        [&](const Manifest* kernel) { return kernel->name == patch.kernel; });
+  });
+  if (only.empty()) return all;
+  std::vector<std::string_view> known;
+  for (const KernelPatch& patch : *all) known.push_back(patch.id);
+  for (const std::string& id : only) {
+    if (std::find(known.begin(), known.end(), id) == known.end()) return unknown_id(id, known);
+  }
+  std::erase_if(*all, [&](const KernelPatch& patch) {
+    return std::find(only.begin(), only.end(), patch.id) == only.end();
+  });
+  return all;
+}
+
+// The newest chip the kernel is built for, or the one asked for.
+std::optional<Target> chosen_target(const Manifest& kernel, const RunOptions& options,
+                                    std::string& skipped) {
+  const std::vector<Target> targets =
+      kernel_targets(kernel, On::emulator, options.sm, std::nullopt, skipped);
+  if (targets.empty()) return std::nullopt;
+  return *std::max_element(targets.begin(), targets.end(),
+                           [](const Target& a, const Target& b) { return a.sm < b.sm; });
+}
+
+// The kernel as it is, on its planned cases; nothing when it fails them, or was interrupted: then
+// its mutants would prove nothing.
+std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target& target,
+                                            const RunOptions& options, RunRecord& record,
+                                            MutantConsole& console) {
+  PlanOptions plan;
+  plan.profile = options.profile;
+  plan.seed = options.seed;
+  std::vector<Job> jobs;
+  for (Case& planned : plan_cases(kernel, plan)) jobs.push_back({std::move(planned), target});
+  record.planned += static_cast<std::int64_t>(jobs.size());
+  record.kernels.push_back(describe_kernel(kernel, {target}));
+  if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
+      record.devices.end()) {
+    record.devices.push_back(target.name());
+  }
+  UnmutatedKernel unmutated = run_unmutated(jobs, options, console);
+  bool sound = true;
+  for (const UnmutatedCase& one : unmutated.cases) {
+    record.cases.push_back(one.record);
+    const bool bad = one.record.verdict == Verdict::fail || one.record.verdict == Verdict::error;
+    if (bad && sound) {
+      record.kernels.back().reasons.push_back(
+          fmt::format("without a planted fault: {}: {}", one.record.text, one.record.reason));
+    }
+    sound = sound && !bad;
+  }
+  if (!sound || interrupted()) return std::nullopt;
+  return unmutated;
+}
+
+// Adds the kernel's cases and mutants to the record.
+Status plant_patches(const Request& request, const Manifest& kernel, const Target& target,
+                     RunRecord& record, MutantConsole& console) {
+  std::vector<KernelPatch> patches = request.patches;
+  std::erase_if(patches, [&](const KernelPatch& patch) { return patch.kernel != kernel.name; });
+  if (patches.empty()) return {};  // not part of the run
+  console.begins(kernel.name);
+  const Result<std::vector<Mutant>> mutants =
+      curated_mutants(patches, kernel, target, request.folder, request.options.jobs,
+                      [&](std::size_t done) { console.compiled(done, patches.size()); });
+  if (!mutants) return mutants.error();
+  const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
+  if (!unmutated) return {};
+  const std::vector<MutantRecord> records =
+      run_mutants(*unmutated, *mutants, request.options, console);
+  console.curated_done(kernel, records);
+  record.mutants.insert(record.mutants.end(), records.begin(), records.end());
+  return {};
+}
+
+Status plant_automatic(const Request& request, const Manifest& kernel, const Target& target,
+                       RunRecord& record, MutantConsole& console) {
+  Result<AutomaticMutants> automatic = AutomaticMutants::open(kernel, target);
+  if (!automatic) return automatic.error();
+  if (!request.only.empty()) {
+    automatic->choose(request.only);
+    if (automatic->none_chosen()) return {};  // they are of another kernel
+    const Status saved = automatic->save_kernels(request.folder);
+    if (!saved) return saved;
+  }
+  console.begins(kernel.name);
+  const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
+  if (!unmutated) return {};
+  if (request.only.empty()) {
+    automatic->choose(request.arguments.auto_mutants, request.options.seed,
+                      unmutated->executed_lines());
+  }
+  const std::vector<MutantRecord> records =
+      run_mutants(*unmutated, automatic->mutants(), request.options, console);
+  console.automatic_done(kernel, *automatic, static_cast<std::int64_t>(unmutated->cases.size()),
+                         records);
+  record.mutants.insert(record.mutants.end(), records.begin(), records.end());
+  return automatic->save_survivors(request.folder, records);
+}
+
+Status test_kernel(const Request& request, const Manifest& kernel, RunRecord& record,
+                   MutantConsole& console) {
+  std::string skipped;
+  const std::optional<Target> target = chosen_target(kernel, request.options, skipped);
+  if (!target) {
+    record.kernels.push_back(describe_kernel(kernel, {}));
+    record.kernels.back().reasons.push_back(skipped);
+    return {};
+  }
+  return request.arguments.auto_mutants > 0
+             ? plant_automatic(request, kernel, *target, record, console)
+             : plant_patches(request, kernel, *target, record, console);
+}
+
+ExitCode mutants_exit_code(const RunRecord& record, const Arguments& arguments) {
+  if (record.interrupted) return ExitCode::interrupted;
+  bool unsound = false, could_not_run = false;
+  for (const KernelRecord& kernel : record.kernels) {
+    unsound = unsound || kernel.failed > 0;
+    could_not_run = could_not_run || kernel.errors > 0;
+  }
+  const MutantScore total = score(record.mutants);
+  const bool curated = arguments.auto_mutants == 0;
+  const double wanted = arguments.min_score.value_or(curated ? 100 : 0);
+  if (unsound || total.percent() < wanted) return ExitCode::broken;
+  // A patched kernel that does not load was never tried.
+  if (could_not_run || (curated && total.refused > 0)) return ExitCode::could_not_run;
+  return record.mutants.empty() ? ExitCode::nothing_selected : ExitCode::held;
+}
+
+}  // namespace
+
+ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
+  const Result<Registry> registry = open_registry(arguments);
+  if (!registry) return report_error(registry.error());
+  const auto kernels = registry->match(arguments.names);
+  if (!kernels) return report_error(kernels.error());
+  Arguments without_filter = arguments;
+  without_filter.only.clear();  // ids of mutants are no filter of cases
+  Result<RunOptions> options = run_options(without_filter, *kernels);
+  if (!options) return report_error(options.error());
+  options->seed = arguments.seed.value_or(1);
+  Request request{arguments, *options, {}, split_ids(arguments.only), {}};
+  if (arguments.auto_mutants == 0) {
+    Result<std::vector<KernelPatch>> patches = wanted_patches(*kernels, request.only);
+    if (!patches) return report_error(patches.error());
+    request.patches = *std::move(patches);
+  }
+  const std::string id = run_id(arguments, *kernels, options->seed);
+  Result<RunFolder> folder = RunFolder::create(arguments, id);
+  if (!folder) return report_error(folder.error());
+  request.folder = folder->path() / "mutants";
+
+  const auto start = std::chrono::steady_clock::now();
+  RunRecord record;
+  record.verb = "mutants";
+  record.command = arguments.command;
+  record.profile = arguments.profile_name;
+  record.seed = options->seed;
+  record.run_id = id;
+  describe_environment(record);
+  MutantConsole console(arguments, terminal, *folder);
+  for (const Manifest* kernel : *kernels) {
+    if (interrupted()) break;
+    const Status tested = test_kernel(request, *kernel, record, console);
+    if (!tested) return report_error(tested.error());
+  }
+  record.interrupted = interrupted();
+  if (record.kernels.empty() && !request.only.empty() && !record.interrupted)
+    return report_error(unknown_id(request.only.front(), {}));
+  record.elapsed_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  summarize(record);
+  const Status written = folder->finish(record, false);
+  console.summary(record);
+  if (!written) return report_error(written.error());
+  return mutants_exit_code(record, arguments);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "harness/mutants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "harness/explain.h"
+#include "harness/workers.h"
+#include "oracles/base/hash.h"
+
+namespace plumbline {
+namespace {
+
+// A warp of a mutant may execute so many times the instructions of the whole unmutated launch, and
+// some more, before its loop counts as endless: a loop that runs twice as often is still judged by
+// its results.
+constexpr std::uint64_t kMoreInstructions = 4, kSomeInstructions = 100'000;
+
+bool executes_line(const Execution& execution, int line) {
+  const std::vector<int>& lines = execution.launch.executed_lines;
+  return std::binary_search(lines.begin(), lines.end(), line);
+}
+
+// Cheap cases first, but the second of a value class only after the first of all others.
+void order_for_mutants(std::vector<UnmutatedCase>& cases) {
+  const auto cost = [](const UnmutatedCase& c) { return c.execution.launch.instructions; };
+  std::stable_sort(cases.begin(), cases.end(),
+                   [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  std::map<std::string, int> times;
+  std::vector<std::pair<int, UnmutatedCase>> ranked;
+  for (UnmutatedCase& one : cases) {
+    const int rank = times[one.record.value_class]++;
+    ranked.emplace_back(rank, std::move(one));
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::transform(ranked.begin(), ranked.end(), cases.begin(),
+                 [](auto& one) { return std::move(one.second); });
+}
+
+void note_effect(std::string& effect, std::size_t at, const Execution& execution) {
+  effect += fmt::format("{} {:x} {:x} {};", at, execution.first, execution.launch.fingerprint,
+                        execution.launch.unwritten);
+  for (const Finding& finding : execution.launch.findings) effect += finding.text();
+}
+
+}  // namespace
+
+std::vector<int> UnmutatedKernel::executed_lines() const {
+  std::vector<int> all;
+  for (const UnmutatedCase& one : cases) {
+    const std::vector<int>& lines = one.execution.launch.executed_lines;
+    std::vector<int> joined;
+    std::set_union(all.begin(), all.end(), lines.begin(), lines.end(), std::back_inserter(joined));
+    all = std::move(joined);
+  }
+  return all;
+}
+
+UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const RunOptions& options,
+                              MutantObserver& observer) {
+  std::vector<std::optional<UnmutatedCase>> done(jobs.size());
+  std::mutex report;
+  std::int64_t finished = 0;
+  for_each_on_workers(jobs.size(), options.jobs, [&] {
+    return [&, runner = CaseRunner(options.runner)](std::size_t i) mutable {
+      const auto& [test_case, target] = jobs[i];
+      UnmutatedCase one{jobs[i], {}, {}};
+      Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
+      if (examined) {
+        one.record = std::move((*examined)->record);
+        one.execution = std::move(static_cast<Execution&>(**examined));
+        one.execution.tensors = {};
+      } else {
+        one.record = error_record(test_case, target, examined.error());
+      }
+      const std::lock_guard lock(report);
+      observer.unmutated(one.record, ++finished, static_cast<std::int64_t>(jobs.size()));
+      done[i] = std::move(one);
+    };
+  });
+  UnmutatedKernel kernel;
+  for (std::optional<UnmutatedCase>& one : done) {
+    if (one) kernel.cases.push_back(*std::move(one));
+  }
+  order_for_mutants(kernel.cases);
+  return kernel;
+}
+
+std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const Mutant& mutant,
+                                       const RunnerOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  MutantRecord record = mutant.record;
+  RunnerOptions runner_options = options;
+  runner_options.image = mutant.image;
+  CaseRunner runner(runner_options);
+  const auto finish = [&](MutantOutcome outcome) {
+    record.outcome = outcome;
+    if (outcome == MutantOutcome::caught || outcome == MutantOutcome::survived) {
+      record.effect = fmt::format("{:016x}", fingerprint(record.effect));
+    }
+    record.elapsed_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return record;
+  };
+  const auto refuse = [&](const Error& error) {
+    record.reason = error.text();
+    return finish(MutantOutcome::refused);
+  };
+
+  for (std::size_t i = 0; i < unmutated.cases.size(); ++i) {
+    const auto& [job, before, execution] = unmutated.cases[i];
+    // Up to its first execution of the mutated line a mutant does what the unmutated kernel does.
+    if (record.line > 0 && !executes_line(execution, record.line)) continue;
+    if (interrupted()) return std::nullopt;
+    const Status loaded = runner.load(*job.test_case.kernel, job.target);
+    if (!loaded) return refuse(loaded.error());
+    ++record.cases;
+    Result<Execution> after =
+        runner.execute(job.test_case, job.target,
+                       kSomeInstructions + kMoreInstructions * execution.launch.instructions);
+    if (!after) return refuse(after.error());
+    if (after->same_as(execution)) continue;
+    ++record.changed;
+    note_effect(record.effect, i, *after);
+    const auto& findings = after->launch.findings;
+    if (!findings.empty()) {
+      record.finding = name(findings.front().kind);
+    } else if (after->launch.unwritten > 0) {
+      record.finding = "unwritten";
+    }
+    const Result<std::unique_ptr<Examined>> examined =
+        runner.judge(job.test_case, job.target, *std::move(after));
+    if (!examined) return refuse(examined.error());
+    const CaseRecord& judged = (*examined)->record;
+    for (const OutputRecord& output : judged.outputs)
+      record.worst_share = std::max(record.worst_share, output.verdict.worst_share);
+    if (judged.verdict != Verdict::fail) continue;
+    record.claim = name(broken_claim(judged));
+    record.reason = judged.reason;
+    record.text = judged.text;
+    record.device = job.target.name();
+    return finish(MutantOutcome::caught);
+  }
+  return finish(record.changed > 0 ? MutantOutcome::survived : MutantOutcome::no_effect);
+}
+
+std::vector<MutantRecord> run_mutants(const UnmutatedKernel& unmutated,
+                                      const std::vector<Mutant>& mutants, const RunOptions& options,
+                                      MutantObserver& observer) {
+  std::vector<std::optional<MutantRecord>> done(mutants.size());
+  std::mutex report;
+  std::int64_t finished = 0;
+  for_each_on_workers(mutants.size(), options.jobs, [&] {
+    return [&](std::size_t i) {
+      std::optional<MutantRecord> record = run_mutant(unmutated, mutants[i], options.runner);
+      if (!record) return;
+      const std::lock_guard lock(report);
+      observer.finished(*record, ++finished, static_cast<std::int64_t>(mutants.size()));
+      done[i] = std::move(record);
+    };
+  });
+  std::vector<MutantRecord> records;
+  for (std::optional<MutantRecord>& record : done) {
+    if (record) records.push_back(*std::move(record));
+  }
+  mark_duplicates(records);
+  return records;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// safetensors: the file in which frameworks hand over tensors. Eight bytes with the length of a
+// JSON header (name -> dtype, shape, data_offsets; strings under __metadata__), then the data,
+// row-major, without holes. Bits are kept as they are.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "oracles/base/result.h"
+#include "oracles/formats/tensor.h"
+
+namespace plumbline {
+
+struct NamedTensors {
+  std::vector<std::pair<std::string, Tensor>> tensors;  // in the order of their data
+  std::map<std::string, std::string> metadata;
+
+  const Tensor* find(std::string_view name) const;
+};
+
+// Errors (bad_input) name the file and the tensor: a file that is cut off, a header that is none, a
+// dtype plumbline has no format for, data that overlaps or does not fit the shape.
+Result<NamedTensors> read_safetensors(const std::string& path);
+
+// Layouts become row-major. Errors: the file cannot be written, a format the file type lacks.
+Status write_safetensors(const std::string& path, const NamedTensors& contents);
+
+}  // namespace plumbline

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/command.h"
+
+#include <cstdio>
+
+namespace plumbline {
+
+CommandOutcome run_command(const std::string& command) {
+  CommandOutcome outcome;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return outcome;
+  char buffer[4096];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
+    outcome.output.append(buffer, count);
+  outcome.succeeded = ::pclose(pipe) == 0;
+  return outcome;
+}
+
+std::string shell_quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+}  // namespace plumbline

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// The product P * V of attention on e4m3 tensor cores, whose instructions take 32 keys at a time.
+//
+// A lane's probabilities are those of two neighboring keys, an operand of 1-byte elements wants
+// four; lanes exchange them, so that every sum still runs upwards over the keys. V must be turned,
+// and ldmatrix turns units of two bytes: a lane gets two neighboring columns of two keys, and
+// picks the bytes of either column. So a pair of 8 result columns holds every other one of 16:
+//
+//   x[2j][v], x[2j + 1][v] belong to column 16 * j + 4 * (lane % 4) + 2 * (v % 2), and the next
+#pragma once
+
+#include "device/attention_products.cuh"
+
+namespace device {
+
+// P is rounded times 2^8: 1 becomes 256, of 448 that the format has, and less is lost to 0.
+constexpr float kE4m3Shift = 256.0f;
+
+template <>
+constexpr float kUnshift<E4m3> = 1.0f / kE4m3Shift;
+
+template <>
+struct Neighbors<E4m3> {
+  __device__ __forceinline__ static int first_column() {
+    return static_cast<int>(threadIdx.x) % 4 * 4;
+  }
+
+  __device__ __forceinline__ static int column(int j) { return j / 2 * 16 + j % 2 * 2; }
+
+  template <int n>
+  __device__ __forceinline__ static float2 pair(const Strip<n>& x, int i, int j) {
+    return {x[j / 2 * 2][2 * i + j % 2], x[j / 2 * 2 + 1][2 * i + j % 2]};
+  }
+};
+
+// Two neighbors as e4m3, nearest even; what is above 448 saturates.
+__device__ __forceinline__ Bits32 rounded_pair(float low, float high) {
+  Bits16 pair;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// A strip as two fragments a, rounded.
+__device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAttentionRows>& x) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  // Four keys of a row are two neighboring lanes' pairs: of the first 8 keys of 16 for the lanes 0
+  // and 1 of four, of the last 8 for the others.
+  const int from = lane / 4 * 4 + lane % 2 * 2;
+  const Bits32 half = lane % 4 < 2 ? 0x5410 : 0x7632;
+#pragma unroll
+  for (int k = 0; k < 2; ++k)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* first = &x[4 * k + i / 2 * 2][i % 2 * 2];
+      const float* last = &x[4 * k + i / 2 * 2 + 1][i % 2 * 2];
+      const Bits32 own =
+          rounded_pair(__fmul_rn(first[0], kE4m3Shift), __fmul_rn(first[1], kE4m3Shift)) |
+          rounded_pair(__fmul_rn(last[0], kE4m3Shift), __fmul_rn(last[1], kE4m3Shift)) << 16;
+      const Bits32 left = __shfl_sync(0xffffffffu, own, from);
+      const Bits32 right = __shfl_sync(0xffffffffu, own, from + 1);
+      p[k][i] = __byte_perm(left, right, half);
+    }
+}
+
+// x += P * B: P is a strip of 64 columns; B the first `width` columns of tile `b`. The sums run
+// over the tile's rows, upwards.
+template <int kWidth>
+__device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&p)[2][4], Bits32 b,
+                                               int width) {
+  using Tile = AttentionTile<kWidth, E4m3>;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  // Of 16 keys one matrix of ldmatrix has the first two of every four, the next the last two; the
+  // third and fourth are those of the next 16.
+  const int row = lane / 16 * 16 + lane / 8 % 2 * 2 + lane % 8 / 2 * 4 + lane % 2;
+  const Bits32 from = Tile::at(b, row, 0);
+  each_constant<2>([&](auto k) {
+#pragma unroll
+    for (int n = 0; n < kWidth; n += 16) {
+      if (n >= width) break;
+      Bits32 pairs[4];
+      ldmatrix<true, 32 * k.value * Tile::kRowBytes>(pairs, from ^ n);
+#pragma unroll
+      for (int odd = 0; odd < 2; ++odd) {
+        const Bits32 column = odd ? 0x7531 : 0x6420;
+        Mma<E4m3, E4m3>::multiply(x[n / 8 + odd], p[k.value],
+                                  __byte_perm(pairs[0], pairs[1], column),
+                                  __byte_perm(pairs[2], pairs[3], column));
+      }
+    }
+  });
+}
+
+}  // namespace device

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/patched_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/command.h"
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error failed(const fs::path& where, const std::string& what) {
+  return {ErrorKind::cannot_run, what, where, "is there space, and may it be written?"};
+}
+
+Result<KernelPatch> read_patch(const fs::path& path) {
+  KernelPatch patch;
+  patch.id = path.stem();
+  patch.path = path;
+  std::ifstream file(path);
+  constexpr std::string_view kSeparator = " · ", kKernel = "kernel ";
+  for (std::string line; std::getline(file, line) && !line.starts_with("---");) {
+    if (patch.title.empty() && line.starts_with(patch.id + std::string(kSeparator)))
+      patch.title = line.substr(line.rfind(kSeparator) + kSeparator.size());
+    if (!line.starts_with(kKernel)) continue;
+    const std::size_t name = line.find_first_not_of(' ', kKernel.size());
+    if (name != std::string::npos) patch.kernel = line.substr(name);
+  }
+  if (patch.title.empty() || patch.kernel.empty()) {
+    return Error{
+        ErrorKind::bad_input, "has no header", path,
+        fmt::format("begin it with \"{} · tier N · TITLE\" and a line \"kernel NAME\"", patch.id)};
+  }
+  return patch;
+}
+
+}  // namespace
+
+Result<std::vector<KernelPatch>> read_patches(const std::string& folder) {
+  std::error_code missing;
+  std::vector<KernelPatch> patches;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, missing)) {
+    if (file.path().extension() != ".patch") continue;
+    Result<KernelPatch> patch = read_patch(file.path());
+    if (!patch) return patch.error();
+    patches.push_back(*std::move(patch));
+  }
+  if (patches.empty()) {
+    return Error{ErrorKind::cannot_run, "there are no patches to plant", folder,
+                 "build or install the kernels, or plant faults of the program's own: --auto 100"};
+  }
+  std::sort(patches.begin(), patches.end(),
+            [](const KernelPatch& a, const KernelPatch& b) { return a.id < b.id; });
+  return patches;
+}
+
+Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
+                             const std::string& folder) {
+  const fs::path original = fs::absolute(kernel.path).parent_path();
+  const fs::path all = fs::path(folder) / "kernels";
+  const fs::path copy = all / kernel.name;
+  std::error_code code;
+  fs::remove_all(folder, code);
+  fs::create_directories(copy, code);
+  if (code) return failed(copy, code.message());
+  for (const std::string& file : {kernel.name + ".toml", kernel.source})
+    fs::copy_file(original / file, copy / file, code);
+  fs::copy(original.parent_path() / "device", all / "device", fs::copy_options::recursive, code);
+  if (code) return failed(copy, "cannot copy the kernel: " + code.message());
+
+  // No fuzz: context that does not match is a patch that no longer says what it means.
+  const CommandOutcome patched =
+      run_command(fmt::format("patch --batch --fuzz=0 -p1 -d {} -i {}", shell_quoted(folder),
+                              shell_quoted(fs::absolute(patch.path))));
+  if (!patched.succeeded) {
+    const bool missing = patched.output.find("not found") != std::string::npos;
+    return missing ? Error{ErrorKind::cannot_run, "there is no `patch` to apply it", patch.path,
+                           "run scripts/setup, or install patch"}
+                   : Error{ErrorKind::bad_input,
+                           fmt::format("{} no longer applies to {}", patch.id, kernel.name),
+                           patch.path, patched.output.substr(0, patched.output.find('\n'))};
+  }
+  // Side by side with the headers, and under its own name, so that it never stands for the kernel
+  // it was made from.
+  const fs::path manifest = fs::path(folder) / fmt::format("{}_{}.toml", kernel.name, patch.id);
+  for (const auto& [from, to] : {std::pair{copy / (kernel.name + ".toml"), manifest},
+                                 std::pair{copy / kernel.source, folder / fs::path(kernel.source)},
+                                 std::pair{all / "device", folder / fs::path("device")}}) {
+    fs::rename(from, to, code);
+    if (code) return failed(to, code.message());
+  }
+  fs::remove_all(all, code);
+  return read_manifest(manifest);
+}
+
+}  // namespace plumbline

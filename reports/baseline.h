@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Baseline: how far from exact the kernels were, small enough to be committed and read in a diff.
+// One row of figures for each kernel, device and value class.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "oracles/base/result.h"
+#include "reports/record.h"
+
+namespace plumbline {
+
+struct BaselineRow {
+  std::string kernel, device, value_class;
+  std::int64_t cases = 0, failed = 0;
+  double worst_share = 0;  // of the admissible error, over all outputs of all cases
+  double mean_ulp = 0;     // mean |error| in ulp of the output; larger ones count as 4
+  std::string inputs;      // fingerprint of the cases' texts: equal means the same cases
+  std::string outputs;     // of their output bits
+
+  auto key() const { return std::tie(kernel, device, value_class); }
+};
+
+struct Baseline {
+  std::string from;               // where the rows come from: "plumbline 0.1.0, quick, seed 0x1"
+  std::vector<BaselineRow> rows;  // sorted by key()
+};
+
+Baseline baseline_of(const RunRecord& record);
+
+// A line of JSON per row.
+std::string baseline_json(const Baseline& baseline);
+
+// A baseline file, a record.json, or a run's folder. Errors (bad_input) name the file and the row.
+Result<Baseline> read_baseline(const std::string& path);
+
+}  // namespace plumbline

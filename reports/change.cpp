@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "reports/change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double kNoticed = 1.01;  // a factor
+constexpr double kBelievedChance = 0.05;
+
+// A class on both sides.
+struct Pair {
+  const BaselineRow *before, *after;
+
+  bool same_cases() const { return before->inputs == after->inputs; }
+
+  bool same_bits() const { return same_cases() && before->outputs == after->outputs; }
+};
+
+// 1: the figure rose, -1: it fell, 0: neither by much.
+int direction(double before, double after) {
+  if (after > before * kNoticed) return 1;
+  if (before > after * kNoticed) return -1;
+  return 0;
+}
+
+// The worst share decides, the mean where that stays.
+int direction(const Pair& pair) {
+  const int share = direction(pair.before->worst_share, pair.after->worst_share);
+  return share != 0 ? share : direction(pair.before->mean_ulp, pair.after->mean_ulp);
+}
+
+std::string figures(const Pair& pair) {
+  const BaselineRow &before = *pair.before, &after = *pair.after;
+  if (direction(before.worst_share, after.worst_share) != 0) {
+    return fmt::format("{} -> {} of the admissible error with class {} on {}",
+                       share_text(before.worst_share), share_text(after.worst_share),
+                       after.value_class, after.device);
+  }
+  return fmt::format("mean error {:.3g} -> {:.3g} ulp with class {} on {}", before.mean_ulp,
+                     after.mean_ulp, after.value_class, after.device);
+}
+
+// How far a pair moved, to name the one that moved most.
+double distance(const Pair& pair) {
+  const auto ratio = [](double a, double b) {
+    return a == b ? 0.0 : std::fabs(std::log(std::max(a, 1e-12) / std::max(b, 1e-12)));
+  };
+  return ratio(pair.before->worst_share, pair.after->worst_share) +
+         ratio(pair.before->mean_ulp, pair.after->mean_ulp);
+}
+
+std::string most_moved(const std::vector<Pair>& pairs, int wanted) {
+  const Pair* most = nullptr;
+  for (const Pair& pair : pairs) {
+    if (direction(pair) == wanted && (!most || distance(pair) > distance(*most))) most = &pair;
+  }
+  return most ? figures(*most) : "";
+}
+
+std::string classes(std::size_t n) { return fmt::format("{} class{}", n, n == 1 ? "" : "es"); }
+
+KernelChange compare_kernel(const std::vector<Pair>& pairs) {
+  KernelChange out;
+  std::int64_t failed_before = 0, failed_after = 0;
+  std::vector<Pair> facts, chances;
+  std::size_t moved_bits = 0;
+  for (const Pair& pair : pairs) {
+    failed_before += pair.before->failed;
+    failed_after += pair.after->failed;
+    (pair.same_cases() ? facts : chances).push_back(pair);
+    moved_bits += pair.same_cases() && !pair.same_bits();
+  }
+  if ((failed_before > 0) != (failed_after > 0)) {
+    out.broke = failed_after > 0;
+    out.change = out.broke ? Change::worse : Change::better;
+    out.words = out.broke ? fmt::format("{} cases fail now", failed_after)
+                          : fmt::format("{} cases failed, none does now", failed_before);
+    return out;
+  }
+  // Cases that are the same say more than those that are not.
+  const std::vector<Pair>& told = facts.empty() ? chances : facts;
+  const auto count = [&](int wanted) {
+    return static_cast<int>(std::count_if(
+        told.begin(), told.end(), [&](const Pair& pair) { return direction(pair) == wanted; }));
+  };
+  const int up = count(1), down = count(-1);
+  if (facts.empty() && sign_test(up, down) > kBelievedChance) {
+    out.change = Change::unclear;
+    out.words = fmt::format("other cases on both sides; {} rose and {} fell, as two seeds may",
+                            classes(static_cast<std::size_t>(up)), down);
+    return out;
+  }
+  if (up > 0 && down > 0 && !facts.empty()) {
+    out.change = Change::unclear;
+    out.words = fmt::format("{} rose ({}) and {} fell ({})", classes(static_cast<std::size_t>(up)),
+                            most_moved(told, 1), down, most_moved(told, -1));
+    return out;
+  }
+  if (up != down) {
+    const int way = up > down ? 1 : -1;
+    out.change = way > 0 ? Change::worse : Change::better;
+    out.words = most_moved(told, way);
+    const std::size_t others = static_cast<std::size_t>(std::max(up, down)) - 1;
+    if (others > 0) out.words += fmt::format(", and {} more", classes(others));
+    return out;
+  }
+  out.words =
+      moved_bits == 0 ? "" : fmt::format("other bits in {}, errors as before", classes(moved_bits));
+  return out;
+}
+
+}  // namespace
+
+std::string_view name(Change change) {
+  switch (change) {
+    case Change::better:
+      return "better";
+    case Change::worse:
+      return "worse";
+    case Change::unclear:
+      return "unclear";
+    case Change::same:
+      return "same";
+    case Change::added:
+      return "added";
+    case Change::removed:
+      return "removed";
+  }
+  return "";
+}
+
+std::string change_json_line(const KernelChange& change) {
+  return nlohmann::ordered_json{{"kernel", change.kernel},
+                                {"change", name(change.change)},
+                                {"broke", change.broke},
+                                {"words", change.words}}
+      .dump();
+}
+
+double sign_test(int up, int down) {
+  const int n = up + down, most = std::max(up, down);
+  double tail = 0;
+  for (int i = most; i <= n; ++i)
+    tail += std::exp(std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1) -
+                     n * std::log(2.0));
+  return std::min(1.0, 2 * tail);
+}
+
+std::vector<KernelChange> changes(const Baseline& before, const Baseline& after) {
+  std::set<std::string> kernels;
+  std::map<std::string, std::vector<Pair>> pairs;
+  std::set<std::string> old_kernels, new_kernels;
+  for (const BaselineRow& row : before.rows) old_kernels.insert(row.kernel);
+  for (const BaselineRow& row : after.rows) {
+    new_kernels.insert(row.kernel);
+    const auto found = std::lower_bound(
+        before.rows.begin(), before.rows.end(), row,
+        [](const BaselineRow& a, const BaselineRow& b) { return a.key() < b.key(); });
+    if (found != before.rows.end() && found->key() == row.key())
+      pairs[row.kernel].push_back({&*found, &row});
+  }
+  kernels.insert(old_kernels.begin(), old_kernels.end());
+  kernels.insert(new_kernels.begin(), new_kernels.end());
+  std::vector<KernelChange> out;
+  for (const std::string& kernel : kernels) {
+    KernelChange change;
+    if (!old_kernels.contains(kernel)) {
+      change.change = Change::added;
+      change.words = "not in the old baseline";
+    } else if (!new_kernels.contains(kernel)) {
+      change.change = Change::removed;
+      change.words = "not in the new run";
+    } else if (pairs[kernel].empty()) {
+      change.change = Change::unclear;
+      change.words = "no device and value class in common";
+    } else {
+      change = compare_kernel(pairs[kernel]);
+    }
+    change.kernel = kernel;
+    out.push_back(std::move(change));
+  }
+  return out;
+}
+
+}  // namespace plumbline

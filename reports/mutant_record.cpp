@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "reports/mutant_record.h"
+
+#include <map>
+#include <utility>
+
+namespace plumbline {
+
+std::string_view name(MutantOutcome outcome) {
+  switch (outcome) {
+    case MutantOutcome::caught:
+      return "caught";
+    case MutantOutcome::survived:
+      return "survived";
+    case MutantOutcome::no_effect:
+      return "no-effect";
+    case MutantOutcome::duplicate:
+      return "duplicate";
+    case MutantOutcome::refused:
+      return "refused";
+  }
+  return "";
+}
+
+double MutantScore::percent() const {
+  if (effective() == 0) return 100;
+  return 100.0 * static_cast<double>(caught) / static_cast<double>(effective());
+}
+
+MutantScore score(const std::vector<MutantRecord>& mutants, std::string_view kernel) {
+  MutantScore total;
+  for (const MutantRecord& mutant : mutants) {
+    if (!kernel.empty() && mutant.kernel != kernel) continue;
+    total.caught += mutant.outcome == MutantOutcome::caught;
+    total.survived += mutant.outcome == MutantOutcome::survived;
+    total.no_effect += mutant.outcome == MutantOutcome::no_effect;
+    total.duplicates += mutant.outcome == MutantOutcome::duplicate;
+    total.refused += mutant.outcome == MutantOutcome::refused;
+  }
+  return total;
+}
+
+void mark_duplicates(std::vector<MutantRecord>& mutants) {
+  std::map<std::pair<std::string, std::string>, std::string> first;  // kernel and effect -> id
+  for (MutantRecord& mutant : mutants) {
+    const bool counts =
+        mutant.outcome == MutantOutcome::caught || mutant.outcome == MutantOutcome::survived;
+    if (!counts || mutant.effect.empty()) continue;
+    const auto [known, is_new] = first.emplace(std::pair(mutant.kernel, mutant.effect), mutant.id);
+    if (is_new) continue;
+    mutant.outcome = MutantOutcome::duplicate;
+    mutant.same_as = known->second;
+  }
+}
+
+}  // namespace plumbline

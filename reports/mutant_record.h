@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What became of a planted fault, and the score that a kernel's planted faults add up to. The score
+// says how good the gate is, not how good the kernel is (docs/detection.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumbline {
+
+enum class MutantOutcome : std::uint8_t {
+  caught,     // a planned case fails, or the device found something, or the kernel never ended
+  survived,   // outputs differ from the unmutated kernel's, and all of them are admissible
+  no_effect,  // no output bit of any planned case changed
+  duplicate,  // the same changes on the same cases as another one's
+  refused,    // the device does not load it: no kernel at all
+};
+
+std::string_view name(MutantOutcome outcome);  // "caught", "survived", "no-effect", ...
+
+struct MutantRecord {
+  std::string kernel, id;
+  std::string kind;  // the operator, or what the patch says of itself
+  MutantOutcome outcome = MutantOutcome::refused;
+  std::string claim;          // caught: which claim broke, "bound"
+  std::string finding;        // and what was found, where that was it: "race", "unwritten"
+  std::string reason;         // in one line; refused: why
+  std::string text, device;   // the case that caught it
+  std::int64_t cases = 0;     // that ran until it was caught, or in all
+  std::int64_t changed = 0;   // of these, with other outputs or findings than the unmutated kernel
+  double worst_share = 0;     // survived: the largest error, as a share of its bound
+  std::string same_as;        // duplicate: of which
+  std::string effect;         // fingerprint of everything that changed
+  int line = 0;               // in the PTX; 0 for a patch of the source
+  std::string source;         // "main_loop.cuh:47"
+  std::string before, after;  // the PTX statement
+  double elapsed_ms = 0;      // goes to the timing object
+};
+
+struct MutantScore {
+  std::int64_t caught = 0, survived = 0, no_effect = 0, duplicates = 0, refused = 0;
+
+  // Those that count: different from each other and from the unmutated kernel.
+  std::int64_t effective() const { return caught + survived; }
+
+  double percent() const;  // 100 where nothing counts
+};
+
+// Of one kernel; of all with an empty name.
+MutantScore score(const std::vector<MutantRecord>& mutants, std::string_view kernel = {});
+
+// Marks every mutant whose effect an earlier one of the same kernel had. Where nothing changed
+// there is no effect to compare.
+void mark_duplicates(std::vector<MutantRecord>& mutants);
+
+}  // namespace plumbline

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Outputs computed elsewhere: what the emulator gave passes, the same with one wrong bit does not, files written without
+# plumbline (a GEMM in Python, as the manual shows) are judged, and unusable ones say why. Usage: check.sh PROGRAM
+set -u
+program=$1
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+# dump NAME CASE: NAME.safetensors, from the emulator.
+dump() {
+  "$program" replay "$2" --on emulator --sm 80 --tensors dumps >log 2>&1 || { echo "FAILED: replay $2"; cat log; failed=$((failed + 1)); }
+  mv dumps/*.safetensors "$1.safetensors"
+}
+dump gemm "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column value=normal seed=0x1"
+expect 0 "1 passed" check gemm.safetensors
+dump attention "attention_bf16_forward heads=4 kv_heads=2 queries=17 keys=33 d=16 value=normal seed=0x1"
+expect 0 "1 passed" check attention.safetensors
+expect 0 "2 passed" check attention.safetensors gemm.safetensors --oracle mpfr
+expect 2 "the contract of gemm_bf16 is for sm_80, sm_90, not for sm_75" check gemm.safetensors --sm 75
+expect 2 "this problem needs" check gemm.safetensors --case "gemm_bf16 m=9 n=5 k=32 out=f32 layout=nt bias=column"
+expect 2 'did you mean "gemm_bf16"' check gemm.safetensors --case "gemm_bf61 m=9 n=5 k=33"
+expect 2 "check needs a safetensors file" check
+
+python3 - <<'PYTHON' || { echo "FAILED: python"; failed=$((failed + 1)); }
+import json, struct
+
+def read(path):
+    data = open(path, "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:8 + size]), bytearray(data[8 + size:])
+
+def write(path, header, data):
+    text = json.dumps(header).encode()
+    open(path, "wb").write(struct.pack("<Q", len(text)) + text + bytes(data))
+
+header, data = read("gemm.safetensors")
+good = bytes(data)
+data[header["d"]["data_offsets"][0] + 6] ^= 0x40  # the second output is off by far
+write("wrong.safetensors", header, data)
+write("cut.safetensors", header, data[:-3])
+named = dict(header, e=header["d"])
+del named["d"]
+write("named.safetensors", named, data)
+write("silent.safetensors", {k: v for k, v in header.items() if k != "__metadata__"}, good)
+
+# LSE is often not at hand: what is there is judged.
+header, data = read("attention.safetensors")
+begin, end = header.pop("lse")["data_offsets"]
+for name in header:
+    if name != "__metadata__" and header[name]["data_offsets"][0] >= end:
+        header[name]["data_offsets"] = [x - (end - begin) for x in header[name]["data_offsets"]]
+write("no_lse.safetensors", header, data[:begin] + data[end:])
+
+# A GEMM of small integers in plain Python: a [2, 3] times b [3, 2] in bf16.
+a, b = [[1, 2, 3], [4, 5, 6]], [[1, 0], [0, 1], [1, 1]]
+d = [[float(sum(a[i][k] * b[k][j] for k in range(3))) for j in range(2)] for i in range(2)]
+bf16 = lambda rows: b"".join(struct.pack("<f", x)[2:] for row in rows for x in row)
+parts, offset, head = [("a", bf16(a), [2, 3]), ("b", bf16(b), [3, 2]), ("d", bf16(d), [2, 2])], 0, {}
+for name, bits, shape in parts:
+    head[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [offset, offset + len(bits)]}
+    offset += len(bits)
+head["__metadata__"] = {"case": "gemm_bf16 m=2 n=2 k=3", "sm": "90", "device": "plain Python"}
+write("python.safetensors", head, b"".join(bits for _, bits, _ in parts))
+PYTHON
+
+expect 1 "d[0,1]" check wrong.safetensors
+expect 1 "plumbline replay" check wrong.safetensors --out again
+# The saved inputs run on the emulator, which has no fault.
+expect 0 "passed" replay again/latest/cases --on emulator
+expect 2 "it may be cut off" check cut.safetensors
+expect 2 'has no tensor "e"' check named.safetensors
+expect 2 "it does not say which kernel" check silent.safetensors
+expect 2 "on which chip" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column"
+expect 0 "1 passed" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column" --sm 80
+expect 0 "output lse is not in the dump" check no_lse.safetensors
+expect 0 "1 passed" check python.safetensors
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

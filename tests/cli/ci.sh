@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# What docs/ci tells people to copy, as far as it runs without their servers: every command that the files call, in a repository
+# laid out as they expect, with a kernel of the user's own. Usage: ci.sh PROGRAM SOURCE KERNEL_FOLDER
+set -u
+program=$1 source=$2 kernels=$3
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+# The user's repository. Its plumbline is the one under test, with plans cut to a few cases.
+mkdir -p third_party/plumbline/scripts kernels
+cat >third_party/plumbline/scripts/plumbline <<SHIM
+#!/bin/sh
+echo "\$@" >>"$work/calls"
+case \$1 in verify) set -- "\$@" --on emulator --sm 80 --no-corpus --only 'class=normal k<=64 m<=40 n<=40' ;; esac
+exec "$program" "\$@"
+SHIM
+chmod +x third_party/plumbline/scripts/plumbline
+sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >kernels/mine.toml
+cp "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx kernels/mine.ptx
+
+# check NAME COMMAND...: it succeeds.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    printf 'FAILED: %s\n%s\n' "$name" "$output"
+  fi
+}
+
+# The scripts that YAML files hold: the lines that call plumbline or read what it wrote.
+for file in github.yml gitlab.yml; do
+  grep -oE '(third_party/plumbline/scripts/plumbline|cat plumbline-out).*' "$source/docs/ci/$file" >commands.sh
+  [ -s commands.sh ] || { echo "FAILED: $file calls nothing"; failed=$((failed + 1)); }
+  check "$file" env GITHUB_STEP_SUMMARY="$work/summary" bash -e commands.sh
+done
+grep -q '^|.*mine' summary || { echo "FAILED: no table of kernels in the step summary"; failed=$((failed + 1)); }
+for file in record.json junit.xml summary.md; do [ -s plumbline-out/latest/$file ] || { echo "FAILED: no $file"; failed=$((failed + 1)); }; done
+
+# The commands of the README's last part.
+sed -n '/^```$/,/^```$/p' "$source/docs/ci/README.md" | grep '^plumbline ' | sed 's,^plumbline,third_party/plumbline/scripts/plumbline,' >commands.sh
+check README.md bash -e commands.sh
+
+# The hook, in a repository with a kernel that changed and one that did not.
+git init -q . && git config user.email a@b && git config user.name a
+git add kernels && git commit -qm 'a kernel'
+: >calls
+check 'pre-push, nothing changed' env PLUMBLINE_UPSTREAM=HEAD sh "$source/docs/ci/pre-push"
+[ -s calls ] && { echo "FAILED: the hook ran without a change"; failed=$((failed + 1)); }
+echo '# changed' >>kernels/mine.toml
+check 'pre-push' env PLUMBLINE_UPSTREAM=HEAD sh "$source/docs/ci/pre-push"
+grep -q 'verify mine' calls || { echo "FAILED: the hook did not verify the kernel"; failed=$((failed + 1)); }
+
+# Two tasks of the array.
+for i in 1 2; do check "slurm.sh $i" env SLURM_ARRAY_TASK_ID=$i SLURM_ARRAY_TASK_COUNT=2 bash "$source/docs/ci/slurm.sh"; done
+merge=$(grep -o 'plumbline report .*' "$source/docs/ci/slurm.sh")
+check 'merging shards' bash -c "third_party/plumbline/scripts/$merge"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# A baseline from a run, the same run against it, and the run of a worse kernel: accepted, compared, and held to it.
+# Usage: compare.sh PROGRAM KERNEL_FOLDER
+set -u
+program=$1 kernels=$2
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+small=(verify gemm_bf16 --profile quick --sm 80 --on emulator --no-corpus --only 'class=normal k<=300')
+expect 0 "1 passed" "${small[@]}" --out good
+expect 0 "added" accept good/latest
+expect 0 "gemm_bf16, bit for bit" compare plumbline-baseline.json good/latest
+expect 0 "0 better, 0 worse, 0 unclear" "${small[@]}" --out good --baseline plumbline-baseline.json --strict-baseline
+# Another seed: other cases.
+expect 0 "0 worse" "${small[@]}" --seed 2 --out other --baseline plumbline-baseline.json
+expect 0 "as two seeds may" compare good/latest other/latest
+
+# A kernel that always truncates what it stores breaks its promise; a baseline that promised less than the run shows "worse".
+python3 - <<'PYTHON'
+import json
+baseline = json.load(open("plumbline-baseline.json"))
+for row in baseline["rows"]:
+    row["worst_share"] /= 2
+    row["outputs"] = "0"
+json.dump(baseline, open("stricter.json", "w"))
+PYTHON
+expect 0 "worse" "${small[@]}" --out good --baseline stricter.json
+expect 1 "of the admissible error" "${small[@]}" --out good --baseline stricter.json --strict-baseline
+expect 1 "1 worse" compare stricter.json good/latest --strict-baseline
+expect 0 "1 better" compare good/latest stricter.json --strict-baseline
+expect 0 '"change":"worse"' compare stricter.json good/latest --format json
+
+mkdir mine
+sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml
+sed 's/cvt.rn.bf16.f32/cvt.rz.bf16.f32/' "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
+broken=(verify mine --kernel mine/mine.toml --profile quick --on emulator --no-corpus --no-shrink --only 'class=normal k<=300')
+expect 1 "1 failed" "${broken[@]}" --out bad
+expect 1 "not accepted: mine breaks its promise" accept bad/latest
+sed 's/"gemm_bf16"/"mine"/' plumbline-baseline.json >mine.json
+expect 1 "fail now" compare mine.json bad/latest
+
+# What is wrong is said, and nothing is written.
+expect 2 "compare needs an old and a new run" compare good/latest
+expect 2 "cannot read" compare nowhere.json good/latest
+expect 2 "cannot read" verify gemm_bf16 --baseline nowhere.json
+expect 2 "needs a baseline" verify gemm_bf16 --strict-baseline
+expect 2 'did you mean "gemm_bf16"' accept good/latest gemm_bf61
+head -c 300 plumbline-baseline.json >cut.json
+expect 2 "cut.json" compare cut.json good/latest
+expect 0 "nothing written" accept good/latest --baseline new.json --dry-run
+[ ! -e new.json ] || { echo "FAILED: --dry-run wrote"; failed=$((failed + 1)); }
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# A search: it remembers, goes on from there, forgets what it does not need, survives a cut file and an interrupt, and finds,
+# shrinks and saves a fault. Usage: fuzz.sh PROGRAM KERNEL_FOLDER
+set -u
+program=$1 kernels=$2
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+search=(fuzz gemm_bf16 --on emulator --sm 80 --no-corpus --only 'k<=300 m<=200 n<=200')
+memory=plumbline-out/search/gemm_bf16.txt
+lines() { wc -l <"$memory"; }
+
+expect 0 "1 passed" "${search[@]}" --for 3s --seed 7
+first=$(lines)
+[ "$first" -ge 10 ] || { echo "FAILED: only $first cases remembered"; failed=$((failed + 1)); }
+# What is remembered runs first, and nothing of it is found again.
+expect 0 "remembered" "${search[@]}" --for 1s --seed 8
+[ "$(lines)" -ge "$first" ] || { echo "FAILED: $(lines) lines after $first"; failed=$((failed + 1)); }
+[ "$(sort -u "$memory" | wc -l)" = "$(lines)" ] || { echo "FAILED: a case is remembered twice"; failed=$((failed + 1)); }
+before=$(lines)
+expect 0 "of $before cases show as much" "${search[@]}" --minimize
+[ "$(lines)" -le "$before" ] || { echo "FAILED: minimizing grew the file"; failed=$((failed + 1)); }
+
+# Killed while it wrote a line: that line is passed over. A line that is wrong is not.
+printf 'gemm_bf16 m=4 n=' >>"$memory"
+expect 0 "1 passed" "${search[@]}" --for 1s
+sed -i '2i gemm_bf16 m=4 nn=4' "$memory"
+expect 2 "gemm_bf16.txt:2" "${search[@]}" --for 1s
+
+# Ctrl-C keeps what there is.
+timeout -s INT 4 "$program" "${search[@]}" --for 60s --out stopped >stopped.log 2>&1
+[ "$(tail -1 stopped.log | grep -c '^fuzz: ')" = 1 ] && [ -s stopped/search/gemm_bf16.txt ] && [ -s stopped/latest/record.json ] ||
+  { echo "FAILED: interrupted"; cat stopped.log; failed=$((failed + 1)); }
+
+# A kernel whose output is truncated.
+mkdir mine
+sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml
+sed 's/cvt.rn.bf16.f32/cvt.rz.bf16.f32/' "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
+expect 1 "plumbline replay" fuzz mine --kernel mine/mine.toml --for 2s --seed 1 --on emulator --corpus corpus --only 'k<=64 m<=64 n<=64'
+[ -n "$(ls corpus/mine/*.case 2>/dev/null)" ] || { echo "FAILED: no case was saved"; failed=$((failed + 1)); }
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

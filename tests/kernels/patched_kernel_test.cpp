@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/patched_kernel.h"
+
+#include "tests/kernels/manifest_files.h"
+
+#include <gmock/gmock.h>
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr const char* kHeader = "X1 · tier 1 · one too many\nkernel    k\nwhat      a fault.\n\n";
+
+// kernels/k/k.{toml,cu}, kernels/device/shared.cuh, kernels/mutants/X1.patch.
+class PatchedKernel : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string manifest = folder_.write(
+        "kernels/k/k.toml", replaced(read_file(shipped_manifest_path()), "gemm_bf16.cu", "k.cu"));
+    folder_.write("kernels/k/k.cu", "first\nsecond\nthird\n");
+    folder_.write("kernels/device/shared.cuh", "shared\n");
+    const Result<Manifest> read = read_manifest(manifest);
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    kernel_ = *read;
+  }
+
+  Result<std::vector<KernelPatch>> patches(const std::string& text) {
+    folder_.write("kernels/mutants/X1.patch", text);
+    return read_patches(folder_.path() + "/kernels/mutants");
+  }
+
+  Result<Manifest> apply(const std::string& from, const std::string& to) {
+    const Result<std::vector<KernelPatch>> all =
+        patches(std::string(kHeader) +
+                "--- a/kernels/k/k.cu\n+++ b/kernels/k/k.cu\n@@ -1,3 +1,3 @@\n first\n-" + from +
+                "\n+" + to + "\n third\n");
+    if (!all) return all.error();
+    return apply_patch(all->front(), kernel_, folder_.path() + "/out/X1");
+  }
+
+  TemporaryFolder folder_;
+  Manifest kernel_;
+};
+
+TEST_F(PatchedKernel, HeadersSayWhatAPatchIsFor) {
+  const Result<std::vector<KernelPatch>> all = patches(kHeader);
+  ASSERT_TRUE(all.ok()) << all.error().text();
+  EXPECT_EQ(all->front().id, "X1");
+  EXPECT_EQ(all->front().kernel, "k");
+  EXPECT_EQ(all->front().title, "one too many");
+}
+
+TEST_F(PatchedKernel, APatchWithoutAHeaderIsAnError) {
+  const Result<std::vector<KernelPatch>> all = patches("--- a/kernels/k/k.cu\n");
+  ASSERT_FALSE(all.ok());
+  EXPECT_THAT(all.error().text(), HasSubstr("X1.patch: has no header"));
+  EXPECT_EQ(all.error().kind, ErrorKind::bad_input);
+}
+
+TEST_F(PatchedKernel, NoPatchesAreAnError) {
+  const Result<std::vector<KernelPatch>> none = read_patches(folder_.path() + "/nowhere");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::cannot_run);
+}
+
+TEST_F(PatchedKernel, IsAKernelOfItsOwn) {
+  const Result<Manifest> patched = apply("second", "planted");
+  ASSERT_TRUE(patched.ok()) << patched.error().text();
+  EXPECT_EQ(patched->name, "k_X1");
+  const fs::path out = folder_.path() + "/out/X1";
+  EXPECT_EQ(read_file(out / "k.cu"), "first\nplanted\nthird\n");
+  EXPECT_EQ(read_file(out / "device/shared.cuh"), "shared\n");
+  EXPECT_EQ(patched->ptx_path(80), out / "k_X1.sm_80.ptx");
+  EXPECT_EQ(read_file(folder_.path() + "/kernels/k/k.cu"), "first\nsecond\nthird\n");
+}
+
+TEST_F(PatchedKernel, APatchThatNoLongerAppliesIsAnError) {
+  const Result<Manifest> patched = apply("another", "planted");
+  ASSERT_FALSE(patched.ok());
+  EXPECT_EQ(patched.error().kind, ErrorKind::bad_input);
+  EXPECT_THAT(patched.error().text(), HasSubstr("X1 no longer applies to k"));
+}
+
+}  // namespace
+}  // namespace plumbline
