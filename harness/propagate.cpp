@@ -19,6 +19,8 @@ namespace {
 constexpr double kConvincing = 0.75;
 // And the remainder is worth a sentence from this part of the kernel's own error on.
 constexpr double kWorthTelling = 0.05;
+// Condition numbers and relative errors of one element that people ask about.
+constexpr double kIllConditioned = 100, kAlarming = 0.01;
 // Stages that err independently reproduce the joint error to this, by their root sum of squares.
 constexpr double kIndependent = 0.1;
 
@@ -69,7 +71,7 @@ void tell_sources(PropagationRecord& record) {
       fmt::format("\"{}\" makes {} of the error", first.name, percent_text(first.in_order));
   if (record.own_error == 0) {
     words += "; the kernel itself makes none";
-  } else if (own.name != first.name) {
+  } else if (own.name != first.name && own.own_in_order > record.own_unexplained) {
     words += fmt::format("; \"{}\" makes {} of the kernel's own", own.name,
                          percent_text(own.own_in_order));
   }
@@ -112,7 +114,7 @@ void tell_condition(PropagationRecord& record) {
         "Bad kernel: inputs would have to be off by {:.1e} to explain its worst element, and the "
         "contract's arithmetic needs no more than {:.1e}.",
         condition.worst_backward, condition.expected_backward));
-  } else if (condition.worst_condition > 100) {
+  } else if (condition.worst_condition > kIllConditioned && condition.worst_forward > kAlarming) {
     record.findings.push_back(fmt::format(
         "Ill-conditioned input: the largest relative error, {:.1e}, is at a condition of {:.1e}; "
         "changing the inputs by {:.1e} does as much.",

@@ -50,8 +50,7 @@ std::string percent_text(double share) {
 
 std::vector<std::string> propagation_lines(const PropagationRecord& record) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} on {}: relative error {}, the kernel's own {}", record.output,
-                              record.device, number(record.error), number(record.own_error)));
+  lines.push_back(fmt::format("{} on {}", record.output, record.device));
   lines.push_back(row("stage", "alone", "total", "kernel", "any order"));
   double total = record.unexplained, own = record.own_unexplained, any = record.own_unexplained;
   for (const StageRecord& stage : record.stages) {
@@ -81,11 +80,11 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record) {
 
 std::vector<std::string> depth_lines(const DepthRecord& record) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} layers of {}", record.layers, record.stack));
+  lines.push_back(fmt::format("{} layers", record.layers));
   lines.push_back(
-      fmt::format("  {:<24}{:>9}{:>7}{:>8}{:>10}", "", "error", "slope", "growth", "predicted"));
+      fmt::format("  {:<22}{:>9}{:>7}{:>8}{:>10}", "", "error", "slope", "growth", "predicted"));
   for (const DepthCurve& curve : record.curves) {
-    lines.push_back(fmt::format("  {:<24}{:>9}{:>7.2f}{:>8.3f}{:>10}", curve.name,
+    lines.push_back(fmt::format("  {:<22}{:>9}{:>7.2f}{:>8.3f}{:>10}", curve.name,
                                 number(curve.relative.empty() ? 0 : curve.relative.back()),
                                 curve.exponent, curve.growth, number(curve.predicted)));
   }
@@ -95,7 +94,7 @@ std::vector<std::string> depth_lines(const DepthRecord& record) {
 std::vector<std::string> gradient_lines(const GradientRecord& record) {
   std::vector<std::string> lines;
   const auto line = [&](std::string_view what, const std::string& value) {
-    lines.push_back(fmt::format("  {:<38}{:>20}", what, value));
+    lines.push_back(fmt::format("  {:<32}{:>24}", what, value));
   };
   lines.push_back(fmt::format("{} on {}, {} draws", record.output, record.device, record.draws));
   line("relative difference", number(record.relative));

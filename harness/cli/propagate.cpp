@@ -165,8 +165,7 @@ void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& 
     options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
     options.seed = record.seed;
     DepthRecord depth = run_depth(options);
-    if (arguments.format == OutputFormat::human)
-      terminal.print_wrapped(terminal.bold(fmt::format("{} {}", depth.layers, depth.stack)));
+    if (arguments.format == OutputFormat::human) terminal.print_wrapped(terminal.bold(depth.stack));
     print_found(depth.stack, depth.findings, depth_lines(depth), arguments, terminal);
     record.depths.push_back(std::move(depth));
   }

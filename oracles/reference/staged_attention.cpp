@@ -55,6 +55,7 @@ class StagedAttention final : public StagedComputation {
       : problem_(problem), contract_(contract) {
     for (const KnownFault& known : kFaults) {
       if (known.fault == AttentionFault::probabilities_unlifted && contract.p_shift == 0) continue;
+      if (known.step == Step::output && problem.output == FormatId::f32) continue;
       faults_.push_back({static_cast<int>(known.step), known.words});
       fault_kinds_.push_back(known.fault);
     }
@@ -99,7 +100,8 @@ class StagedAttention final : public StagedComputation {
   StagedValues evaluate(StageSet low, int fault) const override {
     const AttentionFault kind =
         fault < 0 ? AttentionFault::none : fault_kinds_[static_cast<std::size_t>(fault)];
-    const bool stored = is_low(low, Step::output);
+    // What is stored as f32 is the last f32 step as it is, the LSE too.
+    const bool stored = is_low(low, Step::output) && problem_.output != FormatId::f32;
     EncodeOptions conversion;
     if (kind == AttentionFault::output_cut) conversion.rounding = Rounding::toward_zero;
     StagedValues values = empty_values();
@@ -109,7 +111,7 @@ class StagedAttention final : public StagedComputation {
         values[0][row * result.o.size() + x] =
             stored ? staged_rounding(problem_.output, result.o[x], conversion) : result.o[x];
       }
-      values[1][row] = stored ? staged_rounding(FormatId::f32, result.lse, {}) : result.lse;
+      values[1][row] = result.lse;
     });
     return values;
   }

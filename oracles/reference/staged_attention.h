@@ -8,7 +8,7 @@
 //   row sum           l in f32, lane by lane
 //   values            O rescaled and P . V added by the unit
 //   normalize         O over l in f32; for the LSE its own f32 steps
-//   output            the conversion to the stored format
+//   output            the conversion to the stored format; f32 has none
 // An exact stage is FP64. The tiles of the online softmax are always those of the contract: exact
 // arithmetic does not see them, the rounding of P does.
 #pragma once

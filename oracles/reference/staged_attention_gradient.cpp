@@ -84,8 +84,10 @@ class StagedAttentionGradient final : public StagedComputation {
         dsq_(contract.sum(), sm, contract.ds, format_of(*problem.attention.q)),
         dsk_(contract.sum_of_dq(problem.attention.k->layout.shape[2]), sm, contract.ds,
              format_of(*problem.attention.k)) {
-    for (const KnownFault& known : kFaults)
+    for (const KnownFault& known : kFaults) {
+      if (known.step == Step::output && problem.attention.output == FormatId::f32) continue;
       faults_.push_back({static_cast<int>(known.step), known.words});
+    }
     AttentionGradientProblem before = problem;
     before.attention.q = sources.q;
     before.attention.k = sources.k;
@@ -260,7 +262,8 @@ class StagedAttentionGradient final : public StagedComputation {
   }
 
   void add_group(const StagedGroup& group, StageSet low, Fault fault, StagedValues& out) const {
-    const bool sums = is_low(low, Step::accumulate), stored = is_low(low, Step::output);
+    const bool sums = is_low(low, Step::accumulate),
+               stored = is_low(low, Step::output) && problem_.attention.output != FormatId::f32;
     const StagedSum::Low low_sums{
         sums, sums, fault == Fault::bf16_sums ? SumFault::bf16_accumulator : SumFault::none};
     const EncodeOptions conversion{.rounding = fault == Fault::output_cut ? Rounding::toward_zero

@@ -11,7 +11,7 @@
 //   P rounding        before it meets dO
 //   dS rounding       before it meets Q and K
 //   accumulate        the sums of dQ, dK and dV by the unit, and their scale
-//   output            the conversion to the stored format
+//   output            the conversion to the stored format; f32 has none
 #pragma once
 
 #include <memory>

@@ -32,7 +32,8 @@ class StagedGemm final : public StagedComputation {
     if (problem.block_scaled()) add_stage(Step::scales, {"scale products", StageKind::mandated});
     if (!gemm_.epilogue.is_identity() || integers_become_real())
       add_stage(Step::epilogue, {"epilogue", StageKind::arithmetic});
-    add_stage(Step::output, {"output", StageKind::output});
+    // What is stored as f32 is the last f32 step as it is.
+    if (problem.output != FormatId::f32) add_stage(Step::output, {"output", StageKind::output});
     list_faults();
     const GemmOperands sources = decode_operands(source_a, source_b, 1);
     prepare(gemm_.operands, sources, GemmSide::a);
@@ -77,7 +78,6 @@ class StagedGemm final : public StagedComputation {
     SumFault sum = SumFault::none;
     bool factors_in_bf16 = false;
     std::optional<EncodeOptions> conversion{};
-    std::optional<FormatId> through{};
   };
 
   static EpilogueScalars without_relu(EpilogueScalars scalars) {
@@ -109,10 +109,9 @@ class StagedGemm final : public StagedComputation {
       add_fault({is_of_join(fault) ? Step::join : Step::accumulate, fault}, words_of(fault));
     if (gemm_.scalars.has_scale_a || gemm_.scalars.has_scale_b)
       add_fault({.step = Step::epilogue, .factors_in_bf16 = true}, "scales rounded to bf16");
-    if (gemm_.problem.output == FormatId::f32) {
-      add_fault({.step = Step::output, .through = FormatId::bf16}, "rounded to bf16 on the way");
-    } else if (gemm_.contract.output.rounding == Rounding::nearest_even &&
-               gemm_.problem.output != FormatId::s32) {
+    if (gemm_.problem.output != FormatId::f32 &&
+        gemm_.contract.output.rounding == Rounding::nearest_even &&
+        gemm_.problem.output != FormatId::s32) {
       EncodeOptions options = gemm_.contract.output;
       options.rounding = Rounding::toward_zero;
       add_fault({.step = Step::output, .conversion = options},
@@ -186,7 +185,6 @@ class StagedGemm final : public StagedComputation {
       value = real.hi + real.lo;
     }
     if (!has(Step::output, low)) return value;
-    if (kind.through) value = converted(*kind.through, value, {});
     return converted(gemm_.problem.output, value, kind.conversion.value_or(gemm_.contract.output));
   }
 

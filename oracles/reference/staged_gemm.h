@@ -5,7 +5,7 @@
 //   promote | join    the f32 sum of fresh accumulators, or of the parts of k
 //   scale products    fl(scale_a * scale_b) per block of k in place of the product
 //   epilogue          its f32 steps in place of real arithmetic
-//   output            the conversion to the stored format
+//   output            the conversion to the stored format; f32 has none
 // Those that a problem and its contract do not have are left out. Products have no stage: every
 // unit of the catalog multiplies exactly.
 #pragma once
