@@ -129,12 +129,8 @@ Json counterexample_json(const Counterexample& c) {
 }
 
 Json mutant_json(const MutantRecord& m) {
-  Json json = {{"kernel", m.kernel},
-               {"id", m.id},
-               {"kind", m.kind},
-               {"outcome", name(m.outcome)},
-               {"cases", m.cases},
-               {"changed", m.changed}};
+  Json json = {{"kernel", m.kernel},         {"id", m.id},       {"kind", m.kind},
+               {"outcome", name(m.outcome)}, {"cases", m.cases}, {"changed", m.changed}};
   const auto add = [&](const char* key, const std::string& text) {
     if (!text.empty()) json[key] = text;
   };
@@ -149,6 +145,7 @@ Json mutant_json(const MutantRecord& m) {
   add("source", m.source);
   add("before", m.before);
   add("after", m.after);
+  if (m.accepted_by) json["accepted_by"] = *m.accepted_by;
   return json;
 }
 
@@ -158,14 +155,23 @@ void add_mutants(const RunRecord& r, Json& json) {
   Json scores = Json::object(), mutants = Json::array();
   for (const KernelRecord& k : r.kernels) {
     const MutantScore s = score(r.mutants, k.name);
-    scores[k.name] = {{"caught", s.caught},
-                      {"survived", s.survived},
-                      {"no_effect", s.no_effect},
-                      {"duplicates", s.duplicates},
-                      {"refused", s.refused},
-                      {"percent", number(s.percent())}};
+    scores[k.name] = {{"caught", s.caught},       {"survived", s.survived},
+                      {"no_effect", s.no_effect}, {"duplicates", s.duplicates},
+                      {"refused", s.refused},     {"percent", number(s.percent())}};
   }
   for (const MutantRecord& m : r.mutants) mutants.push_back(mutant_json(m));
+  Json peers = Json::array();
+  for (const PeerRecord& p : r.peers) {
+    const PeerScore s = peer_score(r.mutants, p);
+    peers.push_back({{"kernel", p.kernel},
+                     {"rule", p.rule},
+                     {"formula", p.formula},
+                     {"asked", s.asked},
+                     {"let_through", s.let_through},
+                     {"cases", p.cases},
+                     {"false_alarms", p.false_alarms}});
+  }
+  if (!peers.empty()) json["peers"] = std::move(peers);
   json["scores"] = std::move(scores);
   json["mutants"] = std::move(mutants);
 }
