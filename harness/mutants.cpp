@@ -131,7 +131,8 @@ UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions&
   std::int64_t finished = 0;
   for_each_on_workers(jobs.size(), options.run.jobs, [&] {
     return [&, runner = CaseRunner(options.run.runner)](std::size_t i) mutable {
-      const auto& [test_case, target] = jobs[i];
+      const Case& test_case = jobs[i].test_case;
+      const Target& target = jobs[i].target;
       UnmutatedCase one{jobs[i], {}, {}, {}};
       Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
       if (examined) {
