@@ -129,12 +129,8 @@ Json counterexample_json(const Counterexample& c) {
 }
 
 Json mutant_json(const MutantRecord& m) {
-  Json json = {{"kernel", m.kernel},
-               {"id", m.id},
-               {"kind", m.kind},
-               {"outcome", name(m.outcome)},
-               {"cases", m.cases},
-               {"changed", m.changed}};
+  Json json = {{"kernel", m.kernel},         {"id", m.id},       {"kind", m.kind},
+               {"outcome", name(m.outcome)}, {"cases", m.cases}, {"changed", m.changed}};
   const auto add = [&](const char* key, const std::string& text) {
     if (!text.empty()) json[key] = text;
   };
@@ -158,12 +154,9 @@ void add_mutants(const RunRecord& r, Json& json) {
   Json scores = Json::object(), mutants = Json::array();
   for (const KernelRecord& k : r.kernels) {
     const MutantScore s = score(r.mutants, k.name);
-    scores[k.name] = {{"caught", s.caught},
-                      {"survived", s.survived},
-                      {"no_effect", s.no_effect},
-                      {"duplicates", s.duplicates},
-                      {"refused", s.refused},
-                      {"percent", number(s.percent())}};
+    scores[k.name] = {{"caught", s.caught},       {"survived", s.survived},
+                      {"no_effect", s.no_effect}, {"duplicates", s.duplicates},
+                      {"refused", s.refused},     {"percent", number(s.percent())}};
   }
   for (const MutantRecord& m : r.mutants) mutants.push_back(mutant_json(m));
   json["scores"] = std::move(scores);
@@ -270,6 +263,7 @@ Json gradient_json(const GradientRecord& g) {
           {"adam_difference", number(g.adam_difference)},
           {"adam_flips", number(g.adam_flips)},
           {"lost", number(g.lost)},
+          {"not_finite", number(g.not_finite)},
           {"findings", g.findings}};
 }
 
