@@ -46,6 +46,10 @@ const StageRecord& largest(const std::vector<StageRecord>& stages, double StageR
 }
 
 void tell_sources(PropagationRecord& record) {
+  if (record.error == 0) {
+    record.findings.push_back("There is no error.");
+    return;
+  }
   const StageRecord& first = largest(record.stages, &StageRecord::in_order);
   const StageRecord& own = largest(record.stages, &StageRecord::own_in_order);
   if (record.unexplained > first.in_order) {
