@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/figures.h"
 #include "harness/population.h"
 #include "harness/relations.h"
 #include "oracles/base/hash.h"
@@ -47,14 +48,8 @@ Status check_domain(const Case& test_case) {
 }
 
 CaseRecord error_record(const Case& test_case, const Target& target, const Error& error) {
-  CaseRecord record;
-  record.kernel = test_case.kernel->name;
-  record.text = test_case.text();
+  CaseRecord record = describe_case(test_case);
   record.device = target.name();
-  record.shape_class = test_case.shape_class;
-  record.layout_class = test_case.layout_class;
-  record.value_class = test_case.literals.empty() ? test_case.recipe.value_class : "literal";
-  record.origin = test_case.origin;
   record.verdict = Verdict::error;
   record.reason = error.text();
   return record;

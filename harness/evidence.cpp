@@ -40,4 +40,12 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
   return reasons;
 }
 
+void weigh_evidence(RunRecord& record) {
+  for (KernelRecord& kernel : record.kernels) {
+    if (kernel.verdict != Verdict::pass) continue;
+    kernel.thin = thin_evidence(kernel, record);
+    if (!kernel.thin.empty() || !kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
+  }
+}
+
 }  // namespace plumbline

@@ -11,4 +11,7 @@ namespace plumbline {
 // thresholds are in docs/bounds.md, "Evidence".
 std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunRecord& record);
 
+// Makes kernels that passed mistrusted where these rules or the probes of their arithmetic say so.
+void weigh_evidence(RunRecord& record);
+
 }  // namespace plumbline

@@ -36,17 +36,17 @@ void add_element(std::vector<std::string>& lines, std::string_view tensor,
                   std::isnan(e.error_ulp) ? "" : fmt::format("{:+.4g} ulp", e.error_ulp)));
 }
 
-}  // namespace
-
-Claim broken_claim(const CaseRecord& record) {
-  // Memory first: values after an out-of-bounds access explain nothing.
-  for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic,
-                            Claim::agrees, Claim::related, Claim::population}) {
-    const auto found = record.claims.find(claim);
-    if (found != record.claims.end() && found->second == Verdict::fail) return claim;
-  }
-  return Claim::bound;
+// The accumulator's way away from exact, of the first output that has one, thinned out.
+void keep_steps(const std::vector<double>& steps, Counterexample& card) {
+  constexpr std::size_t kKept = 256;
+  if (steps.empty() || !card.differences.empty()) return;
+  const std::size_t stride = (steps.size() + kKept - 1) / kKept;
+  card.difference_stride = static_cast<int>(stride);
+  for (std::size_t i = (steps.size() - 1) % stride; i < steps.size(); i += stride)
+    card.differences.push_back(steps[i]);
 }
+
+}  // namespace
 
 Counterexample explain_failure(const Case& test_case, const Examined& examined) {
   const CaseRecord& record = examined.record;
@@ -81,6 +81,7 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     Explanation explanation = examined.oracle->explain(static_cast<int>(i), worst->index, *got);
     std::move(explanation.lines.begin(), explanation.lines.end(),
               std::back_inserter(card.explanation));
+    keep_steps(explanation.steps, card);
     std::move(explanation.faults.begin(), explanation.faults.end(),
               std::back_inserter(card.faults));
   }

@@ -10,9 +10,6 @@
 
 namespace plumbline {
 
-// The claim a failed record broke first.
-Claim broken_claim(const CaseRecord& record);
-
 // A counterexample's card from a failed case that was examined. Fills headline, elements,
 // explanation and findings; where it came from is the caller's to add.
 Counterexample explain_failure(const Case& test_case, const Examined& examined);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/figures.h"
 #include "reports/card.h"
 
 namespace plumbline {
@@ -80,21 +81,18 @@ std::string element_name(std::string_view tensor, const TensorLayout& layout, st
 
 CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const LaunchResult& launch,
                       const CaseOracle& oracle, const JudgeOptions& options) {
-  CaseRecord record;
-  record.kernel = test_case.kernel->name;
-  record.text = test_case.text();
-  record.shape_class = test_case.shape_class;
-  record.layout_class = test_case.layout_class;
-  record.value_class = test_case.literals.empty() ? test_case.recipe.value_class : "literal";
-  record.origin = test_case.origin;
+  CaseRecord record = describe_case(test_case);
   record.elapsed_ms = launch.elapsed_ms;
   record.fingerprint = fmt::format("{:016x}", launch.fingerprint);
-  for (const Finding& finding : launch.findings) record.findings.push_back(finding.text());
+  for (const Finding& f : launch.findings) {
+    record.findings.push_back(
+        {name(f.kind), f.text(), f.ptx_file, f.ptx_line, f.source_file, f.source_line});
+  }
 
   record.claims[Claim::in_bounds] = Verdict::pass;
   if (!launch.findings.empty()) {
     record.claims[Claim::in_bounds] = Verdict::fail;
-    record.reason = record.findings.front();
+    record.reason = record.findings.front().text;
   } else if (launch.unwritten > 0) {
     record.claims[Claim::in_bounds] = Verdict::fail;
     record.reason = fmt::format("{} output elements were never written", launch.unwritten);

@@ -11,6 +11,7 @@
 #include "fuzz/shrink.h"
 #include "harness/evidence.h"
 #include "harness/explain.h"
+#include "harness/figures.h"
 #include "harness/interrupt.h"
 #include "harness/probe.h"
 #include "harness/workers.h"
@@ -23,7 +24,7 @@ namespace {
 // machine.
 constexpr double kLargeWork = 4e9;
 
-// Step 2 for one kernel: corpus first, then the plan; filtered and sharded.
+// Step 2 for one kernel: corpus first, then the plan; filtered.
 Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest& kernel,
                                        const RunOptions& options) {
   std::vector<Case> cases;
@@ -40,7 +41,6 @@ Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest&
   plan.seed = options.seed;
   for (Case& planned : plan_cases(kernel, plan)) cases.push_back(std::move(planned));
   std::erase_if(cases, [&](const Case& c) {
-    if (options.shard && !options.shard->holds(c)) return true;
     if (options.filter && !options.filter->holds(c)) return true;
     const std::vector<std::string>& only = options.only_cases;
     return !only.empty() && std::find(only.begin(), only.end(), c.text()) == only.end();
@@ -115,6 +115,7 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
   std::int64_t finished = 0;
   const auto keep = [&](std::size_t i, CaseRecord record) {
     const std::lock_guard lock(report);
+    record.position = jobs[i].position;
     observer.finished(record, ++finished, static_cast<std::int64_t>(jobs.size()));
     done[i] = std::move(record);
   };
@@ -167,6 +168,7 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
   }
   const Result<std::unique_ptr<Examined>> examined = runner.examine(small.smallest, failed.target);
   Counterexample card;
+  card.device = failed.target.name();
   if (examined) {
     card = explain_failure(small.smallest, **examined);
     narrow_down(card, failed, runner);
@@ -197,6 +199,16 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
 }
 
 namespace {
+
+std::optional<Portrait> portray(const Job& job, const RunOptions& options) {
+  RunnerOptions runner_options = options.runner;
+  runner_options.threads = options.jobs;
+  runner_options.repeat = 1;
+  CaseRunner runner(runner_options);
+  const Result<std::unique_ptr<Examined>> examined = runner.examine(job.test_case, job.target);
+  if (!examined) return {};
+  return portrait_of(job.test_case, **examined);
+}
 
 void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
                   const RunOptions& options, KernelRecord& record) {
@@ -235,6 +247,7 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
     }
   }
   std::vector<Job> jobs;
+  std::int64_t planned = 0;
   for (const Manifest* kernel : kernels) {
     std::string skipped;
     const std::vector<Target> targets =
@@ -247,7 +260,11 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
     const Result<std::vector<Case>> cases = select_cases(registry, *kernel, options);
     if (!cases) return cases.error();
     for (const Case& test_case : *cases) {
-      for (const Target& target : targets) jobs.push_back({test_case, target});
+      const bool mine = !options.shard || options.shard->holds(test_case);
+      for (const Target& target : targets) {
+        if (mine) jobs.push_back({test_case, target, planned});
+        ++planned;
+      }
     }
     for (const Target& target : targets) {
       if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
@@ -257,37 +274,35 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
     }
   }
   record.planned = static_cast<std::int64_t>(jobs.size());
-  observer.planned(record.planned, record.devices);
+  if (options.shard) record.shard = {options.shard->index, options.shard->count, planned};
+  observer.planned(record);
 
   // Steps 3 to 8.
   record.cases = run_jobs(jobs, options, observer);
   record.interrupted = interrupted();
   summarize(record);
 
-  // Step 9: the first failure of each kernel, claim and value class, small and in words.
-  std::map<std::string, int> shown;
-  std::map<std::string, bool> seen;
-  for (const CaseRecord& failed : record.cases) {
-    if (failed.verdict != Verdict::fail || interrupted()) continue;
-    const std::string kind = fmt::format("{}/{}", failed.kernel, name(broken_claim(failed)));
-    if (seen[kind] || shown[failed.kernel] >= options.max_counterexamples) continue;
-    seen[kind] = true;
-    ++shown[failed.kernel];
-    const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
-      return j.target.name() == failed.device && j.test_case.text() == failed.text;
-    });
-    record.counterexamples.push_back(make_counterexample(*job, options, observer));
+  // Step 9: the first failure of each kernel and claim, small and in words.
+  const auto job_of = [&](const CaseRecord& c) -> const Job& {
+    return *std::find_if(jobs.begin(), jobs.end(),
+                         [&](const Job& job) { return job.position == c.position; });
+  };
+  for (const CaseRecord* failed : failures_to_explain(record)) {
+    if (interrupted()) break;
+    record.counterexamples.push_back(make_counterexample(job_of(*failed), options, observer));
+  }
+  for (const CaseRecord* c : cases_to_portray(record)) {
+    if (interrupted()) break;
+    if (auto portrait = portray(job_of(*c), options)) record.portraits.push_back(*portrait);
   }
 
   // Evidence: what passed must also have proved something, and be what its contract says.
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    KernelRecord& kernel = record.kernels[i];
-    if (options.probe && !record.interrupted) probe_kernel(*kernels[i], gpu, options, kernel);
-    if (kernel.verdict == Verdict::pass && !record.interrupted) {
-      for (std::string& reason : thin_evidence(kernel, record))
-        kernel.reasons.push_back(std::move(reason));
-      if (!kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
-    }
+    if (options.probe && !record.interrupted)
+      probe_kernel(*kernels[i], gpu, options, record.kernels[i]);
+  }
+  if (!record.interrupted) weigh_evidence(record);
+  for (const KernelRecord& kernel : record.kernels) {
     observer.kernel_done(kernel);
   }
   return record;  // step 10, writing, is reports/

@@ -22,6 +22,7 @@ namespace plumbline {
 struct Job {
   Case test_case;
   Target target;
+  std::int64_t position = 0;  // in the whole plan, whatever part of it runs
 };
 
 struct RunOptions {
@@ -37,7 +38,6 @@ struct RunOptions {
   std::string corpus_folder;  // replayed first, counterexamples saved here; empty for neither
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
   int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
-  int max_counterexamples = 3;  // per kernel
 };
 
 // What a run tells while it goes. Called from one thread at a time.
@@ -45,9 +45,8 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  virtual void planned(std::int64_t jobs, const std::vector<std::string>& devices) {
-    (void)jobs, (void)devices;
-  }
+  // The record without cases: kernels, devices, how many cases are planned.
+  virtual void planned(const RunRecord& so_far) { (void)so_far; }
 
   virtual void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
     (void)record, (void)done, (void)total;

@@ -39,7 +39,7 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   for (const std::string& element : c.elements) lines.push_back("          " + element);
   if (!c.findings.empty()) lines.push_back("");
   for (std::size_t i = 0; i < std::min(c.findings.size(), kShownFindings); ++i)
-    lines.push_back("      " + c.findings[i]);
+    lines.push_back("      " + c.findings[i].text);
   if (c.findings.size() > kShownFindings) {
     lines.push_back(
         fmt::format("      {} more findings in record.json", c.findings.size() - kShownFindings));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// record.json and record.jsonl. Numbers that must survive are written so that they do: floats that
-// may be NaN or Inf as
-// {"bits", "value"}, 64-bit hashes and seeds as strings. Keys keep their order.
+// record.json, which holds a whole run, and record.jsonl, which grows while it goes: a line about
+// the run, then a line per finished case. Either can be read back, also by a program that trusts
+// neither; of a killed run record.jsonl is what is left.
 #pragma once
 
 #include <string>
@@ -10,11 +10,17 @@
 
 namespace plumbline {
 
-std::string case_json_line(const CaseRecord& record);  // one line, no newline at its end
 std::string mutant_json_line(const MutantRecord& record);
 std::string record_json(const RunRecord& record);
 
-// Reads a record back (for `verify --failed` and later reports). Errors name the file.
+// Lines of record.jsonl, without newlines: the run as far as it is known when its cases are
+// planned, and a case.
+std::string run_json_line(const RunRecord& record);
+std::string case_json_line(const CaseRecord& record);
+
+// Reads a record: a folder (its record.json, or its record.jsonl when that is all there is), or one
+// of these files. A record of lines is one of a run that did not end: it comes back as interrupted,
+// its cases in plan order and added up. Errors name the file and the place in it.
 Result<RunRecord> read_record(const std::string& path);
 
 }  // namespace plumbline

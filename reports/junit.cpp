@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "reports/card.h"
+#include "reports/escape.h"
 
 namespace plumbline {
 namespace {
@@ -37,21 +38,12 @@ int severity(Verdict verdict) {
   return 0;
 }
 
-// XML 1.0 allows no control characters but tab, newline and carriage return.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
-    out += control ? '?' : c;
-  }
-  return out;
-}
-
 std::string_view failure_type(std::string_view claim) {
   if (claim == "bound") return "bound-exceeded";
   if (claim == "specials") return "special-value";
   if (claim == "in-bounds") return "memory";
   if (claim == "deterministic") return "nondeterministic";
+  if (claim == "related") return "relation-broken";
   return "devices-disagree";
 }
 
@@ -73,7 +65,7 @@ Tallies tally(const RunRecord& record) {
         t.worst = verdict;
         t.message = c.reason;
         t.body = fmt::format("{}\ndevice {}\ncase   {}\n", c.reason, c.device, c.text);
-        for (const std::string& finding : c.findings) t.body += finding + "\n";
+        for (const FindingRecord& finding : c.findings) t.body += finding.text + "\n";
       }
     }
   }
@@ -90,8 +82,8 @@ void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t, 
   const auto child = [&](const char* tag, std::string_view type) {
     pugi::xml_node outcome = node.append_child(tag);
     if (!type.empty()) outcome.append_attribute("type") = std::string(type).c_str();
-    outcome.append_attribute("message") = printable(t.message).c_str();
-    if (!t.body.empty()) outcome.text().set(printable(t.body).c_str());
+    outcome.append_attribute("message") = readable(t.message).c_str();
+    if (!t.body.empty()) outcome.text().set(readable(t.body).c_str());
   };
   switch (t.worst) {
     case Verdict::pass:
@@ -134,7 +126,7 @@ std::string junit_xml(const RunRecord& record, bool strict) {
       skipped += t->worst == Verdict::skip || (!strict && t->worst == Verdict::mistrusted);
       seconds += t->elapsed_ms / 1000;
     }
-    suite.append_attribute("name") = kernel.c_str();
+    suite.append_attribute("name") = readable(kernel).c_str();
     suite.append_attribute("tests") = static_cast<int>(entries.size());
     suite.append_attribute("failures") = failures;
     suite.append_attribute("errors") = errors;
@@ -142,8 +134,8 @@ std::string junit_xml(const RunRecord& record, bool strict) {
     suite.append_attribute("time") = fmt::format("{:.3f}", seconds).c_str();
     for (const auto& [claim_class, t] : entries) {
       pugi::xml_node node = suite.append_child("testcase");
-      node.append_attribute("classname") = kernel.c_str();
-      node.append_attribute("name") = claim_class.c_str();
+      node.append_attribute("classname") = readable(kernel).c_str();
+      node.append_attribute("name") = readable(claim_class).c_str();
       node.append_attribute("time") = fmt::format("{:.3f}", t->elapsed_ms / 1000).c_str();
       add_outcome(node, claim_class.substr(0, claim_class.find('/')), *t, strict);
     }

@@ -6,13 +6,16 @@
 #include <algorithm>
 
 #include "reports/card.h"
+#include "reports/escape.h"
 #include "reports/propagation_text.h"
+#include "reports/verdict_sentence.h"
 
 namespace plumbline {
 namespace {
 
 constexpr std::size_t kMaxBytes =
     64 * 1024;  // over 1 MiB GitHub drops a step summary whole; stay far below
+constexpr std::size_t kMaxTable = 40 * 1024;  // the rest is for cards
 constexpr std::size_t kMaxCards = 5;
 
 // The longest run of backticks in a text, so that a fence around it can be longer.
@@ -35,6 +38,16 @@ std::string mutants_markdown(const RunRecord& record) {
     const MutantScore s = score(record.mutants, k.name);
     out += fmt::format("| `{}` | {:.1f} % | {} | {} | {} | {} | {} |\n", k.name, s.percent(),
                        s.caught, s.survived, s.no_effect, s.duplicates, s.refused);
+  }
+  if (!record.peers.empty()) {
+    out +=
+        "\n| kernel | rule of another project | mutants it lets through | false alarms |\n"
+        "|---|---|--:|--:|\n";
+  }
+  for (const PeerRecord& p : record.peers) {
+    const PeerScore s = peer_score(record.mutants, p);
+    out += fmt::format("| `{}` | {} | {} of {} | {} of {} cases |\n", p.kernel, p.rule,
+                       s.let_through, s.asked, p.false_alarms, p.cases);
   }
   bool first = true;
   for (const MutantRecord& m : record.mutants) {
@@ -74,37 +87,32 @@ void add_propagation(const RunRecord& record, std::string& out) {
 }  // namespace
 
 std::string summary_markdown(const RunRecord& record) {
-  std::string out = fmt::format("## plumbline {}: {}\n\n", record.verb, [&] {
-    std::int64_t failed = 0, thin = 0;
-    for (const KernelRecord& k : record.kernels) {
-      failed += k.verdict == Verdict::fail || k.verdict == Verdict::error;
-      thin += k.verdict == Verdict::mistrusted;
-    }
-    if (failed > 0)
-      return fmt::format("{} of {} kernels broke a promise", failed, record.kernels.size());
-    if (thin > 0) return fmt::format("nothing broke, but the evidence for {} is thin", thin);
-    return std::string("every promise held");
-  }());
-  if (record.interrupted) {
-    out += fmt::format("Interrupted: {} of {} planned cases ran.\n\n", record.cases.size(),
-                       record.planned);
-  }
+  std::string out = fmt::format("## plumbline {}\n\n{}\n\n", markdown_text(record.verb),
+                                markdown_text(verdict_sentence(record)));
   out += "| verdict | kernel | cases | outputs compared | worst | share of bound |\n";
   out += "|---|---|--:|--:|--:|--:|\n";
+  std::size_t rows = 0;
   for (const KernelRecord& k : record.kernels) {
-    out += fmt::format("| {} | `{}` | {} | {} | {} | {} |\n", name(k.verdict), k.name, k.cases,
-                       k.compared, ulp_text(k.worst_ulp), share_text(k.worst_share));
+    if (out.size() > kMaxTable) break;
+    ++rows;
+    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", name(k.verdict), markdown_code(k.name),
+                       k.cases, k.compared, ulp_text(k.worst_ulp), share_text(k.worst_share));
   }
+  if (rows < record.kernels.size())
+    out += fmt::format("\n{} more kernels in report.html.\n", record.kernels.size() - rows);
   for (const KernelRecord& k : record.kernels) {
+    if (out.size() > kMaxTable) break;
     const std::string note = accuracy_note(k.worst_relative);
-    if (!note.empty()) out += fmt::format("\n`{}`: {} ({})\n", k.name, note, k.least_accurate_case);
+    if (note.empty()) continue;
+    out += fmt::format("\n{}: {} ({})\n", markdown_code(k.name), note,
+                       markdown_code(k.least_accurate_case));
   }
   out += mutants_markdown(record);
   add_propagation(record, out);
   std::size_t shown = 0;
   for (const Counterexample& c : record.counterexamples) {
     std::string card;
-    for (const std::string& line : card_lines(c)) card += line + "\n";
+    for (const std::string& line : card_lines(c)) card += readable(line) + "\n";
     const std::string fence = fence_for(card);
     const std::string block = fmt::format("\n{}\n{}{}\n", fence, card, fence);
     if (shown == kMaxCards || out.size() + block.size() > kMaxBytes - 200) break;
@@ -112,10 +120,12 @@ std::string summary_markdown(const RunRecord& record) {
     ++shown;
   }
   if (shown < record.counterexamples.size()) {
-    out += fmt::format("\n{} more in record.json.\n", record.counterexamples.size() - shown);
+    out += fmt::format("\n{} more in report.html.\n", record.counterexamples.size() - shown);
   }
-  out += fmt::format("\n{} · seed 0x{:x} · profile {} · run {}\n", fmt::join(record.devices, " + "),
-                     record.seed, record.profile, record.run_id);
+  out += fmt::format(
+      "\n{} · seed 0x{:x} · profile {} · run {}\n",
+      markdown_text(fmt::format("{}", fmt::join(record.devices, " + "))).substr(0, 4096),
+      record.seed, markdown_text(record.profile), record.run_id);
   return out;
 }
 

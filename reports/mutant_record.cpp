@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/mutant_record.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -22,6 +23,17 @@ std::string_view name(MutantOutcome outcome) {
   return "";
 }
 
+bool by_name(std::string_view word, MutantOutcome& outcome) {
+  for (const MutantOutcome one :
+       {MutantOutcome::caught, MutantOutcome::survived, MutantOutcome::no_effect,
+        MutantOutcome::duplicate, MutantOutcome::refused}) {
+    if (name(one) != word) continue;
+    outcome = one;
+    return true;
+  }
+  return false;
+}
+
 double MutantScore::percent() const {
   if (effective() == 0) return 100;
   return 100.0 * static_cast<double>(caught) / static_cast<double>(effective());
@@ -36,6 +48,19 @@ MutantScore score(const std::vector<MutantRecord>& mutants, std::string_view ker
     total.no_effect += mutant.outcome == MutantOutcome::no_effect;
     total.duplicates += mutant.outcome == MutantOutcome::duplicate;
     total.refused += mutant.outcome == MutantOutcome::refused;
+  }
+  return total;
+}
+
+PeerScore peer_score(const std::vector<MutantRecord>& mutants, const PeerRecord& rule) {
+  PeerScore total;
+  for (const MutantRecord& mutant : mutants) {
+    const bool asked = mutant.kernel == rule.kernel && mutant.accepted_by &&
+                       mutant.outcome == MutantOutcome::caught;
+    if (!asked) continue;
+    ++total.asked;
+    total.let_through +=
+        std::count(mutant.accepted_by->begin(), mutant.accepted_by->end(), rule.rule) > 0;
   }
   return total;
 }

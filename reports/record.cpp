@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace plumbline {
 
@@ -45,6 +46,32 @@ std::string_view name(Claim claim) {
 
 namespace {
 
+template <typename T>
+bool find_name(std::initializer_list<T> all, std::string_view word, T& found) {
+  for (const T candidate : all) {
+    if (name(candidate) != word) continue;
+    found = candidate;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool by_name(std::string_view word, Verdict& verdict) {
+  return find_name(
+      {Verdict::pass, Verdict::fail, Verdict::mistrusted, Verdict::error, Verdict::skip}, word,
+      verdict);
+}
+
+bool by_name(std::string_view word, Claim& claim) {
+  return find_name({Claim::bound, Claim::specials, Claim::in_bounds, Claim::deterministic,
+                    Claim::agrees, Claim::related, Claim::population},
+                   word, claim);
+}
+
+namespace {
+
 void add(KernelRecord& kernel, const CaseRecord& test_case) {
   ++kernel.cases;
   kernel.passed += test_case.verdict == Verdict::pass;
@@ -78,6 +105,20 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
 
 }  // namespace
 
+KernelRecord without_cases(const KernelRecord& kernel) {
+  KernelRecord k;
+  k.name = kernel.name;
+  k.summary = kernel.summary;
+  k.operation = kernel.operation;
+  k.formats = kernel.formats;
+  k.source_hash = kernel.source_hash;
+  k.ptx_hashes = kernel.ptx_hashes;
+  k.contracts = kernel.contracts;
+  k.arithmetic = kernel.arithmetic;
+  k.reasons = kernel.reasons;
+  return k;
+}
+
 void summarize(RunRecord& record) {
   for (KernelRecord& kernel : record.kernels) {
     for (const CaseRecord& test_case : record.cases) {
@@ -93,6 +134,59 @@ void summarize(RunRecord& record) {
       kernel.verdict = Verdict::skip;
     }
   }
+}
+
+Claim broken_claim(const CaseRecord& record) {
+  for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic,
+                            Claim::agrees, Claim::related}) {
+    const auto found = record.claims.find(claim);
+    if (found != record.claims.end() && found->second == Verdict::fail) return claim;
+  }
+  return Claim::bound;
+}
+
+std::vector<const CaseRecord*> failures_to_explain(const RunRecord& record, int per_kernel) {
+  std::vector<const CaseRecord*> chosen;
+  std::map<std::string, std::set<Claim>> seen;  // by kernel
+  for (const CaseRecord& c : record.cases) {
+    if (c.verdict != Verdict::fail) continue;
+    std::set<Claim>& claims = seen[c.kernel];
+    if (static_cast<int>(claims.size()) < per_kernel && claims.insert(broken_claim(c)).second)
+      chosen.push_back(&c);
+  }
+  return chosen;
+}
+
+namespace {
+
+// The case that Kernel::worst_case names, with its device.
+const CaseRecord* closest_to_bound(const RunRecord& record, const KernelRecord& kernel) {
+  const CaseRecord* closest = nullptr;
+  double share = -1;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name) continue;
+    for (const OutputRecord& output : c.outputs) {
+      if (!(output.verdict.worst_share > share)) continue;
+      share = output.verdict.worst_share;
+      closest = &c;
+    }
+  }
+  return closest;
+}
+
+}  // namespace
+
+std::vector<const CaseRecord*> cases_to_portray(const RunRecord& record) {
+  std::vector<const CaseRecord*> chosen = failures_to_explain(record);
+  std::erase_if(chosen, [](const CaseRecord* c) {
+    const Claim claim = broken_claim(*c);
+    return claim != Claim::bound && claim != Claim::specials;
+  });
+  for (const KernelRecord& kernel : record.kernels) {
+    if (kernel.failed > 0) continue;
+    if (const CaseRecord* closest = closest_to_bound(record, kernel)) chosen.push_back(closest);
+  }
+  return chosen;
 }
 
 }  // namespace plumbline

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ namespace plumbline {
 enum class Verdict : std::uint8_t { pass, fail, mistrusted, error, skip };
 
 std::string_view name(Verdict verdict);  // "pass", "fail", "mistrusted", "error", "skip"
+bool by_name(std::string_view word, Verdict& verdict);
 
 // What is judged of a case, each with its own verdict.
 enum class Claim : std::uint8_t {
@@ -34,6 +36,19 @@ enum class Claim : std::uint8_t {
 
 std::string_view name(
     Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees", ...
+bool by_name(std::string_view word, Claim& claim);
+
+// What a device saw that no correct kernel does, as far as a report needs it.
+struct FindingRecord {
+  std::string kind;      // "race"
+  std::string text;      // the whole finding in one line
+  std::string ptx_file;  // empty where not known, as are the lines (0)
+  int ptx_line = 0;
+  std::string source_file;
+  int source_line = 0;
+
+  bool operator==(const FindingRecord&) const = default;
+};
 
 struct OutputRecord {
   std::string name;    // "d"
@@ -42,6 +57,7 @@ struct OutputRecord {
 };
 
 struct CaseRecord {
+  std::int64_t position = 0;  // in the whole plan, whatever part of it this run was
   std::string kernel;
   std::string text;    // canonical case text: replays with `plumbline replay`
   std::string device;  // "emulator sm_90"
@@ -49,8 +65,10 @@ struct CaseRecord {
   Verdict verdict = Verdict::pass;
   std::map<Claim, Verdict> claims;  // those judged
   std::string reason;               // one line; empty for pass
+  std::string length_name;          // the size its sums run over ("k"); empty where there is none
+  std::int64_t length = 0;
   std::vector<OutputRecord> outputs;
-  std::vector<std::string> findings;   // one line each
+  std::vector<FindingRecord> findings;
   std::string population;              // the smallest effects its tests would have seen
   std::string fingerprint;             // of all output bits
   std::vector<std::uint32_t> reached;  // for searches; not part of the file
@@ -67,7 +85,30 @@ struct Counterexample {
   std::vector<std::string> elements;  // aligned lines: place, expected, got
   std::vector<std::string> explanation;
   std::vector<std::string> faults;  // simple faults that fit, the most telling first
-  std::vector<std::string> findings;
+  std::vector<FindingRecord> findings;
+  // Accumulator minus exact, in accumulator ulp, after every `difference_stride` steps of k, the
+  // last step included; empty where the operation has no such steps.
+  std::vector<double> differences;
+  int difference_stride = 0;
+};
+
+// The errors of one output tensor of one case, small enough to draw: where they are in a tile, and
+// how large they are for small and large results.
+struct Portrait {
+  struct Binade {
+    int exponent = 0;  // results with 2^exponent <= |exact| < 2^(exponent + 1)
+    std::int64_t outputs = 0;
+    double median_ulp = 0, worst_ulp = 0;
+  };
+
+  std::string kernel, text, device, output;
+  std::int64_t rows = 0, columns = 0;  // of the output
+  std::int64_t tile_rows = 0, tile_columns = 0;
+  // The worst error per (row mod tile_rows, column mod tile_columns): a string per row, a letter
+  // per column. '.' is as good as exact (correctly rounded), 'a' below 2^-3 ulp, 'b' below 2^-2,
+  // ... 'z' 2^21 and more, or of the wrong class.
+  std::vector<std::string> heat;
+  std::vector<Binade> binades;
 };
 
 struct KernelRecord {
@@ -80,7 +121,8 @@ struct KernelRecord {
   std::map<std::string, std::string> arithmetic;  // "emulator sm_80" -> what probes found, in words
   std::string population;  // the smallest effects that tests of many errors would have seen
   Verdict verdict = Verdict::pass;
-  std::vector<std::string> reasons;  // why mistrusted or error
+  std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it
+  std::vector<std::string> thin;     // why passing proves too little
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
   std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0,
                disagreements = 0;
@@ -93,9 +135,15 @@ struct KernelRecord {
   double elapsed_ms = 0;            // goes to the timing object
 };
 
+// Which part of a plan a run was: --shard 3/8.
+struct ShardRecord {
+  int index = 1, count = 1;
+  std::int64_t plan = 0;  // cases of the whole plan; 0 where that is open (fuzz)
+};
+
 struct RunRecord {
   std::string plumbline_version, git_hash;
-  std::string command;  // as typed
+  std::string command;  // as typed; kept with what differs between equal runs
   std::string verb;
   std::string profile;
   std::uint64_t seed = 0;
@@ -104,18 +152,39 @@ struct RunRecord {
   std::map<std::string, std::string> environment;  // mpfr, openblas, models, vector target, os
   bool interrupted = false;
   std::int64_t planned = 0;
+  std::optional<ShardRecord> shard;         // none for a whole run and a merged one
+  std::vector<std::string> missing_shards;  // of a merged run: "3/4"
   std::vector<KernelRecord> kernels;
   std::vector<CaseRecord> cases;
   std::vector<Counterexample> counterexamples;
-  std::vector<MutantRecord> mutants;  // of `plumbline mutants`
+  std::vector<Portrait> portraits;
+  std::vector<MutantRecord> mutants;            // of `plumbline mutants`
+  std::vector<PeerRecord> peers;                // and with --peers
   std::vector<PropagationRecord> propagations;  // of `plumbline propagate`
   std::vector<DepthRecord> depths;
   std::vector<GradientRecord> gradients;
   double elapsed_ms = 0;
 };
 
+// What a kernel's record says whatever cases ran.
+KernelRecord without_cases(const KernelRecord& kernel);
+
 // Adds up the cases of each kernel into its KernelRecord (counts and worst values; not the
 // verdict's evidence rules).
 void summarize(RunRecord& record);
+
+// The claim a failed case broke first. Memory comes first: values after a wrong access explain
+// nothing.
+Claim broken_claim(const CaseRecord& record);
+
+// The failures worth a counterexample: the first of each kernel and claim, at most `per_kernel` of
+// a kernel, in the order of the cases.
+constexpr int kExplainedPerKernel = 3;
+std::vector<const CaseRecord*> failures_to_explain(const RunRecord& record,
+                                                   int per_kernel = kExplainedPerKernel);
+
+// The cases that get a portrait: the failures that are explained, and of each kernel without any
+// the case closest to its bound.
+std::vector<const CaseRecord*> cases_to_portray(const RunRecord& record);
 
 }  // namespace plumbline

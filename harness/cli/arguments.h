@@ -39,6 +39,7 @@ struct Arguments {
   double seconds = 60;   // --for
   int auto_mutants = 0;  // --auto; 0: the curated ones
   std::optional<double> min_score;
+  bool peers = false;  // --peers
   std::optional<Shard> shard;
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;
@@ -47,7 +48,8 @@ struct Arguments {
   bool strict = false;
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";
-  std::string corpus;  // empty: the default folder
+  std::string report_folder;  // --out of report; empty: a folder of the run's name in plumbline-out
+  std::string corpus;         // empty: the default folder
   bool no_corpus = false;
   bool no_shrink = false;
   int jobs = 0;  // 0: one per core

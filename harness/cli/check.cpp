@@ -44,29 +44,31 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     dumps.push_back(*std::move(dump));
   }
   RunRecord record;
-  record.verb = "check";
-  record.command = arguments.command;
-  record.profile = "check";
-  record.run_id = run_id(arguments, {}, 0);
+  const std::string id = run_id(arguments, {}, 0);
+  label_record(record, arguments, id);
   record.planned = static_cast<std::int64_t>(dumps.size());
   describe_environment(record);
-  Result<RunFolder> folder = RunFolder::create(arguments, record.run_id);
+  Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
 
   const Result<RunOptions> options = run_options(arguments, {});
   if (!options) return report_error(options.error());
   JudgeOptions judge = options->runner.judge;
   judge.threads = options->jobs;
-  Console console(arguments, terminal, &*folder);
+  Console console(arguments, terminal, *folder, id);
   for (const Dump& dump : dumps) {
-    if (interrupted()) break;
     const Manifest& kernel = *dump.test_case.kernel;
     if (std::none_of(record.kernels.begin(), record.kernels.end(),
                      [&](const KernelRecord& k) { return k.name == kernel.name; }))
       record.kernels.push_back(describe_kernel(kernel, {dump.target}));
+  }
+  folder->begin(record);
+  for (const Dump& dump : dumps) {
+    if (interrupted()) break;
     const Result<std::unique_ptr<Examined>> examined = examine_dump(dump, judge);
     record.cases.push_back(examined ? (*examined)->record
                                     : error_record(dump.test_case, dump.target, examined.error()));
+    record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
     console.finished(record.cases.back(), static_cast<std::int64_t>(record.cases.size()),
                      record.planned);
     for (const std::string& name : dump.absent)
@@ -79,10 +81,8 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
   }
   record.interrupted = interrupted();
   summarize(record);
-  const Status written = folder->finish(record, strict_evidence(arguments));
-  print_record(record, arguments, terminal);
-  if (!written) return report_error(written.error());
-  return exit_code(record, arguments);
+  folder->link_as_latest();
+  return end_run(record, *folder, arguments, terminal);
 }
 
 }  // namespace plumbline

@@ -31,7 +31,7 @@ inline constexpr std::array<ExitCodeInfo, 8> kExitCodes = {{
     {ExitCode::wrong_input,      "the command line, a manifest or a file was wrong; nothing ran"},
     {ExitCode::could_not_run,    "could not run: no device, compile error, unsupported instruction, launch failure"},
     {ExitCode::nothing_selected, "nothing was selected"},
-    {ExitCode::thin,             "nothing broke, but the evidence is too thin (mistrusted, oracle undecided); only with --strict"},
+    {ExitCode::thin,             "nothing broke, but the evidence is too thin (mistrusted, oracle undecided, shards missing); only with --strict"},
     {ExitCode::internal,         "a bug in plumbline; prints where the details are"},
     {ExitCode::interrupted,      "interrupted; what had finished is in the record"},
 }};

@@ -38,12 +38,17 @@ double share_of(const CaseRecord& record) {
 class Fuzzer {
  public:
   Fuzzer(const Arguments& arguments, const RunOptions& options, Terminal& terminal,
-         RunFolder& folder)
+         RunFolder& folder, const std::string& id)
       : arguments_(arguments),
         options_(options),
         terminal_(terminal),
-        console_(arguments, terminal, &folder) {
+        console_(arguments, terminal, folder, id),
+        folder_(folder) {
     options_.runner.keep_reached = true;
+    record_.seed = options.seed;
+    label_record(record_, arguments, id);
+    describe_environment(record_);
+    if (options.shard) record_.shard = {options.shard->index, options.shard->count, 0};
   }
 
   // Each kernel with its targets and what earlier searches remember of it.
@@ -76,13 +81,17 @@ class Fuzzer {
 
   bool empty() const { return subjects_.empty(); }
 
+  // The record of lines begins: a search that is killed can be reported.
+  void begin() { folder_.begin(record_); }
+
   // Runs again what earlier searches remember: a search goes on from there.
   void recall() {
     std::vector<Job> jobs;
     for (const Subject& subject : subjects_) {
       for (const Case& test_case : subject.memory.cases()) {
         if (holds(test_case))
-          jobs.push_back({test_case, subject.targets[test_case.key() % subject.targets.size()]});
+          jobs.push_back(
+              job_of(test_case, subject.targets[test_case.key() % subject.targets.size()]));
       }
     }
     run(jobs, /*remembered=*/true);
@@ -95,7 +104,7 @@ class Fuzzer {
         const Subject& subject = subjects_[seed % subjects_.size()];
         Case next = subject.search.next(seed);
         const Target& target = subject.targets[(seed / subjects_.size()) % subject.targets.size()];
-        if (holds(next)) jobs.push_back({std::move(next), target});
+        if (holds(next)) jobs.push_back(job_of(std::move(next), target));
       }
       run(jobs, /*remembered=*/false);
       terminal_.status(fmt::format("  {:.0f} s   seed 0x{:x}   {}", elapsed(), seed, statistics()));
@@ -107,7 +116,8 @@ class Fuzzer {
     for (Subject& subject : subjects_) {
       std::vector<Job> jobs;
       for (const Case& test_case : subject.memory.cases())
-        jobs.push_back({test_case, subject.targets[test_case.key() % subject.targets.size()]});
+        jobs.push_back(
+            job_of(test_case, subject.targets[test_case.key() % subject.targets.size()]));
       const std::vector<CaseRecord> records = run_jobs(jobs, options_, console_);
       if (interrupted()) return {};  // the files stay as they are
       std::vector<Shown> shown;
@@ -145,6 +155,10 @@ class Fuzzer {
   }
 
  private:
+  Job job_of(Case test_case, const Target& target) {
+    return {std::move(test_case), target, position_++};
+  }
+
   bool holds(const Case& test_case) const {
     return (!options_.shard || options_.shard->holds(test_case)) &&
            (!options_.filter || options_.filter->holds(test_case));
@@ -171,7 +185,7 @@ class Fuzzer {
       if (result.verdict == Verdict::fail) {
         ++failed_;
         const std::string kind = fmt::format("{}/{}", result.kernel, name(broken_claim(result)));
-        if (++failures_[kind] <= options_.max_counterexamples)
+        if (++failures_[kind] <= kExplainedPerKernel)
           record_.counterexamples.push_back(make_counterexample(*job, options_, console_));
       }
       result.reached.clear();
@@ -183,10 +197,12 @@ class Fuzzer {
   RunOptions options_;
   Terminal& terminal_;
   Console console_;
+  RunFolder& folder_;
   RunRecord record_;
   std::vector<Subject> subjects_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::map<std::string, int> failures_;  // by kernel and claim
+  std::int64_t position_ = 0;            // of the next case
   double worst_ = 0;                     // of what passed
   std::int64_t failed_ = 0;
 };
@@ -200,13 +216,12 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
   if (!kernels) return report_error(kernels.error());
   Result<RunOptions> options = run_options(arguments, *kernels);
   if (!options) return report_error(options.error());
-  const std::uint64_t seed = arguments.seed ? *arguments.seed : std::random_device{}();
-  options->seed = seed;
-  const std::string id = run_id(arguments, *kernels, seed);
-  Result<RunFolder> folder = RunFolder::create(arguments, id);
+  options->seed = arguments.seed ? *arguments.seed : std::random_device{}();
+  const std::string id = run_id(arguments, *kernels, options->seed);
+  Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
 
-  Fuzzer fuzzer(arguments, *options, terminal, *folder);
+  Fuzzer fuzzer(arguments, *options, terminal, *folder, id);
   const Status prepared = fuzzer.prepare(*registry, *kernels);
   if (!prepared) return report_error(prepared.error());
   if (!fuzzer.empty() && arguments.minimize) {
@@ -214,25 +229,18 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
     if (!minimized) return report_error(minimized.error());
     return interrupted() ? ExitCode::interrupted : ExitCode::held;
   }
+  const bool human = arguments.format == OutputFormat::human;
   if (!fuzzer.empty()) {
-    if (arguments.format == OutputFormat::human)
-      terminal.print(fmt::format("fuzz: seed 0x{:x}, {:.0f} s", seed, arguments.seconds));
+    if (human)
+      terminal.print(fmt::format("fuzz: seed 0x{:x}, {:.0f} s", options->seed, arguments.seconds));
+    fuzzer.begin();
     fuzzer.recall();
-    fuzzer.search(seed);
+    fuzzer.search(options->seed);
+    if (human) terminal.print_wrapped("  " + fuzzer.statistics());
   }
-  const std::string statistics = fuzzer.statistics();
-  RunRecord record = fuzzer.finish();
-  record.verb = "fuzz";
-  record.command = arguments.command;
-  record.profile = "fuzz";
-  record.seed = seed;
-  record.run_id = id;
-  describe_environment(record);
-  const Status written = folder->finish(record, strict_evidence(arguments));
-  if (arguments.format == OutputFormat::human) terminal.print_wrapped("  " + statistics);
-  print_record(record, arguments, terminal);
-  if (!written) return report_error(written.error());
-  return exit_code(record, arguments);
+  const RunRecord record = fuzzer.finish();
+  folder->link_as_latest();
+  return end_run(record, *folder, arguments, terminal);
 }
 
 }  // namespace plumbline

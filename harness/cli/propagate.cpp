@@ -101,6 +101,7 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
   const auto keep = [&](CaseRecord judged) {
     folder.append(judged);
     record.cases.push_back(std::move(judged));
+    record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
   };
   const auto give_up = [&](const Error& error) {
     terminal.print_wrapped("  " + error.text());
@@ -196,14 +197,11 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
       kernels.push_back(test_case.kernel);
   }
   RunRecord record;
-  record.verb = "propagate";
-  record.command = arguments.command;
-  record.profile = "propagate";
   record.seed = arguments.seed.value_or(1);
-  record.run_id = run_id(arguments, kernels, record.seed);
+  label_record(record, arguments, run_id(arguments, kernels, record.seed));
   record.planned = static_cast<std::int64_t>(cases->size());
   describe_environment(record);
-  Result<RunFolder> folder = RunFolder::create(arguments, record.run_id);
+  Result<RunFolder> folder = create_run_folder(arguments, record.run_id);
   if (!folder) return report_error(folder.error());
 
   const auto start = std::chrono::steady_clock::now();
@@ -214,6 +212,7 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   record.elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   const Status written = folder->finish(record, false);
+  folder->link_as_latest();
   if (!written) return report_error(written.error());
   if (arguments.format == OutputFormat::json) terminal.print(record_json(record));
   if (arguments.format == OutputFormat::human && !arguments.quiet) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// plumbline replay: saved cases, exactly, on every target of their kernel.
+// plumbline replay: saved cases, exactly, on every target of their kernel. Its folder is not linked
+// as `latest`: `verify --failed` still means the last verify or fuzz.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -51,10 +53,13 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   options->corpus_folder.clear();  // a replay saves nothing
   options->runner.all_relations = true;
 
+  std::vector<std::string> texts;
+  for (const CaseFile& file : *cases) texts.push_back(file.test_case.text());
+  const std::string id = short_name(fingerprint(fmt::format("{}", fmt::join(texts, "\n"))));
+  Result<RunFolder> folder = create_run_folder(arguments, id);
+  if (!folder) return report_error(folder.error());
   RunRecord record;
-  record.verb = "replay";
-  record.command = arguments.command;
-  record.profile = "replay";
+  label_record(record, arguments, id);
   describe_environment(record);
   std::optional<Target> gpu;
   if (options->on != On::emulator) {
@@ -68,7 +73,13 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
     std::string skipped;
     const std::vector<Target> targets =
         kernel_targets(kernel, options->on, options->sm, gpu, skipped);
-    for (const Target& target : targets) jobs.push_back({file.test_case, target});
+    for (const Target& target : targets) {
+      jobs.push_back({file.test_case, target, static_cast<std::int64_t>(jobs.size())});
+      if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
+          record.devices.end()) {
+        record.devices.push_back(target.name());
+      }
+    }
     if (std::none_of(record.kernels.begin(), record.kernels.end(),
                      [&](const KernelRecord& k) { return k.name == kernel.name; })) {
       record.kernels.push_back(describe_kernel(kernel, targets));
@@ -76,7 +87,8 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
     }
   }
   record.planned = static_cast<std::int64_t>(jobs.size());
-  Console console(arguments, terminal, nullptr);
+  Console console(arguments, terminal, *folder, id);
+  folder->begin(record);
   record.cases = run_jobs(jobs, *options, console);
   record.interrupted = interrupted();
   summarize(record);
@@ -90,12 +102,11 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
     if (failed != record.cases.end())
       record.counterexamples.push_back(make_counterexample(job, *options, console));
   }
-  print_record(record, arguments, terminal);
   if (!arguments.tensors.empty()) {
     const Status written = write_tensors(jobs, arguments.tensors, terminal);
     if (!written) return report_error(written.error());
   }
-  return exit_code(record, arguments);
+  return end_run(record, *folder, arguments, terminal);
 }
 
 }  // namespace plumbline

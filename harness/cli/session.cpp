@@ -4,16 +4,14 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include "harness/interrupt.h"
 #include "kernels/compile.h"
 #include "oracles/base/hash.h"
+#include "reports/annotations.h"
 #include "reports/card.h"
 #include "reports/json.h"
-#include "reports/junit.h"
-#include "reports/markdown.h"
 
 namespace plumbline {
 namespace {
@@ -75,6 +73,7 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
     terminal.print_wrapped(fmt::format("        {} ({})", accuracy, k.least_accurate_case));
   }
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
+  for (const std::string& reason : k.thin) terminal.print_wrapped("        " + reason);
 }
 
 // The first line of what could not run; the rest only with -v (they are in the record).
@@ -155,49 +154,18 @@ Result<RunOptions> run_options(const Arguments& arguments,
   return options;
 }
 
-Result<RunFolder> RunFolder::create(const Arguments& arguments, const std::string& run_id) {
-  RunFolder folder;
-  folder.root_ = arguments.out;
-  folder.path_ = folder.root_ / run_id;
-  std::error_code code;
-  fs::create_directories(folder.path_, code);
-  if (!code) folder.lines_.reset(std::fopen((folder.path_ / "record.jsonl").c_str(), "w"));
-  if (code || !folder.lines_) {
-    return Error{ErrorKind::bad_input,
-                 fmt::format("cannot write into the output folder: {}",
-                             code ? code.message() : std::strerror(errno)),
-                 folder.path_.string(), "choose another one with --out DIR"};
-  }
-  return folder;
-}
-
-void RunFolder::append(const CaseRecord& record) {
-  fmt::print(lines_.get(), "{}\n", case_json_line(record));
-  std::fflush(lines_.get());
-}
-
-Status RunFolder::finish(const RunRecord& record, bool strict) {
-  for (const auto& [file, text] : {std::pair{"record.json", record_json(record)},
-                                   std::pair{"junit.xml", junit_xml(record, strict)},
-                                   std::pair{"summary.md", summary_markdown(record)}}) {
-    const Status written = write_file(path_ / file, text);
-    if (!written) return written;
-  }
-  std::error_code code;
-  fs::remove(root_ / "latest", code);
-  fs::create_directory_symlink(path_.filename(), root_ / "latest", code);
-  return {};
-}
-
-void Console::planned(std::int64_t jobs, const std::vector<std::string>& devices) {
+void Console::planned(const RunRecord& so_far) {
+  RunRecord labelled = so_far;
+  label_record(labelled, arguments_, run_id_);
+  folder_.begin(labelled);
   if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
   terminal_.print_wrapped(fmt::format("{}   {}   {} cases",
                                       terminal_.bold("plumbline " PLUMBLINE_VERSION),
-                                      fmt::join(devices, " + "), jobs));
+                                      fmt::join(so_far.devices, " + "), so_far.planned));
 }
 
 void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
-  if (folder_) folder_->append(record);
+  folder_.append(record);
   failed_ += record.verdict == Verdict::fail || record.verdict == Verdict::error;
   switch (arguments_.format) {
     case OutputFormat::json:
@@ -234,18 +202,32 @@ void Console::shrinking(const Case& failing) {
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
                    std::uint64_t seed) {
   std::string text =
-      fmt::format("{} {} {} {}", arguments.verb, arguments.profile_name, seed, arguments.only);
+      fmt::format("{} {} {} {} on={} sm={} repeat={} mpfr={}", arguments.verb,
+                  arguments.profile_name, seed, arguments.only, static_cast<int>(arguments.on),
+                  arguments.sm.value_or(0), arguments.repeat, arguments.mpfr_bits);
   for (const Manifest* kernel : kernels) {
     const KernelRecord described = describe_kernel(*kernel, {});
     text += fmt::format(" {} {}", described.name, described.source_hash);
   }
   for (const std::string& name : arguments.names) text += " " + name;
   if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
+  if (arguments.peers) text += " peers";
   if (arguments.depth > 0) text += fmt::format(" depth {}", arguments.depth);
   if (arguments.draws > 0) text += fmt::format(" draws {}", arguments.draws);
-  if (arguments.shard)
-    text += fmt::format(" {}/{}", arguments.shard->index, arguments.shard->count);
   return short_name(fingerprint(text));
+}
+
+Result<RunFolder> create_run_folder(const Arguments& arguments, const std::string& run_id) {
+  const std::optional<Shard>& shard = arguments.shard;
+  return RunFolder::create(
+      arguments.out, shard ? fmt::format("{}-{}of{}", run_id, shard->index, shard->count) : run_id);
+}
+
+void label_record(RunRecord& record, const Arguments& arguments, const std::string& run_id) {
+  record.verb = arguments.verb;
+  record.command = arguments.command;
+  record.profile = arguments.verb == "verify" ? arguments.profile_name : arguments.verb;
+  record.run_id = run_id;
 }
 
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
@@ -276,6 +258,30 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
   }
   terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}", record.verb, passed, failed,
                              skipped, thin > 0 ? fmt::format(", {} mistrusted", thin) : ""));
+}
+
+void print_report_path(const std::filesystem::path& folder, const Arguments& arguments,
+                       Terminal& terminal) {
+  if (arguments.format == OutputFormat::human && !arguments.quiet)
+    terminal.print(terminal.dim(fmt::format("report: {}", (folder / "report.html").string())));
+}
+
+ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& arguments,
+                 Terminal& terminal) {
+  const Status written = folder.finish(record, strict_evidence(arguments));
+  print_record(record, arguments, terminal);
+  if (!written) return report_error(written.error());
+  print_report_path(folder.path(), arguments, terminal);
+  print_annotations(record, terminal);
+  return exit_code(record, arguments);
+}
+
+void print_annotations(const RunRecord& record, Terminal& terminal) {
+  const char* actions = std::getenv("GITHUB_ACTIONS");
+  if (!actions || std::string_view(actions) != "true") return;
+  std::error_code code;
+  const std::string root = fs::current_path(code).string();
+  for (const std::string& line : github_annotations(record, root)) terminal.print(line);
 }
 
 bool strict_evidence(const Arguments& arguments) {

@@ -4,14 +4,13 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/exit_code.h"
+#include "harness/cli/run_folder.h"
 #include "harness/cli/terminal.h"
 #include "harness/run.h"
 #include "kernels/registry.h"
@@ -31,51 +30,48 @@ Result<Registry> open_registry(const Arguments& arguments);
 Result<RunOptions> run_options(const Arguments& arguments,
                                const std::vector<const Manifest*>& kernels);
 
-// plumbline-out/<run>: records grow in it while the run goes.
-class RunFolder {
- public:
-  // Errors (bad_input): the folder cannot be created or written.
-  static Result<RunFolder> create(const Arguments& arguments, const std::string& run_id);
+// The run's folder below --out; a shard's name says which one it is.
+Result<RunFolder> create_run_folder(const Arguments& arguments, const std::string& run_id);
 
-  void append(const CaseRecord& record);  // record.jsonl, flushed per line
-  Status finish(const RunRecord& record,
-                bool strict);  // record.json, junit.xml, summary.md, the `latest` link
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  std::filesystem::path root_, path_;
-  std::unique_ptr<std::FILE, Close> lines_;
-};
+// What the command line says about a run: verb, profile, command, name.
+void label_record(RunRecord& record, const Arguments& arguments, const std::string& run_id);
 
 // Prints progress and lines as cases finish, and feeds record.jsonl.
 class Console : public Observer {
  public:
-  Console(const Arguments& arguments, Terminal& terminal, RunFolder* folder)
-      : arguments_(arguments), terminal_(terminal), folder_(folder) {}
+  Console(const Arguments& arguments, Terminal& terminal, RunFolder& folder, std::string run_id)
+      : arguments_(arguments), terminal_(terminal), folder_(folder), run_id_(std::move(run_id)) {}
 
-  void planned(std::int64_t jobs, const std::vector<std::string>& devices) override;
+  void planned(const RunRecord& so_far) override;
   void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
   void shrinking(const Case& failing) override;
 
  private:
   const Arguments& arguments_;
   Terminal& terminal_;
-  RunFolder* folder_;
+  RunFolder& folder_;
+  std::string run_id_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::int64_t failed_ = 0;
 };
 
-// Six digits from everything that decides a run's results, so that the same run has the same name.
+// Six digits from everything that decides a run's results, so that the same run has the same name;
+// its shards have it too.
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
                    std::uint64_t seed);
 
 // The table of kernels, the cards, and the closing "verb: N passed, N failed, N skipped" line.
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
+
+void print_report_path(const std::filesystem::path& folder, const Arguments& arguments,
+                       Terminal& terminal);
+
+// On GitHub Actions only: workflow commands that put findings beside the code.
+void print_annotations(const RunRecord& record, Terminal& terminal);
+
+// Writes a run's files, prints what it found, and says how it ended.
+ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& arguments,
+                 Terminal& terminal);
 
 // Several at once: 130 first, then 70 > 1 > 3 > 5 > 4.
 ExitCode exit_code(const RunRecord& record, const Arguments& arguments);

@@ -145,11 +145,23 @@ void mutants_flags(FlagTargets to) {
                   "fail when less percent of them are caught")
       ->check(CLI::Range(0, 100))
       ->type_name("PERCENT");
+  to.app.add_flag("--peers", to.arguments.peers,
+                  "hold other projects' tolerance rules against the same outputs");
   to.app.add_option("--profile", to.raw.profile, "whose planned cases: quick, default or deep");
   add_seed(to, "of the plan, and of the choice of faults");
   add_sm(to, "emulate this chip (default: the newest the kernel is built for)");
   add_kernel(to);
   add_out_and_jobs(to);
+}
+
+void report_flags(FlagTargets to) {
+  to.app
+      .add_option("--out", to.arguments.report_folder,
+                  "where the files go (default: plumbline-out/<run>)")
+      ->type_name("DIR");
+  add_baseline(to, "an earlier run: report.html shows the change");
+  to.app.add_flag("--strict", to.arguments.strict,
+                  "thin evidence and missing shards fail too (on when CI is set)");
 }
 
 void accept_flags(FlagTargets to) {
@@ -161,7 +173,7 @@ constexpr std::string_view kKernels = "kernel names or globs (default: all)",
                            kCases = "case files, folders of them, or case texts in quotes",
                            kRuns = "runs (their folder or record.json) or baselines";
 
-constexpr std::array<Verb, 11> kVerbs = {{
+constexpr std::array<Verb, 12> kVerbs = {{
     {"list", "WHAT", "kernels (default), oracles, formats, models, devices, classes",
      "what there is: kernels, oracles, formats, models, devices, classes", add_kernel, list},
     {"verify", "KERNEL", kKernels, "the planned cases, corpus first, judged against the contract",
@@ -181,6 +193,9 @@ constexpr std::array<Verb, 11> kVerbs = {{
      propagate_flags, propagate},
     {"mutants", "KERNEL", kKernels,
      "plants known faults and counts how many the planned cases catch", mutants_flags, mutants},
+    {"report", "RUN", "run folders, record.json or record.jsonl (default: the latest run)",
+     "the files of a run again, from its record; the shards of one run become one record",
+     report_flags, report},
     {"compare", "RUN", kRuns, "what became better or worse between two runs or baselines: OLD NEW",
      add_strict_baseline, compare},
     {"accept", "RUN", "a run (its folder or record.json), then kernels (default: all of them)",

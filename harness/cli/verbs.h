@@ -18,6 +18,7 @@ ExitCode compare(const Arguments& arguments, Terminal& terminal);
 ExitCode accept(const Arguments& arguments, Terminal& terminal);
 ExitCode mutants(const Arguments& arguments, Terminal& terminal);
 ExitCode propagate(const Arguments& arguments, Terminal& terminal);
+ExitCode report(const Arguments& arguments, Terminal& terminal);
 ExitCode doctor(const Arguments& arguments, Terminal& terminal);
 
 }  // namespace plumbline

@@ -63,32 +63,21 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
                          "--baseline plumbline-baseline.json"});
   }
   const std::string id = run_id(arguments, *kernels, options->seed);
-  Result<RunFolder> folder = RunFolder::create(arguments, id);
+  Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
 
   const auto start = std::chrono::steady_clock::now();
-  Console console(arguments, terminal, &*folder);
+  Console console(arguments, terminal, *folder, id);
   Result<RunRecord> record = run(*registry, *kernels, *options, console);
   if (!record) return report_error(record.error());
-  record->verb = "verify";
-  record->command = arguments.command;
-  record->profile = arguments.profile_name;
-  record->run_id = id;
+  label_record(*record, arguments, id);
   record->elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  const Status written = folder->finish(*record, strict_evidence(arguments));
-  print_record(*record, arguments, terminal);
-  if (!written) return report_error(written.error());
-  ExitCode code = exit_code(*record, arguments);
-  if (baseline) {
-    const bool held = show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);
-    if (!held && code == ExitCode::held) code = ExitCode::broken;
-  }
-  if (arguments.format == OutputFormat::human && !arguments.quiet) {
-    terminal.print(
-        terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));
-  }
-  return code;
+  folder->link_as_latest();
+  const ExitCode code = end_run(*record, *folder, arguments, terminal);
+  if (!baseline) return code;
+  const bool held = show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);
+  return !held && code == ExitCode::held ? ExitCode::broken : code;
 }
 
 }  // namespace plumbline

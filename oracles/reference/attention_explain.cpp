@@ -82,15 +82,35 @@ void tell_row(const AttentionCase& attention, const AttentionPlace& at,
       found == detail.logits.end()
           ? std::string("the sink")
           : fmt::format("key {}", row.keys.first + (found - detail.logits.begin()));
-  std::size_t rises = 0;
-  for (std::size_t t = 1; t < row.tiles.size(); ++t)
+  const std::int64_t part = operands.part_keys();
+  std::size_t rises = 0, steps = 0;
+  for (std::size_t t = 1; t < row.tiles.size(); ++t) {
+    if (row.tiles[t].first / part != row.tiles[t - 1].first / part) continue;
+    ++steps;
     rises += row.tiles[t].maximum > row.tiles[t - 1].maximum;
+  }
   lines.push_back(
       fmt::format("{} holds its maximum, {:.7g}; the maximum rises after {} of {} tiles; the sum "
                   "of exponentials "
                   "is {:.7g}, LSE {:.9g}",
-                  holder, row.maximum * operands.to_natural(), rises,
-                  row.tiles.empty() ? 0 : row.tiles.size() - 1, row.sum, row.lse));
+                  holder, row.maximum * operands.to_natural(), rises, steps, row.sum, row.lse));
+}
+
+// What the head's data are multiplied by, and how its keys are cut, where the problem says so.
+void tell_head(const AttentionCase& attention, const AttentionPlace& at,
+               const AttentionOperands& operands, Lines& lines) {
+  const AttentionHead& head = operands.head();
+  if (attention.problem.q_scale) {
+    const HeadScales scales = head_scales(attention.problem, attention.places[at.head]);
+    lines.push_back(fmt::format(
+        "q . k is multiplied by {:.9g}: the scale {:.9g} times {:.9g} of Q times {:.9g} of K; O by "
+        "{:.9g} of V",
+        head.scale, attention.problem.scale, scales.q, scales.k, scales.v));
+  }
+  if (attention.contract.parts > 1) {
+    lines.push_back(fmt::format("its keys are cut into {} parts, {} keys each but the last ones",
+                                attention.contract.parts, operands.part_keys()));
+  }
 }
 
 void tell_real_reference(const AttentionOperands& operands, const AttentionPlace& at, int output,
@@ -151,6 +171,7 @@ Explanation explain_attention(const AttentionCase& attention, int output, std::i
   const ElementVerdict verdict = judge_attention_element(attention, output, index, got.bits(index));
   tell_result(attention, at, output, verdict, out.lines);
   tell_row(attention, at, operands, detail, out.lines);
+  tell_head(attention, at, operands, out.lines);
   tell_real_reference(operands, at, output, detail, out.lines);
   if (verdict.pass) return out;
   tell_neighbors(attention, output, at, operands, got, out.lines);

@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::size_t kFailures = OutputTally::kFailures;
 
+void add_cells(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& part) {
+  sum.resize(std::max(sum.size(), part.size()));
+  for (std::size_t cell = 0; cell < part.size(); ++cell) sum[cell] += part[cell];
+}
+
 // Adds a part's verdict to the output's. The medians of parts do not add: the largest part's stands
 // for all.
 void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
@@ -45,10 +50,8 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   for (const ElementVerdict& failure : part.failures) {
     if (sum.failures.size() < kFailures) sum.failures.push_back(failure);
   }
-  sum.histogram.resize(std::max(sum.histogram.size(), part.histogram.size()));
-  for (std::size_t cell = 0; cell < part.histogram.size(); ++cell) {
-    sum.histogram[cell] += part.histogram[cell];
-  }
+  add_cells(sum.histogram, part.histogram);
+  add_cells(sum.magnitudes, part.magnitudes);
 }
 
 }  // namespace
@@ -87,6 +90,7 @@ OutputVerdict JoinedOracle::judge(int output, const Tensor& got,
                                   const JudgeOptions& options) const {
   OutputVerdict sum;
   sum.histogram.resize(OutputTally::kCells);
+  sum.magnitudes.resize(OutputTally::kBinades);
   std::int64_t largest = -1;
   const auto all = static_cast<double>(std::max<std::int64_t>(got.layout.count(), 1));
   for (const Part& part : parts_) {

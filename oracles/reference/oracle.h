@@ -72,6 +72,9 @@ struct OutputVerdict {
   std::vector<ElementVerdict> failures;  // the first 16, by index
   std::vector<std::int64_t>
       histogram;  // signed error in output ulp: 64 cells over [-4, 4], ends open
+  // |error| in output ulp by binade: cell 0 counts exact outputs, cell i those below 2^(i - 10) and
+  // above the cell before; ends open.
+  std::vector<std::int64_t> magnitudes;
 };
 
 // One element again, slowly, in words.

@@ -16,6 +16,14 @@ double median(std::vector<float> values) {
   return static_cast<double>(*middle);
 }
 
+// The cell of OutputVerdict::magnitudes; an infinite error is in the last one.
+std::size_t magnitude_cell(double error_ulp) {
+  if (error_ulp == 0) return 0;
+  if (std::isinf(error_ulp)) return OutputTally::kBinades - 1;
+  return static_cast<std::size_t>(std::clamp(std::ilogb(error_ulp) + 1 + OutputTally::kFirstBinade,
+                                             1, OutputTally::kBinades - 1));
+}
+
 }  // namespace
 
 bool is_worse(const ElementVerdict& a, const ElementVerdict& b) {
@@ -31,6 +39,7 @@ void OutputTally::add_error(double error_ulp) {
   worst_ulp = std::max(worst_ulp, std::fabs(error_ulp));
   const double cell = std::floor((error_ulp + 4) * (kCells / 8));
   ++histogram[static_cast<std::size_t>(std::clamp(cell, 0.0, static_cast<double>(kCells - 1)))];
+  ++magnitudes[magnitude_cell(error_ulp)];
 }
 
 void OutputTally::add_failure(const ElementVerdict& failure) {
@@ -65,6 +74,8 @@ void OutputTally::add(const OutputTally& other) {
   for (const ElementVerdict& failure : other.failures) add_failure(failure);
   for (std::size_t cell = 0; cell < histogram.size(); ++cell)
     histogram[cell] += other.histogram[cell];
+  for (std::size_t cell = 0; cell < magnitudes.size(); ++cell)
+    magnitudes[cell] += other.magnitudes[cell];
   bound_ulps.insert(bound_ulps.end(), other.bound_ulps.begin(), other.bound_ulps.end());
   undecided.insert(undecided.end(), other.undecided.begin(), other.undecided.end());
 }
@@ -92,6 +103,7 @@ OutputVerdict OutputTally::verdict(std::int64_t elements) const {
   }
   out.failures = failures;
   out.histogram.assign(histogram.begin(), histogram.end());
+  out.magnitudes.assign(magnitudes.begin(), magnitudes.end());
   return out;
 }
 

@@ -14,6 +14,8 @@ namespace plumbline {
 
 struct OutputTally {
   static constexpr int kCells = 64;             // of the histogram
+  static constexpr int kBinades = 36;           // of the magnitudes
+  static constexpr int kFirstBinade = 10;       // cell i ends at 2^(i - kFirstBinade) ulp
   static constexpr std::size_t kFailures = 16;  // kept with all details
 
   std::int64_t compared = 0, bounded = 0, failed = 0, class_mismatches = 0, nonzero = 0,
@@ -24,6 +26,7 @@ struct OutputTally {
       worst;  // with the largest share; without shares the largest |error_ulp|
   std::vector<ElementVerdict> failures;
   std::array<std::int64_t, kCells> histogram{};
+  std::array<std::int64_t, kBinades> magnitudes{};
   std::vector<float> bound_ulps;        // of the elements looked at closely
   std::vector<std::int64_t> pending;    // need the running bound
   std::vector<std::int64_t> undecided;  // went to exact arithmetic

@@ -13,6 +13,7 @@
 #include "fuzz/crop.h"
 #include "fuzz/shrink.h"
 #include "generated_plan.h"
+#include "kernel_under_test.h"
 
 namespace plumbline {
 namespace {
@@ -97,6 +98,24 @@ TEST(AttentionGenerator, DesignedCasesAreProblems) {
     EXPECT_TRUE(materialize(case_with(kernel(), designed.problem, designed.value_class)).ok())
         << designed.problem;
   }
+}
+
+// Parts of the keys: more than there are tiles, one, and as many as tiles.
+TEST(AttentionGenerator, PartsOfKeysAreCutInEveryWay) {
+  const Manifest& parted = *shipped_registry().find("attention_bf16_splitkv");
+  check_plan(parted);
+  check_designed(parted);
+  int empty = 0, single = 0, uneven = 0;
+  for (const Case& test_case : plan_cases(parted, {Profile::quick, 1})) {
+    const std::int64_t parts = test_case.problem.integer("splits"),
+                       tiles = (test_case.problem.integer("keys") + 63) / 64;
+    single += parts == 1;
+    empty += parts > tiles;
+    uneven += parts < tiles && parts > 1 && tiles % parts != 0;
+  }
+  EXPECT_GT(single, 20);
+  EXPECT_GT(empty, 20);
+  EXPECT_GT(uneven, 20);
 }
 
 TEST(AttentionGenerator, QuickPlanStaysSmall) {

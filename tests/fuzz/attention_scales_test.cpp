@@ -15,7 +15,10 @@ const Manifest& fp8_kernel() { return *shipped_registry().find("attention_fp8_fo
 
 constexpr std::string_view kMatrices[] = {"q", "k", "v"};
 
-TEST(AttentionScales, PlanReachesEveryClass) { check_plan(fp8_kernel()); }
+TEST(AttentionScales, PlanReachesEveryClass) {
+  check_plan(fp8_kernel());
+  check_designed(fp8_kernel());
+}
 
 TEST(AttentionScales, EveryHeadOfEverySequenceHasItsOwn) {
   const CaseTensors tensors = filled(

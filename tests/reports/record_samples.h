@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "oracles/reference/output_tally.h"
 #include "reports/record.h"
 
 namespace plumbline {
@@ -25,9 +26,21 @@ inline CaseRecord sample_case(std::string text, Verdict verdict, std::string val
   v.refereed = 8;
   v.worst_ulp = verdict == Verdict::fail ? std::numeric_limits<double>::infinity() : 0.5;
   v.worst_share = verdict == Verdict::fail ? 17 : 0.25;
+  v.histogram.assign(OutputTally::kCells, 0);
+  v.histogram[OutputTally::kCells / 2] = 40;  // exact, or less than an eighth of an ulp above
+  v.histogram[OutputTally::kCells / 2 + 3] = 24;
+  v.magnitudes.assign(OutputTally::kBinades, 0);
+  v.magnitudes[0] = 40;
+  v.magnitudes[OutputTally::kFirstBinade - 1] = 24;  // from 1/4 to 1/2 ulp
   c.outputs.push_back({"d", "bf16", v});
   c.elapsed_ms = 12;
   return c;
+}
+
+// A wrong access, as the emulator sees it.
+inline FindingRecord sample_finding(int line) {
+  return {"race", "race: two lanes write `st.shared.u32`", "/repo/k.ptx", 120, "/repo/src/a b.cu",
+          line};
 }
 
 inline RunRecord sample_record() {
@@ -46,8 +59,10 @@ inline RunRecord sample_record() {
              sample_case("gemm_bf16 m=9 n=8 k=8 value=normal seed=0x1", Verdict::pass, "normal"),
              sample_case("gemm_bf16 m=8 n=8 k=33 value=ties seed=0x1", Verdict::fail, "ties"),
              sample_case("gemm_bf16 m=8 n=8 k=0 value=ones seed=0x1", Verdict::mistrusted, "ones")};
+  for (std::size_t i = 0; i < r.cases.size(); ++i) r.cases[i].position = static_cast<int>(i);
   Counterexample c;
   c.kernel = "gemm_bf16";
+  c.device = "emulator sm_90";
   c.claim = "bound";
   c.value_class = "ties";
   c.original = r.cases[2].text;

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
@@ -57,27 +56,6 @@ TEST(Json, ACaseIsOneLine) {
   EXPECT_EQ(nlohmann::json::parse(line)["verdict"], "fail");
 }
 
-TEST(Json, ReadsBackWhatFailedLastTime) {
-  const std::string path = testing::TempDir() + "/record.json";
-  std::ofstream(path) << record_json(sample_record());
-  const Result<RunRecord> back = read_record(path);
-  ASSERT_TRUE(back) << back.error().text();
-  ASSERT_EQ(back->cases.size(), 4u);
-  EXPECT_EQ(back->cases[2].verdict, Verdict::fail);
-  EXPECT_EQ(back->cases[2].text, "gemm_bf16 m=8 n=8 k=33 value=ties seed=0x1");
-}
-
-TEST(Json, RefusesBrokenRecordsByName) {
-  const std::string path = testing::TempDir() + "/broken.json";
-  for (const char* text : {"", "{", "[]", "{\"cases\": 3}", "{\"cases\": [{\"case\": 1}]}",
-                           "{\"cases\": [{\"case\": \"x\", \"verdict\": \"maybe\"}]}"}) {
-    std::ofstream(path) << text;
-    const Result<RunRecord> record = read_record(path);
-    ASSERT_FALSE(record) << text;
-    EXPECT_EQ(record.error().where, path);
-  }
-}
-
 TEST(JUnit, HasOneTestCasePerClaimAndClass) {
   pugi::xml_document document;
   ASSERT_TRUE(document.load_string(junit_xml(sample_record(), false).c_str()));
@@ -125,7 +103,7 @@ TEST(Markdown, StaysBelow64KilobytesAndSaysWhatIsMissing) {
   r.counterexamples.assign(40, r.counterexamples[0]);
   const std::string text = summary_markdown(r);
   EXPECT_LT(text.size(), 64u * 1024);
-  EXPECT_THAT(text, HasSubstr("39 more in record.json"));
+  EXPECT_THAT(text, HasSubstr("39 more in report.html"));
 }
 
 TEST(Card, FencesCannotBeClosedByItsContent) {

@@ -269,6 +269,42 @@ TEST(AttentionOracle, SeesFaultsOfTheSizeItClaims) {
   EXPECT_GE(rate({.normalization_off = true}), 0.74);
 }
 
+// The same with everything in 8 bits, and with the keys in parts.
+TEST(AttentionOracle, SeesFaultsOfOtherKernelsAsWell) {
+  AttentionSetup setup;
+  setup.queries = 1;
+  setup.keys = 2048;
+  setup.d = setup.dv = 64;
+  setup.scales = true;
+  const auto rate = [&](const AttentionContract& contract, const AttentionContract& kept,
+                        testing::AttentionFaultSwitches faults) {
+    Attention attention(setup);
+    attention.run(kept, 90, Errors::random, 5, faults);
+    const OutputVerdict verdict =
+        AttentionOracle(attention.problem, contract, 90).judge(0, attention.o, {});
+    return static_cast<double>(verdict.failed) / static_cast<double>(verdict.compared);
+  };
+  AttentionContract parts = testing::attention_contract_of();
+  parts.parts = 4;
+  EXPECT_EQ(rate(parts, parts, {}), 0);
+  EXPECT_GE(rate(parts, testing::attention_contract_of(), {}), 0.9);  // not cut
+  EXPECT_GE(rate(parts, parts, {.dropped_key = 700}), 0.9);
+  EXPECT_GE(rate(parts, parts, {.unscaled_parts = true}), 0.9);
+
+  setup.format = FormatId::e4m3;
+  AttentionContract narrow = testing::attention_contract_of(FormatId::e4m3);
+  narrow.p_shift = 8;
+  AttentionContract without_shift = narrow, other_format = narrow;
+  without_shift.p_shift = 0;
+  other_format.p = FormatId::e5m2;
+  EXPECT_EQ(rate(narrow, narrow, {}), 0);
+  EXPECT_GE(rate(narrow, without_shift, {}), 0.9);
+  EXPECT_GE(rate(narrow, other_format, {}), 0.9);
+  EXPECT_GE(rate(narrow, narrow, {.dropped_key = 700}), 0.9);
+  EXPECT_GE(rate(narrow, narrow, {.scale_in_bf16 = true}), 0.9);
+  EXPECT_GE(rate(narrow, narrow, {.louder_tile = 5}), 0.9);
+}
+
 TEST(AttentionOracle, NamesTheFault) {
   AttentionSetup setup;
   setup.keys = 200;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// plumbline report: the files of a run written again, from one record or from the shards of a run.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "harness/cli/run_folder.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "harness/evidence.h"
+#include "reports/json.h"
+#include "reports/merge.h"
+
+namespace plumbline {
+namespace {
+
+// Nothing broke in what ran; what did not run is no evidence.
+void weigh_incomplete(RunRecord& record) {
+  std::string why;
+  if (!record.missing_shards.empty()) {
+    why = fmt::format("shard{} {} {} missing", record.missing_shards.size() == 1 ? "" : "s",
+                      fmt::join(record.missing_shards, ", "),
+                      record.missing_shards.size() == 1 ? "is" : "are");
+  }
+  if (record.interrupted) {
+    why += fmt::format("{}the run did not end", why.empty() ? "" : ", and ");
+  }
+  if (why.empty()) return;
+  why += fmt::format(": {} of {} planned cases are here", record.cases.size(), record.planned);
+  for (KernelRecord& kernel : record.kernels) {
+    if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
+    kernel.verdict = Verdict::mistrusted;
+    kernel.thin.insert(kernel.thin.begin(), why);
+  }
+}
+
+}  // namespace
+
+ExitCode report(const Arguments& arguments, Terminal& terminal) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> runs = arguments.names;
+  if (runs.empty()) runs.push_back(arguments.out + "/latest");
+  std::vector<NamedRecord> records;
+  for (const std::string& run : runs) {
+    Result<RunRecord> record = read_record(run);
+    if (!record) return report_error(record.error());
+    records.push_back({run, *std::move(record)});
+  }
+  PageOptions page;
+  if (!arguments.baseline.empty()) {
+    Result<RunRecord> baseline = read_record(arguments.baseline);
+    if (!baseline) return report_error(baseline.error());
+    page.baseline = *std::move(baseline);
+  }
+  const bool shards = records.front().record.shard.has_value();
+  Result<RunRecord> merged = merge_records(std::move(records));
+  if (!merged) return report_error(merged.error());
+  if (shards && merged->verb == "verify") weigh_evidence(*merged);
+  weigh_incomplete(*merged);
+
+  const fs::path folder = arguments.report_folder.empty() ? fs::path(arguments.out) / merged->run_id
+                                                          : fs::path(arguments.report_folder);
+  const Status written = write_reports(folder, *merged, strict_evidence(arguments), page);
+  if (!written) return report_error(written.error());
+  print_record(*merged, arguments, terminal);
+  print_report_path(folder, arguments, terminal);
+  print_annotations(*merged, terminal);
+  merged->interrupted = false;  // that was another run's end; this one is whole
+  return exit_code(*merged, arguments);
+}
+
+}  // namespace plumbline

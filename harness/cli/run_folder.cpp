@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "reports/json.h"
+#include "reports/junit.h"
+#include "reports/markdown.h"
+#include "reports/sarif.h"
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status write_file(const fs::path& path, const std::string& text) {
+  const fs::path temporary = path.string() + ".tmp";
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    if (!out.flush()) {
+      return Error{ErrorKind::bad_input, "cannot write", path.string(),
+                   "choose another folder with --out"};
+    }
+  }
+  std::error_code code;
+  fs::rename(temporary, path, code);
+  if (code)
+    return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
+  return {};
+}
+
+Error cannot_create(const fs::path& path, const std::string& why) {
+  return {ErrorKind::bad_input, "cannot write into the output folder: " + why, path.string(),
+          "choose another one with --out DIR"};
+}
+
+constexpr std::array<const char*, 5> kReports = {"record.json", "report.html", "junit.xml",
+                                                 "summary.md", "report.sarif"};
+
+}  // namespace
+
+Status write_reports(const fs::path& folder, const RunRecord& record, bool strict,
+                     const PageOptions& page) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) return cannot_create(folder, code.message());
+  const std::string root = fs::current_path(code).string();
+  const std::array<std::string, 5> texts = {record_json(record), report_html(record, page),
+                                            junit_xml(record, strict), summary_markdown(record),
+                                            sarif_json(record, root)};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const Status written = write_file(folder / kReports[i], texts[i]);
+    if (!written) return written;
+  }
+  return {};
+}
+
+Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& name) {
+  RunFolder folder;
+  folder.root_ = root;
+  folder.path_ = root / name;
+  std::error_code code;
+  fs::create_directories(folder.path_, code);
+  if (code) return cannot_create(folder.path_, code.message());
+  for (const char* report : kReports) fs::remove(folder.path_ / report, code);
+  folder.lines_.reset(std::fopen((folder.path_ / "record.jsonl").c_str(), "w"));
+  if (!folder.lines_) return cannot_create(folder.path_, std::strerror(errno));
+  return folder;
+}
+
+void RunFolder::add_line(const std::string& line) {
+  fmt::print(lines_.get(), "{}\n", line);
+  std::fflush(lines_.get());
+}
+
+void RunFolder::begin(const RunRecord& so_far) { add_line(run_json_line(so_far)); }
+
+void RunFolder::append(const CaseRecord& record) { add_line(case_json_line(record)); }
+
+Status RunFolder::finish(const RunRecord& record, bool strict) {
+  return write_reports(path_, record, strict);
+}
+
+void RunFolder::link_as_latest() {
+  std::error_code code;
+  fs::remove(root_ / "latest", code);
+  fs::create_directory_symlink(path_.filename(), root_ / "latest", code);
+}
+
+}  // namespace plumbline

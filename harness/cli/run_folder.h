@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The folder of one run: record.jsonl, which grows with every finished case, and what is written
+// from the whole record once the run has ended. `plumbline report` writes the same files again.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "oracles/base/result.h"
+#include "reports/html.h"
+#include "reports/record.h"
+
+namespace plumbline {
+
+// record.json, report.html, junit.xml, summary.md and report.sarif. With `strict`, thin evidence is
+// a failure in junit.xml. Errors (bad_input): the folder cannot be created or written.
+Status write_reports(const std::filesystem::path& folder, const RunRecord& record, bool strict,
+                     const PageOptions& page = {});
+
+class RunFolder {
+ public:
+  // `root`/`name`, with an empty record.jsonl. What an earlier run of the same name left is
+  // removed, so that a killed run is never taken for it.
+  static Result<RunFolder> create(const std::filesystem::path& root, const std::string& name);
+
+  void begin(const RunRecord& so_far);    // the first line of record.jsonl
+  void append(const CaseRecord& record);  // a line, flushed
+
+  Status finish(const RunRecord& record, bool strict);
+  void link_as_latest();  // `root`/latest leads here
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void add_line(const std::string& line);
+
+  std::filesystem::path root_, path_;
+  std::unique_ptr<std::FILE, Close> lines_;
+};
+
+}  // namespace plumbline

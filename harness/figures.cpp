@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "harness/figures.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace plumbline {
+namespace {
+
+// The size that an operation's sums run over, by the names operations give it.
+constexpr std::array<std::string_view, 3> kLengths = {"k", "keys", "n"};
+
+// Looking at an element again costs about its multiply-accumulates.
+constexpr double kMostWork = 3e7;
+constexpr std::int64_t kMostElements = 1 << 16;
+constexpr std::int64_t kLargestTile = 128;
+
+// Portrait::heat: the letter of an error.
+char letter(double error_ulp) {
+  if (std::isnan(error_ulp) || std::isinf(error_ulp)) return 'z';
+  if (error_ulp == 0) return '.';
+  return static_cast<char>('a' + std::clamp(std::ilogb(error_ulp) + 4, 0, 25));
+}
+
+// The output that says most: failures first, then the largest share.
+std::size_t output_to_portray(const CaseRecord& record) {
+  const auto worse = [](const OutputRecord& a, const OutputRecord& b) {
+    if (a.verdict.failed != b.verdict.failed) return a.verdict.failed < b.verdict.failed;
+    return a.verdict.worst_share < b.verdict.worst_share;
+  };
+  const auto most = std::max_element(record.outputs.begin(), record.outputs.end(), worse);
+  return static_cast<std::size_t>(most - record.outputs.begin());
+}
+
+double take_median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+CaseRecord describe_case(const Case& test_case) {
+  CaseRecord record;
+  record.kernel = test_case.kernel->name;
+  record.text = test_case.text();
+  record.shape_class = test_case.shape_class;
+  record.layout_class = test_case.layout_class;
+  record.value_class = test_case.literals.empty() ? test_case.recipe.value_class : "literal";
+  record.origin = test_case.origin;
+  const auto length = std::find_if(kLengths.begin(), kLengths.end(), [&](std::string_view name) {
+    return test_case.problem.has(name);
+  });
+  if (length != kLengths.end()) {
+    record.length_name = *length;
+    record.length = std::max<std::int64_t>(test_case.problem.integer(*length), 0);
+  }
+  return record;
+}
+
+std::optional<Portrait> portrait_of(const Case& test_case, const Examined& examined) {
+  const CaseRecord& record = examined.record;
+  if (record.outputs.empty() || !examined.oracle) return {};
+  const std::size_t output = output_to_portray(record);
+  const Tensor* got = examined.tensors.find(record.outputs[output].name);
+  const TensorLayout& layout = got->layout;
+  const std::int64_t count = layout.count();
+  const bool small =
+      count <= kMostElements && test_case.kernel->operation->work(test_case.problem) <= kMostWork;
+  if (!small || count == 0 || layout.shape.empty()) return {};
+
+  Portrait portrait;
+  portrait.kernel = record.kernel;
+  portrait.text = record.text;
+  portrait.device = record.device;
+  portrait.output = record.outputs[output].name;
+  portrait.columns = layout.shape.back();
+  portrait.rows = layout.shape.size() > 1 ? layout.shape[layout.shape.size() - 2] : 1;
+  portrait.tile_rows = std::min(portrait.rows, kLargestTile);
+  portrait.tile_columns = std::min(portrait.columns, kLargestTile);
+  portrait.heat.assign(static_cast<std::size_t>(portrait.tile_rows),
+                       std::string(static_cast<std::size_t>(portrait.tile_columns), '.'));
+  std::map<int, std::vector<double>> binades;
+  for (std::int64_t index = 0; index < count; ++index) {
+    const ElementVerdict e =
+        examined.oracle->element(static_cast<int>(output), index, got->bits(index));
+    const bool as_due = e.pass && (e.got == e.expected || std::isnan(e.error_ulp));
+    const double error = as_due ? 0 : std::fabs(e.error_ulp);
+    const auto row =
+        static_cast<std::size_t>(index / portrait.columns % portrait.rows % portrait.tile_rows);
+    const auto column = static_cast<std::size_t>(index % portrait.columns % portrait.tile_columns);
+    char& cell = portrait.heat[row][column];
+    cell = std::max(cell, letter(error));
+    if (std::isfinite(e.exact) && e.exact != 0 && !std::isnan(e.error_ulp))
+      binades[std::ilogb(e.exact)].push_back(std::fabs(e.error_ulp));
+  }
+  if (record.verdict != Verdict::fail) portrait.heat.clear();  // nobody asks where it goes right
+  for (auto& [exponent, errors] : binades) {
+    const double worst = *std::max_element(errors.begin(), errors.end());
+    portrait.binades.push_back(
+        {exponent, static_cast<std::int64_t>(errors.size()), take_median(errors), worst});
+  }
+  return portrait;
+}
+
+}  // namespace plumbline

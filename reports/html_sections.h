@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The sections of report.html, one function each: markup, or nothing where the record has no data
+// for it. html.cpp and html_kernel.cpp put them in order; a new section is a function here and a
+// line there.
+#pragma once
+
+#include "reports/html.h"
+#include "reports/html_parts.h"
+#include "reports/record.h"
+
+namespace plumbline {
+
+// Of the whole run (html_overview.cpp).
+Html lead(const RunRecord& record);  // what is wrong, within the first screen
+Html bound_overview(const RunRecord& record);
+Html change_section(const RunRecord& record, const PageOptions& options);
+
+// Of the whole run (html_coverage.cpp).
+Html coverage_overview(const RunRecord& record);
+
+// Of the whole run (html_trust.cpp).
+Html determinism_section(const RunRecord& record);
+Html agreement_section(const RunRecord& record);
+Html relations_section(const RunRecord& record);
+Html oracle_section(const RunRecord& record);
+Html environment_section(const RunRecord& record);
+
+// One kernel, everything about it (html_kernel.cpp). Its anchor is kernel_anchor(name).
+Html kernel_section(const RunRecord& record, const KernelRecord& kernel);
+std::string kernel_anchor(std::string_view kernel);
+
+// Of a kernel (html_cards.cpp, html_errors.cpp, html_portrait.cpp, html_coverage.cpp).
+Html cards(const RunRecord& record, const KernelRecord& kernel);
+Html error_histogram(const RunRecord& record, const KernelRecord& kernel);
+Html error_quantiles(const RunRecord& record, const KernelRecord& kernel);
+Html error_by_length(const RunRecord& record, const KernelRecord& kernel);
+Html heat_maps(const RunRecord& record, const KernelRecord& kernel);
+Html error_by_magnitude(const RunRecord& record, const KernelRecord& kernel);
+Html special_values(const RunRecord& record, const KernelRecord& kernel);
+Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel);
+
+}  // namespace plumbline

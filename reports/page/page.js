@@ -1,0 +1,129 @@
+// Draws the charts of report.html. A chart is a <figure data-chart="..."> that says which columns of its own table to draw, so
+// what is drawn is what a reader can copy. Charts are drawn when they come into view: a page of sixty kernels opens at once.
+"use strict";
+(function () {
+  const css = getComputedStyle(document.documentElement);
+  const color = (name) => css.getPropertyValue("--" + name).trim();
+  const charts = new Map();
+
+  // A number of a cell: data-v where its text is rounded or has a unit.
+  function value(cell) {
+    const text = cell.dataset.v !== undefined ? cell.dataset.v : cell.textContent;
+    return text.trim() === "" ? NaN : Number(text);
+  }
+
+  function short(number) {
+    if (number === 0) return "0";
+    const size = Math.abs(number);
+    return size >= 1e5 || size < 1e-3 ? number.toExponential(0).replace("e+", "e") : String(Number(number.toPrecision(3)));
+  }
+
+  // On a logarithmic axis only powers of ten (or of two, on a short one) are named.
+  function tick(at, index, ticks) {
+    const decades = Math.log10(ticks[ticks.length - 1].value / ticks[0].value);
+    const power = decades > 3 ? Math.log10(at) : Math.log2(at);
+    return Math.abs(power - Math.round(power)) < 1e-9 ? short(at) : "";
+  }
+
+  function axis(given) {
+    const scale = {
+      type: given.log ? "logarithmic" : "linear",
+      title: { display: true, text: given.title, color: color("soft") },
+      grid: { color: color("line"), borderColor: color("soft") },
+      ticks: { color: color("soft"), maxRotation: 0, autoSkipPadding: 12 },
+    };
+    scale.ticks.callback = given.log ? tick : short;
+    return scale;
+  }
+
+  const styles = {
+    line: { showLine: true, pointRadius: 2.5, borderWidth: 2 },
+    dots: { showLine: false, pointRadius: 3.5, pointStyle: "rectRot" },
+    dashed: { showLine: true, pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
+    expected: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
+    steps: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5 },
+  };
+
+  function dataset(series, rows, x) {
+    const ink = color(series.color);
+    const data = rows
+      .map((row) => ({ x: value(row.cells[x.column]), y: value(row.cells[series.column]) }))
+      .filter((point) => Number.isFinite(point.x) && (!x.log || point.x > 0));
+    for (const point of data) if (!Number.isFinite(point.y)) point.y = null; // a gap
+    return Object.assign({ label: series.label, data, borderColor: ink, backgroundColor: ink, spanGaps: !styles[series.style].stepped },
+      styles[series.style]);
+  }
+
+  function draw(figure) {
+    if (charts.has(figure)) return;
+    const given = JSON.parse(figure.dataset.chart);
+    const rows = Array.from(figure.querySelectorAll("tbody tr"));
+    const canvas = figure.querySelector("canvas");
+    charts.set(figure, new Chart(canvas, {
+      type: "scatter",
+      data: { datasets: given.series.map((series) => dataset(series, rows, given.x)) },
+      options: {
+        animation: false,
+        maintainAspectRatio: false,
+        interaction: { mode: "nearest", axis: "x", intersect: false },
+        scales: { x: axis(given.x), y: axis(given.y) },
+        plugins: {
+          legend: { display: given.series.length > 1, position: "bottom", align: "start",
+            labels: { color: color("ink"), usePointStyle: true, boxWidth: 8, boxHeight: 8, padding: 14 } },
+          tooltip: { callbacks: {
+            title: (items) => items.length ? given.x.title + ": " + short(items[0].parsed.x) : "",
+            label: (item) => item.dataset.label + ": " + short(item.parsed.y) } },
+        },
+      },
+    }));
+  }
+
+  function forget() {
+    for (const chart of charts.values()) chart.destroy();
+    charts.clear();
+  }
+
+  const figures = Array.from(document.querySelectorAll("figure[data-chart]"));
+  const in_view = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+  }, { rootMargin: "300px" });
+  document.documentElement.classList.add("drawing");
+  figures.filter((figure) => figure.offsetParent).slice(0, 12).forEach(draw); // those that are not folded away
+  for (const figure of figures) in_view.observe(figure);
+
+  // A link to a kernel unfolds it.
+  function unfold() {
+    let target = null;
+    try { target = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch (error) { return; }
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    if (target) target.scrollIntoView();
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
+
+  // Other colors: what is in view is drawn again.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    forget();
+    for (const figure of figures) {
+      in_view.unobserve(figure);
+      in_view.observe(figure);
+    }
+  });
+
+  // Paper shows everything but the folded numbers, in the colors of paper.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = Array.from(document.querySelectorAll("details:not([open]):not(.numbers)"));
+    for (const details of folded) details.open = true;
+    forget();
+    figures.forEach(draw);
+  });
+  addEventListener("afterprint", () => {
+    for (const details of folded) details.open = false;
+    forget();
+    for (const figure of figures) {
+      in_view.unobserve(figure);
+      in_view.observe(figure);
+    }
+  });
+})();

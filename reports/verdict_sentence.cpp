@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "reports/verdict_sentence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/html_parts.h"
+
+namespace plumbline {
+namespace {
+
+std::string names_of(const RunRecord& record, Verdict verdict) {
+  std::string names;
+  int more = -3;
+  for (const KernelRecord& k : record.kernels) {
+    if (k.verdict != verdict) continue;
+    if (++more <= 0) names += (names.empty() ? "" : ", ") + k.name;
+  }
+  return more > 0 ? fmt::format("{} and {} more", names, more) : names;
+}
+
+std::int64_t count_of(const RunRecord& record, Verdict verdict) {
+  return std::count_if(record.kernels.begin(), record.kernels.end(),
+                       [&](const KernelRecord& k) { return k.verdict == verdict; });
+}
+
+}  // namespace
+
+std::string verdict_sentence(const RunRecord& record) {
+  const auto all = static_cast<std::int64_t>(record.kernels.size());
+  const std::int64_t failed = count_of(record, Verdict::fail),
+                     errors = count_of(record, Verdict::error),
+                     thin = count_of(record, Verdict::mistrusted),
+                     passed = count_of(record, Verdict::pass);
+  std::int64_t compared = 0;
+  for (const KernelRecord& k : record.kernels) compared += k.compared;
+  std::string sentence;
+  if (failed == 1 && all == 1) {
+    sentence = fmt::format("{} broke its promise.", names_of(record, Verdict::fail));
+  } else if (failed > 0) {
+    sentence = fmt::format("{} of {} broke {} promise: {}.", failed, counted(all, "kernel"),
+                           failed == 1 ? "its" : "their", names_of(record, Verdict::fail));
+    if (errors > 0)
+      sentence += fmt::format(" {} could not run: {}.", errors, names_of(record, Verdict::error));
+  } else if (errors > 0) {
+    sentence = fmt::format("{} of {} could not run: {}.", errors, counted(all, "kernel"),
+                           names_of(record, Verdict::error));
+  } else if (thin > 0) {
+    sentence = fmt::format("Nothing broke, but for {} of {} the evidence is thin: {}.", thin,
+                           counted(all, "kernel"), names_of(record, Verdict::mistrusted));
+  } else if (passed == 0) {
+    sentence = "Nothing ran.";
+  } else {
+    sentence = fmt::format("Every promise held: {}, {}, {} outputs compared with exact values.",
+                           counted(passed, "kernel"),
+                           counted(static_cast<std::int64_t>(record.cases.size()), "case"),
+                           count_text(compared));
+  }
+  if (record.interrupted) {
+    sentence += fmt::format(" The run did not end: {} of {} planned cases are in this report.",
+                            count_text(static_cast<std::int64_t>(record.cases.size())),
+                            count_text(record.planned));
+  }
+  if (record.shard || !record.missing_shards.empty()) {
+    sentence +=
+        record.shard
+            ? fmt::format(" This is shard {} of {}.", record.shard->index, record.shard->count)
+            : fmt::format(" Missing shards: {}.", fmt::join(record.missing_shards, ", "));
+  }
+  return sentence;
+}
+
+}  // namespace plumbline

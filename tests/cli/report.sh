@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Reports of runs that were sharded, killed or tampered with. Usage: report.sh PROGRAM
+set -u
+program=$1
+. "$(dirname "$(realpath "$0")")/expect.sh"
+run=(verify gemm_bf16 gemm_grouped_bf16 --profile quick --on emulator --sm 90 --no-corpus --only 'class=ones')
+
+check() { # check WHAT COMMAND...
+  if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
+}
+
+# Four shards are the run, byte for byte but for `timing`.
+expect 0 "2 passed" "${run[@]}" --out whole
+whole=$(realpath whole/latest)
+for i in 1 2 3 4; do "$program" "${run[@]}" --out shards --shard $i/4 >/dev/null; done
+expect 0 "report: merged/report.html" report shards/*-*of4 --out merged
+untimed() { sed '/^ "timing": {/,$d' "$1"; }
+check "four shards are the whole run" diff <(untimed "$whole/record.json") <(untimed merged/record.json)
+for file in report.html junit.xml summary.md report.sarif record.json; do check "merged/$file" test -s merged/$file; done
+check "junit.xml is well-formed" xmllint --noout merged/junit.xml
+check "report.sarif is JSON" python3 -m json.tool merged/report.sarif /dev/null
+expect 0 "2 passed" report "$whole" --out again
+check "a record reported again stays as it is" cmp "$whole/record.json" again/record.json
+
+# What is missing is said, and only --strict minds.
+expect 0 "shards 2/4, 4/4 are missing" report shards/*-1of4 shards/*-3of4 --out part
+expect 5 "shards 2/4, 4/4 are missing" report shards/*-1of4 shards/*-3of4 --out part --strict
+expect 2 "shard 1/4 again" report shards/*-1of4 shards/*-1of4 --out part
+expect 2 "a whole run" report shards/*-1of4 "$whole" --out part
+"$program" "${run[@]}" --seed 7 --out other --shard 2/4 >/dev/null
+expect 2 "seed is 0x7" report shards/*-1of4 other/*-2of4 --out part
+
+# Killed at any moment: what had finished is reported.
+"$program" "${run[@]}" --jobs 1 --out killed >/dev/null 2>&1 &
+pid=$!
+for ((i = 0; i < 600; ++i)); do
+  lines=$(cat killed/*/record.jsonl 2>/dev/null | wc -l)
+  ((lines > 3)) && break
+  sleep 0.1
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+if [ ! -e killed/*/record.json ]; then
+  expect 0 "the run did not end" report killed/* --out rescued
+  expect 5 "the run did not end" report killed/*/record.jsonl --out rescued --strict
+  check "the page says so" grep -q "The run did not end" rescued/report.html
+else
+  echo "the run was faster than its kill; nothing to rescue"
+fi
+
+# What cannot be trusted is refused, with its place.
+expect 2 "cannot read the record" report nowhere
+head -c 20000 "$whole/record.json" >cut.json
+expect 2 "cut short" report cut.json
+echo '{"cases": []}' >foreign.json
+expect 2 "foreign.json: not a whole record of plumbline: plumbline: missing" report foreign.json
+sed 's/"verdict": "pass"/"verdict": "<script>"/' "$whole/record.json" >hostile.json
+expect 2 'unknown word "<script>"' report hostile.json
+expect 2 "cannot write into the output folder" report "$whole" --out /proc/plumbline
+
+# Annotations only where GitHub reads them.
+expect 0 "report: again" report "$whole" --out again
+check "no annotation for a pass" bash -c "! GITHUB_ACTIONS=true '$program' report '$whole' --out again | grep -q ::error"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

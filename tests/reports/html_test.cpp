@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "reports/html.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <pugixml.hpp>
+
+#include "page_samples.h"
+#include "reports/escape.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The page's own markup is also XML, so a real parser can say whether it is well-formed.
+std::string main_of(const std::string& page) {
+  const std::size_t start = page.find("<main>"), end = page.find("</main>");
+  EXPECT_NE(end, std::string::npos);
+  return page.substr(start, end - start + 7);
+}
+
+pugi::xml_document parsed(const std::string& page) {
+  pugi::xml_document document;
+  const pugi::xml_parse_result result = document.load_string(main_of(page).c_str());
+  EXPECT_TRUE(result) << result.description() << " near "
+                      << main_of(page).substr(static_cast<std::size_t>(result.offset), 80);
+  return document;
+}
+
+std::size_t count(const std::string& text, std::string_view what) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+  return n;
+}
+
+std::string text_of(const pugi::xml_node& node) {
+  std::string text;
+  for (const pugi::xpath_node& child : node.select_nodes(".//text()")) text += child.node().value();
+  return text;
+}
+
+TEST(Html, IsWellFormed) {
+  for (const RunRecord& record : {failing_record(), passing_record(), sample_record(), RunRecord()})
+    parsed(report_html(record));
+}
+
+TEST(Html, TellsWhatIsWrongFirst) {
+  const std::string page = report_html(failing_record());
+  const pugi::xml_document document = parsed(page);
+  EXPECT_EQ(text_of(document.select_node("//h1").node()),
+            "✗ 1 of 2 kernels broke its promise: gemm_bf16_G01.");
+  const std::string lead = text_of(document.select_node("//div[@class='lead']").node());
+  EXPECT_THAT(lead, HasSubstr("Would explain it exactly: the last product of k is missing."));
+  EXPECT_THAT(lead, HasSubstr("plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case"));
+  // Failing kernels stand open, the others are folded.
+  EXPECT_TRUE(document.select_node("//section[@id='kgemm_bf16_G01']"));
+  EXPECT_TRUE(document.select_node("//details[@id='kgemm_bf16']"));
+  EXPECT_LT(page.find("class=\"lead\""), page.find("How close is every kernel"));
+  EXPECT_LT(page.find("How close is every kernel"), page.find("id=\"kgemm_bf16_G01\""));
+  EXPECT_LT(page.find("id=\"kgemm_bf16_G01\""), page.find("id=\"kgemm_bf16\""));
+  EXPECT_LT(page.find("id=\"kgemm_bf16\""), page.find("id=\"environment\""));
+}
+
+TEST(Html, EveryChartDrawsColumnsOfItsOwnTable) {
+  const pugi::xml_document document = parsed(report_html(failing_record()));
+  const pugi::xpath_node_set charts = document.select_nodes("//figure[@data-chart]");
+  EXPECT_GE(charts.size(), 8u);
+  for (const pugi::xpath_node& chart : charts) {
+    const auto given = nlohmann::json::parse(chart.node().attribute("data-chart").value());
+    const std::size_t columns = chart.node().select_nodes(".//thead/tr/th").size();
+    EXPECT_GT(chart.node().select_nodes(".//tbody/tr").size(), 1u);
+    EXPECT_LT(given["x"]["column"].get<std::size_t>(), columns);
+    for (const auto& series : given["series"])
+      EXPECT_LT(series["column"].get<std::size_t>(), columns);
+    EXPECT_FALSE(text_of(chart.node().select_node(".//p[@class='finding']").node()).empty());
+  }
+}
+
+TEST(Html, SaysWhatTheDataSay) {
+  const std::string page = main_of(report_html(failing_record()));
+  EXPECT_THAT(page, HasSubstr("The largest jump, 12.9 ulp, is at step 33 of 33"));
+  EXPECT_THAT(page, HasSubstr("as k to the power 0.5"));
+  EXPECT_THAT(page, HasSubstr("a stripe, as lanes or the epilogue leave it"));
+  EXPECT_THAT(page, HasSubstr("no faster than the square root"));
+  EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
+}
+
+TEST(Html, SkipsSectionsWithoutData) {
+  const std::string whole = report_html(passing_record()), page = main_of(whole);
+  EXPECT_THAT(page, Not(HasSubstr("What is wrong")));
+  EXPECT_THAT(page, Not(HasSubstr("Do the GPU and the emulator agree")));
+  EXPECT_THAT(page, Not(HasSubstr("Where in the output")));
+  EXPECT_THAT(whole.substr(0, whole.find("<style>")),
+              HasSubstr("✓ verify: Every promise held: 1 kernel, 60 cases"));
+}
+
+TEST(Html, NothingFromOutsideBecomesMarkup) {
+  const std::string evil =
+      "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{style}}\x01\xff";
+  RunRecord r = failing_record();
+  for (KernelRecord& k : r.kernels) {
+    k.name += evil;
+    k.summary = k.operation = k.formats = k.source_hash = evil;
+    k.reasons = k.thin = {evil};
+    k.contracts = k.ptx_hashes = k.arithmetic = {{evil, evil}};
+  }
+  for (CaseRecord& c : r.cases) {
+    c.kernel += evil;
+    c.text = c.device = c.value_class = c.shape_class = c.reason = c.length_name = evil;
+    c.outputs[0].name = c.outputs[0].format = evil;
+  }
+  Counterexample& c = r.counterexamples[0];
+  c.kernel += evil;
+  c.claim = c.value_class = c.original = c.text = c.case_file = c.headline = evil;
+  c.elements = c.explanation = c.faults = {evil};
+  c.findings = {{evil, evil, evil, 1, evil, 1}};
+  r.portraits[0].kernel += evil;
+  r.portraits[0].text = r.portraits[0].device = r.portraits[0].output = evil;
+  r.verb = r.profile = r.git_hash = r.command = evil;
+  r.devices = {evil};
+  r.environment = {{evil, evil}};
+  r.missing_shards = {evil};
+  const std::string page = report_html(r, {r});
+  EXPECT_EQ(count(page, "<script"), 2u);
+  EXPECT_EQ(count(page, "</script"), 2u);
+  EXPECT_THAT(page, Not(HasSubstr("<img src=x")));
+  EXPECT_EQ(page.find('\x01'), std::string::npos);
+  EXPECT_EQ(page.find('\xff'), std::string::npos);
+  parsed(page);
+  EXPECT_EQ(count(page, "color-scheme: dark) {"), 1u);  // {{style}} was not filled in again
+}
+
+TEST(Html, AsksTheNetworkForNothing) {
+  const std::string page = report_html(failing_record());
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  for (const char* reference : {"src=\"http", "href=\"http", "url(", "@import", "<link", "<iframe"})
+    EXPECT_THAT(main_of(page), Not(HasSubstr(reference)));
+}
+
+TEST(Html, OfSixtyKernelsAndTwentyThousandCasesIsBelowTwoMegabytes) {
+  const RunRecord record = large_record();
+  ASSERT_GE(record.cases.size(), 20000u);
+  EXPECT_LT(report_html(record).size(), 2u << 20);
+}
+
+TEST(Html, ShowsWhatChangedSinceABaseline) {
+  RunRecord old = failing_record();
+  old.kernels[0].verdict = Verdict::pass;
+  const std::string page = main_of(report_html(failing_record(), {old}));
+  EXPECT_THAT(page, HasSubstr("What changed since run 2f9c41?"));
+  EXPECT_THAT(page, HasSubstr("1 worse, 0 better, 1 the same, 0 unclear"));
+}
+
+TEST(Escape, Base64AndUtf8) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(readable("a\xc3\xa9\n\xed\xa0\x80\x1b"),
+            "a\xc3\xa9\n\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(markdown_code("a|b`c\nd"), "`a\\|b'c d`");
+}
+
+}  // namespace
+}  // namespace plumbline
