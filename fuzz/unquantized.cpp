@@ -44,6 +44,13 @@ Result<UnquantizedCase> unquantized(const Case& test_case, int draw) {
                              operation.name()),
                  "", "kernels of gemm, attention and linear_backward have them"};
   }
+  const ValueClassInfo* data = find_value_class(test_case.recipe.value_class);
+  if (!data || data->has_specials) {
+    return Error{ErrorKind::bad_input,
+                 fmt::format("errors of value class \"{}\" cannot be told apart",
+                             test_case.recipe.value_class),
+                 "", "choose a class of finite data: plumbline list classes"};
+  }
   Result<CaseTensors> stored = materialize(test_case);
   if (!stored) return stored.error();
 

@@ -8,7 +8,7 @@
 
 #include "harness/interrupt.h"
 #include "oracles/base/random.h"
-#include "oracles/reference/attribution.h"
+#include "oracles/reference/output_vectors.h"
 
 namespace plumbline {
 namespace {

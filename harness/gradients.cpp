@@ -9,8 +9,8 @@
 #include "fuzz/unquantized.h"
 #include "harness/interrupt.h"
 #include "oracles/base/assert.h"
-#include "oracles/formats/decode.h"
 #include "oracles/reference/gradient_measures.h"
+#include "oracles/reference/output_vectors.h"
 #include "oracles/reference/staged.h"
 
 namespace plumbline {
@@ -29,20 +29,6 @@ struct Gathered {
   AdamComparison adam;
 };
 
-std::vector<double> values_of(const Tensor& tensor) {
-  const Format& stored = format(tensor.layout.format);
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < tensor.layout.count(); ++i)
-    values.push_back(to_double(stored, tensor.bits(i)));
-  return values;
-}
-
-std::vector<double> difference(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> out(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) out[i] = a[i] - b[i];
-  return out;
-}
-
 void gather(Gathered& all, const std::vector<double>& exact, const std::vector<double>& got,
             const std::vector<double>& modelled, std::int64_t width) {
   const GradientDifference one = compare_gradients(exact, got);
@@ -52,6 +38,7 @@ void gather(Gathered& all, const std::vector<double>& exact, const std::vector<d
   all.sum.orthogonal += one.orthogonal;
   all.sum.descent += one.descent;
   all.sum.lost += one.lost;
+  all.sum.not_finite += one.not_finite;
   all.expected += compare_gradients(exact, modelled).relative;
   const std::vector<double> rows = row_differences(exact, got, width);
   all.rows.insert(all.rows.end(), rows.begin(), rows.end());
@@ -78,6 +65,10 @@ void tell(GradientRecord& record, double expected_bias) {
         fmt::format("The gradient is off by {:.1e}, {:.1f} times what the contract's arithmetic "
                     "makes ({:.1e}).",
                     record.relative, record.relative / record.expected, record.expected));
+  }
+  if (record.not_finite > 0) {
+    record.findings.push_back(
+        fmt::format("{:.2g} % of the elements are NaN or infinite.", 100 * record.not_finite));
   }
   if (record.lost > 0) {
     record.findings.push_back(fmt::format(
@@ -107,6 +98,7 @@ GradientRecord record_of(const Gathered& all, std::int64_t draws) {
   record.adam_difference = all.adam.difference();
   record.adam_flips = all.adam.flips();
   record.lost = all.sum.lost / count;
+  record.not_finite = all.sum.not_finite / count;
   tell(record, all.expected_bias.value());
   return record;
 }

@@ -49,7 +49,69 @@ void note_effect(std::string& effect, std::size_t at, const Execution& execution
   for (const Finding& finding : execution.launch.findings) effect += finding.text();
 }
 
+// What the device found first; "unwritten" where nothing else is wrong.
+std::string word_for_finding(const LaunchResult& launch) {
+  if (!launch.findings.empty()) return name(launch.findings.front().kind);
+  return launch.unwritten > 0 ? "unwritten" : "";
+}
+
+std::vector<PeerVerdict> ask_peers(const Case& test_case, const Examined& examined) {
+  return ask_peers(test_case, examined.tensors, *examined.oracle, 1);
+}
+
+// What each rule says of all outputs of one kernel.
+void join(std::vector<PeerVerdict>& all, const std::vector<PeerVerdict>& one) {
+  all.resize(std::max(all.size(), one.size()), PeerVerdict::does_not_apply);
+  for (std::size_t i = 0; i < one.size(); ++i) all[i] = std::max(all[i], one[i]);
+}
+
+// The rules that have not rejected a mutant yet.
+class PeerCount {
+ public:
+  explicit PeerCount(const UnmutatedKernel& unmutated) {
+    for (const UnmutatedCase& one : unmutated.cases) join(apply_, one.peers);
+  }
+
+  void add(const std::vector<PeerVerdict>& verdicts) { join(said_, verdicts); }
+
+  bool all_reject() const { return accepting_if_asked().empty(); }
+
+  // Nothing where no rule was asked.
+  std::optional<std::vector<std::string>> accepting() const {
+    if (said_.empty()) return std::nullopt;
+    return accepting_if_asked();
+  }
+
+ private:
+  std::vector<std::string> accepting_if_asked() const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < apply_.size(); ++i) {
+      const bool rejected = i < said_.size() && said_[i] == PeerVerdict::rejects;
+      if (apply_[i] != PeerVerdict::does_not_apply && !rejected)
+        names.emplace_back(peer_rules()[i].name);
+    }
+    return names;
+  }
+
+  std::vector<PeerVerdict> apply_, said_;
+};
+
 }  // namespace
+
+std::vector<PeerRecord> UnmutatedKernel::peer_records(const std::string& kernel) const {
+  std::vector<PeerRecord> records;
+  for (std::size_t i = 0; i < peer_rules().size(); ++i) {
+    PeerRecord record{kernel, std::string(peer_rules()[i].name),
+                      std::string(peer_rules()[i].formula), 0, 0};
+    for (const UnmutatedCase& one : cases) {
+      if (i >= one.peers.size() || one.peers[i] == PeerVerdict::does_not_apply) continue;
+      ++record.cases;
+      record.false_alarms += one.peers[i] == PeerVerdict::rejects;
+    }
+    if (record.cases > 0) records.push_back(std::move(record));
+  }
+  return records;
+}
 
 std::vector<int> UnmutatedKernel::executed_lines() const {
   std::vector<int> all;
@@ -62,17 +124,19 @@ std::vector<int> UnmutatedKernel::executed_lines() const {
   return all;
 }
 
-UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const RunOptions& options,
+UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions& options,
                               MutantObserver& observer) {
   std::vector<std::optional<UnmutatedCase>> done(jobs.size());
   std::mutex report;
   std::int64_t finished = 0;
-  for_each_on_workers(jobs.size(), options.jobs, [&] {
-    return [&, runner = CaseRunner(options.runner)](std::size_t i) mutable {
-      const auto& [test_case, target] = jobs[i];
-      UnmutatedCase one{jobs[i], {}, {}};
+  for_each_on_workers(jobs.size(), options.run.jobs, [&] {
+    return [&, runner = CaseRunner(options.run.runner)](std::size_t i) mutable {
+      const Case& test_case = jobs[i].test_case;
+      const Target& target = jobs[i].target;
+      UnmutatedCase one{jobs[i], {}, {}, {}};
       Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
       if (examined) {
+        if (options.peers) one.peers = ask_peers(test_case, **examined);
         one.record = std::move((*examined)->record);
         one.execution = std::move(static_cast<Execution&>(**examined));
         one.execution.tensors = {};
@@ -93,10 +157,10 @@ UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const RunOptions& op
 }
 
 std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const Mutant& mutant,
-                                       const RunnerOptions& options) {
+                                       const MutantOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   MutantRecord record = mutant.record;
-  RunnerOptions runner_options = options;
+  RunnerOptions runner_options = options.run.runner;
   runner_options.image = mutant.image;
   CaseRunner runner(runner_options);
   const auto finish = [&](MutantOutcome outcome) {
@@ -113,52 +177,61 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
     return finish(MutantOutcome::refused);
   };
 
+  bool caught = false;
+  PeerCount peers(unmutated);
   for (std::size_t i = 0; i < unmutated.cases.size(); ++i) {
-    const auto& [job, before, execution] = unmutated.cases[i];
+    const auto& [job, before, unchanged, said] = unmutated.cases[i];
     // Up to its first execution of the mutated line a mutant does what the unmutated kernel does.
-    if (record.line > 0 && !executes_line(execution, record.line)) continue;
+    if (record.line > 0 && !executes_line(unchanged, record.line)) continue;
     if (interrupted()) return std::nullopt;
     const Status loaded = runner.load(*job.test_case.kernel, job.target);
     if (!loaded) return refuse(loaded.error());
-    ++record.cases;
+    record.cases += !caught;
     Result<Execution> after =
         runner.execute(job.test_case, job.target,
-                       kSomeInstructions + kMoreInstructions * execution.launch.instructions);
+                       kSomeInstructions + kMoreInstructions * unchanged.launch.instructions);
     if (!after) return refuse(after.error());
-    if (after->same_as(execution)) continue;
-    ++record.changed;
-    note_effect(record.effect, i, *after);
-    const auto& findings = after->launch.findings;
-    if (!findings.empty()) {
-      record.finding = name(findings.front().kind);
-    } else if (after->launch.unwritten > 0) {
-      record.finding = "unwritten";
+    if (after->same_as(unchanged)) continue;
+    if (!caught) {
+      ++record.changed;
+      note_effect(record.effect, i, *after);
     }
+    const std::string finding = word_for_finding(after->launch);
     const Result<std::unique_ptr<Examined>> examined =
         runner.judge(job.test_case, job.target, *std::move(after));
     if (!examined) return refuse(examined.error());
     const CaseRecord& judged = (*examined)->record;
-    for (const OutputRecord& output : judged.outputs)
-      record.worst_share = std::max(record.worst_share, output.verdict.worst_share);
-    if (judged.verdict != Verdict::fail) continue;
-    record.claim = name(broken_claim(judged));
-    record.reason = judged.reason;
-    record.text = judged.text;
-    record.device = job.target.name();
+    if (options.peers && (*examined)->launch.completed)
+      peers.add(ask_peers(job.test_case, **examined));
+    if (!caught) {
+      for (const OutputRecord& output : judged.outputs)
+        record.worst_share = std::max(record.worst_share, output.verdict.worst_share);
+      if (judged.verdict != Verdict::fail) continue;
+      caught = true;
+      record.finding = finding;
+      record.claim = name(broken_claim(judged));
+      record.reason = judged.reason;
+      record.text = judged.text;
+      record.device = job.target.name();
+    }
+    if (!options.peers || peers.all_reject()) break;
+  }
+  if (caught) {
+    if (options.peers) record.accepted_by = peers.accepting();
     return finish(MutantOutcome::caught);
   }
   return finish(record.changed > 0 ? MutantOutcome::survived : MutantOutcome::no_effect);
 }
 
 std::vector<MutantRecord> run_mutants(const UnmutatedKernel& unmutated,
-                                      const std::vector<Mutant>& mutants, const RunOptions& options,
-                                      MutantObserver& observer) {
+                                      const std::vector<Mutant>& mutants,
+                                      const MutantOptions& options, MutantObserver& observer) {
   std::vector<std::optional<MutantRecord>> done(mutants.size());
   std::mutex report;
   std::int64_t finished = 0;
-  for_each_on_workers(mutants.size(), options.jobs, [&] {
+  for_each_on_workers(mutants.size(), options.run.jobs, [&] {
     return [&](std::size_t i) {
-      std::optional<MutantRecord> record = run_mutant(unmutated, mutants[i], options.runner);
+      std::optional<MutantRecord> record = run_mutant(unmutated, mutants[i], options);
       if (!record) return;
       const std::lock_guard lock(report);
       observer.finished(*record, ++finished, static_cast<std::int64_t>(mutants.size()));

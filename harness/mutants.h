@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/peer_rules.h"
 #include "harness/run.h"
 #include "reports/mutant_record.h"
 
@@ -25,6 +26,14 @@ struct UnmutatedCase {
   Job job;
   CaseRecord record;
   Execution execution;  // without its tensors
+  std::vector<PeerVerdict> peers;
+};
+
+struct MutantOptions {
+  RunOptions run;
+  // Hold the rules of other projects against the same outputs. Mutants then go on after they are
+  // caught, until all rules have rejected them too.
+  bool peers = false;
 };
 
 // The unmutated kernel on its plan, in the order in which mutants try the cases: cheap ones first,
@@ -34,6 +43,8 @@ struct UnmutatedKernel {
 
   // The PTX lines that any case executes, in increasing order.
   std::vector<int> executed_lines() const;
+  // How often each rule of other projects rejects the unmutated kernel.
+  std::vector<PeerRecord> peer_records(const std::string& kernel) const;
 };
 
 // What a run of mutants tells while it goes. Called from one thread at a time.
@@ -52,17 +63,17 @@ class MutantObserver {
 
 // Runs and judges the jobs, all of the same kernel. The records say whether it passed. Cases that
 // an interrupt kept from running are missing.
-UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const RunOptions& options,
+UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions& options,
                               MutantObserver& observer);
 
 // One mutant until a case catches it or none is left; nothing when interrupted.
 std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const Mutant& mutant,
-                                       const RunnerOptions& options);
+                                       const MutantOptions& options);
 
 // All of them, on all workers: in the order given, duplicates marked. Those that an interrupt kept
 // from finishing are missing.
 std::vector<MutantRecord> run_mutants(const UnmutatedKernel& unmutated,
-                                      const std::vector<Mutant>& mutants, const RunOptions& options,
-                                      MutantObserver& observer);
+                                      const std::vector<Mutant>& mutants,
+                                      const MutantOptions& options, MutantObserver& observer);
 
 }  // namespace plumbline

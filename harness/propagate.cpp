@@ -8,8 +8,8 @@
 
 #include "fuzz/unquantized.h"
 #include "oracles/base/assert.h"
-#include "oracles/formats/decode.h"
 #include "oracles/reference/attribution.h"
+#include "oracles/reference/output_vectors.h"
 #include "reports/propagation_text.h"
 
 namespace plumbline {
@@ -38,20 +38,6 @@ std::string_view name(StageKind kind) {
   return "";
 }
 
-std::vector<double> values_of(const Tensor& tensor) {
-  const Format& stored = format(tensor.layout.format);
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < tensor.layout.count(); ++i)
-    values.push_back(to_double(stored, tensor.bits(i)));
-  return values;
-}
-
-std::vector<double> difference(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> out(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) out[i] = a[i] - b[i];
-  return out;
-}
-
 // The stage with the largest share, by some member.
 const StageRecord& largest(const std::vector<StageRecord>& stages, double StageRecord::*share) {
   return *std::max_element(
@@ -60,6 +46,10 @@ const StageRecord& largest(const std::vector<StageRecord>& stages, double StageR
 }
 
 void tell_sources(PropagationRecord& record) {
+  if (record.error == 0) {
+    record.findings.push_back("There is no error.");
+    return;
+  }
   const StageRecord& first = largest(record.stages, &StageRecord::in_order);
   const StageRecord& own = largest(record.stages, &StageRecord::own_in_order);
   if (record.unexplained > first.in_order) {

@@ -2,6 +2,7 @@
 // Which problems error propagation looks at when it is not told.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -48,10 +49,15 @@ Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_
     for (const std::string_view shape : shapes.problems) {
       for (const std::string& output : outputs) {
         std::string text = std::string(shape) + output;
-        for (const auto& [field, value] : {std::pair{"scale_a", "row"}, {"scale_b", "column"}}) {
-          // Rows and columns have scales of their own where the kernel can.
+        for (const auto& [field, value] :
+             {std::pair<std::string_view, std::string_view>{"scale_a", "row"},
+              {"scale_b", "column"},
+              {"scales", "head"}}) {
+          // Rows, columns and heads have scales of their own where the kernel can.
           for (const Field& known : kernel.schema()) {
-            if (known.name == field && known.choices.size() > 1 && output != " out=s32")
+            const bool can =
+                std::find(known.choices.begin(), known.choices.end(), value) != known.choices.end();
+            if (known.name == field && can && output != " out=s32")
               text += fmt::format(" {}={}", field, value);
           }
         }

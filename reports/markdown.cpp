@@ -39,6 +39,16 @@ std::string mutants_markdown(const RunRecord& record) {
     out += fmt::format("| `{}` | {:.1f} % | {} | {} | {} | {} | {} |\n", k.name, s.percent(),
                        s.caught, s.survived, s.no_effect, s.duplicates, s.refused);
   }
+  if (!record.peers.empty()) {
+    out +=
+        "\n| kernel | rule of another project | mutants it lets through | false alarms |\n"
+        "|---|---|--:|--:|\n";
+  }
+  for (const PeerRecord& p : record.peers) {
+    const PeerScore s = peer_score(record.mutants, p);
+    out += fmt::format("| `{}` | {} | {} of {} | {} of {} cases |\n", p.kernel, p.rule,
+                       s.let_through, s.asked, p.false_alarms, p.cases);
+  }
   bool first = true;
   for (const MutantRecord& m : record.mutants) {
     if (m.outcome != MutantOutcome::survived || out.size() > kMaxBytes / 2) continue;

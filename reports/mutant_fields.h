@@ -26,6 +26,16 @@ void describe(Archive& a, T& m) {
   a.optional("source", m.source);
   a.optional("before", m.before);
   a.optional("after", m.after);
+  a.optional("accepted_by", m.accepted_by);
+}
+
+template <typename Archive, MaybeConst<PeerRecord> T>
+void describe(Archive& a, T& p) {
+  a.required("kernel", p.kernel);
+  a.required("rule", p.rule);
+  a.required("formula", p.formula);
+  a.required("cases", p.cases);
+  a.required("false_alarms", p.false_alarms);
 }
 
 }  // namespace plumbline

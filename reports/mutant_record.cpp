@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/mutant_record.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -47,6 +48,19 @@ MutantScore score(const std::vector<MutantRecord>& mutants, std::string_view ker
     total.no_effect += mutant.outcome == MutantOutcome::no_effect;
     total.duplicates += mutant.outcome == MutantOutcome::duplicate;
     total.refused += mutant.outcome == MutantOutcome::refused;
+  }
+  return total;
+}
+
+PeerScore peer_score(const std::vector<MutantRecord>& mutants, const PeerRecord& rule) {
+  PeerScore total;
+  for (const MutantRecord& mutant : mutants) {
+    const bool asked = mutant.kernel == rule.kernel && mutant.accepted_by &&
+                       mutant.outcome == MutantOutcome::caught;
+    if (!asked) continue;
+    ++total.asked;
+    total.let_through +=
+        std::count(mutant.accepted_by->begin(), mutant.accepted_by->end(), rule.rule) > 0;
   }
   return total;
 }

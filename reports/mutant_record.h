@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,17 @@ struct MutantRecord {
   int line = 0;               // in the PTX; 0 for a patch of the source
   std::string source;         // "main_loop.cuh:47"
   std::string before, after;  // the PTX statement
-  double elapsed_ms = 0;      // goes to the timing object
+  // Caught ones, where rules of other projects were asked: those that accept every case that the
+  // kernel completed. Nothing where it completed none, since there are no outputs then.
+  std::optional<std::vector<std::string>> accepted_by;
+  double elapsed_ms = 0;  // goes to the timing object
+};
+
+// A tolerance rule of another project, on the outputs of the kernel without a fault.
+struct PeerRecord {
+  std::string kernel, rule, formula;
+  std::int64_t cases = 0;         // that it applies to
+  std::int64_t false_alarms = 0;  // of these, rejected
 };
 
 struct MutantScore {
@@ -51,6 +62,14 @@ struct MutantScore {
 
 // Of one kernel; of all with an empty name.
 MutantScore score(const std::vector<MutantRecord>& mutants, std::string_view kernel = {});
+
+// Of a kernel's caught mutants, how many a rule of another project was asked about, and how many of
+// these it would have let through.
+struct PeerScore {
+  std::int64_t asked = 0, let_through = 0;
+};
+
+PeerScore peer_score(const std::vector<MutantRecord>& mutants, const PeerRecord& rule);
 
 // Marks every mutant whose effect an earlier one of the same kernel had. Where nothing changed
 // there is no effect to compare.

@@ -97,6 +97,7 @@ struct GradientRecord {
   double descent = 0;               // SGD: <g^, g> / <g, g>
   double adam_difference = 0, adam_flips = 0;  // of Adam's updates: relative; signs, weighted
   double lost = 0;                             // exact elements that are not 0 and were stored as 0
+  double not_finite = 0;                       // finite ones that were stored as NaN or infinities
   std::vector<std::string> findings;
 };
 

@@ -111,6 +111,7 @@ void describe(Archive& a, T& r) {
   a.required("adam_difference", r.adam_difference);
   a.required("adam_flips", r.adam_flips);
   a.required("lost", r.lost);
+  a.required("not_finite", r.not_finite);
   a.required("findings", r.findings);
 }
 

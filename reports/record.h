@@ -159,6 +159,7 @@ struct RunRecord {
   std::vector<Counterexample> counterexamples;
   std::vector<Portrait> portraits;
   std::vector<MutantRecord> mutants;            // of `plumbline mutants`
+  std::vector<PeerRecord> peers;                // and with --peers
   std::vector<PropagationRecord> propagations;  // of `plumbline propagate`
   std::vector<DepthRecord> depths;
   std::vector<GradientRecord> gradients;

@@ -193,6 +193,7 @@ void describe(Archive& a, T& r) {
   a.required("counterexamples", r.counterexamples);
   a.optional("portraits", r.portraits);
   a.optional("mutants", r.mutants);
+  a.optional("peers", r.peers);
   a.optional("propagations", r.propagations);
   a.optional("depths", r.depths);
   a.optional("gradients", r.gradients);

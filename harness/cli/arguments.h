@@ -39,6 +39,7 @@ struct Arguments {
   double seconds = 60;   // --for
   int auto_mutants = 0;  // --auto; 0: the curated ones
   std::optional<double> min_score;
+  bool peers = false;  // --peers
   std::optional<Shard> shard;
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;

@@ -169,6 +169,19 @@ void MutantConsole::print_kinds(const std::vector<MutantRecord>& mutants) {
   }
 }
 
+void MutantConsole::peers(const std::vector<PeerRecord>& rules,
+                          const std::vector<MutantRecord>& mutants) {
+  if (!human() || rules.empty()) return;
+  terminal_.print("");
+  terminal_.print(terminal_.dim(fmt::format("  {:<32} {:>14} {:>16}", "rules of other projects",
+                                            "lets through", "false alarms")));
+  for (const PeerRecord& rule : rules) {
+    const PeerScore s = peer_score(mutants, rule);
+    terminal_.print(fmt::format("  {:<32} {:>5} of {:>5} {:>5} of {:>4} cases", rule.rule,
+                                s.let_through, s.asked, rule.false_alarms, rule.cases));
+  }
+}
+
 // By source line: unrolled loops and templates repeat a line, and what is to be done about it
 // stands there once.
 void MutantConsole::print_survivors(const Manifest& kernel,

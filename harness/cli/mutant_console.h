@@ -25,6 +25,7 @@ class MutantConsole : public MutantObserver {
   void unmutated(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
   void finished(const MutantRecord& record, std::int64_t done, std::int64_t total) override;
   void curated_done(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
+  void peers(const std::vector<PeerRecord>& rules, const std::vector<MutantRecord>& mutants);
   void automatic_done(const Manifest& kernel, const AutomaticMutants& faults, std::int64_t cases,
                       const std::vector<MutantRecord>& mutants);
   void summary(const RunRecord& record);

@@ -23,7 +23,7 @@ namespace {
 // What the verb was asked for, and where it puts things.
 struct Request {
   const Arguments& arguments;
-  const RunOptions& options;
+  const MutantOptions& options;
   std::filesystem::path folder;      // of mutants on disk
   std::vector<std::string> only;     // ids; empty: all of them, or a sample
   std::vector<KernelPatch> patches;  // those asked for, of all kernels
@@ -78,11 +78,11 @@ std::optional<Target> chosen_target(const Manifest& kernel, const RunOptions& op
 // The kernel as it is, on its planned cases; nothing when it fails them, or was interrupted: then
 // its mutants would prove nothing.
 std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target& target,
-                                            const RunOptions& options, RunRecord& record,
+                                            const MutantOptions& options, RunRecord& record,
                                             MutantConsole& console) {
   PlanOptions plan;
-  plan.profile = options.profile;
-  plan.seed = options.seed;
+  plan.profile = options.run.profile;
+  plan.seed = options.run.seed;
   std::vector<Job> jobs;
   for (Case& planned : plan_cases(kernel, plan)) jobs.push_back({std::move(planned), target});
   record.planned += static_cast<std::int64_t>(jobs.size());
@@ -104,6 +104,10 @@ std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target
     sound = sound && !bad;
   }
   if (!sound || interrupted()) return std::nullopt;
+  if (options.peers) {
+    const std::vector<PeerRecord> peers = unmutated.peer_records(kernel.name);
+    record.peers.insert(record.peers.end(), peers.begin(), peers.end());
+  }
   return unmutated;
 }
 
@@ -115,7 +119,7 @@ Status plant_patches(const Request& request, const Manifest& kernel, const Targe
   if (patches.empty()) return {};  // not part of the run
   console.begins(kernel.name);
   const Result<std::vector<Mutant>> mutants =
-      curated_mutants(patches, kernel, target, request.folder, request.options.jobs,
+      curated_mutants(patches, kernel, target, request.folder, request.options.run.jobs,
                       [&](std::size_t done) { console.compiled(done, patches.size()); });
   if (!mutants) return mutants.error();
   const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
@@ -123,6 +127,7 @@ Status plant_patches(const Request& request, const Manifest& kernel, const Targe
   const std::vector<MutantRecord> records =
       run_mutants(*unmutated, *mutants, request.options, console);
   console.curated_done(kernel, records);
+  console.peers(unmutated->peer_records(kernel.name), records);
   record.mutants.insert(record.mutants.end(), records.begin(), records.end());
   return {};
 }
@@ -141,13 +146,14 @@ Status plant_automatic(const Request& request, const Manifest& kernel, const Tar
   const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
   if (!unmutated) return {};
   if (request.only.empty()) {
-    automatic->choose(request.arguments.auto_mutants, request.options.seed,
+    automatic->choose(request.arguments.auto_mutants, request.options.run.seed,
                       unmutated->executed_lines());
   }
   const std::vector<MutantRecord> records =
       run_mutants(*unmutated, automatic->mutants(), request.options, console);
   console.automatic_done(kernel, *automatic, static_cast<std::int64_t>(unmutated->cases.size()),
                          records);
+  console.peers(unmutated->peer_records(kernel.name), records);
   record.mutants.insert(record.mutants.end(), records.begin(), records.end());
   return automatic->save_survivors(request.folder, records);
 }
@@ -155,7 +161,7 @@ Status plant_automatic(const Request& request, const Manifest& kernel, const Tar
 Status test_kernel(const Request& request, const Manifest& kernel, RunRecord& record,
                    MutantConsole& console) {
   std::string skipped;
-  const std::optional<Target> target = chosen_target(kernel, request.options, skipped);
+  const std::optional<Target> target = chosen_target(kernel, request.options.run, skipped);
   if (!target) {
     record.kernels.push_back(describe_kernel(kernel, {}));
     record.kernels.back().reasons.push_back(skipped);
@@ -194,7 +200,8 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
   Result<RunOptions> options = run_options(without_filter, *kernels);
   if (!options) return report_error(options.error());
   options->seed = arguments.seed.value_or(1);
-  Request request{arguments, *options, {}, split_ids(arguments.only), {}};
+  const MutantOptions mutant_options{*options, arguments.peers};
+  Request request{arguments, mutant_options, {}, split_ids(arguments.only), {}};
   if (arguments.auto_mutants == 0) {
     Result<std::vector<KernelPatch>> patches = wanted_patches(*kernels, request.only);
     if (!patches) return report_error(patches.error());

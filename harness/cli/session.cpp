@@ -211,6 +211,7 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
   }
   for (const std::string& name : arguments.names) text += " " + name;
   if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
+  if (arguments.peers) text += " peers";
   if (arguments.depth > 0) text += fmt::format(" depth {}", arguments.depth);
   if (arguments.draws > 0) text += fmt::format(" draws {}", arguments.draws);
   return short_name(fingerprint(text));

@@ -145,6 +145,8 @@ void mutants_flags(FlagTargets to) {
                   "fail when less percent of them are caught")
       ->check(CLI::Range(0, 100))
       ->type_name("PERCENT");
+  to.app.add_flag("--peers", to.arguments.peers,
+                  "hold other projects' tolerance rules against the same outputs");
   to.app.add_option("--profile", to.raw.profile, "whose planned cases: quick, default or deep");
   add_seed(to, "of the plan, and of the choice of faults");
   add_sm(to, "emulate this chip (default: the newest the kernel is built for)");

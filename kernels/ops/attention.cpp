@@ -5,6 +5,7 @@
 
 #include "kernels/manifest.h"
 #include "kernels/ops/attention_fields.h"
+#include "kernels/ops/attention_quantize.h"
 #include "oracles/reference/attention_oracle.h"
 #include "oracles/reference/staged_attention.h"
 
@@ -35,8 +36,9 @@ the last sequence. With `scales=head` Q, K and V are their elements times the sc
 v_scale multiplies O; scales are numbers from 2^-30 to 2^30. docs/bounds.md tells what a contract's terms mean for the bits.
 )~";
 
-constexpr std::array kQuantized = {Operation::Quantized{"q"}, Operation::Quantized{"k"},
-                                   Operation::Quantized{"v"}};
+constexpr std::array kQuantized = {Operation::Quantized{"q", "q_scale"},
+                                   Operation::Quantized{"k", "k_scale"},
+                                   Operation::Quantized{"v", "v_scale"}};
 
 class Attention final : public Operation {
  public:
@@ -83,13 +85,16 @@ class Attention final : public Operation {
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
 
+  void quantize(const Problem& problem, const CaseTensors& sources,
+                CaseTensors& tensors) const override {
+    quantize_attention(problem, sources, tensors);
+  }
+
   std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
                                             int sm, const CaseTensors& tensors,
                                             const CaseTensors& sources) const override {
     AttentionProblem attention = attention_problem(problem, tensors);
     attention.output = tensors.find("o")->layout.format;
-    // The stages know no scales and no parts yet.
-    if (attention.q_scale || problem.integer("splits") > 1) return nullptr;
     return staged_attention(attention, attention_contract(manifest.terms, problem), sm,
                             {sources.find("q"), sources.find("k"), sources.find("v")});
   }

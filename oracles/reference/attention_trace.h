@@ -36,13 +36,12 @@ class RowTrace {
     std::int64_t first = 0, end = 0;
     double maximum = 0;        // exact
     double error = 0;          // |computed - exact maximum|
-    double high = 0;           // the largest the computed maximum may be
+    double low = 0, high = 0;  // the least and the largest the computed maximum may be
     bool moves = false;        // it may be another than before
     double base_rounding = 0;  // |fl(maximum c) - maximum c|
     bool known = false;        // it is the exact one
-    double low = 0;            // the least it may be
-    bool begins = false;       // the first of its part
-    bool ends = false;         // the last
+    bool begins = false;       // this is the first step of its part
+    bool ends = false;         // and this the last
   };
 
   // The argument of ex2: the computed one is within `error` of (logit - maximum) c.

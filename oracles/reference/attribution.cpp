@@ -6,30 +6,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "oracles/base/assert.h"
 #include "oracles/base/random.h"
+#include "oracles/reference/output_vectors.h"
 
 namespace plumbline {
 namespace {
 
 constexpr std::size_t kMostExactStages = 6;
-
-std::vector<double> difference(const std::vector<double>& a, const std::vector<double>& b) {
-  PLUMB_ASSERT(a.size() == b.size());
-  std::vector<double> out(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) out[i] = a[i] - b[i];
-  return out;
-}
-
-// Elements that are not finite anywhere (rows that see nothing) count as 0.
-double product(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double term = a[i] * b[i];
-    if (std::isfinite(term)) sum += term;
-  }
-  return sum;
-}
 
 double ratio(double numerator, double denominator) {
   return denominator == 0 ? 0 : numerator / denominator;
@@ -46,13 +29,13 @@ class Worth {
         base_(base),
         start_(evaluations(base, output)),
         delta_(difference(target, start_)),
-        square_(product(delta_, delta_)) {}
+        square_(inner_product(delta_, delta_)) {}
 
   double operator()(StageSet low) {
     const auto [known, fresh] = known_.try_emplace(low, 0.0);
     if (fresh) {
-      known->second =
-          ratio(product(difference(evaluations_(base_ | low, output_), start_), delta_), square_);
+      known->second = ratio(
+          inner_product(difference(evaluations_(base_ | low, output_), start_), delta_), square_);
     }
     return known->second;
   }
@@ -124,12 +107,6 @@ void sampled_shares(Worth& worth, const std::vector<int>& stages, int orders, st
 
 }  // namespace
 
-double norm(const std::vector<double>& a) { return std::sqrt(product(a, a)); }
-
-double distance(const std::vector<double>& a, const std::vector<double>& b) {
-  return norm(difference(a, b));
-}
-
 const std::vector<double>& StagedEvaluations::operator()(StageSet low, int output) {
   const auto [known, fresh] = values_.try_emplace(low);
   if (fresh) known->second = computation_.evaluate(low, fault_);
@@ -183,7 +160,7 @@ ErrorSplit split_error(StagedEvaluations& evaluations, int output,
   const StagedComputation& computation = evaluations.computation();
   const std::vector<double> exact = evaluations(0, output);
   const std::vector<double> whole = difference(target, exact);
-  const double size = norm(exact), square = product(whole, whole);
+  const double size = norm(exact), square = inner_product(whole, whole);
   ErrorSplit split;
   std::vector<double> last = exact;
   std::vector<std::vector<double>> parts;
@@ -191,7 +168,7 @@ ErrorSplit split_error(StagedEvaluations& evaluations, int output,
   const auto cut = [&](const std::vector<double>& next, ErrorPart& part) {
     parts.push_back(difference(next, last));
     part.relative = ratio(norm(parts.back()), size);
-    part.share = ratio(product(parts.back(), whole), square);
+    part.share = ratio(inner_product(parts.back(), whole), square);
     last = next;
   };
   for (const auto& [kind, part] : {std::pair{StageKind::quantization, &split.quantization},
@@ -203,7 +180,8 @@ ErrorSplit split_error(StagedEvaluations& evaluations, int output,
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      const double cosine = ratio(product(parts[i], parts[j]), norm(parts[i]) * norm(parts[j]));
+      const double cosine =
+          ratio(inner_product(parts[i], parts[j]), norm(parts[i]) * norm(parts[j]));
       if (std::fabs(cosine) > std::fabs(split.largest_cosine)) split.largest_cosine = cosine;
     }
   }

@@ -90,8 +90,4 @@ struct FaultFit {
 FaultFit best_fault(const StagedComputation& computation, int output,
                     const std::vector<double>& target);
 
-// Over elements that are finite in all of them.
-double distance(const std::vector<double>& a, const std::vector<double>& b);
-double norm(const std::vector<double>& a);
-
 }  // namespace plumbline

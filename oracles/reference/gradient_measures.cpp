@@ -5,38 +5,29 @@
 #include <cmath>
 
 #include "oracles/base/assert.h"
+#include "oracles/reference/output_vectors.h"
 
 namespace plumbline {
-namespace {
-
-double product(const std::vector<double>& a, const std::vector<double>& b) {
-  PLUMB_ASSERT(a.size() == b.size());
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-}  // namespace
 
 GradientDifference compare_gradients(const std::vector<double>& exact,
                                      const std::vector<double>& got) {
   GradientDifference out;
-  const double square = product(exact, exact);
+  const double square = inner_product(exact, exact);
   if (square == 0) return out;
-  std::vector<double> difference(exact.size());
-  std::int64_t nonzero = 0, lost = 0;
+  const std::vector<double> away = difference(got, exact);
+  std::int64_t nonzero = 0, lost = 0, not_finite = 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
-    difference[i] = got[i] - exact[i];
     nonzero += exact[i] != 0;
+    not_finite += std::isfinite(exact[i]) && !std::isfinite(got[i]);
     lost += exact[i] != 0 && got[i] == 0;
   }
-  const double differences = product(difference, difference);
+  const double differences = inner_product(away, away);
   out.relative = std::sqrt(differences / square);
-  out.parallel = product(difference, exact) / square;
+  out.parallel = inner_product(away, exact) / square;
   double rest = 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double across = difference[i] - out.parallel * exact[i];
-    rest += across * across;
+    const double across = away[i] - out.parallel * exact[i];
+    if (std::isfinite(across)) rest += across * across;
   }
   out.orthogonal = std::sqrt(rest / square);
   // tan of the angle is orthogonal / (1 + parallel); 1 - cos = tan^2 / (sec (sec + 1)).
@@ -45,6 +36,7 @@ GradientDifference compare_gradients(const std::vector<double>& exact,
   out.cosine_gap =
       1 + out.parallel > 0 ? tangent * tangent / (secant * (secant + 1)) : 1 + 1 / secant;
   out.descent = 1 + out.parallel;
+  out.not_finite = static_cast<double>(not_finite) / static_cast<double>(exact.size());
   out.lost = nonzero == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(nonzero);
   return out;
 }
@@ -80,19 +72,19 @@ void BiasStatistic::add(const std::vector<double>& difference) {
     sum_[i] += difference[i];
     squares_[i] += difference[i] * difference[i];
   }
-  norms_ += product(difference, difference);
+  norms_ += inner_product(difference, difference);
 }
 
 double BiasStatistic::value() const {
   PLUMB_ASSERT(draws_ >= 2);
   if (norms_ == 0) return 0;
-  return (product(sum_, sum_) - norms_) / (static_cast<double>(draws_ - 1) * norms_);
+  return (inner_product(sum_, sum_) - norms_) / (static_cast<double>(draws_ - 1) * norms_);
 }
 
 double BiasStatistic::noise() const {
   // Elements with variances v_i: <d_r, d_s> has variance sum v_i^2, so D = (sum v_i)^2 / sum v_i^2.
   const auto draws = static_cast<double>(draws_);
-  const double fourth = product(squares_, squares_);
+  const double fourth = inner_product(squares_, squares_);
   if (fourth == 0) return 0;
   return std::sqrt(2 / (draws * (draws - 1)) * fourth) / norms_;
 }

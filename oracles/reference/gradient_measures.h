@@ -18,8 +18,10 @@ namespace plumbline {
 
 struct GradientDifference {
   double relative = 0, cosine_gap = 0, parallel = 0, orthogonal = 0;
-  double descent = 0;  // <h, g> / ||g||^2: what an SGD step along h gains, to first order
-  double lost = 0;     // part of the elements with g != 0 that have h = 0
+  double descent = 0;     // <h, g> / ||g||^2: what an SGD step along h gains, to first order
+  double lost = 0;        // part of the elements with g != 0 that have h = 0
+  double not_finite = 0;  // part of the elements that are NaN or infinite in h but not in g; the
+                          // other measures leave them out
 };
 
 GradientDifference compare_gradients(const std::vector<double>& exact,

@@ -36,8 +36,11 @@ constexpr std::array kFaults = {
 
 // clang-format on
 
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
+// In units of a scale.
+std::vector<double> over(const std::vector<float>& values, float scale) {
+  std::vector<double> out(values.begin(), values.end());
+  for (double& value : out) value /= static_cast<double>(scale);
+  return out;
 }
 
 // One head with its operands as stored and as they were.
@@ -71,9 +74,12 @@ class StagedAttention final : public StagedComputation {
       head.place = place;
       head.shape = attention_head(problem, place);
       const AttentionHead source = attention_head(before, place);
-      for (const AttentionHead* from : std::array<const AttentionHead*, 2>{&head.shape, &source}) {
-        head.operands.emplace_back(head.shape, contract, sm, q, k, v, doubles(from->q),
-                                   doubles(from->k), doubles(from->v));
+      const HeadScales stored, scales = head_scales(problem, place);
+      for (const auto& [from, by] :
+           {std::pair{static_cast<const AttentionHead*>(&head.shape), stored},
+            std::pair{static_cast<const AttentionHead*>(&source), scales}}) {
+        head.operands.emplace_back(head.shape, contract, sm, q, k, v, over(from->q, by.q),
+                                   over(from->k, by.k), over(from->v, by.v));
         for (const bool low : {false, true})
           head.scores.push_back(head.operands.back().scores(low));
       }

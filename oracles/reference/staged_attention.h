@@ -80,14 +80,16 @@ class StagedHead {
   Sensitivity sensitivity(std::int64_t i, const Row& exact) const;
 
  private:
+  class Machine;
+
   const AttentionHead& shape_;
   AttentionContract contract_;
   StagedSum score_sum_, value_sum_;
   RealOperands q_, k_, v_;  // v by column: [dv, keys]
 };
 
-// Outputs "o" and "lse". `sources`: f32 tensors of the shapes of Q, K and V. Everything outlives
-// the result and must be finite.
+// Outputs "o" and "lse". `sources`: f32 tensors of the shapes of Q, K and V, whatever their scales.
+// Everything outlives the result and must be finite.
 struct AttentionSources {
   const Tensor *q = nullptr, *k = nullptr, *v = nullptr;
 };

@@ -49,125 +49,221 @@ std::vector<double> StagedHead::scores(bool low) const {
   return scores;
 }
 
-StagedHead::Row StagedHead::row(std::int64_t i, StageSet low, std::span<const double> scores,
-                                AttentionFault fault) const {
-  const auto is_low = [low](AttentionStep step) {
+// One row on its way through the tiles of keys.
+class StagedHead::Machine {
+ public:
+  Machine(const StagedHead& head, std::int64_t i, StageSet low, std::span<const double> scores,
+          AttentionFault fault)
+      : staged_(head),
+        head_(head.shape_),
+        contract_(head.contract_),
+        i_(i),
+        scores_(scores),
+        fault_(fault),
+        scores_low_(is_low(low, AttentionStep::scores)),
+        argument_(is_low(low, AttentionStep::argument)),
+        exponential_(is_low(low, AttentionStep::exponential)),
+        p_rounded_(is_low(low, AttentionStep::probabilities)),
+        sums_(is_low(low, AttentionStep::row_sum)),
+        values_(is_low(low, AttentionStep::values)),
+        normalize_(is_low(low, AttentionStep::normalize)) {
+    scale_ = static_cast<double>(head_.scale);
+    if (faulty(AttentionFault::bf16_scale, argument_))
+      scale_ = staged_rounding(FormatId::bf16, scale_);
+    c_ = staged_base2_factor(head_, scale_, argument_);
+    weights_.assign(static_cast<std::size_t>(head_.keys), 0);
+  }
+
+  Row run() {
+    const std::int64_t part_keys = contract_.part_keys(head_.keys);
+    std::vector<Part> parts;
+    for (std::int64_t begin = 0; begin == 0 || begin < head_.keys; begin += part_keys)
+      parts.push_back(part(begin, std::min(head_.keys, begin + part_keys)));
+    const bool has_sink = head_.has_sink && !std::isinf(head_.sink);
+    const double sink = has_sink ? static_cast<double>(head_.sink) : -kInfinity;
+    if (contract_.parts > 1) return normalized(joined(parts, sink, part_keys));
+    Part& all = parts.front();
+    if (has_sink) {
+      rescale(all, std::max(all.m, sink), 0, head_.keys);
+      all.lanes[0] = f32_if(sums_, all.lanes[0] + exponential(relative(sink, all.m)));
+    }
+    return normalized(all);
+  }
+
+ private:
+  // Sums relative to m, not yet divided.
+  struct Part {
+    double m = -kInfinity;
+    std::vector<double> lanes, o;
+  };
+
+  static bool is_low(StageSet low, AttentionStep step) {
     return (low >> static_cast<int>(step) & 1) != 0;
-  };
-  const bool argument = is_low(AttentionStep::argument), exp = is_low(AttentionStep::exponential),
-             p_rounded = is_low(AttentionStep::probabilities), sum = is_low(AttentionStep::row_sum),
-             values = is_low(AttentionStep::values), normalize = is_low(AttentionStep::normalize);
-  const auto faulty = [&](AttentionFault which, bool stage_is_low) {
-    return fault == which && stage_is_low;
-  };
-  const AttentionHead& head = shape_;
-  double scale = static_cast<double>(head.scale);
-  if (faulty(AttentionFault::bf16_scale, argument)) scale = staged_rounding(FormatId::bf16, scale);
-  const double c = staged_base2_factor(head, scale, argument);
+  }
 
-  const auto logit = [&](std::int64_t j) {
-    double z = scores[static_cast<std::size_t>(j)];
-    if (faulty(AttentionFault::bf16_scores, is_low(AttentionStep::scores)))
-      z = staged_rounding(FormatId::bf16, z);
-    return staged_logit(head, i, j, z, scale, argument).z;
-  };
+  bool faulty(AttentionFault which, bool stage_is_low) const {
+    return fault_ == which && stage_is_low;
+  }
+
+  double exponential(double x) const { return staged_exponential(exponential_, x); }
+
+  double logit(std::int64_t j) const {
+    double score = scores_[static_cast<std::size_t>(j)];
+    if (faulty(AttentionFault::bf16_scores, scores_low_))
+      score = staged_rounding(FormatId::bf16, score);
+    return staged_logit(head_, i_, j, score, scale_, argument_).z;
+  }
+
   // The argument of an exponential that is taken relative to m.
-  const auto relative = [&](double z, double m) {
-    if (!argument) return (z - m) * c;
-    return static_cast<double>(f32_fma(z, c, -f32_if(true, m * c)));
-  };
-  const auto rescaling = [&](double m, double next) {
-    if (m == -kInfinity) return 0.0;
-    return staged_exponential(exp, f32_if(argument, f32_if(argument, m - next) * c));
-  };
-  const int shift =
-      faulty(AttentionFault::probabilities_unlifted, p_rounded) ? 0 : contract_.p_shift;
-  EncodeOptions rounding{.overflow = Overflow::saturate};
-  if (fault == AttentionFault::probabilities_cut) rounding.rounding = Rounding::toward_zero;
-  const auto probability = [&](double p) {
-    if (!p_rounded) return p;
-    return std::ldexp(staged_rounding(contract_.p, std::ldexp(p, shift), rounding), -shift);
-  };
+  double relative(double z, double m) const {
+    if (!argument_) return (z - m) * c_;
+    return static_cast<double>(f32_fma(z, c_, -f32_if(true, m * c_)));
+  }
 
-  const auto dv = static_cast<std::size_t>(head.dv), keys = static_cast<std::size_t>(head.keys);
-  const auto lanes = static_cast<std::size_t>(contract_.row_sum_lanes);
-  const bool adds_rounded =
-      (contract_.row_sum == RowSum::rounded) != faulty(AttentionFault::other_row_sum, sum);
-  const KeyRange visible = head.visible(i);
-  Row out;
-  out.o.assign(dv, 0);
-  out.weights.assign(keys, 0);
-  std::vector<double> sums(lanes, 0);
-  double m = -kInfinity;
-  const auto rescale = [&](double a) {
-    if (!faulty(AttentionFault::row_sum_not_rescaled, sum))
-      for (double& lane : sums) lane = f32_if(sum, lane * a);
-    if (!faulty(AttentionFault::values_not_rescaled, values))
-      for (double& x : out.o) x = f32_if(values, x * a);
-    for (double& weight : out.weights) weight *= a;
-  };
-  for (std::int64_t begin = 0; begin < head.keys; begin += contract_.tile) {
-    const std::int64_t end = std::min(head.keys, begin + contract_.tile);
-    const std::int64_t first = std::max(begin, visible.first), last = std::min(end, visible.end);
-    std::vector<double> z;
-    double next = m;
-    for (std::int64_t j = first; j < last; ++j) {
-      z.push_back(logit(j));
-      next = std::max(next, z.back());
-    }
-    if (next == -kInfinity || first >= last) continue;
-    rescale(rescaling(m, next));
-    m = next;
-    std::vector<double> tile_sums(lanes, 0);
-    RealOperands p;  // in units of 2^-p_shift, as V meets them
-    p.reserve(static_cast<std::size_t>(end - begin));
-    for (std::int64_t j = begin; j < end; ++j) {
-      double weight = 0, rounded = 0;
-      if (j >= first && j < last) {
-        weight = staged_exponential(exp, relative(z[static_cast<std::size_t>(j - first)], m));
-        rounded = probability(weight);
-        out.weights[static_cast<std::size_t>(j)] = weight;
-        double& lane = tile_sums[static_cast<std::size_t>((j - begin) / 2) % lanes];
-        lane = f32_if(sum, lane + (adds_rounded ? rounded : weight));
+  // What sums relative to m are multiplied by to be relative to `next`.
+  double rescaling(double m, double next) const {
+    if (m == -kInfinity) return 0;
+    return exponential(f32_if(argument_, f32_if(argument_, m - next) * c_));
+  }
+
+  double rounded(double p) const {
+    if (!p_rounded_) return p;
+    const int shift = fault_ == AttentionFault::probabilities_unlifted ? 0 : contract_.p_shift;
+    EncodeOptions options{.overflow = Overflow::saturate};
+    if (fault_ == AttentionFault::probabilities_cut) options.rounding = Rounding::toward_zero;
+    return std::ldexp(staged_rounding(contract_.p, std::ldexp(p, shift), options), -shift);
+  }
+
+  // `first` to `end`: the keys that the part has met.
+  void rescale(Part& part, double next, std::int64_t first, std::int64_t end) {
+    const double a = rescaling(part.m, next);
+    if (!faulty(AttentionFault::row_sum_not_rescaled, sums_))
+      for (double& lane : part.lanes) lane = f32_if(sums_, lane * a);
+    if (!faulty(AttentionFault::values_not_rescaled, values_))
+      for (double& x : part.o) x = f32_if(values_, x * a);
+    for (std::int64_t j = first; j < end; ++j) weights_[static_cast<std::size_t>(j)] *= a;
+    part.m = next;
+  }
+
+  Part part(std::int64_t begin, std::int64_t end) {
+    Part part;
+    part.lanes.assign(static_cast<std::size_t>(contract_.row_sum_lanes), 0);
+    part.o.assign(static_cast<std::size_t>(head_.dv), 0);
+    const KeyRange visible = head_.visible(i_);
+    for (std::int64_t tile = begin; tile < end; tile += contract_.tile) {
+      const std::int64_t tile_end = std::min(end, tile + contract_.tile);
+      const KeyRange seen{std::max(tile, visible.first), std::min(tile_end, visible.end)};
+      std::vector<double> z;
+      double next = part.m;
+      for (std::int64_t j = seen.first; j < seen.end; ++j) {
+        z.push_back(logit(j));
+        next = std::max(next, z.back());
       }
-      p.append(std::ldexp(rounded, contract_.p_shift), format(contract_.p));
+      if (z.empty() || next == -kInfinity) continue;
+      rescale(part, next, begin, tile);
+      add_tile(part, {tile, tile_end}, seen, z);
     }
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      sums[lane] = f32_if(sum, sums[lane] + tile_sums[lane]);
-    for (std::size_t x = 0; x < dv; ++x) {
-      const RealSpan column =
-          RealSpan(v_).sub(x * keys + static_cast<std::size_t>(begin), p.values.size());
-      out.o[x] = value_sum_.chain(p, column, out.o[x], {.accumulate = values});
-      if (faulty(AttentionFault::bf16_values, values))
-        out.o[x] = staged_rounding(FormatId::bf16, out.o[x]);
+    return part;
+  }
+
+  void add_tile(Part& part, KeyRange tile, KeyRange seen, const std::vector<double>& z) {
+    const bool adds_rounded =
+        (contract_.row_sum == RowSum::rounded) != faulty(AttentionFault::other_row_sum, sums_);
+    std::vector<double> lanes(part.lanes.size(), 0);
+    RealOperands p;  // in units of 2^-p_shift, as V meets them
+    p.reserve(static_cast<std::size_t>(tile.end - tile.first));
+    for (std::int64_t j = tile.first; j < tile.end; ++j) {
+      double to_values = 0;
+      if (j >= seen.first && j < seen.end) {
+        const double weight =
+            exponential(relative(z[static_cast<std::size_t>(j - seen.first)], part.m));
+        to_values = rounded(weight);
+        weights_[static_cast<std::size_t>(j)] = weight;
+        double& lane = lanes[static_cast<std::size_t>((j - tile.first) / 2) % lanes.size()];
+        lane = f32_if(sums_, lane + (adds_rounded ? to_values : weight));
+      }
+      p.append(std::ldexp(to_values, contract_.p_shift), format(contract_.p));
+    }
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+      part.lanes[lane] = f32_if(sums_, part.lanes[lane] + lanes[lane]);
+    for (std::size_t x = 0; x < part.o.size(); ++x) {
+      const std::size_t column = x * static_cast<std::size_t>(head_.keys);
+      const RealSpan v =
+          RealSpan(staged_.v_).sub(column + static_cast<std::size_t>(tile.first), p.values.size());
+      part.o[x] = staged_.value_sum_.chain(p, v, part.o[x], {.accumulate = values_});
+      if (faulty(AttentionFault::bf16_values, values_))
+        part.o[x] = staged_rounding(FormatId::bf16, part.o[x]);
     }
   }
-  if (head.has_sink && !std::isinf(head.sink)) {
-    const double sink = static_cast<double>(head.sink), next = std::max(m, sink);
-    rescale(rescaling(m, next));
-    m = next;
-    sums[0] = f32_if(sum, sums[0] + staged_exponential(exp, relative(sink, m)));
+
+  // Parts brought to one reference and added in their order, then the sink.
+  Part joined(const std::vector<Part>& parts, double sink, std::int64_t part_keys) {
+    Part all{sink, {0}, std::vector<double>(static_cast<std::size_t>(head_.dv), 0)};
+    for (const Part& part : parts) all.m = std::max(all.m, part.m);
+    std::int64_t first = 0;
+    for (const Part& part : parts) {
+      const std::int64_t end = std::min(head_.keys, first + part_keys);
+      if (part.m != -kInfinity) {
+        const double a = rescaling(part.m, all.m);
+        all.lanes[0] = f32_if(sums_, all.lanes[0] + f32_if(sums_, sum_of(part) * a));
+        for (std::size_t x = 0; x < all.o.size(); ++x)
+          all.o[x] = f32_if(values_, all.o[x] + f32_if(values_, part.o[x] * a));
+        for (std::int64_t j = first; j < end; ++j) weights_[static_cast<std::size_t>(j)] *= a;
+      }
+      first = end;
+    }
+    if (sink != -kInfinity)
+      all.lanes[0] = f32_if(sums_, all.lanes[0] + exponential(relative(sink, all.m)));
+    return all;
   }
-  if (m == -kInfinity) {
-    out.lse = contract_.masked_lse_is_negative ? -kInfinity : kInfinity;
+
+  double sum_of(const Part& part) const {
+    double l = 0;
+    for (const double lane : part.lanes) l = f32_if(sums_, l + lane);
+    return l;
+  }
+
+  Row normalized(const Part& all) {
+    Row out;
+    out.weights = std::move(weights_);
+    out.o.assign(all.o.size(), 0);
+    if (all.m == -kInfinity) {
+      out.lse = contract_.masked_lse_is_negative ? -kInfinity : kInfinity;
+      return out;
+    }
+    const double l = sum_of(all);
+    double inverse = f32_if(normalize_, 1 / l);
+    if (faulty(AttentionFault::bf16_inverse, normalize_))
+      inverse = staged_rounding(FormatId::bf16, inverse);
+    const double v_scale = std::ldexp(static_cast<double>(head_.v_scale), -contract_.p_shift);
+    const double factor = f32_if(normalize_, inverse * v_scale);
+    for (std::size_t x = 0; x < out.o.size(); ++x) {
+      out.o[x] = contract_.normalization == Normalization::reciprocal
+                     ? f32_if(normalize_, all.o[x] * factor)
+                     : f32_if(normalize_, f32_if(normalize_, all.o[x] / l) * v_scale);
+    }
+    for (double& weight : out.weights) weight /= l;
+    const double largest = head_.natural_units() ? all.m : f32_if(normalize_, all.m * scale_);
+    const double logarithm = f32_if(
+        normalize_, f32_if(normalize_, std::log2(l)) * f32_if(normalize_, std::numbers::ln2));
+    out.lse = f32_if(normalize_, largest + logarithm);
     return out;
   }
-  double l = 0;
-  for (const double lane : sums) l = f32_if(sum, l + lane);
-  double inverse = f32_if(normalize, 1 / l);
-  if (faulty(AttentionFault::bf16_inverse, normalize))
-    inverse = staged_rounding(FormatId::bf16, inverse);
-  for (double& x : out.o) {
-    x = contract_.normalization == Normalization::reciprocal ? f32_if(normalize, x * inverse)
-                                                             : f32_if(normalize, x / l);
-    x = std::ldexp(x, -contract_.p_shift);
-  }
-  for (double& weight : out.weights) weight /= l;
-  const double largest = head.natural_units() ? m : f32_if(normalize, m * scale);
-  out.lse =
-      f32_if(normalize, largest + f32_if(normalize, f32_if(normalize, std::log2(l)) *
-                                                        f32_if(normalize, std::numbers::ln2)));
-  return out;
+
+  const StagedHead& staged_;
+  const AttentionHead& head_;
+  const AttentionContract& contract_;
+  std::int64_t i_;
+  std::span<const double> scores_;
+  AttentionFault fault_;
+  bool scores_low_, argument_, exponential_, p_rounded_, sums_, values_, normalize_;
+  double scale_ = 1, c_ = 1;
+  std::vector<double> weights_;  // of all keys, relative to m of their part
+};
+
+StagedHead::Row StagedHead::row(std::int64_t i, StageSet low, std::span<const double> scores,
+                                AttentionFault fault) const {
+  return Machine(*this, i, low, scores, fault).run();
 }
 
 StagedHead::Sensitivity StagedHead::sensitivity(std::int64_t i, const Row& exact) const {
@@ -183,7 +279,7 @@ StagedHead::Sensitivity StagedHead::sensitivity(std::int64_t i, const Row& exact
     const double score = 2 * weight * products * static_cast<double>(shape_.scale);
     out.lse += score;
     for (std::size_t x = 0; x < out.o.size(); ++x) {
-      const double value = v_.values[x * keys + j];
+      const double value = v_.values[x * keys + j] * static_cast<double>(shape_.v_scale);
       out.o[x] += score * std::fabs(value - exact.o[x]) + weight * std::fabs(value);
     }
   }

@@ -11,8 +11,10 @@
 namespace plumbline {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::string_view kManifest = R"(
 computes = "gemm"
@@ -90,15 +92,15 @@ ret;
 
 struct Mutants : testing::Test {
   Manifest kernel;
-  RunOptions options;
+  MutantOptions options;
   std::string unmutated_ptx{kPtx};
 
   void SetUp() override {
     Result<Manifest> parsed = parse_manifest(kManifest, "tiny.toml");
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
     kernel = *std::move(parsed);
-    options.jobs = 2;
-    options.runner.image = [this](const Manifest&, int) {
+    options.run.jobs = 2;
+    options.run.runner.image = [this](const Manifest&, int) {
       return Result<std::string>(unmutated_ptx);
     };
   }
@@ -243,6 +245,39 @@ TEST_F(Mutants, TheSameEffectCountsOnce) {
   const MutantScore total = score(records, "tiny");
   EXPECT_EQ(total.caught, 2);
   EXPECT_EQ(total.effective(), 2);
+}
+
+TEST_F(Mutants, RulesOfOthersAreAskedAboutTheSameOutputs) {
+  options.peers = true;
+  // Half a percent too large: nothing to bf16 tolerances of f32 results, and much to a bound.
+  const std::vector<MutantRecord> records =
+      run({mutant("st.global.f32 [%d2], %sum;",
+                  "mul.rn.f32 %sum, %sum, 0f3F80A3D7; st.global.f32 [%d2], %sum;"),
+           mutant("st.global.f32 [%d2], %sum;",
+                  "mul.rn.f32 %sum, %sum, 0f40000000; st.global.f32 [%d2], %sum;")},
+          {job(3, 5, 4), job(8, 8, 64)});
+  ASSERT_EQ(records.size(), 2u);
+  for (const MutantRecord& record : records) {
+    EXPECT_EQ(record.outcome, MutantOutcome::caught);
+    EXPECT_EQ(record.cases, 1);
+    ASSERT_TRUE(record.accepted_by);
+  }
+  EXPECT_THAT(*records[0].accepted_by, Contains("CUTLASS unit tests"));
+  EXPECT_THAT(*records[0].accepted_by, Not(Contains("torch assert_close")));
+  EXPECT_THAT(*records[1].accepted_by, Not(Contains("CUTLASS unit tests")));
+  const PeerRecord cutlass{"tiny", "CUTLASS unit tests", "", 0, 0};
+  EXPECT_EQ(peer_score(records, cutlass).asked, 2);
+  EXPECT_EQ(peer_score(records, cutlass).let_through, 1);
+
+  MutantObserver silent;
+  const UnmutatedKernel unmutated = run_unmutated({job(3, 5, 4), job(8, 8, 64)}, options, silent);
+  for (const PeerRecord& rule : unmutated.peer_records("tiny")) {
+    EXPECT_EQ(rule.cases, 2) << rule.rule;
+    EXPECT_NE(rule.rule, "cuDNN-frontend attention");
+    if (rule.rule == "cuDNN-frontend matmul") {
+      EXPECT_EQ(rule.false_alarms, 0);
+    }
+  }
 }
 
 TEST_F(Mutants, CheapCasesOfEveryClassComeFirst) {

@@ -51,6 +51,12 @@ TEST(GradientMeasures, UnderflowCountsElementsThatWereNotZero) {
   EXPECT_EQ(compare_gradients({1, 0, 1e-9, 2}, {1, 0, 0, 2}).lost, 1.0 / 3);
 }
 
+TEST(GradientMeasures, WhatIsNotFiniteIsCountedAndNotAveraged) {
+  const GradientDifference got = compare_gradients({1, 1, 1, 1}, {1, NAN, 1, INFINITY});
+  EXPECT_EQ(got.not_finite, 0.5);
+  EXPECT_EQ(got.relative, 0);
+}
+
 TEST(GradientMeasures, QuantilesOfRows) {
   const std::vector<double> rows = row_differences({1, 0, 0, 1, 0, 0}, {1, 0.5, 0, 1, 3, 3}, 2);
   ASSERT_EQ(rows.size(), 2u);  // the row of zeros has no relative difference

@@ -26,6 +26,7 @@ std::vector<AttentionSetup> setups() {
   all.push_back({.keys = 100, .sink = true, .softcap = 5});
   all.push_back({.keys = 100, .bias = true});
   all.push_back({.mask = {.causal = Causal::top_left, .window_left = 2}});
+  all.push_back({.batch = 2, .heads = 2, .keys = 100, .scales = true});
   return all;
 }
 
@@ -57,31 +58,62 @@ TEST(StagedAttention, AllStagesLowAreAConformingKernelBitForBit) {
   }
 }
 
-TEST(StagedAttention, LiftedFp8ProbabilitiesToo) {
-  AttentionSetup setup{.keys = 150, .output = FormatId::f32, .format = FormatId::e4m3};
-  Attention attention(setup);
-  AttentionContract contract = testing::attention_contract_of(FormatId::e4m3);
-  contract.p_shift = 8;
-  attention.run(contract, 89, testing::Errors::none);
-  const auto computation = staged(attention, contract, 89);
-  const StagedValues low = computation->evaluate(computation->all_stages());
-  for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
-    ASSERT_EQ(low[0][static_cast<std::size_t>(n)],
-              to_double(format(FormatId::f32), attention.o.bits(n)));
+TEST(StagedAttention, LiftedFp8ProbabilitiesScalesAndPartsToo) {
+  for (const bool scales : {false, true}) {
+    for (const std::int64_t parts : {1, 3}) {
+      Attention attention(
+          {.keys = 350, .sink = parts > 1, .scales = scales, .format = FormatId::e4m3});
+      AttentionContract contract = testing::attention_contract_of(FormatId::e4m3);
+      contract.p_shift = 8;
+      contract.parts = parts;
+      attention.run(contract, 89, testing::Errors::none);
+      const auto computation = staged(attention, contract, 89);
+      const StagedValues low = computation->evaluate(computation->all_stages());
+      for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
+        ASSERT_EQ(low[0][static_cast<std::size_t>(n)],
+                  to_double(format(FormatId::f32), attention.o.bits(n)));
+      }
+    }
   }
+}
+
+TEST(StagedAttention, SourcesAreTheDataTheElementsStandFor) {
+  const Attention attention({.batch = 2, .heads = 2, .keys = 40, .scales = true});
+  const auto times = [](const Tensor& stored, const Tensor& scales) {
+    Tensor source(dense_layout(FormatId::f32, stored.layout.shape));
+    const std::int64_t each = stored.layout.shape[2] * stored.layout.shape[3];
+    for (std::int64_t n = 0; n < source.layout.count(); ++n) {
+      const double scale = to_double(format(FormatId::f32), scales.bits(n / each));
+      source.set_bits(n, encode(format(FormatId::f32),
+                                to_double(format(stored.layout.format), stored.bits(n)) * scale));
+    }
+    return source;
+  };
+  const Tensor q = times(attention.q, attention.q_scale), k = times(attention.k, attention.k_scale),
+               v = times(attention.v, attention.v_scale);
+  const auto computation =
+      staged_attention(attention.problem, testing::attention_contract_of(), 90, {&q, &k, &v});
+  const StagedValues before = computation->evaluate(0),
+                     stored =
+                         computation->evaluate(computation->stages_of(StageKind::quantization));
+  // bf16 times f32 is rounded to f32 here.
+  for (std::size_t n = 0; n < before[0].size(); ++n)
+    EXPECT_NEAR(before[0][n], stored[0][n], 0x1p-18);
 }
 
 TEST(StagedAttention, AllStagesExactAreTheDefinition) {
   for (const AttentionSetup& setup : setups()) {
     const Attention attention(setup);
     const auto computation = staged(attention, testing::attention_contract_of(), 90);
-    const StagedValues exact = computation->evaluate(0);
+    const StagedValues exact =
+        computation->evaluate(computation->stages_of(StageKind::quantization));
     const std::vector<HeadPlace> places = head_places(attention.problem);
     for (const HeadPlace& place : places) {
       const AttentionHead head = attention_head(attention.problem, place);
       for (std::int64_t i = 0; i < place.queries; ++i) {
         const DefinedRow<RealOf<128>> row = defined_row<RealOf<128>>(head, i, nullptr);
-        const auto at = static_cast<std::size_t>(place.head * place.queries + i);
+        const auto at =
+            static_cast<std::size_t>((place.batch * setup.heads + place.head) * place.queries + i);
         double size = 0;
         for (std::int64_t n = 0; n < head.keys * head.dv; ++n)
           size = std::max(size, std::fabs(double{head.v[static_cast<std::size_t>(n)]}));

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "oracles/exact/real.h"
-#include "oracles/reference/attribution.h"
+#include "oracles/reference/output_vectors.h"
 
 namespace plumbline {
 namespace {

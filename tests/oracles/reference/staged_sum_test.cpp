@@ -114,11 +114,9 @@ TEST(StagedSum, FmaRoundsOnce) {
     const float c = i % 2 == 0 ? f() : -a * b * (1 + static_cast<float>(i % 7) * 0x1p-23f);
     ASSERT_EQ(f32_fma(double{a}, double{b}, double{c}), std::fma(a, b, c));
   }
-  // A tie that the last bit of the product breaks: double rounding would go to even.
-  const float a = 1 + 0x1p-12f, b = 1 + 0x1p-12f, c = 0x1p24f;
-  EXPECT_EQ(f32_fma(double{a}, double{b}, double{c}), std::fma(a, b, c));
-  EXPECT_EQ(f32_fma(1 + 0x1p-23, 1 + 0x1p-23, 0x1p-60),
-            std::fma(1 + 0x1p-23f, 1 + 0x1p-23f, 0x1p-60f));
+  // Just below a tie, by less than a double shows: rounding there first would make it one.
+  const double a = 0x1p-24 + 0x1p-47, b = 1 - 0x1p-23, c = 1 + 0x1p-23;
+  EXPECT_EQ(double{f32_fma(a, b, c)}, c);
 }
 
 TEST(StagedSum, EveryFaultItListsChangesSums) {

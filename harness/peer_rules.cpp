@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#include "harness/peer_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "oracles/formats/decode.h"
+
+namespace plumbline {
+namespace {
+
+// --- which outputs a rule is for ---
+
+bool is_gemm(const PeerInput& in) { return in.operation == "gemm"; }
+
+bool is_attention(const PeerInput& in) { return in.operation.starts_with("attention"); }
+
+bool eight_bits(FormatId f) { return f == FormatId::e4m3 || f == FormatId::e5m2; }
+
+bool fp8_gemm(const PeerInput& in) { return is_gemm(in) && eight_bits(in.operand); }
+
+bool bf16_gemm(const PeerInput& in) { return is_gemm(in) && in.operand == FormatId::bf16; }
+
+bool bf16_attention(const PeerInput& in) {
+  return is_attention(in) && in.operand == FormatId::bf16;
+}
+
+bool floating(const PeerInput& in) {
+  return in.output == FormatId::bf16 || in.output == FormatId::f16 || in.output == FormatId::f32;
+}
+
+// --- the shapes of rules ---
+
+// Every element within a limit of its own. NaN is never within.
+template <typename Limit>
+bool all_within(const PeerInput& in, const Limit& limit) {
+  for (std::size_t i = 0; i < in.got.size(); ++i) {
+    const double error = std::abs(in.got[i] - in.expected[i]);
+    if (!(error <= limit(in.got[i], in.expected[i]))) return false;
+  }
+  return true;
+}
+
+// e <= absolute + relative * |r|
+bool all_close(const PeerInput& in, double absolute, double relative) {
+  return all_within(in, [&](double, double r) { return absolute + relative * std::abs(r); });
+}
+
+struct Sums {
+  double squares_got = 0, squares_expected = 0, product = 0, squares_error = 0;
+  double error = 0, size = 0;  // sums of |e| and |r|
+  double largest = 0, most_error = 0, lowest = 0, highest = 0;
+  double count = 0;
+};
+
+Sums sums(const PeerInput& in) {
+  Sums s;
+  s.count = static_cast<double>(in.got.size());
+  for (std::size_t i = 0; i < in.got.size(); ++i) {
+    const double o = in.got[i], r = in.expected[i], e = std::abs(o - r);
+    s.squares_got += o * o;
+    s.squares_expected += r * r;
+    s.product += o * r;
+    s.squares_error += e * e;
+    s.error += e;
+    s.size += std::abs(r);
+    s.largest = std::max(s.largest, std::abs(r));
+    s.most_error = std::isnan(e) ? e : std::max(s.most_error, e);
+    s.lowest = std::min({s.lowest, o, r});
+    s.highest = std::max({s.highest, o, r});
+  }
+  return s;
+}
+
+// --- the rules ---
+
+bool torch_close(const PeerInput& in) {
+  const double relative = in.output == FormatId::bf16  ? 1.6e-2
+                          : in.output == FormatId::f16 ? 1e-3
+                                                       : 1.3e-6;
+  return all_close(in, 1e-5, relative);
+}
+
+bool kernel_bench(const PeerInput& in) {
+  const double tolerance = in.output == FormatId::f32 ? 1e-4 : 1e-2;
+  return all_close(in, tolerance, tolerance);
+}
+
+bool composable_kernel(const PeerInput& in) {
+  return in.output == FormatId::f32 ? all_close(in, 3e-6, 1e-5) : all_close(in, 1e-3, 1e-3);
+}
+
+// e < eps * (|o| + |r|), by which a pair near zero is always unequal: CUTLASS has a floor for
+// those.
+bool cutlass(const PeerInput& in, double epsilon, double floor) {
+  return all_within(in, [&](double o, double r) {
+    if (o == r) return 0.0;
+    return epsilon * std::max(std::abs(o) + std::abs(r), floor);
+  });
+}
+
+bool cutlass_unit(const PeerInput& in) { return cutlass(in, 0.1, 0x1p-126); }
+
+bool cutlass_profiler(const PeerInput& in) { return cutlass(in, 0.05, 1.0 / 256); }
+
+bool deep_gemm(const PeerInput& in) {
+  const Sums s = sums(in);
+  const double sum = s.squares_got + s.squares_expected;
+  if (sum == 0) return true;
+  return 1 - 2 * s.product / sum < (eight_bits(in.operand) ? 1e-3 : 1e-5);
+}
+
+bool flash_infer(const PeerInput& in) {
+  const bool fp8 = eight_bits(in.operand);
+  const double largest = sums(in).largest;
+  return all_within(in, [&](double, double r) {
+    return (fp8 ? 0.04 : 0.015) * largest + 1e-3 + (fp8 ? 0.05 : 0.01) * std::abs(r);
+  });
+}
+
+bool vllm_fp8(const PeerInput& in) { return all_close(in, 0.15, 0.5); }
+
+bool transformer_engine_fp8(const PeerInput& in) {
+  return in.operand == FormatId::e5m2 ? all_close(in, 0.125, 0.25) : all_close(in, 0.0675, 0.125);
+}
+
+bool cudnn_matmul(const PeerInput& in) { return all_close(in, 2e-2, 1e-2); }
+
+bool rocblas_bf16(const PeerInput& in) { return all_close(in, 0.1 * static_cast<double>(in.k), 0); }
+
+bool triton_kernels(const PeerInput& in) {
+  const Sums s = sums(in);
+  const double rms = std::sqrt(s.squares_expected / std::max(s.count, 1.0));
+  double most = 0, squares = 0;
+  for (std::size_t i = 0; i < in.got.size(); ++i) {
+    const double scale = std::max(rms, std::abs(in.expected[i]));
+    const double error = std::abs(in.got[i] - in.expected[i]);
+    if (error == 0) continue;
+    const double relative = error / scale;
+    if (!std::isfinite(relative)) return false;
+    most = std::max(most, relative);
+    squares += relative * relative;
+  }
+  return most <= 2e-2 && std::sqrt(squares / std::max(s.count, 1.0)) <= 4e-3;
+}
+
+bool ggml(const PeerInput& in) {
+  const Sums s = sums(in);
+  return s.squares_error == 0 || s.squares_error / s.squares_expected <= 5e-4;
+}
+
+bool marlin(const PeerInput& in) {
+  const Sums s = sums(in);
+  return s.error == 0 || s.error / s.size < 1e-3;
+}
+
+bool cudnn_attention(const PeerInput& in) { return all_close(in, 2e-2, 2e-2); }
+
+bool transformer_engine_attention(const PeerInput& in) { return all_close(in, 1.5e-2, 1.5e-2); }
+
+// Its close comparison is only logged when it fails; this is what decides.
+bool transformer_engine_fp8_attention(const PeerInput& in) {
+  const Sums s = sums(in);
+  if (s.squares_error == 0) return true;
+  return std::sqrt(s.squares_error / s.count) < 0.11 * (s.highest - s.lowest);
+}
+
+bool cutlass_fmha(const PeerInput& in) {
+  const Sums s = sums(in);
+  return s.count == 0 || (s.most_error < 1e-2 && s.error / s.count < 1e-3);
+}
+
+// clang-format off
+constexpr std::array<PeerRule, 18> kRules = {{
+    {"torch assert_close",        "e <= 1e-5 + c|r|, c = 1.6e-2 (bf16), 1e-3 (f16), 1.3e-6 (f32)", floating, torch_close},
+    {"KernelBench",               "e <= c + c|r|, c = 1e-2 (bf16, f16), 1e-4 (f32)",               floating, kernel_bench},
+    {"Composable Kernel",         "e <= 1e-3 + 1e-3|r|; f32: 3e-6 + 1e-5|r|",                      floating, composable_kernel},
+    {"ggml",                      "sum e^2 <= 5e-4 sum r^2",                                       floating, ggml},
+    {"CUTLASS unit tests",        "e < 0.1 (|o| + |r|)",                                           is_gemm, cutlass_unit},
+    {"CUTLASS profiler",          "e < 0.05 max(|o| + |r|, 1/256)",                                is_gemm, cutlass_profiler},
+    {"DeepGEMM",                  "1 - 2<o,r>/(<o,o> + <r,r>) < 1e-3 (fp8), 1e-5 (bf16)",          is_gemm, deep_gemm},
+    {"FlashInfer GEMM fuzz",      "e <= f max|r| + 1e-3 + g|r|, (f,g) = (.015,.01), fp8 (.04,.05)", is_gemm, flash_infer},
+    {"cuDNN-frontend matmul",     "e <= 2e-2 + 1e-2|r|",                                           is_gemm, cudnn_matmul},
+    {"triton_kernels",            "max e/max(rms(r),|r|) <= 2e-2, its rms <= 4e-3",                is_gemm, triton_kernels},
+    {"Marlin",                    "mean e < 1e-3 mean|r|",                                         is_gemm, marlin},
+    {"rocBLAS gfx11 bf16",        "e <= 0.1 k",                                                    bf16_gemm, rocblas_bf16},
+    {"vLLM fp8",                  "e <= 0.15 + 0.5|r|",                                            fp8_gemm, vllm_fp8},
+    {"TransformerEngine fp8",     "e <= .0675 + .125|r|; e5m2: .125 + .25|r|",                     fp8_gemm, transformer_engine_fp8},
+    {"cuDNN-frontend attention",  "e <= 2e-2 + 2e-2|r|",                                           bf16_attention, cudnn_attention},
+    {"TransformerEngine attention", "e <= 1.5e-2 + 1.5e-2|r|",                                     bf16_attention, transformer_engine_attention},
+    {"TransformerEngine fp8 attention", "rms e < 0.11 (max - min)",                                is_attention, transformer_engine_fp8_attention},
+    {"CUTLASS FMHA",              "max e < 1e-2, mean e < 1e-3",                                   bf16_attention, cutlass_fmha},
+}};
+
+// clang-format on
+
+// The elements of one output that rules look at: where both are in the range of the output's
+// format. Beyond it a peer's own reference overflows or saturates as the kernel does; that is no
+// question of tolerance. False where a NaN or an infinity is missing, or is there without being
+// due.
+bool collect(const Tensor& tensor, const std::vector<double>& reference, std::vector<double>& got,
+             std::vector<double>& expected) {
+  const Format& f = format(tensor.layout.format);
+  const double largest = to_double(f, f.max_finite());
+  got.clear();
+  expected.clear();
+  bool same_class = true;
+  for (std::int64_t i = 0; i < tensor.layout.count(); ++i) {
+    const double o = to_double(f, tensor.bits(i)), r = reference[static_cast<std::size_t>(i)];
+    const bool in_range = std::abs(r) <= largest;
+    if (std::isfinite(o) && in_range) {
+      got.push_back(o);
+      expected.push_back(r);
+    } else if (in_range) {
+      same_class = false;
+    } else if (!std::isnan(r)) {
+      const bool at_the_end = std::abs(o) >= largest && std::signbit(o) == std::signbit(r);
+      same_class = same_class && (at_the_end || (std::isnan(o) && !f.has_infinity()));
+    }
+  }
+  return same_class;
+}
+
+}  // namespace
+
+std::span<const PeerRule> peer_rules() { return kRules; }
+
+std::vector<PeerVerdict> ask_peers(const Case& test_case, const CaseTensors& tensors,
+                                   const CaseOracle& oracle, int threads) {
+  std::vector<PeerVerdict> verdicts(kRules.size(), PeerVerdict::does_not_apply);
+  const Operation& operation = *test_case.kernel->operation;
+  std::vector<double> got, expected;
+  for (int output = 0; output < oracle.outputs(); ++output) {
+    const std::string name = oracle.output_name(output);
+    const Tensor& tensor = *tensors.find(name);
+    PeerInput input;
+    input.operation = operation.name();
+    input.output = tensor.layout.format;
+    const TensorSpec& first = tensors.specs.front();
+    input.operand = first.layout.format;
+    if (is_gemm(input)) input.k = test_case.problem.integer("k");
+    const bool same_class = collect(
+        tensor, oracle.reference_values(output, Reference::mathematics, threads), got, expected);
+    input.got = got;
+    input.expected = expected;
+    for (std::size_t i = 0; i < kRules.size(); ++i) {
+      if (!kRules[i].applies(input)) continue;
+      const bool accepted = same_class && kRules[i].accepts(input);
+      if (verdicts[i] != PeerVerdict::rejects)
+        verdicts[i] = accepted ? PeerVerdict::accepts : PeerVerdict::rejects;
+    }
+  }
+  return verdicts;
+}
+
+}  // namespace plumbline
