@@ -7,12 +7,13 @@
 #include <optional>
 #include <string>
 
+#include "reports/baseline.h"
 #include "reports/record.h"
 
 namespace plumbline {
 
 struct PageOptions {
-  std::optional<RunRecord> baseline;  // an earlier run: the page shows what changed
+  std::optional<Baseline> baseline;  // the page shows what changed since
 };
 
 std::string report_html(const RunRecord& record, const PageOptions& options = {});

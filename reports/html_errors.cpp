@@ -11,6 +11,7 @@
 #include "reports/card.h"
 #include "reports/error_profile.h"
 #include "reports/html_sections.h"
+#include "reports/propagation_text.h"
 
 namespace plumbline {
 namespace {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "reports/card.h"
+#include "reports/change.h"
 #include "reports/html_sections.h"
 
 namespace plumbline {
@@ -140,52 +142,25 @@ Html bound_overview(const RunRecord& record) {
 
 Html change_section(const RunRecord& record, const PageOptions& options) {
   if (!options.baseline) return {};
-  constexpr double kClear = 1.1;  // a smaller ratio is the same
-  const RunRecord& old = *options.baseline;
   Table table;
-  table.head = {"change", "kernel", "verdict then", "now", "of its bound then", "now"};
-  int worse = 0, better = 0, same = 0, unclear = 0;
-  for (const KernelRecord& k : record.kernels) {
-    const auto before =
-        std::find_if(old.kernels.begin(), old.kernels.end(),
-                     [&](const KernelRecord& other) { return other.name == k.name; });
-    if (before == old.kernels.end()) {
-      table.rows.push_back({cell("new"), cell(k.name), cell("–"), Cell{badge(k.verdict)}, cell("–"),
-                            number_cell(k.worst_share, bound_text(k.worst_share))});
-      continue;
-    }
-    const bool grew = k.worst_share > before->worst_share * kClear;
-    const bool shrank = k.worst_share * kClear < before->worst_share;
-    const bool verdict_fell = severity(k.verdict) > severity(before->verdict);
-    const bool verdict_rose = severity(k.verdict) < severity(before->verdict);
-    // With other cases a small change says nothing.
-    const bool comparable =
-        old.seed == record.seed && old.profile == record.profile && k.cases == before->cases;
-    Cell change = cell("same");
-    if (verdict_fell || (!verdict_rose && grew && comparable)) {
-      change = cell("worse");
-      change.tone = Tone::fail;
-      ++worse;
-    } else if (verdict_rose || (shrank && comparable)) {
-      change = cell("better");
-      change.tone = Tone::pass;
-      ++better;
-    } else if (grew || shrank) {
-      change = cell("unclear");
-      change.tone = Tone::near;
-      ++unclear;
-    } else {
-      ++same;
-    }
-    table.rows.push_back({change, cell(k.name), Cell{badge(before->verdict)},
-                          Cell{badge(k.verdict)},
-                          number_cell(before->worst_share, bound_text(before->worst_share)),
-                          number_cell(k.worst_share, bound_text(k.worst_share))});
+  table.head = {"change", "kernel", "how"};
+  std::map<Change, int> counts;
+  for (const KernelChange& change : changes(*options.baseline, baseline_of(record))) {
+    ++counts[change.change];
+    Cell word = cell(name(change.change));
+    word.tone = change.broke || change.change == Change::worse ? Tone::fail
+                : change.change == Change::better              ? Tone::pass
+                : change.change == Change::unclear             ? Tone::near
+                                                               : Tone::off;
+    table.rows.push_back({word, cell(change.kernel), cell(change.words)});
   }
-  const std::string finding = fmt::format(
-      "{} worse, {} better, {} the same, {} unclear (other cases).", worse, better, same, unclear);
-  return element("section", figure_around(fmt::format("What changed since run {}?", old.run_id),
-                                          finding, to_html(table)));
+  std::string finding;
+  for (const auto& [change, count] : counts)
+    finding += fmt::format("{}{} {}", finding.empty() ? "" : ", ", count, name(change));
+  return element(
+      "section",
+      figure_around(fmt::format("What changed since {}?", options.baseline->from),
+                    finding.empty() ? "Nothing to compare." : finding + ".", to_html(table)));
 }
 
 }  // namespace plumbline

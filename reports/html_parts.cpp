@@ -168,13 +168,4 @@ std::string counted(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
 }
 
-std::string percent_text(double share) {
-  if (share == 0 || share == 1) return fmt::format("{:.0f} %", 100 * share);
-  const double percent = 100 * share;
-  if (percent < 0.01) return fmt::format("{:.1e} %", percent);
-  if (percent > 99.99) return "more than 99.99 %";
-  return percent < 1 || percent > 99 ? fmt::format("{:.2f} %", percent)
-                                     : fmt::format("{:.1f} %", percent);
-}
-
 }  // namespace plumbline

@@ -93,7 +93,4 @@ std::string bound_text(double share);
 std::string count_text(std::int64_t count);
 // "1 case", "12 cases".
 std::string counted(std::int64_t count, std::string_view noun);
-// "12.5 %", "0.01 %", "100 %": exact ends stay exact.
-std::string percent_text(double share);
-
 }  // namespace plumbline

@@ -27,12 +27,16 @@ std::string dumped(const Json& json, int indent) {
 Json timing_json(const RunRecord& r) {
   Json kernels = Json::object();
   for (const KernelRecord& k : r.kernels) kernels[k.name] = k.elapsed_ms;
-  Json cases = Json::array();
-  for (const CaseRecord& c : r.cases) cases.push_back(std::round(c.elapsed_ms * 1000) / 1000);
-  return {{"command", r.command},
-          {"elapsed_ms", r.elapsed_ms},
-          {"kernels", std::move(kernels)},
-          {"cases", std::move(cases)}};
+  Json cases = Json::array(), mutants = Json::array();
+  const auto rounded = [](double elapsed_ms) { return std::round(elapsed_ms * 1000) / 1000; };
+  for (const CaseRecord& c : r.cases) cases.push_back(rounded(c.elapsed_ms));
+  for (const MutantRecord& m : r.mutants) mutants.push_back(rounded(m.elapsed_ms));
+  Json json = {{"command", r.command},
+               {"elapsed_ms", r.elapsed_ms},
+               {"kernels", std::move(kernels)},
+               {"cases", std::move(cases)}};
+  if (!mutants.empty()) json["mutants"] = std::move(mutants);
+  return json;
 }
 
 // The score of each kernel that faults were planted in: follows from them, so no reader needs it.
@@ -178,7 +182,9 @@ std::string case_json_line(const CaseRecord& record) {
 }
 
 std::string mutant_json_line(const MutantRecord& record) {
-  return dumped(JsonWriter::written(record), -1);
+  Json json = JsonWriter::written(record);
+  json["elapsed_ms"] = record.elapsed_ms;
+  return dumped(json, -1);
 }
 
 std::string record_json(const RunRecord& record) {

@@ -138,7 +138,7 @@ void summarize(RunRecord& record) {
 
 Claim broken_claim(const CaseRecord& record) {
   for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic,
-                            Claim::agrees, Claim::related}) {
+                            Claim::agrees, Claim::related, Claim::population}) {
     const auto found = record.claims.find(claim);
     if (found != record.claims.end() && found->second == Verdict::fail) return claim;
   }

@@ -49,6 +49,7 @@ class Fuzzer {
     label_record(record_, arguments, id);
     describe_environment(record_);
     if (options.shard) record_.shard = {options.shard->index, options.shard->count, 0};
+    if (options.shard) position_ = options.shard->index - 1;
   }
 
   // Each kernel with its targets and what earlier searches remember of it.
@@ -156,7 +157,9 @@ class Fuzzer {
 
  private:
   Job job_of(Case test_case, const Target& target) {
-    return {std::move(test_case), target, position_++};
+    const std::int64_t position = position_;
+    position_ += options_.shard ? options_.shard->count : 1;  // no two shards use one
+    return {std::move(test_case), target, position};
   }
 
   bool holds(const Case& test_case) const {

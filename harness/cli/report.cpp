@@ -48,7 +48,7 @@ ExitCode report(const Arguments& arguments, Terminal& terminal) {
   }
   PageOptions page;
   if (!arguments.baseline.empty()) {
-    Result<RunRecord> baseline = read_record(arguments.baseline);
+    Result<Baseline> baseline = read_baseline(arguments.baseline);
     if (!baseline) return report_error(baseline.error());
     page.baseline = *std::move(baseline);
   }

@@ -159,7 +159,7 @@ void report_flags(FlagTargets to) {
       .add_option("--out", to.arguments.report_folder,
                   "where the files go (default: plumbline-out/<run>)")
       ->type_name("DIR");
-  add_baseline(to, "an earlier run: report.html shows the change");
+  add_baseline(to, "report.html shows what changed since this baseline or run");
   to.app.add_flag("--strict", to.arguments.strict,
                   "thin evidence and missing shards fail too (on when CI is set)");
 }

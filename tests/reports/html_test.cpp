@@ -124,7 +124,7 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   r.devices = {evil};
   r.environment = {{evil, evil}};
   r.missing_shards = {evil};
-  const std::string page = report_html(r, {r});
+  const std::string page = report_html(r, {baseline_of(r)});
   EXPECT_EQ(count(page, "<script"), 2u);
   EXPECT_EQ(count(page, "</script"), 2u);
   EXPECT_THAT(page, Not(HasSubstr("<img src=x")));
@@ -147,12 +147,39 @@ TEST(Html, OfSixtyKernelsAndTwentyThousandCasesIsBelowTwoMegabytes) {
   EXPECT_LT(report_html(record).size(), 2u << 20);
 }
 
+TEST(Html, ShowsWhatOtherVerbsFoundOut) {
+  RunRecord r = passing_record();
+  MutantRecord survivor;
+  survivor.kernel = r.kernels[0].name;
+  survivor.id = "p1";
+  survivor.outcome = MutantOutcome::survived;
+  survivor.before = "add.f32 <a>";
+  r.mutants = {survivor};
+  PropagationRecord p;
+  p.findings = {"\"accumulate\" makes most of the error."};
+  p.stages = {{"accumulate", "arithmetic", 0.5, 0.5, 1, 1, 1, 0, 1, 0}};
+  r.propagations = {p};
+  DepthRecord d;
+  d.stack = "blocks";
+  d.layers = 2;
+  d.curves = {{"f32 residual stream", {1e-3, 2e-3}, {}, {}, 0.5, 0, 0}};
+  r.depths = {d};
+  const std::string page = report_html(r);
+  parsed(page);
+  EXPECT_THAT(main_of(page), HasSubstr("0 of 1 faults that change any output are caught: 0.0 %"));
+  EXPECT_THAT(main_of(page), HasSubstr("&quot;accumulate&quot; makes most of the error."));
+  EXPECT_THAT(main_of(page), HasSubstr("How does the error grow through 2 blocks?"));
+}
+
 TEST(Html, ShowsWhatChangedSinceABaseline) {
-  RunRecord old = failing_record();
-  old.kernels[0].verdict = Verdict::pass;
-  const std::string page = main_of(report_html(failing_record(), {old}));
-  EXPECT_THAT(page, HasSubstr("What changed since run 2f9c41?"));
-  EXPECT_THAT(page, HasSubstr("1 worse, 0 better, 1 the same, 0 unclear"));
+  Baseline before = baseline_of(failing_record());
+  for (BaselineRow& row : before.rows) {
+    row.failed = 0;
+    if (row.kernel == "gemm_bf16_G01") row.worst_share = 0.5;
+  }
+  const std::string page = main_of(report_html(failing_record(), {before}));
+  EXPECT_THAT(page, HasSubstr("What changed since plumbline 0.1.0, quick, seed 0x2a?"));
+  EXPECT_THAT(page, HasSubstr("1 worse, 1 same"));
 }
 
 TEST(Escape, Base64AndUtf8) {
