@@ -23,7 +23,7 @@ expect 0 "Unbiased" propagate linear_bf16_backward --on emulator --draws 4
 expect 4 "nothing selected" propagate softmax_bf16 --on emulator
 expect 2 "no kernel" propagate no_such_kernel --on emulator
 expect 2 "not in range" propagate --depth 1
-[ "$(grep -c '"propagations"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
+[ "$(grep -c '"gradients"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
 
 # Truncating where the contract rounds to nearest.
 planted gemm_bf16 cut 's/cvt.rn.bf16/cvt.rz.bf16/'
