@@ -54,16 +54,16 @@ void tell_sources(PropagationRecord& record) {
   const StageRecord& own = largest(record.stages, &StageRecord::own_in_order);
   if (record.unexplained > first.in_order) {
     record.findings.push_back(
-        fmt::format("No stage explains {} of the error.", stage_share_text(record.unexplained)));
+        fmt::format("No stage explains {} of the error.", percent_text(record.unexplained)));
     return;
   }
   std::string words =
-      fmt::format("\"{}\" makes {} of the error", first.name, stage_share_text(first.in_order));
+      fmt::format("\"{}\" makes {} of the error", first.name, percent_text(first.in_order));
   if (record.own_error == 0) {
     words += "; the kernel itself makes none";
   } else if (own.name != first.name && own.own_in_order > record.own_unexplained) {
     words += fmt::format("; \"{}\" makes {} of the kernel's own", own.name,
-                         stage_share_text(own.own_in_order));
+                         percent_text(own.own_in_order));
   }
   record.findings.push_back(words + ".");
   if (record.modelled > 0 && std::fabs(record.root_sum_square - 1) > kIndependent) {
@@ -79,13 +79,13 @@ void tell_remainder(PropagationRecord& record, double part_of_own, const CaseRec
     record.findings.push_back(
         fmt::format("The fault is in the stage \"{}\": {}. That explains {} of what the contract "
                     "leaves unexplained.",
-                    record.fault_stage, record.fault, stage_share_text(record.fault_explains)));
+                    record.fault_stage, record.fault, percent_text(record.fault_explains)));
   } else if (part_of_own > kWorthTelling) {
     record.findings.push_back(fmt::format(
         "The kernel is {} of its own error away from the contract's model, and no known fault of "
         "one "
         "stage explains that. {}",
-        stage_share_text(part_of_own),
+        percent_text(part_of_own),
         judged.verdict == Verdict::fail
             ? "It breaks its contract."
             : "Its contract leaves room for it (the order of a join, or the last bits of ex2 and "

@@ -43,7 +43,7 @@ void add_conditions(const ConditionRecord& condition, std::vector<std::string>& 
 
 }  // namespace
 
-std::string stage_share_text(double share) {
+std::string percent_text(double share) {
   if (share != 0 && std::fabs(share) < 5e-4) return "under 0.1 %";
   return fmt::format("{:.1f} %", 100 * share);
 }
@@ -108,7 +108,7 @@ std::vector<std::string> gradient_lines(const GradientRecord& record) {
   line("SGD descends by", fmt::format("{:.6f}", record.descent));
   line("Adam's updates differ by", number(record.adam_difference));
   line("  signs flipped, weighted", number(record.adam_flips));
-  line("stored as 0 but not 0", stage_share_text(record.lost));
+  line("stored as 0 but not 0", percent_text(record.lost));
   return lines;
 }
 

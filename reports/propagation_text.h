@@ -10,7 +10,7 @@
 namespace plumbline {
 
 // "12.3 %"; "under 0.1 %" for what is not 0 but would print as such.
-std::string stage_share_text(double share);
+std::string percent_text(double share);
 
 // Title, table of stages, what the error is made of, condition numbers; the findings are not in it.
 std::vector<std::string> propagation_lines(const PropagationRecord& record);

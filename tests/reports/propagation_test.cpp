@@ -92,9 +92,9 @@ TEST(PropagationText, SharesAddUpInTheirColumns) {
 }
 
 TEST(PropagationText, SmallSharesDoNotReadAsNone) {
-  EXPECT_EQ(stage_share_text(0), "0.0 %");
-  EXPECT_EQ(stage_share_text(1e-6), "under 0.1 %");
-  EXPECT_EQ(stage_share_text(0.9981), "99.8 %");
+  EXPECT_EQ(percent_text(0), "0.0 %");
+  EXPECT_EQ(percent_text(1e-6), "under 0.1 %");
+  EXPECT_EQ(percent_text(0.9981), "99.8 %");
 }
 
 TEST(PropagationJson, HoldsStagesCurvesAndGradients) {
