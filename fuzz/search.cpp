@@ -15,6 +15,7 @@ constexpr std::uint64_t kFromNothing = 4;
 // A share counts as larger from here on: otherwise nearly every case of a class would be kept.
 constexpr double kLarger = 1.05;
 constexpr double kWorkLimit = 3e8;
+constexpr std::int64_t kLargestStorage = std::int64_t{1} << 26;  // bytes, of all tensors
 constexpr int kAttempts = 20;
 
 // Recent finds are tried more often: half of the draws come from the last quarter.
@@ -36,6 +37,18 @@ void nudge_size(Problem& problem, Random& random) {
   const std::array<std::int64_t, 6> steps = {old - 1, old + 1, old + 8, old - 8, old * 2, old / 2};
   const std::int64_t size = steps[random.below(steps.size())];
   problem.set_integer(field.name, std::clamp(size, field.minimum, field.maximum));
+}
+
+// Strides that grow make tensors that nothing is gained from.
+bool is_small(const Manifest& kernel, const Problem& problem) {
+  if (kernel.operation->work(problem) > kWorkLimit) return false;
+  const Result<std::vector<TensorSpec>> specs = kernel.tensors(problem);
+  if (!specs) return false;
+  std::int64_t bytes = 0;
+  for (const TensorSpec& spec : *specs) {
+    if (__builtin_add_overflow(bytes, spec.layout.storage_bytes(), &bytes)) return false;
+  }
+  return bytes <= kLargestStorage;
 }
 
 // Some fields of another problem of the same kernel.
@@ -79,7 +92,7 @@ Case varied(const Case& from, Random random) {
         break;
     }
     const std::optional<Problem> fitting = fit_to_domain(kernel, near.problem);
-    if (!fitting || kernel.operation->work(*fitting) > kWorkLimit) continue;
+    if (!fitting || !is_small(kernel, *fitting)) continue;
     near.problem = *fitting;
     return near;
   }

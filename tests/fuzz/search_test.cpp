@@ -45,7 +45,11 @@ TEST(Search, TriesCasesTheKernelAccepts) {
   for (std::uint64_t seed = 100; seed < 400; ++seed) {
     const Case next = search.next(seed);
     EXPECT_FALSE(kernel.excluded(next.problem)) << next.text();
-    EXPECT_TRUE(kernel.tensors(next.problem)) << next.text();
+    const auto specs = kernel.tensors(next.problem);
+    ASSERT_TRUE(specs) << next.text();
+    std::int64_t bytes = 0;
+    for (const TensorSpec& spec : *specs) bytes += spec.layout.storage_bytes();
+    EXPECT_LE(bytes, 1 << 26) << next.text();
     EXPECT_EQ(next.text(), search.next(seed).text());
     texts.insert(next.text());
   }

@@ -31,6 +31,8 @@ class StripedOracle : public CaseOracle {
   }
 
   Explanation explain(int, std::int64_t, const Tensor&) const override { return {}; }
+
+  std::vector<double> reference_values(int, Reference, int) const override { return {}; }
 };
 
 struct Figures : testing::Test {
