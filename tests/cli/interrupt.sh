@@ -9,7 +9,7 @@ unset CI
 pid=$!
 for _ in $(seq 100); do
   sleep 0.1
-  [ -s out/*/record.jsonl ] 2>/dev/null && break
+  [ "$(cat out/*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break  # the first line is the run's
 done
 kill -INT "$pid"
 status=0
@@ -18,7 +18,8 @@ wait "$pid" || status=$?
 python3 - out/latest/record.json out/latest/record.jsonl <<'PY'
 import json, sys
 record = json.load(open(sys.argv[1]))
-lines = [json.loads(line) for line in open(sys.argv[2])]
+run, *lines = [json.loads(line) for line in open(sys.argv[2])]
+assert run["verb"] == "verify" and run["planned"] == record["planned"], run
 assert record["interrupted"] is True
 assert 0 < len(record["cases"]) < record["planned"], (len(record["cases"]), record["planned"])
 assert len(lines) == len(record["cases"]), (len(lines), len(record["cases"]))
