@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/card.h"
 #include "reports/escape.h"
 #include "reports/places.h"
 
@@ -42,8 +43,8 @@ std::vector<std::string> github_annotations(const RunRecord& record, const std::
     if (!c.findings.empty()) continue;
     std::string message = c.headline;
     if (!c.faults.empty()) message += "\nwould explain it: " + c.faults.front();
-    message += fmt::format("\nplumbline replay {}",
-                           c.case_file.empty() ? "\"" + c.text + "\"" : c.case_file);
+    if (const std::string subject = replay_subject(c); !subject.empty())
+      message += "\nplumbline replay " + subject;
     all.push_back(annotation(fmt::format("{}: {}", c.kernel, c.claim), message));
   }
   for (const KernelRecord& k : record.kernels) {

@@ -24,6 +24,12 @@ std::string share_text(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
 
+std::string replay_subject(const Counterexample& c) {
+  if (!c.case_file.empty()) return c.case_file;
+  const bool has_recipe = c.original.find(" bits=") == std::string::npos;
+  return has_recipe ? fmt::format("\"{}\"", c.original) : "";
+}
+
 namespace {
 
 constexpr std::size_t kShownFindings = 3;
@@ -52,9 +58,9 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   }
   lines.push_back("");
   lines.push_back("      case     " + c.text);
-  if (!c.case_file.empty()) {
-    lines.push_back("      replay   plumbline replay  " + c.case_file);
-    lines.push_back("      explain  plumbline explain " + c.case_file);
+  if (const std::string subject = replay_subject(c); !subject.empty()) {
+    lines.push_back("      replay   plumbline replay  " + subject);
+    lines.push_back("      explain  plumbline explain " + subject);
   }
   return lines;
 }

@@ -14,6 +14,10 @@ namespace plumbline {
 // the replay lines.
 std::vector<std::string> card_lines(const Counterexample& counterexample);
 
+// What `plumbline replay` is given: the saved case, or the case as found where none was saved (the
+// bits of a shrunk one are nowhere else); empty where nothing holds the bits.
+std::string replay_subject(const Counterexample& counterexample);
+
 // A table cell: "3.1 ulp", "22 %", "64 x".
 std::string ulp_text(double ulp);
 std::string share_text(double share);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/card.h"
 #include "reports/html_sections.h"
 
 namespace plumbline {
@@ -79,10 +80,12 @@ Html card(const Counterexample& c) {
     html += element("p", fmt::format("Found as {}; shrunk in {} steps of {} tries.", c.original,
                                      c.steps, c.tried));
   }
-  const std::string subject = c.case_file.empty() ? fmt::format("\"{}\"", c.text) : c.case_file;
-  html += element("pre", fmt::format("plumbline replay  {0}\nplumbline explain {0}", subject),
-                  "class=\"replay\" tabindex=\"0\"");
-  if (!c.case_file.empty()) html += element("p", element("code", c.text));
+  const std::string subject = replay_subject(c);
+  if (!subject.empty()) {
+    html += element("pre", fmt::format("plumbline replay  {0}\nplumbline explain {0}", subject),
+                    "class=\"replay\" tabindex=\"0\"");
+  }
+  html += element("p", element("code", c.text));
   html += difference_figure(c);
   return element("article", html, "class=\"card\"");
 }

@@ -54,11 +54,9 @@ Html lead(const RunRecord& record) {
       if (!card->faults.empty())
         words += element("p", Html{fmt::format("Would explain it exactly: <strong>{}</strong>.",
                                                escaped(card->faults.front()).text)});
-      words +=
-          element("pre",
-                  fmt::format("plumbline replay {}",
-                              card->case_file.empty() ? "\"" + card->text + "\"" : card->case_file),
-                  "class=\"replay\" tabindex=\"0\"");
+      if (const std::string subject = replay_subject(*card); !subject.empty()) {
+        words += element("pre", "plumbline replay " + subject, "class=\"replay\" tabindex=\"0\"");
+      }
     } else {
       const auto wrong = std::find_if(
           record.cases.begin(), record.cases.end(),
