@@ -16,22 +16,6 @@ namespace {
 
 constexpr std::size_t kLeads = 3;
 
-int severity(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::fail:
-      return 4;
-    case Verdict::error:
-      return 3;
-    case Verdict::mistrusted:
-      return 2;
-    case Verdict::pass:
-      return 1;
-    case Verdict::skip:
-      return 0;
-  }
-  return 0;
-}
-
 }  // namespace
 
 Html lead(const RunRecord& record) {

@@ -22,22 +22,6 @@ struct Tally {
   double elapsed_ms = 0;
 };
 
-int severity(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::fail:
-      return 4;
-    case Verdict::error:
-      return 3;
-    case Verdict::mistrusted:
-      return 2;
-    case Verdict::pass:
-      return 1;
-    case Verdict::skip:
-      return 0;
-  }
-  return 0;
-}
-
 std::string_view failure_type(std::string_view claim) {
   if (claim == "bound") return "bound-exceeded";
   if (claim == "specials") return "special-value";

@@ -24,6 +24,22 @@ std::string_view name(Verdict verdict) {
   return "";
 }
 
+int severity(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::fail:
+      return 4;
+    case Verdict::error:
+      return 3;
+    case Verdict::mistrusted:
+      return 2;
+    case Verdict::pass:
+      return 1;
+    case Verdict::skip:
+      return 0;
+  }
+  return 0;
+}
+
 std::string_view name(Claim claim) {
   switch (claim) {
     case Claim::bound:

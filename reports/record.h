@@ -21,6 +21,7 @@ enum class Verdict : std::uint8_t { pass, fail, mistrusted, error, skip };
 
 std::string_view name(Verdict verdict);  // "pass", "fail", "mistrusted", "error", "skip"
 bool by_name(std::string_view word, Verdict& verdict);
+int severity(Verdict verdict);  // a larger one deserves more attention
 
 // What is judged of a case, each with its own verdict.
 enum class Claim : std::uint8_t {
