@@ -27,31 +27,32 @@ Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kern
   memory.path_ = folder / (kernel.name + ".txt");
   std::error_code code;
   fs::create_directories(folder, code);
-  bool ends_in_a_line = true;
   if (std::ifstream in(memory.path_); in) {
+    std::uintmax_t whole = 0;  // bytes of whole lines
     std::string line;
-    for (int number = 1; std::getline(in, line); ++number) {
-      ends_in_a_line = !in.eof();
-      if (!ends_in_a_line || line.empty()) break;  // cut off
+    for (int number = 1; std::getline(in, line) && !in.eof(); ++number) {
+      whole += line.size() + 1;
       const std::size_t mark = std::min(line.find('#'), line.size());
+      if (line.find_first_not_of(' ') >= mark) continue;
       Result<Case> parsed = parse_case_line(line.substr(0, mark), registry,
                                             fmt::format("{}:{}:1", memory.path_.string(), number));
       if (!parsed) return parsed.error();
-      if (mark < line.size()) {
+      if (mark < line.size())
         parsed->shape_class =
             line.substr(std::min(line.find_first_not_of("# ", mark), line.size()));
-      }
       // A kernel's domain may have become narrower since.
       if (parsed->kernel == &kernel && check_domain(*parsed))
         memory.cases_.push_back(*std::move(parsed));
     }
+    in.close();
+    if (fs::file_size(memory.path_, code) > whole && !code)
+      fs::resize_file(memory.path_, whole, code);
   }
   memory.file_.reset(std::fopen(memory.path_.c_str(), "a"));
   if (!memory.file_) {
     return Error{ErrorKind::bad_input, "cannot write what the search remembers",
                  memory.path_.string(), "choose another folder with --out DIR"};
   }
-  if (!ends_in_a_line) fmt::print(memory.file_.get(), "\n");
   return memory;
 }
 

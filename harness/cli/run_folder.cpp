@@ -18,6 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Error cannot_create(const fs::path& path, const std::string& why) {
+  return {ErrorKind::bad_input, "cannot write into the output folder: " + why, path.string(),
+          "choose another one with --out DIR"};
+}
+
+constexpr std::array<const char*, 5> kReports = {"record.json", "report.html", "junit.xml",
+                                                 "summary.md", "report.sarif"};
+
+}  // namespace
+
 Status write_file(const fs::path& path, const std::string& text) {
   const fs::path temporary = path.string() + ".tmp";
   {
@@ -34,16 +44,6 @@ Status write_file(const fs::path& path, const std::string& text) {
     return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
   return {};
 }
-
-Error cannot_create(const fs::path& path, const std::string& why) {
-  return {ErrorKind::bad_input, "cannot write into the output folder: " + why, path.string(),
-          "choose another one with --out DIR"};
-}
-
-constexpr std::array<const char*, 5> kReports = {"record.json", "report.html", "junit.xml",
-                                                 "summary.md", "report.sarif"};
-
-}  // namespace
 
 Status write_reports(const fs::path& folder, const RunRecord& record, bool strict,
                      const PageOptions& page) {

@@ -14,6 +14,9 @@
 
 namespace plumbline {
 
+// Writes a file whole or not at all.
+Status write_file(const std::filesystem::path& path, const std::string& text);
+
 // record.json, report.html, junit.xml, summary.md and report.sarif. With `strict`, thin evidence is
 // a failure in junit.xml. Errors (bad_input): the folder cannot be created or written.
 Status write_reports(const std::filesystem::path& folder, const RunRecord& record, bool strict,

@@ -93,23 +93,6 @@ void print_errors(const RunRecord& record, const Arguments& arguments, Terminal&
 
 }  // namespace
 
-Status write_file(const fs::path& path, const std::string& text) {
-  const fs::path temporary = path.string() + ".tmp";
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    if (!out.flush()) {
-      return Error{ErrorKind::bad_input, "cannot write", path.string(),
-                   "choose another folder with --out"};
-    }
-  }
-  std::error_code code;
-  fs::rename(temporary, path, code);
-  if (code)
-    return Error{ErrorKind::bad_input, "cannot write: " + code.message(), path.string(), ""};
-  return {};
-}
-
 ExitCode report_error(const Error& error) {
   fmt::print(stderr, "plumbline: {}\n", error.text());
   return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;

@@ -17,9 +17,6 @@
 
 namespace plumbline {
 
-// Writes a file whole or not at all.
-Status write_file(const std::filesystem::path& path, const std::string& text);
-
 // Prints an error on standard error and gives its exit code.
 ExitCode report_error(const Error& error);
 
