@@ -121,7 +121,7 @@ Result<std::optional<LaunchRequest>> request_for(
   return std::optional(std::move(request));
 }
 
-// All launches in order, up to one that does not complete.
+// What LaunchResult::reached holds of one launch.
 void note_reached(const LaunchOutcome& outcome, std::uint32_t launch,
                   std::vector<std::uint32_t>& reached) {
   for (std::uint32_t i = 0; i < outcome.executions.size(); ++i) {
@@ -132,6 +132,7 @@ void note_reached(const LaunchOutcome& outcome, std::uint32_t launch,
   }
 }
 
+// All launches in order, up to one that does not complete.
 Status run_launches(const Case& test_case, Device& device, const Module& module,
                     const std::map<std::string, DeviceAddress>& addresses,
                     const LaunchChoices& choices, LaunchResult& result) {

@@ -36,8 +36,8 @@ std::span<const PeerRule> peer_rules();
 // What a rule says of all outputs of a case.
 enum class PeerVerdict : std::uint8_t { does_not_apply, accepts, rejects };
 
-// In the order of peer_rules(). They are given the mathematical result; elements where
-// that is NaN, or beyond the output's format and the kernel at its end, are left out.
+// In the order of peer_rules(). They are given the mathematical result, and not asked about outputs
+// where that leaves the range of their format. A NaN or an infinity elsewhere is rejected by all.
 std::vector<PeerVerdict> ask_peers(const Case& test_case, const CaseTensors& tensors,
                                    const CaseOracle& oracle, int threads);
 
