@@ -277,13 +277,17 @@ Status check_memory(const Case& test_case) {
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module, const LaunchChoices& choices) {
   device.release_all();
-  std::map<std::string, DeviceAddress> addresses;
+  // Of the allocations, and of the first elements in them.
+  std::map<std::string, DeviceAddress> storage, addresses;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
     const Result<DeviceAddress> address = device.allocate(spec.layout.storage_bytes(), spec.name);
     if (!address) return address.error();
-    addresses[spec.name] = *address;
+    storage[spec.name] = *address;
+    addresses[spec.name] =
+        *address +
+        static_cast<DeviceAddress>(spec.layout.offset * format(spec.layout.format).storage_bytes());
     Status copied;
     if (spec.role == TensorRole::input) {
       copied = device.write(*address, tensor.storage);
@@ -302,7 +306,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     Tensor& tensor = tensors.tensors[i];
     if (spec.role == TensorRole::workspace) continue;
     std::vector<std::byte> bytes(tensor.storage.size());
-    const Status read = device.read(addresses[spec.name], bytes);
+    const Status read = device.read(storage[spec.name], bytes);
     if (!read) return read.error();
     if (spec.role == TensorRole::input) {
       if (bytes == tensor.storage) continue;
