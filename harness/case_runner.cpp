@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/code_coverage.h"
 #include "harness/figures.h"
 #include "harness/population.h"
 #include "harness/relations.h"
@@ -226,6 +227,13 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
   CaseRecord& record = examined->record;
   record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judging);
   record.device = target.name();
+  if (options_.coverage != nullptr) {
+    const Result<Loaded*> loaded = loaded_for(target);
+    if (!loaded) return loaded.error();
+    const Result<const Module*> module = module_for(**loaded, kernel, target.sm);
+    if (!module) return module.error();
+    options_.coverage->add(kernel.name, target.name(), **module, examined->launch);
+  }
   if (options_.keep_reached) record.reached = reached_codes(examined->launch);
   const auto settle = [&](Claim claim, bool held, const std::string& reason) {
     record.claims[claim] = held ? Verdict::pass : Verdict::fail;

@@ -16,6 +16,8 @@
 
 namespace plumbline {
 
+class CodeCoverage;
+
 struct RunnerOptions {
   int threads = 1;  // inside one case: emulator, oracle and judge
   int repeat = 1;   // launches; more than one judges determinism
@@ -23,6 +25,7 @@ struct RunnerOptions {
   // Metamorphic relations: one for every fourth case, or all that bind a case (replay, explain,
   // shrinking).
   bool all_relations = false;
+  CodeCoverage* coverage = nullptr;  // hears what every case executed
   bool keep_reached = false;  // records say what ran (CaseRecord::reached)
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;

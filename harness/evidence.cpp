@@ -26,6 +26,14 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
                                   kernel.disagreements));
   }
   if (kernel.refereed == 0) reasons.push_back("no output was recomputed by the MPFR referee");
+  // What never ran cannot have been found wrong.
+  for (const auto& [device, code] : kernel.code) {
+    if (code.executed * 4 >= code.instructions * 3) continue;
+    reasons.push_back(fmt::format("only {:.0f} % of {} instructions ran on the {}",
+                                  100.0 * static_cast<double>(code.executed) /
+                                      static_cast<double>(code.instructions),
+                                  code.instructions, device));
+  }
   // A plan with several cases must also have several answers.
   std::set<std::string> fingerprints;
   std::int64_t ran = 0;

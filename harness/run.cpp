@@ -9,6 +9,7 @@
 
 #include "fuzz/corpus.h"
 #include "fuzz/shrink.h"
+#include "harness/code_coverage.h"
 #include "harness/evidence.h"
 #include "harness/explain.h"
 #include "harness/figures.h"
@@ -273,10 +274,17 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   if (options.shard) record.shard = {options.shard->index, options.shard->count, planned};
   observer.planned(record);
 
-  // Steps 3 to 8.
-  record.cases = run_jobs(jobs, options, observer);
+  // Steps 3 to 8. What a part of the plan leaves out says nothing.
+  CodeCoverage coverage;
+  RunOptions listening = options;
+  const bool whole = !options.shard && !options.filter && options.only_cases.empty();
+  if (whole) listening.runner.coverage = &coverage;
+  record.cases = run_jobs(jobs, listening, observer);
   record.interrupted = interrupted();
   summarize(record);
+  if (whole && !record.interrupted) {
+    for (KernelRecord& kernel : record.kernels) kernel.code = coverage.of(kernel.name);
+  }
 
   // Step 9: the first failure of each kernel and claim, small and in words.
   const auto job_of = [&](const CaseRecord& c) -> const Job& {

@@ -26,6 +26,7 @@ Html coverage_overview(const RunRecord& record);
 Html determinism_section(const RunRecord& record);
 Html agreement_section(const RunRecord& record);
 Html relations_section(const RunRecord& record);
+Html code_section(const RunRecord& record);
 Html oracle_section(const RunRecord& record);
 Html environment_section(const RunRecord& record);
 

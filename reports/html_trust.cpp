@@ -73,6 +73,30 @@ Html relations_section(const RunRecord& record) {
                "change accordingly, bit for bit."});
 }
 
+Html code_section(const RunRecord& record) {
+  Table table;
+  table.head = {"kernel", "device", "instructions", "never ran", "most of them at"};
+  std::int64_t instructions = 0, executed = 0;
+  for (const KernelRecord& k : record.kernels) {
+    for (const auto& [device, code] : k.code) {
+      instructions += code.instructions;
+      executed += code.executed;
+      std::string holes;
+      for (const CodeHole& hole : code.holes)
+        holes += fmt::format("{}{} ({})", holes.empty() ? "" : ", ", hole.where, hole.instructions);
+      table.rows.push_back({cell(k.name), cell(device), count_cell(code.instructions),
+                            count_cell(code.instructions - code.executed), cell(holes)});
+    }
+  }
+  if (table.rows.empty()) return {};
+  const std::string finding = fmt::format(
+      "The cases executed {:.1f} % of {} instructions. A fault in one that never ran is one that "
+      "no case can find.",
+      100.0 * static_cast<double>(executed) / static_cast<double>(instructions),
+      count_text(instructions));
+  return figure_around("Did all of the code run?", finding, to_html(table));
+}
+
 Html oracle_section(const RunRecord& record) {
   Table table;
   table.head = {"kernel",

@@ -112,6 +112,22 @@ struct Portrait {
   std::vector<Binade> binades;
 };
 
+// Instructions that no case of a run executed, by the source line they stand for.
+struct CodeHole {
+  std::string where;  // "epilogue.cuh:150"
+  std::int64_t instructions = 0;
+
+  bool operator==(const CodeHole&) const = default;
+};
+
+// What of a kernel's code a run executed.
+struct CodeRecord {
+  std::int64_t instructions = 0, executed = 0;
+  std::vector<CodeHole> holes;  // the largest
+
+  bool operator==(const CodeRecord&) const = default;
+};
+
 struct KernelRecord {
   std::string name, summary;
   std::string operation;
@@ -120,6 +136,7 @@ struct KernelRecord {
   std::map<std::string, std::string> ptx_hashes;  // "sm_80" -> hash
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words
   std::map<std::string, std::string> arithmetic;  // "emulator sm_80" -> what probes found, in words
+  std::map<std::string, CodeRecord> code;  // by device; of whole plans only
   std::string population;  // the smallest effects that tests of many errors would have seen
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it

@@ -85,6 +85,19 @@ void describe(Archive& a, T& c) {
   a.required("fingerprint", c.fingerprint);
 }
 
+template <typename Archive, MaybeConst<CodeHole> T>
+void describe(Archive& a, T& h) {
+  a.required("where", h.where);
+  a.required("instructions", h.instructions);
+}
+
+template <typename Archive, MaybeConst<CodeRecord> T>
+void describe(Archive& a, T& c) {
+  a.required("instructions", c.instructions);
+  a.required("executed", c.executed);
+  a.optional("holes", c.holes);
+}
+
 template <typename Archive, MaybeConst<KernelRecord> T>
 void describe(Archive& a, T& k) {
   a.required("name", k.name);
@@ -98,6 +111,7 @@ void describe(Archive& a, T& k) {
   a.required("ptx_hashes", k.ptx_hashes);
   a.required("contracts", k.contracts);
   a.required("arithmetic", k.arithmetic);
+  a.optional("code", k.code);
   a.optional("population", k.population);
   a.required("cases", k.cases);
   a.required("passed", k.passed);

@@ -57,10 +57,20 @@ struct ParameterSlot {
   std::int64_t bytes = 0;
 };
 
+// An instruction of a module.
+struct CodePlace {
+  int ptx_line = 0;
+  std::string source_file;  // empty where not known
+  int source_line = 0;
+};
+
 class Module {
  public:
   virtual ~Module() = default;
   virtual Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const = 0;
+
+  // All instructions of all entries in the order of their lines, where the device can tell.
+  virtual std::vector<CodePlace> code() const { return {}; }
 };
 
 class Device {

@@ -97,6 +97,23 @@ class EmulatorModule final : public Module {
     return {};
   }
 
+  std::vector<CodePlace> code() const override {
+    std::map<int, CodePlace> places;
+    for (const auto& [name, program] : programs_) {
+      for (const Instruction* origin : program.origin) {
+        if (origin == nullptr) continue;
+        const int file = origin->source.file;
+        const bool known = file >= 0 && static_cast<std::size_t>(file) < program.source_files.size();
+        places[origin->line] = {origin->line,
+                                known ? program.source_files[static_cast<std::size_t>(file)] : "",
+                                origin->source.line};
+      }
+    }
+    std::vector<CodePlace> in_order;
+    for (auto& [line, place] : places) in_order.push_back(std::move(place));
+    return in_order;
+  }
+
   const ModuleLayout& layout() const { return layout_; }
 
  private:

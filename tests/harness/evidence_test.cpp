@@ -64,6 +64,15 @@ TEST(Evidence, DisagreeingOraclesProveNothing) {
   EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("disagree on 2 outputs")));
 }
 
+TEST(Evidence, CodeThatNeverRanIsAHole) {
+  Good g;
+  g.kernel.code["emulator sm_80"] = {200, 149, {}};
+  EXPECT_THAT(g.reasons(),
+              ElementsAre(HasSubstr("only 74 % of 200 instructions ran on the emulator sm_80")));
+  g.kernel.code["emulator sm_80"].executed = 150;
+  EXPECT_THAT(g.reasons(), IsEmpty());
+}
+
 TEST(Evidence, TheSameAnswerToEveryQuestionIsSuspicious) {
   Good g;
   for (CaseRecord& c : g.record.cases) c.fingerprint = "a";

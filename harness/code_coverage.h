@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// CodeCoverage: which of a kernel's instructions the cases of a run executed, on each device that
+// can tell. A fault in an instruction that never ran is one that no case can find.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/device/device.h"
+#include "harness/launch.h"
+#include "reports/record.h"
+
+namespace plumbline {
+
+// Workers share one.
+class CodeCoverage {
+ public:
+  void add(const std::string& kernel, const std::string& device, const Module& module,
+           const LaunchResult& launch);
+
+  // Of one kernel, by device; its holes are the lines with most instructions that never ran.
+  std::map<std::string, CodeRecord> of(const std::string& kernel) const;
+
+ private:
+  struct Code {
+    std::vector<CodePlace> places;
+    std::vector<bool> executed;  // by PTX line
+  };
+
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Code> codes_;  // by kernel and device
+};
+
+}  // namespace plumbline
