@@ -6,10 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/probability_rounding.h"
 
@@ -30,6 +32,7 @@ struct RowPlan {
   std::int64_t diagonal = 0;                       // the whole mask moves by this many keys
   std::int64_t skipped_from = 0, skipped_end = 0;  // keys that are left out
   std::int64_t blank_keys = 0;                     // counted beyond the end, with a score of 0
+  std::optional<FormatId> scores_in;               // rounded to this format
   double exponent_factor = 1;                      // of (logit - maximum)
   bool rescale_o = true, rescale_l = true, rescale_parts = true, restart_parts = true;
   bool round_p = true, truncate_p = false, p_shift_taken_back = true;
@@ -64,6 +67,8 @@ double logit(const RowPlan& plan, std::int64_t j) {
     score += static_cast<double>(head.q[static_cast<std::size_t>(plan.query * head.d + x)]) *
              static_cast<double>(head.k[static_cast<std::size_t>(j * head.d + x)]);
   }
+  if (plan.scores_in)
+    score = to_double(format(*plan.scores_in), encode(format(*plan.scores_in), score));
   score *= static_cast<double>(head.scale_of(plan.query, j));
   if (head.softcap != 0) {
     const double cap = static_cast<double>(head.softcap);
@@ -232,6 +237,15 @@ bool blocks_of_q(const Setting& at, std::int64_t head, std::int64_t rows_away) {
          scales;
 }
 
+bool blocks_of_q_from_k(const Setting& at) {
+  const AttentionProblem& problem = at.attention.problem;
+  std::vector<float>& scales = at.plan.head.q_scales;
+  if (scales.empty() || at.place.head >= problem.kv_heads()) return false;
+  return std::exchange(scales,
+                       block_scales(problem, *problem.k_scale, at.place.batch, at.place.head,
+                                    at.place.first_query, at.place.queries)) != scales;
+}
+
 bool blocks_of_k(const Setting& at, std::int64_t kv_head, std::int64_t rows_away) {
   const AttentionProblem& problem = at.attention.problem;
   std::vector<float>& scales = at.plan.head.k_scales;
@@ -306,6 +320,7 @@ constexpr std::array kFaults = {
     Fault{"all scales are those of the first sequence", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales) { HeadPlace place = of.place; place.sequence = 0; return head_scales(of.attention.problem, place); }); }},
     Fault{"the scales of Q's blocks are left out", [](const Setting& at) { return without(at.plan.head.q_scales); }},
     Fault{"the scales of K's blocks are left out", [](const Setting& at) { return without(at.plan.head.k_scales); }},
+    Fault{"the scales of Q's blocks are those of K's", blocks_of_q_from_k},
     Fault{"the scales of Q are those of the next block", [](const Setting& at) { return blocks_of_q(at, at.place.head, at.attention.problem.scale_block); }},
     Fault{"the scales of Q are those of the block before", [](const Setting& at) { return blocks_of_q(at, at.place.head, -at.attention.problem.scale_block); }},
     Fault{"the scales of K are those of the next block", [](const Setting& at) { return blocks_of_k(at, at.place.kv_head, at.attention.problem.scale_block); }},
@@ -360,6 +375,8 @@ constexpr std::array kFaults = {
     Fault{"the maximum is not subtracted", [](const Setting& at) { at.plan.subtract_maximum = false; return true; }},
     Fault{"P is not rounded", [](const Setting& at) { at.plan.round_p = false; return true; }},
     Fault{"P is truncated instead of rounded to nearest", [](const Setting& at) { at.plan.truncate_p = true; return true; }},
+    Fault{"scores are rounded to bf16", [](const Setting& at) { at.plan.scores_in = FormatId::bf16; return true; }},
+    Fault{"scores are rounded to f16", [](const Setting& at) { at.plan.scores_in = FormatId::f16; return true; }},
     Fault{"P is rounded to bf16", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::bf16) != FormatId::bf16; }},
     Fault{"P is rounded to e4m3", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e4m3) != FormatId::e4m3; }},
     Fault{"P is rounded to e5m2", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e5m2) != FormatId::e5m2; }},
