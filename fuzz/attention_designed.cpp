@@ -35,6 +35,7 @@ class Designer {
   void sinks();
   void logits();
   void scales();
+  void block_scales();
   void parts();
   void arithmetic();
   void empty();
@@ -263,7 +264,7 @@ void Designer::logits() {
   add({70, 2 * tile_.keys + 1}, "bias=f32 heads=2", "equal_scores", "key_tail", bias);
 }
 
-// Every head of every sequence has three scales of its own.
+// Whole heads: every one of every sequence has three scales of its own.
 void Designer::scales() {
   const std::int64_t k = tile_.keys;
   const std::string_view taken = "a scale of another head or sequence, of Q for K, or left out";
@@ -287,6 +288,44 @@ void Designer::scales() {
   for (const std::string_view value : {"rising_scores", "last_key_highest", "high_scores",
                                        "equal_scores", "cancelling", "outliers", "wide"})
     add({9, 2 * k + 9}, "scales=head out=f32", value, "key_tail", steps);
+}
+
+// Every 64 rows of Q and of K have a scale of their own.
+void Designer::block_scales() {
+  const std::int64_t q = tile_.queries, k = tile_.keys;
+  const std::string_view taken = "a block's scale of another head, of Q for K, or left out";
+  for (const std::string_view heads :
+       {"heads=6 kv_heads=3", "heads=4 kv_heads=2 batch=2", "heads=6 kv_heads=1", "heads=3"}) {
+    for (const std::string_view value : {"normal", "head_constants"})
+      add({5, 9}, fmt::format("scales=block {}", heads), value, "grouped_heads", taken);
+    add({q + 3, 2 * k + 5}, fmt::format("scales=block {}", heads), "normal", "grouped_heads",
+        taken);
+  }
+  const std::string_view next = "the scale of the next block, or of the one before";
+  for (const std::string_view value : {"normal", "rising_scores", "offset_keys"}) {
+    add({q + 1, 3 * k + 1}, "scales=block out=f32", value, "key_tail", next);
+    add({2 * q, 2 * k}, "scales=block causal=bottom_right", value, "square", next);
+  }
+  add({9, 4 * k}, fmt::format("scales=block window_left={}", k), "normal", "more_keys", next);
+  const std::string_view shared =
+      "blocks that two sequences share, and tiles that lie in two blocks";
+  for (const std::string_view word : {"random", "gaps", "ones", "slack"}) {
+    const std::string packed = fmt::format("scales=block lengths={}", word);
+    add({30, 50}, packed + " batch=5", "normal", "batched", shared);
+    add({q, k + 9}, packed + " batch=4 heads=4 kv_heads=2 out=f32", "normal", "batched", shared);
+    add({40, 2 * k}, packed + " batch=3 causal=bottom_right", "one_hot", "batched", shared);
+  }
+  add({9, k + 12}, "scales=block batch=3 heads=2 kv=shared", "normal", "batched",
+      "one K for the whole batch, and scales for each of its elements");
+  const std::string_view steps = "scales that some step of the way from scores to O lacks";
+  for (const std::string_view words :
+       {"softcap=2", "softcap=30 bias=f32", "bias=f32", "sink=f32 heads=5", "out=f32",
+        "causal=bottom_right out=f32"}) {
+    add({9, k + 9}, fmt::format("scales=block {}", words), "normal", "more_keys", steps);
+  }
+  for (const std::string_view value : {"last_key_highest", "high_scores", "equal_scores",
+                                       "cancelling", "outliers", "wide", "low_scores"})
+    add({9, 2 * k + 9}, "scales=block out=f32", value, "key_tail", steps);
 }
 
 // Keys cut into parts of whole tiles: sums and maxima of each, empty ones, parts that a mask hides.
@@ -358,6 +397,13 @@ bool has_field(const Manifest& manifest, std::string_view name) {
   });
 }
 
+bool has_word(const Manifest& manifest, std::string_view name, std::string_view word) {
+  return std::any_of(manifest.schema().begin(), manifest.schema().end(), [&](const Field& field) {
+    return field.name == name &&
+           std::find(field.choices.begin(), field.choices.end(), word) != field.choices.end();
+  });
+}
+
 }  // namespace
 
 std::vector<DesignedCase> attention_designed(const Manifest& manifest) {
@@ -375,7 +421,8 @@ std::vector<DesignedCase> attention_designed(const Manifest& manifest) {
   designer.logits();
   designer.arithmetic();
   designer.empty();
-  if (has_field(manifest, "scales")) designer.scales();
+  if (has_word(manifest, "scales", "head")) designer.scales();
+  if (has_word(manifest, "scales", "block")) designer.block_scales();
   if (has_field(manifest, "splits")) designer.parts();
   return designer.take();
 }

@@ -3,6 +3,8 @@
 // of its class. Rows that belong to no sequence hold NaN: nothing may come of them.
 #include "fuzz/attention_fill.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -36,9 +38,12 @@ class RowPlace {
   std::int64_t operator()(const AttentionSpot& at) const {
     const auto& strides = layout_.strides;
     const std::int64_t batch = packed_ ? 0 : at.sequence;
-    const std::int64_t row =
-        packed_ ? starts_[static_cast<std::size_t>(at.sequence)] + at.row : at.row;
-    return layout_.offset + batch * strides[0] + at.head * strides[1] + row * strides[2];
+    return layout_.offset + batch * strides[0] + at.head * strides[1] + row(at) * strides[2];
+  }
+
+  // Among all rows of its head.
+  std::int64_t row(const AttentionSpot& at) const {
+    return packed_ ? starts_[static_cast<std::size_t>(at.sequence)] + at.row : at.row;
   }
 
   // The rows after the last sequence.
@@ -73,30 +78,37 @@ class Filler {
     const Format& element = format(layout.format);
     const std::int64_t heads = layout.shape[1], width = layout.shape[3], step = layout.strides[3];
     const bool shared = !packed_ && layout.shape[0] > 1 && layout.strides[0] == 0;
-    const auto sequences = static_cast<std::int64_t>(context_.sequences.size());
-    const AttentionScales scales(context_, name, element,
-                                 tensors_.find(std::string(name) + "_scale"), shared,
-                                 [&](std::int64_t sequence, std::int64_t head) {
-                                   return largest(values, side, sequence, head, width);
-                                 });
-    AttentionSpot at;
-    for (at.sequence = 0; at.sequence < (shared ? 1 : sequences); ++at.sequence) {
-      const std::int64_t rows = length_of(context_.lengths(at), side);
-      for (at.head = 0; at.head < heads; ++at.head) {
-        const double unit = scales.unit(at);
-        for (at.row = 0; at.row < rows; ++at.row) {
-          const std::int64_t start = place(at);
-          for (at.column = 0; at.column < width; ++at.column)
-            matrix.set_bits_at(start + at.column * step, stored(element, values(at) / unit));
+    const std::string scale = fmt::format("{}_scale", name);
+    AttentionScales scales(element, tensors_.find(scale), shared);
+    const auto each_row = [&](const auto& use) {
+      const std::size_t sequences = shared ? 1 : context_.sequences.size();
+      AttentionSpot at;
+      for (at.sequence = 0; at.sequence < static_cast<std::int64_t>(sequences); ++at.sequence) {
+        const std::int64_t rows = length_of(context_.lengths(at), side);
+        for (at.head = 0; at.head < heads; ++at.head) {
+          for (at.row = 0; at.row < rows; ++at.row) use(at);
         }
       }
+    };
+    if (scales.any()) {
+      each_row([&](AttentionSpot at) {
+        for (at.column = 0; at.column < width; ++at.column)
+          scales.see(at, place.row(at), values(at));
+      });
+      scales.draw(context_.stream(scale));
     }
+    each_row([&](AttentionSpot at) {
+      const double unit = scales.unit(at, place.row(at));
+      const std::int64_t start = place(at);
+      for (at.column = 0; at.column < width; ++at.column)
+        matrix.set_bits_at(start + at.column * step, stored(element, values(at) / unit));
+    });
     for (const AttentionPlacement& placement : placements) {
       if (placement.tensor != name) continue;
       AttentionSpot spot = placement.at;
       if (shared) spot.sequence = 0;
       matrix.set_bits_at(place(spot) + spot.column * step,
-                         stored(element, placement.value / scales.unit(spot)));
+                         stored(element, placement.value / scales.unit(spot, place.row(spot))));
     }
     fill_slack(matrix, place.first_slack());
   }
@@ -138,18 +150,6 @@ class Filler {
   const AttentionContext& context() const { return context_; }
 
  private:
-  double largest(const AttentionValues& values, Side side, std::int64_t sequence, std::int64_t head,
-                 std::int64_t width) const {
-    double most = 0;
-    AttentionSpot at{sequence, head, 0, 0};
-    const std::int64_t rows = length_of(context_.lengths(at), side);
-    for (; at.row < rows; ++at.row) {
-      for (at.column = 0; at.column < width; ++at.column)
-        most = std::max(most, std::fabs(values(at)));
-    }
-    return most;
-  }
-
   static void fill_slack(Tensor& matrix, std::int64_t first) {
     const TensorLayout& layout = matrix.layout;
     const Format& element = format(layout.format);

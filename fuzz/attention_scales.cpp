@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz/attention_scales.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,44 +11,99 @@ namespace plumbline {
 
 namespace {
 
+constexpr std::int64_t kRowsOfBlock = 64;
 // Scales stay far from the ends of f32, whatever the values; see check_attention_scales().
-constexpr std::int64_t kLargestExponent = 28;
+constexpr std::int64_t kLargestExponent = 28, kSmallestExponent = -24;
 
-// The least power of two that brings `largest` into the format's range, if that takes any.
-std::int64_t exponent_needed(double largest, const Format& element) {
+// The least power of two, from 2^`exponent` on, that brings `largest` into the format's range.
+std::int64_t exponent_needed(double largest, const Format& element, std::int64_t exponent) {
   const double most = to_double(element, element.max_finite());
-  std::int64_t exponent = 0;
   while (exponent < kLargestExponent && std::ldexp(largest, -static_cast<int>(exponent)) > most)
     ++exponent;
   return exponent;
 }
 
+// Integers have use of all their bits. A model's data that are yet to be quantized are left alone.
+std::int64_t exponent_of_block(double largest, const Format& element) {
+  if (largest == 0 || !element.is_integer) return exponent_needed(largest, element, 0);
+  return exponent_needed(largest, element, kSmallestExponent);
+}
+
 // One of four is a power of two, under which what is exact stays exact.
-float draw_factor(Random& random) {
-  const double factor = random.below(4) == 0 ? 1 : 1 + random.unit() / 4;
-  return static_cast<float>(factor);
+double draw_factor(Random& random, double spread) {
+  return random.below(4) == 0 ? 1 : 1 + random.unit() * spread;
 }
 
 }  // namespace
 
-AttentionScales::AttentionScales(const AttentionContext& context, std::string_view name,
-                                 const Format& element, Tensor* scales, bool shared,
-                                 const LargestOfHead& largest) {
+AttentionScales::AttentionScales(const Format& element, Tensor* scales, bool shared)
+    : element_(element), scales_(scales), shared_(shared) {
   if (!scales) return;
-  heads_ = scales->layout.shape[1];
-  const AttentionStream stream = context.stream(fmt::format("{}_scale", name));
-  for (std::int64_t sequence = 0; sequence < scales->layout.shape[0]; ++sequence) {
+  const std::vector<std::int64_t>& shape = scales->layout.shape;
+  sequences_ = shape[0];
+  heads_ = shape[1];
+  if (shape.size() == 3) blocks_ = shape[2];
+  largest_.assign(static_cast<std::size_t>(scales->layout.count()), 0);
+  units_.assign(largest_.size(), 1);
+}
+
+// Packed sequences lie in one batch element, whose blocks they share.
+std::size_t AttentionScales::entry(const AttentionSpot& at, std::int64_t row) const {
+  const bool packed = blocks_ > 0 && sequences_ == 1;
+  const std::int64_t head = (packed ? 0 : at.sequence) * heads_ + at.head;
+  return static_cast<std::size_t>(blocks_ > 0 ? head * blocks_ + row / kRowsOfBlock : head);
+}
+
+void AttentionScales::see(const AttentionSpot& at, std::int64_t row, double value) {
+  double& largest = largest_[entry(at, row)];
+  largest = std::max(largest, std::fabs(value));
+}
+
+void AttentionScales::set(std::size_t at, double unit, double factor) {
+  units_[at] = unit;
+  const double scale = unit * static_cast<double>(static_cast<float>(factor));
+  scales_->set_bits(static_cast<std::int64_t>(at), encode(format(scales_->layout.format), scale));
+}
+
+void AttentionScales::draw_head(Random random, std::size_t at) {
+  const std::size_t seen = shared_ ? at % static_cast<std::size_t>(heads_) : at;
+  // Smaller units leave the elements all their bits, unless they are too large already.
+  const std::int64_t drawn = -random.between(0, 4);
+  const std::int64_t exponent = std::max(drawn, exponent_needed(largest_[seen], element_, 0));
+  const double unit = std::ldexp(1.0, static_cast<int>(exponent));
+  set(at, seen == at ? unit : units_[seen], draw_factor(random, 0.25));
+}
+
+void AttentionScales::draw_blocks(const AttentionStream& stream, std::int64_t batch,
+                                  std::int64_t head) {
+  const auto first = static_cast<std::size_t>((batch * heads_ + head) * blocks_);
+  const auto seen = shared_ ? static_cast<std::size_t>(head * blocks_) : first;
+  const auto blocks = static_cast<std::size_t>(blocks_);
+  double of_head = 0;
+  for (std::size_t block = 0; block < blocks; ++block)
+    of_head = std::max(of_head, largest_[seen + block]);
+  const bool alike = stream({shared_ ? 0 : batch, head, 0, 0}).below(4) == 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    Random random = stream({batch, head, 1 + static_cast<std::int64_t>(block), 0});
+    const std::int64_t coarser = random.between(0, 2);
+    const double factor = draw_factor(random, 0x1p-6);
+    const std::int64_t exponent = alike ? exponent_of_block(of_head, element_)
+                                        : exponent_of_block(largest_[seen + block], element_) +
+                                              (element_.is_integer ? coarser : 0);
+    const double unit =
+        seen == first ? std::ldexp(1.0, static_cast<int>(exponent)) : units_[seen + block];
+    set(first + block, unit, alike ? 1 : factor);
+  }
+}
+
+void AttentionScales::draw(const AttentionStream& stream) {
+  for (std::int64_t batch = 0; batch < sequences_; ++batch) {
     for (std::int64_t head = 0; head < heads_; ++head) {
-      Random random = stream({sequence, head, 0, 0});
-      // Smaller units leave the elements all their bits, unless they are too large already.
-      const std::int64_t drawn = -random.between(0, 4);
-      const std::int64_t exponent =
-          std::max(drawn, exponent_needed(largest(shared ? 0 : sequence, head), element));
-      const bool repeated = shared && sequence > 0;
-      units_.push_back(repeated ? units_[static_cast<std::size_t>(head)]
-                                : std::ldexp(1.0, static_cast<int>(exponent)));
-      const double scale = units_.back() * static_cast<double>(draw_factor(random));
-      scales->set_bits(sequence * heads_ + head, encode(format(scales->layout.format), scale));
+      if (blocks_ > 0) {
+        draw_blocks(stream, batch, head);
+      } else if (scales_->layout.shape.size() == 2) {
+        draw_head(stream({batch, head, 0, 0}), static_cast<std::size_t>(batch * heads_ + head));
+      }
     }
   }
 }

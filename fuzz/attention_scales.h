@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Scales of Q, K and V, one for every sequence and head: a power of two by which the head's values
-// fit their format, times a factor of its own from 1 to 1.25. Elements are stored in units of the
-// power, so that scores and values are what a value class wants, give or take that factor.
+// Scales of Q, K and V: a power of two by which values fit their format, times a factor of its own.
+// Elements are stored in units of the power, so that scores and values are what a value class
+// wants, give or take that factor. A tensor of scales has one for every sequence and head, or one
+// for every 64 rows of a head as they lie.
+//
+// Neighboring blocks have units up to four times as large and factors from 1 to 1 + 2^-6: a scale
+// taken from another block shows, and keys that a class sets far apart remain so. All blocks of one
+// head in four are alike, under which what is exact across blocks stays exact.
 #pragma once
 
-#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -13,24 +17,36 @@
 
 namespace plumbline {
 
-// The largest magnitude among the values of a head.
-using LargestOfHead = std::function<double(std::int64_t sequence, std::int64_t head)>;
-
 class AttentionScales {
  public:
-  // Fills `scales`, [sequences, heads], of matrix `name` with elements of that format; null: the
-  // problem has none, and all are 1. `shared`: all sequences have the first one's elements.
-  AttentionScales(const AttentionContext& context, std::string_view name, const Format& element,
-                  Tensor* scales, bool shared, const LargestOfHead& largest);
+  // `scales`: of a matrix with elements of that format; null: the problem has none, and all are 1.
+  // `shared`: all sequences have the first one's elements.
+  AttentionScales(const Format& element, Tensor* scales, bool shared);
+
+  bool any() const { return scales_ != nullptr; }
+
+  // First every value of the matrix is shown. `row`: where the spot's row lies in the tensor.
+  void see(const AttentionSpot& at, std::int64_t row, double value);
+
+  // Then all scales are drawn and stored.
+  void draw(const AttentionStream& stream);
 
   // What a value is divided by before it is stored.
-  double unit(const AttentionSpot& at) const {
-    return units_.empty() ? 1 : units_[static_cast<std::size_t>(at.sequence * heads_ + at.head)];
+  double unit(const AttentionSpot& at, std::int64_t row) const {
+    return scales_ ? units_[entry(at, row)] : 1;
   }
 
  private:
-  std::int64_t heads_ = 0;
-  std::vector<double> units_;  // powers of two
+  std::size_t entry(const AttentionSpot& at, std::int64_t row) const;
+  void draw_head(Random random, std::size_t at);
+  void draw_blocks(const AttentionStream& stream, std::int64_t batch, std::int64_t head);
+  void set(std::size_t at, double unit, double factor);
+
+  const Format& element_;
+  Tensor* scales_;
+  std::int64_t sequences_ = 0, heads_ = 0, blocks_ = 0;  // blocks: 0: one scale per head
+  bool shared_;
+  std::vector<double> largest_, units_;  // units: powers of two
 };
 
 }  // namespace plumbline

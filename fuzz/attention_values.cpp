@@ -19,6 +19,7 @@ constexpr std::array kClasses = {
     AttentionValueClass{"positive", attention_positive},
     AttentionValueClass{"ones", attention_ones},
     AttentionValueClass{"outliers", attention_outliers},
+    AttentionValueClass{"offset_keys", attention_offset_keys},
     AttentionValueClass{"cancelling", attention_cancelling},
     AttentionValueClass{"wide", attention_wide},
     AttentionValueClass{"subnormal", attention_subnormal},

@@ -104,6 +104,7 @@ AttentionPattern attention_normal(const AttentionContext& context);
 AttentionPattern attention_positive(const AttentionContext& context);
 AttentionPattern attention_ones(const AttentionContext& context);
 AttentionPattern attention_outliers(const AttentionContext& context);
+AttentionPattern attention_offset_keys(const AttentionContext& context);
 AttentionPattern attention_cancelling(const AttentionContext& context);
 AttentionPattern attention_wide(const AttentionContext& context);
 AttentionPattern attention_subnormal(const AttentionContext& context);

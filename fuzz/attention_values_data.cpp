@@ -102,6 +102,17 @@ AttentionPattern attention_outliers(const AttentionContext& context) {
   return pattern;
 }
 
+// Keys that have most of themselves in common, as those of real models do: weights depend on the
+// rest alone, which is a sixteenth to a thirty-second of it.
+AttentionPattern attention_offset_keys(const AttentionContext& context) {
+  AttentionPattern pattern = attention_normal(context);
+  pattern.k = [offsets = context.stream("offsets"), normal = pattern.k](const AttentionSpot& at) {
+    Random of_column = offsets({at.sequence, at.head, 0, at.column});
+    return draw_scaled(of_column, 4) + normal(at);
+  };
+  return pattern;
+}
+
 // Keys of the first half of a sequence and of the second are equal pair by pair, and their values
 // opposite and large: every pair cancels in every row that sees both. The first of eight pairs does
 // not.

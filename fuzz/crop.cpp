@@ -27,13 +27,15 @@ std::optional<std::vector<TensorSpec>> accepted_specs(const Case& test_case,
   return std::move(*specs);
 }
 
-// Old indices of the slices that stay along one dimension. Where a dimension loses more than the
-// field does (rows of all sequences lie one after the other), they go from the same end.
+// Old indices of the slices that stay along one dimension. Where a dimension loses more or less
+// than the field does (rows of all sequences lie one after the other; rows share scales), they go
+// from the same end.
 std::vector<std::int64_t> kept_indices(std::int64_t extent, std::int64_t smaller_extent,
                                        const Removal* removal) {
   const std::int64_t count = removal ? extent - smaller_extent : 0;
   std::int64_t first = smaller_extent;
-  if (removal && (count == removal->count || removal->first == 0)) first = removal->first;
+  const bool alike = removal && count == removal->count && removal->first + count <= extent;
+  if (removal && (alike || removal->first == 0)) first = removal->first;
   std::vector<std::int64_t> kept;
   for (std::int64_t i = 0; i < extent; ++i) {
     if (i < first || i >= first + count) kept.push_back(i);

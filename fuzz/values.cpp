@@ -23,6 +23,9 @@ constexpr std::array kValueClasses = {
     ValueClassInfo{
         "outliers",
         "a few channels 20 to 100 times larger and single massive entries, as in real activations"},
+    ValueClassInfo{"offset_keys",
+                   "keys with a large vector in common, as in real models: scores whose "
+                   "differences are small beside them, and keys that need smoothing in 8 bits"},
     ValueClassInfo{"cancelling",
                    "large terms along k that cancel to a small sum: partial sums kept or joined "
                    "too narrow lose it"},

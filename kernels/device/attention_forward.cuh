@@ -28,6 +28,8 @@ struct ForwardArguments {
   int out;  // kCode of O's format
   // [sequences, heads], for K and V [sequences, kv_heads]; null: 1
   const float *q_scale = nullptr, *k_scale = nullptr, *v_scale = nullptr;
+  // One per 64 rows as they lie: [batch, heads, blocks], [batch, kv_heads, blocks]; null: 1
+  const float *q_blocks = nullptr, *k_blocks = nullptr;
 
   // Rows of Q and O in one head: those of all packed sequences.
   __device__ __forceinline__ int length() const {
@@ -69,12 +71,24 @@ struct OwnQueries {
   __device__ __forceinline__ bool exists(int i) const { return query[i] < tile.queries; }
 };
 
+// What the kernel with this element in Q and K has in P and V, and how its scores become logits.
+template <typename Element>
+struct AttentionProducts {
+  using Value = Element;
+
+  __device__ __forceinline__ static Logits logits(const ForwardArguments& x, const OwnQueries& rows,
+                                                  float scale) {
+    return Logits(scale, x.softcap, x.bias || x.sink);
+  }
+};
+
 // Scores of the tile of keys from `first_key` on become logits; -inf where a key is not visible.
-__device__ __forceinline__ void make_logits(Strip<kAttentionRows>& x, const Logits& logits,
+template <typename AnyLogits>
+__device__ __forceinline__ void make_logits(Strip<kAttentionRows>& x, const AnyLogits& logits,
                                             const OwnQueries& rows, int first_key,
                                             const float* bias) {
   constexpr int kLastColumn = kAttentionRows - 7;  // of a lane, counted from its first
-  logits.scale(x);
+  logits.scale(x, first_key);
   const int lane_key = first_key + static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -93,12 +107,13 @@ __device__ __forceinline__ void make_logits(Strip<kAttentionRows>& x, const Logi
 }
 
 // The sums of the block's queries over tiles of keys: o = P * V and the softmax, relative to the
-// maxima so far. `kWidth`: what d and width_v are padded to; Element: of Q, K, V and P.
-template <int kWidth, typename Element = Bf16>
+// maxima so far. `kWidth`: what d and width_v are padded to; Element: of Q and K.
+template <int kWidth, typename Element = Bf16, typename AnyLogits>
 __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2],
-                                       const ForwardArguments& x, const Logits& logits,
+                                       const ForwardArguments& x, const AnyLogits& logits,
                                        const OwnQueries& rows, const KeyRange& key_tiles) {
   if (key_tiles.first >= key_tiles.end) return;
+  using Value = typename AttentionProducts<Element>::Value;
   using Tile = AttentionTile<kWidth, Element>;
   using Loader = RowLoader<kWidth, Element>;
   const QueryTile& tile = rows.tile;
@@ -107,8 +122,8 @@ __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2
       head_rows<Element>(x.q, x.strides_q, tile.batch, head, tile.first_query, tile.queries, x.d));
   const Loader k(
       head_rows<Element>(x.k, x.strides_k, tile.batch, kv_head, tile.first_key, tile.keys, x.d));
-  const Loader v(head_rows<Element>(x.v, x.strides_v, tile.batch, kv_head, tile.first_key,
-                                    tile.keys, x.width_v));
+  const RowLoader<kWidth, Value> v(head_rows<Value>(x.v, x.strides_v, tile.batch, kv_head,
+                                                    tile.first_key, tile.keys, x.width_v));
   const float* const bias =
       x.bias ? x.bias + static_cast<long long>(head) * tile.queries * tile.keys : nullptr;
   const Bits32 tile_q = attention_memory(), tile_k = tile_q + Tile::kBytes,
@@ -124,8 +139,8 @@ __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2
     __syncthreads();
     v.load(tile_v, step * kAttentionRows);
     cp_async_commit();
-    Strip<kAttentionRows> p = {};
-    multiply_rows<kWidth, Element>(p, tile_q, rows.warp_row, tile_k, x.d);
+    Strip<kAttentionRows> p;
+    score_rows<kWidth, Element>(p, tile_q, rows.warp_row, tile_k, x.d);
 
     // V is there for all warps, and all are done with K.
     cp_async_wait<0>();
@@ -136,9 +151,9 @@ __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2
     float factors[2];
     softmax_step(softmax, factors, p, logits.exponent);
     rescale<kWidth>(o, factors);
-    Bits32 rounded[2 * Element::kBytes][4];
-    round_strip(rounded, p);
-    multiply_strip<kWidth>(o, rounded, tile_v, x.width_v);
+    Bits32 rounded[2 * Value::kBytes][4];
+    round_strip<Value>(rounded, p);
+    multiply_strip<kWidth, Value>(o, rounded, tile_v, x.width_v);
   }
 }
 

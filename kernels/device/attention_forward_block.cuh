@@ -24,8 +24,8 @@ struct HeadFactors {
   }
 };
 
-// O is divided by the rows' sums and stored, and LSE beside it.
-template <int kWidth, typename Element>
+// O is divided by the rows' sums and stored, and LSE beside it. Value: of P and V.
+template <int kWidth, typename Value>
 __device__ __forceinline__ void finish(Strip<kWidth>& o, const SoftmaxRow (&softmax)[2],
                                        const Logits& logits, const OwnQueries& rows,
                                        const ForwardArguments& x, float values) {
@@ -41,18 +41,21 @@ __device__ __forceinline__ void finish(Strip<kWidth>& o, const SoftmaxRow (&soft
 
     const int query = rows.tile.first_query + rows.query[i];
     const long long offset = x.strides_o.at(rows.tile.batch, head, query);
-    store_row_as<kWidth, Element>(x.out, o, i, x.o, offset, x.width_v);
+    store_row_as<kWidth, Value>(x.out, o, i, x.o, offset, x.width_v);
     if (threadIdx.x % 4 == 0)
       x.lse[x.row(rows.tile.batch, head, query)] = softmax[i].log_sum_exp(sum, logits.scale_left);
   }
 }
 
+// Element: of Q and K.
 template <int kWidth, typename Element = Bf16>
 __device__ __forceinline__ void attention_forward(const ForwardArguments& x) {
+  using Products = AttentionProducts<Element>;
+  using Value = typename Products::Value;
   const OwnQueries rows(x);
   if (rows.tile.queries == 0) return;
-  const auto factors = HeadFactors::of<Element>(x, rows.tile.sequence, blockIdx.y);
-  const Logits logits(factors.scores, x.softcap, x.bias || x.sink);
+  const auto factors = HeadFactors::of<Value>(x, rows.tile.sequence, blockIdx.y);
+  const auto logits = Products::logits(x, rows, factors.scores);
   Strip<kWidth> o = {};
   SoftmaxRow softmax[2];
   attend<kWidth, Element>(o, softmax, x, logits, rows, rows.key_tiles);
@@ -61,7 +64,7 @@ __device__ __forceinline__ void attention_forward(const ForwardArguments& x) {
     softmax_sink(softmax, rescaling, x.sink[blockIdx.y], logits.exponent);
     rescale<kWidth>(o, rescaling);
   }
-  finish<kWidth, Element>(o, softmax, logits, rows, x, factors.values);
+  finish<kWidth, Value>(o, softmax, logits, rows, x, factors.values);
 }
 
 }  // namespace device

@@ -30,13 +30,15 @@ __device__ __forceinline__ void store_row(const Strip<kWidth>& x, int i, void* m
   }
 }
 
-// The same in the format chosen at run time: a kCode of bf16 or f32. Element: of the product that x
-// comes from.
+// The same in the format chosen at run time: a kCode of bf16 or f32, and of f16 where V is f16.
+// Element: of the product that x comes from.
 template <int kWidth, typename Element = Bf16>
 __device__ __forceinline__ void store_row_as(int out, const Strip<kWidth>& x, int i, void* matrix,
                                              long long offset, int width) {
   if (out == OutBf16::kCode) {
     store_row<OutBf16, kWidth, Element>(x, i, matrix, offset, width);
+  } else if (kIsF16<Element> && out == OutF16::kCode) {
+    store_row<OutF16, kWidth, Element>(x, i, matrix, offset, width);
   } else {
     store_row<OutF32, kWidth, Element>(x, i, matrix, offset, width);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Products of attention's tiles on tensor cores. A block has 4 warps; each takes 16 rows of the
-// result, a "strip". What is said of P here is for bf16; attention_products_e4m3.cuh has the other.
+// result, a "strip". What is said of P here is for formats of two bytes;
+// attention_products_e4m3.cuh has the other.
 #pragma once
 
 #include "device/attention_tile.cuh"
@@ -27,6 +28,11 @@ __device__ __forceinline__ void each(Strip<n>& x, const Step& step) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) each_of_row<n>(x, i, [&](float& value, int) { step(value); });
 }
+
+template <typename Element>
+constexpr bool kIsF16 = false;
+template <>
+constexpr bool kIsF16<F16> = true;
 
 // What P was multiplied by before it was rounded, taken back.
 template <typename Element>
@@ -64,9 +70,9 @@ __device__ __forceinline__ void each_constant(const Step& step) {
 
 // x += A * B^T: A is 16 rows of tile `a` from `first_row` on, B all rows of tile `b`; the sums run
 // over `width` columns, upwards.
-template <int kWidth, typename Element = Bf16>
-__device__ __forceinline__ void multiply_rows(Strip<kAttentionRows>& x, Bits32 a, int first_row,
-                                              Bits32 b, int width) {
+template <int kWidth, typename Element = Bf16, typename Sum>
+__device__ __forceinline__ void multiply_rows(Sum (&x)[kAttentionRows / 8][4], Bits32 a,
+                                              int first_row, Bits32 b, int width) {
   using Tile = AttentionTile<kWidth, Element>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   // Matrices of ldmatrix: rows low and high, then the same of the next 16 bytes; and for B the
@@ -86,12 +92,25 @@ __device__ __forceinline__ void multiply_rows(Strip<kAttentionRows>& x, Bits32 a
   }
 }
 
-// x += P * B: P is a strip of 64 columns, rounded to bf16; B the first `width` columns of tile `b`.
-// The sums run over the tile's rows, upwards.
-template <int kWidth>
+// Scores of 16 queries and 64 keys, by multiply_rows(): sums of 8-bit integers are exact, in s32
+// and then in f32.
+template <int kWidth, typename Element>
+__device__ __forceinline__ void score_rows(Strip<kAttentionRows>& x, Bits32 q, int first_row,
+                                           Bits32 k, int width) {
+  typename Mma<Element, Element>::Sum sums[kAttentionRows / 8][4] = {};
+  multiply_rows<kWidth, Element>(sums, q, first_row, k, width);
+#pragma unroll
+  for (int j = 0; j < kAttentionRows / 8; ++j)
+#pragma unroll
+    for (int v = 0; v < 4; ++v) x[j][v] = static_cast<float>(sums[j][v]);
+}
+
+// x += P * B: P is a strip of 64 columns, rounded to Value; B the first `width` columns of tile
+// `b`. The sums run over the tile's rows, upwards.
+template <int kWidth, typename Value = Bf16>
 __device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&p)[4][4], Bits32 b,
                                                int width) {
-  using Tile = AttentionTile<kWidth>;
+  using Tile = AttentionTile<kWidth, Value>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const Bits32 from = Tile::at(b, lane % 16, lane / 16);
   each_constant<kAttentionRows / 16>([&](auto k) {
@@ -100,20 +119,33 @@ __device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&
       if (n >= width) break;
       Bits32 right[4];
       ldmatrix<true, 16 * k.value * Tile::kRowBytes>(right, from ^ 2 * n);
-      Mma<Bf16, Bf16>::multiply(x[n / 8], p[k.value], right[0], right[1]);
-      Mma<Bf16, Bf16>::multiply(x[n / 8 + 1], p[k.value], right[2], right[3]);
+      Mma<Value, Value>::multiply(x[n / 8], p[k.value], right[0], right[1]);
+      Mma<Value, Value>::multiply(x[n / 8 + 1], p[k.value], right[2], right[3]);
     }
   });
 }
 
+// Two neighbors, nearest even.
+template <typename Value>
+__device__ __forceinline__ Bits32 rounded_words(float low, float high) {
+  Bits32 words;
+  if constexpr (kIsF16<Value>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(words) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(words) : "f"(high), "f"(low));
+  }
+  return words;
+}
+
 // A strip as four fragments a: sums lie in registers as operands do, two by two.
+template <typename Value = Bf16>
 __device__ __forceinline__ void round_strip(Bits32 (&p)[4][4], const Strip<kAttentionRows>& x) {
 #pragma unroll
   for (int k = 0; k < 4; ++k)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float* pair = &x[2 * k + i / 2][i % 2 * 2];
-      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(p[k][i]) : "f"(pair[1]), "f"(pair[0]));
+      p[k][i] = rounded_words<Value>(pair[0], pair[1]);
     }
 }
 

@@ -41,6 +41,7 @@ __device__ __forceinline__ Bits32 rounded_pair(float low, float high) {
 }
 
 // A strip as two fragments a, rounded.
+template <typename Value>
 __device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAttentionRows>& x) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   // Four keys of a row are two neighboring lanes' pairs: of the first 8 keys of 16 for the lanes 0
@@ -64,10 +65,10 @@ __device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAtte
 
 // x += P * B: P is a strip of 64 columns; B the first `width` columns of tile `b`. The sums run
 // over the tile's rows, upwards.
-template <int kWidth>
+template <int kWidth, typename Value>
 __device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&p)[2][4], Bits32 b,
                                                int width) {
-  using Tile = AttentionTile<kWidth, E4m3>;
+  using Tile = AttentionTile<kWidth, Value>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   // Of 16 keys one matrix of ldmatrix has the first two of every four, the next the last two; the
   // third and fourth are those of the next 16.

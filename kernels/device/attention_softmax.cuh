@@ -48,15 +48,24 @@ struct Logits {
     scale_left = natural_ ? 1.0f : scale;
   }
 
-  __device__ __forceinline__ void scale(Strip<kAttentionRows>& x) const {
+  // Scores of 64 keys from `first_key` on.
+  __device__ __forceinline__ void scale(Strip<kAttentionRows>& x, int first_key) const {
     if (!natural_) return;
     each(x, [&](float& z) { z = __fmul_rn(z, factor_); });
+    cap(x);
+  }
+
+ protected:
+  // Of scores that are divided by the cap.
+  __device__ __forceinline__ void cap(Strip<kAttentionRows>& x) const {
     if (softcap_ == 0.0f) return;
     each(x, [&](float& z) { z = __fmul_rn(softcap_, tanh_approximate(z)); });
   }
 
+  float softcap_;
+
  private:
-  float softcap_, factor_;
+  float factor_;
   bool natural_;
 };
 

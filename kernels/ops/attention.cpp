@@ -19,9 +19,9 @@ constexpr std::array kTensors = {
     TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]"},
     TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32"},
     TensorName{"sink",         TensorRole::input,  "[heads]", "f32"},
-    TensorName{"q_scale",      TensorRole::input,  "[batch, heads]: what the elements of Q stand for, times themselves", "f32"},
-    TensorName{"k_scale",      TensorRole::input,  "[batch, kv_heads]: the same for K", "f32"},
-    TensorName{"v_scale",      TensorRole::input,  "[batch, kv_heads]: the same for V", "f32"},
+    TensorName{"q_scale",      TensorRole::input,  "[batch, heads]: what the elements of Q stand for, times themselves; [batch, heads, ceil(queries / 64)] per block of rows, and [1, heads, ceil(all queries / 64)] where lengths vary", "f32"},
+    TensorName{"k_scale",      TensorRole::input,  "[batch, kv_heads]: the same for K; [batch, kv_heads, ceil(keys / 64)] per block", "f32"},
+    TensorName{"v_scale",      TensorRole::input,  "[batch, kv_heads]: the same for V; none per block", "f32"},
     TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
     TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
     TensorName{"o",            TensorRole::output, "[batch, heads, queries, dv]", "{out}"},
@@ -33,7 +33,8 @@ constexpr std::string_view kAbout =
     R"~(O = softmax(S) · V with S = scale · Q · Kᵀ, softcapped and biased where the problem says so, over the keys that causal mask, window and
 sequence lengths leave visible; LSE is the natural logarithm of each row's sum of exponentials. A row that sees no key has O = 0, and so have the rows after
 the last sequence. With `scales=head` Q, K and V are their elements times the scale of their sequence and head: scale · q_scale · k_scale takes the place of scale, and
-v_scale multiplies O; scales are numbers from 2^-30 to 2^30. docs/bounds.md tells what a contract's terms mean for the bits.
+v_scale multiplies O; scales are numbers from 2^-30 to 2^30. With `scales=block` every 64 rows of Q and of K, as they lie in the tensor, have a scale: where sequences are
+packed, a block may hold the end of one and the beginning of the next, and a sequence's tile may lie in two. docs/bounds.md tells what a contract's terms mean for the bits.
 )~";
 
 constexpr std::array kQuantized = {Operation::Quantized{"q", "q_scale"},
@@ -58,9 +59,10 @@ class Attention final : public Operation {
     const Problem any(manifest.schema());
     const AttentionContract contract = attention_contract(terms, any);
     const std::array products = {
-        std::pair{manifest.tensor_format("q", any), manifest.tensor_format("k", any)},
-        std::pair{contract.p, manifest.tensor_format("v", any)}};
-    return check_attention_products(contract.product(), products, manifest);
+        AttentionProduct{contract.score_product(), manifest.tensor_format("q", any),
+                         manifest.tensor_format("k", any)},
+        AttentionProduct{contract.value_product(), contract.p, manifest.tensor_format("v", any)}};
+    return check_attention_products(products, manifest);
   }
 
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
@@ -95,8 +97,12 @@ class Attention final : public Operation {
                                             const CaseTensors& sources) const override {
     AttentionProblem attention = attention_problem(problem, tensors);
     attention.output = tensors.find("o")->layout.format;
+    // Smoothing keys is no error of what follows.
+    const bool integers = format(attention.k->layout.format).is_integer;
+    const Tensor keys =
+        integers ? smoothed_keys(attention, *sources.find("k")) : *sources.find("k");
     return staged_attention(attention, attention_contract(manifest.terms, problem), sm,
-                            {sources.find("q"), sources.find("k"), sources.find("v")});
+                            {sources.find("q"), &keys, sources.find("v")});
   }
 };
 

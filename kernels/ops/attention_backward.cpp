@@ -73,11 +73,13 @@ class AttentionBackward final : public Operation {
     const AttentionGradientContract contract = contract_of(terms);
     const Problem any(manifest.schema());
     const auto format_of = [&](std::string_view name) { return manifest.tensor_format(name, any); };
-    const std::array products = {
-        std::pair{format_of("q"), format_of("k")}, std::pair{format_of("do"), format_of("v")},
-        std::pair{contract.p, format_of("do")}, std::pair{contract.ds, format_of("q")},
-        std::pair{contract.ds, format_of("k")}};
-    return check_attention_products(contract.sum(), products, manifest);
+    const Contract sum = contract.sum();
+    const std::array products = {AttentionProduct{sum, format_of("q"), format_of("k")},
+                                 AttentionProduct{sum, format_of("do"), format_of("v")},
+                                 AttentionProduct{sum, contract.p, format_of("do")},
+                                 AttentionProduct{sum, contract.ds, format_of("q")},
+                                 AttentionProduct{sum, contract.ds, format_of("k")}};
+    return check_attention_products(products, manifest);
   }
 
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,

@@ -21,12 +21,13 @@ constexpr std::array<std::string_view, 3> kCausal = {"none", "bottom_right", "to
 constexpr std::array<std::string_view, 5> kLengths = {"full", "random", "gaps", "ones", "slack"};
 constexpr std::array<std::string_view, 2> kBias = {"none", "f32"};
 constexpr std::array<std::string_view, 2> kSink = {"none", "f32"};
-constexpr std::array<std::string_view, 2> kScales = {"none", "head"};
+constexpr std::array<std::string_view, 3> kScales = {"none", "head", "block"};
 constexpr std::array<std::string_view, 3> kLayouts = {"bhs", "bsh", "sbh"};
 constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
-constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f16", "f32"};
 
 constexpr std::array<std::string_view, 2> kUnits = {"mma.sync", "fma.f32"};
+constexpr std::array<std::string_view, 2> kScoreUnits = {"unit", "int32"};
 constexpr std::array<std::string_view, 3> kProbabilities = {"bf16", "f16", "e4m3"};
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
 constexpr std::array<std::string_view, 2> kNormalizations = {"reciprocal", "quotient"};
@@ -39,6 +40,7 @@ constexpr std::int64_t kOne = 0x3f800000;  // 1.0 as f32 bits
 // The product of the largest batch, heads, length (all sequences) and row still fits 63 bits.
 constexpr std::int64_t kMostSequences = 1 << 10, kMostHeads = 1 << 12, kLongest = 1 << 24,
                        kWidest = 1 << 10;
+constexpr std::int64_t kScaleBlock = 64;  // rows
 
 // clang-format off
 constexpr std::array kSchema = {
@@ -55,7 +57,7 @@ constexpr std::array kSchema = {
     Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
     Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
     Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax and has no value"},
-    Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; for 8-bit formats"},
+    Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; block: those of Q and K times one per 64 rows of a head; for 8-bit formats"},
     Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
     Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},
     Field{"layout",       kWord, 0, 0, 0, kLayouts,              "order in memory of batch, heads and length (s), slowest first"},
@@ -67,6 +69,7 @@ constexpr std::array kSchema = {
 
 constexpr std::array kTerms = {
     Field{"unit",          kWord, kNoDefault, 0, 0, kUnits,          "what adds products, as for GEMM"},
+    Field{"scores",        kWord, 0, 0, 0, kScoreUnits,              "what adds the products of Q and K: the same, or int32, which is exact for 8-bit integers"},
     Field{"tile",          kInteger, 0, 1, 65536, {},                "keys per step of the online softmax"},
     Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V"},
     Field{"p_shift",       kInteger, 0, 0, 16, {},                   "probabilities are multiplied by 2 to this power before they are rounded"},
@@ -141,6 +144,15 @@ Status check_problem(const Problem& problem) {
   return {};
 }
 
+// One scale for every block of rows as these lie in a matrix.
+std::vector<std::int64_t> blocks_shape(std::int64_t heads, std::int64_t length,
+                                       const Problem& problem) {
+  const std::int64_t batch = problem.integer("batch");
+  const bool vary = attention_lengths_vary(problem);
+  const std::int64_t rows = vary ? batch * length : length;
+  return {vary ? 1 : batch, heads, (rows + kScaleBlock - 1) / kScaleBlock};
+}
+
 // The shape of a tensor that is no matrix; nothing when the problem goes without it.
 std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name,
                                                       const Problem& problem) {
@@ -152,9 +164,14 @@ std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name,
   if (name == "bias" && problem.word("bias") != "none")
     return Shape{heads, queries, problem.integer("keys")};
   if (name == "sink" && problem.word("sink") != "none") return Shape{heads};
-  if (problem.word("scales") != "none") {
+  if (problem.word("scales") == "head") {
     if (name == "q_scale") return Shape{batch, heads};
     if (name == "k_scale" || name == "v_scale") return Shape{batch, attention_kv_heads(problem)};
+  }
+  if (problem.word("scales") == "block") {
+    if (name == "q_scale") return blocks_shape(heads, queries, problem);
+    if (name == "k_scale")
+      return blocks_shape(attention_kv_heads(problem), problem.integer("keys"), problem);
   }
   if ((name == "query_starts" || name == "key_starts") && vary) return Shape{batch + 1};
   return std::nullopt;
@@ -250,9 +267,9 @@ Status check_attention_scales(const Problem& problem, const CaseTensors& tensors
   if (const Status good = check_scale("scale", static_cast<double>(problem.real("scale"))); !good)
     return good;
   for (const std::string_view name : {"q_scale", "k_scale", "v_scale"}) {
-    const Tensor& scales = *tensors.find(name);
-    for (std::int64_t i = 0; i < scales.layout.count(); ++i) {
-      const double scale = to_double(format(scales.layout.format), scales.bits(i));
+    const Tensor* scales = tensors.find(name);
+    for (std::int64_t i = 0; scales && i < scales->layout.count(); ++i) {
+      const double scale = to_double(format(scales->layout.format), scales->bits(i));
       if (const Status good = check_scale(fmt::format("{}[{}]", name, i), scale); !good)
         return good;
     }
@@ -260,12 +277,11 @@ Status check_attention_scales(const Problem& problem, const CaseTensors& tensors
   return {};
 }
 
-Status check_attention_products(const Contract& contract,
-                                std::span<const std::pair<FormatId, FormatId>> products,
+Status check_attention_products(std::span<const AttentionProduct> products,
                                 const Manifest& manifest) {
   for (const int target : manifest.targets) {
-    for (const auto& [a, b] : products) {
-      if (const Status possible = contract.check(target, a, b); !possible) return possible;
+    for (const auto& [sum, a, b] : products) {
+      if (const Status possible = sum.check(target, a, b); !possible) return possible;
     }
   }
   return {};
@@ -281,6 +297,7 @@ AttentionProblem attention_problem(const Problem& problem, const CaseTensors& te
   attention.q_scale = tensors.find("q_scale");
   attention.k_scale = tensors.find("k_scale");
   attention.v_scale = tensors.find("v_scale");
+  attention.scale_block = problem.word("scales") == "block" ? kScaleBlock : 0;
   attention.query_starts = tensors.find("query_starts");
   attention.key_starts = tensors.find("key_starts");
   attention.scale = problem.real("scale");
@@ -295,6 +312,7 @@ AttentionContract attention_contract(const Problem& terms, const Problem& proble
   const ContractUnit unit = *contract_unit(terms.word("unit"));
   contract.unit = unit.unit;
   contract.instruction = unit.instruction;
+  contract.integer_scores = terms.word("scores") == "int32";
   contract.tile = terms.integer("tile");
   contract.p = *format_by_name(terms.word("p"));
   contract.p_shift = static_cast<int>(terms.integer("p_shift"));

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "kernels/operation.h"
@@ -27,9 +26,14 @@ Status check_attention_starts(const Problem& problem, const CaseTensors& tensors
 // Whether all scales are positive and far from the ends of f32.
 Status check_attention_scales(const Problem& problem, const CaseTensors& tensors);
 
-// Whether every target's unit multiplies these pairs of formats.
-Status check_attention_products(const Contract& contract,
-                                std::span<const std::pair<FormatId, FormatId>> products,
+// A product of two matrices, by formats, and the contract of its sums.
+struct AttentionProduct {
+  Contract sum;
+  FormatId a, b;
+};
+
+// Whether every target's unit multiplies these.
+Status check_attention_products(std::span<const AttentionProduct> products,
                                 const Manifest& manifest);
 
 AttentionProblem attention_problem(const Problem& problem, const CaseTensors& tensors);

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
-// How a model's f32 data become Q, K and V of attention, with a scale per sequence and head where
-// the problem has such.
+// How a model's f32 data become Q, K and V of attention, with a scale per sequence and head or per
+// block of rows where the problem has such.
+//
+// Keys that become 8-bit integers are smoothed first, as SageAttention does: the mean of a
+// sequence's keys is subtracted from each. No weight changes by that, and so O does not; LSE then
+// lacks scale * q . mean, which no kernel adds.
 #pragma once
 
 #include "kernels/operation.h"
+#include "oracles/reference/attention.h"
 
 namespace plumbline {
+
+// K without the means of its sequences; rows after the last sequence stay.
+Tensor smoothed_keys(const AttentionProblem& attention, const Tensor& k);
 
 void quantize_attention(const Problem& problem, const CaseTensors& sources, CaseTensors& tensors);
 

@@ -3,7 +3,13 @@
 
 namespace plumbline {
 
-Contract AttentionContract::product() const {
+Contract AttentionContract::score_product() const {
+  Contract contract = value_product();
+  if (integer_scores) contract.unit = Unit::int32;
+  return contract;
+}
+
+Contract AttentionContract::value_product() const {
   Contract contract;
   contract.unit = unit;
   contract.instruction = instruction;

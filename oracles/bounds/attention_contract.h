@@ -5,14 +5,17 @@
 //
 // Forward, for one row of one head, c = fl(scale * fl(log2 e)), all in f32, to nearest even unless
 // said otherwise. Where Q and K have scales, `scale` is fl(scale * fl(q_scale * k_scale)): what the
-// problem's scale is in effect. These two roundings belong to the function:
+// problem's scale is in effect. These two roundings belong to the function. Scales may be those of
+// the whole head, or of the blocks of rows that a query and a key lie in; then each of their pairs
+// has a scale of its own:
 //   keys are taken in tiles of `tile`; a tile that holds no visible key of the row changes nothing;
 //   in each tile b
-//     s_j = q . k_j by the unit, from zero, in increasing d
-//     z_j = s_j; with a softcap, a bias or a sink z_j = fl(capped(s_j) + bias_j) in natural units,
-//           where capped(s) = fl(softcap * tanh(fl(s * fl(scale / softcap)))), or fl(s * scale)
-//           without a cap; then c = fl(log2 e), and m takes the place of m * scale in the LSE.
-//           Without a bias nothing is added
+//     s_j = q . k_j by the unit, from zero, in increasing d; or exactly, of 8-bit integers in s32:
+//           no more than 1024 products of them, which f32 holds as well
+//     z_j = s_j; with a softcap, a bias, a sink or scales per block z_j = fl(capped(s_j) + bias_j)
+//           in natural units, where capped(s) = fl(softcap * tanh(fl(s * fl(scale / softcap)))),
+//           or fl(s * scale) without a cap; then c = fl(log2 e), and m takes the place of
+//           m * scale in the LSE. Without a bias nothing is added
 //     m' = max(m, z_j over visible j),  r = fl(m' * c)
 //     p_j = ex2(fma(z_j, c, -r)), 0 for keys that are not visible
 //     a = ex2(fl(fl(m - m') * c)), 0 in the row's first tile
@@ -49,7 +52,8 @@ enum class Normalization : std::uint8_t { reciprocal, quotient };
 struct AttentionContract {
   Unit unit = Unit::tensor_core;  // of both products
   Instruction instruction = Instruction::mma_sync;
-  std::int64_t tile = 64;  // keys per step of the online softmax
+  bool integer_scores = false;  // q . k is added in s32 instead
+  std::int64_t tile = 64;       // keys per step of the online softmax
   FormatId p = FormatId::bf16;
   int p_shift = 0;
   RowSum row_sum = RowSum::unrounded;
@@ -64,8 +68,9 @@ struct AttentionContract {
     return std::max<std::int64_t>(1, (tiles + parts - 1) / parts) * tile;
   }
 
-  // The contract of either product's sums.
-  Contract product() const;
+  // The contracts of the sums q . k and P . V.
+  Contract score_product() const;
+  Contract value_product() const;
 };
 
 // Errors of the special functions of docs/bounds.md, relative unless said otherwise.

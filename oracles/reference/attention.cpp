@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/reference/attention.h"
 
+#include <algorithm>
+
 #include "oracles/formats/decode.h"
 #include "oracles/reference/head_rows.h"
 
@@ -63,9 +65,24 @@ std::vector<HeadPlace> head_places(const AttentionProblem& problem) {
 }
 
 HeadScales head_scales(const AttentionProblem& problem, const HeadPlace& place) {
+  if (problem.scale_block > 0) return {};
   return {scale_at(problem.q_scale, place.sequence, place.head),
           scale_at(problem.k_scale, place.sequence, place.kv_head),
           scale_at(problem.v_scale, place.sequence, place.kv_head)};
+}
+
+std::vector<float> block_scales(const AttentionProblem& problem, const Tensor& scales,
+                                std::int64_t batch, std::int64_t head, std::int64_t first,
+                                std::int64_t rows) {
+  const TensorLayout& layout = scales.layout;
+  std::vector<float> out;
+  for (std::int64_t row = first; row < first + rows; ++row) {
+    const std::int64_t block =
+        std::clamp<std::int64_t>(row / problem.scale_block, 0, layout.shape[2] - 1);
+    out.push_back(element(scales, layout.offset + batch * layout.strides[0] +
+                                      head * layout.strides[1] + block * layout.strides[2]));
+  }
+  return out;
 }
 
 AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& place) {
@@ -94,6 +111,12 @@ AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& p
   }
   const HeadScales scales = head_scales(problem, place);
   head.scale = scale_in_effect(problem.scale, scales);
+  if (problem.scale_block > 0) {
+    head.q_scales = block_scales(problem, *problem.q_scale, place.batch, place.head,
+                                 place.first_query, place.queries);
+    head.k_scales = block_scales(problem, *problem.k_scale, place.batch, place.kv_head,
+                                 place.first_key, place.keys);
+  }
   head.v_scale = scales.v;
   head.softcap = problem.softcap;
   head.mask = problem.mask;

@@ -2,7 +2,7 @@
 // AttentionProblem: one attention case as its oracle sees it, cut into heads. A head is one query
 // head of one sequence; heads are independent of each other, and all mathematics is about one head.
 //
-//   s_ij = scale * q_i . k_j, softcap * tanh(s_ij / softcap) if there is a cap, + bias_ij
+//   s_ij = scale_ij * q_i . k_j, softcap * tanh(s_ij / softcap) if there is a cap, + bias_ij
 //   p_ij = exp(s_ij) / l_i over the visible keys, l_i = sum of exp(s_ij) (+ exp(sink))
 //   O_i  = v_scale * sum_j p_ij v_j,   LSE_i = ln l_i
 #pragma once
@@ -24,11 +24,14 @@ struct AttentionProblem {
   const Tensor* v = nullptr;     // [batch, kv_heads, keys, dv]
   const Tensor* bias = nullptr;  // [heads, queries, keys]; null: none. Not with varying lengths
   const Tensor* sink = nullptr;  // [heads]; null: none
-  // What a head's elements stand for, times themselves: [sequences, heads], for K and V
-  // [sequences, kv_heads], f32; null: 1.
+  // What elements stand for, times themselves, f32; null: 1. One per head: [sequences, heads], for
+  // K and V [sequences, kv_heads]. Or, with scale_block > 0, one for each such block of rows as
+  // they lie in the tensor, whatever sequences they belong to: [batch, heads, blocks], for K
+  // [batch, kv_heads, blocks]; V has none.
   const Tensor* q_scale = nullptr;
   const Tensor* k_scale = nullptr;
   const Tensor* v_scale = nullptr;
+  std::int64_t scale_block = 0;
   // [sequences + 1], s32: where each sequence begins; null: one sequence per batch element
   const Tensor* query_starts = nullptr;
   const Tensor* key_starts = nullptr;
@@ -60,13 +63,19 @@ struct HeadPlace {
 // queries.
 std::vector<HeadPlace> head_places(const AttentionProblem& problem);
 
-// The scales of one head's Q, K and V; 1 where the problem has none, and for rows after the last
-// sequence.
+// The scales of one head's Q, K and V; 1 where the problem has none of whole heads, and for rows
+// after the last sequence.
 struct HeadScales {
   float q = 1, k = 1, v = 1;
 };
 
 HeadScales head_scales(const AttentionProblem& problem, const HeadPlace& place);
+
+// Of a scale tensor with one entry per block of rows, the entries of `rows` rows from `first` on.
+// What lies outside of the tensor has the scale of the nearest block.
+std::vector<float> block_scales(const AttentionProblem& problem, const Tensor& scales,
+                                std::int64_t batch, std::int64_t head, std::int64_t first,
+                                std::int64_t rows);
 
 // What q . k is multiplied by, as the contract rounds it: all references take it as it is.
 inline float scale_in_effect(float scale, const HeadScales& scales) {
@@ -80,12 +89,25 @@ struct AttentionHead {
   std::vector<float> bias;     // [queries, keys]; empty: none
   bool has_sink = false;
   float sink = 0;
-  float scale = 1, softcap = 0;  // the scale in effect
+  float scale = 1, softcap = 0;           // the scale in effect, but for those of blocks
+  std::vector<float> q_scales, k_scales;  // of every row, where they are of blocks; else empty
   float v_scale = 1;
   AttentionMask mask;
 
-  // A kernel keeps logits in natural units when something is done to them before the softmax.
-  bool natural_units() const { return softcap != 0 || !bias.empty() || has_sink; }
+  bool scales_of_blocks() const { return !q_scales.empty(); }
+
+  // What q_i . k_j is multiplied by.
+  float scale_of(std::int64_t i, std::int64_t j) const {
+    if (!scales_of_blocks()) return scale;
+    return scale_in_effect(scale, {.q = q_scales[static_cast<std::size_t>(i)],
+                                   .k = k_scales[static_cast<std::size_t>(j)]});
+  }
+
+  // A kernel keeps logits in natural units when something is done to them before the softmax, or
+  // when they have no scale in common.
+  bool natural_units() const {
+    return softcap != 0 || !bias.empty() || has_sink || scales_of_blocks();
+  }
 
   KeyRange visible(std::int64_t query) const { return mask.visible(query, queries, keys); }
 };

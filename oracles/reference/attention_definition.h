@@ -38,7 +38,7 @@ Number score(const AttentionHead& head, std::int64_t i, std::int64_t j) {
     sum += static_cast<double>(head.q[static_cast<std::size_t>(i * head.d + x)]) *
            static_cast<double>(head.k[static_cast<std::size_t>(j * head.d + x)]);
   }
-  return sum * Number(head.scale);
+  return sum * Number(head.scale_of(i, j));
 }
 
 template <typename Number>

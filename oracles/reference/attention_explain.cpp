@@ -100,7 +100,13 @@ void tell_row(const AttentionCase& attention, const AttentionPlace& at,
 void tell_head(const AttentionCase& attention, const AttentionPlace& at,
                const AttentionOperands& operands, Lines& lines) {
   const AttentionHead& head = operands.head();
-  if (attention.problem.q_scale) {
+  if (head.scales_of_blocks()) {
+    const auto query = static_cast<std::size_t>(at.query);
+    lines.push_back(fmt::format(
+        "q . k is multiplied by the scale {:.9g} times {:.9g} of this query's {} rows of Q times "
+        "the scale of the key's",
+        head.scale, head.q_scales[query], attention.problem.scale_block));
+  } else if (attention.problem.q_scale) {
     const HeadScales scales = head_scales(attention.problem, attention.places[at.head]);
     lines.push_back(fmt::format(
         "q . k is multiplied by {:.9g}: the scale {:.9g} times {:.9g} of Q times {:.9g} of K; O by "

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/probability_rounding.h"
 
@@ -30,6 +32,7 @@ struct RowPlan {
   std::int64_t diagonal = 0;                       // the whole mask moves by this many keys
   std::int64_t skipped_from = 0, skipped_end = 0;  // keys that are left out
   std::int64_t blank_keys = 0;                     // counted beyond the end, with a score of 0
+  std::optional<FormatId> scores_in;               // rounded to this format
   double exponent_factor = 1;                      // of (logit - maximum)
   bool rescale_o = true, rescale_l = true, rescale_parts = true, restart_parts = true;
   bool round_p = true, truncate_p = false, p_shift_taken_back = true;
@@ -64,7 +67,9 @@ double logit(const RowPlan& plan, std::int64_t j) {
     score += static_cast<double>(head.q[static_cast<std::size_t>(plan.query * head.d + x)]) *
              static_cast<double>(head.k[static_cast<std::size_t>(j * head.d + x)]);
   }
-  score *= static_cast<double>(head.scale);
+  if (plan.scores_in)
+    score = to_double(format(*plan.scores_in), encode(format(*plan.scores_in), score));
+  score *= static_cast<double>(head.scale_of(plan.query, j));
   if (head.softcap != 0) {
     const double cap = static_cast<double>(head.softcap);
     score = cap * std::tanh(score / cap);
@@ -78,6 +83,7 @@ RowValues compute(const RowPlan& plan) {
   const AttentionHead& head = plan.head;
   const KeyRange keys = visible_keys(plan);
   const ProbabilityRounding rounding(plan.p, plan.p_shift);
+  const double less = 1 - std::ldexp(1.0, -rounding.to->precision() - 1);  // by half an ulp
   RowValues row;
   row.o.assign(static_cast<std::size_t>(head.dv), 0);
   row.magnitude = row.o;
@@ -135,7 +141,7 @@ RowValues compute(const RowPlan& plan) {
       const double reference = plan.subtract_maximum ? maximum : 0;
       const double p = std::exp((value - reference) * plan.exponent_factor);
       double rounded = plan.round_p ? rounding(p) : p;
-      if (plan.round_p && plan.truncate_p && rounded > p) rounded = rounding(p * (1 - 0x1p-9));
+      if (plan.round_p && plan.truncate_p && rounded > p) rounded = rounding(p * less);
       sum += plan.sum_rounded ? rounded : p;
       if (j >= head.keys) continue;
       if (!plan.p_shift_taken_back) rounded *= rounding.scale;
@@ -202,10 +208,10 @@ struct Setting {
   }
 };
 
-// The scales of Q, K and V as the fault has them. A problem without scales has none to change.
+// The scales of a head's Q, K and V as the fault has them. A problem without has none to change.
 bool rescaled(const Setting& at, HeadScales (*change)(const Setting&, HeadScales)) {
   const AttentionProblem& problem = at.attention.problem;
-  if (!problem.q_scale) return false;
+  if (!problem.q_scale || problem.scale_block > 0) return false;
   const HeadScales scales = change(at, head_scales(problem, at.place));
   const float scale = scale_in_effect(problem.scale, scales);
   const bool other_scale = std::exchange(at.plan.head.scale, scale) != scale;
@@ -218,6 +224,50 @@ HeadScales scales_of(const Setting& at, std::int64_t head, std::int64_t kv_head)
   place.head = head;
   place.kv_head = kv_head;
   return head_scales(at.attention.problem, place);
+}
+
+// Scales of blocks of rows, taken from a row that lies this far from the right one.
+bool blocks_of_q(const Setting& at, std::int64_t head, std::int64_t rows_away) {
+  const AttentionProblem& problem = at.attention.problem;
+  std::vector<float>& scales = at.plan.head.q_scales;
+  if (scales.empty()) return false;
+  const HeadPlace& place = at.place;
+  return std::exchange(scales, block_scales(problem, *problem.q_scale, place.batch, head,
+                                            place.first_query + rows_away, place.queries)) !=
+         scales;
+}
+
+bool blocks_of_q_from_k(const Setting& at) {
+  const AttentionProblem& problem = at.attention.problem;
+  std::vector<float>& scales = at.plan.head.q_scales;
+  if (scales.empty() || at.place.head >= problem.kv_heads()) return false;
+  return std::exchange(scales,
+                       block_scales(problem, *problem.k_scale, at.place.batch, at.place.head,
+                                    at.place.first_query, at.place.queries)) != scales;
+}
+
+bool blocks_of_k(const Setting& at, std::int64_t kv_head, std::int64_t rows_away) {
+  const AttentionProblem& problem = at.attention.problem;
+  std::vector<float>& scales = at.plan.head.k_scales;
+  if (scales.empty()) return false;
+  const HeadPlace& place = at.place;
+  return std::exchange(scales, block_scales(problem, *problem.k_scale, place.batch, kv_head,
+                                            place.first_key + rows_away, place.keys)) != scales;
+}
+
+// Where a sequence's tile begins within a block, its last keys have another scale than its first.
+bool scales_of_first_keys(const Setting& at) {
+  const std::vector<float> right = at.plan.head.k_scales;
+  for (std::size_t j = 0; j < right.size(); ++j)
+    at.plan.head.k_scales[j] = right[j - j % static_cast<std::size_t>(at.plan.tile)];
+  return at.plan.head.k_scales != right;
+}
+
+// All rows of Q or K stand for themselves.
+bool without(std::vector<float>& scales) {
+  const std::vector<float> right = scales;
+  std::fill(scales.begin(), scales.end(), 1.0f);
+  return scales != right;
 }
 
 struct Fault {
@@ -268,6 +318,18 @@ constexpr std::array kFaults = {
     Fault{"the scales of K and V are head 0's", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales s) { const HeadScales first = scales_of(of, 0, 0); return HeadScales{s.q, first.k, first.v}; }); }},
     Fault{"the scales of K and V are those of head h mod kv_heads", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales s) { const HeadScales other = scales_of(of, 0, of.place.head % of.attention.problem.kv_heads()); return HeadScales{s.q, other.k, other.v}; }); }},
     Fault{"all scales are those of the first sequence", [](const Setting& at) { return rescaled(at, [](const Setting& of, HeadScales) { HeadPlace place = of.place; place.sequence = 0; return head_scales(of.attention.problem, place); }); }},
+    Fault{"the scales of Q's blocks are left out", [](const Setting& at) { return without(at.plan.head.q_scales); }},
+    Fault{"the scales of K's blocks are left out", [](const Setting& at) { return without(at.plan.head.k_scales); }},
+    Fault{"the scales of Q's blocks are those of K's", blocks_of_q_from_k},
+    Fault{"the scales of Q are those of the next block", [](const Setting& at) { return blocks_of_q(at, at.place.head, at.attention.problem.scale_block); }},
+    Fault{"the scales of Q are those of the block before", [](const Setting& at) { return blocks_of_q(at, at.place.head, -at.attention.problem.scale_block); }},
+    Fault{"the scales of K are those of the next block", [](const Setting& at) { return blocks_of_k(at, at.place.kv_head, at.attention.problem.scale_block); }},
+    Fault{"the scales of K are those of the block before", [](const Setting& at) { return blocks_of_k(at, at.place.kv_head, -at.attention.problem.scale_block); }},
+    Fault{"the blocks of Q are counted from the sequence's first row", [](const Setting& at) { return blocks_of_q(at, at.place.head, -at.place.first_query); }},
+    Fault{"the blocks of K are counted from the sequence's first row", [](const Setting& at) { return blocks_of_k(at, at.place.kv_head, -at.place.first_key); }},
+    Fault{"all keys of a tile have the scale of its first one", scales_of_first_keys},
+    Fault{"the scales of Q's blocks are head 0's", [](const Setting& at) { return blocks_of_q(at, 0, 0); }},
+    Fault{"the scales of K's blocks are those of head h mod kv_heads", [](const Setting& at) { return blocks_of_k(at, at.place.head % at.attention.problem.kv_heads(), 0); }},
     Fault{"the softcap is left out", [](const Setting& at) { return std::exchange(at.plan.head.softcap, 0.0f) != 0; }},
     Fault{"the bias is left out", [](const Setting& at) { const bool had = !at.plan.head.bias.empty(); at.plan.head.bias.clear(); return had; }},
     Fault{"the sink is left out", [](const Setting& at) { return std::exchange(at.plan.head.has_sink, false); }},
@@ -313,6 +375,9 @@ constexpr std::array kFaults = {
     Fault{"the maximum is not subtracted", [](const Setting& at) { at.plan.subtract_maximum = false; return true; }},
     Fault{"P is not rounded", [](const Setting& at) { at.plan.round_p = false; return true; }},
     Fault{"P is truncated instead of rounded to nearest", [](const Setting& at) { at.plan.truncate_p = true; return true; }},
+    Fault{"scores are rounded to bf16", [](const Setting& at) { at.plan.scores_in = FormatId::bf16; return true; }},
+    Fault{"scores are rounded to f16", [](const Setting& at) { at.plan.scores_in = FormatId::f16; return true; }},
+    Fault{"P is rounded to bf16", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::bf16) != FormatId::bf16; }},
     Fault{"P is rounded to e4m3", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e4m3) != FormatId::e4m3; }},
     Fault{"P is rounded to e5m2", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e5m2) != FormatId::e5m2; }},
     Fault{"P is rounded without its shift", [](const Setting& at) { return std::exchange(at.plan.p_shift, 0) != 0; }},

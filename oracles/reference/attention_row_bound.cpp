@@ -30,27 +30,31 @@ std::vector<PreparedPanel> panels(const float* first, std::int64_t vectors, std:
 AttentionRowBounds::AttentionRowBounds(const AttentionOperands& operands, FormatId q, FormatId k,
                                        FormatId v, int sm)
     : operands_(operands),
-      scores_(*bound_model(operands.contract().product(), sm, q, k)),
-      values_(*bound_model(operands.contract().product(), sm, operands.contract().p, v)),
+      values_(*bound_model(operands.contract().value_product(), sm, operands.contract().p, v)),
       plan_(values_),
       q_minimum_exponent_(format(q).emin()) {
   const AttentionHead& head = operands.head();
-  keys_ = panels(head.k.data(), head.keys, head.d, head.d, format(k).emin());
+  if (!operands.contract().integer_scores) {
+    scores_ = bound_model(operands.contract().score_product(), sm, q, k);
+    keys_ = panels(head.k.data(), head.keys, head.d, head.d, format(k).emin());
+  }
   const std::vector<double>& v_columns = operands.v_columns();
   const std::vector<float> columns(v_columns.begin(), v_columns.end());
   columns_ = panels(columns.data(), head.dv, head.keys, head.keys, format(v).emin());
 }
 
-RowBound AttentionRowBounds::operator()(const DetailedRow& detail, bool outputs) const {
+void AttentionRowBounds::bound_scores(const DetailedRow& detail, RowTrace& trace) const {
   const AttentionHead& head = operands_.head();
-  PLUMB_ASSERT(detail.row.kind == AttentionRowKind::regular);
-  RowTrace trace(operands_, detail);
   const KeyRange keys = detail.row.keys;
+  if (!scores_) {  // integers, which FP64 has exactly too
+    for (std::int64_t j = keys.first; j < keys.end; ++j) trace.set_score_error(j, 0);
+    return;
+  }
   PreparedVector query;
   query.assign(head.q.data() + detail.row.query * head.d, head.d, q_minimum_exponent_);
   for (std::int64_t panel = keys.first / kPanelLanes; panel * kPanelLanes < keys.end; ++panel) {
     const RunningBounds bounds =
-        running_bounds(scores_, query, keys_[static_cast<std::size_t>(panel)]);
+        running_bounds(*scores_, query, keys_[static_cast<std::size_t>(panel)]);
     for (std::int64_t lane = 0; lane < kPanelLanes; ++lane) {
       const std::int64_t j = panel * kPanelLanes + lane;
       if (j < keys.first || j >= keys.end) continue;
@@ -61,6 +65,13 @@ RowBound AttentionRowBounds::operator()(const DetailedRow& detail, bool outputs)
       trace.set_score_error(j, error == 0 ? 0 : error * bound::kSlack);
     }
   }
+}
+
+RowBound AttentionRowBounds::operator()(const DetailedRow& detail, bool outputs) const {
+  const AttentionHead& head = operands_.head();
+  PLUMB_ASSERT(detail.row.kind == AttentionRowKind::regular);
+  RowTrace trace(operands_, detail);
+  bound_scores(detail, trace);
   trace.run();
   RowBound out;
   out.lse_error = trace.lse_error();

@@ -6,12 +6,15 @@
 // both ends of the interval.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "oracles/bounds/attention_values.h"
 #include "oracles/reference/attention_survey.h"
 
 namespace plumbline {
+
+class RowTrace;
 
 struct RowBound {
   std::vector<double> o_error;    // [dv]; infinite: anything, Inf and NaN too
@@ -28,8 +31,11 @@ class AttentionRowBounds {
   RowBound operator()(const DetailedRow& row, bool outputs = true) const;
 
  private:
+  void bound_scores(const DetailedRow& row, RowTrace& trace) const;
+
   const AttentionOperands& operands_;
-  BoundModel scores_, values_;
+  std::optional<BoundModel> scores_;  // none: they are exact
+  BoundModel values_;
   bound::NodePlan plan_;
   int q_minimum_exponent_;
   std::vector<PreparedPanel> keys_, columns_;

@@ -57,9 +57,15 @@ Vectors prepared(const std::vector<float>& elements, std::int64_t rows, std::int
   return out;
 }
 
+double largest_size(const std::vector<float>& numbers) {
+  double largest = 0;
+  for (const float x : numbers) largest = std::max(largest, std::fabs(static_cast<double>(x)));
+  return largest;
+}
+
 double logit_in_natural_units(const AttentionHead& head, double score, std::int64_t i,
                               std::int64_t j) {
-  double logit = score * static_cast<double>(head.scale);
+  double logit = score * static_cast<double>(head.scale_of(i, j));
   if (head.softcap != 0) {
     const double cap = static_cast<double>(head.softcap);
     logit = cap * std::tanh(logit / cap);
@@ -310,6 +316,9 @@ AttentionOperands::AttentionOperands(AttentionHead head, const AttentionContract
   const double scale = static_cast<double>(head_.scale);
   to_natural_ = head_.natural_units() ? 1 : scale;
   to_base_2_ = to_natural_ * std::numbers::log2e;
+  largest_scale_ = std::fabs(scale);
+  if (head_.scales_of_blocks())
+    largest_scale_ *= largest_size(head_.q_scales) * largest_size(head_.k_scales) * (1 + 0x1p-20);
 }
 
 double AttentionOperands::logit(double score, std::int64_t i, std::int64_t j) const {
@@ -329,8 +338,7 @@ double AttentionOperands::logit_error(double score_error, double largest) const 
   if (!head_.natural_units()) return score_error;
   // A product by the scale, two more and tanh for a cap, a sum; tanh within 2^-50.
   const double cap = std::fabs(static_cast<double>(head_.softcap));
-  const double error = score_error * std::fabs(static_cast<double>(head_.scale)) +
-                       0x1p-50 * (largest + largest_bias_ + 4 * cap);
+  const double error = score_error * largest_scale_ + 0x1p-50 * (largest + largest_bias_ + 4 * cap);
   return error * (1 + 0x1p-20);
 }
 

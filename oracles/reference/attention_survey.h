@@ -92,7 +92,7 @@ class AttentionOperands {
   std::vector<std::int64_t> v_special_;
   bool any_special_pair_ = false;
   double k_norm_largest_ = 0, k_lowest_smallest_ = std::numeric_limits<double>::infinity();
-  double largest_bias_ = 0;
+  double largest_bias_ = 0, largest_scale_ = 0;
   double to_base_2_ = 0, to_natural_ = 0;
 };
 

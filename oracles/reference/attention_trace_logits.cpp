@@ -12,7 +12,8 @@ using namespace bound;
 
 double RowTrace::logit_error(std::int64_t j, double score_error) const {
   if (!head_.natural_units()) return score_error;
-  const double score = detail_.scores[at(j)], scale = static_cast<double>(head_.scale);
+  const float own_scale = head_.scale_of(row_.query, j);
+  const double score = detail_.scores[at(j)], scale = static_cast<double>(own_scale);
   if (std::isinf(score)) score_error = 0;
   const bool exact_score = score_error == 0 && is_f32(score);
   double capped = score * scale, error = 0;
@@ -23,7 +24,7 @@ double RowTrace::logit_error(std::int64_t j, double score_error) const {
     if (!exact_score || !is_f32(capped)) error += half_ulp(capped, error);
   } else if (!exact_score || score != 0) {
     const double cap = static_cast<double>(head_.softcap);
-    const double factor = static_cast<double>(head_.scale / head_.softcap);
+    const double factor = static_cast<double>(own_scale / head_.softcap);
     const double argument = std::fabs(score * scale / cap);
     double off =
         std::fabs(factor) * score_error + std::fabs(score) * std::fabs(factor - scale / cap);

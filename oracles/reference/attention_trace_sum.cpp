@@ -173,12 +173,9 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
   // Whatever the errors, O is a mean of values with weights P / p: at most 1 and P's relative
   // error, and for every key half of the smallest subnormal number.
   const Format& p = format(contract_.p);
-  const bool fine = p.mantissa_bits >= 7;
-  const double coarse =
-      fine ? 0
-           : std::ldexp(1.0, -p.precision()) +
-                 static_cast<double>(head_.keys) *
-                     std::ldexp(1.0, p.emin() - p.mantissa_bits - contract_.p_shift);
+  const double coarse = (p.mantissa_bits >= 7 ? 0 : std::ldexp(1.0, -p.precision())) +
+                        static_cast<double>(head_.keys) *
+                            std::ldexp(1.0, p.emin() - p.mantissa_bits - contract_.p_shift);
   const double mean = std::fabs(o) + largest * (1 + 0x1p-5 + coarse);
   if (hopeless_) return mean * static_cast<double>(head_.keys) < kSafe ? mean : kInfinity;
   const double scale = std::ldexp(operands_.v_scale(), -contract_.p_shift);

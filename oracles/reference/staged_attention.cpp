@@ -36,10 +36,13 @@ constexpr std::array kFaults = {
 
 // clang-format on
 
-// In units of a scale.
-std::vector<double> over(const std::vector<float>& values, float scale) {
+// In units of a scale, and of those of the rows where there are such.
+std::vector<double> over(const std::vector<float>& values, float scale,
+                         const std::vector<float>& of_rows = {}) {
   std::vector<double> out(values.begin(), values.end());
-  for (double& value : out) value /= static_cast<double>(scale);
+  const std::size_t width = of_rows.empty() ? 1 : values.size() / of_rows.size();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] /= static_cast<double>(of_rows.empty() ? scale : of_rows[i / width]);
   return out;
 }
 
@@ -66,6 +69,8 @@ class StagedAttention final : public StagedComputation {
     before.q = sources.q;
     before.k = sources.k;
     before.v = sources.v;
+    before.q_scale = before.k_scale = before.v_scale = nullptr;  // they are numbers as they are
+    before.scale_block = 0;
     const FormatId q = problem.q->layout.format, k = problem.k->layout.format,
                    v = problem.v->layout.format;
     for (const HeadPlace& place : head_places(problem)) {
@@ -74,14 +79,14 @@ class StagedAttention final : public StagedComputation {
       head.place = place;
       head.shape = attention_head(problem, place);
       const AttentionHead source = attention_head(before, place);
-      const HeadScales stored, scales = head_scales(problem, place);
-      for (const auto& [from, by] :
-           {std::pair{static_cast<const AttentionHead*>(&head.shape), stored},
-            std::pair{static_cast<const AttentionHead*>(&source), scales}}) {
-        head.operands.emplace_back(head.shape, contract, sm, q, k, v, over(from->q, by.q),
-                                   over(from->k, by.k), over(from->v, by.v));
-        for (const bool low : {false, true})
-          head.scores.push_back(head.operands.back().scores(low));
+      const HeadScales scales = head_scales(problem, place);
+      head.operands.emplace_back(head.shape, contract, sm, q, k, v, over(head.shape.q, 1),
+                                 over(head.shape.k, 1), over(head.shape.v, 1));
+      head.operands.emplace_back(
+          head.shape, contract, sm, q, k, v, over(source.q, scales.q, head.shape.q_scales),
+          over(source.k, scales.k, head.shape.k_scales), over(source.v, scales.v));
+      for (const StagedHead& operands : head.operands) {
+        for (const bool low : {false, true}) head.scores.push_back(operands.scores(low));
       }
     }
   }

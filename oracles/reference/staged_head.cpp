@@ -21,8 +21,8 @@ StagedHead::StagedHead(const AttentionHead& shape, const AttentionContract& cont
                        std::span<const double> k_values, std::span<const double> v_values)
     : shape_(shape),
       contract_(contract),
-      score_sum_(contract.product(), sm, q, k),
-      value_sum_(contract.product(), sm, contract.p, v) {
+      score_sum_(contract.score_product(), sm, q, k),
+      value_sum_(contract.value_product(), sm, contract.p, v) {
   PLUMB_ASSERT(q_values.size() == static_cast<std::size_t>(shape.queries * shape.d) &&
                k_values.size() == static_cast<std::size_t>(shape.keys * shape.d) &&
                v_values.size() == static_cast<std::size_t>(shape.keys * shape.dv));
@@ -111,7 +111,14 @@ class StagedHead::Machine {
     double score = scores_[static_cast<std::size_t>(j)];
     if (faulty(AttentionFault::bf16_scores, scores_low_))
       score = staged_rounding(FormatId::bf16, score);
-    return staged_logit(head_, i_, j, score, scale_, argument_).z;
+    return staged_logit(head_, i_, j, score, scale_of(j), argument_).z;
+  }
+
+  double scale_of(std::int64_t j) const {
+    if (!head_.scales_of_blocks()) return scale_;
+    const auto scale = static_cast<double>(head_.scale_of(i_, j));
+    return faulty(AttentionFault::bf16_scale, argument_) ? staged_rounding(FormatId::bf16, scale)
+                                                         : scale;
   }
 
   // The argument of an exponential that is taken relative to m.
@@ -276,7 +283,8 @@ StagedHead::Sensitivity StagedHead::sensitivity(std::int64_t i, const Row& exact
     double products = 0;
     for (std::size_t x = 0; x < d; ++x)
       products += std::fabs(q_.values[static_cast<std::size_t>(i) * d + x] * k_.values[j * d + x]);
-    const double score = 2 * weight * products * static_cast<double>(shape_.scale);
+    const double score = 2 * weight * products *
+                         static_cast<double>(shape_.scale_of(i, static_cast<std::int64_t>(j)));
     out.lse += score;
     for (std::size_t x = 0; x < out.o.size(); ++x) {
       const double value = v_.values[x * keys + j] * static_cast<double>(shape_.v_scale);

@@ -2,9 +2,13 @@
 // Attention in 8 bits: scales that let every class keep its values, and one for every head.
 #include "fuzz/attention_scales.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
+#include "fuzz/crop.h"
+#include "fuzz/shrink.h"
 #include "generated_plan.h"
 #include "kernel_under_test.h"
 
@@ -13,11 +17,15 @@ namespace {
 
 const Manifest& fp8_kernel() { return *shipped_registry().find("attention_fp8_forward"); }
 
+const Manifest& s8_kernel() { return *shipped_registry().find("attention_s8_forward"); }
+
 constexpr std::string_view kMatrices[] = {"q", "k", "v"};
 
 TEST(AttentionScales, PlanReachesEveryClass) {
-  check_plan(fp8_kernel());
-  check_designed(fp8_kernel());
+  for (const Manifest* kernel : {&fp8_kernel(), &s8_kernel()}) {
+    check_plan(*kernel);
+    check_designed(*kernel);
+  }
 }
 
 TEST(AttentionScales, EveryHeadOfEverySequenceHasItsOwn) {
@@ -59,6 +67,84 @@ TEST(AttentionScales, LetScoresBeWhatTheClassWants) {
       }
     }
   }
+}
+
+// One for every 64 rows of a head: neighbors differ, but for heads whose blocks are all alike.
+TEST(AttentionScales, EveryBlockHasItsOwn) {
+  const CaseTensors tensors = filled(
+      case_with(s8_kernel(), "batch=4 heads=4 queries=150 keys=200 d=16 scales=block", "normal"));
+  int alike = 0, neighbors = 0, different = 0;
+  for (const auto& [name, rows] : {std::pair{"q", 150}, std::pair{"k", 200}}) {
+    const Tensor &matrix = *tensors.find(name),
+                 &scales = *tensors.find(std::string(name) + "_scale");
+    const std::int64_t blocks = (rows + 63) / 64;
+    ASSERT_EQ(scales.layout.count(), 16 * blocks);
+    for (std::int64_t head = 0; head < 16; ++head) {
+      std::set<std::uint64_t> of_head;
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        of_head.insert(scales.bits(head * blocks + block));
+        double largest = 0;
+        for (std::int64_t row = block * 64; row < std::min<std::int64_t>(rows, block * 64 + 64);
+             ++row)
+          for (std::int64_t x = 0; x < 16; ++x)
+            largest =
+                std::max(largest, std::fabs(element_of(matrix, (head * rows + row) * 16 + x)));
+        EXPECT_GE(largest, 12);  // has use of the integers there are
+        EXPECT_LE(largest, 127);
+        if (block == 0) continue;
+        ++neighbors;
+        different += scales.bits(head * blocks + block) != scales.bits(head * blocks + block - 1);
+      }
+      alike += of_head.size() == 1;
+    }
+  }
+  EXPECT_GE(alike, 2);
+  EXPECT_GE(2 * different, neighbors);
+}
+
+// Rows of packed sequences stand for what the class wants, whatever block they lie in.
+TEST(AttentionScales, BlocksKeepWhatTheClassWants) {
+  for (const std::string fields :
+       {"batch=5 heads=2 queries=30 keys=50 d=16 lengths=random",
+        "batch=3 heads=2 queries=70 keys=130 d=16", "batch=3 queries=9 keys=70 d=16 kv=shared"}) {
+    const CaseTensors wanted =
+        filled(case_with(*shipped_registry().find("attention_bf16_forward"), fields, "normal", 5));
+    const CaseTensors stored =
+        filled(case_with(s8_kernel(), fields + " scales=block", "normal", 5));
+    for (const std::string name : {"q", "k"}) {
+      const Tensor &matrix = *stored.find(name), &scales = *stored.find(name + "_scale");
+      const std::int64_t rows = matrix.layout.shape[2], blocks = scales.layout.shape[2];
+      for (std::int64_t i = 0; i < matrix.layout.count(); ++i) {
+        const std::int64_t block = i / 16 / rows * blocks + i / 16 % rows / 64;
+        const double scale = element_of(scales, block), value = element_of(*wanted.find(name), i);
+        ASSERT_NEAR(element_of(matrix, i) * scale, value, 0.51 * scale + std::fabs(value) * 0x1p-5)
+            << fields << " " << name << " " << i;
+      }
+    }
+  }
+}
+
+TEST(AttentionScales, CroppedRowsLeaveTheScalesOfTheirBlocks) {
+  const Result<Case> frozen =
+      freeze(case_with(s8_kernel(), "queries=65 keys=130 d=16 scales=block", "normal", 3));
+  ASSERT_TRUE(frozen.ok());
+  const CaseTensors before = filled(*frozen);
+  const auto k_scales = [&](const Removal& removal) {
+    const std::optional<Case> smaller = remove_slices(*frozen, {removal});
+    EXPECT_TRUE(smaller.has_value());
+    std::vector<std::uint64_t> bits;
+    if (!smaller) return bits;
+    const CaseTensors tensors = filled(*smaller);
+    const Tensor& scales = *tensors.find("k_scale");
+    for (std::int64_t i = 0; i < scales.layout.count(); ++i) bits.push_back(scales.bits(i));
+    return bits;
+  };
+  const Tensor& scales = *before.find("k_scale");
+  const std::vector<std::uint64_t> all = {scales.bits(0), scales.bits(1), scales.bits(2)};
+  EXPECT_EQ(k_scales({"keys", 128, 2}), (std::vector{all[0], all[1]}));
+  EXPECT_EQ(k_scales({"keys", 129, 1}), all);
+  EXPECT_EQ(k_scales({"keys", 0, 2}), (std::vector{all[1], all[2]}));
+  EXPECT_TRUE(remove_slices(*frozen, {{"queries", 64, 1}}).has_value());
 }
 
 TEST(AttentionScales, NoClassOverflows) {

@@ -366,6 +366,7 @@ const std::map<std::string_view, std::uint64_t> kFingerprints = {
     {"positive", 0x2a79ec382b784874},
     {"ones", 0x783597e9286dfe03},
     {"outliers", 0x22d030dd77baa70c},
+    {"offset_keys", 0xb71db449f0f1bd9},
     {"cancelling", 0xa3eb552df09bb79c},
     {"wide", 0xdc8b63caf3cea3d3},
     {"subnormal", 0xf14ddf50696c60e7},

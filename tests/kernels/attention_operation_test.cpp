@@ -3,9 +3,11 @@
 // sequence starts are refused, and how tensors are cut into heads.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 
 #include "kernels/ops/attention_fields.h"
+#include "kernels/ops/attention_quantize.h"
 #include "oracles/reference/attention.h"
 #include "tests/kernels/operation_case.h"
 
@@ -115,6 +117,62 @@ TEST(AttentionOperation, EverySequenceAndHeadHasItsScales) {
   EXPECT_EQ(scales.v, made.value("v_scale", 3));
   // Rows after the last sequence belong to none.
   EXPECT_EQ(head_scales(problem, {.sequence = 2}).v, 1);
+}
+
+TEST(AttentionOperation, EveryBlockOfRowsHasItsScale) {
+  const Attention integers{shipped_kernel("attention_s8_forward")};
+  const std::string sizes = "batch=2 heads=4 kv_heads=2 queries=70 keys=129 d=8 scales=block";
+  EXPECT_THAT(integers.layout(sizes, "q_scale").shape, ElementsAre(2, 4, 2));
+  EXPECT_THAT(integers.layout(sizes, "k_scale").shape, ElementsAre(2, 2, 3));
+  for (const TensorSpec& spec : *integers.tensors(sizes)) EXPECT_NE(spec.name, "v_scale");
+  const std::string packed = "batch=3 heads=2 queries=30 keys=50 d=8 scales=block lengths=random";
+  EXPECT_THAT(integers.layout(packed, "q_scale").shape, ElementsAre(1, 2, 2));
+  EXPECT_THAT(integers.layout(packed, "k_scale").shape, ElementsAre(1, 2, 3));
+}
+
+// Two packed sequences of keys, each far from 0 by a vector of its own.
+TEST(AttentionOperation, IntegerKeysAreQuantizedWithoutTheirMean) {
+  OperationCase made(
+      "attention_s8_forward", "batch=2 queries=2 keys=40 d=8 scales=block lengths=random", 80, {},
+      [](CaseTensors& tensors) {
+        for (const auto& [name, starts] : {std::pair{"query_starts", std::array{0, 2, 4}},
+                                           std::pair{"key_starts", std::array{0, 30, 80}}}) {
+          for (std::int64_t i = 0; i < 3; ++i) {
+            tensors.find(name)->set_bits(
+                i, static_cast<std::uint32_t>(starts[static_cast<std::size_t>(i)]));
+          }
+        }
+        for (const std::string_view name : {"q_scale", "k_scale"}) {
+          Tensor& scales = *tensors.find(name);
+          for (std::int64_t i = 0; i < scales.layout.count(); ++i) scales.set_bits(i, 0x3f800000u);
+        }
+      });
+  CaseTensors sources = made.tensors;
+  for (const std::string_view name : {"q", "k", "v"}) {
+    Tensor& source = *sources.find(name);
+    source = Tensor(dense_layout(FormatId::f32, source.layout.shape));
+    Random random(3);
+    for (std::int64_t i = 0; i < source.layout.count(); ++i) {
+      const double offset = name == "k" ? (i / 8 < 30 ? 100 : -50) + static_cast<double>(i % 8) : 0;
+      source.set_bits(i, encode(format(FormatId::f32), offset + random.unit() - 0.5));
+    }
+  }
+  quantize_attention(made.problem, sources, made.tensors);
+  const Tensor& k = *sources.find("k");
+  const auto of_source = [&](std::int64_t key, std::int64_t x) {
+    return to_double(format(FormatId::f32), k.bits(key * 8 + x));
+  };
+  for (std::int64_t key = 0; key < 80; ++key) {
+    const std::int64_t first = key < 30 ? 0 : 30, end = key < 30 ? 30 : 80;
+    const double scale = made.value("k_scale", key / 64);
+    EXPECT_LT(scale, 0.7 / 127);  // not of numbers near 100
+    for (std::int64_t x = 0; x < 8; ++x) {
+      double mean = 0;
+      for (std::int64_t other = first; other < end; ++other)
+        mean += of_source(other, x) / static_cast<double>(end - first);
+      EXPECT_NEAR(made.value("k", key * 8 + x) * scale, of_source(key, x) - mean, 0.51 * scale);
+    }
+  }
 }
 
 TEST(AttentionOperation, RefusesScalesThatAreNone) {

@@ -37,9 +37,17 @@ struct AttentionSetup {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 6, keys = 70, d = 16, dv = 8;
   AttentionMask mask = {};
   bool bias = false, sink = false, scales = false;
+  std::int64_t scale_block = 0;  // rows of Q and K that share a scale; 0: none do
   float softcap = 0;
   std::optional<float> scale = {};  // else 1 / sqrt(d)
   FormatId output = FormatId::f32, format = FormatId::bf16;
+  std::optional<FormatId> value_format = {};  // of V; else the same
+
+  FormatId of_values() const { return value_format.value_or(format); }
+
+  // What Q and K are stored times, so that 8-bit integers have use of their bits.
+  double units() const { return plumbline::format(format).is_integer ? 16 : 1; }
+
   Scores scores = Scores::normal;
   Values values = Values::normal;
   std::uint64_t seed = 1;
@@ -60,7 +68,7 @@ struct Attention {
     q = Tensor(dense_layout(setup.format, Shape{setup.batch, setup.heads, setup.queries, setup.d}));
     k = Tensor(dense_layout(setup.format, Shape{setup.batch, setup.kv_heads, setup.keys, setup.d}));
     v = Tensor(
-        dense_layout(setup.format, Shape{setup.batch, setup.kv_heads, setup.keys, setup.dv}));
+        dense_layout(setup.of_values(), Shape{setup.batch, setup.kv_heads, setup.keys, setup.dv}));
     o = Tensor(
         dense_layout(setup.output, Shape{setup.batch, setup.heads, setup.queries, setup.dv}));
     lse = Tensor(dense_layout(FormatId::f32, Shape{setup.batch, setup.heads, setup.queries}));
@@ -70,9 +78,9 @@ struct Attention {
     };
     const auto width = setup.d;
     for (std::int64_t n = 0; n < q.layout.count(); ++n)
-      put(q, n, q_value(setup, n % width, random));
+      put(q, n, setup.units() * q_value(setup, n % width, random));
     for (std::int64_t n = 0; n < k.layout.count(); ++n)
-      put(k, n, k_value(setup, n / width % setup.keys, n % width, random));
+      put(k, n, setup.units() * k_value(setup, n / width % setup.keys, n % width, random));
     for (std::int64_t n = 0; n < v.layout.count(); ++n)
       put(v, n, v_value(setup, n / setup.dv % setup.keys, random));
     problem.q = &q;
@@ -91,22 +99,32 @@ struct Attention {
       for (std::int64_t n = 0; n < setup.heads; ++n) put(sink, n, 2 * normal(random));
       problem.sink = &sink;
     }
-    if (setup.scales) {
-      // Some are powers of two, the others have all bits f32 has.
-      const auto fill = [&](Tensor& scales, std::int64_t heads) {
-        scales = Tensor(dense_layout(FormatId::f32, Shape{setup.batch, heads}));
-        for (std::int64_t n = 0; n < scales.layout.count(); ++n) {
-          const double factor = random.below(3) == 0 ? 1 : 1 + random.unit();
-          put(scales, n, std::ldexp(factor, static_cast<int>(random.between(-2, 1))));
-        }
-        return &scales;
+    // Some are powers of two, the others have all bits f32 has.
+    const auto fill = [&](Tensor& scales, Shape shape, double unit) {
+      scales = Tensor(dense_layout(FormatId::f32, std::move(shape)));
+      for (std::int64_t n = 0; n < scales.layout.count(); ++n) {
+        const double factor = random.below(3) == 0 ? 1 : 1 + random.unit();
+        put(scales, n, std::ldexp(factor, static_cast<int>(random.between(-2, 1))) / unit);
+      }
+      return &scales;
+    };
+    if (setup.scale_block > 0) {
+      const auto blocks = [&](std::int64_t rows) {
+        return (rows + setup.scale_block - 1) / setup.scale_block;
       };
-      problem.q_scale = fill(q_scale, setup.heads);
-      problem.k_scale = fill(k_scale, setup.kv_heads);
-      problem.v_scale = fill(v_scale, setup.kv_heads);
+      problem.scale_block = setup.scale_block;
+      problem.q_scale =
+          fill(q_scale, {setup.batch, setup.heads, blocks(setup.queries)}, setup.units());
+      problem.k_scale =
+          fill(k_scale, {setup.batch, setup.kv_heads, blocks(setup.keys)}, setup.units());
+    } else if (setup.scales) {
+      problem.q_scale = fill(q_scale, {setup.batch, setup.heads}, setup.units());
+      problem.k_scale = fill(k_scale, {setup.batch, setup.kv_heads}, setup.units());
+      problem.v_scale = fill(v_scale, {setup.batch, setup.kv_heads}, 1);
     }
     problem.output = setup.output;
     problem.scale = setup.scale.value_or(1 / std::sqrt(static_cast<float>(setup.d)));
+    if (!problem.q_scale) problem.scale /= static_cast<float>(setup.units() * setup.units());
     problem.softcap = setup.softcap;
     problem.mask = setup.mask;
   }
@@ -193,6 +211,14 @@ struct Attention {
     }
   }
 };
+
+// 8-bit integers in Q and K, the rest in f16: the contract of attention_s8_forward.
+inline AttentionContract integer_contract() {
+  AttentionContract contract;
+  contract.integer_scores = true;
+  contract.p = FormatId::f16;
+  return contract;
+}
 
 inline AttentionContract attention_contract_of(FormatId p = FormatId::bf16) {
   AttentionContract contract;

@@ -61,7 +61,8 @@ class AttentionModel {
         random_(seed),
         faults_(faults) {
     if (contract.unit == Unit::fma_f32) return;
-    scores_ = *dot_model(sm, contract.instruction, q, q, FormatId::f32);
+    if (!contract.integer_scores)
+      scores_ = *dot_model(sm, contract.instruction, q, q, FormatId::f32);
     values_ = *dot_model(sm, contract.instruction, contract.p, v, FormatId::f32);
     q_codes_ = decoded(q_, head.q);
     k_codes_ = decoded(q_, head.k);
@@ -100,7 +101,7 @@ class AttentionModel {
       std::vector<float> z(static_cast<std::size_t>(end - begin), -infinity);
       float here = m;
       for (std::int64_t j = std::max(begin, visible.first); j < std::min(end, visible.end); ++j) {
-        z[static_cast<std::size_t>(j - begin)] = logit(i, j, scale);
+        z[static_cast<std::size_t>(j - begin)] = logit(i, j, scale_of(i, j, scale));
         here = std::max(here, z[static_cast<std::size_t>(j - begin)]);
       }
       if (here == -infinity) continue;
@@ -224,7 +225,22 @@ class AttentionModel {
     return 1 - two / (1 + e);
   }
 
+  float scale_of(std::int64_t i, std::int64_t j, float scale) const {
+    if (head_.q_scales.empty()) return scale;
+    const float blocks =
+        head_.q_scales[static_cast<std::size_t>(i)] * head_.k_scales[static_cast<std::size_t>(j)];
+    return faults_.scale_in_bf16 ? to_bf16(scale * blocks) : scale * blocks;
+  }
+
   float score(std::int64_t i, std::int64_t j) const {
+    if (contract_.integer_scores) {
+      std::int32_t sum = 0;
+      for (std::int64_t x = 0; x < head_.d; ++x) {
+        sum += static_cast<std::int32_t>(head_.q[static_cast<std::size_t>(i * head_.d + x)]) *
+               static_cast<std::int32_t>(head_.k[static_cast<std::size_t>(j * head_.d + x)]);
+      }
+      return static_cast<float>(sum);
+    }
     if (contract_.unit == Unit::fma_f32) {
       float sum = 0;
       for (std::int64_t x = 0; x < head_.d; ++x) {

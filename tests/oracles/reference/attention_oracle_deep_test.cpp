@@ -38,6 +38,13 @@ AttentionSetup drawn(Random& random) {
 int vary(int turn, AttentionSetup& setup, AttentionContract& contract) {
   if (turn % 11 == 6) contract.unit = Unit::fma_f32;
   if (turn % 11 == 8) setup.format = contract.p = FormatId::f16;
+  if (turn % 11 == 2 || turn % 11 == 9) {  // integers and f16, scales per block mostly
+    setup.format = FormatId::s8;
+    setup.value_format = contract.p = FormatId::f16;
+    contract.integer_scores = true;
+    if (turn % 4 != 0) setup.scale_block = turn % 8 < 6 ? 64 : 24;
+    if (setup.values == Values::wide) setup.values = Values::normal;
+  }
   if (setup.format == FormatId::f16 && setup.scores == Scores::far_negative)
     setup.scores = Scores::normal;
   if (turn % 11 != 10 && turn % 11 != 4) return turn % 2 == 0 ? 80 : 90;

@@ -77,6 +77,26 @@ TEST(StagedAttention, LiftedFp8ProbabilitiesScalesAndPartsToo) {
   }
 }
 
+TEST(StagedAttention, IntegersAndScalesOfBlocksToo) {
+  for (const float softcap : {0.0f, 30.0f}) {
+    Attention attention({.queries = 30,
+                         .keys = 150,
+                         .scale_block = 24,
+                         .softcap = softcap,
+                         .output = FormatId::f16,
+                         .format = FormatId::s8,
+                         .value_format = FormatId::f16});
+    const AttentionContract contract = testing::integer_contract();
+    attention.run(contract, 90, testing::Errors::none);
+    const auto computation = staged(attention, contract, 90);
+    const StagedValues low = computation->evaluate(computation->all_stages());
+    for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
+      ASSERT_EQ(low[0][static_cast<std::size_t>(n)],
+                to_double(format(FormatId::f16), attention.o.bits(n)));
+    }
+  }
+}
+
 TEST(StagedAttention, SourcesAreTheDataTheElementsStandFor) {
   const Attention attention({.batch = 2, .heads = 2, .keys = 40, .scales = true});
   const auto times = [](const Tensor& stored, const Tensor& scales) {
