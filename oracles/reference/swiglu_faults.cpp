@@ -107,6 +107,7 @@ std::vector<Fault> known_faults(std::int64_t d) {
        [](const Spot& at) {
          return at.gate / 2 * (1 + std::erf(at.gate / std::numbers::sqrt2)) * at.up;
        }},
+      {"h is 0", [](const Spot&) { return 0.0; }},
       {"gate is rounded to bf16 before silu",
        [](const Spot& at) { return silu(rounded(at.gate)) * at.up; }},
       {"gate and up are rounded to bf16 first",
