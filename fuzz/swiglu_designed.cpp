@@ -73,7 +73,7 @@ void Designer::tails() {
   const std::string_view purpose =
       "the last partial tile of a size: skipped, cut short, or too long";
   std::int64_t SwigluSizes::*const fields[] = {&SwigluSizes::tokens, &SwigluSizes::d,
-                                                     &SwigluSizes::hidden, &SwigluSizes::d_out};
+                                               &SwigluSizes::hidden, &SwigluSizes::d_out};
   for (const auto field : fields) {
     const std::int64_t edge = tile_.*field;
     for (const std::int64_t size : {edge - 1, edge, edge + 1, 2 * edge + 3}) {
@@ -92,7 +92,7 @@ void Designer::tails() {
     if (hidden > 0) add({9, 16, hidden, 16}, "ones", "tile_plus_1", purpose);
   }
   add({1, 1, 1, 1}, "ones", "one", purpose);
-  add({1, 24, 40, 24}, "normal", "one_token", "one token");
+  add({1, 24, 40, 24}, "normal", "one_token", "one token, as in decoding");
   add({tile_.tokens + 16, tile_.d + 16, tile_.hidden + 32, tile_.d_out + 16}, "integers",
       "many_tiles", purpose);
 }
