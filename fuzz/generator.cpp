@@ -12,6 +12,7 @@
 #include "fuzz/linear_generator.h"
 #include "fuzz/quantize_generator.h"
 #include "fuzz/row_generator.h"
+#include "fuzz/swiglu_generator.h"
 #include "oracles/base/assert.h"
 
 namespace plumbline {
@@ -23,7 +24,8 @@ constexpr auto kGenerators = {&attention_generator, &attention_backward_generato
                               &layernorm_generator, &layernorm_backward_generator,
                               &linear_generator,    &quantize_generator,
                               &rmsnorm_generator,   &rmsnorm_backward_generator,
-                              &softmax_generator,   &softmax_backward_generator};
+                              &softmax_generator,   &softmax_backward_generator,
+                              &swiglu_generator};
 
 }  // namespace
 

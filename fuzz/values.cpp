@@ -110,6 +110,9 @@ constexpr std::array kValueClasses = {
     ValueClassInfo{"offset_rows",
                    "rows with a large mean and a small spread: variances that cancel, sums "
                    "without the mean or the maximum subtracted"},
+    ValueClassInfo{"gate_levels",
+                   "gates far below zero, at silu's minimum, at 0, at both ends of the exponential "
+                   "and far above: other branches, flushes and overflows of the activation"},
     ValueClassInfo{"equal_rows",
                    "rows of one value each: no spread at all, so that outputs are exact, and wrong "
                    "as soon as a column is missed or added"},

@@ -116,6 +116,10 @@ Result<Dump> read_dump(const std::string& path, const Registry& registry,
     (spec.role == TensorRole::input ? dump.test_case.literals : dump.outputs)
         .emplace_back(spec.name, *std::move(tensor));
   }
+  for (const auto& [output, from] : kernel.operation->follows()) {
+    if (file->find(output) && !file->find(from))
+      return bad(path, fmt::format("output {} is missing: {} is judged by it", from, output));
+  }
   if (dump.outputs.empty())
     return bad(path, fmt::format("it holds none of the outputs {}", fmt::join(dump.absent, ", ")));
   return dump;

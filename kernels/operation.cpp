@@ -9,6 +9,7 @@
 #include "kernels/ops/linear_backward.h"
 #include "kernels/ops/quantize.h"
 #include "kernels/ops/row_operations.h"
+#include "kernels/ops/swiglu_mlp.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
@@ -29,7 +30,8 @@ constexpr auto kOperations = {&attention_operation,
                               &rmsnorm_operation,
                               &rmsnorm_backward_operation,
                               &softmax_operation,
-                              &softmax_backward_operation};
+                              &softmax_backward_operation,
+                              &swiglu_mlp_operation};
 
 template <typename Tensors>
 auto find_tensor(Tensors& tensors, const std::vector<TensorSpec>& specs, std::string_view name)

@@ -99,6 +99,13 @@ class Operation {
   // Whether every target of the manifest can keep them.
   virtual Status check_terms(const Problem& /*terms*/, const Manifest&) const { return {}; }
 
+  // An output that is judged by another one as the kernel stored it: the oracle reads that too.
+  struct Follows {
+    std::string_view output, from;
+  };
+
+  virtual std::span<const Follows> follows() const { return {}; }
+
   // The oracle of a case under the manifest's contracts; it refers to `tensors`, which must outlive
   // it. `sm` picks the hardware model.
   virtual std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest,

@@ -148,8 +148,9 @@ __device__ __forceinline__ void apply_relu(Fragments<float>& x) {
 // ---- the store ----------------------------------------------------------------------------------
 
 // Two neighbors at once where D's rows keep pairs aligned; the last column of an odd N alone.
-template <typename Out, typename T>
-__device__ __forceinline__ void store(const Fragments<T>& x, void* matrix, long long ldd,
+// `kGroups` groups of 8 columns: the 4 of Fragments, or fewer.
+template <typename Out, typename T, int kGroups>
+__device__ __forceinline__ void store(const T (&x)[4][kGroups][4], void* matrix, long long ldd,
                                       const Place& place) {
   using Stored = typename Out::Stored;
   const bool pairs =
@@ -159,7 +160,7 @@ __device__ __forceinline__ void store(const Fragments<T>& x, void* matrix, long 
     if (8 * i >= place.rows) continue;
     Stored* d = static_cast<Stored*>(matrix) + (place.row + 8 * i) * ldd + place.column;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < kGroups; ++j) {
       const T x0 = x[i / 2][j][i % 2 * 2], x1 = x[i / 2][j][i % 2 * 2 + 1];
       const int left = place.columns - 8 * j;
       if (pairs && left >= 2) {

@@ -17,6 +17,13 @@
 
 namespace device {
 
+// One line of a tile: which matrix it comes from, and which of that matrix's lines from the tile's
+// first on.
+struct Line {
+  Address data;
+  int index;
+};
+
 // One operand in global memory. `extent` counts its rows along m (A) or columns along n (B).
 // `along_k`: k is the contiguous dimension (A 'n', B 't'); a kernel that passes a constant compiles
 // to that way alone.
@@ -33,6 +40,12 @@ struct Operand {
         leading(leading_),
         extent(extent_),
         along_k(along_k_) {}
+
+  // Row (of A) or column (of B) `i` of a tile. Neighbors of up to 8 are neighbors in memory.
+  __device__ __forceinline__ Line line(int i) const { return {data, i}; }
+
+  // Has a low bit set wherever an address of the operand's matrices has.
+  __device__ __forceinline__ Address address_bits() const { return data; }
 
   // The operand from element `offset` of memory on: the next matrix of a batch.
   __device__ __forceinline__ Operand at(long long offset) const {
@@ -69,7 +82,7 @@ class TileLoader {
       : along_k_(operand.along_k), row_bytes_(static_cast<Address>(operand.leading) * kBytes) {
     const int extent = operand.extent - origin;
     const Address alignment = kBytes == 1 && !along_k_ ? sizeof(Bits32) : kChunkBytes;
-    aligned_ = (operand.data | row_bytes_) % alignment == 0;
+    aligned_ = (operand.address_bits() | row_bytes_) % alignment == 0;
     if (along_k_) {
       const int row = thread / 4, chunk = thread % 4;
       k_offset_ = chunk * kChunkBytes;
@@ -78,22 +91,23 @@ class TileLoader {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         // Rows past the end read nothing, but their address stays inside the matrix.
-        const int clamped = min(row + 64 * i, extent - 1);
-        source_[i] =
-            operand.data + (static_cast<Address>(origin) + clamped) * row_bytes_ + k_offset_;
-        limit_[i] = row + 64 * i < extent ? kChunkBytes : 0;
+        const Line line = operand.line(row + 64 * i);
+        const int clamped = min(line.index, extent - 1);
+        source_[i] = line.data + (static_cast<Address>(origin) + clamped) * row_bytes_ + k_offset_;
+        limit_[i] = line.index < extent ? kChunkBytes : 0;
       }
     } else if constexpr (kBytes == 2) {
       const int row = thread / 16, chunk = thread % 16;
       k_offset_ = row;
       destination_ = swizzled_across(row, chunk);
       step_ = kTileK * row_bytes_;
+      const Line line = operand.line(chunk * kChunkElements);
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int clamped = min(row + 16 * i, k - 1);
-        source_[i] = operand.data + clamped * row_bytes_ +
-                     (static_cast<Address>(origin) + chunk * kChunkElements) * 2;
-        limit_[i] = min(max(extent - chunk * kChunkElements, 0) * 2, kChunkBytes);
+        source_[i] =
+            line.data + clamped * row_bytes_ + (static_cast<Address>(origin) + line.index) * 2;
+        limit_[i] = min(max(extent - line.index, 0) * 2, kChunkBytes);
       }
     } else {
       // A warp takes 8 rows of k, a lane 4 neighbors in each of them.
@@ -101,8 +115,9 @@ class TileLoader {
       k_offset_ = thread / 32 * 8;
       destination_ = swizzled(row, k_offset_ / kChunkBytes) + k_offset_ % kChunkBytes;
       step_ = kTileK * row_bytes_;
-      source_[0] = operand.data + k_offset_ * row_bytes_ + origin + row;
-      limit_[0] = min(max(extent - row, 0), 4);
+      const Line line = operand.line(row);
+      source_[0] = line.data + k_offset_ * row_bytes_ + origin + line.index;
+      limit_[0] = min(max(extent - line.index, 0), 4);
     }
   }
 

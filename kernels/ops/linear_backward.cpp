@@ -12,6 +12,7 @@
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/reference/joined_oracle.h"
+#include "oracles/reference/matrix_operand.h"
 #include "oracles/reference/staged_gemm.h"
 #include "oracles/reference/staged_join.h"
 
@@ -50,17 +51,6 @@ constexpr std::array kTensors = {
 constexpr std::array kFactors = {Operation::Factors{"dx", "dy", "w"},
                                  Operation::Factors{"dw", "dy", "x"},
                                  Operation::Factors{"db", "dy", "dy"}};
-
-// A matrix [rows, columns] as the [1, rows, columns] of a GEMM, or transposed.
-Tensor as_operand(Tensor matrix, bool transposed) {
-  const std::int64_t rows = matrix.layout.shape[0], columns = matrix.layout.shape[1];
-  const std::int64_t down = matrix.layout.strides[0], right = matrix.layout.strides[1];
-  matrix.layout.shape = transposed ? std::vector{std::int64_t{1}, columns, rows}
-                                   : std::vector{std::int64_t{1}, rows, columns};
-  matrix.layout.strides = transposed ? std::vector{std::int64_t{0}, right, down}
-                                     : std::vector{std::int64_t{0}, down, right};
-  return matrix;
-}
 
 Tensor ones(FormatId id, std::int64_t count) {
   Tensor tensor(dense_layout(id, {1, 1, count}));

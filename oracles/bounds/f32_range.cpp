@@ -138,8 +138,11 @@ F32Range ex2_approx(const F32Range& a) {
   if (a.low == 0 && a.high == 0) return {1, 1, a.nan};
   // The library's exp2 is off by less than 2^-50 of its value.
   constexpr double kError = kEx2Error + 0x1p-50;
-  F32Range out = f32_within(std::exp2(static_cast<double>(a.low)) * (1 - kError),
-                            std::exp2(static_cast<double>(a.high)) * (1 + kError));
+  const double least = std::exp2(static_cast<double>(a.low)) * (1 - kError),
+               most = std::exp2(static_cast<double>(a.high)) * (1 + kError);
+  if (least > kLargest) return {kInfinity, kInfinity, a.nan};
+  F32Range out = f32_within(least, std::min(most, kLargest));
+  if (most > kLargest) out.high = kInfinity;
   if (out.low < 0x1p-126f) out.low = 0;    // flushed
   if (out.high < 0x1p-126f) out.high = 0;  // so too, and nothing above can be less
   out.nan = a.nan;

@@ -9,12 +9,11 @@
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/attention_gradient_definition.h"
 #include "oracles/reference/attention_gradient_sums.h"
+#include "oracles/reference/gemm_sample.h"
 
 namespace plumbline {
 namespace {
 
-// Elements of an output looked at closely whether they need it or not, to have figures.
-constexpr double kFixedSample = 1024;
 constexpr int kDefinitionBits = 256;
 // Sums this large may overflow on the way.
 constexpr double kLarge = 0x1p100;
@@ -95,13 +94,6 @@ std::optional<GradientJudge::Place> GradientJudge::place(std::int64_t index) con
   return std::nullopt;
 }
 
-bool GradientJudge::in_fixed_sample(std::int64_t index) const {
-  const auto outputs = static_cast<double>(got_.layout.count());
-  if (outputs <= kFixedSample) return true;
-  return Random(options_.seed).fork(static_cast<std::uint64_t>(index)).unit() * outputs <
-         kFixedSample;
-}
-
 void GradientJudge::record(std::int64_t index, const GradientKnowledge& known,
                            const GradientDecision& decision, std::uint64_t got,
                            OutputTally& tally) const {
@@ -176,7 +168,8 @@ void GradientJudge::judge_block(const Block& where, const Wish& wish, Findings& 
       }
       known.sum =
           defined.empty() ? block.sum(l, x) : enclosure_of(defined[static_cast<std::size_t>(x)]);
-      const bool close = only_chosen || refereed || in_fixed_sample(index);
+      const bool close =
+          only_chosen || refereed || in_fixed_sample(index, got_.layout.count(), options_.seed);
       if (!close && std::fabs(known.sum.hi) < kLarge && rule_.surely_admissible(known.sum, code)) {
         ++tally.compared;
         tally.add_error(rule_.error_ulp(known.sum, code));

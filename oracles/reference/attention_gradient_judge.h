@@ -63,7 +63,6 @@ class GradientJudge {
   // Whether the definition's sum lies in the enclosure and leads to the same verdict.
   bool definition_agrees(GradientKnowledge known, std::int64_t line, std::int64_t x, bool passes,
                          std::uint64_t got) const;
-  bool in_fixed_sample(std::int64_t index) const;
   void record(std::int64_t index, const GradientKnowledge& known, const GradientDecision& decision,
               std::uint64_t got, OutputTally& tally) const;
 

@@ -13,8 +13,6 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t kBlockRows = 32, kBlockColumns = 512;
-// Elements looked at closely whether they need it or not, to have figures of bounds and shares.
-constexpr std::int64_t kFixedSample = 1024;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -37,14 +35,6 @@ GemmBlock GemmJudge::block(std::int64_t number) const {
                      column = number % across * kBlockColumns;
   return {number / across / down, row, std::min(problem.m, row + kBlockRows), column,
           std::min(problem.n, column + kBlockColumns)};
-}
-
-bool GemmJudge::in_fixed_sample(std::int64_t index) const {
-  const std::int64_t outputs = gemm_.problem.outputs();
-  if (outputs <= kFixedSample) return true;
-  return Random(options_.seed).fork(static_cast<std::uint64_t>(index)).unit() *
-             static_cast<double>(outputs) <
-         static_cast<double>(kFixedSample);
 }
 
 void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
@@ -85,7 +75,8 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
   const std::int64_t index = gemm_.index(at);
   const std::uint64_t code = got_.bits(at);
   if (gemm_.epilogue.order_of(code) != 0) ++tally.nonzero;
-  const Attention attention = in_fixed_sample(index) ? Attention::close : Attention::in_passing;
+  const bool sampled = in_fixed_sample(index, gemm_.problem.outputs(), options_.seed);
+  const Attention attention = sampled ? Attention::close : Attention::in_passing;
   ElementKnowledge known;
   if (gemm_.special(at)) {
     known.classes = gemm_.special_classes(at);

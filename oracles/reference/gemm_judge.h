@@ -37,7 +37,6 @@ class GemmJudge {
 
   SumEnclosure sum(std::int64_t index) const;
   GemmBlock block(std::int64_t number) const;
-  bool in_fixed_sample(std::int64_t index) const;
   bool passes(std::int64_t index) const;
   bool surely_wrong(const GemmPlace& at, const ElementKnowledge& known, std::uint64_t code) const;
 

@@ -36,6 +36,12 @@ class TileQuota {
 
 }  // namespace
 
+bool in_fixed_sample(std::int64_t index, std::int64_t outputs, std::uint64_t seed) {
+  constexpr double kSize = 1024;
+  const auto all = static_cast<double>(outputs);
+  return all <= kSize || Random(seed).fork(static_cast<std::uint64_t>(index)).unit() * all < kSize;
+}
+
 std::vector<std::int64_t> stratified_sample(const std::vector<std::int64_t>& candidates,
                                             std::int64_t m, std::int64_t n, std::int64_t most,
                                             std::uint64_t seed) {

@@ -48,7 +48,7 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
   Explanation out;
   const Format& f = output_format(output);
   const Part which = part(output);
-  const RowElement known = at(output, index);
+  const RangedElement known = at(output, index);
   const double stored = to_double(f, got.bits(index));
   if (which == Part::gamma || which == Part::beta) {
     out.lines.push_back(fmt::format(

@@ -94,7 +94,7 @@ bool one_pass_fits(const RowProblem& problem, std::int64_t i, std::span<const do
   const std::vector<F32Range> ranges = one_pass_layernorm(problem.contract, problem.row(i)).out;
   for (std::size_t j = 0; j < got.size(); ++j) {
     const std::uint64_t bits = encode(f, got[j]);
-    if (!row_verdict(f, 0, {ranges[j], Certified(got[j], 0.0)}, bits).pass) return false;
+    if (!range_verdict(f, 0, {ranges[j], Certified(got[j], 0.0)}, bits).pass) return false;
   }
   return true;
 }

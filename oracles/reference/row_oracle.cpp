@@ -9,7 +9,6 @@
 #include "oracles/base/random.h"
 #include "oracles/exact/real.h"
 #include "oracles/formats/decode.h"
-#include "oracles/reference/output_tally.h"
 #include "oracles/reference/row_definition.h"
 #include "oracles/reference/row_ranges.h"
 
@@ -81,21 +80,21 @@ const Format& RowOracle::output_format(int output) const {
   return format(problem_.outputs[static_cast<std::size_t>(output)]->layout.format);
 }
 
-std::vector<RowElement> RowOracle::of_row(Part part, std::int64_t i) const {
+std::vector<RangedElement> RowOracle::of_row(Part part, std::int64_t i) const {
   RowOf<float> row = problem_.row(i);
   if (part != Part::elements) row.gamma.clear();
   const RowResult<F32Range> ranges = row_ranges(problem_.kind, problem_.contract, row);
   const RowResult<Certified> exact = exact_row(problem_.kind, row);
   if (part == Part::mean) return {{ranges.mean, known(exact.mean)}};
   if (part == Part::rstd) return {{ranges.rstd, known(exact.rstd)}};
-  std::vector<RowElement> out;
+  std::vector<RangedElement> out;
   out.reserve(ranges.out.size());
   for (std::size_t j = 0; j < ranges.out.size(); ++j)
     out.push_back({ranges.out[j], known(exact.out[j])});
   return out;
 }
 
-std::vector<RowElement> RowOracle::of_columns(Part part) const {
+std::vector<RangedElement> RowOracle::of_columns(Part part) const {
   const bool gamma = part == Part::gamma;
   ColumnRanges ranges(problem_.n);
   std::vector<Certified> sums(static_cast<std::size_t>(problem_.n));
@@ -106,7 +105,7 @@ std::vector<RowElement> RowOracle::of_columns(Part part) const {
     for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += column_term(terms, j, gamma);
   }
   const std::int64_t additions = problem_.contract.column_additions(problem_.m);
-  std::vector<RowElement> out;
+  std::vector<RangedElement> out;
   for (std::int64_t j = 0; j < problem_.n; ++j) {
     const F32Range range = gamma ? ranges.gamma(j, additions) : ranges.beta(j, additions);
     out.push_back({range, known(sums[static_cast<std::size_t>(j)])});
@@ -114,7 +113,7 @@ std::vector<RowElement> RowOracle::of_columns(Part part) const {
   return out;
 }
 
-RowElement RowOracle::at(int output, std::int64_t index) const {
+RangedElement RowOracle::at(int output, std::int64_t index) const {
   switch (const Part which = part(output)) {
     case Part::elements:
       return of_row(which, index / problem_.n)[static_cast<std::size_t>(index % problem_.n)];
@@ -145,8 +144,8 @@ std::vector<double> RowOracle::refereed_row(Part part, std::int64_t i, int bits)
 std::vector<double> RowOracle::reference_values(int output, Reference, int) const {
   const Part which = part(output);
   std::vector<double> values;
-  const auto append = [&](const std::vector<RowElement>& elements) {
-    for (const RowElement& element : elements) values.push_back(element.exact.value);
+  const auto append = [&](const std::vector<RangedElement>& elements) {
+    for (const RangedElement& element : elements) values.push_back(element.exact.value);
   };
   if (which == Part::gamma || which == Part::beta) {
     append(of_columns(which));
@@ -166,43 +165,24 @@ double RowOracle::refereed_column(Part part, std::int64_t j, int bits) const {
 }
 
 ElementVerdict RowOracle::element(int output, std::int64_t index, std::uint64_t got) const {
-  return row_verdict(output_format(output), index, at(output, index), got);
+  return range_verdict(output_format(output), index, at(output, index), got);
 }
 
 namespace {
-
-// Whether the definition over MPFR numbers lies where the fast path says.
-bool agree(double referee, const Certified& exact) {
-  if (!std::isfinite(referee) || !std::isfinite(exact.value))
-    return std::isnan(referee) ? std::isnan(exact.value) : referee == exact.value;
-  return std::fabs(referee - exact.value) <= exact.error + std::fabs(referee) * 0x1p-52;
-}
 
 // What judging one output adds up.
 class Judge {
  public:
   Judge(const Format& f, const Tensor& got) : format_(f), got_(got) {}
 
-  void take(std::int64_t index, const RowElement& element) {
-    const std::uint64_t bits = got_.bits(index);
-    const ElementVerdict one = row_verdict(format_, index, element, bits);
-    ++tally_.compared;
-    ++tally_.bounded;
-    tally_.exact_required += element.range.is_point();
-    tally_.nonzero += to_double(format_, bits) != 0;
-    tally_.add_error(one.error_ulp);
-    if (!one.pass) {
-      ++tally_.failed;
-      tally_.class_mismatches += one.class_mismatch;
-      tally_.add_failure(one);
-    }
-    tally_.add_figures(one);
+  void take(std::int64_t index, const RangedElement& element) {
+    tally_ranged(format_, index, element, got_.bits(index), tally_);
   }
 
   // `elements`: known already; `referee`: the same by MPFR.
-  void compare(const RowElement& element, double referee) {
+  void compare(const RangedElement& element, double referee) {
     ++refereed_;
-    tally_.disagreements += !agree(referee, element.exact);
+    tally_.disagreements += !agrees(referee, element.exact);
   }
 
   OutputVerdict verdict() const {
@@ -230,7 +210,7 @@ OutputVerdict RowOracle::judge(int output, const Tensor& got, const JudgeOptions
     return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(bound)));
   };
   if (which == Part::gamma || which == Part::beta) {
-    const std::vector<RowElement> sums = of_columns(which);
+    const std::vector<RangedElement> sums = of_columns(which);
     for (std::int64_t j = 0; j < problem_.n; ++j) judge.take(j, sums[static_cast<std::size_t>(j)]);
     const std::int64_t samples = all ? problem_.n : options.referee_samples;
     for (std::int64_t sample = 0; sample < samples; ++sample) {
@@ -245,7 +225,7 @@ OutputVerdict RowOracle::judge(int output, const Tensor& got, const JudgeOptions
   for (std::int64_t left = options.referee_samples; left > 0 && problem_.m > 0; left -= per_row)
     sampled.insert(below(problem_.m));
   for (std::int64_t i = 0; i < problem_.m; ++i) {
-    const std::vector<RowElement> row = of_row(which, i);
+    const std::vector<RangedElement> row = of_row(which, i);
     const auto width = static_cast<std::int64_t>(row.size());
     for (std::int64_t j = 0; j < width; ++j)
       judge.take(i * width + j, row[static_cast<std::size_t>(j)]);

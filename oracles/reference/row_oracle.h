@@ -8,18 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "oracles/bounds/f32_range.h"
-#include "oracles/exact/certified.h"
 #include "oracles/reference/oracle.h"
+#include "oracles/reference/range_verdict.h"
 #include "oracles/reference/row.h"
 
 namespace plumbline {
-
-// What is known of one output before it is stored.
-struct RowElement {
-  F32Range range;   // what a conforming kernel may round
-  Certified exact;  // the definition's value; its error is 0 where it is no number
-};
 
 class RowOracle final : public CaseOracle {
  public:
@@ -46,9 +39,9 @@ class RowOracle final : public CaseOracle {
   const Format& output_format(int output) const;
 
   // The outputs that come from one row, or all sums over rows.
-  std::vector<RowElement> of_row(Part part, std::int64_t i) const;
-  std::vector<RowElement> of_columns(Part part) const;
-  RowElement at(int output, std::int64_t index) const;
+  std::vector<RangedElement> of_row(Part part, std::int64_t i) const;
+  std::vector<RangedElement> of_columns(Part part) const;
+  RangedElement at(int output, std::int64_t index) const;
 
   // The same by the definition over MPFR numbers.
   std::vector<double> refereed_row(Part part, std::int64_t i, int bits) const;
@@ -56,9 +49,5 @@ class RowOracle final : public CaseOracle {
 
   RowProblem problem_;
 };
-
-// The rule for one element.
-ElementVerdict row_verdict(const Format& f, std::int64_t index, const RowElement& element,
-                           std::uint64_t got);
 
 }  // namespace plumbline

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "oracles/reference/silu.h"
+
 namespace plumbline {
 
 struct StackShape {
@@ -138,7 +140,6 @@ void add(const Stack& stack, const StackLayer& layer, std::size_t half,
 // x after one layer.
 template <typename Number>
 void defined_layer(const Stack& stack, std::size_t index, std::vector<Number>& x) {
-  using std::exp;
   namespace definition = stack_definition;
   const StackLayer& layer = stack.layers[index];
   const std::int64_t width = stack.shape.width;
@@ -151,8 +152,7 @@ void defined_layer(const Stack& stack, std::size_t index, std::vector<Number>& x
   h = definition::normalized(stack, layer, 1, x);
   std::vector<Number> gate = definition::linear(h, layer.gate, width);
   const std::vector<Number> up = definition::linear(h, layer.up, width);
-  for (std::size_t n = 0; n < gate.size(); ++n)
-    gate[n] = gate[n] / (1 + exp(Number(-gate[n]))) * up[n];
+  for (std::size_t n = 0; n < gate.size(); ++n) gate[n] = silu(gate[n]) * up[n];
   definition::add(stack, layer, 1, definition::linear(gate, layer.down, stack.shape.hidden), x);
 }
 

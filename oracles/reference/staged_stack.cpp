@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "oracles/base/assert.h"
+#include "oracles/bounds/swiglu_contract.h"
 #include "oracles/reference/staged_attention.h"
 #include "oracles/reference/staged_sum.h"
 
@@ -59,8 +59,8 @@ class StagedStack::Machine {
     std::vector<double> gate = linear(h, weights.gate);
     const std::vector<double> up = linear(h, weights.up);
     for (std::size_t n = 0; n < gate.size(); ++n) {
-      const double e = f32(std::exp2(f32(-gate[n] * f32(std::numbers::log2e))));
-      gate[n] = stored(f32(f32(gate[n] / f32(1 + e)) * up[n]));
+      const float activated = nearest_silu(SiluForm::quotient, static_cast<float>(gate[n]));
+      gate[n] = stored(f32(static_cast<double>(activated) * up[n]));
     }
     add(layer, 1,
         linear(factors(gate, static_cast<std::size_t>(stack_.shape.hidden)), weights.down), x);

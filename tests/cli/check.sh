@@ -16,6 +16,9 @@ dump attention "attention_bf16_forward heads=4 kv_heads=2 queries=17 keys=33 d=1
 expect 0 "1 passed" check attention.safetensors
 expect 0 "2 passed" check attention.safetensors gemm.safetensors
 expect 0 "1 passed" check attention.safetensors --oracle mpfr
+dump mlp "swiglu_mlp_bf16 tokens=5 d=33 hidden=20 d_out=7 value=normal seed=0x1"
+expect 0 "1 passed" check mlp.safetensors
+expect 0 "1 passed" check mlp.safetensors --oracle mpfr
 expect 2 "the contract of gemm_bf16 is for sm_80, sm_90, not for sm_75" check gemm.safetensors --sm 75
 expect 2 "this problem needs" check gemm.safetensors --case "gemm_bf16 m=9 n=5 k=32 out=f32 layout=nt bias=column"
 expect 2 'did you mean "gemm_bf16"' check gemm.safetensors --case "gemm_bf61 m=9 n=5 k=33"
@@ -43,13 +46,18 @@ del named["d"]
 write("named.safetensors", named, data)
 write("silent.safetensors", {k: v for k, v in header.items() if k != "__metadata__"}, good)
 
-# LSE is often not at hand: what is there is judged.
-header, data = read("attention.safetensors")
-begin, end = header.pop("lse")["data_offsets"]
-for name in header:
-    if name != "__metadata__" and header[name]["data_offsets"][0] >= end:
-        header[name]["data_offsets"] = [x - (end - begin) for x in header[name]["data_offsets"]]
-write("no_lse.safetensors", header, data[:begin] + data[end:])
+def write_without(name, tensor, path):
+    header, data = read(name)
+    begin, end = header.pop(tensor)["data_offsets"]
+    for other in header:
+        if other != "__metadata__" and header[other]["data_offsets"][0] >= end:
+            header[other]["data_offsets"] = [x - (end - begin) for x in header[other]["data_offsets"]]
+    write(path, header, data[:begin] + data[end:])
+
+# LSE is often not at hand: what is there is judged. But y of an MLP is judged by h.
+write_without("attention.safetensors", "lse", "no_lse.safetensors")
+write_without("mlp.safetensors", "h", "no_h.safetensors")
+write_without("mlp.safetensors", "y", "no_y.safetensors")
 
 # A GEMM of small integers in plain Python: a [2, 3] times b [3, 2] in bf16.
 a, b = [[1, 2, 3], [4, 5, 6]], [[1, 0], [0, 1], [1, 1]]
@@ -73,6 +81,8 @@ expect 2 "it does not say which kernel" check silent.safetensors
 expect 2 "on which chip" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column"
 expect 0 "1 passed" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column" --sm 80
 expect 0 "output lse is not in the dump" check no_lse.safetensors
+expect 2 "output h is missing: y is judged by it" check no_h.safetensors
+expect 0 "output y is not in the dump" check no_y.safetensors
 expect 0 "1 passed" check python.safetensors
 
 echo "$passed passed, $failed failed"

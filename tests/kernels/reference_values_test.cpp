@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "oracles/reference/attention_definition.h"
+#include "oracles/reference/swiglu_definition.h"
 #include "tests/kernels/operation_case.h"
 
 namespace plumbline {
@@ -58,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
         Sample{"gemm_grouped_bf16", "m=9 n=5 k=17 groups=3", 80, {4, 0, 5}},
         Sample{"linear_bf16_backward", "m=5 n=6 k=7", 80}, Sample{"softmax_bf16", "m=3 n=11", 80},
         Sample{"layernorm_bf16_backward", "m=3 n=11", 80},
+        Sample{"swiglu_mlp_bf16", "tokens=3 d=17 hidden=11 d_out=5", 80},
         Sample{"attention_bf16_forward", "heads=2 kv_heads=2 queries=5 keys=21 d=16 scale=0.25",
                80},
         Sample{"attention_bf16_backward", "heads=2 kv_heads=1 queries=5 keys=21 d=16", 80}));
@@ -85,6 +87,18 @@ TEST(ReferenceValuesOf, AttentionInMathematicsKnowNoRoundingOfP) {
     }
   }
   EXPECT_GT(rounding, 1e-5);
+}
+
+// y of the exact h by the definition, though no kernel stored any h here.
+TEST(ReferenceValuesOf, AnMlpInMathematicsKnowNoStoredH) {
+  const OperationCase one("swiglu_mlp_bf16", "tokens=3 d=17 hidden=11 d_out=5", 80);
+  const SwigluProblem mlp{&one.tensor("x"),      &one.tensor("w_gate"), &one.tensor("w_up"),
+                          &one.tensor("w_down"), &one.tensor("h"),      FormatId::bf16};
+  const std::vector<double> real = one.oracle->reference_values(1, Reference::mathematics, kOne);
+  for (std::int64_t i = 0; i < 15; ++i) {
+    const auto defined = static_cast<double>(defined_output<RealOf<128>>(mlp, i / 5, i % 5));
+    EXPECT_NEAR(real[static_cast<std::size_t>(i)], defined, 1e-11);
+  }
 }
 
 }  // namespace

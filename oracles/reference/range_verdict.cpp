@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The interval rule for one output of a row operation: the range's ends, rounded to the output,
-// enclose what is admissible, because rounding is monotone.
+#include "oracles/reference/range_verdict.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
-#include "oracles/reference/row_oracle.h"
 
 namespace plumbline {
 namespace {
@@ -33,8 +32,8 @@ Class class_of(double x) {
 
 }  // namespace
 
-ElementVerdict row_verdict(const Format& f, std::int64_t index, const RowElement& element,
-                           std::uint64_t got) {
+ElementVerdict range_verdict(const Format& f, std::int64_t index, const RangedElement& element,
+                             std::uint64_t got) {
   const auto& [range, exact] = element;
   ElementVerdict out;
   out.index = index;
@@ -71,6 +70,29 @@ ElementVerdict row_verdict(const Format& f, std::int64_t index, const RowElement
   // What the exact value's own error blurs; a failure stays one.
   out.share = out.pass ? std::min(out.share, 1.0) : std::max(out.share, std::nextafter(1.0, 2.0));
   return out;
+}
+
+bool tally_ranged(const Format& f, std::int64_t index, const RangedElement& element,
+                  std::uint64_t got, OutputTally& tally) {
+  const ElementVerdict one = range_verdict(f, index, element, got);
+  ++tally.compared;
+  ++tally.bounded;
+  tally.exact_required += element.range.is_point();
+  tally.nonzero += to_double(f, got) != 0;
+  tally.add_error(one.error_ulp);
+  if (!one.pass) {
+    ++tally.failed;
+    tally.class_mismatches += one.class_mismatch;
+    tally.add_failure(one);
+  }
+  tally.add_figures(one);
+  return one.pass;
+}
+
+bool agrees(double referee, const Certified& exact) {
+  if (!std::isfinite(referee) || !std::isfinite(exact.value))
+    return std::isnan(referee) ? std::isnan(exact.value) : referee == exact.value;
+  return std::fabs(referee - exact.value) <= exact.error + std::fabs(referee) * 0x1p-52;
 }
 
 }  // namespace plumbline

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/bounds/swiglu_contract.h"
+
+#include <cmath>
+
+namespace plumbline {
+
+Contract SwigluContract::product() const {
+  Contract contract;
+  contract.unit = unit;
+  contract.instruction = instruction;
+  return contract;
+}
+
+float nearest_silu(SiluForm form, float g) {
+  const float power = static_cast<float>(std::exp2(static_cast<double>(g * kMinusLog2E)));
+  const float divisor = 1 + (power < 0x1p-126f ? 0.0f : power);
+  return form == SiluForm::quotient ? g / divisor : g * (1 / divisor);
+}
+
+}  // namespace plumbline
