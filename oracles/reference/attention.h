@@ -25,7 +25,7 @@ struct AttentionProblem {
   const Tensor* bias = nullptr;  // [heads, queries, keys]; null: none. Not with varying lengths
   const Tensor* sink = nullptr;  // [heads]; null: none
   // What a head's elements stand for, times themselves: [sequences, heads], for K and V
-  // [sequences, kv_heads], f32; null: 1.
+  // [sequences, kv_heads], or [1] for all of the tensor; f32; null: 1.
   const Tensor* q_scale = nullptr;
   const Tensor* k_scale = nullptr;
   const Tensor* v_scale = nullptr;

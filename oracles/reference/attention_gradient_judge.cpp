@@ -64,7 +64,7 @@ GradientJudge::GradientJudge(const GradientOperands& operands, GradientOutput ou
       options_(options),
       weights_(operands),
       specials_(operands),
-      rule_(output, operands.scale(output), got.layout.format, operands.model(output)) {}
+      rule_(operands.factor(output), got.layout.format, operands.model(output)) {}
 
 // Outputs are [batch, heads or kv_heads, queries or keys, width].
 std::int64_t GradientJudge::index(std::int64_t line, std::int64_t x) const {

@@ -16,7 +16,7 @@ constexpr GradientOutput kOutputs[] = {GradientOutput::dq, GradientOutput::dk, G
 
 TEST(FormatRounding, IsEncode) {
   Random random(3);
-  for (const FormatId id : {FormatId::bf16, FormatId::f16}) {
+  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2}) {
     const FormatRounding round(id);
     for (int n = 0; n < 20000; ++n) {
       double x = std::ldexp(2 * random.unit() - 1, static_cast<int>(random.between(-140, 130)));
