@@ -358,6 +358,12 @@ bool has_field(const Manifest& manifest, std::string_view name) {
   });
 }
 
+bool has_choice(const Manifest& manifest, std::string_view name, std::string_view word) {
+  return std::any_of(manifest.schema().begin(), manifest.schema().end(), [&](const Field& field) {
+    return field.name == name && std::ranges::find(field.choices, word) != field.choices.end();
+  });
+}
+
 }  // namespace
 
 std::vector<DesignedCase> attention_designed(const Manifest& manifest) {
@@ -375,7 +381,7 @@ std::vector<DesignedCase> attention_designed(const Manifest& manifest) {
   designer.logits();
   designer.arithmetic();
   designer.empty();
-  if (has_field(manifest, "scales")) designer.scales();
+  if (has_choice(manifest, "scales", "head")) designer.scales();
   if (has_field(manifest, "splits")) designer.parts();
   return designer.take();
 }

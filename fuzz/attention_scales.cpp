@@ -25,6 +25,25 @@ std::int64_t exponent_needed(double largest, const Format& element) {
   return exponent;
 }
 
+// Smaller units leave the elements all their bits, unless they are too large already.
+double draw_unit(Random& random, double largest, const Format& element) {
+  const std::int64_t drawn = -random.between(0, 4);
+  return std::ldexp(1.0, static_cast<int>(std::max(drawn, exponent_needed(largest, element))));
+}
+
+double largest_of_all(const AttentionContext& context, std::string_view name, bool shared,
+                      const LargestOfHead& largest) {
+  const bool of_queries = name == "q" || name == "do";
+  const std::int64_t heads = of_queries ? context.heads : context.kv_heads;
+  double most = 0;
+  for (std::int64_t sequence = 0; sequence < (shared ? 1 : std::ssize(context.sequences));
+       ++sequence) {
+    for (std::int64_t head = 0; head < heads; ++head)
+      most = std::max(most, largest(sequence, head));
+  }
+  return most;
+}
+
 // One of four is a power of two, under which what is exact stays exact.
 float draw_factor(Random& random) {
   const double factor = random.below(4) == 0 ? 1 : 1 + random.unit() / 4;
@@ -37,22 +56,40 @@ AttentionScales::AttentionScales(const AttentionContext& context, std::string_vi
                                  const Format& element, Tensor* scales, bool shared,
                                  const LargestOfHead& largest) {
   if (!scales) return;
-  heads_ = scales->layout.shape[1];
   const AttentionStream stream = context.stream(fmt::format("{}_scale", name));
+  const auto set = [&](std::int64_t index, Random& random) {
+    const double scale = units_.back() * static_cast<double>(draw_factor(random));
+    scales->set_bits(index, encode(format(scales->layout.format), scale));
+  };
+  whole_ = scales->layout.shape.size() == 1;
+  if (whole_) {
+    Random random = stream({});
+    units_.push_back(draw_unit(random, largest_of_all(context, name, shared, largest), element));
+    set(0, random);
+    return;
+  }
+  heads_ = scales->layout.shape[1];
   for (std::int64_t sequence = 0; sequence < scales->layout.shape[0]; ++sequence) {
     for (std::int64_t head = 0; head < heads_; ++head) {
       Random random = stream({sequence, head, 0, 0});
-      // Smaller units leave the elements all their bits, unless they are too large already.
-      const std::int64_t drawn = -random.between(0, 4);
-      const std::int64_t exponent =
-          std::max(drawn, exponent_needed(largest(shared ? 0 : sequence, head), element));
+      const double unit = draw_unit(random, largest(shared ? 0 : sequence, head), element);
       const bool repeated = shared && sequence > 0;
-      units_.push_back(repeated ? units_[static_cast<std::size_t>(head)]
-                                : std::ldexp(1.0, static_cast<int>(exponent)));
-      const double scale = units_.back() * static_cast<double>(draw_factor(random));
-      scales->set_bits(sequence * heads_ + head, encode(format(scales->layout.format), scale));
+      units_.push_back(repeated ? units_[static_cast<std::size_t>(head)] : unit);
+      set(sequence * heads_ + head, random);
     }
   }
+}
+
+void fill_ds_scale(const AttentionContext& context, Tensor* scale) {
+  if (!scale) return;
+  Random random = context.stream("ds_scale")({});
+  const std::uint64_t extreme = random.below(8);
+  const std::int64_t exponent = extreme == 0   ? random.between(16, kLargestExponent)
+                                : extreme == 1 ? -random.between(12, kLargestExponent)
+                                               : random.between(-4, 14);
+  const double value =
+      std::ldexp(static_cast<double>(draw_factor(random)), static_cast<int>(exponent));
+  scale->set_bits(0, encode(format(scale->layout.format), value));
 }
 
 }  // namespace plumbline

@@ -60,7 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
         Sample{"layernorm_bf16_backward", "m=3 n=11", 80},
         Sample{"attention_bf16_forward", "heads=2 kv_heads=2 queries=5 keys=21 d=16 scale=0.25",
                80},
-        Sample{"attention_bf16_backward", "heads=2 kv_heads=1 queries=5 keys=21 d=16", 80}));
+        Sample{"attention_bf16_backward", "heads=2 kv_heads=1 queries=5 keys=21 d=16", 80},
+        Sample{"attention_fp8_backward", "heads=2 kv_heads=1 queries=5 keys=21 d=16", 90}));
 
 // Within what FP64 loses of the definition, and not within what the rounding of P does.
 TEST(ReferenceValuesOf, AttentionInMathematicsKnowNoRoundingOfP) {
