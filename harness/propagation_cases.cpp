@@ -52,8 +52,9 @@ Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_
         for (const auto& [field, value] :
              {std::pair<std::string_view, std::string_view>{"scale_a", "row"},
               {"scale_b", "column"},
-              {"scales", "head"}}) {
-          // Rows, columns and heads have scales of their own where the kernel can.
+              {"scales", "head"},
+              {"scales", "tensor"}}) {
+          // Rows, columns, heads and matrices have scales of their own where the kernel can.
           for (const Field& known : kernel.schema()) {
             const bool can =
                 std::find(known.choices.begin(), known.choices.end(), value) != known.choices.end();

@@ -36,13 +36,6 @@ constexpr std::array kFaults = {
 
 // clang-format on
 
-// In units of a scale.
-std::vector<double> over(const std::vector<float>& values, float scale) {
-  std::vector<double> out(values.begin(), values.end());
-  for (double& value : out) value /= static_cast<double>(scale);
-  return out;
-}
-
 // One head with its operands as stored and as they were.
 struct StagedPlace {
   HeadPlace place;
@@ -78,8 +71,8 @@ class StagedAttention final : public StagedComputation {
       for (const auto& [from, by] :
            {std::pair{static_cast<const AttentionHead*>(&head.shape), stored},
             std::pair{static_cast<const AttentionHead*>(&source), scales}}) {
-        head.operands.emplace_back(head.shape, contract, sm, q, k, v, over(from->q, by.q),
-                                   over(from->k, by.k), over(from->v, by.v));
+        head.operands.emplace_back(head.shape, contract, sm, q, k, v, staged_over(from->q, by.q),
+                                   staged_over(from->k, by.k), staged_over(from->v, by.v));
         for (const bool low : {false, true})
           head.scores.push_back(head.operands.back().scores(low));
       }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "oracles/formats/encode.h"
 #include "oracles/reference/attention.h"
@@ -13,6 +14,13 @@ namespace plumbline {
 
 inline double staged_rounding(FormatId to, double value, const EncodeOptions& options = {}) {
   return to_double(format(to), encode(format(to), value, options));
+}
+
+// In units of a scale.
+inline std::vector<double> staged_over(const std::vector<float>& values, float scale) {
+  std::vector<double> out(values.begin(), values.end());
+  for (double& value : out) value /= static_cast<double>(scale);
+  return out;
 }
 
 // An f32 operation's result where the stage is low.

@@ -43,8 +43,7 @@ TEST(AttentionScales, EveryHeadOfEverySequenceHasItsOwn) {
   EXPECT_GT(powers_of_two, 0);
 }
 
-TEST(AttentionScales, PlanOfTheBackwardPassReachesEveryClass) {
-  check_plan(fp8_backward_kernel());
+TEST(AttentionScales, DesignedCasesOfTheBackwardPassAreProblems) {
   check_designed(fp8_backward_kernel());
 }
 
