@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/ops/attention_backward.h"
 
+#include <algorithm>
 #include <array>
 
+#include "kernels/bad_input.h"
 #include "kernels/manifest.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/gemm_quantize.h"
@@ -79,6 +81,12 @@ class AttentionBackward final : public Operation {
   std::span<const Field> terms() const override { return kTerms; }
 
   Status check_terms(const Problem& terms, const Manifest& manifest) const override {
+    for (const Field& field : manifest.schema()) {
+      if (field.name != "scales" || std::ranges::find(field.choices, "head") == field.choices.end())
+        continue;
+      return bad_input("scales of single heads have no backward pass",
+                       "scales are \"none\" or \"tensor\" here");
+    }
     const AttentionGradientContract contract = contract_of(terms);
     const Problem any(manifest.schema());
     const auto format_of = [&](std::string_view name) { return manifest.tensor_format(name, any); };

@@ -8,6 +8,7 @@
 
 #include "kernels/ops/attention_fields.h"
 #include "oracles/reference/attention_gradient.h"
+#include "tests/kernels/manifest_files.h"
 #include "tests/kernels/operation_case.h"
 
 namespace plumbline {
@@ -174,6 +175,16 @@ TEST(AttentionOperation, RefusesScalesThatAreNone) {
     EXPECT_THAT(backward(scale), HasSubstr("ds_scale[0] is"));
   }
   EXPECT_THAT(forward(1, " scale=2e9"), HasSubstr("scale is 2e+09"));
+}
+
+// dK and dV add over the heads that share a key: these would need a sum for each scale.
+TEST(AttentionOperation, ScalesOfHeadsHaveNoBackwardPass) {
+  const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
+                           "/kernels/attention_fp8_backward/attention_fp8_backward.toml";
+  const std::string text = replaced(read_file(path), "\"tensor\"]", "\"head\"]");
+  const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+  ASSERT_FALSE(manifest.ok());
+  EXPECT_THAT(manifest.error().text(), HasSubstr("no backward pass"));
 }
 
 TEST(AttentionOperation, MasksLeaveOneStretchOfKeys) {
