@@ -125,6 +125,32 @@ TEST(AttentionGradientOracle, PassesEveryFp8KernelThatKeepsTheContract) {
   }
 }
 
+// What a badly chosen scale does to dS is known to the bit: all of it at the largest number, or 0.
+TEST(AttentionGradientOracle, SaturatedAndVanishedWeightsLeaveOneOutput) {
+  for (const float ds_scale : {0x1.2p29f, 0x1.2p-29f}) {
+    GradientSetup setup;
+    setup.fp8 = true;
+    setup.output = FormatId::f32;
+    setup.scales = kScales;
+    setup.scales.ds = ds_scale;
+    const GradientCase example(setup);
+    GradientModel model;
+    model.contract = fp8_contract();
+    const Gradients gradients = model_gradients(example, model);
+    const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+    for (const int output : {0, 1}) {
+      const Tensor& got = gradient_of(gradients, output);
+      for (std::int64_t index = 0; index < got.layout.count(); index += 101) {
+        const ElementVerdict verdict = oracle.element(output, index, got.bits(index));
+        EXPECT_TRUE(verdict.pass);
+        EXPECT_EQ(verdict.low, verdict.high);
+        EXPECT_EQ(verdict.exact == 0, ds_scale < 1);
+        EXPECT_FALSE(oracle.element(output, index, got.bits(index) + 1).pass);
+      }
+    }
+  }
+}
+
 // Every fault on a problem where it matters, and the outputs it must be seen in.
 struct Planted {
   Mistake mistake;
