@@ -35,12 +35,33 @@ const Generator& generator_of(const Operation& operation) {
   return (*kGenerators.begin())();
 }
 
+namespace {
+
+// Bases that miss the alignment of wide accesses: all of them, by one element and by half of 16
+// bytes, and each that wide accesses are likely for alone. A kernel may look at some and not at
+// others.
+std::vector<std::string> offset_fragments(const Manifest& manifest) {
+  std::vector<std::string> fragments = {"offset=0"};
+  const auto field = std::find_if(manifest.schema().begin(), manifest.schema().end(),
+                                  [](const Field& one) { return one.name == kOffset; });
+  if (field->fixed) return fragments;
+  fragments.insert(fragments.end(), {"offset=1", "offset=4"});
+  for (const TensorName& tensor : manifest.operation->tensor_names()) {
+    const bool narrow = tensor.format != "f32" && tensor.format != "s32";
+    if (narrow) fragments.push_back(fmt::format("offset=1 offset_in={}", tensor.name));
+  }
+  return fragments;
+}
+
+}  // namespace
+
 std::vector<Feature> schema_features(const Manifest& manifest,
                                      std::span<const std::string_view> except,
                                      std::span<const Feature> numbers) {
   std::vector<Feature> features;
   for (const Field& field : manifest.schema()) {
     if (field.kind != FieldKind::word || field.choices.size() < 2) continue;
+    if (field.name == kOffsetIn) continue;
     if (std::find(except.begin(), except.end(), field.name) != except.end()) continue;
     Feature feature{std::string(field.name), {}};
     for (const std::string_view word : field.choices) {
@@ -54,6 +75,8 @@ std::vector<Feature> schema_features(const Manifest& manifest,
     PLUMB_ASSERT(field != manifest.schema().end());
     if (!field->fixed) features.push_back(number);
   }
+  const std::vector<std::string> offsets = offset_fragments(manifest);
+  if (offsets.size() > 1) features.push_back({std::string(kOffset), offsets, true});
   return features;
 }
 

@@ -44,17 +44,19 @@ std::optional<std::int64_t> tight_stride(const Case& test_case, std::string_view
 
 std::vector<Problem> simpler_layouts(const Case& test_case) {
   const ShrinkFields& fields = fields_of(test_case);
+  std::vector<std::string_view> strides(fields.strides.begin(), fields.strides.end());
+  strides.insert(strides.end(), {kOffset, kOffsetIn});
   std::vector<Problem> simpler;
   const auto add = [&](Problem problem) {
     if (!(problem == test_case.problem)) simpler.push_back(std::move(problem));
   };
   Problem all = test_case.problem;
-  reset(all, fields.strides);
+  reset(all, strides);
   Problem both = all;
   reset(both, fields.layouts);
   add(both);
   add(all);
-  for (const auto& list : {fields.layouts, fields.strides}) {
+  for (const auto& list : {fields.layouts, std::span<const std::string_view>(strides)}) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       Problem one = test_case.problem;
       reset(one, list.subspan(i, 1));

@@ -108,13 +108,12 @@ Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Lau
   choices.cta_order = 1;
   Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();
-  // Lines count as executed when either order executes them.
-  std::vector<int> lines;
-  std::set_union(launch->executed_lines.begin(), launch->executed_lines.end(),
-                 execution.launch.executed_lines.begin(), execution.launch.executed_lines.end(),
-                 std::back_inserter(lines));
+  // What either order executes counts as executed.
+  std::vector<std::vector<InstructionCount>> first = std::move(execution.launch.executions);
   execution.launch = *std::move(launch);
-  execution.launch.executed_lines = std::move(lines);
+  execution.launch.executions.insert(execution.launch.executions.end(),
+                                     std::make_move_iterator(first.begin()),
+                                     std::make_move_iterator(first.end()));
   execution.reordered = true;
   execution.same_in_any_order = execution.launch.fingerprint == execution.first;
   return {};
@@ -227,7 +226,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
   CaseRecord& record = examined->record;
   record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judging);
   record.device = target.name();
-  if (options_.keep_reached) record.reached = std::move(examined->launch.reached);
+  if (options_.keep_reached) record.reached = reached_codes(examined->launch);
   const auto settle = [&](Claim claim, bool held, const std::string& reason) {
     record.claims[claim] = held ? Verdict::pass : Verdict::fail;
     if (held) return;
@@ -246,13 +245,13 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
     }
   }
   if (examined->reordered || options_.repeat > 1) {
-    const bool held = (examined->different == 0 && examined->same_in_any_order) ||
-                      !kernel.deterministic();
-    settle(Claim::deterministic, held,
-           examined->different > 0
-               ? fmt::format("{} of {} launches gave other bits", examined->different,
-                             options_.repeat)
-               : "with its CTAs in another legal order the kernel gives other bits");
+    const bool held =
+        (examined->different == 0 && examined->same_in_any_order) || !kernel.deterministic();
+    settle(
+        Claim::deterministic, held,
+        examined->different > 0
+            ? fmt::format("{} of {} launches gave other bits", examined->different, options_.repeat)
+            : "with its CTAs in another legal order the kernel gives other bits");
   }
   if (examined->twin) {
     settle(Claim::agrees, *examined->twin == examined->first,

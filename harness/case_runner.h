@@ -31,9 +31,9 @@ struct RunnerOptions {
 // A case that ran and was not judged yet.
 struct Execution {
   CaseTensors tensors;
-  LaunchResult launch;      // the one whose outputs are in `tensors`
-  std::uint64_t first = 0;  // fingerprint of the first launch
-  int different = 0;        // of the launches after it, those that gave other bits
+  LaunchResult launch;                // the one whose outputs are in `tensors`
+  std::uint64_t first = 0;            // fingerprint of the first launch
+  int different = 0;                  // of the launches after it, those that gave other bits
   std::optional<std::uint64_t> twin;  // fingerprint on the emulator, beside a GPU
   bool reordered = false;             // `launch` had its CTAs in another order than the first
   bool same_in_any_order = true;

@@ -121,17 +121,6 @@ Result<std::optional<LaunchRequest>> request_for(
   return std::optional(std::move(request));
 }
 
-// What LaunchResult::reached holds of one launch.
-void note_reached(const LaunchOutcome& outcome, std::uint32_t launch,
-                  std::vector<std::uint32_t>& reached) {
-  for (std::uint32_t i = 0; i < outcome.executions.size(); ++i) {
-    const std::uint64_t executions = outcome.executions[i].executions;
-    if (executions == 0) continue;
-    const auto magnitude = static_cast<std::uint32_t>(std::bit_width(executions) / 3);
-    reached.push_back(launch << 26 | i << 5 | magnitude);
-  }
-}
-
 // All launches in order, up to one that does not complete.
 Status run_launches(const Case& test_case, Device& device, const Module& module,
                     const std::map<std::string, DeviceAddress>& addresses,
@@ -140,27 +129,23 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
     Result<std::optional<LaunchRequest>> request =
         request_for(test_case, launch, module, addresses);
     if (!request) return request.error();
-    if (!*request) continue;
+    if (!*request) {
+      result.executions.emplace_back();  // an empty grid runs nothing
+      continue;
+    }
     (*request)->cta_order = choices.cta_order;
     (*request)->instruction_budget = choices.instruction_budget;
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) return outcome.error();
     result.findings.insert(result.findings.end(), outcome->findings.begin(),
                            outcome->findings.end());
-    note_reached(*outcome, static_cast<std::uint32_t>(&launch - test_case.kernel->launches.data()),
-                 result.reached);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;
     result.elapsed_ms += outcome->elapsed_ms;
     result.instructions += outcome->instructions;
-    for (const InstructionCount& count : outcome->executions) {
-      if (count.executions > 0) result.executed_lines.push_back(count.ptx_line);
-    }
+    result.executions.push_back(std::move(outcome->executions));
     if (!result.completed) break;
   }
-  std::vector<int>& lines = result.executed_lines;
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
   return {};
 }
 
@@ -236,6 +221,31 @@ std::uint64_t poison_code(const Format& f) {
   return 0;
 }
 
+std::vector<int> executed_lines(const LaunchResult& launch) {
+  std::vector<int> lines;
+  for (const std::vector<InstructionCount>& counts : launch.executions) {
+    for (const InstructionCount& count : counts) {
+      if (count.executions > 0) lines.push_back(count.ptx_line);
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return lines;
+}
+
+std::vector<std::uint32_t> reached_codes(const LaunchResult& launch) {
+  std::vector<std::uint32_t> codes;
+  for (std::uint32_t l = 0; l < launch.executions.size(); ++l) {
+    for (std::uint32_t i = 0; i < launch.executions[l].size(); ++i) {
+      const std::uint64_t executions = launch.executions[l][i].executions;
+      if (executions == 0) continue;
+      const auto magnitude = static_cast<std::uint32_t>(std::bit_width(executions) / 3);
+      codes.push_back(l << 26 | i << 5 | magnitude);
+    }
+  }
+  return codes;
+}
+
 Status check_memory(const Case& test_case) {
   const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
   if (!specs) return specs.error();
@@ -243,8 +253,8 @@ Status check_memory(const Case& test_case) {
   for (const TensorSpec& spec : *specs) {
     const auto storage = static_cast<double>(spec.layout.storage_bytes());
     // Host copy, device copy, written-shadow; inputs are decoded (4 bytes) and split (16) for the
-    // oracle; outputs carry their enclosures (24 bytes).
-    bytes += 3 * storage;
+    // oracle; others carry their enclosures (24 bytes) and who wrote them.
+    bytes += (spec.role == TensorRole::input ? 3 : 7) * storage;
     bytes += static_cast<double>(spec.layout.count()) * (spec.role == TensorRole::input ? 20 : 24);
   }
   std::ifstream meminfo("/proc/meminfo");
@@ -267,13 +277,17 @@ Status check_memory(const Case& test_case) {
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module, const LaunchChoices& choices) {
   device.release_all();
-  std::map<std::string, DeviceAddress> addresses;
+  // Of the allocations, and of the first elements in them.
+  std::map<std::string, DeviceAddress> storage, addresses;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
     const Result<DeviceAddress> address = device.allocate(spec.layout.storage_bytes(), spec.name);
     if (!address) return address.error();
-    addresses[spec.name] = *address;
+    storage[spec.name] = *address;
+    addresses[spec.name] =
+        *address +
+        static_cast<DeviceAddress>(spec.layout.offset * format(spec.layout.format).storage_bytes());
     Status copied;
     if (spec.role == TensorRole::input) {
       copied = device.write(*address, tensor.storage);
@@ -292,7 +306,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     Tensor& tensor = tensors.tensors[i];
     if (spec.role == TensorRole::workspace) continue;
     std::vector<std::byte> bytes(tensor.storage.size());
-    const Status read = device.read(addresses[spec.name], bytes);
+    const Status read = device.read(storage[spec.name], bytes);
     if (!read) return read.error();
     if (spec.role == TensorRole::input) {
       if (bytes == tensor.storage) continue;

@@ -21,16 +21,19 @@ struct LaunchResult {
   std::int64_t unwritten = 0;  // output elements that still hold their poison
   bool communicates = false;   // CTAs exchange data: another order of them is another execution
   std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
-  // What ran, where the device can tell: a code for each instruction and order of magnitude of its
-  // executions. For searches.
-  std::vector<std::uint32_t> reached;
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits
-  // What the device can count, of all launches together: warp instructions, and the PTX lines that
-  // were executed at all, in increasing order. 0 and empty elsewhere.
+  // What the device can count: warp instructions of all launches together, and for each launch how
+  // often each of its instructions ran. 0 and empty elsewhere.
   std::uint64_t instructions = 0;
-  std::vector<int> executed_lines;
+  std::vector<std::vector<InstructionCount>> executions;
 };
+
+// The PTX lines that were executed at all, in increasing order.
+std::vector<int> executed_lines(const LaunchResult& launch);
+
+// A code for each instruction that ran and the order of magnitude of its executions.
+std::vector<std::uint32_t> reached_codes(const LaunchResult& launch);
 
 // What a launch is free to choose; as in LaunchRequest.
 struct LaunchChoices {

@@ -21,11 +21,6 @@ namespace {
 // its results.
 constexpr std::uint64_t kMoreInstructions = 4, kSomeInstructions = 100'000;
 
-bool executes_line(const Execution& execution, int line) {
-  const std::vector<int>& lines = execution.launch.executed_lines;
-  return std::binary_search(lines.begin(), lines.end(), line);
-}
-
 // Cheap cases first, but the second of a value class only after the first of all others.
 void order_for_mutants(std::vector<UnmutatedCase>& cases) {
   const auto cost = [](const UnmutatedCase& c) { return c.execution.launch.instructions; };
@@ -116,7 +111,7 @@ std::vector<PeerRecord> UnmutatedKernel::peer_records(const std::string& kernel)
 std::vector<int> UnmutatedKernel::executed_lines() const {
   std::vector<int> all;
   for (const UnmutatedCase& one : cases) {
-    const std::vector<int>& lines = one.execution.launch.executed_lines;
+    const std::vector<int>& lines = one.executed_lines;
     std::vector<int> joined;
     std::set_union(all.begin(), all.end(), lines.begin(), lines.end(), std::back_inserter(joined));
     all = std::move(joined);
@@ -133,13 +128,15 @@ UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions&
     return [&, runner = CaseRunner(options.run.runner)](std::size_t i) mutable {
       const Case& test_case = jobs[i].test_case;
       const Target& target = jobs[i].target;
-      UnmutatedCase one{jobs[i], {}, {}, {}};
+      UnmutatedCase one{jobs[i], {}, {}, {}, {}};
       Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
       if (examined) {
         if (options.peers) one.peers = ask_peers(test_case, **examined);
         one.record = std::move((*examined)->record);
         one.execution = std::move(static_cast<Execution&>(**examined));
         one.execution.tensors = {};
+        one.executed_lines = executed_lines(one.execution.launch);
+        one.execution.launch.executions.clear();
       } else {
         one.record = error_record(test_case, target, examined.error());
       }
@@ -180,9 +177,9 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
   bool caught = false;
   PeerCount peers(unmutated);
   for (std::size_t i = 0; i < unmutated.cases.size(); ++i) {
-    const auto& [job, before, unchanged, said] = unmutated.cases[i];
+    const auto& [job, before, unchanged, lines, said] = unmutated.cases[i];
     // Up to its first execution of the mutated line a mutant does what the unmutated kernel does.
-    if (record.line > 0 && !executes_line(unchanged, record.line)) continue;
+    if (record.line > 0 && !std::binary_search(lines.begin(), lines.end(), record.line)) continue;
     if (interrupted()) return std::nullopt;
     const Status loaded = runner.load(*job.test_case.kernel, job.target);
     if (!loaded) return refuse(loaded.error());

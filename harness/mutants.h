@@ -25,7 +25,8 @@ struct Mutant {
 struct UnmutatedCase {
   Job job;
   CaseRecord record;
-  Execution execution;  // without its tensors
+  Execution execution;              // without its tensors and counts
+  std::vector<int> executed_lines;  // of the PTX, in increasing order
   std::vector<PeerVerdict> peers;
 };
 

@@ -211,11 +211,7 @@ std::optional<Portrait> portray(const Job& job, const RunOptions& options) {
 }
 
 void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
-                  const RunOptions& options, KernelRecord& record) {
-  RunnerOptions runner_options = options.runner;
-  runner_options.threads = options.jobs;
-  runner_options.repeat = 1;
-  CaseRunner runner(runner_options);
+                  const RunOptions& options, CaseRunner& runner, KernelRecord& record) {
   std::string skipped;
   for (const Target& target : kernel_targets(kernel, options.on, options.sm, gpu, skipped)) {
     const Result<std::optional<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
@@ -297,9 +293,17 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   }
 
   // Evidence: what passed must also have proved something, and be what its contract says.
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    if (options.probe && !record.interrupted)
-      probe_kernel(*kernels[i], gpu, options, record.kernels[i]);
+  if (options.probe && !record.interrupted) {
+    observer.probing();
+    for_each_on_workers(kernels.size(), gpu ? 1 : options.jobs, [&] {
+      RunnerOptions runner_options = options.runner;
+      runner_options.threads = 1;
+      runner_options.repeat = 1;
+      return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
+        probe_kernel(*kernels[i], gpu, options, runner, record.kernels[i]);
+      };
+    });
+    record.interrupted = interrupted();
   }
   if (!record.interrupted) weigh_evidence(record);
   for (const KernelRecord& kernel : record.kernels) {

@@ -54,6 +54,8 @@ class Observer {
 
   virtual void shrinking(const Case& failing) { (void)failing; }
 
+  virtual void probing() {}
+
   virtual void kernel_done(const KernelRecord& kernel) { (void)kernel; }
 };
 

@@ -2,14 +2,37 @@
 #include "kernels/kernel_schema.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "kernels/operation.h"
 #include "oracles/base/assert.h"
 
 namespace plumbline {
 
-KernelSchema::KernelSchema(std::span<const Field> operation)
-    : operation_(operation), fields_(operation.begin(), operation.end()) {
+namespace {
+
+constexpr std::array<std::string_view, 1> kOnlyAll = {kAllTensors};
+
+constexpr std::array<Field, 2> kCommon = {
+    Field{kOffset,
+          FieldKind::integer,
+          0,
+          0,
+          1 << 20,
+          {},
+          "elements before the first of inputs and outputs"},
+    Field{kOffsetIn, FieldKind::word, 0, 0, 0, kOnlyAll,
+          "all of them, or the name of the one that has the offset"},
+};
+
+}  // namespace
+
+std::span<const Field> common_fields() { return kCommon; }
+
+KernelSchema::KernelSchema(const Operation& operation)
+    : operation_(operation), fields_(operation.schema().begin(), operation.schema().end()) {
+  fields_.insert(fields_.end(), kCommon.begin(), kCommon.end());
   for (Field& field : fields_) {
     if (must_be_given(field)) continue;
     if (field.kind == FieldKind::word) {
@@ -20,7 +43,13 @@ KernelSchema::KernelSchema(std::span<const Field> operation)
   }
 }
 
-void KernelSchema::free(std::string_view name) { field(name).fixed = false; }
+void KernelSchema::free(std::string_view name) {
+  field(name).fixed = false;
+  if (name != kOffset) return;
+  std::vector<std::string_view> words = {kAllTensors};
+  for (const TensorName& tensor : operation_.tensor_names()) words.push_back(tensor.name);
+  allow(kOffsetIn, std::move(words));
+}
 
 void KernelSchema::allow(std::string_view name, std::vector<std::string_view> words) {
   PLUMB_ASSERT(!words.empty());

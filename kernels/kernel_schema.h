@@ -14,18 +14,26 @@
 
 namespace plumbline {
 
+class Operation;
+
+// The fields that every operation has behind its own: inputs and outputs need not begin where an
+// allocation does, as the views of a framework do not.
+inline constexpr std::string_view kOffset = "offset";       // in elements
+inline constexpr std::string_view kOffsetIn = "offset_in";  // one tensor, or kAllTensors
+inline constexpr std::string_view kAllTensors = "all";
+std::span<const Field> common_fields();
+
 class KernelSchema {
  public:
-  // All fields of the operation fixed at their defaults, except those that must be given (m, n, k).
-  explicit KernelSchema(std::span<const Field> operation);
+  // All fields fixed at their defaults, except those that must be given (m, n, k).
+  explicit KernelSchema(const Operation& operation);
 
   KernelSchema(const KernelSchema&) = delete;
   KernelSchema& operator=(const KernelSchema&) = delete;
 
   // The field may have any value its operation allows.
   void free(std::string_view name);
-  // The field has these words, the first by default. They are among the operation's, which outlive
-  // this.
+  // The field has these words, the first by default. They outlive this.
   void allow(std::string_view name, std::vector<std::string_view> words);
 
   std::span<const Field> fields() const { return fields_; }
@@ -33,7 +41,7 @@ class KernelSchema {
  private:
   Field& field(std::string_view name);
 
-  std::span<const Field> operation_;
+  const Operation& operation_;
   std::vector<Field> fields_;
   std::vector<std::unique_ptr<std::vector<std::string_view>>>
       words_;  // what the fields' choices point to

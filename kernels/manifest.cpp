@@ -46,7 +46,14 @@ std::string Manifest::entry(const KernelLaunch& launch, const Problem& problem) 
 
 Result<std::vector<TensorSpec>> Manifest::tensors(const Problem& problem) const {
   Result<std::vector<TensorSpec>> specs = operation->tensors(problem, *this);
-  if (!specs || !workspace) return specs;
+  if (!specs) return specs;
+  const std::string_view moved = problem.word(kOffsetIn);
+  for (TensorSpec& spec : *specs) {
+    if (moved != kAllTensors && moved != spec.name) continue;
+    spec.layout.offset += problem.integer(kOffset);
+    if (const Status usable = spec.layout.check(); !usable) return usable.error();
+  }
+  if (!workspace) return specs;
   const Result<std::int64_t> elements = workspace->evaluate(problem);
   if (!elements) return elements.error();
   TensorLayout layout = dense_layout(FormatId::f32, {std::max<std::int64_t>(*elements, 0)});

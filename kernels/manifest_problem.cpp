@@ -39,10 +39,9 @@ void read_words(TomlReader& reader, const toml::node& node, const Field& field,
   schema.allow(field.name, std::move(words));
 }
 
-void read_free(TomlReader& reader, const toml::array& array, std::span<const Field> fields,
-               KernelSchema& schema) {
+void read_free(TomlReader& reader, const toml::array& array, KernelSchema& schema) {
   std::vector<std::string_view> numbers;
-  for (const Field& field : fields) {
+  for (const Field& field : schema.fields()) {
     if (field.kind != FieldKind::word) numbers.push_back(field.name);
   }
   for (const toml::node& element : array) {
@@ -59,7 +58,7 @@ void read_free(TomlReader& reader, const toml::array& array, std::span<const Fie
 
 void read_problem(TomlReader& reader, Manifest& manifest) {
   const std::span<const Field> fields = manifest.operation->schema();
-  auto schema = std::make_shared<KernelSchema>(fields);
+  auto schema = std::make_shared<KernelSchema>(*manifest.operation);
   if (const toml::table* table = reader.table(reader.root(), "problem")) {
     std::vector<std::string_view> keys = {kFree};
     for (const Field& field : fields) {
@@ -71,7 +70,7 @@ void read_problem(TomlReader& reader, Manifest& manifest) {
       if (node) read_words(reader, *node, field, *schema);
     }
     if (const toml::array* free = reader.array(*table, kFree)) {
-      read_free(reader, *free, fields, *schema);
+      read_free(reader, *free, *schema);
     }
   }
   manifest.own_schema = std::move(schema);

@@ -55,12 +55,12 @@ class TomlReader {
   std::optional<std::int64_t> integer(const toml::node& node, std::string_view what);
   const toml::table* table(const toml::node& node, std::string_view what);
 
-  // One of a list of words; `parse` gives nothing for others.
-  template <typename Parse>
-  auto word(const std::optional<Text>& text, std::span<const std::string_view> words, Parse parse)
-      -> decltype(parse(std::string_view())) {
+  // One of a list of words; `look_up` gives nothing for others.
+  template <typename LookUp>
+  auto word(const std::optional<Text>& text, std::span<const std::string_view> words,
+            LookUp look_up) -> decltype(look_up(std::string_view())) {
     if (!text) return std::nullopt;
-    const auto value = parse(std::string_view(text->text));
+    const auto value = look_up(std::string_view(text->text));
     if (!value) fail_word(*text, words);
     return value;
   }

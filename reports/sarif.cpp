@@ -31,7 +31,7 @@ std::string_view help(std::string_view kind) {
       {"out of bounds", "An access outside every allocation, or outside its memory space."},
       {"misaligned", "An access whose address is not a multiple of its size."},
       {"read of unwritten memory", "A read of memory that nothing has written."},
-      {"race", "Two lanes access one address, one of them writing, without a barrier between."},
+      {"race", "Two lanes or blocks access one address, one of them writing, and nothing orders the two."},
       {"missing wait", "Data of an asynchronous copy is used before the copy was waited for."},
       {"divergent barrier", "A barrier or .aligned instruction that only part of a warp reaches."},
       {"deadlock", "No warp can go on."},

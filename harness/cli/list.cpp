@@ -31,6 +31,9 @@ void list_oracles(const Registry&, Terminal& terminal) {
       terminal.print_wrapped(fmt::format("      {:<10} {}", field.name, field.help));
     }
   }
+  terminal.print("  every one");
+  for (const Field& field : common_fields())
+    terminal.print_wrapped(fmt::format("      {:<10} {}", field.name, field.help));
 }
 
 void list_formats(const Registry&, Terminal& terminal) {

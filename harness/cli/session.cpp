@@ -183,6 +183,10 @@ void Console::shrinking(const Case& failing) {
     terminal_.status(fmt::format("  shrinking {}", failing.text()));
 }
 
+void Console::probing() {
+  if (arguments_.format == OutputFormat::human) terminal_.status("  probing how the kernels add");
+}
+
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
                    std::uint64_t seed) {
   std::string text =

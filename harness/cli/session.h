@@ -42,6 +42,7 @@ class Console : public Observer {
   void planned(const RunRecord& so_far) override;
   void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
   void shrinking(const Case& failing) override;
+  void probing() override;
 
  private:
   const Arguments& arguments_;

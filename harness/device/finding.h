@@ -13,7 +13,7 @@ enum class FindingKind : std::uint8_t {
   out_of_bounds,          // access outside every allocation, or outside its space
   misaligned,             // address not a multiple of the access size
   read_of_unwritten,      // global or shared memory that nothing wrote
-  race,                   // two lanes, one writing, with no barrier between them
+  race,                   // two lanes, or two CTAs, one writing, and nothing orders them
   missing_wait,           // cp.async destination read before the issuing thread waited
   divergent_barrier,      // .aligned instruction or barrier reached by part of a warp
   deadlock,               // no warp can run; the message names every waiting warp

@@ -16,7 +16,8 @@ const char* verb(Intent intent) {
     case Intent::read: return "reads";
     case Intent::write:
     case Intent::publish: return "writes";
-    case Intent::synchronise: return "accesses";
+    case Intent::synchronise: return "reads";
+    case Intent::update: return "updates";
   }
   return "";
 }
@@ -73,6 +74,7 @@ bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Poi
     const std::uint64_t offset = address - allocation->base;
     p.host[lane] = allocation->data + offset;
     if (allocation->fully_written) continue;
+    watch(warp, inst, 1u << lane, p, *allocation, bytes, intent);
     if (!reads(intent)) {
       std::memset(allocation->written + offset, 1, static_cast<std::size_t>(bytes));
     } else if (warp.cta().shared().check() &&
@@ -98,7 +100,8 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
     switch (intent) {
       case Intent::read: problem = shared.explain_read(who, address, bytes, used_bytes(inst)); break;
       case Intent::write: problem = shared.explain_write(who, address, bytes); break;
-      case Intent::synchronise: problem = shared.explain_synchronising_read(address, bytes); break;
+      case Intent::synchronise:
+      case Intent::update: problem = shared.explain_synchronising_read(address, bytes); break;
       case Intent::publish: shared.mark_written(address, bytes); break;
     }
     if (problem) shared_problem(warp, inst, who.lane, *problem);

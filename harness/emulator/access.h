@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "harness/emulator/cta.h"
+#include "harness/emulator/cta_races.h"
 #include "harness/emulator/lanes.h"
 #include "harness/emulator/program.h"
 #include "harness/emulator/shadow_row.h"
@@ -18,12 +19,13 @@ namespace plumbline::emulator {
 enum class Intent : std::uint8_t {
   read,
   write,
-  synchronise,  // volatile or acquire load, atomic: no part in race checks
-  publish,      // volatile or release store, atomic: the bytes are written, no part in race checks
+  synchronise,  // volatile, relaxed or acquire load: no part in race checks
+  publish,      // volatile, relaxed or release store: the bytes are written, no part in race checks
+  update,       // atomic: as synchronise; with plain accesses of other CTAs a race
 };
 
 constexpr bool reads(Intent intent) {
-  return intent == Intent::read || intent == Intent::synchronise;
+  return intent != Intent::write && intent != Intent::publish;
 }
 
 // The addresses of an instruction: register plus offset.
@@ -127,12 +129,22 @@ template <int Bytes>
   }
 }
 
+// Strong loads and stores take no part in the search for races.
+[[gnu::always_inline]] inline void watch(Warp& warp, const Inst& inst, std::uint32_t mask,
+                                         const Pointers& p, const Allocation& allocation,
+                                         int bytes, Intent intent) {
+  CtaRaces* races = warp.cta().worker().races;
+  if (races == nullptr || intent == Intent::synchronise || intent == Intent::publish) return;
+  races->access(warp, inst, mask, p, allocation, bytes, intent);
+}
+
 template <int Bytes>
 [[gnu::always_inline]] inline void check_global_shadow(Warp& warp, const Inst& inst,
                                                        std::uint32_t mask, const Pointers& p,
                                                        const Allocation& allocation,
                                                        Intent intent) {
   if (allocation.fully_written) return;
+  watch(warp, inst, mask, p, allocation, Bytes, intent);
   if (!reads(intent) && mask == kFullMask) {
     for (std::size_t i = 0; i < kLanes; ++i) {
       __builtin_memset(allocation.written + (p.address[i] - allocation.base), 1, Bytes);

@@ -65,18 +65,19 @@ class AccessOrder {
   // The warp read a flag (volatile, atomic) that others set: from here on it may rely on all they
   // did before.
   void acquire(int warp) {
-    if (tick_ >= kLastTick) return;
-    ++tick_;
+    if (tick_ < kLastTick) floor_[warp] = next_tick();
+  }
+
+  // A new tick, so that what follows is told apart from what came before.
+  std::uint32_t next_tick() {
+    if (tick_ < kLastTick) ++tick_;
     used_ = false;
-    floor_[warp] = tick_;
+    return tick_;
   }
 
   // Lanes of the warp part.
   void diverge(int warp) {
-    if (used_ && tick_ < kLastTick) {
-      ++tick_;
-      used_ = false;
-    }
+    if (used_) next_tick();
     parted_[warp] = tick_;
   }
 
@@ -86,8 +87,13 @@ class AccessOrder {
 
   std::uint32_t floor(int warp) const { return floor_[warp]; }
 
+  // The tick before which the accesses of the other warp happened before this one's present.
+  std::uint32_t known_before(int warp, int other) const {
+    return partial_ && seen_[warp][other] > floor_[warp] ? seen_[warp][other] : floor_[warp];
+  }
+
   bool ordered(int warp, int other, std::uint32_t tick) const {
-    return tick < floor_[warp] || (partial_ && tick < seen_[warp][other]);
+    return tick < known_before(warp, other);
   }
 
   // For two lanes of one diverged warp: whether the access came before they parted.

@@ -134,8 +134,9 @@ void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
 
 void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   const bool returns = instruction.opcode == "atom";
-  modifiers.take_one_of("relaxed", "acquire", "release", "acq_rel");
-  modifiers.take_one_of("cta", "cluster", "gpu", "sys");
+  const int order = modifiers.take_one_of("relaxed", "acquire", "release", "acq_rel");
+  const int scope = modifiers.take_one_of("cta", "cluster", "gpu", "sys");
+  if (order >= 2 && scope != 0) out.flags |= kReleases;
   constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared};
   const int where = modifiers.take_one_of("global", "shared", "shared::cta");
   const Space space = where < 0 ? Space::generic : kSpaces[where];
@@ -151,6 +152,7 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
     return;
   }
   decoder.require_sm(row->sm);
+  if (is_float(type)) out.flags |= kData;
   if (space != Space::shared) decoder.program().communicates = true;
   std::size_t next = 0;
   if (returns) {
@@ -162,7 +164,7 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   if (next < operands) out.c = decoder.source(instruction.operands[next], bits(type));
   out.e = type == Type::f32 && operation == "add" && space == Space::global ? kFlushing
                                                                             : static_cast<Slot>(row - std::begin(kRows));
-  out.helper = resolver(space, bits(type) / 8, Intent::synchronise);
+  out.helper = resolver(space, bits(type) / 8, Intent::update);
   switch (bits(type)) {
     case 16: out.execute = update_lanes<std::uint16_t>; break;
     case 32: out.execute = update_lanes<u32>; break;

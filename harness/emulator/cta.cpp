@@ -64,12 +64,12 @@ Cta::Cta(const Launch& launch, WorkerState& worker) : launch_(&launch), worker_(
 
 void Cta::start(std::int64_t linear) {
   linear_ = linear;
-  const std::array<std::int64_t, 3>& grid = launch_->grid;
-  position_ = {linear % grid[0], linear / grid[0] % grid[1], linear / (grid[0] * grid[1])};
+  position_ = launch_->position(linear);
   stopping_ = false;
   log_.clear();
   barriers_.fill(Barrier());
   shared_.start_cta();
+  if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
   std::memset(local_.data(), 0, local_.size());
   for (const auto& warp : warps_) {
     warp->start();
@@ -142,11 +142,13 @@ void Cta::settle(int id) {
 void Cta::complete(int id) {
   const Barrier barrier = barriers_[static_cast<std::size_t>(id)];
   barriers_[static_cast<std::size_t>(id)] = Barrier();
-  if ((live_warps() & ~barrier.participants) == 0) {
+  const bool all = (live_warps() & ~barrier.participants) == 0;
+  if (all) {
     shared_.order().full_barrier();
   } else {
     shared_.order().partial_barrier(barrier.participants);
   }
+  if (launch_->program.communicates) clock_.barrier(barrier.participants, all);
   for (const auto& warp : warps_) {
     if ((barrier.participants >> warp->index() & 1) == 0) continue;
     warp->release(id, [&](const Split& split) {

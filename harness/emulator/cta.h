@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "harness/emulator/cta_clock.h"
+#include "harness/emulator/cta_races.h"
 #include "harness/emulator/finding_log.h"
 #include "harness/emulator/launch.h"
 #include "harness/emulator/shared_memory.h"
@@ -23,6 +25,8 @@ struct WorkerState {
   const Inst* last_mma = nullptr;
   const Warp* last_mma_warp = nullptr;
   MmaWorkspace mma;
+  CtaRaces* races = nullptr;  // where they are looked for
+  std::vector<ContestedWrite> contested;
 };
 
 enum class Progress : std::uint8_t { finished, polling, stopped };
@@ -41,6 +45,9 @@ class Cta {
   WorkerState& worker() const { return *worker_; }
 
   SharedMemory& shared() { return shared_; }
+
+  // Of launches that communicate.
+  CtaClock& clock() { return clock_; }
 
   FindingLog& log() { return log_; }
 
@@ -86,6 +93,7 @@ class Cta {
   const Launch* launch_;
   WorkerState* worker_;
   SharedMemory shared_;
+  CtaClock clock_;
   FindingLog log_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers> barriers_{};

@@ -12,7 +12,8 @@ namespace plumbline {
 struct EmulatorOptions {
   int sm = 90;      // the chip whose tensor cores are modelled; PTX for a later target is refused
   int threads = 0;  // workers; 0 = one per hardware thread
-  // Reads of unwritten memory, shared-memory races and missing waits. Bounds are always checked.
+  // Reads of unwritten memory, races in shared memory and between CTAs in global memory, missing waits. Bounds are always
+  // checked.
   bool check_shadow = true;
   // Warp instructions one warp may execute in loops before the launch is stopped as endless.
   std::uint64_t instruction_budget = 20'000'000;

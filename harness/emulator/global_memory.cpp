@@ -29,6 +29,10 @@ Pages::~Pages() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 
+void Pages::clear() {
+  if (data_ != nullptr) ::madvise(data_, bytes_, MADV_DONTNEED);
+}
+
 Pages::Pages(Pages&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
 
@@ -44,9 +48,11 @@ Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_vi
   // Vector accesses of the handlers stay inside the allocation, so no slack is needed; an empty one gets a page.
   allocation->data_pages = Pages(std::max<std::uint64_t>(bytes, 1));
   allocation->written_pages = Pages(std::max<std::uint64_t>(bytes, 1));
+  allocation->mark_pages = Pages((bytes / 4 + 1) * sizeof(AccessMark));
   allocation->data = allocation->data_pages.data();
   allocation->written = reinterpret_cast<std::uint8_t*>(allocation->written_pages.data());
-  if (allocation->data == nullptr || allocation->written == nullptr) {
+  allocation->marks = reinterpret_cast<AccessMark*>(allocation->mark_pages.data());
+  if (allocation->data == nullptr || allocation->written == nullptr || allocation->marks == nullptr) {
     return Error{ErrorKind::out_of_memory, fmt::format("cannot allocate {} bytes for \"{}\"", bytes, label), "", ""};
   }
   allocation->base = (of_module ? kModuleBase : kGlobalBase) + next;
@@ -63,6 +69,12 @@ Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_vi
 void GlobalMemory::release_all() {
   std::erase_if(allocations_, [](const auto& allocation) { return !allocation->of_module; });
   next_global_ = 0;
+}
+
+void GlobalMemory::clear_marks() {
+  for (const auto& allocation : allocations_) {
+    if (!allocation->fully_written) allocation->mark_pages.clear();
+  }
 }
 
 const Allocation* GlobalMemory::find(std::uint64_t address) const {

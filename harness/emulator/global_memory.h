@@ -27,10 +27,24 @@ class Pages {
 
   std::byte* data() const { return data_; }
 
+  // All zero again.
+  void clear();
+
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+// Who used a word of global memory in this launch (cta_races.h).
+struct AccessMark {
+  std::uint32_t cta = 0;  // number in the grid + 1; 0: nobody
+  std::uint32_t inst = 0;
+  std::uint32_t stamp = 0;  // tick, warp (5 bits), lane (5 bits)
+  std::uint8_t read = 0, written = 0, updated = 0;  // its bytes, as masks; updated: by atomics
+  bool crowded = false;  // several CTAs: they are kept elsewhere
+};
+
+static_assert(sizeof(AccessMark) == 16);
 
 struct Allocation {
   std::uint64_t base = 0;
@@ -38,9 +52,10 @@ struct Allocation {
   std::byte* data = nullptr;
   std::uint8_t* written = nullptr;  // 1 per byte that was written
   bool fully_written = false;       // nothing to check; written[] is not kept up to date then
+  AccessMark* marks = nullptr;      // of every 4 bytes; all zero outside a launch that is watched
   bool of_module = false;           // a .global variable: survives release_all()
   std::string label;
-  Pages data_pages, written_pages;
+  Pages data_pages, written_pages, mark_pages;
 
   bool holds(std::uint64_t address, std::uint64_t size) const {
     return address >= base && address - base <= bytes && bytes - (address - base) >= size;
@@ -51,6 +66,9 @@ class GlobalMemory {
  public:
   Result<std::uint64_t> allocate(std::uint64_t bytes, std::string_view label, bool of_module = false);
   void release_all();
+
+  // Nobody used anything yet.
+  void clear_marks();
 
   // The allocation that holds the byte, or null.
   const Allocation* find(std::uint64_t address) const;

@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "harness/emulator/cta.h"
+#include "harness/emulator/cta_races.h"
 #include "oracles/base/random.h"
 
 namespace plumbline::emulator {
@@ -60,10 +62,11 @@ class Results {
   std::vector<std::uint64_t> counts_;
 };
 
-WorkerState worker_state(const Program& program) {
+WorkerState worker_state(const Program& program, CtaRaces* races) {
   WorkerState worker;
   worker.counts.resize(program.code.size());
   worker.allocation_cache.resize(program.code.size());
+  worker.races = races;
   return worker;
 }
 
@@ -89,9 +92,9 @@ std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std
 }
 
 // Independent CTAs, each to its end.
-void run_in_order(const Launch& launch, const std::vector<std::int64_t>& order, std::atomic<std::size_t>& next,
-                  Results& results) {
-  WorkerState worker = worker_state(launch.program);
+void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::int64_t>& order,
+                  std::atomic<std::size_t>& next, Results& results) {
+  WorkerState worker = worker_state(launch.program, races);
   Cta cta(launch, worker);
   for (;;) {
     const std::size_t turn = next.fetch_add(1);
@@ -105,8 +108,8 @@ void run_in_order(const Launch& launch, const std::vector<std::int64_t>& order, 
 }
 
 // CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
-void run_resident(const Launch& launch, Results& results) {
-  WorkerState worker = worker_state(launch.program);
+void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
+  WorkerState worker = worker_state(launch.program, races);
   std::vector<std::unique_ptr<Cta>> resident, spare;
   const auto limit = static_cast<std::size_t>(std::max(1, launch.options.resident_ctas));
   const std::vector<std::int64_t> order = start_order(launch.ctas(), limit, launch.cta_order);
@@ -137,24 +140,36 @@ void run_resident(const Launch& launch, Results& results) {
   results.add(worker);
 }
 
+// CTAs that communicate take turns on one.
+std::int64_t worker_count(const Launch& launch) {
+  if (launch.program.communicates) return 1;
+  const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
+  return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
+}
+
 }  // namespace
 
 LaunchOutcome run(const Launch& launch) {
   const auto begin = std::chrono::steady_clock::now();
   Results results;
+  const std::int64_t workers = worker_count(launch);
+  const bool watched = launch.options.check_shadow && launch.ctas() > 1 && launch.ctas() < UINT32_MAX;
+  if (watched) launch.global.clear_marks();
+  std::optional<CtaRaces> watcher;
+  if (watched) watcher.emplace(launch, workers == 1);
+  CtaRaces* const races = watched ? &*watcher : nullptr;
   if (launch.program.communicates) {
-    run_resident(launch, results);
+    run_resident(launch, races, results);
   } else {
-    const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-    const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
     std::atomic<std::size_t> next = 0;
     const auto all = static_cast<std::size_t>(std::max<std::int64_t>(launch.ctas(), 1));
     const std::vector<std::int64_t> order = start_order(launch.ctas(), all, launch.cta_order);
     std::vector<std::thread> helpers;
-    for (std::int64_t i = 1; i < std::min(wanted, launch.ctas()); ++i) {
-      helpers.emplace_back([&] { run_in_order(launch, order, next, results); });
+    for (std::int64_t i = 1; i < workers; ++i) {
+      helpers.emplace_back([&] { run_in_order(launch, races, order, next, results); });
     }
-    run_in_order(launch, order, next, results);
+    run_in_order(launch, races, order, next, results);
     for (std::thread& helper : helpers) helper.join();
   }
   LaunchOutcome out = results.outcome(launch.program);

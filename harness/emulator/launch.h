@@ -32,6 +32,11 @@ struct Launch {
   std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
 
   std::int64_t ctas() const { return grid[0] * grid[1] * grid[2]; }
+
+  // Of a CTA in the grid, from its number.
+  std::array<std::int64_t, 3> position(std::int64_t cta) const {
+    return {cta % grid[0], cta / grid[0] % grid[1], cta / (grid[0] * grid[1])};
+  }
 };
 
 LaunchOutcome run(const Launch& launch);

@@ -90,7 +90,10 @@ template <typename T, typename D, int Count>
 
 template <typename T, int Count>
 [[gnu::always_inline]] inline void store(Warp& warp, const Inst& inst, u32 mask) {
-  if (resolve_with_helper(warp, inst, mask)) move_out<T, Count>(warp, inst, mask, warp.pointers());
+  if (!resolve_with_helper(warp, inst, mask)) return;
+  move_out<T, Count>(warp, inst, mask, warp.pointers());
+  std::vector<ContestedWrite>& contested = warp.cta().worker().contested;
+  if (!contested.empty()) warp.cta().worker().races->settle(warp, inst, contested);
 }
 
 // A kernel parameter at a fixed offset: one value for all lanes.
@@ -194,6 +197,7 @@ struct Access {
   int count = 1;
   Type type = Type::none;
   bool synchronises = false;
+  bool releases = false;  // to other CTAs
 };
 
 Access take_access(Decoder& decoder, Modifiers& modifiers) {
@@ -207,9 +211,10 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
   access.count = vector == 0 ? 2 : (vector == 1 ? 4 : 1);
   const bool weak = modifiers.take("weak");
   const bool is_volatile = modifiers.take("volatile");
-  const bool ordered = modifiers.take_one_of("relaxed", "acquire", "release") >= 0;
-  if (ordered) modifiers.take_one_of("cta", "cluster", "gpu", "sys");
-  access.synchronises = !weak && (is_volatile || ordered);
+  const int order = modifiers.take_one_of("relaxed", "acquire", "release");
+  const int scope = order >= 0 ? modifiers.take_one_of("cta", "cluster", "gpu", "sys") : -1;
+  access.synchronises = !weak && (is_volatile || order >= 0);
+  access.releases = order == 2 && scope != 0;
   if (access.synchronises && (access.space == Space::global || access.space == Space::generic)) {
     decoder.program().communicates = true;
   }
@@ -268,6 +273,7 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
   for (const Operand& source : sources) list.push_back(decoder.source(source, bits(access.type)));
   out.list = decoder.keep(list);
   decoder.address(instruction.operands[0], access.space, out);
+  if (access.releases) out.flags |= kReleases;
   const Intent intent = access.synchronises ? Intent::publish : Intent::write;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
   out.execute = pick(choose_store(access.type, access.count));

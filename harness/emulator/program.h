@@ -54,6 +54,9 @@ constexpr std::uint32_t kAddress32 = 1u << 31;  // the address register has 32 b
 constexpr std::uint32_t kSomeBytes =
     1u << 30;  // only the bytes in the mask Inst::e of each access matter
 
+constexpr std::uint32_t kReleases = 1u << 29;  // .release or .acq_rel, beyond the CTA
+constexpr std::uint32_t kData = 1u << 28;      // adds floats: data, never a flag
+
 struct ConstantSlot {
   Slot slot = 0;
   bool wide = false;

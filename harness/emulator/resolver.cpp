@@ -8,10 +8,13 @@ namespace {
 
 template <Space S, int Bytes, Intent I>
 [[gnu::always_inline]] inline void run(Warp& warp, const Inst& inst, std::uint32_t mask) {
-  if constexpr (I == Intent::synchronise || I == Intent::publish) {
-    warp.cta().shared().order().acquire(warp.index());
-  }
+  constexpr bool kStrong = I != Intent::read && I != Intent::write;
+  if constexpr (kStrong) warp.cta().shared().order().acquire(warp.index());
   warp.scratch() = resolve<S, Bytes>(warp, inst, mask, warp.pointers(), I) ? 1 : 0;
+  if constexpr (kStrong && (S == Space::global || S == Space::generic)) {
+    CtaRaces* races = warp.cta().worker().races;
+    if (races != nullptr) races->synchronise(warp, inst, mask, warp.pointers(), I);
+  }
 }
 
 template <Space S, Intent I>
@@ -42,6 +45,7 @@ HandlerSet by_intent(int bytes, Intent intent) {
     case Intent::write: return by_size<S, Intent::write>(bytes);
     case Intent::synchronise: return by_size<S, Intent::synchronise>(bytes);
     case Intent::publish: return by_size<S, Intent::publish>(bytes);
+    case Intent::update: return by_size<S, Intent::update>(bytes);
   }
   return {};
 }

@@ -3,9 +3,11 @@
 // 4-byte word who wrote it last and who read it since, so that an access which no barrier orders is
 // a race.
 //
-//   state   per byte: unwritten, written, pending (cp.async issued, not waited for), outside
-//   (alignment gap) stamp   per word: tick << 10 | warp << 5 | lane of the last write reads   per
-//   word: tick of the last read, and the warps that read at that tick
+// - state, per byte: unwritten, written, pending (cp.async issued, not waited for), or outside (the
+//   alignment gap)
+// - stamp, per word: tick << 10 | warp << 5 | lane of the last write
+// - reads, per word: tick of the last read, and the warps that read at that tick
+//
 // A word that is accessed in pieces (1- and 2-byte accesses) is "split": its stamps are kept per
 // byte, so that two warps that use different bytes of one word are not a race.
 //

@@ -35,8 +35,8 @@ grep -q '^fuzz: 1 passed' stopped.log && [ -s stopped/search/gemm_bf16.txt ] && 
 # A kernel whose output is truncated.
 mkdir mine
 sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml
-sed 's/cvt.rn.bf16.f32/cvt.rz.bf16.f32/' "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
-expect 1 "plumbline replay" fuzz mine --kernel mine/mine.toml --for 2s --seed 1 --on emulator --corpus corpus --only 'k<=64 m<=64 n<=64'
+sed 's/cvt.rn.bf16/cvt.rz.bf16/' "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
+expect 1 "plumbline replay" fuzz mine --kernel mine/mine.toml --for 5s --seed 1 --on emulator --corpus corpus --only 'k<=64 m<=64 n<=64'
 [ -n "$(ls corpus/mine/*.case 2>/dev/null)" ] || { echo "FAILED: no case was saved"; failed=$((failed + 1)); }
 
 echo "$passed passed, $failed failed"

@@ -20,7 +20,7 @@ inline Problem gemm(std::string_view text) {
 
 // The schema of a kernel that has all its operation offers.
 inline std::shared_ptr<const KernelSchema> every_field(const Operation& operation) {
-  auto schema = std::make_shared<KernelSchema>(operation.schema());
+  auto schema = std::make_shared<KernelSchema>(operation);
   for (const Field& field : operation.schema()) {
     if (field.kind == FieldKind::word) {
       schema->allow(field.name, {field.choices.begin(), field.choices.end()});

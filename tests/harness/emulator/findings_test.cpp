@@ -299,7 +299,7 @@ TEST(Findings, AreTheSameForAnyNumberOfThreads) {
     options.grid = {40, 1, 1};
     // Every CTA reads unwritten memory; CTA 9 and later ones also leave the buffer.
     const LaunchOutcome outcome = run(
-        "mov.u32 %r1, %ctaid.x; ld.global.u32 %r2, [%d1];\nsetp.gt.u32 %p1, %r1, 8; @%p1 add.s64 %d1, %d1, 1024;\nst.global.u32 [%d2], %r1;\nst.global.u32 [%d1], %r1;",
+        "mov.u32 %r1, %ctaid.x; ld.global.u32 %r2, [%d1];\nsetp.gt.u32 %p1, %r1, 8; @%p1 add.s64 %d1, %d1, 1024;\nst.global.u32 [%d2], %r1;\n@%p1 st.global.u32 [%d1], %r1;",
         32, 1024, options);
     texts.push_back(findings_text(outcome));
     EXPECT_FALSE(outcome.completed);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// CTAs that use the same global memory: what is a race between them, and which protocols are none.
+// Each protocol is also shown with one of its parts left out.
+#include "tests/harness/emulator/emulator_run.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::string_view kFlags = ".global .align 4 .u32 flag; .global .align 4 .u32 flag2;";
+
+// %r0: thread; %r10: CTA; %d1: the thread's word of "out"; %d20, %d21: the flags. The body begins
+// in line 11.
+constexpr std::string_view kThread =
+    "mov.u32 %r0, %tid.x; mov.u32 %r10, %ctaid.x; mul.wide.u32 %d0, %r0, 4; add.s64 %d1, %out, "
+    "%d0; "
+    "mov.u64 %d20, flag; mov.u64 %d21, flag2; setp.eq.u32 %p0, %r0, 0; setp.eq.u32 %p1, %r10, 0; "
+    "setp.eq.u32 %p2, %r10, 1;\n";
+
+KernelOptions options_of(std::int64_t ctas, int workers = 1) {
+  KernelOptions options;
+  options.grid = {ctas, 1, 1};
+  options.block = {64, 1, 1};
+  options.emulator.threads = workers;
+  return options;
+}
+
+LaunchOutcome run(const std::string& body, const KernelOptions& options = options_of(2)) {
+  return run_kernel(kernel_text(std::string(kThread) + body, 90, kFlags), {}, 4096, options)
+      .outcome;
+}
+
+bool races(const std::string& body, const KernelOptions& options = options_of(2)) {
+  const LaunchOutcome outcome = run(body, options);
+  EXPECT_TRUE(outcome.completed) << findings_text(outcome);
+  for (const Finding& finding : outcome.findings)
+    EXPECT_EQ(finding.kind, FindingKind::race) << finding.text();
+  return !outcome.findings.empty();
+}
+
+TEST(CtaRace, IsTwoWritesOfDifferentValues) {
+  const LaunchOutcome outcome = run("st.global.u32 [%d1+256], %r10;");
+  ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
+  const Finding& finding = outcome.findings[0];
+  EXPECT_EQ(finding.kind, FindingKind::race);
+  EXPECT_EQ(finding.ptx_line, 11);
+  EXPECT_EQ(finding.occurrences, 64u);
+  EXPECT_EQ(finding.cta[0], 1);
+  EXPECT_EQ(finding.message,
+            "writes byte 256 of \"out\", which cta 0,0,0 writes something else to at line 11 with "
+            "nothing that orders the two");
+  EXPECT_FALSE(races("st.global.u32 [%d1], %r0;"));
+}
+
+TEST(CtaRace, IsDecidedByteByByte) {
+  EXPECT_FALSE(
+      races("mad.lo.u32 %r1, %r0, 2, %r10; cvt.u64.u32 %d2, %r1; add.s64 %d2, %out, %d2; "
+            "st.global.u8 [%d2], %r10;"));
+  EXPECT_TRUE(
+      races("mad.lo.u32 %r1, %r0, 2, %r10; cvt.u64.u32 %d2, %r1; add.s64 %d2, %out, %d2; "
+            "@%p1 st.global.u16 [%d2], 7; @!%p1 st.global.u8 [%d2+-1], 9;"));
+  // Vectors across words.
+  EXPECT_TRUE(races("@%p1 st.global.v2.u32 [%out], {7, 8}; @%p2 st.global.u8 [%out+7], 9;"));
+  EXPECT_FALSE(races("@%p1 st.global.v2.u32 [%out], {7, 8}; @%p2 st.global.u8 [%out+8], 9;"));
+}
+
+TEST(CtaRace, IsAReadOfWhatAnotherCtaWrites) {
+  const std::string body = "@%p1 st.global.u32 [%d1], %r0; @%p2 ld.global.u32 %r2, [%d1];";
+  EXPECT_TRUE(races(body));
+  // Among three CTAs, whoever comes between.
+  EXPECT_TRUE(
+      races("st.global.u32 [%d1], 5; setp.eq.u32 %p3, %r10, 2; @%p3 ld.global.u32 %r2, [%d1];",
+            options_of(3)));
+}
+
+TEST(CtaRace, IsFoundByAnyNumberOfWorkers) {
+  for (const int workers : {1, 2, 4}) {
+    EXPECT_TRUE(races("st.global.u32 [%d1], %r10;", options_of(64, workers)));
+    EXPECT_FALSE(
+        races("mad.wide.u32 %d1, %r10, 64, %d1; shl.b32 %r0, %r0, 2; cvt.u64.u32 %d0, %r0; sub.s64 "
+              "%d1, %d1, %d0; "
+              "mov.u32 %r0, %tid.x; cvt.u64.u32 %d0, %r0; add.s64 %d1, %d1, %d0; st.global.u8 "
+              "[%d1], %r10;",
+              options_of(64, workers)));
+  }
+}
+
+TEST(CtaRace, IsNotLookedForWhenChecksAreOff) {
+  KernelOptions options = options_of(2);
+  options.emulator.check_shadow = false;
+  EXPECT_FALSE(races("st.global.u32 [%d1], %r10;", options));
+}
+
+TEST(CtaRace, AtomicsAreNoneAmongThemselves) {
+  EXPECT_FALSE(races("red.global.add.u32 [%d20], 1; atom.global.add.u32 %r2, [%d21], 1;"));
+  EXPECT_TRUE(races("@%p1 st.global.u32 [%out], 1; @%p2 red.global.add.u32 [%out], 1;"));
+}
+
+// CTA 0 writes with both warps and passes a flag; CTA 1 waits and reads with both warps.
+std::string hand_over(const std::string& before_flag, const std::string& set_flag,
+                      const std::string& after_wait) {
+  return "@%p2 bra CONSUME; st.global.u32 [%d1], %r0; " + before_flag + " @%p0 " + set_flag +
+         " bra END;\nCONSUME: @!%p0 bra WAITED; WAIT: ld.acquire.gpu.global.u32 %r1, [%d20]; "
+         "setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;\nWAITED: " +
+         after_wait +
+         " xor.b32 %r3, %r0, 32; mul.wide.u32 %d2, %r3, 4; add.s64 %d2, %out, %d2; "
+         "ld.global.u32 %r4, [%d2];\nEND:";
+}
+
+TEST(CtaOrder, AFlagPassesWhatItsWriterKnows) {
+  constexpr const char* kRelease = "st.release.gpu.global.u32 [%d20], 1;";
+  EXPECT_FALSE(races(hand_over("bar.sync 0;", kRelease, "bar.sync 0;")));
+  EXPECT_TRUE(races(hand_over("", kRelease, "bar.sync 0;"))) << "the other warp's writes";
+  EXPECT_TRUE(races(hand_over("bar.sync 0;", kRelease, ""))) << "the other warp's reads";
+  EXPECT_TRUE(
+      races(hand_over("bar.sync 0;", "st.release.cta.global.u32 [%d20], 1;", "bar.sync 0;")));
+}
+
+TEST(CtaOrder, AFenceMakesAnyStrongWriteAFlag) {
+  for (const std::string flag :
+       {"st.volatile.global.u32 [%d20], 1;", "st.relaxed.gpu.global.u32 [%d20], 1;",
+        "red.global.add.u32 [%d20], 1;", "atom.global.exch.b32 %r9, [%d20], 1;"}) {
+    EXPECT_FALSE(races(hand_over("bar.sync 0; membar.gl;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_FALSE(races(hand_over("fence.acq_rel.gpu; bar.sync 0;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_TRUE(races(hand_over("bar.sync 0;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_TRUE(races(hand_over("bar.sync 0; membar.cta;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_TRUE(
+        races(hand_over("membar.gl; st.global.u32 [%d1], 3; bar.sync 0;", flag, "bar.sync 0;")))
+        << flag;
+  }
+}
+
+TEST(CtaOrder, IsPassedOnByWhoLearnedIt) {
+  // CTA 0 to CTA 1 by the first flag, CTA 1 to CTA 2 by the second.
+  const auto body = [](const std::string& wait_of_1) {
+    return "setp.eq.u32 %p4, %r10, 2; @%p4 bra THIRD; @%p2 bra SECOND; @%p0 st.global.u32 [%out], "
+           "1; "
+           "@%p0 st.release.gpu.global.u32 [%d20], 1; bra END;\n"
+           "SECOND: @!%p0 bra END; WAIT: " +
+           wait_of_1 +
+           " setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT; "
+           "st.release.gpu.global.u32 [%d21], 1; bra END;\n"
+           "THIRD: @!%p0 bra END; WAIT2: ld.acquire.gpu.global.u32 %r1, [%d21]; "
+           "setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT2; ld.global.u32 %r2, [%out];\nEND:";
+  };
+  EXPECT_FALSE(races(body("ld.acquire.gpu.global.u32 %r1, [%d20];"), options_of(3)));
+  EXPECT_TRUE(races(body("mov.u32 %r1, 1;"), options_of(3)));
+}
+
+TEST(CtaOrder, TheLastCtaThatCountsMayReadWhatAllWrote) {
+  const auto body = [](const std::string& fence) {
+    return "mul.wide.u32 %d2, %r10, 4; add.s64 %d2, %out, %d2; @!%p0 bra END; "
+           "st.global.u32 [%d2], %r10; " +
+           fence +
+           " atom.global.add.u32 %r1, [%d20], 1; "
+           "setp.ne.u32 %p3, %r1, 2; @%p3 bra END;\n"
+           "ld.global.u32 %r2, [%out]; ld.global.u32 %r3, [%out+4]; ld.global.u32 %r4, "
+           "[%out+8];\nEND:";
+  };
+  EXPECT_FALSE(races(body("membar.gl;"), options_of(3)));
+  EXPECT_TRUE(races(body(""), options_of(3)));
+}
+
+TEST(CtaOrder, ALaterLaunchHasSeenEverything) {
+  const auto device = make_emulator({.sm = 90, .threads = 1});
+  auto module = device->load(
+      kernel_text(std::string(kThread) + "st.global.u32 [%in], 1; @%p1 st.global.u32 [%d1], %r0; ",
+                  90, kFlags),
+      "test.ptx");
+  ASSERT_TRUE(module.ok());
+  LaunchRequest request;
+  request.entry = "k";
+  request.grid = {2, 1, 1};
+  request.block = {64, 1, 1};
+  request.parameters.resize(16);
+  for (const std::size_t parameter : {0u, 8u}) {
+    const DeviceAddress address = *device->allocate(1024, "memory");
+    ASSERT_TRUE(device->poison(address, std::vector<std::byte>(1024)).ok());
+    std::memcpy(request.parameters.data() + parameter, &address, 8);
+  }
+  for (int launch = 0; launch < 2; ++launch) {
+    const auto outcome = device->launch(**module, request);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_TRUE(outcome->findings.empty()) << findings_text(*outcome);
+    // What CTA 0 wrote to one of them, CTA 1 may write or read in the next launch.
+    std::swap_ranges(request.parameters.begin(), request.parameters.begin() + 8,
+                     request.parameters.begin() + 8);
+  }
+}
+
+}  // namespace
+}  // namespace plumbline::emulator
