@@ -3,12 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "fuzz/attention_designed.h"
 #include "fuzz/attention_shapes.h"
+#include "kernels/manifest.h"
 
 namespace plumbline {
+
+namespace {
+
+bool has_scales(const Manifest& manifest) {
+  return std::any_of(manifest.schema().begin(), manifest.schema().end(), [](const Field& field) {
+    return field.name == "scales" && field.choices.size() > 1;
+  });
+}
+
+}  // namespace
 
 std::vector<DesignedCase> attention_backward_designed(const Manifest& manifest) {
   std::vector<DesignedCase> cases = attention_designed(manifest);
@@ -40,6 +52,20 @@ std::vector<DesignedCase> attention_backward_designed(const Manifest& manifest) 
   const std::string_view cap = "the derivative of the cap left out";
   for (const std::string_view rest : {"softcap=1.5", "softcap=2 out=f32", "softcap=1.5 bias=f32"})
     add(9, 20, rest, "normal", "more_keys", cap);
+  if (has_scales(manifest)) {
+    const std::string_view steps =
+        "a scale that one of the products lacks, has twice, or has of another";
+    for (const std::string_view rest :
+         {"", "out=f32", "heads=4 kv_heads=2", "softcap=2 out=f32", "bias=f32", "dv=40",
+          "causal=bottom_right sink=f32", "lengths=gaps batch=4", "kv=shared batch=2"}) {
+      for (const std::string_view value : {"normal", "parallel_gradient"})
+        add(9, 12, fmt::format("scales=tensor {}", rest), value, "tiny", steps);
+    }
+    for (const std::string_view value :
+         {"high_scores", "equal_scores", "outliers", "wide", "large", "subnormal", "late_gradient"})
+      add(q + 9, k + 9, "scales=tensor out=f32", value, "square",
+          "weights that saturate or become 0 where they should not, or the other way round");
+  }
   const std::string_view nothing = "gradients left as they were in memory";
   for (const std::string_view rest :
        {"", "out=f32", "heads=4 kv_heads=2", "lengths=gaps batch=5", "lengths=slack batch=3"})

@@ -2,10 +2,12 @@
 #include "fuzz/attention_backward_fill.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "fuzz/attention_fill.h"
 #include "fuzz/attention_gradient_values.h"
+#include "fuzz/attention_scales.h"
 #include "fuzz/attention_stored.h"
 #include "kernels/ops/attention_fields.h"
 #include "oracles/formats/decode.h"
@@ -28,8 +30,10 @@ class Row {
     step_ = layout.shape.size() == 4 ? layout.strides[3] : 0;
   }
 
+  // Finite numbers stay finite.
   void set(std::int64_t column, double value) {
-    tensor_.set_bits_at(start_ + column * step_, encode(element_, value));
+    const Overflow overflow = std::isfinite(value) ? Overflow::saturate : Overflow::to_special;
+    tensor_.set_bits_at(start_ + column * step_, encode(element_, value, {.overflow = overflow}));
   }
 
   double get(std::int64_t column) const {
@@ -60,18 +64,37 @@ void attention_backward_fill(const Case& test_case, CaseTensors& tensors) {
   const OutputGradient gradient = output_gradient(test_case.recipe.value_class, context);
   const AttentionProblem problem = attention_problem(test_case.problem, tensors);
   Tensor &o = *tensors.find("o"), &d_o = *tensors.find("do"), &lse = *tensors.find("lse");
-  for (const HeadPlace& place : head_places(problem)) {
-    // Rows that belong to no sequence hold NaN: nothing may come of them.
-    const bool slack = place.sequence == std::ssize(context.sequences);
+  const std::vector<HeadPlace> places = head_places(problem);
+  // Rows that belong to no sequence hold NaN: nothing may come of them.
+  const auto slack = [&](const HeadPlace& place) {
+    return place.sequence == std::ssize(context.sequences);
+  };
+  AttentionScales scales(format(d_o.layout.format), tensors.find("do_scale"), false);
+  for (const HeadPlace& place : places) {
     const AttentionHead head = attention_head(problem, place);
     for (std::int64_t i = 0; i < place.queries; ++i) {
       const StoredRow stored = stored_attention_row(head, i);
-      Row o_row(o, place, i), gradient_row(d_o, place, i);
-      Row(lse, place, i).set(0, slack ? kNan : stored.lse);
+      Row o_row(o, place, i);
+      Row(lse, place, i).set(0, slack(place) ? kNan : stored.lse);
       for (std::int64_t x = 0; x < head.dv; ++x) {
-        o_row.set(x, slack ? kNan : stored.o[static_cast<std::size_t>(x)]);
+        o_row.set(x, slack(place) ? kNan : stored.o[static_cast<std::size_t>(x)]);
+        if (slack(place)) continue;
         const AttentionSpot at{place.sequence, place.head, i, x};
-        gradient_row.set(x, slack ? kNan : gradient(at, o_row.get(x)));
+        const double value = gradient(at, o_row.get(x));
+        if (scales.any() && std::isfinite(value)) scales.see(at, place.first_query + i, value);
+      }
+    }
+  }
+  if (scales.any()) scales.draw(context.stream("do_scale"));
+  fill_ds_scale(context, tensors.find("ds_scale"));
+  for (const HeadPlace& place : places) {
+    for (std::int64_t i = 0; i < place.queries; ++i) {
+      Row o_row(o, place, i), gradient_row(d_o, place, i);
+      for (std::int64_t x = 0; x < d_o.layout.shape[3]; ++x) {
+        const AttentionSpot at{place.sequence, place.head, i, x};
+        gradient_row.set(
+            x, slack(place) ? kNan
+                            : gradient(at, o_row.get(x)) / scales.unit(at, place.first_query + i));
       }
     }
   }

@@ -40,8 +40,10 @@ AttentionScales::AttentionScales(const Format& element, Tensor* scales, bool sha
     : element_(element), scales_(scales), shared_(shared) {
   if (!scales) return;
   const std::vector<std::int64_t>& shape = scales->layout.shape;
-  sequences_ = shape[0];
-  heads_ = shape[1];
+  if (shape.size() > 1) {
+    sequences_ = shape[0];
+    heads_ = shape[1];
+  }
   if (shape.size() == 3) blocks_ = shape[2];
   largest_.assign(static_cast<std::size_t>(scales->layout.count()), 0);
   units_.assign(largest_.size(), 1);
@@ -49,6 +51,7 @@ AttentionScales::AttentionScales(const Format& element, Tensor* scales, bool sha
 
 // Packed sequences lie in one batch element, whose blocks they share.
 std::size_t AttentionScales::entry(const AttentionSpot& at, std::int64_t row) const {
+  if (heads_ == 0) return 0;
   const bool packed = blocks_ > 0 && sequences_ == 1;
   const std::int64_t head = (packed ? 0 : at.sequence) * heads_ + at.head;
   return static_cast<std::size_t>(blocks_ > 0 ? head * blocks_ + row / kRowsOfBlock : head);
@@ -66,7 +69,7 @@ void AttentionScales::set(std::size_t at, double unit, double factor) {
 }
 
 void AttentionScales::draw_head(Random random, std::size_t at) {
-  const std::size_t seen = shared_ ? at % static_cast<std::size_t>(heads_) : at;
+  const std::size_t seen = shared_ && heads_ > 0 ? at % static_cast<std::size_t>(heads_) : at;
   // Smaller units leave the elements all their bits, unless they are too large already.
   const std::int64_t drawn = -random.between(0, 4);
   const std::int64_t exponent = std::max(drawn, exponent_needed(largest_[seen], element_, 0));
@@ -97,15 +100,27 @@ void AttentionScales::draw_blocks(const AttentionStream& stream, std::int64_t ba
 }
 
 void AttentionScales::draw(const AttentionStream& stream) {
+  if (heads_ == 0) return draw_head(stream({}), 0);
   for (std::int64_t batch = 0; batch < sequences_; ++batch) {
     for (std::int64_t head = 0; head < heads_; ++head) {
       if (blocks_ > 0) {
         draw_blocks(stream, batch, head);
-      } else if (scales_->layout.shape.size() == 2) {
+      } else {
         draw_head(stream({batch, head, 0, 0}), static_cast<std::size_t>(batch * heads_ + head));
       }
     }
   }
+}
+
+void fill_ds_scale(const AttentionContext& context, Tensor* scale) {
+  if (!scale) return;
+  Random random = context.stream("ds_scale")({});
+  const std::uint64_t extreme = random.below(8);
+  const std::int64_t exponent = extreme == 0   ? random.between(16, kLargestExponent)
+                                : extreme == 1 ? -random.between(12, kLargestExponent)
+                                               : random.between(-4, 14);
+  const double value = std::ldexp(draw_factor(random, 0.25), static_cast<int>(exponent));
+  scale->set_bits(0, encode(format(scale->layout.format), value));
 }
 
 }  // namespace plumbline

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Scales of Q, K and V: a power of two by which values fit their format, times a factor of its own.
-// Elements are stored in units of the power, so that scores and values are what a value class
-// wants, give or take that factor. A tensor of scales has one for every sequence and head, or one
-// for every 64 rows of a head as they lie.
+// Scales of Q, K, V and dO: a power of two by which values fit their format, times a factor of its
+// own. Elements are stored in units of the power, so that scores and values are what a value class
+// wants, give or take that factor. A tensor of scales has one for the whole matrix, one for every
+// sequence and head, or one for every 64 rows of a head as they lie.
 //
 // Neighboring blocks have units up to four times as large and factors from 1 to 1 + 2^-6: a scale
 // taken from another block shows, and keys that a class sets far apart remain so. All blocks of one
@@ -44,9 +44,14 @@ class AttentionScales {
 
   const Format& element_;
   Tensor* scales_;
-  std::int64_t sequences_ = 0, heads_ = 0, blocks_ = 0;  // blocks: 0: one scale per head
+  std::int64_t sequences_ = 0, heads_ = 0;  // 0: one scale for all
+  std::int64_t blocks_ = 0;                 // 0: one scale per head
   bool shared_;
   std::vector<double> largest_, units_;  // units: powers of two
 };
+
+// Fills what dS is multiplied by before it is rounded: mostly such that it keeps its bits,
+// sometimes so large or so small that it saturates or becomes 0.
+void fill_ds_scale(const AttentionContext& context, Tensor* scale);
 
 }  // namespace plumbline

@@ -65,7 +65,7 @@ StoredRow stored_attention_row(const AttentionHead& head, std::int64_t query) {
     sum += p;
     for (std::size_t x = 0; x < row.o.size(); ++x) row.o[x] += p * static_cast<double>(v[x]);
   }
-  for (double& o : row.o) o /= sum;
+  for (double& o : row.o) o = o / sum * static_cast<double>(head.v_scale);
   row.lse = largest + logarithm(sum);
   return row;
 }

@@ -11,15 +11,15 @@
 
 using namespace device;
 
-BACKWARD_ENTRY(attention_bf16_backward_delta, row_deltas)
+BACKWARD_ENTRY(attention_bf16_backward_delta, row_deltas<Bf16Gradients>)
 
 // By the width d and dv are padded to. The sums of both dK and dV would not fit the registers of a
 // block at 256.
-BACKWARD_ENTRY(attention_bf16_backward_keys_64, key_gradients<64, true, true>)
-BACKWARD_ENTRY(attention_bf16_backward_keys_128, key_gradients<128, true, true>)
-BACKWARD_ENTRY(attention_bf16_backward_dk_256, key_gradients<256, true, false>)
-BACKWARD_ENTRY(attention_bf16_backward_dv_256, key_gradients<256, false, true>)
+BACKWARD_ENTRY(attention_bf16_backward_keys_64, key_gradients<64, true, true, Bf16Gradients>)
+BACKWARD_ENTRY(attention_bf16_backward_keys_128, key_gradients<128, true, true, Bf16Gradients>)
+BACKWARD_ENTRY(attention_bf16_backward_dk_256, key_gradients<256, true, false, Bf16Gradients>)
+BACKWARD_ENTRY(attention_bf16_backward_dv_256, key_gradients<256, false, true, Bf16Gradients>)
 
-BACKWARD_ENTRY(attention_bf16_backward_queries_64, query_gradients<64>)
-BACKWARD_ENTRY(attention_bf16_backward_queries_128, query_gradients<128>)
-BACKWARD_ENTRY(attention_bf16_backward_queries_256, query_gradients<256>)
+BACKWARD_ENTRY(attention_bf16_backward_queries_64, query_gradients<64, Bf16Gradients>)
+BACKWARD_ENTRY(attention_bf16_backward_queries_128, query_gradients<128, Bf16Gradients>)
+BACKWARD_ENTRY(attention_bf16_backward_queries_256, query_gradients<256, Bf16Gradients>)

@@ -9,7 +9,7 @@
 //              compute        dP0  S0  dV0  |  dK0   dP1               compute       dP0  S0 dQ0
 #pragma once
 
-#include "device/attention_backward_weights.cuh"
+#include "device/attention_backward_formats.cuh"
 #include "device/attention_output.cuh"
 
 namespace device {
@@ -36,20 +36,21 @@ struct WarpRow {
 };
 
 // delta of the block's rows.
+template <typename Formats>
 __device__ __forceinline__ void row_deltas(const BackwardArguments& x) {
   const WarpRow row(x);
   if (!row.exists) return;
   const long long first = x.strides_o.at(row.batch, row.head, row.row);
   const Bits16* const o = static_cast<const Bits16*>(x.o) + first;
-  const Bits16* const d_o = static_cast<const Bits16*>(x.d_o) + first;
   float sum = 0.0f;
   row.each_column(x.width_v, [&](int column) {
-    sum = __fadd_rn(sum, __fmul_rn(OutBf16::load(d_o + column), OutBf16::load(o + column)));
+    sum =
+        __fadd_rn(sum, __fmul_rn(Formats::load(x.d_o, first + column), OutBf16::load(o + column)));
   });
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2)
     sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, distance));
-  if (threadIdx.x % 32 == 0) x.delta[row.index] = sum;
+  if (threadIdx.x % 32 == 0) x.delta[row.index] = Formats(x).delta(sum);
 }
 
 // The block's 64 rows of what it owns, and the two of them that this lane holds part of.
@@ -77,8 +78,9 @@ struct OwnRows {
   }
 };
 
-// A gradient times `factor`; `first` is where the sequence begins in the matrix.
-template <int kWidth>
+// A gradient times `factor`; `first` is where the sequence begins in the matrix. Element: of the
+// product that x comes from.
+template <int kWidth, typename Element>
 __device__ __forceinline__ void store_gradient(Strip<kWidth>& x, float factor, const OwnRows& rows,
                                                int out, void* matrix, long long first,
                                                long long stride, int width) {
@@ -86,24 +88,19 @@ __device__ __forceinline__ void store_gradient(Strip<kWidth>& x, float factor, c
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     if (rows.exists[i])
-      store_row_as<kWidth>(out, x, i, matrix, first + rows.row[i] * stride, width);
+      store_row_as<kWidth, Element>(out, x, i, matrix, first + rows.row[i] * stride, width);
   }
-}
-
-// x += W * B, W a strip of weights that are rounded to bf16 first.
-template <int kWidth>
-__device__ __forceinline__ void add_weighted(Strip<kWidth>& x, const Strip<kAttentionRows>& weights,
-                                             Bits32 b, int width) {
-  Bits32 rounded[4][4];
-  round_strip(rounded, weights);
-  multiply_strip<kWidth>(x, rounded, b, width);
 }
 
 // dK and dV of 64 keys of one head of K and V, or one of the two. `use(head, first_query, ds)` is
 // called by all threads with the ds of every tile, whose rows are keys, and columns queries.
-template <int kWidth, bool kOfK, bool kOfV, typename Use>
+template <int kWidth, bool kOfK, bool kOfV, typename Formats, typename Use>
 __device__ __forceinline__ void key_gradients(const BackwardArguments& x, const Use& use) {
-  using Tile = AttentionTile<kWidth>;
+  using Element = typename Formats::Element;
+  using Gradient = typename Formats::Gradient;
+  using Tile = AttentionTile<kWidth, Element>;
+  using Loader = RowLoader<kWidth, Element>;
+  using GradientLoader = RowLoader<kWidth, Gradient>;
   const QueryTile tile = key_tile(x.sequences, blockIdx.x);
   if (tile.keys == 0) return;
   const int kv_head = blockIdx.y;
@@ -111,7 +108,7 @@ __device__ __forceinline__ void key_gradients(const BackwardArguments& x, const 
   const OwnRows keys(tile.row, tile.keys, [&](int key) { return queries_that_see(mask, key); });
   const int tiles = keys.tiles.end - keys.tiles.first, steps = tiles * x.group;
   const auto head_of = [&](int step) {
-    return QueryHead(x, tile, kv_head * x.group + step / tiles);
+    return QueryHead::of<Formats>(x, tile, kv_head * x.group + step / tiles);
   };
   const auto first_query_of = [&](int step) {
     return (keys.tiles.first + step % tiles) * kAttentionRows;
@@ -119,12 +116,13 @@ __device__ __forceinline__ void key_gradients(const BackwardArguments& x, const 
   const Bits32 tile_k = attention_memory(), tile_v = tile_k + Tile::kBytes,
                tile_q = tile_v + Tile::kBytes, tile_do = tile_q + Tile::kBytes;
 
-  const Weights weights(x);
+  const Formats formats(x);
+  const Weights weights(x, formats.scores);
   Strip<kWidth> dk = {}, dv = {};
   if (steps > 0) {
-    RowLoader<kWidth>(x.k_rows(tile, kv_head)).load(tile_k, tile.row);
-    if (kOfK) RowLoader<kWidth>(x.v_rows(tile, kv_head)).load(tile_v, tile.row);
-    RowLoader<kWidth>(head_of(0).d_o).load(tile_do, first_query_of(0));
+    Loader(x.k_rows<Element>(tile, kv_head)).load(tile_k, tile.row);
+    if (kOfK) Loader(x.v_rows<Element>(tile, kv_head)).load(tile_v, tile.row);
+    GradientLoader(head_of(0).d_o).load(tile_do, first_query_of(0));
     cp_async_commit();
   }
 #pragma unroll 1
@@ -134,66 +132,73 @@ __device__ __forceinline__ void key_gradients(const BackwardArguments& x, const 
     // dO is there for all warps, and all are done with the Q before.
     cp_async_wait<0>();
     __syncthreads();
-    RowLoader<kWidth>(head.q).load(tile_q, first_query);
+    Loader(head.q).load(tile_q, first_query);
     cp_async_commit();
     Strip<kAttentionRows> s = {}, dp = {};
-    if (kOfK) multiply_rows<kWidth>(dp, tile_v, keys.warp_row, tile_do, x.width_v);
+    if (kOfK) {
+      multiply_rows<kWidth, Element, Gradient>(dp, tile_v, keys.warp_row, tile_do, x.width_v);
+      formats.scale_dp(dp);
+    }
 
     // Q is there for all warps.
     cp_async_wait<0>();
     __syncthreads();
-    multiply_rows<kWidth>(s, tile_k, keys.warp_row, tile_q, x.d);
+    multiply_rows<kWidth, Element>(s, tile_k, keys.warp_row, tile_q, x.d);
     const int lane_query = first_query + static_cast<int>(threadIdx.x) % 4 * 2;
     weights.apply(
         s, dp, keys.others, lane_query, [&](int, int query) { return head.terms(query); },
         [&](int i, int query) { return head.bias_at(query, keys.row[i], tile.keys); });
-    if (kOfV) add_weighted<kWidth>(dv, s, tile_do, x.width_v);
+    if (kOfV) formats.template add_p<kWidth>(dv, s, tile_do, x.width_v);
 
     // All are done with dO.
     __syncthreads();
     if (step + 1 < steps)
-      RowLoader<kWidth>(head_of(step + 1).d_o).load(tile_do, first_query_of(step + 1));
+      GradientLoader(head_of(step + 1).d_o).load(tile_do, first_query_of(step + 1));
     cp_async_commit();
-    if (kOfK) add_weighted<kWidth>(dk, dp, tile_q, x.d);
+    if (kOfK) formats.template add_ds<kWidth>(dk, dp, tile_q, x.d);
     use(head, first_query, dp);
   }
   if (kOfK) {
-    store_gradient<kWidth>(dk, x.scale, keys, x.out, x.dk,
-                           x.strides_dk.at(tile.batch, kv_head, tile.first_key), x.strides_dk.row,
-                           x.d);
+    store_gradient<kWidth, Element>(dk, formats.dk, keys, x.out, x.dk,
+                                    x.strides_dk.at(tile.batch, kv_head, tile.first_key),
+                                    x.strides_dk.row, x.d);
   }
   if (kOfV) {
-    store_gradient<kWidth>(dv, 1.0f, keys, x.out, x.dv,
-                           x.strides_dv.at(tile.batch, kv_head, tile.first_key), x.strides_dv.row,
-                           x.width_v);
+    store_gradient<kWidth, Element>(dv, formats.dv, keys, x.out, x.dv,
+                                    x.strides_dv.at(tile.batch, kv_head, tile.first_key),
+                                    x.strides_dv.row, x.width_v);
   }
 }
 
-template <int kWidth, bool kOfK, bool kOfV>
+template <int kWidth, bool kOfK, bool kOfV, typename Formats>
 __device__ __forceinline__ void key_gradients(const BackwardArguments& x) {
-  key_gradients<kWidth, kOfK, kOfV>(x, [](auto&...) {});
+  key_gradients<kWidth, kOfK, kOfV, Formats>(x, [](auto&...) {});
 }
 
 // dQ of 64 queries of one head.
-template <int kWidth>
+template <int kWidth, typename Formats>
 __device__ __forceinline__ void query_gradients(const BackwardArguments& x) {
-  using Tile = AttentionTile<kWidth>;
+  using Element = typename Formats::Element;
+  using Gradient = typename Formats::Gradient;
+  using Tile = AttentionTile<kWidth, Element>;
+  using Loader = RowLoader<kWidth, Element>;
   const QueryTile tile(x.sequences, blockIdx.x);
   if (tile.queries == 0) return;
   const int kv_head = static_cast<int>(blockIdx.y) / x.group;
-  const QueryHead head(x, tile, blockIdx.y);
-  const RowLoader<kWidth> k(x.k_rows(tile, kv_head)), v(x.v_rows(tile, kv_head));
+  const QueryHead head = QueryHead::of<Formats>(x, tile, blockIdx.y);
+  const Loader k(x.k_rows<Element>(tile, kv_head)), v(x.v_rows<Element>(tile, kv_head));
   const SequenceMask mask = x.mask(tile);
   const OwnRows queries(tile.row, tile.queries, [&](int query) { return mask.visible(query); });
   const QueryTerms terms[2] = {head.terms(queries.row[0]), head.terms(queries.row[1])};
   const Bits32 tile_q = attention_memory(), tile_do = tile_q + Tile::kBytes,
                tile_k = tile_do + Tile::kBytes, tile_v = tile_k + Tile::kBytes;
 
-  const Weights weights(x);
+  const Formats formats(x);
+  const Weights weights(x, formats.scores);
   Strip<kWidth> dq = {};
   if (queries.tiles.first < queries.tiles.end) {
-    RowLoader<kWidth>(head.q).load(tile_q, tile.row);
-    RowLoader<kWidth>(head.d_o).load(tile_do, tile.row);
+    Loader(head.q).load(tile_q, tile.row);
+    RowLoader<kWidth, Gradient>(head.d_o).load(tile_do, tile.row);
     v.load(tile_v, queries.tiles.first * kAttentionRows);
     cp_async_commit();
   }
@@ -205,23 +210,24 @@ __device__ __forceinline__ void query_gradients(const BackwardArguments& x) {
     k.load(tile_k, step * kAttentionRows);
     cp_async_commit();
     Strip<kAttentionRows> s = {}, dp = {};
-    multiply_rows<kWidth>(dp, tile_do, queries.warp_row, tile_v, x.width_v);
+    multiply_rows<kWidth, Gradient, Element>(dp, tile_do, queries.warp_row, tile_v, x.width_v);
+    formats.scale_dp(dp);
 
     // K is there for all warps, and all are done with V.
     cp_async_wait<0>();
     __syncthreads();
     if (step + 1 < queries.tiles.end) v.load(tile_v, (step + 1) * kAttentionRows);
     cp_async_commit();
-    multiply_rows<kWidth>(s, tile_q, queries.warp_row, tile_k, x.d);
+    multiply_rows<kWidth, Element>(s, tile_q, queries.warp_row, tile_k, x.d);
     const int lane_key = step * kAttentionRows + static_cast<int>(threadIdx.x) % 4 * 2;
     weights.apply(
         s, dp, queries.others, lane_key, [&](int i, int) { return terms[i]; },
         [&](int i, int key) { return head.bias_at(queries.row[i], key, tile.keys); });
-    add_weighted<kWidth>(dq, dp, tile_k, x.d);
+    formats.template add_ds<kWidth>(dq, dp, tile_k, x.d);
   }
-  store_gradient<kWidth>(dq, x.scale, queries, x.out, x.dq,
-                         x.strides_q.at(tile.batch, blockIdx.y, tile.first_query), x.strides_q.row,
-                         x.d);
+  store_gradient<kWidth, Element>(dq, formats.dq, queries, x.out, x.dq,
+                                  x.strides_q.at(tile.batch, blockIdx.y, tile.first_query),
+                                  x.strides_q.row, x.d);
 }
 
 }  // namespace device

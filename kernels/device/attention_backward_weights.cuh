@@ -29,18 +29,25 @@ struct BackwardArguments {
   // dQ lies as Q does, dO as O; dK and dV as K and V where those are not shared by the batch.
   MatrixStrides strides_q, strides_k, strides_v, strides_o, strides_dk, strides_dv;
   int out;  // kCode of the gradients' format
+  // What Q's, K's, V's and dO's elements stand for, times themselves, and what dS is multiplied by
+  // before it is rounded; null: 1.
+  const float *q_scale = nullptr, *k_scale = nullptr, *v_scale = nullptr;
+  const float *do_scale = nullptr, *ds_scale = nullptr;
 
   // Rows of LSE and delta of one head.
   __device__ __forceinline__ int length() const {
     return sequences.query_starts ? sequences.batch * sequences.queries : sequences.queries;
   }
 
+  template <typename Element>
   __device__ __forceinline__ HeadRows k_rows(const QueryTile& tile, int kv_head) const {
-    return head_rows(k, strides_k, tile.batch, kv_head, tile.first_key, tile.keys, d);
+    return head_rows<Element>(k, strides_k, tile.batch, kv_head, tile.first_key, tile.keys, d);
   }
 
+  template <typename Element>
   __device__ __forceinline__ HeadRows v_rows(const QueryTile& tile, int kv_head) const {
-    return head_rows(v, strides_v, tile.batch, kv_head, tile.first_key, tile.keys, width_v);
+    return head_rows<Element>(v, strides_v, tile.batch, kv_head, tile.first_key, tile.keys,
+                              width_v);
   }
 
   __device__ __forceinline__ SequenceMask mask(const QueryTile& tile) const {
@@ -81,15 +88,18 @@ struct QueryHead {
   HeadRows q, d_o;
   const float *lse, *delta, *bias;  // of the sequence's first query
 
-  __device__ __forceinline__ QueryHead(const BackwardArguments& x, const QueryTile& tile, int head)
-      : q(head_rows(x.q, x.strides_q, tile.batch, head, tile.first_query, tile.queries, x.d)),
-        d_o(head_rows(x.d_o, x.strides_o, tile.batch, head, tile.first_query, tile.queries,
-                      x.width_v)) {
+  // Formats: of the matrices' elements (attention_backward_formats.cuh).
+  template <typename Formats>
+  __device__ __forceinline__ static QueryHead of(const BackwardArguments& x, const QueryTile& tile,
+                                                 int head) {
     const long long row =
         (static_cast<long long>(tile.batch) * x.heads + head) * x.length() + tile.first_query;
-    lse = x.lse + row;
-    delta = x.delta + row;
-    bias = x.bias ? x.bias + static_cast<long long>(head) * tile.queries * tile.keys : nullptr;
+    return {head_rows<typename Formats::Element>(x.q, x.strides_q, tile.batch, head,
+                                                 tile.first_query, tile.queries, x.d),
+            head_rows<typename Formats::Gradient>(x.d_o, x.strides_o, tile.batch, head,
+                                                  tile.first_query, tile.queries, x.width_v),
+            x.lse + row, x.delta + row,
+            x.bias ? x.bias + static_cast<long long>(head) * tile.queries * tile.keys : nullptr};
   }
 
   // Of a query, or of the last one if there are fewer.
@@ -106,10 +116,11 @@ struct QueryHead {
 
 class Weights {
  public:
-  __device__ __forceinline__ explicit Weights(const BackwardArguments& x)
+  // `scale`: what q . k is multiplied by.
+  __device__ __forceinline__ Weights(const BackwardArguments& x, float scale)
       : natural_(x.natural), softcap_(x.softcap) {
-    factor_ = softcap_ != 0.0f ? __fdiv_rn(x.scale, softcap_) : x.scale;
-    exponent_ = natural_ ? kLog2E : __fmul_rn(x.scale, kLog2E);
+    factor_ = softcap_ != 0.0f ? __fdiv_rn(scale, softcap_) : scale;
+    exponent_ = natural_ ? kLog2E : __fmul_rn(scale, kLog2E);
   }
 
   // q . k becomes p, and dO . v becomes ds, for the lane's two rows and its columns of a tile.

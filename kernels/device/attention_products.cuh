@@ -68,9 +68,9 @@ __device__ __forceinline__ void each_constant(const Step& step) {
   }
 }
 
-// x += A * B^T: A is 16 rows of tile `a` from `first_row` on, B all rows of tile `b`; the sums run
-// over `width` columns, upwards.
-template <int kWidth, typename Element = Bf16, typename Sum>
+// x += A * B^T: A is 16 rows of tile `a` from `first_row` on, B all rows of tile `b`, whose
+// elements take as many bytes; the sums run over `width` columns, upwards.
+template <int kWidth, typename Element = Bf16, typename Other = Element, typename Sum>
 __device__ __forceinline__ void multiply_rows(Sum (&x)[kAttentionRows / 8][4], Bits32 a,
                                               int first_row, Bits32 b, int width) {
   using Tile = AttentionTile<kWidth, Element>;
@@ -86,8 +86,8 @@ __device__ __forceinline__ void multiply_rows(Sum (&x)[kAttentionRows / 8][4], B
     each_constant<kAttentionRows / 16>([&](auto n) {
       Bits32 right[4];
       ldmatrix<false, 16 * n.value * Tile::kRowBytes>(right, from_b ^ k);
-      Mma<Element, Element>::multiply(x[2 * n.value], left, right[0], right[1]);
-      Mma<Element, Element>::multiply(x[2 * n.value + 1], left, right[2], right[3]);
+      Mma<Element, Other>::multiply(x[2 * n.value], left, right[0], right[1]);
+      Mma<Element, Other>::multiply(x[2 * n.value + 1], left, right[2], right[3]);
     });
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The product P * V of attention on e4m3 tensor cores, whose instructions take 32 keys at a time.
+// The product P * V of attention on e4m3 tensor cores, whose instructions take 32 keys at a time,
+// and its like in other formats of one byte.
 //
 // A lane's probabilities are those of two neighboring keys, an operand of 1-byte elements wants
 // four; lanes exchange them, so that every sum still runs upwards over the keys. V must be turned,
@@ -33,16 +34,21 @@ struct Neighbors<E4m3> {
   }
 };
 
-// Two neighbors as e4m3, nearest even; what is above 448 saturates.
-__device__ __forceinline__ Bits32 rounded_pair(float low, float high) {
+// Two neighbors in a format, nearest even; what is too large for it saturates.
+template <typename Element>
+__device__ Bits32 rounded_pair(float low, float high);
+
+template <>
+__device__ __forceinline__ Bits32 rounded_pair<E4m3>(float low, float high) {
   Bits16 pair;
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
   return pair;
 }
 
-// A strip as two fragments a, rounded.
-template <typename Value>
-__device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAttentionRows>& x) {
+// A strip times `factor` as two fragments a, rounded.
+template <typename Element>
+__device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAttentionRows>& x,
+                                            float factor) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   // Four keys of a row are two neighboring lanes' pairs: of the first 8 keys of 16 for the lanes 0
   // and 1 of four, of the last 8 for the others.
@@ -54,21 +60,28 @@ __device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAtte
     for (int i = 0; i < 4; ++i) {
       const float* first = &x[4 * k + i / 2 * 2][i % 2 * 2];
       const float* last = &x[4 * k + i / 2 * 2 + 1][i % 2 * 2];
-      const Bits32 own =
-          rounded_pair(__fmul_rn(first[0], kE4m3Shift), __fmul_rn(first[1], kE4m3Shift)) |
-          rounded_pair(__fmul_rn(last[0], kE4m3Shift), __fmul_rn(last[1], kE4m3Shift)) << 16;
+      const auto pair = [factor](const float* values) {
+        return rounded_pair<Element>(__fmul_rn(values[0], factor), __fmul_rn(values[1], factor));
+      };
+      const Bits32 own = pair(first) | pair(last) << 16;
       const Bits32 left = __shfl_sync(0xffffffffu, own, from);
       const Bits32 right = __shfl_sync(0xffffffffu, own, from + 1);
       p[k][i] = __byte_perm(left, right, half);
     }
 }
 
+// Probabilities.
+template <typename Value>
+__device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAttentionRows>& x) {
+  round_strip<Value>(p, x, kE4m3Shift);
+}
+
 // x += P * B: P is a strip of 64 columns; B the first `width` columns of tile `b`. The sums run
 // over the tile's rows, upwards.
-template <int kWidth, typename Value>
+template <int kWidth, typename Rounded = E4m3, typename Element = E4m3>
 __device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&p)[2][4], Bits32 b,
                                                int width) {
-  using Tile = AttentionTile<kWidth, Value>;
+  using Tile = AttentionTile<kWidth, Element>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   // Of 16 keys one matrix of ldmatrix has the first two of every four, the next the last two; the
   // third and fourth are those of the next 16.
@@ -83,9 +96,9 @@ __device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&
 #pragma unroll
       for (int odd = 0; odd < 2; ++odd) {
         const Bits32 column = odd ? 0x7531 : 0x6420;
-        Mma<E4m3, E4m3>::multiply(x[n / 8 + odd], p[k.value],
-                                  __byte_perm(pairs[0], pairs[1], column),
-                                  __byte_perm(pairs[2], pairs[3], column));
+        Mma<Rounded, Element>::multiply(x[n / 8 + odd], p[k.value],
+                                        __byte_perm(pairs[0], pairs[1], column),
+                                        __byte_perm(pairs[2], pairs[3], column));
       }
     }
   });

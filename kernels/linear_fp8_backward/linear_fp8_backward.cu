@@ -2,6 +2,7 @@
 // linear_fp8_backward: dx = dy * w, dw = dy^T * x, db = column sums of dy, with dy in e5m2, x and w
 // in e4m3 and one scale for each of them. dx and dw are stored as bf16 or f32, db as f32. One
 // launch for each gradient. Needs sm_89.
+#include "device/e5m2.cuh"
 #include "device/linear_backward.cuh"
 
 using namespace device;
@@ -18,13 +19,6 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                            const float* scale_x, void* dw, int m, int n, int k, int out) {
   Sums<E5m2, E4m3> sums;
   gradient(sums, columns_of_a<E5m2>(dy, n), rows_of_b<E4m3>(x, k), m, scale_dy, scale_x, dw, out);
-}
-
-// The bits of an e5m2 are the upper half of those of the same number in f16.
-__device__ __forceinline__ float from_e5m2(Bits8 bits) {
-  float x;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<Bits16>(bits << 8)));
-  return x;
 }
 
 extern "C" __global__ void __launch_bounds__(column_sums::kThreads)

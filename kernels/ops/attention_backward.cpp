@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/ops/attention_backward.h"
 
+#include <algorithm>
 #include <array>
 
+#include "kernels/bad_input.h"
 #include "kernels/manifest.h"
 #include "kernels/ops/attention_fields.h"
+#include "kernels/ops/gemm_quantize.h"
 #include "oracles/bounds/contract_words.h"
 #include "oracles/reference/attention_gradient_oracle.h"
 #include "oracles/reference/staged_attention_gradient.h"
@@ -13,7 +16,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::array<std::string_view, 2> kUnits = {"mma.sync", "fma.f32"};
-constexpr std::array<std::string_view, 2> kFactorFormats = {"bf16", "f16"};
+constexpr std::array<std::string_view, 4> kFactorFormats = {"bf16", "f16", "e4m3", "e5m2"};
 constexpr std::array<std::string_view, 2> kJoins = {"ordered", "f32 atomic"};
 
 constexpr auto kInteger = FieldKind::integer;
@@ -24,6 +27,7 @@ constexpr std::array kTerms = {
     Field{"unit", kWord, kNoDefault, 0, 0, kUnits,         "what adds products, as for GEMM"},
     Field{"p",    kWord, kNoDefault, 0, 0, kFactorFormats, "format of the probabilities that meet dO"},
     Field{"ds",   kWord, kNoDefault, 0, 0, kFactorFormats, "format of the score gradients that meet Q and K"},
+    Field{"p_shift", kInteger, 0, 0, 16, {},               "probabilities are multiplied by 2 to this power before they are rounded"},
     Field{"dq",   kWord, 0, 0, 0, kJoins,                  "ordered: one accumulator over all keys; f32 atomic: one per tile of keys, added in memory"},
     Field{"tile", kInteger, 64, 1, 65536, {},              "keys per such tile"},
 };
@@ -37,6 +41,11 @@ constexpr std::array kTensors = {
     TensorName{"do",           TensorRole::input,  "[batch, heads, queries, dv]: the gradient of O"},
     TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32"},
     TensorName{"sink",         TensorRole::input,  "[heads]; it has done its work in LSE", "f32"},
+    TensorName{"q_scale",      TensorRole::input,  "[1]: what the elements of Q stand for, times themselves", "f32"},
+    TensorName{"k_scale",      TensorRole::input,  "[1]: the same for K", "f32"},
+    TensorName{"v_scale",      TensorRole::input,  "[1]: the same for V", "f32"},
+    TensorName{"do_scale",     TensorRole::input,  "[1]: the same for dO", "f32"},
+    TensorName{"ds_scale",     TensorRole::input,  "[1]: what dS is multiplied by before it is rounded", "f32"},
     TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
     TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
     TensorName{"dq",           TensorRole::output, "[batch, heads, queries, d]", "{out}"},
@@ -49,11 +58,13 @@ constexpr std::string_view kAbout =
     R"~(The gradients of attention, given the gradient dO of its output and what the forward pass stored: P = exp(S - LSE) over the visible keys,
 dV = Pᵀ · dO, dS = P ⊙ (dO · Vᵀ - delta) with delta the row sums of dO ⊙ O, dQ = scale · dS · K, dK = scale · dSᵀ · Q. Query heads that share a
 head of K and V add up in dK and dV. Rows after the last sequence have gradients 0. O and LSE count as exact: an error of the forward pass is
-no error of this kernel.
+no error of this kernel. With `scales=tensor` Q, K, V and dO are their elements times one number each, and dS is rounded in units of 1 / ds_scale; scales are numbers
+from 2^-30 to 2^30.
 )~";
 
-constexpr std::array kQuantized = {Operation::Quantized{"q"}, Operation::Quantized{"k"},
-                                   Operation::Quantized{"v"}, Operation::Quantized{"do"}};
+constexpr std::array kQuantized = {
+    Operation::Quantized{"q", "q_scale"}, Operation::Quantized{"k", "k_scale"},
+    Operation::Quantized{"v", "v_scale"}, Operation::Quantized{"do", "do_scale"}};
 
 class AttentionBackward final : public Operation {
  public:
@@ -70,6 +81,12 @@ class AttentionBackward final : public Operation {
   std::span<const Field> terms() const override { return kTerms; }
 
   Status check_terms(const Problem& terms, const Manifest& manifest) const override {
+    for (const Field& field : manifest.schema()) {
+      if (field.name != "scales" || std::ranges::find(field.choices, "head") == field.choices.end())
+        continue;
+      return bad_input("scales of single heads have no backward pass",
+                       "scales are \"none\" or \"tensor\" here");
+    }
     const AttentionGradientContract contract = contract_of(terms);
     const Problem any(manifest.schema());
     const auto format_of = [&](std::string_view name) { return manifest.tensor_format(name, any); };
@@ -88,7 +105,8 @@ class AttentionBackward final : public Operation {
   }
 
   Status check_values(const Problem& problem, const CaseTensors& tensors) const override {
-    return check_attention_starts(problem, tensors);
+    if (const Status good = check_attention_starts(problem, tensors); !good) return good;
+    return check_attention_scales(problem, tensors);
   }
 
   // Five products where the forward pass has two.
@@ -101,6 +119,14 @@ class AttentionBackward final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  // One scale for each matrix, if any.
+  void quantize(const Problem&, const CaseTensors& sources, CaseTensors& tensors) const override {
+    for (const Quantized& input : kQuantized) {
+      quantize_tensor(*sources.find(input.tensor), *tensors.find(input.tensor),
+                      tensors.find(input.scale), [](std::int64_t) { return 0; });
+    }
+  }
 
   std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
                                             int sm, const CaseTensors& tensors,
@@ -119,6 +145,8 @@ class AttentionBackward final : public Operation {
     gradient.o = tensors.find("o");
     gradient.lse = tensors.find("lse");
     gradient.d_o = tensors.find("do");
+    gradient.do_scale = tensors.find("do_scale");
+    gradient.ds_scale = tensors.find("ds_scale");
     return gradient;
   }
 
@@ -129,6 +157,7 @@ class AttentionBackward final : public Operation {
     contract.instruction = unit.instruction;
     contract.p = *format_by_name(terms.word("p"));
     contract.ds = *format_by_name(terms.word("ds"));
+    contract.p_shift = static_cast<int>(terms.integer("p_shift"));
     contract.atomic_dq = terms.word("dq") == "f32 atomic";
     contract.tile = terms.integer("tile");
     return contract;

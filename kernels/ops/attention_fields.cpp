@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kCausal = {"none", "bottom_right", "to
 constexpr std::array<std::string_view, 5> kLengths = {"full", "random", "gaps", "ones", "slack"};
 constexpr std::array<std::string_view, 2> kBias = {"none", "f32"};
 constexpr std::array<std::string_view, 2> kSink = {"none", "f32"};
-constexpr std::array<std::string_view, 3> kScales = {"none", "head", "block"};
+constexpr std::array<std::string_view, 4> kScales = {"none", "head", "block", "tensor"};
 constexpr std::array<std::string_view, 3> kLayouts = {"bhs", "bsh", "sbh"};
 constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
 constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f16", "f32"};
@@ -57,7 +57,7 @@ constexpr std::array kSchema = {
     Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
     Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
     Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax and has no value"},
-    Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; block: those of Q and K times one per 64 rows of a head; for 8-bit formats"},
+    Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; block: those of Q and K times one per 64 rows of a head; tensor: one for each matrix; for 8-bit formats"},
     Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
     Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},
     Field{"layout",       kWord, 0, 0, 0, kLayouts,              "order in memory of batch, heads and length (s), slowest first"},
@@ -164,6 +164,7 @@ std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name,
   if (name == "bias" && problem.word("bias") != "none")
     return Shape{heads, queries, problem.integer("keys")};
   if (name == "sink" && problem.word("sink") != "none") return Shape{heads};
+  if (problem.word("scales") == "tensor" && name.ends_with("_scale")) return Shape{1};
   if (problem.word("scales") == "head") {
     if (name == "q_scale") return Shape{batch, heads};
     if (name == "k_scale" || name == "v_scale") return Shape{batch, attention_kv_heads(problem)};
@@ -220,7 +221,7 @@ constexpr double kSmallestScale = 0x1p-30, kLargestScale = 0x1p30;
 Status check_scale(std::string_view name, double scale) {
   if (scale >= kSmallestScale && scale <= kLargestScale) return {};
   return bad_input(fmt::format("{} is {:.9g}", name, scale),
-                   "scales of Q, K and V, and of the scores beside them, are from 2^-30 to 2^30");
+                   "scales of matrices, and of the scores beside them, are from 2^-30 to 2^30");
 }
 
 template <typename Value, std::size_t count>
@@ -266,7 +267,7 @@ Status check_attention_scales(const Problem& problem, const CaseTensors& tensors
   if (problem.word("scales") == "none") return {};
   if (const Status good = check_scale("scale", static_cast<double>(problem.real("scale"))); !good)
     return good;
-  for (const std::string_view name : {"q_scale", "k_scale", "v_scale"}) {
+  for (const std::string_view name : {"q_scale", "k_scale", "v_scale", "do_scale", "ds_scale"}) {
     const Tensor* scales = tensors.find(name);
     for (std::int64_t i = 0; scales && i < scales->layout.count(); ++i) {
       const double scale = to_double(format(scales->layout.format), scales->bits(i));

@@ -87,8 +87,10 @@ void quantize_attention(const Problem& problem, const CaseTensors& sources, Case
     const Tensor& source = matrix == "k" ? keys : *sources.find(matrix);
     const std::vector<std::int64_t> entries = entries_of_rows(attention, source, matrix == "q");
     const std::int64_t width = source.layout.shape[3];
-    quantize_tensor(source, *tensors.find(matrix), tensors.find(scale), [&](std::int64_t element) {
-      return entries[static_cast<std::size_t>(element / width)];
+    Tensor* scales = tensors.find(scale);
+    const bool whole = scales && scales->layout.shape.size() == 1;  // one for the matrix
+    quantize_tensor(source, *tensors.find(matrix), scales, [&](std::int64_t element) {
+      return whole ? 0 : entries[static_cast<std::size_t>(element / width)];
     });
   }
 }

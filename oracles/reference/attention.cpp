@@ -18,7 +18,9 @@ std::int64_t integer_at(const Tensor& tensor, std::int64_t index) {
 }
 
 float scale_at(const Tensor* scales, std::int64_t sequence, std::int64_t head) {
-  if (!scales || sequence >= scales->layout.shape[0]) return 1;
+  if (!scales) return 1;
+  if (scales->layout.shape.size() == 1) return element(*scales, scales->layout.offset);
+  if (sequence >= scales->layout.shape[0]) return 1;
   return element(*scales, scales->layout.offset + sequence * scales->layout.strides[0] +
                               head * scales->layout.strides[1]);
 }

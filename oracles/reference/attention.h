@@ -24,10 +24,10 @@ struct AttentionProblem {
   const Tensor* v = nullptr;     // [batch, kv_heads, keys, dv]
   const Tensor* bias = nullptr;  // [heads, queries, keys]; null: none. Not with varying lengths
   const Tensor* sink = nullptr;  // [heads]; null: none
-  // What elements stand for, times themselves, f32; null: 1. One per head: [sequences, heads], for
-  // K and V [sequences, kv_heads]. Or, with scale_block > 0, one for each such block of rows as
-  // they lie in the tensor, whatever sequences they belong to: [batch, heads, blocks], for K
-  // [batch, kv_heads, blocks]; V has none.
+  // What elements stand for, times themselves, f32; null: 1. [1] for all of the tensor. Or one per
+  // head: [sequences, heads], for K and V [sequences, kv_heads]. Or, with scale_block > 0, one for
+  // each such block of rows as they lie in the tensor, whatever sequences they belong to:
+  // [batch, heads, blocks], for K [batch, kv_heads, blocks]; V has none.
   const Tensor* q_scale = nullptr;
   const Tensor* k_scale = nullptr;
   const Tensor* v_scale = nullptr;

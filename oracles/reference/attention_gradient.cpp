@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/reference/attention_gradient.h"
 
+#include "oracles/formats/decode.h"
 #include "oracles/reference/head_rows.h"
 
 namespace plumbline {
+
+GradientScales gradient_scales(const AttentionGradientProblem& problem) {
+  const auto value = [](const Tensor* scale) {
+    return scale ? static_cast<float>(to_double(format(scale->layout.format), scale->bits(0)))
+                 : 1.0f;
+  };
+  const AttentionProblem& attention = problem.attention;
+  return {value(attention.q_scale), value(attention.k_scale), value(attention.v_scale),
+          value(problem.do_scale),  value(problem.ds_scale),  attention.scale};
+}
 
 std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionGradientProblem& problem) {
   const auto group =
@@ -21,6 +32,7 @@ std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionGradientProbl
 
 GradientGroup gradient_group(const AttentionGradientProblem& problem,
                              const std::vector<HeadPlace>& places) {
+  const GradientScales scales = gradient_scales(problem);
   GradientGroup group;
   group.places = places;
   for (const HeadPlace& place : places) {
@@ -29,6 +41,7 @@ GradientGroup gradient_group(const AttentionGradientProblem& problem,
     head.o = head_rows(*problem.o, place.batch, place.head, place.first_query, place.queries);
     head.d_o = head_rows(*problem.d_o, place.batch, place.head, place.first_query, place.queries);
     head.lse = head_rows(*problem.lse, place.batch, place.head, place.first_query, place.queries);
+    head.scales = scales;
     group.heads.push_back(std::move(head));
   }
   return group;

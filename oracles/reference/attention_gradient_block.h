@@ -23,7 +23,7 @@ class GradientBlock {
   // How many lines a block of an output may have.
   static std::int64_t most_lines(const GradientOperands& operands, GradientOutput output);
 
-  // Before the scale. The enclosure holds the stage-faithful reference.
+  // Before its factor. The enclosure holds the stage-faithful reference.
   SumEnclosure sum(std::int64_t line, std::int64_t x) const;
 
   // E and the classes an accumulator may end in.

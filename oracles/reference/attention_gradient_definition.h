@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The definition of attention's gradients over MPFR numbers, element by element. With a contract:
 // the stage-faithful reference, which keeps the two roundings a contract mandates, of P before it
-// meets dO and of dS before it meets Q and K. Without: mathematics. What a row of queries brings
+// meets dO and of dS before it meets Q and K, both times the factors that go with them. Without:
+// mathematics. What a row of queries brings
 // along (its LSE and delta) is given: as the forward pass stored it, or exact, which makes the
 // gradient of the whole function.
 #pragma once
@@ -17,7 +18,7 @@ namespace plumbline {
 
 template <typename Number>
 struct GradientRow {
-  Number lse, delta;     // delta = sum of dO * O
+  Number lse, delta;     // delta = do_scale * sum of dO * O
   bool visible = false;  // false: no key, no gradient
 };
 
@@ -33,6 +34,7 @@ GradientRow<Number> stored_row(const GradientHead& head, std::int64_t i) {
     const auto at = static_cast<std::size_t>(x);
     row.delta += static_cast<double>(head.d_o[at]) * static_cast<double>(head.o[at]);
   }
+  row.delta *= Number(head.scales.d_o);
   return row;
 }
 
@@ -48,14 +50,15 @@ GradientRow<Number> exact_row(const GradientHead& head, std::int64_t i) {
     const auto at = static_cast<std::size_t>(i * head.head.dv) + x;
     row.delta += Number(head.d_o[at]) * forward.o[x];
   }
+  row.delta *= Number(head.scales.d_o);
   return row;
 }
 
 // What query i and key j give each other.
 template <typename Number>
 struct GradientWeights {
-  Number p = 0;   // dO_i of it goes to dV_j
-  Number ds = 0;  // scale * q_i of it goes to dK_j, scale * k_j of it to dQ_i
+  Number p = 0;   // do_scale * dO_i of it goes to dV_j
+  Number ds = 0;  // times ds_scale; q_i of it goes to dK_j and k_j to dQ_i, times their factors
 };
 
 template <typename Number>
@@ -73,13 +76,19 @@ GradientWeights<Number> gradient_weights(const GradientHead& gradient,
     dp += static_cast<double>(gradient.d_o[static_cast<std::size_t>(i * head.dv + x)]) *
           static_cast<double>(head.v[static_cast<std::size_t>(j * head.dv + x)]);
   }
+  dp *= Number(gradient.scales.dp());
   Number ds = p * (dp - row.delta);
   if (head.softcap != 0) {
     const Number t = tanh(attention_definition::score<Number>(head, i, j) / head.softcap);
     ds *= 1 - t * t;
   }
-  weights.p = contract ? attention_definition::rounded(contract->p, p) : p;
-  weights.ds = contract ? attention_definition::rounded(contract->ds, ds) : ds;
+  ds *= Number(gradient.scales.ds);
+  weights.p = p;
+  weights.ds = ds;
+  if (!contract) return weights;
+  const Number shifted = ldexp(p, contract->p_shift);
+  weights.p = ldexp(attention_definition::rounded(contract->p, shifted), -contract->p_shift);
+  weights.ds = attention_definition::rounded(contract->ds, ds);
   return weights;
 }
 
@@ -90,7 +99,8 @@ std::vector<Number> defined_dq(const GradientHead& gradient, const GradientRow<N
   const AttentionHead& head = gradient.head;
   std::vector<Number> dq(static_cast<std::size_t>(head.d), Number(0));
   for (std::int64_t j = 0; j < head.keys; ++j) {
-    const Number ds = gradient_weights(gradient, row, i, j, contract).ds * Number(head.scale);
+    const Number ds =
+        gradient_weights(gradient, row, i, j, contract).ds * Number(gradient.scales.dq());
     for (std::size_t x = 0; x < dq.size(); ++x)
       dq[x] += ds * head.k[static_cast<std::size_t>(j * head.d) + x];
   }
@@ -117,11 +127,12 @@ KeyGradients<Number> defined_key_gradients(
     for (std::int64_t i = 0; i < head.queries; ++i) {
       const GradientWeights<Number> weights =
           gradient_weights(gradient, rows[h][static_cast<std::size_t>(i)], i, j, contract);
-      const Number ds = weights.ds * Number(head.scale);
+      const Number ds = weights.ds * Number(gradient.scales.dk());
+      const Number p = weights.p * Number(gradient.scales.d_o);
       for (std::size_t x = 0; x < gradients.dk.size(); ++x)
         gradients.dk[x] += ds * head.q[static_cast<std::size_t>(i * head.d) + x];
       for (std::size_t x = 0; x < gradients.dv.size(); ++x)
-        gradients.dv[x] += weights.p * gradient.d_o[static_cast<std::size_t>(i * head.dv) + x];
+        gradients.dv[x] += p * gradient.d_o[static_cast<std::size_t>(i * head.dv) + x];
     }
   }
   return gradients;

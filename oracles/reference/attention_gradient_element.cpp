@@ -13,17 +13,16 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-EpilogueScalars scalars_of(GradientOutput output, float scale) {
+EpilogueScalars scalars_of(float factor) {
   EpilogueScalars scalars;
-  if (output != GradientOutput::dv) scalars.alpha = scale;
+  scalars.alpha = factor;
   return scalars;
 }
 
 }  // namespace
 
-GradientRule::GradientRule(GradientOutput output, float scale, FormatId stored,
-                           const BoundModel& model)
-    : epilogue_(Contract{}, scalars_of(output, scale), stored),
+GradientRule::GradientRule(float factor, FormatId stored, const BoundModel& model)
+    : epilogue_(Contract{}, scalars_of(factor), stored),
       grid_(model.accumulator_precision()),
       rule_(epilogue_, grid_, {}) {}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One gradient under judgement: a sum known to an enclosure, the bound E of a kernel's accumulator,
-// then one multiplication by the scale and one rounding to the output, by the interval rule.
+// then one multiplication by the factor of its sums and one rounding to the output, by the interval
+// rule.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct GradientDecision {
 
 class GradientRule {
  public:
-  GradientRule(GradientOutput output, float scale, FormatId stored, const BoundModel& model);
+  GradientRule(float factor, FormatId stored, const BoundModel& model);
 
   bool surely_admissible(const SumEnclosure& sum, std::uint64_t got) const {
     return rule_.surely_admissible(sum, got);

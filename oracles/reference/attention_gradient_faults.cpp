@@ -66,12 +66,45 @@ Weights weights_of(const GradientOperands& operands, const GradientFault& fault,
     const std::vector<float>& o = operands.group.heads[static_cast<std::size_t>(h)].o;
     delta = dot(d_o, o.data() + i * operands.width_v,
                 fault.delta_width < 0 ? operands.width_v : fault.delta_width);
+    if (!fault.no_delta_scale) delta *= static_cast<double>(operands.scales.d_o);
   }
-  const double dp =
-      dot(d_o, operands.v.row(j), fault.dp_width < 0 ? operands.width_v : fault.dp_width);
-  const double ds = p * (dp - delta) * (fault.no_slope ? 1 : slope);
-  return {rounded(operands.contract.p, p, fault.keep_p, fault.truncate_p),
+  double dp = dot(d_o, operands.v.row(j), fault.dp_width < 0 ? operands.width_v : fault.dp_width);
+  if (!fault.no_dp_scale) dp *= static_cast<double>(operands.scales.dp());
+  const double ds =
+      p * (dp - delta) * (fault.no_slope ? 1 : slope) * static_cast<double>(operands.scales.ds);
+  const int shift = fault.no_p_shift ? 0 : operands.contract.p_shift;
+  const double shifted =
+      rounded(operands.contract.p, std::ldexp(p, shift), fault.keep_p, fault.truncate_p);
+  return {std::ldexp(shifted, operands.contract.p_shift - shift),
           rounded(operands.contract.ds, ds, fault.keep_ds, fault.truncate_ds)};
+}
+
+// Those of scales and of the factors that go with narrow formats.
+template <typename Add>
+void add_scale_faults(const GradientOperands& operands, GradientOutput output, const Add& add) {
+  const GradientScales& scales = operands.scales;
+  const auto factor = [&](std::string sentence, double value) {
+    if (value == 1) return;
+    add(std::move(sentence), [&](GradientFault& f) { f.factor = value; });
+  };
+  const auto wide = [](float scale) { return static_cast<double>(scale); };
+  if (output == GradientOutput::dv) {
+    factor("do_scale was not applied to dV", 1 / wide(scales.d_o));
+    if (operands.contract.p_shift == 0) return;
+    factor("the shift of P was not taken back", std::ldexp(1.0, operands.contract.p_shift));
+    add("P was rounded without its shift", [](GradientFault& f) { f.no_p_shift = true; });
+    return;
+  }
+  const bool of_q = output == GradientOutput::dq;
+  const double own = wide(of_q ? scales.k : scales.q), other = wide(of_q ? scales.q : scales.k);
+  factor("ds_scale was not taken back", wide(scales.ds));
+  factor("ds_scale was applied once more instead of taken back", wide(scales.ds) * wide(scales.ds));
+  factor(of_q ? "k_scale was not applied to dQ" : "q_scale was not applied to dK", 1 / own);
+  factor(of_q ? "q_scale was taken for k_scale" : "k_scale was taken for q_scale", other / own);
+  if (scales.d_o != 1)
+    add("delta lacks do_scale", [](GradientFault& f) { f.no_delta_scale = true; });
+  if (scales.dp() != 1)
+    add("dO . v lacks its scales", [](GradientFault& f) { f.no_dp_scale = true; });
 }
 
 }  // namespace
@@ -80,6 +113,7 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
                                            GradientOutput output) {
   const AttentionHead& head = operands.head(0);
   const bool of_scores = output != GradientOutput::dv;
+  const auto scale = static_cast<double>(operands.scales.scale);
   std::vector<GradientFault> faults;
   const auto add = [&](std::string sentence, const auto& change) {
     GradientFault fault;
@@ -97,11 +131,10 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
   if (of_scores) {
     add("delta (the row sums of dO * O) was not subtracted",
         [](GradientFault& f) { f.no_delta = true; });
-    if (head.scale != 1)
+    if (scale != 1)
       add("the scale was not applied to the gradient",
-          [&](GradientFault& f) { f.factor = 1 / static_cast<double>(head.scale); });
-    add("the scale was applied twice",
-        [&](GradientFault& f) { f.factor = static_cast<double>(head.scale); });
+          [&](GradientFault& f) { f.factor = 1 / scale; });
+    add("the scale was applied twice", [&](GradientFault& f) { f.factor = scale; });
     add("an extra factor ln 2 was applied", [](GradientFault& f) { f.factor = M_LN2; });
     add("an extra factor log2 e was applied", [](GradientFault& f) { f.factor = M_LOG2E; });
     add("the sign is wrong", [](GradientFault& f) { f.factor = -1; });
@@ -124,10 +157,9 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
   } else {
     add("P was not rounded before it met dO", [](GradientFault& f) { f.keep_p = true; });
     add("P was truncated instead of rounded", [](GradientFault& f) { f.truncate_p = true; });
-    if (head.scale != 1)
-      add("the scale was applied to dV",
-          [&](GradientFault& f) { f.factor = static_cast<double>(head.scale); });
+    if (scale != 1) add("the scale was applied to dV", [&](GradientFault& f) { f.factor = scale; });
   }
+  add_scale_faults(operands, output, add);
   if (head.mask.causal != Causal::none) {
     mask("the causal mask was aligned to the other corner", [](AttentionMask& m) {
       m.causal = m.causal == Causal::top_left ? Causal::bottom_right : Causal::top_left;
@@ -235,7 +267,7 @@ FaultyLine faulty_line(const GradientOperands& operands, GradientOutput output, 
       }
     }
   }
-  const double scale = static_cast<double>(operands.scale(output)) * fault.factor;
+  const double scale = static_cast<double>(operands.factor(output)) * fault.factor;
   for (std::size_t x = 0; x < magnitude.size(); ++x) {
     out.values[x] *= scale;
     // A few weights rounded the other way, and the accumulator's roundings.

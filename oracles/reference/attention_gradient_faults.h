@@ -19,6 +19,8 @@ struct GradientFault {
   bool no_delta = false, no_slope = false, no_cap = false, no_bias = false, no_sink = false;
   bool keep_p = false, keep_ds = false;  // not rounded
   bool truncate_p = false, truncate_ds = false;
+  bool no_p_shift = false;  // neither applied nor taken back
+  bool no_delta_scale = false, no_dp_scale = false;
   double factor = 1;    // on the result
   double exponent = 1;  // of the softmax: ln 2 takes 2^ for e^
   double lse_factor = 1;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "oracles/base/random.h"
 #include "oracles/exact/parallel.h"
@@ -63,7 +64,7 @@ GradientJudge::GradientJudge(const GradientOperands& operands, GradientOutput ou
       options_(options),
       weights_(operands),
       specials_(operands),
-      rule_(output, operands.scale(output), got.layout.format, operands.model(output)) {}
+      rule_(operands.factor(output), got.layout.format, operands.model(output)) {}
 
 // Outputs are [batch, heads or kv_heads, queries or keys, width].
 std::int64_t GradientJudge::index(std::int64_t line, std::int64_t x) const {
@@ -262,17 +263,29 @@ void GradientJudge::put_values(Reference reference, std::vector<double>& all) co
   }
 }
 
-ElementVerdict GradientJudge::element(std::int64_t index, std::uint64_t got) const {
-  const Place at = *place(index);
+GradientJudge::CloseLine GradientJudge::close_line(std::int64_t line) const {
+  CloseLine close{.line = line, .due = {}, .block = {}, .exact = {}};
+  if (specials_.any()) close.due = specials_.line(output_, line);
+  if (!close.due.empty() && *std::min_element(close.due.begin(), close.due.end()) >= Due::anything)
+    return close;
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(operands_.rows(output_).width));
+  std::iota(columns.begin(), columns.end(), 0);
+  close.block = std::make_unique<GradientBlock>(operands_, weights_, output_, line, 1);
+  close.exact = defined_sums(operands_, output_, line, columns, kDefinitionBits);
+  return close;
+}
+
+ElementVerdict GradientJudge::element(CloseLine& line, std::int64_t index,
+                                      std::uint64_t got) const {
+  const auto x = static_cast<std::size_t>(place(index)->x);
   GradientKnowledge known;
-  if (specials_.any()) known.due = specials_.line(output_, at.line)[static_cast<std::size_t>(at.x)];
+  if (!line.due.empty()) known.due = line.due[x];
   if (known.due >= Due::anything) {
     return rule_.describe(index, known, rule_.decide(known, got), got);
   }
-  GradientBlock block(operands_, weights_, output_, at.line, 1);
-  const Dyadic exact = defined_sums(operands_, output_, at.line, {at.x}, kDefinitionBits).front();
+  const Dyadic& exact = line.exact[x];
   known.sum = enclosure_of(exact);
-  const RunningBound bound = block.bound(0, at.x);
+  const RunningBound bound = line.block->bound(0, static_cast<std::int64_t>(x));
   known.error = bound.error;
   known.classes = bound.classes;
   known.bounded = true;

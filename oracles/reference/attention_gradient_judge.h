@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +39,16 @@ class GradientJudge {
 
   Findings run(const Wish& wish, int threads) const;
 
-  ElementVerdict element(std::int64_t index, std::uint64_t got) const;
+  // A line looked at closely: its sums by the definition.
+  struct CloseLine {
+    std::int64_t line = -1;
+    std::vector<Due> due;  // empty: all regular
+    std::unique_ptr<GradientBlock> block;
+    std::vector<Dyadic> exact;
+  };
+
+  CloseLine close_line(std::int64_t line) const;
+  ElementVerdict element(CloseLine& line, std::int64_t index, std::uint64_t got) const;
 
   // The group's part of CaseOracle::reference_values(), into its places in `all`.
   void put_values(Reference reference, std::vector<double>& all) const;

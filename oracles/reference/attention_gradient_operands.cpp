@@ -15,6 +15,8 @@ BoundModel model_of(const Contract& contract, int sm, FormatId a, FormatId b) {
   return *model;
 }
 
+constexpr std::int64_t kInstructionBytes = 32;  // of each row of a factor
+
 float finite_or_zero(float x) { return std::isfinite(x) ? x : 0.0f; }
 
 // Rows of the heads one after the other, each padded with zeros to a whole number of steps.
@@ -55,6 +57,14 @@ GradientQuery query_of_row(const GradientHead& head, std::int64_t i) {
                         : static_cast<double>(width + 1) * 0x1p-53 * magnitude * (1 + 0x1p-20);
   // A product is rounded once, then added at most width - 1 times; fused, one rounding less.
   out.kernel_delta = kernel.range(width);
+  const float d_o_scale = head.scales.d_o;
+  if (d_o_scale == 1) return out;
+  out.kernel_delta = out.kernel_delta * F32Range::of(d_o_scale);
+  const double unscaled = out.delta, factor = static_cast<double>(d_o_scale);
+  out.delta *= factor;
+  out.delta_error *= std::fabs(factor) * (1 + 0x1p-50);
+  if (std::fma(unscaled, factor, -out.delta) != 0)
+    out.delta_error += 0x1p-53 * std::fabs(out.delta);
   return out;
 }
 
@@ -102,13 +112,15 @@ GradientOperands::GradientOperands(const AttentionGradientProblem& problem,
                                    const std::vector<HeadPlace>& places)
     : contract(contract_of_kernel),
       models(problem, contract_of_kernel, sm),
-      group(gradient_group(problem, places)) {
+      group(gradient_group(problem, places)),
+      scales(gradient_scales(problem)) {
   const AttentionHead& any = group.heads.front().head;
   queries = any.queries;
   keys = any.keys;
   d = any.d;
   width_v = any.dv;
-  padded = (queries + kStep - 1) / kStep * kStep;
+  const std::int64_t step = kInstructionBytes * 8 / format(contract.p).storage_bits;
+  padded = (queries + step - 1) / step * step;
   output = problem.attention.output;
   const auto format_minimum = [](const Tensor* tensor) {
     return format(tensor->layout.format).emin();
@@ -134,6 +146,11 @@ GradientOperands::GradientOperands(const AttentionGradientProblem& problem,
   // A sum over keys that atomics join is cut by the number of keys.
   models.dq =
       model_of(contract.sum_of_dq(keys), sm, contract.ds, problem.attention.k->layout.format);
+}
+
+float GradientOperands::factor(GradientOutput o) const {
+  if (o == GradientOutput::dq) return scales.dq();
+  return o == GradientOutput::dk ? scales.dk() : std::ldexp(scales.d_o, -contract.p_shift);
 }
 
 }  // namespace plumbline

@@ -7,8 +7,10 @@
 //   dQ of query i   a line over the keys          weights G_ij   rows of K
 //   dK of key j     a line over all queries       weights G_ij   rows of Q
 //   dV of key j     a line over all queries       weights P_ij   rows of dO
-// "All queries" are those of the group's heads, one head after the other. A head starts with an
-// instruction of its own: its queries are padded to a multiple of kStep, with zeros.
+// Weights and rows are as a kernel's accumulator meets them: P * 2^p_shift, dS * ds_scale, elements
+// as they are stored. "All queries" are those of the group's heads, one head after the other. A
+// head starts with an instruction of its own: its queries are padded to a multiple of what one
+// takes, with zeros.
 #pragma once
 
 #include <cstdint>
@@ -60,11 +62,10 @@ struct GradientQuery {
 };
 
 struct GradientOperands {
-  static constexpr std::int64_t kStep = 16;
-
   AttentionGradientContract contract;
   GradientModels models;
   GradientGroup group;
+  GradientScales scales;
   std::int64_t queries = 0, padded = 0, keys = 0, d = 0, width_v = 0;  // `padded` queries per head
   FormatId output = FormatId::bf16;
   GradientRows q, d_o;  // [heads * padded, ...]
@@ -106,7 +107,8 @@ struct GradientOperands {
     return o == GradientOutput::dv ? contract.p : contract.ds;
   }
 
-  float scale(GradientOutput o) const { return o == GradientOutput::dv ? 1.0f : head(0).scale; }
+  // What an output's sums are multiplied by.
+  float factor(GradientOutput o) const;
 };
 
 // Where a pair of a line and a term lies.

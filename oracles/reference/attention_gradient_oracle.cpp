@@ -139,19 +139,41 @@ const std::vector<HeadPlace>& AttentionGradientOracle::group_of(int output,
   return groups_.front();
 }
 
+struct AttentionGradientOracle::Look {
+  int output;
+  const std::vector<HeadPlace>* places;
+  Tensor shape;
+  GradientOperands operands;
+  GradientJudge judge;
+  GradientJudge::CloseLine line;
+
+  Look(const AttentionGradientOracle& oracle, int of, const std::vector<HeadPlace>& group)
+      : output(of),
+        places(&group),
+        shape(oracle.empty_output(of)),
+        operands(oracle.problem_, oracle.contract_, oracle.sm_, group),
+        judge(operands, output_of(of), shape, {}) {}
+};
+
+AttentionGradientOracle::~AttentionGradientOracle() = default;
+
 ElementVerdict AttentionGradientOracle::element(int output, std::int64_t index,
                                                 std::uint64_t got) const {
-  const Tensor shape = empty_output(output);
-  const GradientOperands operands(problem_, contract_, sm_, group_of(output, index));
-  return GradientJudge(operands, output_of(output), shape, {}).element(index, got);
+  const std::scoped_lock lock(mutex_);
+  const std::vector<HeadPlace>& places = group_of(output, index);
+  if (!last_ || last_->output != output || last_->places != &places)
+    last_ = std::make_unique<Look>(*this, output, places);
+  const std::int64_t line = last_->judge.place(index)->line;
+  if (last_->line.line != line) last_->line = last_->judge.close_line(line);
+  return last_->judge.element(last_->line, index, got);
 }
 
 Explanation AttentionGradientOracle::explain(int output, std::int64_t index,
                                              const Tensor& got) const {
   const GradientOperands operands(problem_, contract_, sm_, group_of(output, index));
   const GradientJudge judge(operands, output_of(output), got, {});
-  return explain_gradient(operands, judge, output_of(output), judge.element(index, got.bits(index)),
-                          got);
+  return explain_gradient(operands, judge, output_of(output),
+                          element(output, index, got.bits(index)), got);
 }
 
 }  // namespace plumbline

@@ -3,6 +3,8 @@
 // group.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ class AttentionGradientOracle final : public CaseOracle {
   // The problem's tensors must outlive the oracle. `sm` picks the model of the unit.
   AttentionGradientOracle(const AttentionGradientProblem& problem,
                           const AttentionGradientContract& contract, int sm);
+  ~AttentionGradientOracle() override;
 
   int outputs() const override { return 3; }
 
@@ -28,6 +31,8 @@ class AttentionGradientOracle final : public CaseOracle {
   std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
  private:
+  struct Look;
+
   const std::vector<HeadPlace>& group_of(int output, std::int64_t index) const;
   Tensor empty_output(int output) const;
 
@@ -35,6 +40,9 @@ class AttentionGradientOracle final : public CaseOracle {
   AttentionGradientContract contract_;
   int sm_;
   std::vector<std::vector<HeadPlace>> groups_;
+  // What element() looked at last: the elements beside it cost little then. Any thread may ask.
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<Look> last_;
 };
 
 }  // namespace plumbline

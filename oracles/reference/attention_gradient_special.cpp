@@ -64,14 +64,15 @@ Due GradientSpecials::score(const GradientPair& at) const {
   return Due::regular;
 }
 
-// dS = P (dP - delta): 0 times an infinity is NaN.
+// dS = P (dP - delta): 0 times an infinity is NaN. What saturates makes a number of an infinity.
 Due GradientSpecials::gradient(const GradientPair& at) const {
   const QueryFlags& query = queries_[static_cast<std::size_t>(at.head * operands_.queries + at.i)];
   const KeyFlags& key = keys_[static_cast<std::size_t>(at.j)];
+  const bool saturates = AttentionGradientContract::saturates(operands_.contract.ds);
   Due due = score(at);
   if (query.d_o.nan || query.o.nan || key.v.nan) return Due::nan;
   if (query.d_o.infinite || query.o.infinite || key.v.infinite)
-    due = stronger(due, Due::not_finite);
+    due = stronger(due, saturates ? Due::anything : Due::not_finite);
   return due;
 }
 

@@ -16,7 +16,7 @@ namespace plumbline {
 enum class Due : std::uint8_t {
   regular,
   regular_or_nan,
-  anything,    // exp of an infinity may be 0, and so may what it meets
+  anything,    // exp of an infinity may be 0, and so may what it meets; dS may saturate
   not_finite,  // NaN or an infinity
   nan,
 };

@@ -16,7 +16,9 @@ std::vector<Dyadic> defined_sums(const GradientOperands& operands, GradientOutpu
                          std::int64_t j, std::int64_t term) {
       const GradientWeights<Number> weights = gradient_weights(
           operands.group.heads[static_cast<std::size_t>(h)], row, i, j, &operands.contract);
-      const Number& weight = output == GradientOutput::dv ? weights.p : weights.ds;
+      const Number weight = output == GradientOutput::dv
+                                ? Number(ldexp(weights.p, operands.contract.p_shift))
+                                : weights.ds;
       if (weight == 0) return;
       for (std::size_t c = 0; c < columns.size(); ++c)
         sums[c] += Real(weight) * Real(rows.row(term)[columns[c]]);

@@ -10,7 +10,8 @@
 
 namespace plumbline {
 
-// Before the scale, of the columns wanted. Weights are found with at least `bits` bits.
+// Of P * 2^p_shift or of G = dS * ds_scale, as the accumulator has them; of the columns wanted.
+// Weights are found with at least `bits` bits.
 std::vector<Dyadic> defined_sums(const GradientOperands& operands, GradientOutput output,
                                  std::int64_t line, const std::vector<std::int64_t>& columns,
                                  int bits);

@@ -44,10 +44,37 @@ F32Range tanh_range(const F32Range& x) {
   return one - two / (one + ex2_approx(x * F32Range::of(static_cast<float>(2 * M_LOG2E))));
 }
 
+// Sure to be the same where the factor is 1.
+F32Range times(const F32Range& x, float factor) {
+  return factor == 1 ? x : x * F32Range::of(factor);
+}
+
+// x *= factor, and its error with it.
+void multiply(double& x, double& error, float factor) {
+  if (factor == 1) return;
+  const double before = x, wide = static_cast<double>(factor);
+  x *= wide;
+  error *= std::fabs(wide);
+  if (std::fma(before, wide, -x) != 0) error += kUnit * std::fabs(x);
+}
+
 // An f32 accumulator within `drift` of a sum that is within `error` of `sum`.
 F32Range accumulator(double sum, double error, double drift) {
   const double reach = (error + drift) * (1 + 0x1p-50);
   return f32_within(sum - reach, sum + reach);
+}
+
+// A weight before its rounding to what is stored.
+KernelWeight stored(const FormatRounding& round, const F32Range& weight) {
+  KernelWeight out;
+  const auto low = static_cast<double>(weight.low), high = static_cast<double>(weight.high);
+  // Numbers this large may be rounded to infinity.
+  const bool overflows = !(low >= -round.largest() && high <= round.largest());
+  out.wild = weight.nan || (overflows && !round.saturates());
+  if (out.wild) return out;
+  out.low = static_cast<float>(round(low));
+  out.high = static_cast<float>(round(high));
+  return out;
 }
 
 }  // namespace
@@ -55,7 +82,8 @@ F32Range accumulator(double sum, double error, double drift) {
 FormatRounding::FormatRounding(FormatId to)
     : smallest_binade_(std::ldexp(1.0, format(to).emin())),
       to_quantum_(std::ldexp(1.5, 52 - format(to).mantissa_bits)),
-      largest_(to_double(format(to), format(to).max_finite())) {}
+      largest_(to_double(format(to), format(to).max_finite())),
+      saturates_(AttentionGradientContract::saturates(to)) {}
 
 // Adding 1.5 * 2^52 quanta leaves no room for anything finer than a quantum.
 double FormatRounding::operator()(double number) const {
@@ -73,7 +101,10 @@ GradientWeights64::GradientWeights64(const GradientOperands& operands)
       p_(operands.contract.p),
       ds_(operands.contract.ds),
       score_limits_(operands.models.score, operands.d),
-      dp_limits_(operands.models.dp, operands.width_v) {
+      dp_limits_(operands.models.dp, operands.width_v),
+      dp_factor_(operands.scales.dp()),
+      p_factor_(std::ldexp(1.0f, operands.contract.p_shift)),
+      ds_factor_(operands.scales.ds) {
   const AttentionHead& head = operands.head(0);
   const auto log2e = static_cast<float>(M_LOG2E);
   c_ = head.natural_units() ? log2e : head.scale * log2e;
@@ -133,12 +164,13 @@ ReferenceWeight GradientWeights64::reference(GradientOutput output, const Gradie
   const double p = exp2_of(x * kLog2E);
   // exp(x + e) = exp(x) (1 + e') with |e'| < 2 |e| for the small ones that matter.
   const double relative = exact ? 0 : 2 * error + kExp2Error;
-  double value = p, value_error = p * relative;
+  double value = p * static_cast<double>(p_factor_), value_error = value * relative;
   if (output != GradientOutput::dv) {
-    const double difference = products.dp - query.delta;
-    double difference_error = products.dp_error + query.delta_error;
-    if (!exact_sum(products.dp, -query.delta, difference))
-      difference_error += kUnit * std::fabs(difference);
+    double dp = products.dp, difference_error = products.dp_error;
+    multiply(dp, difference_error, dp_factor_);
+    const double difference = dp - query.delta;
+    difference_error += query.delta_error;
+    if (!exact_sum(dp, -query.delta, difference)) difference_error += kUnit * std::fabs(difference);
     value = p * difference;
     value_error = p * difference_error * (1 + relative) + std::fabs(value) * relative;
     if (!exact || std::fma(p, difference, -value) != 0) value_error += kUnit * std::fabs(value);
@@ -148,6 +180,7 @@ ReferenceWeight GradientWeights64::reference(GradientOutput output, const Gradie
       if (slope != 1) value_error += kUnit * std::fabs(sloped);
       value = sloped;
     }
+    multiply(value, value_error, ds_factor_);
   }
   value_error *= 1 + 0x1p-40;
   if (value_error == 0) return {round(value), 0};
@@ -172,9 +205,8 @@ KernelWeight GradientWeights64::through_the_steps(GradientOutput output, const G
   if (!head.bias.empty())
     z = z + F32Range::of(head.bias[static_cast<std::size_t>(at.i * head.keys + at.j)]);
   F32Range weight = ex2_approx(fma(z, F32Range::of(c_), F32Range::of(-query.kernel_lse)));
-  const FormatRounding& round = output == GradientOutput::dv ? p_ : ds_;
   if (output != GradientOutput::dv) {
-    const F32Range dp = accumulator(products.dp, products.dp_error, dp_drift);
+    const F32Range dp = times(accumulator(products.dp, products.dp_error, dp_drift), dp_factor_);
     weight = weight * (dp - query.kernel_delta);
     if (head.softcap != 0) {
       // The square of a range around 0 is not negative.
@@ -182,15 +214,9 @@ KernelWeight GradientWeights64::through_the_steps(GradientOutput output, const G
       if (square.low < 0) square.low = 0;
       weight = weight * (F32Range::of(1) - square);
     }
+    return stored(ds_, times(weight, ds_factor_));
   }
-  KernelWeight out;
-  const auto low = static_cast<double>(weight.low), high = static_cast<double>(weight.high);
-  // Numbers this large may be rounded to infinity.
-  out.wild = weight.nan || !(low >= -round.largest() && high <= round.largest());
-  if (out.wild) return out;
-  out.low = static_cast<float>(round(low));
-  out.high = static_cast<float>(round(high));
-  return out;
+  return stored(p_, times(weight, p_factor_));
 }
 
 KernelWeight GradientWeights64::kernel(GradientOutput output, const GradientPair& at,

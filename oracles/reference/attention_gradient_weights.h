@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What query i and key j give each other: the weight that a line of P (for dV) or of G = dS (for dQ
-// and dK) has there. Once as the reference has it, in FP64 with an error bound; once as a kernel
-// may have it, as a range of f32 values followed through the contract's steps.
+// What query i and key j give each other: the weight that a line of P * 2^p_shift (for dV) or of
+// G = dS * ds_scale (for dQ and dK) has there. Once as the reference has it, in FP64 with an error
+// bound; once as a kernel may have it, as a range of f32 values followed through the contract's
+// steps.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,12 @@ class FormatRounding {
 
   double largest() const { return largest_; }
 
+  // Whether a kernel's conversion stops at the largest number as well; else it may end in infinity.
+  bool saturates() const { return saturates_; }
+
  private:
   double smallest_binade_, to_quantum_, largest_;
+  bool saturates_;
 };
 
 // A weight of the reference after its mandated rounding. The error is that of FP64: 0 but where the
@@ -29,7 +34,7 @@ struct ReferenceWeight {
   double value = 0, error = 0;
 };
 
-// Products q . k and dO . v of a pair in FP64 with their errors.
+// Products q . k and dO . v of a pair's elements in FP64 with their errors.
 struct PairProducts {
   double score = 0, score_error = 0;
   double dp = 0, dp_error = 0;  // not needed for P
@@ -70,6 +75,7 @@ class GradientWeights64 {
   APriori score_limits_, dp_limits_;
   // The kernel's constants.
   float c_, over_cap_;
+  float dp_factor_, p_factor_, ds_factor_;
 };
 
 }  // namespace plumbline

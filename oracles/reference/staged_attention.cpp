@@ -36,16 +36,6 @@ constexpr std::array kFaults = {
 
 // clang-format on
 
-// In units of a scale, and of those of the rows where there are such.
-std::vector<double> over(const std::vector<float>& values, float scale,
-                         const std::vector<float>& of_rows = {}) {
-  std::vector<double> out(values.begin(), values.end());
-  const std::size_t width = of_rows.empty() ? 1 : values.size() / of_rows.size();
-  for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] /= static_cast<double>(of_rows.empty() ? scale : of_rows[i / width]);
-  return out;
-}
-
 // One head with its operands as stored and as they were.
 struct StagedPlace {
   HeadPlace place;
@@ -80,11 +70,11 @@ class StagedAttention final : public StagedComputation {
       head.shape = attention_head(problem, place);
       const AttentionHead source = attention_head(before, place);
       const HeadScales scales = head_scales(problem, place);
-      head.operands.emplace_back(head.shape, contract, sm, q, k, v, over(head.shape.q, 1),
-                                 over(head.shape.k, 1), over(head.shape.v, 1));
+      head.operands.emplace_back(head.shape, contract, sm, q, k, v, staged_over(head.shape.q, 1),
+                                 staged_over(head.shape.k, 1), staged_over(head.shape.v, 1));
       head.operands.emplace_back(
-          head.shape, contract, sm, q, k, v, over(source.q, scales.q, head.shape.q_scales),
-          over(source.k, scales.k, head.shape.k_scales), over(source.v, scales.v));
+          head.shape, contract, sm, q, k, v, staged_over(source.q, scales.q, head.shape.q_scales),
+          staged_over(source.k, scales.k, head.shape.k_scales), staged_over(source.v, scales.v));
       for (const StagedHead& operands : head.operands) {
         for (const bool low : {false, true}) head.scores.push_back(operands.scores(low));
       }

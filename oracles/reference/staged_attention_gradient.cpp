@@ -55,19 +55,18 @@ struct StagedGroup {
 };
 
 // By column, [columns, rows].
-RealOperands transposed(const std::vector<float>& values, std::int64_t width, const Format& as) {
+RealOperands transposed(const std::vector<double>& values, std::int64_t width, const Format& as) {
   RealOperands out;
   const auto columns = static_cast<std::size_t>(width);
   for (std::size_t x = 0; x < columns; ++x) {
-    for (std::size_t at = x; at < values.size(); at += columns)
-      out.append(static_cast<double>(values[at]), as);
+    for (std::size_t at = x; at < values.size(); at += columns) out.append(values[at], as);
   }
   return out;
 }
 
-RealOperands rows(const std::vector<float>& values, const Format& as) {
+RealOperands rows(const std::vector<double>& values, const Format& as) {
   RealOperands out;
-  for (const float value : values) out.append(static_cast<double>(value), as);
+  for (const double value : values) out.append(value, as);
   return out;
 }
 
@@ -148,14 +147,20 @@ class StagedAttentionGradient final : public StagedComputation {
     const AttentionHead& head = gradient.head;
     const Format &q = format(format_of(*attention.q)), &k = format(format_of(*attention.k)),
                  &v = format(format_of(*attention.v)), &d_o = format(format_of(*problem_.d_o));
+    // Sources in units of their scales, as elements are.
+    const GradientScales scales = stored ? GradientScales() : gradient.scales;
+    const std::vector<double> q_values = staged_over(head.q, scales.q),
+                              k_values = staged_over(head.k, scales.k),
+                              v_values = staged_over(head.v, scales.v),
+                              do_values = staged_over(gradient.d_o, scales.d_o);
     Operands out;
-    out.q = rows(head.q, q);
-    out.k = rows(head.k, k);
-    out.v = rows(head.v, v);
-    out.d_o = rows(gradient.d_o, d_o);
-    out.q_columns = transposed(head.q, head.d, q);
-    out.k_columns = transposed(head.k, head.d, k);
-    out.d_o_columns = transposed(gradient.d_o, head.dv, d_o);
+    out.q = rows(q_values, q);
+    out.k = rows(k_values, k);
+    out.v = rows(v_values, v);
+    out.d_o = rows(do_values, d_o);
+    out.q_columns = transposed(q_values, head.d, q);
+    out.k_columns = transposed(k_values, head.d, k);
+    out.d_o_columns = transposed(do_values, head.dv, d_o);
     for (const bool low : {false, true}) {
       out.scores[low ? 1 : 0] = products(head, qk_, out.q, out.k, head.d, low);
       out.dp[low ? 1 : 0] = products(head, dov_, out.d_o, out.v, head.dv, low);
@@ -206,7 +211,8 @@ class StagedAttentionGradient final : public StagedComputation {
     std::vector<double> p, ds;
   };
 
-  double delta(const AttentionHead& head, const Operands& in, std::int64_t i, bool low) const {
+  double delta(const AttentionHead& head, const GradientScales& scales, const Operands& in,
+               std::int64_t i, bool low) const {
     double lanes[32] = {}, sum = 0;
     for (std::int64_t x = 0; x < head.dv; ++x) {
       const auto at = static_cast<std::size_t>(i * head.dv + x);
@@ -214,11 +220,15 @@ class StagedAttentionGradient final : public StagedComputation {
       lane = f32_if(low, lane + f32_if(low, in.d_o.values[at] * in.o[at]));
     }
     for (const double lane : lanes) sum = f32_if(low, sum + lane);
-    return sum;
+    return f32_if(low, sum * static_cast<double>(scales.d_o));
   }
 
-  HeadWeights weights(const AttentionHead& head, const Operands& in, StageSet low,
+  HeadWeights weights(const GradientHead& gradient, const Operands& in, StageSet low,
                       Fault fault) const {
+    const AttentionHead& head = gradient.head;
+    const GradientScales& scales = gradient.scales;
+    const auto dp_factor = static_cast<double>(scales.dp()),
+               ds_factor = static_cast<double>(scales.ds);
     const bool p_low = is_low(low, Step::probabilities), ds_low = is_low(low, Step::ds),
                p_rounded = is_low(low, Step::p_rounding),
                ds_rounded = is_low(low, Step::ds_rounding), scores_low = is_low(low, Step::scores);
@@ -226,9 +236,12 @@ class StagedAttentionGradient final : public StagedComputation {
     const double c = staged_base2_factor(head, scale, p_low);
     const std::vector<double>&scores = in.scores[scores_low ? 1 : 0],
           &dps = in.dp[is_low(low, Step::dp) ? 1 : 0];
-    const auto rounding = [fault](Fault cut) {
-      return EncodeOptions{.rounding =
-                               fault == cut ? Rounding::toward_zero : Rounding::nearest_even};
+    const bool dp_low = is_low(low, Step::dp);
+    const auto rounding = [fault](Fault cut, FormatId weights) {
+      return EncodeOptions{
+          .rounding = fault == cut ? Rounding::toward_zero : Rounding::nearest_even,
+          .overflow = AttentionGradientContract::saturates(weights) ? Overflow::saturate
+                                                                    : Overflow::to_special};
     };
     HeadWeights out;
     out.p.assign(scores.size(), 0);
@@ -237,7 +250,7 @@ class StagedAttentionGradient final : public StagedComputation {
       double lse = in.lse[static_cast<std::size_t>(i)];
       if (!std::isfinite(lse)) continue;
       if (p_low && fault == Fault::bf16_lse) lse = staged_rounding(FormatId::bf16, lse);
-      const double row_delta = delta(head, in, i, is_low(low, Step::delta));
+      const double row_delta = delta(head, scales, in, i, is_low(low, Step::delta));
       const double base = f32_if(p_low, lse * f32_if(p_low, std::numbers::log2e));
       const KeyRange visible = head.visible(i);
       for (std::int64_t j = std::max<std::int64_t>(visible.first, 0); j < visible.end; ++j) {
@@ -249,13 +262,20 @@ class StagedAttentionGradient final : public StagedComputation {
         const double argument =
             p_low ? static_cast<double>(f32_fma(logit.z, c, -base)) : logit.z * c - base;
         const double p = staged_exponential(p_low, argument);
-        double ds = f32_if(ds_low, p * f32_if(ds_low, dps[at] - row_delta));
+        const double dp = f32_if(dp_low, dps[at] * dp_factor);
+        double ds = f32_if(ds_low, p * f32_if(ds_low, dp - row_delta));
         if (head.softcap != 0) {
           const double square = f32_if(ds_low, logit.tangent * logit.tangent);
           ds = f32_if(ds_low, ds * f32_if(ds_low, 1 - square));
         }
-        out.p[at] = p_rounded ? staged_rounding(contract_.p, p, rounding(Fault::p_cut)) : p;
-        out.ds[at] = ds_rounded ? staged_rounding(contract_.ds, ds, rounding(Fault::ds_cut)) : ds;
+        ds = f32_if(ds_low, ds * ds_factor);
+        const double shifted = std::ldexp(p, contract_.p_shift);
+        out.p[at] = p_rounded
+                        ? staged_rounding(contract_.p, shifted, rounding(Fault::p_cut, contract_.p))
+                        : shifted;
+        out.ds[at] = ds_rounded
+                         ? staged_rounding(contract_.ds, ds, rounding(Fault::ds_cut, contract_.ds))
+                         : ds;
       }
     }
     return out;
@@ -276,12 +296,15 @@ class StagedAttentionGradient final : public StagedComputation {
     const AttentionHead& any = group.group.heads.front().head;
     const auto keys = static_cast<std::size_t>(any.keys), d = static_cast<std::size_t>(any.d),
                dv = static_cast<std::size_t>(any.dv);
-    const double scale = static_cast<double>(any.scale);
+    const GradientScales& scales = group.group.heads.front().scales;
+    const auto dq_factor = static_cast<double>(scales.dq()),
+               dk_factor = static_cast<double>(scales.dk()),
+               dv_factor = std::ldexp(static_cast<double>(scales.d_o), -contract_.p_shift);
     std::vector<double> dk(keys * d), dv_sum(keys * dv);
     for (std::size_t h = 0; h < operands.size(); ++h) {
       const AttentionHead& head = group.group.heads[h].head;
       const Operands& in = operands[h];
-      const HeadWeights weight = weights(head, in, low, fault);
+      const HeadWeights weight = weights(group.group.heads[h], in, low, fault);
       const auto queries = static_cast<std::size_t>(head.queries);
       for (std::size_t j = 0; j < keys; ++j) {
         RealOperands p, ds;
@@ -307,7 +330,7 @@ class StagedAttentionGradient final : public StagedComputation {
                    group.group.places[h].first_query + static_cast<std::int64_t>(i));
         for (std::size_t x = 0; x < d; ++x) {
           const double sum = dsk_(ds, RealSpan(in.k_columns).sub(x * keys, keys), {}, low_sums);
-          store(out[0][row * d + x], f32_if(sums, scale * sum));
+          store(out[0][row * d + x], f32_if(sums, dq_factor * sum));
         }
       }
     }
@@ -315,8 +338,9 @@ class StagedAttentionGradient final : public StagedComputation {
       const std::size_t row = row_of(*problem_.attention.k, first, first.kv_head,
                                      first.first_key + static_cast<std::int64_t>(j));
       for (std::size_t x = 0; x < d; ++x)
-        store(out[1][row * d + x], f32_if(sums, scale * dk[j * d + x]));
-      for (std::size_t x = 0; x < dv; ++x) store(out[2][row * dv + x], dv_sum[j * dv + x]);
+        store(out[1][row * d + x], f32_if(sums, dk_factor * dk[j * d + x]));
+      for (std::size_t x = 0; x < dv; ++x)
+        store(out[2][row * dv + x], f32_if(sums, dv_factor * dv_sum[j * dv + x]));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "oracles/formats/encode.h"
 #include "oracles/reference/attention.h"
@@ -13,6 +14,16 @@ namespace plumbline {
 
 inline double staged_rounding(FormatId to, double value, const EncodeOptions& options = {}) {
   return to_double(format(to), encode(format(to), value, options));
+}
+
+// In units of a scale, or of those of the rows where there are such.
+inline std::vector<double> staged_over(const std::vector<float>& values, float scale,
+                                       const std::vector<float>& of_rows = {}) {
+  std::vector<double> out(values.begin(), values.end());
+  const std::size_t width = of_rows.empty() ? 1 : values.size() / of_rows.size();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] /= static_cast<double>(of_rows.empty() ? scale : of_rows[i / width]);
+  return out;
 }
 
 // An f32 operation's result where the stage is low.

@@ -19,6 +19,8 @@ const Manifest& fp8_kernel() { return *shipped_registry().find("attention_fp8_fo
 
 const Manifest& s8_kernel() { return *shipped_registry().find("attention_s8_forward"); }
 
+const Manifest& fp8_backward_kernel() { return *shipped_registry().find("attention_fp8_backward"); }
+
 constexpr std::string_view kMatrices[] = {"q", "k", "v"};
 
 TEST(AttentionScales, PlanReachesEveryClass) {
@@ -46,6 +48,32 @@ TEST(AttentionScales, EveryHeadOfEverySequenceHasItsOwn) {
     }
   }
   EXPECT_GT(powers_of_two, 0);
+}
+
+TEST(AttentionScales, DesignedCasesOfTheBackwardPassAreProblems) {
+  check_designed(fp8_backward_kernel());
+}
+
+// Of the backward pass, one for each matrix, and what dS is multiplied by is sometimes extreme.
+TEST(AttentionScales, AMatrixHasOneThatItsGradientFitsToo) {
+  std::int64_t usual = 0, extreme = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Case made = case_with(fp8_backward_kernel(),
+                          "batch=2 heads=3 queries=2 keys=3 d=16 scales=tensor", "large");
+    made.recipe.seed = seed;
+    const CaseTensors tensors = filled(made);
+    const Tensor& d_o = *tensors.find("do");
+    double largest = 0;
+    for (std::int64_t i = 0; i < d_o.layout.count(); ++i)
+      largest = std::max(largest, std::fabs(element_of(d_o, i)));
+    EXPECT_LE(largest, 57344);
+    EXPECT_GT(largest, 57344.0 / 4);  // gradients of 2^20 and more, in units of the scale
+    EXPECT_EQ(tensors.find("q_scale")->layout.count(), 1);
+    const double ds_scale = element_of(*tensors.find("ds_scale"), 0);
+    (ds_scale > 0x1p-5 && ds_scale < 0x1p15 ? usual : extreme) += 1;
+  }
+  EXPECT_GT(usual, extreme);
+  EXPECT_GT(extreme, 0);
 }
 
 // Values that the format alone does not have.

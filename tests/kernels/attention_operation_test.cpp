@@ -9,6 +9,8 @@
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_quantize.h"
 #include "oracles/reference/attention.h"
+#include "oracles/reference/attention_gradient.h"
+#include "tests/kernels/manifest_files.h"
 #include "tests/kernels/operation_case.h"
 
 namespace plumbline {
@@ -175,9 +177,35 @@ TEST(AttentionOperation, IntegerKeysAreQuantizedWithoutTheirMean) {
   }
 }
 
+TEST(AttentionOperation, OfTheBackwardPassEveryMatrixHasOneScaleAndSoHasDs) {
+  constexpr std::array kScales = {"q_scale", "k_scale", "v_scale", "do_scale", "ds_scale"};
+  const auto set = [&](CaseTensors& tensors) {
+    std::uint32_t bits = 0x3f800000u;
+    for (const char* name : kScales) tensors.find(name)->set_bits(0, bits += 0x10000u);
+  };
+  const OperationCase made(
+      "attention_fp8_backward",
+      "batch=2 heads=4 kv_heads=2 queries=2 keys=3 d=8 scale=0.25 scales=tensor", 90, {}, set);
+  for (const char* name : kScales) EXPECT_THAT(made.tensor(name).layout.shape, ElementsAre(1));
+  EXPECT_EQ(made.tensor("do").layout.format, FormatId::e5m2);
+  AttentionGradientProblem problem;
+  problem.attention = attention_problem(made.problem, made.tensors);
+  problem.do_scale = &made.tensor("do_scale");
+  problem.ds_scale = &made.tensor("ds_scale");
+  const GradientScales scales = gradient_scales(problem);
+  const auto value = [&](std::string_view name) { return static_cast<float>(made.value(name, 0)); };
+  EXPECT_EQ(scales.dp(), value("do_scale") * value("v_scale"));
+  EXPECT_EQ(scales.dq(), 0.25f * value("k_scale") / value("ds_scale"));
+  EXPECT_EQ(scales.dk(), 0.25f * value("q_scale") / value("ds_scale"));
+  // Of every sequence and head.
+  EXPECT_EQ(head_scales(problem.attention, {.sequence = 1, .head = 3, .kv_head = 1}).v,
+            value("v_scale"));
+}
+
 TEST(AttentionOperation, RefusesScalesThatAreNone) {
-  const Manifest kernel = shipped_kernel("attention_fp8_forward");
-  const auto refusal = [&](float scale, std::string_view fields) {
+  const auto refusal = [&](float scale, std::string_view fields, std::string_view name,
+                           std::int64_t index, std::string_view kernel_name) {
+    const Manifest kernel = shipped_kernel(std::string(kernel_name));
     const Problem problem = *parse_problem(kernel.schema(), fields);
     CaseTensors made;
     made.specs = *kernel.tensors(problem);
@@ -186,15 +214,35 @@ TEST(AttentionOperation, RefusesScalesThatAreNone) {
       if (!spec.name.ends_with("_scale")) continue;
       for (std::int64_t i = 0; i < tensor.layout.count(); ++i) tensor.set_bits(i, 0x3f800000u);
     }
-    made.find("k_scale")->set_bits(1, std::bit_cast<std::uint32_t>(scale));
+    made.find(name)->set_bits(index, std::bit_cast<std::uint32_t>(scale));
     const Status good = kernel.operation->check_values(problem, made);
     return good ? "" : good.error().text();
   };
-  const std::string fields = "heads=2 queries=1 keys=1 d=8 scales=head";
-  EXPECT_EQ(refusal(1.5f, fields), "");
-  for (const float scale : {0.0f, -1.0f, 1e-20f, 1e20f, INFINITY, NAN})
-    EXPECT_THAT(refusal(scale, fields), HasSubstr("k_scale[1] is"));
-  EXPECT_THAT(refusal(1, fields + " scale=2e9"), HasSubstr("scale is 2e+09"));
+  const auto forward = [&](float scale, std::string_view more = "") {
+    const std::string fields = "heads=2 queries=1 keys=1 d=8 scales=head";
+    return refusal(scale, fields + std::string(more), "k_scale", 1, "attention_fp8_forward");
+  };
+  const auto backward = [&](float scale) {
+    return refusal(scale, "queries=1 keys=1 d=8 scales=tensor", "ds_scale", 0,
+                   "attention_fp8_backward");
+  };
+  EXPECT_EQ(forward(1.5f), "");
+  EXPECT_EQ(backward(1.5f), "");
+  for (const float scale : {0.0f, -1.0f, 1e-20f, 1e20f, INFINITY, NAN}) {
+    EXPECT_THAT(forward(scale), HasSubstr("k_scale[1] is"));
+    EXPECT_THAT(backward(scale), HasSubstr("ds_scale[0] is"));
+  }
+  EXPECT_THAT(forward(1, " scale=2e9"), HasSubstr("scale is 2e+09"));
+}
+
+// dK and dV add over the heads that share a key: these would need a sum for each scale.
+TEST(AttentionOperation, ScalesOfHeadsHaveNoBackwardPass) {
+  const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
+                           "/kernels/attention_fp8_backward/attention_fp8_backward.toml";
+  const std::string text = replaced(read_file(path), "\"tensor\"]", "\"head\"]");
+  const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+  ASSERT_FALSE(manifest.ok());
+  EXPECT_THAT(manifest.error().text(), HasSubstr("no backward pass"));
 }
 
 TEST(AttentionOperation, MasksLeaveOneStretchOfKeys) {

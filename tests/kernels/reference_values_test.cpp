@@ -62,7 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
         Sample{"swiglu_mlp_bf16", "tokens=3 d=17 hidden=11 d_out=5", 80},
         Sample{"attention_bf16_forward", "heads=2 kv_heads=2 queries=5 keys=21 d=16 scale=0.25",
                80},
-        Sample{"attention_bf16_backward", "heads=2 kv_heads=1 queries=5 keys=21 d=16", 80}));
+        Sample{"attention_bf16_backward", "heads=2 kv_heads=1 queries=5 keys=21 d=16", 80},
+        Sample{"attention_fp8_backward", "heads=2 kv_heads=1 queries=5 keys=21 d=16", 90}));
 
 // Within what FP64 loses of the definition, and not within what the rounding of P does.
 TEST(ReferenceValuesOf, AttentionInMathematicsKnowNoRoundingOfP) {

@@ -16,7 +16,7 @@ constexpr GradientOutput kOutputs[] = {GradientOutput::dq, GradientOutput::dk, G
 
 TEST(FormatRounding, IsEncode) {
   Random random(3);
-  for (const FormatId id : {FormatId::bf16, FormatId::f16}) {
+  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2}) {
     const FormatRounding round(id);
     for (int n = 0; n < 20000; ++n) {
       double x = std::ldexp(2 * random.unit() - 1, static_cast<int>(random.between(-140, 130)));
@@ -29,17 +29,40 @@ TEST(FormatRounding, IsEncode) {
   }
 }
 
-TEST(GradientBlock, SumsAreWithinTheirErrorsAndWeightsWithinTheirRanges) {
+class InFormats : public ::testing::TestWithParam<bool> {
+ protected:
+  static bool fp8() { return GetParam(); }
+
+  static AttentionGradientContract contract() {
+    AttentionGradientContract contract;
+    if (!fp8()) return contract;
+    contract.p = FormatId::e4m3;
+    contract.p_shift = 8;
+    contract.ds = FormatId::e5m2;
+    return contract;
+  }
+
+  static GradientSetup setup() {
+    GradientSetup setup;
+    setup.fp8 = fp8();
+    if (fp8()) setup.scales = {0.75f, 1.3f, 0.6f, 1.7f, 90.0f};
+    return setup;
+  }
+};
+
+using GradientBlockIn = InFormats;
+
+TEST_P(GradientBlockIn, SumsAreWithinTheirErrorsAndWeightsWithinTheirRanges) {
   std::int64_t uncertain = 0, pairs = 0;
   for (const GradientValues values : kGradientValues) {
-    GradientSetup setup;
+    GradientSetup setup = InFormats::setup();
     setup.values = values;
     setup.d = setup.dv = 16;
     setup.queries = 9;
     setup.mask.causal = Causal::bottom_right;
     if (values == GradientValues::peaked) setup.softcap = 4;
     const GradientCase example(setup);
-    const GradientOperands operands(example.problem, {}, 90,
+    const GradientOperands operands(example.problem, contract(), 90,
                                     gradient_groups(example.problem).front());
     const GradientWeights64 weights(operands);
     for (const GradientOutput output : kOutputs) {
@@ -73,9 +96,10 @@ TEST(GradientBlock, SumsAreWithinTheirErrorsAndWeightsWithinTheirRanges) {
         const KernelWeight kernel = weights.kernel(GradientOutput::dv, at, products);
         const double reference = weights.reference(GradientOutput::dv, at, products).value;
         ASSERT_FALSE(kernel.wild);
-        const double ulp = std::ldexp(std::max(reference, 0x1p-126), -7);
-        EXPECT_GE(reference, static_cast<double>(kernel.low) - 2 * ulp);
-        EXPECT_LE(reference, static_cast<double>(kernel.high) + 2 * ulp);
+        const double step = fp8() ? std::max(std::ldexp(reference, -3), 0x1p-9)
+                                  : std::ldexp(std::max(reference, 0x1p-126), -7);
+        EXPECT_GE(reference, static_cast<double>(kernel.low) - 2 * step);
+        EXPECT_LE(reference, static_cast<double>(kernel.high) + 2 * step);
         uncertain += kernel.low != kernel.high;
         ++pairs;
       }
@@ -84,12 +108,16 @@ TEST(GradientBlock, SumsAreWithinTheirErrorsAndWeightsWithinTheirRanges) {
   EXPECT_LT(static_cast<double>(uncertain), 0.1 * static_cast<double>(pairs));
 }
 
+INSTANTIATE_TEST_SUITE_P(Bf16AndFp8, GradientBlockIn, ::testing::Bool());
+
+using GradientSpecialsIn = InFormats;
+
 // One element of one input becomes NaN or an infinity.
-TEST(GradientSpecials, AKernelThatComputesWithThemPasses) {
+TEST_P(GradientSpecialsIn, AKernelThatComputesWithThemPasses) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (int which = 0; which < 6; ++which) {
     for (const float poison : {std::nanf(""), infinity, -infinity}) {
-      GradientSetup setup;
+      GradientSetup setup = InFormats::setup();
       setup.queries = 12;
       setup.keys = 16;
       setup.d = setup.dv = 8;
@@ -103,8 +131,8 @@ TEST(GradientSpecials, AKernelThatComputesWithThemPasses) {
       const std::int64_t row = 8, x = 3;
       input.set_bits(which == 5 ? row : row * setup.d + x,
                      encode(format(input.layout.format), static_cast<double>(poison)));
-      const Gradients gradients = model_gradients(example, {});
-      const AttentionGradientOracle oracle(example.problem, {}, 90);
+      const Gradients gradients = model_gradients(example, {.contract = contract()});
+      const AttentionGradientOracle oracle(example.problem, contract(), 90);
       const Tensor* const outputs[] = {&gradients.dq, &gradients.dk, &gradients.dv};
       for (int output = 0; output < 3; ++output) {
         const OutputVerdict verdict = oracle.judge(output, *outputs[output], {});
@@ -124,6 +152,8 @@ TEST(GradientSpecials, AKernelThatComputesWithThemPasses) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Bf16AndFp8, GradientSpecialsIn, ::testing::Bool());
 
 TEST(GradientSpecials, ARowWithAnInfiniteLseGivesNothing) {
   GradientSetup setup;

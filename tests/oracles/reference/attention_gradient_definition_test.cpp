@@ -17,6 +17,7 @@ struct Variant {
   AttentionMask mask;
   float softcap;
   bool bias, sink;
+  SampleScales scales = {};  // powers of two: no factor is rounded
 };
 
 // clang-format off
@@ -29,6 +30,7 @@ const Variant kVariants[] = {
     {"bias",          {},                                0, true,  false},
     {"sink",          {},                                0, false, true},
     {"everything",    {Causal::bottom_right, 3, -1},  1.5f, true,  true},
+    {"scales",        {},                             1.5f, true,  true, {0.5f, 2, 0.25f, 8, 64}},
 };
 
 // clang-format on
@@ -46,6 +48,7 @@ GradientSetup setup_of(const Variant& variant) {
   setup.softcap = variant.softcap;
   setup.bias = variant.bias;
   setup.sink = variant.sink;
+  setup.scales = variant.scales;
   return setup;
 }
 
@@ -80,6 +83,7 @@ Number loss(const GradientGroup& group, const Inputs& inputs) {
           gain += Number(group.heads[h].d_o[static_cast<std::size_t>(i * head.dv + x)]) *
                   inputs.v[static_cast<std::size_t>(j * head.dv + x)];
         }
+        gain *= Number(group.heads[h].scales.dp());
         const Number weight = exp(s);
         sum += weight;
         weighted += weight * gain;
@@ -113,7 +117,9 @@ TEST(AttentionGradientDefinition, IsTheDerivativeOfAttention) {
     inputs.k = numbers(group.heads[0].head.k);
     inputs.v = numbers(group.heads[0].head.v);
     const Rows rows = exact_rows(group);
-    const auto check = [&](Number& input, const Number& analytic, const char* what) {
+    // Of an element, which stands for itself times `scale`.
+    const auto check = [&](Number& input, const Number& gradient, float scale, const char* what) {
+      const Number analytic = gradient * Number(scale);
       const Number here = input;
       input = here + step;
       const Number above = loss(group, inputs);
@@ -127,13 +133,13 @@ TEST(AttentionGradientDefinition, IsTheDerivativeOfAttention) {
       for (std::size_t h = 0; h < 2; ++h) {
         const auto dq =
             defined_dq<Number>(group.heads[h], rows[h][static_cast<std::size_t>(i)], i, nullptr);
-        check(inputs.q[h][static_cast<std::size_t>(i * 4 + 1)], dq[1], "dq");
+        check(inputs.q[h][static_cast<std::size_t>(i * 4 + 1)], dq[1], variant.scales.q, "dq");
       }
     }
     for (const std::int64_t j : {0, 3, 5}) {
       const auto gradients = defined_key_gradients<Number>(group, rows, j, nullptr);
-      check(inputs.k[static_cast<std::size_t>(j * 4 + 2)], gradients.dk[2], "dk");
-      check(inputs.v[static_cast<std::size_t>(j * 3 + 1)], gradients.dv[1], "dv");
+      check(inputs.k[static_cast<std::size_t>(j * 4 + 2)], gradients.dk[2], variant.scales.k, "dk");
+      check(inputs.v[static_cast<std::size_t>(j * 3 + 1)], gradients.dv[1], variant.scales.v, "dv");
     }
   }
 }
@@ -153,11 +159,13 @@ TEST(AttentionGradientDefinition, ObeysTheIdentitiesOfSoftmax) {
       const auto gradients = defined_key_gradients<Number>(group, rows, j, nullptr);
       for (std::size_t x = 0; x < dk_sum.size(); ++x) {
         dk_sum[x] += gradients.dk[x];
-        k_dk += gradients.dk[x] * any.k[static_cast<std::size_t>(j * any.d) + x];
+        k_dk += gradients.dk[x] * any.k[static_cast<std::size_t>(j * any.d) + x] *
+                Number(variant.scales.k);
       }
       for (std::size_t x = 0; x < dv_sum.size(); ++x) {
         dv_sum[x] += gradients.dv[x];
-        v_dv += gradients.dv[x] * any.v[static_cast<std::size_t>(j * any.dv) + x];
+        v_dv += gradients.dv[x] * any.v[static_cast<std::size_t>(j * any.dv) + x] *
+                Number(variant.scales.v);
       }
     }
     for (std::size_t h = 0; h < group.heads.size(); ++h) {
@@ -167,7 +175,8 @@ TEST(AttentionGradientDefinition, ObeysTheIdentitiesOfSoftmax) {
         o_do += row.delta;
         const auto dq = defined_dq<Number>(head, row, i, nullptr);
         for (std::size_t x = 0; x < dq.size(); ++x)
-          q_dq += dq[x] * head.head.q[static_cast<std::size_t>(i * any.d) + x];
+          q_dq += dq[x] * head.head.q[static_cast<std::size_t>(i * any.d) + x] *
+                  Number(variant.scales.q);
         if (any.visible(i).empty()) continue;
         for (std::size_t x = 0; x < do_sum.size(); ++x)
           do_sum[x] += head.d_o[static_cast<std::size_t>(i * any.dv) + x];

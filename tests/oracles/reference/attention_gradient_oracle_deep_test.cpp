@@ -39,13 +39,30 @@ GradientSetup random_setup(Random& random) {
   return setup;
 }
 
-TEST(AttentionGradientOracleDeep, PassesEveryKernelThatKeepsTheContract) {
-  Random random(2026);
+// Now and then so large or small that weights saturate or become 0.
+SampleScales random_scales(Random& random) {
+  const auto draw = [&](std::int64_t least, std::int64_t most) {
+    return static_cast<float>(
+        std::ldexp(1 + random.unit(), static_cast<int>(random.between(least, most))));
+  };
+  return {draw(-2, 1), draw(-2, 1), draw(-4, 2), draw(-6, 4), draw(-12, 20)};
+}
+
+void judge_conforming_kernels(std::uint64_t seed, bool fp8) {
+  Random random(seed);
   std::int64_t judged = 0;
   for (int n = 0; n < 400; ++n) {
-    const GradientCase example(random_setup(random));
+    GradientSetup setup = random_setup(random);
+    setup.fp8 = fp8;
+    if (fp8 && random.below(4) != 0) setup.scales = random_scales(random);
+    const GradientCase example(setup);
     GradientModel model;
-    model.sm = random.below(2) == 0 ? 80 : 90;
+    if (fp8) {
+      model.contract.p = FormatId::e4m3;
+      model.contract.p_shift = static_cast<int>(random.between(0, 8));
+      model.contract.ds = FormatId::e5m2;
+    }
+    model.sm = random.below(2) == 0 ? (fp8 ? 89 : 80) : 90;
     model.seed = random.next();
     model.extreme = random.below(2) == 0;
     model.contract.atomic_dq = random.below(3) == 0;
@@ -62,6 +79,14 @@ TEST(AttentionGradientOracleDeep, PassesEveryKernelThatKeepsTheContract) {
     }
   }
   EXPECT_GT(judged, 2000000);
+}
+
+TEST(AttentionGradientOracleDeep, PassesEveryKernelThatKeepsTheContract) {
+  judge_conforming_kernels(2026, false);
+}
+
+TEST(AttentionGradientOracleDeep, PassesEveryFp8KernelThatKeepsTheContract) {
+  judge_conforming_kernels(2027, true);
 }
 
 }  // namespace

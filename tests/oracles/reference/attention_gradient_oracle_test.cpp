@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <span>
 
 #include "tests/oracles/reference/attention_gradient_samples.h"
 
@@ -21,6 +23,16 @@ OutputVerdict verdict_on(const GradientCase& example, const GradientModel& model
   return AttentionGradientOracle(example.problem, model.contract, model.sm)
       .judge(output, gradient_of(gradients, output), options);
 }
+
+AttentionGradientContract fp8_contract() {
+  AttentionGradientContract contract;
+  contract.p = FormatId::e4m3;
+  contract.p_shift = 8;
+  contract.ds = FormatId::e5m2;
+  return contract;
+}
+
+constexpr SampleScales kScales = {0.75f, 1.3f, 0.6f, 1.7f, 90.0f};
 
 TEST(AttentionGradientOracle, PassesEveryKernelThatKeepsTheContract) {
   std::int64_t judged = 0;
@@ -74,6 +86,71 @@ TEST(AttentionGradientOracle, PassesEveryKernelThatKeepsTheContract) {
   EXPECT_GT(judged, 50000);
 }
 
+// Narrow formats: weights become 0 or saturate, and every matrix has a scale.
+TEST(AttentionGradientOracle, PassesEveryFp8KernelThatKeepsTheContract) {
+  for (const GradientValues values : kGradientValues) {
+    for (int variant = 0; variant < 6; ++variant) {
+      GradientSetup setup;
+      setup.fp8 = true;
+      setup.values = values;
+      setup.seed = 300 + static_cast<std::uint64_t>(variant);
+      setup.output = variant % 2 == 0 ? FormatId::f32 : FormatId::bf16;
+      setup.queries = 30 + variant;  // an instruction takes 32 of them
+      setup.keys = 30 + 7 * variant;
+      setup.d = 8;
+      setup.dv = variant == 4 ? 24 : 8;
+      setup.scales = variant == 0 ? SampleScales() : kScales;
+      if (variant == 1) setup.mask.causal = Causal::bottom_right;
+      if (variant == 2) setup.softcap = 3;
+      if (variant == 3) setup.scales.ds = 0x1.2p20f;   // saturates
+      if (variant == 4) setup.scales.ds = 0x1.2p-16f;  // nothing is left
+      if (variant == 5) setup.bias = setup.sink = true;
+      const GradientCase example(setup);
+      GradientModel model;
+      model.contract = fp8_contract();
+      model.sm = variant % 2 == 0 ? 89 : 90;
+      model.seed = 7 * setup.seed;
+      model.extreme = variant % 2 == 1;
+      const Gradients gradients = model_gradients(example, model);
+      for (int output = 0; output < 3; ++output) {
+        const OutputVerdict verdict = verdict_on(example, model, gradients, output);
+        EXPECT_EQ(verdict.failed, 0)
+            << static_cast<int>(values) << " variant " << variant << " output " << output;
+        EXPECT_EQ(verdict.disagreements, 0)
+            << static_cast<int>(values) << " variant " << variant << " output " << output;
+        EXPECT_EQ(verdict.compared, verdict.elements);
+        EXPECT_EQ(verdict.unresolved, 0);
+      }
+    }
+  }
+}
+
+// What a badly chosen scale does to dS is known to the bit: all of it at the largest number, or 0.
+TEST(AttentionGradientOracle, SaturatedAndVanishedWeightsLeaveOneOutput) {
+  for (const float ds_scale : {0x1.2p29f, 0x1.2p-29f}) {
+    GradientSetup setup;
+    setup.fp8 = true;
+    setup.output = FormatId::f32;
+    setup.scales = kScales;
+    setup.scales.ds = ds_scale;
+    const GradientCase example(setup);
+    GradientModel model;
+    model.contract = fp8_contract();
+    const Gradients gradients = model_gradients(example, model);
+    const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+    for (const int output : {0, 1}) {
+      const Tensor& got = gradient_of(gradients, output);
+      for (std::int64_t index = 0; index < got.layout.count(); index += 101) {
+        const ElementVerdict verdict = oracle.element(output, index, got.bits(index));
+        EXPECT_TRUE(verdict.pass);
+        EXPECT_EQ(verdict.low, verdict.high);
+        EXPECT_EQ(verdict.exact == 0, ds_scale < 1);
+        EXPECT_FALSE(oracle.element(output, index, got.bits(index) + 1).pass);
+      }
+    }
+  }
+}
+
 // Every fault on a problem where it matters, and the outputs it must be seen in.
 struct Planted {
   Mistake mistake;
@@ -109,12 +186,30 @@ constexpr Planted kPlanted[] = {
     {Mistake::output_truncated,    kDq | kDk | kDv, nullptr},
 };
 
+// Of kernels in FP8 with scales.
+constexpr Planted kPlantedFp8[] = {
+    {Mistake::no_delta,                kDq | kDk,       "delta (the row sums of dO * O) was not subtracted"},
+    {Mistake::delta_without_scale,     kDq | kDk,       "delta lacks do_scale"},
+    {Mistake::dp_without_scales,       kDq | kDk,       "dO . v lacks its scales"},
+    {Mistake::ds_scale_not_taken_back, kDq | kDk,       "ds_scale was not taken back"},
+    {Mistake::q_and_k_scale_swapped,   kDq,             "q_scale was taken for k_scale"},
+    {Mistake::q_and_k_scale_swapped,   kDk,             "k_scale was taken for q_scale"},
+    {Mistake::no_do_scale_on_dv,       kDv,             "do_scale was not applied to dV"},
+    {Mistake::p_shift_not_taken_back,  kDv,             "the shift of P was not taken back"},
+    {Mistake::p_without_shift,         kDv,             nullptr},
+    {Mistake::truncated_ds,            kDq | kDk,       nullptr},
+    {Mistake::last_query_missing,      kDk | kDv,       "the last query is missing"},
+    {Mistake::lse_in_bf16,             kDq | kDk | kDv, nullptr},
+};
+
 // clang-format on
 
-TEST(AttentionGradientOracle, SeesEveryPlantedFaultAndNamesMost) {
-  for (const Planted& planted : kPlanted) {
+void see_planted_faults(std::span<const Planted> faults, bool fp8) {
+  for (const Planted& planted : faults) {
     for (const FormatId stored : {FormatId::bf16, FormatId::f32}) {
       GradientSetup setup;
+      setup.fp8 = fp8;
+      if (fp8) setup.scales = kScales;
       setup.output = stored;
       setup.queries = 33;
       setup.keys = 37;
@@ -129,6 +224,7 @@ TEST(AttentionGradientOracle, SeesEveryPlantedFaultAndNamesMost) {
       if (is(Mistake::output_truncated) && stored == FormatId::f32) continue;
       const GradientCase example(setup);
       GradientModel model;
+      if (fp8) model.contract = fp8_contract();
       model.mistake = planted.mistake;
       const Gradients gradients = model_gradients(example, model);
       for (int output = 0; output < 3; ++output) {
@@ -155,6 +251,14 @@ TEST(AttentionGradientOracle, SeesEveryPlantedFaultAndNamesMost) {
       }
     }
   }
+}
+
+TEST(AttentionGradientOracle, SeesEveryPlantedFaultAndNamesMost) {
+  see_planted_faults(kPlanted, false);
+}
+
+TEST(AttentionGradientOracle, SeesEveryPlantedFaultOfFp8KernelsAndNamesMost) {
+  see_planted_faults(kPlantedFp8, true);
 }
 
 // Theory: sums whose terms are all exact leave one admissible output.

@@ -38,6 +38,13 @@ inline constexpr GradientValues kGradientValues[] = {
     GradientValues::one_hot, GradientValues::zero_do, GradientValues::wide,
     GradientValues::constant};
 
+// What elements of Q, K, V and dO stand for, times themselves, and what dS is multiplied by.
+struct SampleScales {
+  float q = 1, k = 1, v = 1, d_o = 1, ds = 1;
+
+  bool any() const { return q != 1 || k != 1 || v != 1 || d_o != 1 || ds != 1; }
+};
+
 struct GradientSetup {
   std::int64_t batch = 1, heads = 2, kv_heads = 1, queries = 24, keys = 40, d = 32, dv = 32;
   AttentionMask mask;
@@ -46,6 +53,8 @@ struct GradientSetup {
   std::vector<std::int64_t> query_lengths, key_lengths;  // packed sequences; empty: none
   std::int64_t slack = 0;                                // rows after the last sequence
   FormatId input = FormatId::bf16, output = FormatId::bf16;
+  bool fp8 = false;  // Q, K and V in e4m3, dO in e5m2, O in bf16
+  SampleScales scales;
   GradientValues values = GradientValues::normal;
   std::uint64_t seed = 1;
 };
@@ -53,6 +62,8 @@ struct GradientSetup {
 // Owns what an AttentionGradientProblem points to. Not movable.
 struct GradientCase {
   Tensor q, k, v, o, lse, d_o, bias, sink, query_starts, key_starts;
+  Tensor q_scale, k_scale, v_scale, do_scale, ds_scale;
+  SampleScales scales;
   AttentionGradientProblem problem;
 
   explicit GradientCase(const GradientSetup& setup);
@@ -96,11 +107,13 @@ inline GradientCase::GradientCase(const GradientSetup& setup) {
     queries = starts(setup.query_lengths, query_starts);
     keys = starts(setup.key_lengths, key_starts);
   }
-  q = Tensor(dense_layout(setup.input, {batch, setup.heads, queries, setup.d}));
-  k = Tensor(dense_layout(setup.input, {batch, setup.kv_heads, keys, setup.d}));
-  v = Tensor(dense_layout(setup.input, {batch, setup.kv_heads, keys, setup.dv}));
+  const FormatId input = setup.fp8 ? FormatId::e4m3 : setup.input;
+  q = Tensor(dense_layout(input, {batch, setup.heads, queries, setup.d}));
+  k = Tensor(dense_layout(input, {batch, setup.kv_heads, keys, setup.d}));
+  v = Tensor(dense_layout(input, {batch, setup.kv_heads, keys, setup.dv}));
   o = Tensor(dense_layout(setup.input, {batch, setup.heads, queries, setup.dv}));
-  d_o = Tensor(dense_layout(setup.input, {batch, setup.heads, queries, setup.dv}));
+  d_o = Tensor(dense_layout(setup.fp8 ? FormatId::e5m2 : setup.input,
+                            {batch, setup.heads, queries, setup.dv}));
   lse = Tensor(dense_layout(FormatId::f32, {batch, setup.heads, queries}));
   Random random(setup.seed);
   const auto fill = [&](Tensor& tensor, auto&& value) {
@@ -186,6 +199,19 @@ inline GradientCase::GradientCase(const GradientSetup& setup) {
   problem.o = &o;
   problem.lse = &lse;
   problem.d_o = &d_o;
+  scales = setup.scales;
+  if (scales.any()) {
+    const auto scale = [](Tensor& tensor, float value) {
+      tensor = Tensor(dense_layout(FormatId::f32, {1}));
+      put(tensor, 0, static_cast<double>(value));
+      return &tensor;
+    };
+    attention.q_scale = scale(q_scale, scales.q);
+    attention.k_scale = scale(k_scale, scales.k);
+    attention.v_scale = scale(v_scale, scales.v);
+    problem.do_scale = scale(do_scale, scales.d_o);
+    problem.ds_scale = scale(ds_scale, scales.ds);
+  }
   restore_forward();
 }
 
@@ -232,7 +258,8 @@ inline void GradientCase::restore_forward() {
       put(lse, row, any ? largest + std::log(sum) : -std::numeric_limits<double>::infinity());
       if (!any) lse.set_bits(row, 0xff800000u);
       for (std::int64_t x = 0; x < head.dv; ++x)
-        put(o, row * head.dv + x, any ? out[static_cast<std::size_t>(x)] / sum : 0);
+        put(o, row * head.dv + x,
+            any ? out[static_cast<std::size_t>(x)] / sum * static_cast<double>(scales.v) : 0);
     }
   }
 }
@@ -262,6 +289,14 @@ enum class Mistake : std::uint8_t {
   lse_in_bf16,
   truncated_ds,
   output_truncated,
+  // Of kernels with scales and narrow formats.
+  delta_without_scale,
+  dp_without_scales,
+  ds_scale_not_taken_back,
+  q_and_k_scale_swapped,
+  no_do_scale_on_dv,
+  p_shift_not_taken_back,
+  p_without_shift,
 };
 
 struct GradientModel {
@@ -280,8 +315,12 @@ Gradients model_gradients(const GradientCase& example, const GradientModel& mode
 
 namespace gradient_model {
 
+// 8 bits saturate.
 inline float as(FormatId to, float x) {
-  return static_cast<float>(to_double(format(to), encode(format(to), static_cast<double>(x))));
+  const Overflow overflow =
+      format(to).storage_bits == 8 ? Overflow::saturate : Overflow::to_special;
+  return static_cast<float>(
+      to_double(format(to), encode(format(to), static_cast<double>(x), {.overflow = overflow})));
 }
 
 inline float truncated(FormatId to, float x) {
@@ -316,7 +355,10 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
   const Mistake mistake = model.mistake;
   const auto& shape_q = example.q.layout.shape;
   const auto& shape_k = example.k.layout.shape;
-  const FormatId in = example.q.layout.format;
+  const FormatId in = example.q.layout.format, in_do = example.d_o.layout.format;
+  const std::int64_t step = format(in).storage_bits == 8 ? 32 : 16;  // of an instruction
+  const SampleScales& scales = example.scales;
+  const float shift = std::ldexp(1.0f, mistake == Mistake::p_without_shift ? 0 : contract.p_shift);
   const std::int64_t d = shape_q[3], dv = example.v.layout.shape[3];
   Gradients out{example.output(0), example.output(1), example.output(2)};
   Random random(model.seed);
@@ -341,6 +383,13 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
     if (mistake == Mistake::output_truncated) options.rounding = Rounding::toward_zero;
     tensor.set_bits(linear, encode(f, static_cast<double>(value), options));
   };
+  // What sums of dS are multiplied by.
+  const auto factor_of = [&](float element_scale) {
+    const float own = problem.attention.scale;
+    const float scale = mistake == Mistake::scale_in_bf16 ? as(FormatId::bf16, own) : own;
+    const float factor = scale * element_scale;
+    return mistake == Mistake::ds_scale_not_taken_back ? factor : factor / scales.ds;
+  };
   const auto part = [](const std::vector<float>& rows, std::int64_t row, std::int64_t width) {
     return std::vector<float>(rows.begin() + row * width, rows.begin() + (row + 1) * width);
   };
@@ -348,7 +397,8 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
   for (const auto& places : gradient_groups(problem)) {
     const GradientGroup group = gradient_group(problem, places);
     const AttentionHead& any = group.heads[0].head;
-    const std::int64_t keys = any.keys, queries = any.queries, padded = (queries + 15) / 16 * 16;
+    const std::int64_t keys = any.keys, queries = any.queries,
+                       padded = (queries + step - 1) / step * step;
     const auto heads = static_cast<std::int64_t>(group.heads.size());
     // [key][head * padded + query]
     std::vector<std::vector<float>> p_lines(static_cast<std::size_t>(keys)), ds_lines(p_lines);
@@ -386,7 +436,8 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
           terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(a));
           terms[random.below(terms.size())] += x;
         }
-        const float delta = mistake == Mistake::no_delta ? 0 : terms[0];
+        float delta = mistake == Mistake::no_delta ? 0 : terms[0];
+        if (mistake != Mistake::delta_without_scale) delta *= scales.d_o;
         float lse = one.lse[static_cast<std::size_t>(i)];
         if (mistake == Mistake::lse_in_bf16) lse = as(FormatId::bf16, lse);
         const float r = lse * log2e;
@@ -413,12 +464,15 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
           std::vector<float> v = part(head.v, j, dv);
           if (mistake == Mistake::narrow_v)
             std::fill(v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end(), 0.0f);
-          const float dp = run(contract.sum(), in, in, d_o, v);
+          float dp = run(contract.sum(), in_do, in, d_o, v);
+          if (mistake != Mistake::dp_without_scales) dp *= scales.d_o * scales.v;
           float ds = p * (dp - delta);
           if (head.softcap != 0 && mistake != Mistake::no_softcap_slope) ds = ds * (1 - t * t);
+          ds *= scales.ds;
           const auto index = static_cast<std::size_t>(h * padded + i);
           const auto key = static_cast<std::size_t>(j);
-          p_lines[key][index] = mistake == Mistake::p_not_rounded ? p : as(contract.p, p);
+          p_lines[key][index] =
+              mistake == Mistake::p_not_rounded ? p * shift : as(contract.p, p * shift);
           const float rounded = mistake == Mistake::ds_not_rounded ? ds
                                 : mistake == Mistake::truncated_ds ? truncated(contract.ds, ds)
                                                                    : as(contract.ds, ds);
@@ -435,7 +489,8 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
           } else {
             dq = run(contract.sum_of_dq(keys), contract.ds, in, ds_row, column);
           }
-          if (mistake != Mistake::no_scale_on_dq) dq *= scale;
+          const float of_k = mistake == Mistake::q_and_k_scale_swapped ? scales.q : scales.k;
+          if (mistake != Mistake::no_scale_on_dq) dq *= factor_of(of_k);
           if (mistake == Mistake::extra_ln2) dq *= static_cast<float>(M_LN2);
           const HeadPlace& place = places[static_cast<std::size_t>(h)];
           const std::int64_t row =
@@ -461,7 +516,7 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
               mine[static_cast<std::size_t>(h * padded + i)] = 0;
           }
         }
-        if (rounded) return run(contract.sum(), weights, in, mine, column);
+        if (rounded) return run(contract.sum(), weights, of_q ? in : in_do, mine, column);
         float sum = 0;
         for (std::size_t t = 0; t < mine.size(); ++t) sum = std::fmaf(mine[t], column[t], sum);
         return sum;
@@ -473,14 +528,17 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
       for (std::int64_t x = 0; x < d; ++x) {
         float dk =
             gradient(ds_lines[key], contract.ds, true, x, mistake != Mistake::ds_not_rounded);
-        if (mistake != Mistake::no_scale_on_dk) {
-          dk *= mistake == Mistake::scale_in_bf16 ? as(FormatId::bf16, any.scale) : any.scale;
-        }
+        const float of_q = mistake == Mistake::q_and_k_scale_swapped ? scales.k : scales.q;
+        if (mistake != Mistake::no_scale_on_dk) dk *= factor_of(of_q);
         store(out.dk, row * d + x, dk);
       }
       for (std::int64_t x = 0; x < dv; ++x) {
-        store(out.dv, row * dv + x,
-              gradient(p_lines[key], contract.p, false, x, mistake != Mistake::p_not_rounded));
+        const float dv_sum =
+            gradient(p_lines[key], contract.p, false, x, mistake != Mistake::p_not_rounded);
+        const float taken_back =
+            mistake == Mistake::p_shift_not_taken_back ? 1 : std::ldexp(1.0f, -contract.p_shift);
+        const float d_o_scale = mistake == Mistake::no_do_scale_on_dv ? 1 : scales.d_o;
+        store(out.dv, row * dv + x, dv_sum * (d_o_scale * taken_back));
       }
     }
   }

@@ -28,7 +28,7 @@ std::unique_ptr<StagedComputation> staged(const GradientCase& example,
 }
 
 std::vector<GradientSetup> setups() {
-  std::vector<GradientSetup> all(5);
+  std::vector<GradientSetup> all(7);
   all[1].mask.causal = Causal::bottom_right;
   all[1].keys = 30;
   all[2].heads = 4;
@@ -40,13 +40,26 @@ std::vector<GradientSetup> setups() {
   all[4].queries = 20;
   all[4].keys = 150;
   all[4].output = FormatId::f32;
+  all[5].fp8 = all[6].fp8 = true;
+  all[5].scales = {0.75f, 1.3f, 0.6f, 1.7f, 90.0f};
+  all[5].softcap = 3;
+  all[6].output = FormatId::f32;
   return all;
+}
+
+AttentionGradientContract contract_of(const GradientSetup& setup) {
+  AttentionGradientContract contract;
+  if (!setup.fp8) return contract;
+  contract.p = FormatId::e4m3;
+  contract.p_shift = 8;
+  contract.ds = FormatId::e5m2;
+  return contract;
 }
 
 TEST(StagedAttentionGradient, AllStagesLowKeepTheContract) {
   for (const GradientSetup& setup : setups()) {
     for (const bool atomic : {false, true}) {
-      AttentionGradientContract contract;
+      AttentionGradientContract contract = contract_of(setup);
       contract.atomic_dq = atomic;
       const GradientCase example(setup);
       const auto computation = staged(example, contract, 90);
@@ -68,7 +81,7 @@ TEST(StagedAttentionGradient, AllStagesLowKeepTheContract) {
 TEST(StagedAttentionGradient, ExactStagesOnStoredInputsAreTheDefinition) {
   for (const GradientSetup& setup : setups()) {
     const GradientCase example(setup);
-    const auto computation = staged(example, {}, 90);
+    const auto computation = staged(example, contract_of(setup), 90);
     const StagedValues exact =
         computation->evaluate(computation->stages_of(StageKind::quantization));
     std::size_t compared = 0;
@@ -100,16 +113,33 @@ TEST(StagedAttentionGradient, ExactStagesOnStoredInputsAreTheDefinition) {
   }
 }
 
+// What the stored elements stand for, in f32.
+Tensor unscaled(const Tensor& stored, float scale) {
+  Tensor out(dense_layout(FormatId::f32, stored.layout.shape));
+  for (std::int64_t n = 0; n < out.layout.count(); ++n)
+    testing::put(out, n, testing::at(stored, n) * static_cast<double>(scale));
+  return out;
+}
+
 TEST(StagedAttentionGradient, ExactInputsHaveExactOAndLse) {
-  const GradientCase example(GradientSetup{});
-  const auto computation = staged(example, {}, 90);
-  const StagedValues exact = computation->evaluate(0);
-  const std::vector<HeadPlace> places = gradient_groups(example.problem).front();
-  const GradientGroup group = gradient_group(example.problem, places);
-  const std::vector<Number> dq =
-      defined_dq<Number>(group.heads[0], exact_row<Number>(group.heads[0], 5), 5, nullptr);
-  for (std::size_t x = 0; x < dq.size(); ++x)
-    EXPECT_NEAR(exact[0][5 * dq.size() + x], static_cast<double>(dq[x]), 1e-11);
+  for (const bool fp8 : {false, true}) {
+    GradientSetup setup;
+    setup.fp8 = fp8;
+    if (fp8) setup.scales = {0.75f, 1.25f, 0.5f, 1.5f, 96};  // products that f32 holds
+    const GradientCase example(setup);
+    const testing::SampleScales& scales = example.scales;
+    const Tensor q = unscaled(example.q, scales.q), k = unscaled(example.k, scales.k),
+                 v = unscaled(example.v, scales.v), d_o = unscaled(example.d_o, scales.d_o);
+    const auto computation =
+        staged_attention_gradient(example.problem, contract_of(setup), 90, {&q, &k, &v}, d_o);
+    const StagedValues exact = computation->evaluate(0);
+    const std::vector<HeadPlace> places = gradient_groups(example.problem).front();
+    const GradientGroup group = gradient_group(example.problem, places);
+    const std::vector<Number> dq =
+        defined_dq<Number>(group.heads[0], exact_row<Number>(group.heads[0], 5), 5, nullptr);
+    for (std::size_t x = 0; x < dq.size(); ++x)
+      EXPECT_NEAR(exact[0][5 * dq.size() + x], static_cast<double>(dq[x]), 1e-11);
+  }
 }
 
 TEST(StagedAttentionGradient, RoundingOfWeightsIsMostOfTheError) {
