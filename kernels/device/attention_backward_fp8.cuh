@@ -50,7 +50,7 @@ struct Fp8Gradients {
   __device__ __forceinline__ void add_p(Strip<kWidth>& x, const Strip<kAttentionRows>& p,
                                         Bits32 d_o, int width) const {
     Bits32 rounded[2][4];
-    round_strip(rounded, p);
+    round_strip<E4m3>(rounded, p);
     multiply_strip<kWidth, E4m3, Gradient>(x, rounded, d_o, width);
   }
 
