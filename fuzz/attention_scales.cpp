@@ -40,7 +40,8 @@ AttentionScales::AttentionScales(const Format& element, Tensor* scales, bool sha
     : element_(element), scales_(scales), shared_(shared) {
   if (!scales) return;
   const std::vector<std::int64_t>& shape = scales->layout.shape;
-  if (shape.size() > 1) {
+  whole_ = shape.size() == 1;
+  if (!whole_) {
     sequences_ = shape[0];
     heads_ = shape[1];
   }
@@ -51,7 +52,7 @@ AttentionScales::AttentionScales(const Format& element, Tensor* scales, bool sha
 
 // Packed sequences lie in one batch element, whose blocks they share.
 std::size_t AttentionScales::entry(const AttentionSpot& at, std::int64_t row) const {
-  if (heads_ == 0) return 0;
+  if (whole_) return 0;
   const bool packed = blocks_ > 0 && sequences_ == 1;
   const std::int64_t head = (packed ? 0 : at.sequence) * heads_ + at.head;
   return static_cast<std::size_t>(blocks_ > 0 ? head * blocks_ + row / kRowsOfBlock : head);
@@ -69,7 +70,7 @@ void AttentionScales::set(std::size_t at, double unit, double factor) {
 }
 
 void AttentionScales::draw_head(Random random, std::size_t at) {
-  const std::size_t seen = shared_ && heads_ > 0 ? at % static_cast<std::size_t>(heads_) : at;
+  const std::size_t seen = shared_ && !whole_ ? at % static_cast<std::size_t>(heads_) : at;
   // Smaller units leave the elements all their bits, unless they are too large already.
   const std::int64_t drawn = -random.between(0, 4);
   const std::int64_t exponent = std::max(drawn, exponent_needed(largest_[seen], element_, 0));
@@ -100,7 +101,7 @@ void AttentionScales::draw_blocks(const AttentionStream& stream, std::int64_t ba
 }
 
 void AttentionScales::draw(const AttentionStream& stream) {
-  if (heads_ == 0) return draw_head(stream({}), 0);
+  if (whole_) return draw_head(stream({}), 0);
   for (std::int64_t batch = 0; batch < sequences_; ++batch) {
     for (std::int64_t head = 0; head < heads_; ++head) {
       if (blocks_ > 0) {

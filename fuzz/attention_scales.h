@@ -44,8 +44,9 @@ class AttentionScales {
 
   const Format& element_;
   Tensor* scales_;
-  std::int64_t sequences_ = 0, heads_ = 0;  // 0: one scale for all
-  std::int64_t blocks_ = 0;                 // 0: one scale per head
+  bool whole_ = false;  // one scale for all
+  std::int64_t sequences_ = 0, heads_ = 0;
+  std::int64_t blocks_ = 0;  // 0: one scale per head
   bool shared_;
   std::vector<double> largest_, units_;  // units: powers of two
 };
