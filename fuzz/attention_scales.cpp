@@ -101,6 +101,7 @@ void AttentionScales::draw_blocks(const AttentionStream& stream, std::int64_t ba
 }
 
 void AttentionScales::draw(const AttentionStream& stream) {
+  if (units_.empty()) return;
   if (whole_) return draw_head(stream({}), 0);
   for (std::int64_t batch = 0; batch < sequences_; ++batch) {
     for (std::int64_t head = 0; head < heads_; ++head) {
