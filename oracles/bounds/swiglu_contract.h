@@ -7,12 +7,12 @@
 //   s = fl(g / fl(1 + e)), or fl(g * fl(1 / fl(1 + e)))      silu(g); divisions to nearest
 //   h = fl(s * u), rounded once more, to the format of h
 //   y = h . w_down                      by the unit, from zero, in increasing hidden, of h as it
-//   was
-//                                       stored; rounded to the format of y
+//                                       was stored; rounded to the format of y
 //
 // The steps need no special case, and what they do at the ends belongs to the contract: e = 0, and
-// s = g, for g above 87.4 (s = g from about 17 on, where fl(1 + e) = 1); e = inf, and s = -0, for g
-// below -88.8; s = inf for g = inf; s = NaN for g = -inf, which is 0 times infinity, and for NaN.
+// s = g, for g above 87.4 (s = g already from about 17 on, where fl(1 + e) = 1); e = inf, and s =
+// -0, for g below -88.8; s = inf for g = inf; s = NaN for g = -inf, which is 0 times infinity, and
+// for NaN.
 #pragma once
 
 #include <cstdint>
