@@ -27,18 +27,6 @@ constexpr auto kGenerators = {&attention_generator, &attention_backward_generato
                               &softmax_generator,   &softmax_backward_generator,
                               &swiglu_generator};
 
-}  // namespace
-
-const Generator& generator_of(const Operation& operation) {
-  for (const auto generator : kGenerators) {
-    if (generator().operation() == operation.name()) return generator();
-  }
-  PLUMB_ASSERT(!"every operation needs a generator in fuzz/generator.cpp");
-  return (*kGenerators.begin())();
-}
-
-namespace {
-
 // Bases that miss the alignment of wide accesses: all of them, by one element and by half of 16
 // bytes, and each that wide accesses are likely for alone. A kernel may look at some and not at
 // others.
@@ -56,6 +44,14 @@ std::vector<std::string> offset_fragments(const Manifest& manifest) {
 }
 
 }  // namespace
+
+const Generator& generator_of(const Operation& operation) {
+  for (const auto generator : kGenerators) {
+    if (generator().operation() == operation.name()) return generator();
+  }
+  PLUMB_ASSERT(!"every operation needs a generator in fuzz/generator.cpp");
+  return (*kGenerators.begin())();
+}
 
 std::vector<Feature> schema_features(const Manifest& manifest,
                                      std::span<const std::string_view> except,

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace plumbline {
@@ -109,12 +108,15 @@ Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Lau
   choices.cta_order = 1;
   Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();
-  // What either order executes counts as executed.
-  std::vector<std::vector<InstructionCount>> first = std::move(execution.launch.executions);
+  // What either order executes counts as executed, and as often as it did where it did more.
+  const std::vector<std::vector<InstructionCount>> first = std::move(execution.launch.executions);
   execution.launch = *std::move(launch);
-  execution.launch.executions.insert(execution.launch.executions.end(),
-                                     std::make_move_iterator(first.begin()),
-                                     std::make_move_iterator(first.end()));
+  std::vector<std::vector<InstructionCount>>& both = execution.launch.executions;
+  for (std::size_t l = 0; l < first.size(); ++l) {
+    if (l >= both.size()) both.push_back(first[l]);
+    for (std::size_t i = 0; i < std::min(first[l].size(), both[l].size()); ++i)
+      both[l][i].executions = std::max(both[l][i].executions, first[l][i].executions);
+  }
   execution.reordered = true;
   execution.same_in_any_order = execution.launch.fingerprint == execution.first;
   return {};

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
@@ -55,7 +54,7 @@ class CtaRaces {
                    Intent intent);
 
  private:
-  // Guards the marks of every 64th word or so, when several workers run.
+  // Guards the marks of some of the words, when several workers run.
   struct Stripe {
     std::mutex mutex;
     std::unordered_map<const AccessMark*, std::vector<AccessMark>> crowds;

@@ -6,13 +6,11 @@
 //   delta_i = fl(do_scale * sum over x of fl(dO_ix * O_ix)), the sum in any order
 //   z_ij, c: as in attention_contract.h, from S = Q . K^T by the unit in increasing d
 //   p_ij    = ex2(fma(z_ij, c, -fl(LSE_i * fl(log2 e)))); 0 for keys that are not visible and in
-//   rows
-//             whose LSE is infinite
+//             rows whose LSE is infinite
 //   dP_ij   = fl(dO_i . v_j * fl(do_scale * v_scale)), the product by the unit, from zero, in
 //             increasing x
-//   dS_ij   = fl(p_ij * fl(dP_ij - delta_i)); with a softcap fl(that * fl(1 - fl(t_ij * t_ij))), t
-//   the
-//             tanh of the logit
+//   dS_ij   = fl(p_ij * fl(dP_ij - delta_i)); with a softcap fl(that * fl(1 - fl(t_ij * t_ij))),
+//             t the tanh of the logit
 //   dV_j    = fl(do_scale * 2^-p_shift * sum over i of P_ij dO_i), the sum by the unit with
 //             P = p * 2^p_shift rounded to `p`
 //   dK_j    = fl(fl(fl(scale * q_scale) / ds_scale) * sum over i of G_ij q_i),
@@ -22,13 +20,14 @@
 // each of these that they stand for times themselves, and ds_scale for dS, which belongs to no
 // input; others have 1 for all five. In the logits fl(scale * fl(q_scale * k_scale)) takes the
 // place of scale. The roundings of these factors belong to the function, as those of P and G do. A
-// `p` or `ds` of 8 bits saturates; one of 16 bits overflows to infinity. Sums over i take the
-// queries of a head in increasing order, and of the query heads that share a head of K and V one
-// after the other; sums over j take keys in increasing order. All start from zero and run through
-// one accumulator (the rows that see nothing of a tile add zeros). With `atomic_dq` the sum of dQ
-// is cut into tiles of `tile` keys, each summed from zero, which reach memory as f32 atomics in any
-// order before the scale is applied. Results are rounded to the output's format. Rows after the
-// last sequence have gradients 0.
+// `p` or `ds` of 8 bits saturates; one of 16 bits overflows to infinity.
+//
+// Sums over i take the queries of a head in increasing order, and of the query heads that share a
+// head of K and V one after the other; sums over j take keys in increasing order. All start from
+// zero and run through one accumulator (the rows that see nothing of a tile add zeros). With
+// `atomic_dq` the sum of dQ is cut into tiles of `tile` keys, each summed from zero, which reach
+// memory as f32 atomics in any order before the scale is applied. Results are rounded to the
+// output's format. Rows after the last sequence have gradients 0.
 #pragma once
 
 #include <cstdint>
