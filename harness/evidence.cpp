@@ -3,13 +3,49 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <set>
 
+#include "oracles/formats/format.h"
+
 namespace plumbline {
+namespace {
+
+// Below this a fault in one output of a thousand is missed more often than not.
+constexpr std::int64_t kFewOutputs = 1000;
+
+// A bound as large as the results lets nearly anything pass, zeros too. That is as it should be
+// where sums cancel, a few cases of any plan; with a contract that promises nothing, it is most.
+std::optional<std::string> telling_nothing(const KernelRecord& kernel, const RunRecord& record) {
+  std::int64_t bounded = 0, useless = 0;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name) continue;
+    for (const OutputRecord& output : c.outputs) {
+      const auto id = format_by_name(output.format);
+      if (output.verdict.bounded == 0 || !id || format(*id).is_integer) continue;
+      ++bounded;
+      const double whole_result = std::ldexp(1.0, format(*id).mantissa_bits);  // in ulp, at least
+      useless += output.verdict.median_bound_ulp >= whole_result;
+    }
+  }
+  if (useless * 2 <= bounded) return std::nullopt;
+  return fmt::format(
+      "the bound is as large as the results themselves in {} of {} tensors: the contract allows "
+      "nearly anything",
+      useless, bounded);
+}
+
+}  // namespace
 
 std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunRecord& record) {
   std::vector<std::string> reasons;
   if (kernel.cases == kernel.skipped) return reasons;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name || c.verdict != Verdict::mistrusted) continue;
+    reasons.push_back(
+        fmt::format("in {} of {} cases {}", kernel.mistrusted, kernel.cases, c.reason));
+    break;
+  }
   if (kernel.compared == 0) {
     reasons.push_back("no output was compared with an exact value");
     return reasons;
@@ -26,14 +62,19 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
                                   kernel.disagreements));
   }
   if (kernel.refereed == 0) reasons.push_back("no output was recomputed by the MPFR referee");
+  if (auto reason = telling_nothing(kernel, record)) reasons.push_back(*std::move(reason));
+  // A part of a plan may be small.
+  if (const bool whole_plan = !kernel.code.empty(); whole_plan && kernel.compared < kFewOutputs) {
+    reasons.push_back(fmt::format("the whole plan compares only {} outputs", kernel.compared));
+  }
   // What never ran cannot have been found wrong. Kernels that share code by a choice at run time
   // leave some of it unused (quantize_fp8 a quarter).
   for (const auto& [device, code] : kernel.code) {
     if (code.executed * 2 >= code.instructions) continue;
-    reasons.push_back(fmt::format("only {:.0f} % of {} instructions ran on the {}",
-                                  100.0 * static_cast<double>(code.executed) /
-                                      static_cast<double>(code.instructions),
-                                  code.instructions, device));
+    reasons.push_back(fmt::format(
+        "only {:.0f} % of {} instructions ran on the {}",
+        100.0 * static_cast<double>(code.executed) / static_cast<double>(code.instructions),
+        code.instructions, device));
   }
   // A plan with several cases must also have several answers.
   std::set<std::string> fingerprints;
@@ -51,7 +92,7 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
 
 void weigh_evidence(RunRecord& record) {
   for (KernelRecord& kernel : record.kernels) {
-    if (kernel.verdict != Verdict::pass) continue;
+    if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
     kernel.thin = thin_evidence(kernel, record);
     if (!kernel.thin.empty() || !kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
   }

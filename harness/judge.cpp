@@ -31,12 +31,14 @@ JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions 
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
   const ElementVerdict& e = v.failures.front();
-  return fmt::format(
-      "{} of {} outputs of {} {} outside what the contract allows; {} is {} from exact, {}",
-      v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
-      element_name(output.name, layout, e.index), ulp_text(std::abs(e.error_ulp)),
-      e.bound_ulp == 0 ? "and has to be exact"
-                       : fmt::format("at most {} is admissible", ulp_text(e.bound_ulp)));
+  return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}, {}",
+                     v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
+                     element_name(output.name, layout, e.index),
+                     e.error_ulp == 0 ? "the exact value, no value of the contract's accumulator"
+                                      : ulp_text(std::abs(e.error_ulp)) + " from exact",
+                     e.bound_ulp == 0
+                         ? "and has to be exact"
+                         : fmt::format("at most {} is admissible", ulp_text(e.bound_ulp)));
 }
 
 std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {

@@ -64,12 +64,51 @@ TEST(Evidence, DisagreeingOraclesProveNothing) {
   EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("disagree on 2 outputs")));
 }
 
+TEST(Evidence, ACaseThatIsMistrustedSaysWhy) {
+  Good g;
+  g.record.cases[1].verdict = Verdict::mistrusted;
+  g.record.cases[1].reason = "the oracle could not decide 4 outputs of d";
+  g.kernel.verdict = Verdict::mistrusted;
+  g.kernel.mistrusted = 1;
+  EXPECT_THAT(g.reasons(),
+              ElementsAre("in 1 of 3 cases the oracle could not decide 4 outputs of d"));
+  g.record.kernels.push_back(g.kernel);
+  weigh_evidence(g.record);
+  EXPECT_EQ(g.record.kernels[0].verdict, Verdict::mistrusted);
+  EXPECT_EQ(g.record.kernels[0].thin.size(), 1u);
+}
+
 TEST(Evidence, CodeThatNeverRanIsAHole) {
   Good g;
+  g.kernel.compared = 1000;
   g.kernel.code["emulator sm_80"] = {200, 99, {}};
   EXPECT_THAT(g.reasons(),
               ElementsAre(HasSubstr("only 50 % of 200 instructions ran on the emulator sm_80")));
   g.kernel.code["emulator sm_80"].executed = 100;
+  EXPECT_THAT(g.reasons(), IsEmpty());
+}
+
+TEST(Evidence, BoundsAsLargeAsTheResultsExcludeNothing) {
+  Good g;
+  for (CaseRecord& c : g.record.cases) {
+    c.outputs.front().format = "bf16";
+    c.outputs.front().verdict.bounded = 5;
+    c.outputs.front().verdict.median_bound_ulp = 127;  // bf16 results have 128 ulp or more
+  }
+  EXPECT_THAT(g.reasons(), IsEmpty());
+  g.record.cases[0].outputs.front().verdict.median_bound_ulp = 128;
+  EXPECT_THAT(g.reasons(), IsEmpty());  // cancelling sums, a few of any plan
+  g.record.cases[1].outputs.front().verdict.median_bound_ulp = 1e9;
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("as large as the results themselves in 2 of 3")));
+}
+
+TEST(Evidence, AWholePlanOfFewOutputsProvesLittle) {
+  Good g;
+  g.kernel.compared = 999;
+  EXPECT_THAT(g.reasons(), IsEmpty());  // a part of a plan
+  g.kernel.code["emulator sm_80"] = {200, 200, {}};
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("compares only 999 outputs")));
+  g.kernel.compared = 1000;
   EXPECT_THAT(g.reasons(), IsEmpty());
 }
 
