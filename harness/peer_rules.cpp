@@ -5,7 +5,9 @@
 #include <array>
 #include <cmath>
 
+#include "harness/unfused_attention.h"
 #include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 
 namespace plumbline {
 namespace {
@@ -171,8 +173,113 @@ bool cutlass_fmha(const PeerInput& in) {
   return s.count == 0 || (s.most_error < 1e-2 && s.error / s.count < 1e-3);
 }
 
+// --- rules that compare errors: the kernel's against those of a framework without it ---
+
+bool has_unfused(const PeerInput& in) { return !in.unfused.empty(); }
+
+double most_error(std::span<const double> got, std::span<const double> expected) {
+  double most = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = std::abs(got[i] - expected[i]);
+    if (std::isnan(error)) return error;
+    most = std::max(most, error);
+  }
+  return most;
+}
+
+bool multiple_of_unfused(const PeerInput& in, double factor, double more) {
+  return most_error(in.got, in.expected) <= factor * most_error(in.unfused, in.expected) + more;
+}
+
+bool flash_attention_2(const PeerInput& in) {
+  return multiple_of_unfused(in, in.name == "o" ? 2 : 3, 0);
+}
+
+// 2 max |((r + 0.3) - 0.3) - r|, in the format of the output.
+double noise_of_addition(const PeerInput& in) {
+  const Format& f = format(in.output);
+  const auto rounded = [&](double x) { return to_double(f, encode(f, x)); };
+  double most = 0;
+  for (const double exact : in.expected) {
+    const double r = rounded(exact);
+    most = std::max(most, std::abs(rounded(rounded(rounded(r + 0.3) - 0.3) - r)));
+  }
+  return 2 * most;
+}
+
+bool flash_attention_3(const PeerInput& in) {
+  const bool capped = in.problem && in.problem->real("softcap") != 0;
+  const double more = noise_of_addition(in) + (capped && in.name != "o" ? 3e-4 : 0);
+  return multiple_of_unfused(in, capped ? 3 : 2, more);
+}
+
+// With its factors for memory-efficient attention with a mask.
+bool torch_attention(const PeerInput& in) {
+  const double factor = in.name == "dq" ? 160 : in.name == "dk" ? 25 : in.name == "dv" ? 8 : 4;
+  return most_error(in.got, in.expected) <=
+         std::max(1e-5, factor * most_error(in.unfused, in.expected));
+}
+
+// --- rules that compute their tolerance from norms of the inputs ---
+
+bool hip_dnn_gemm(const PeerInput& in) { return bf16_gemm(in) && in.tensors != nullptr; }
+
+bool hip_dnn_attention_forward(const PeerInput& in) {
+  return bf16_attention(in) && in.name == "o" && in.tensors != nullptr;
+}
+
+// Growth of the rounding errors of n additions in f32: the worst case, or its statistical form
+// where that is large.
+double hip_dnn_gamma(double n) {
+  const double u = 0x1p-24, worst = 2 * n * u / (1 - 2 * n * u);
+  return worst <= 0.01 ? worst : 6 * std::sqrt(2 * n) * u;
+}
+
+double epsilon(FormatId f) { return std::ldexp(1.0, -format(f).mantissa_bits); }
+
+double element(const Tensor& tensor, std::int64_t i) {
+  return to_double(format(tensor.layout.format), tensor.bits(i));
+}
+
+double largest_element(const Tensor& tensor) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < tensor.layout.count(); ++i)
+    largest = std::max(largest, std::abs(element(tensor, i)));
+  return largest;
+}
+
+// The largest sum of |x| over a row.
+double row_norm(const Tensor& tensor) {
+  const std::int64_t width = tensor.layout.shape.back();
+  double largest = 0, sum = 0;
+  for (std::int64_t i = 0; i < tensor.layout.count(); ++i) {
+    sum = i % width == 0 ? 0 : sum;
+    sum += std::abs(element(tensor, i));
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
+bool hip_dnn_matmul(const PeerInput& in) {
+  const double norms = row_norm(*in.tensors->find("a")) * row_norm(*in.tensors->find("b"));
+  const double tolerance = (hip_dnn_gamma(static_cast<double>(in.k)) + epsilon(in.output)) * norms;
+  return all_close(in, tolerance, tolerance);
+}
+
+bool hip_dnn_attention(const PeerInput& in) {
+  const Tensor& q = *in.tensors->find("q");
+  const Tensor& k = *in.tensors->find("k");
+  const auto d = static_cast<double>(q.layout.shape[3]), s = static_cast<double>(k.layout.shape[2]);
+  const double u = 0x1p-24, scale = std::abs(static_cast<double>(in.problem->real("scale")));
+  const double scores =
+      scale * d * largest_element(q) * largest_element(k) * (hip_dnn_gamma(d) + u);
+  const double tolerance = largest_element(*in.tensors->find("v")) *
+                           (scores + 2 * hip_dnn_gamma(s) + (s + 1) * u + epsilon(in.output));
+  return all_close(in, tolerance, tolerance);
+}
+
 // clang-format off
-constexpr std::array<PeerRule, 18> kRules = {{
+constexpr std::array<PeerRule, 23> kRules = {{
     {"torch assert_close",        "e <= 1e-5 + c|r|, c = 1.6e-2 (bf16), 1e-3 (f16), 1.3e-6 (f32)", floating, torch_close},
     {"KernelBench",               "e <= c + c|r|, c = 1e-2 (bf16, f16), 1e-4 (f32)",               floating, kernel_bench},
     {"Composable Kernel",         "e <= 1e-3 + 1e-3|r|; f32: 3e-6 + 1e-5|r|",                      floating, composable_kernel},
@@ -191,6 +298,11 @@ constexpr std::array<PeerRule, 18> kRules = {{
     {"TransformerEngine attention", "e <= 1.5e-2 + 1.5e-2|r|",                                     bf16_attention, transformer_engine_attention},
     {"TransformerEngine fp8 attention", "rms e < 0.11 (max - min)",                                is_attention, transformer_engine_fp8_attention},
     {"CUTLASS FMHA",              "max e < 1e-2, mean e < 1e-3",                                   bf16_attention, cutlass_fmha},
+    {"FlashAttention 2",          "max e <= 2 max e' (gradients 3), e' of unfused bf16",           has_unfused, flash_attention_2},
+    {"FlashAttention 3",          "max e <= 2 max e' (softcap 3) + 2 max|r + .3 - .3 - r|",        has_unfused, flash_attention_3},
+    {"PyTorch SDPA",              "max e <= max(1e-5, c max e'), c = 4; dQ 160, dK 25, dV 8",      has_unfused, torch_attention},
+    {"hipDNN matmul",             "e <= t + t|r|, t = (gamma_k + eps) |A|_inf |B|_inf",            hip_dnn_gemm, hip_dnn_matmul},
+    {"hipDNN SDPA",               "e <= t + t|r|, t of max|Q|, max|K|, max|V|",                    hip_dnn_attention_forward, hip_dnn_attention},
 }};
 
 // clang-format on
@@ -233,6 +345,13 @@ std::vector<PeerVerdict> ask_peers(const Case& test_case, const CaseTensors& ten
         std::all_of(got.begin(), got.end(), [](double o) { return std::isfinite(o); });
     input.got = got;
     input.expected = expected;
+    input.name = name;
+    input.problem = &test_case.problem;
+    input.tensors = &tensors;
+    const auto unfused = unfused_attention(test_case, tensors, name);
+    if (unfused &&
+        std::all_of(unfused->begin(), unfused->end(), [](double o) { return std::isfinite(o); }))
+      input.unfused = *unfused;
     for (std::size_t i = 0; i < kRules.size(); ++i) {
       if (!kRules[i].applies(input)) continue;
       const bool accepted = finite && kRules[i].accepts(input);

@@ -22,6 +22,11 @@ struct PeerInput {
   FormatId operand = FormatId::bf16, output = FormatId::bf16;
   std::int64_t k = 0;  // products per output; 0 where there is no such number
   std::span<const double> got, expected;
+  std::string_view name{};  // "d"
+  std::span<const double>
+      unfused{};  // what a framework computes without the kernel; empty: nothing
+  const Problem* problem = nullptr;
+  const CaseTensors* tensors = nullptr;  // the inputs; null: not known
 };
 
 struct PeerRule {

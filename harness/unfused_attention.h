@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Attention as a framework computes it where it has no fused kernel: one matrix after the other,
+// each stored in the format of Q, K and V, and its gradients by automatic differentiation of that.
+// It is the yardstick of projects that allow a kernel a multiple of this error; nothing of ours
+// is decided by it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/case.h"
+
+namespace plumbline {
+
+// "o", "dq", "dk" or "dv", in logical row-major order; rows after the last sequence are 0. Nothing
+// for other outputs and operations, and where Q, K and V are not of one 16-bit format without
+// scales: frameworks have no such attention.
+std::optional<std::vector<double>> unfused_attention(const Case& test_case,
+                                                     const CaseTensors& tensors,
+                                                     std::string_view output);
+
+}  // namespace plumbline
