@@ -49,13 +49,20 @@ Tensor filled(const TensorSpec& spec, const std::vector<ArithmeticProbe>& probes
 }  // namespace
 
 bool ProbedArithmetic::agrees() const {
+  if (undeclared) {  // bits are all it promises; 0: more than probes reach
+    const auto enough = [](int bits, int least) {
+      return bits == 0 || (least != 0 && bits >= least);
+    };
+    return enough(found.fraction_bits, promised.fraction_bits) &&
+           enough(found.result_bits, promised.result_bits);
+  }
   Arithmetic seen = found;
   if (any_order) seen.fresh_every = promised.fresh_every;
   return seen == promised;
 }
 
 std::string ProbedArithmetic::words() const {
-  if (agrees()) return found.words();
+  if (agrees()) return found.words() + (undeclared ? "; its contract leaves the order open" : "");
   return fmt::format("{}; its contract says {}", found.words(), promised.words());
 }
 
@@ -98,8 +105,9 @@ Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel,
         run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth)
             .value);
   }
-  return std::optional(
-      ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised), !kernel.deterministic()});
+  return std::optional(ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised),
+                                        !kernel.deterministic(),
+                                        contract.schedule == Schedule::any});
 }
 
 }  // namespace plumbline

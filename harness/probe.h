@@ -13,7 +13,8 @@ namespace plumbline {
 
 struct ProbedArithmetic {
   Arithmetic found, promised;
-  bool any_order = false;  // parts may be joined in any order, which the probes' tree depends on
+  bool any_order = false;   // parts may be joined in any order, which the probes' tree depends on
+  bool undeclared = false;  // the contract leaves the whole schedule open (Schedule::any)
 
   bool agrees() const;
 

@@ -165,7 +165,9 @@ std::optional<RelatedRun> longer_k(const Case& test_case, const CaseTensors& ten
   constexpr std::int64_t kMore = 128;
   const Gemm gemm{test_case, tensors};
   const std::int64_t k = gemm.size("k"), longer = k + kMore;
-  if (gemm.contract.schedule == Schedule::split_k || !tight(gemm.problem)) return std::nullopt;
+  const bool in_order =
+      gemm.contract.schedule != Schedule::split_k && gemm.contract.schedule != Schedule::any;
+  if (!in_order || !tight(gemm.problem)) return std::nullopt;
   if (gemm.size("zero_a") != 0 || gemm.size("zero_b") != 0) return std::nullopt;
   std::optional<RelatedRun> run =
       with_fields(gemm, edited_fields(gemm.problem, {{"k", fmt::format("{}", longer)}}));

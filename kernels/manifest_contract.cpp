@@ -86,13 +86,16 @@ void read_schedule(TomlReader& reader, const toml::table& table, const Manifest&
   }
   const bool promote = contract.schedule == Schedule::promote;
   const bool split = contract.schedule == Schedule::split_k;
+  const bool any = contract.schedule == Schedule::any;
+  if (any) contract.parts = 0;
   read_count(reader, table,
              {"interval", promote, promote || split, "schedule \"promote\" or \"split_k\""},
              contract.interval);
-  if (split && table.get("parts") && table.get("parts")->is_string()) {
+  if ((split || any) && table.get("parts") && table.get("parts")->is_string()) {
     promised.parts = read_expression(reader, manifest, table, "parts");
   } else {
-    read_count(reader, table, {"parts", split, split, "schedule \"split_k\""}, contract.parts);
+    read_count(reader, table, {"parts", split, split || any, "schedule \"split_k\" or \"any\""},
+               contract.parts);
   }
   read_choice(reader, table, "join", split, "schedule \"split_k\"", join_words(), join_value,
               contract.join);
@@ -228,7 +231,8 @@ void read_terms(TomlReader& reader, const toml::table& table, std::span<const Fi
   }
   manifest.promised.contract.deterministic = reader.boolean(table, "deterministic").value_or(true);
   if (reader.error()) return;
-  if (const Status possible = manifest.operation->check_terms(manifest.terms, manifest); !possible) {
+  if (const Status possible = manifest.operation->check_terms(manifest.terms, manifest);
+      !possible) {
     reader.fail_at(table, possible.error().message, possible.error().hint);
   }
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "oracles/bounds/any_order.h"
 #include "oracles/bounds/bound_arithmetic.h"
 #include "oracles/bounds/node_plan.h"
 
@@ -73,7 +74,11 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
   if (split) chains = static_cast<double>(model.parts);
   if (model.schedule == Schedule::promote || (split && model.join != Join::bf16))
     additions += chains;
-  if (model.fma) {
+  if (model.schedule == Schedule::any) {
+    const bound::RoundingCounts counts(model, k);
+    nodes = counts.nodes;
+    additions = counts.additions;
+  } else if (model.fma) {
     additions += length;
   } else {
     const double steps = std::ceil(length / static_cast<double>(plan.instruction_length)) + chains;

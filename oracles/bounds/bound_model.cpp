@@ -10,7 +10,9 @@ namespace plumbline {
 
 int BoundModel::accumulator_precision() const {
   if (joins()) return join == Join::bf16 ? 8 : 24;
-  if (fma || schedule == Schedule::promote || chaining == Chaining::hopper_fp8) return 24;
+  if (fma || schedule == Schedule::promote || schedule == Schedule::any ||
+      chaining == Chaining::hopper_fp8)
+    return 24;
   return bound::node_precision(node);
 }
 

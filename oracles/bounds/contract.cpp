@@ -73,7 +73,8 @@ std::string schedule_line(const Contract& contract) {
           contract.interval > 1
               ? fmt::format("{} ranges of whole blocks of {}", contract.parts, contract.interval)
               : fmt::format("{} ranges", contract.parts);
-      if (contract.parts == 1 && contract.join != Join::f32_atomic) return "order: increasing k, one accumulator";
+      if (contract.parts == 1 && contract.join != Join::f32_atomic)
+        return "order: increasing k, one accumulator";
       switch (contract.join) {
         case Join::f32_ordered:
           return fmt::format("order: k in {}, partial sums added in order in f32 to nearest even",
@@ -92,6 +93,10 @@ std::string schedule_line(const Contract& contract) {
       return fmt::format(
           "order: k in {}, partial sums rounded to bf16 and added in any order in bf16", ranges);
     }
+    case Schedule::any:
+      return fmt::format("order: any, in {}, added in any order in f32 to nearest even",
+                         contract.parts > 0 ? fmt::format("at most {} accumulators", contract.parts)
+                                            : "any number of accumulators");
   }
   return "order: increasing k, one accumulator";
 }
@@ -171,6 +176,10 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
     return bad(
         fmt::format("promotion \"{}\" needs f32 accumulators, not unit int32", word_of(promotion)),
         "scale int32 sums in the epilogue");
+  }
+  if (schedule == Schedule::any && parts < 0) {
+    return bad(fmt::format("schedule any has {} parts", parts),
+               "give the most accumulators there may be, or leave parts out");
   }
   if (schedule == Schedule::split_k && (parts <= 0 || interval < 0)) {
     return bad(fmt::format("schedule split_k has {} parts in blocks of {}", parts, interval),

@@ -27,6 +27,8 @@ enum class Schedule : std::uint8_t {
   sequential,  // one accumulator, increasing k
   promote,     // a fresh accumulator every `interval` of k, added to an f32 sum
   split_k,     // `parts` accumulators over k ranges, joined at the end
+  any,         // nothing is promised: any order of k, any products to a node, at most `parts`
+               // accumulators (0: one for every step), joined by f32 additions to nearest even
 };
 
 enum class Join : std::uint8_t {
@@ -69,7 +71,7 @@ struct Contract {
   // rounded up to such a number.
   std::int64_t interval = 0;
   Promotion promotion = Promotion::add;
-  std::int64_t parts = 1;  // split_k
+  std::int64_t parts = 1;  // split_k; any: the most there may be
   Join join = Join::f32_ordered;
   std::vector<EpilogueStep> epilogue;
   EncodeOptions output;  // the conversion to the output format

@@ -9,6 +9,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/bounds/accumulator_bound.h"
+#include "oracles/bounds/any_order.h"
 #include "oracles/bounds/bound_arithmetic.h"
 #include "oracles/bounds/node_plan.h"
 
@@ -104,6 +105,17 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
   return state;
 }
 
+RunningBound in_any_order(const BoundModel& model, const Terms& terms, std::int64_t k) {
+  std::vector<double> value, exponent, lowest;
+  for (std::int64_t p = 0; p < k; ++p) {
+    const Term term = terms[p];
+    value.push_back(term.product);
+    exponent.push_back(term.exponent);
+    lowest.push_back(term.lowest);
+  }
+  return any_order_bound(model, {value, exponent, lowest});
+}
+
 AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms,
                       std::int64_t begin, std::int64_t end, const PromotionScales& scales) {
   if (model.schedule != Schedule::promote) return chain(model, plan, terms, begin, end);
@@ -129,6 +141,7 @@ RunningBound running_bound(const BoundModel& model, const float* row, const floa
   PLUMB_ASSERT(model.scaled == (scales.factors != nullptr) || k == 0);
   const NodePlan plan(model);
   const Terms terms(model, row, column);
+  if (model.schedule == Schedule::any) return in_any_order(model, terms, k);
   if (!model.joins()) return part(model, plan, terms, 0, k, scales).result();
   const std::int64_t length = model.part_length(k);
   std::vector<AccumulatorBound> parts;

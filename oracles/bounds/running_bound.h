@@ -32,7 +32,7 @@ struct BoundModel {
   NodeModel node{};
   Chaining chaining = Chaining::in_order;
   Schedule schedule = Schedule::sequential;
-  std::int64_t interval = 0, parts = 1;
+  std::int64_t interval = 0, parts = 1;  // parts: of split_k and any
   Join join = Join::f32_ordered;
   bool scaled = false;  // promote: by fma with a factor per interval instead of by addition
   int a_minimum_exponent = -126, b_minimum_exponent = -126;  // of the operand formats

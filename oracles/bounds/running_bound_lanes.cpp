@@ -335,12 +335,16 @@ constexpr double kSafeReach = 0x1p127;
 template <typename Part, typename Again>
 RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFactors& factors,
                         const Part& part, const Again& again) {
+  RunningBounds bounds;
+  if (model.schedule == Schedule::any) {
+    for (std::size_t lane = 0; lane < kPanelLanes; ++lane) bounds[lane] = again(lane);
+    return bounds;
+  }
   std::vector<LanePart> parts;
   const bool split = model.joins();
   const std::int64_t length = split ? model.part_length(k) : k;
   for (std::int64_t begin = 0; begin < k; begin += length)
     part(begin, std::min(k, begin + length), parts.emplace_back());
-  RunningBounds bounds;
   if (parts.empty()) return bounds;
   std::vector<AccumulatorBound> of_lane(parts.size());
   for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {

@@ -87,6 +87,7 @@ std::int64_t chain_length(const GemmCase& gemm) {
     case Schedule::split_k:
       return gemm.model->part_length(gemm.problem.k);
     case Schedule::sequential:
+    case Schedule::any:
       break;
   }
   return std::max<std::int64_t>(gemm.problem.k, 1);

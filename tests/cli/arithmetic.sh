@@ -14,13 +14,22 @@ expect 0 "% from exact where terms hardly cancel" explain "gemm_fp8 $long" --on 
 expect 0 "1 passed, 0 failed" replay "gemm_fp8_blockwise $long" --on emulator --sm 89
 
 # The same PTX under the contract of an f32 accumulator.
-mkdir fine
-sed 's/^unit .*/unit = "fma.f32"/' "$kernels/gemm_fp8/gemm_fp8.toml" >fine/fine.toml
-cp "$kernels/gemm_fp8/gemm_fp8.cu" fine/fine.cu
-sed -i 's/^source .*/source = "fine.cu"/' fine/fine.toml
-for sm in 89 90; do cp "$kernels/gemm_fp8/gemm_fp8.sm_$sm.ptx" "fine/fine.sm_$sm.ptx"; done
+copy fine gemm_fp8 's/^unit .*/unit = "fma.f32"/'
 expect 1 "outside what the contract allows" replay "fine $long" --on emulator --sm 89 --kernel fine/fine.toml
 expect 5 "its contract says" explain fine --on emulator --sm 89 --strict --kernel fine/fine.toml
+
+# Kernels of three schedules under a contract that names none: their outputs are admissible, a coarser unit's are not.
+quick="--profile quick --on emulator --sm 90 --no-corpus --out out --only k<200"
+copy open gemm_bf16 's/^schedule .*/schedule = "any"/'
+expect 0 "1 passed, 0 failed" verify open --kernel open/open.toml $quick --strict
+expect 0 "16 products per step; its contract leaves the order open" explain open --kernel open/open.toml --on emulator --sm 90
+copy split gemm_bf16_splitk '/^parts/d; /^interval/d; /^join/d; s/^schedule .*/schedule = "any"/'
+expect 0 "1 passed, 0 failed" verify split --kernel split/split.toml $quick --strict
+copy promoted gemm_fp8_splitk '/^parts/d; /^interval/d; /^join/d; s/^schedule .*/schedule = "any"/'
+expect 0 "1 passed, 0 failed" verify promoted --kernel promoted/promoted.toml $quick --strict
+copy exact gemm_fp8 's/^unit .*/unit = "fma.f32"/; s/^schedule .*/schedule = "any"/'
+expect 1 "outside what the contract allows" replay "exact $long" --on emulator --sm 89 --kernel exact/exact.toml
+expect 5 "its contract says" explain exact --on emulator --sm 89 --strict --kernel exact/exact.toml
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -5,24 +5,17 @@ set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
 
-# copy NAME SED_SCRIPT: gemm_bf16 under another manifest, newest chip only.
-copy() {
-  mkdir -p "$1"
-  sed -e "s/^source .*/source = \"$1.cu\"/" -e "$2" "$kernels/gemm_bf16/gemm_bf16.toml" >"$1/$1.toml"
-  cp "$kernels/gemm_bf16/gemm_bf16.cu" "$1/$1.cu"
-  for sm in 80 90; do cp "$kernels/gemm_bf16/gemm_bf16.sm_$sm.ptx" "$1/$1.sm_$sm.ptx"; done
-}
 verify="--profile quick --on emulator --sm 90 --no-corpus --out out"
 
 # An oracle of too few bits cannot decide, and says so instead of passing.
 expect 5 "the oracle could not decide" verify gemm_bf16 $verify --strict --oracle mpfr:64 --only 'k<70 m<40 n<40'
 
 # A kernel that takes hardly any problem has hardly anything to show for it.
-copy tiny '$ a [[domain]]\nrequire = "m <= 1 \&\& n <= 1 \&\& batch <= 1"\nreason = "too small to be of use"'
+copy tiny gemm_bf16 '$ a [[domain]]\nrequire = "m <= 1 \&\& n <= 1 \&\& batch <= 1"\nreason = "too small to be of use"'
 expect 5 "compares only" verify tiny --kernel tiny/tiny.toml $verify --strict
 
 # A contract under which nearly anything is right: a bf16 sum of single products, long ones only.
-copy loose 's/^schedule .*/schedule = "split_k"\nparts = "k"\njoin = "bf16"/; s/^out .*/out = ["bf16"]/; s/^free .*/free = ["batch"]/
+copy loose gemm_bf16 's/^schedule .*/schedule = "split_k"\nparts = "k"\njoin = "bf16"/; s/^out .*/out = ["bf16"]/; s/^free .*/free = ["batch"]/
 $ a [[domain]]\nrequire = "k >= 500 \&\& bias == \\"none\\""\nreason = "long sums"'
 expect 5 "the contract allows nearly anything" verify loose --kernel loose/loose.toml $verify --strict
 

@@ -1,4 +1,4 @@
-# Sourced by the tests that hold the program to an exit code and some words: a work folder, counters, and expect.
+# Sourced by the tests that hold the program to an exit code and some words: a work folder, counters, expect and copy.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -17,4 +17,12 @@ expect() {
     failed=$((failed + 1))
     printf 'FAILED: plumbline %s\n  wanted exit %s and "%s"\n  got    exit %s and:\n%s\n' "$*" "$code" "$text" "$status" "$output"
   fi
+}
+
+# copy NAME KERNEL SED_SCRIPT: in folder NAME, the PTX of a shipped kernel (of folder $kernels) under a changed manifest.
+copy() {
+  mkdir -p "$1"
+  sed -e "s/^source .*/source = \"$1.cu\"/" -e "$3" "$kernels/$2/$2.toml" >"$1/$1.toml"
+  cp "$kernels/$2/$2.cu" "$1/$1.cu"
+  for ptx in "$kernels/$2/$2".sm_*.ptx; do cp "$ptx" "$1/$1${ptx##*/"$2"}"; done
 }

@@ -174,6 +174,27 @@ epilogue = []
 deterministic = false
 )";
 
+// kTwoLaunches with another schedule in its first contract.
+Result<Manifest> with_schedule(std::string_view lines) {
+  std::string text(kTwoLaunches);
+  const std::size_t begin = text.find("schedule = \"split_k\""), end = text.find("epilogue", begin);
+  return parse_manifest(text.replace(begin, end - begin, lines), "k.toml");
+}
+
+TEST(Manifest, AnUndeclaredScheduleMayLimitItsAccumulators) {
+  const Result<Manifest> open = with_schedule("schedule = \"any\"\n");
+  ASSERT_TRUE(open.ok()) << open.error().text();
+  const Problem problem = *parse_problem(open->schema(), "m=5 n=1 k=1");
+  EXPECT_EQ(open->contract(problem, "dx").schedule, Schedule::any);
+  EXPECT_EQ(open->contract(problem, "dx").parts, 0);
+  EXPECT_EQ(with_schedule("schedule = \"any\"\nparts = 8\n")->contract(problem, "dx").parts, 8);
+  EXPECT_EQ(
+      with_schedule("schedule = \"any\"\nparts = 'm > 4 ? 3 : 2'\n")->contract(problem, "dx").parts,
+      3);
+  EXPECT_FALSE(with_schedule("schedule = \"any\"\ninterval = 32\n"));
+  EXPECT_FALSE(with_schedule("schedule = \"any\"\njoin = \"bf16\"\n"));
+}
+
 TEST(Manifest, LaunchesWorkspaceAndContractsPerOutput) {
   const Result<Manifest> manifest = parse_manifest(kTwoLaunches, "k.toml");
   ASSERT_TRUE(manifest.ok()) << manifest.error().text();
@@ -271,7 +292,7 @@ const Mistake kMistakes[] = {
     {"mma.sync\"\n", "wgmma\"\n", "[contract]", "sm_80 has no wgmma for bf16 with an f32 accumulator (choose another target or another unit)"},
     {"\"sequential\"", "\"sequental\"", "sequental", R"("sequental" is not known here (did you mean "sequential"?))"},
     {"\"sequential\"", "\"promote\"", "[contract]", R"("interval" is missing: schedule "promote" or "split_k" needs it (add interval = ...))"},
-    {"\"sequential\"", "\"sequential\"\nparts = 4", "4\n", R"("parts" has no meaning without schedule "split_k" (remove it, or correct the schedule))"},
+    {"\"sequential\"", "\"sequential\"\nparts = 4", "4\n", R"("parts" has no meaning without schedule "split_k" or "any" (remove it, or correct the schedule))"},
     {"\"beta_c fma\"", "\"beta_c_fma\"", "beta_c_fma", R"("beta_c_fma" is not known here (did you mean "beta_c fma"?))"},
     {"\"beta_c fma\"", "\"alpha\"", "[contract]", R"(epilogue names "alpha" twice (name each step once))"},
     {"\"nearest even\"", "\"nearest\"", "nearest\"", R"("nearest" is not known here (it is one of "nearest even", "nearest away", "toward zero", "up", "down", "stochastic"))"},
