@@ -81,7 +81,7 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
   body += kernels_where(record, true, "What is wrong");
   body += kernels_where(record, false, failing ? "The other kernels" : "The kernels");
   body += group("Where the error comes from and where it goes", {propagation_sections(record)});
-  body += group("Planted faults", {mutant_section(record)});
+  body += group("Planted faults", {mutant_sections(record)});
   body += group("What was tried", {coverage_overview(record)});
   body += group("Whether to believe it",
                 {determinism_section(record), agreement_section(record), relations_section(record),

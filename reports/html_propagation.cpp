@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `plumbline propagate` and `plumbline mutants` found out: which stage the error comes from,
-// how it grows through a deep stack, what it does to gradients, and how good the gate is.
+// What `plumbline propagate` found out: which stage the error comes from, how it grows through a deep
+// stack, and what it does to gradients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,6 @@
 
 namespace plumbline {
 namespace {
-
-constexpr std::size_t kShownSurvivors = 50;
 
 std::string sentence(const std::vector<std::string>& findings) {
   return fmt::format("{}", fmt::join(findings, " "));
@@ -97,37 +95,6 @@ Html propagation_sections(const RunRecord& record) {
   for (const DepthRecord& d : record.depths) html += depth(d);
   html += gradients(record);
   return html;
-}
-
-Html mutant_section(const RunRecord& record) {
-  if (record.mutants.empty()) return {};
-  Table scores;
-  scores.head = {"kernel",     "score",  "caught", "survived", "no observable effect",
-                 "duplicates", "refused"};
-  for (const KernelRecord& k : record.kernels) {
-    const MutantScore s = score(record.mutants, k.name);
-    Cell percent = number_cell(s.percent(), fmt::format("{:.1f} %", s.percent()));
-    percent.tone = s.survived == 0 ? Tone::pass : Tone::near;
-    scores.rows.push_back({cell(k.name), percent, count_cell(s.caught), count_cell(s.survived),
-                           count_cell(s.no_effect), count_cell(s.duplicates),
-                           count_cell(s.refused)});
-  }
-  const MutantScore all = score(record.mutants);
-  Html content = to_html(scores);
-  Table survivors;
-  survivors.head = {"survived", "kernel", "where", "before", "after", "of its bound"};
-  for (const MutantRecord& m : record.mutants) {
-    if (m.outcome != MutantOutcome::survived || survivors.rows.size() == kShownSurvivors) continue;
-    survivors.rows.push_back({cell(fmt::format("{} ({})", m.id, m.kind)), cell(m.kernel),
-                              cell(m.source), Cell{element("code", m.before)},
-                              Cell{element("code", m.after)},
-                              number_cell(m.worst_share, bound_text(m.worst_share))});
-  }
-  if (!survivors.rows.empty()) content += to_html(survivors);
-  return figure_around("How many planted faults does the gate catch?",
-                       fmt::format("{} of {} faults that change any output are caught: {:.1f} %.",
-                                   all.caught, all.effective(), all.percent()),
-                       content);
 }
 
 }  // namespace plumbline

@@ -15,9 +15,9 @@ Html lead(const RunRecord& record);  // what is wrong, within the first screen
 Html bound_overview(const RunRecord& record);
 Html change_section(const RunRecord& record, const PageOptions& options);
 
-// Of other verbs' runs (html_propagation.cpp).
+// Of other verbs' runs (html_propagation.cpp, html_mutants.cpp).
 Html propagation_sections(const RunRecord& record);
-Html mutant_section(const RunRecord& record);
+Html mutant_sections(const RunRecord& record);
 
 // Of the whole run (html_coverage.cpp).
 Html coverage_overview(const RunRecord& record);

@@ -171,6 +171,32 @@ TEST(Html, ShowsWhatOtherVerbsFoundOut) {
   EXPECT_THAT(main_of(page), HasSubstr("How does the error grow through 2 blocks?"));
 }
 
+TEST(Html, ShowsWhatCatchesFaultsBesideOtherProjectsRules) {
+  RunRecord r = passing_record();
+  const std::string kernel = r.kernels[0].name;
+  const auto mutant = [&](const char* id, const char* claim, const char* finding) {
+    MutantRecord m;
+    m.kernel = kernel;
+    m.id = id;
+    m.outcome = MutantOutcome::caught;
+    m.claim = claim;
+    m.finding = finding;
+    m.text = "k m=1 n=<2>";
+    return m;
+  };
+  r.mutants = {mutant("G01", "bound", ""), mutant("G04", "in-bounds", "race")};
+  r.mutants[0].accepted_by = {"lenient"};
+  r.peers = {{kernel, "lenient", "e < 1", 4, 1}};
+  const std::string page = report_html(r);
+  parsed(page);
+  EXPECT_THAT(main_of(page), HasSubstr("2 of 2 faults that change any output are caught: 100.0 %"));
+  EXPECT_THAT(main_of(page), HasSubstr("1 of 2 by a value outside its bound"));
+  EXPECT_THAT(main_of(page), HasSubstr("in-bounds (race)"));
+  EXPECT_THAT(main_of(page), HasSubstr("k m=1 n=&lt;2&gt;"));
+  EXPECT_THAT(main_of(page), HasSubstr("On average they let 100.0 % of the faults through that are "
+                                       "caught here, and reject 25.0 % of the cases"));
+}
+
 TEST(Html, ShowsWhatChangedSinceABaseline) {
   Baseline before = baseline_of(failing_record());
   for (BaselineRow& row : before.rows) {
