@@ -102,8 +102,9 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
   const double growth = std::exp(additions * 0x1p-24 + roundings_bf16 * 0x1p-8);
   relative_ =
       (nodes * per_node + additions * 0x1p-24 + roundings_bf16 * 0x1p-8) * growth * kRoundUp;
-  absolute_ = (nodes * ((products + 1) * plan.zero_weight * plan.unit +
-                        bound::kF32Minimum * plan.ulp_unit) +
+  // A subnormal accumulator aligns as the smallest normal number does.
+  const double lowest = std::max(plan.zero_weight, bound::kF32Minimum);
+  absolute_ = (nodes * ((products + 1) * lowest * plan.unit + bound::kF32Minimum * plan.ulp_unit) +
                (additions + 1) * 0x1p-149 + roundings_bf16 * 0x1p-133 +
                (flushes ? 2 * chains * bound::kF32Minimum : 0)) *
               growth * kRoundUp;

@@ -48,6 +48,12 @@ inline Contract scaled(Contract contract, std::int64_t interval) {
   return contract;
 }
 
+inline Contract in_any_order(Contract contract, std::int64_t parts = 0) {
+  contract.schedule = Schedule::any;
+  contract.parts = parts;
+  return contract;
+}
+
 // Scaled promotions: every interval of k has a factor.
 inline std::vector<NamedContract> scaled_contracts() {
   using enum FormatId;
@@ -92,6 +98,10 @@ inline std::vector<NamedContract> bound_contracts() {
        e5m2},
       {"ada e5m2 split 4 bf16", split(mma, 4, Join::bf16, 32), 89, e5m2, e5m2},
       {"bf16 fma split 5 any order", split(fma_contract(), 5, Join::f32_any_order), 80, bf16, bf16},
+      {"hopper bf16 any schedule", in_any_order(mma), 90, bf16, bf16},
+      {"ada e4m3 any schedule of 4 parts", in_any_order(mma, 4), 89, e4m3, e4m3},
+      {"hopper e4m3 x e5m2 any schedule", in_any_order(mma), 90, e4m3, e5m2},
+      {"f32 fma any schedule", in_any_order(fma_contract()), 80, f32, f32},
   };
 }
 

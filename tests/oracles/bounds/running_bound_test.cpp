@@ -45,6 +45,7 @@ AccumulatorOptions shuffled_join(std::int64_t parts, Random& random) {
 }
 
 std::int64_t nonempty_parts(const BoundModel& model, std::int64_t k) {
+  if (model.schedule != Schedule::split_k) return 1;
   const std::int64_t length = model.part_length(k);
   return (k + length - 1) / length;
 }
@@ -85,10 +86,13 @@ TEST(RunningBound, HoldsForEveryContractAndIsAttained) {
   EXPECT_GE(dots, 200000);
   for (const auto& [name, share] : closest) {
     // Attained but for 2^-30 where products have few enough bits to be hit; products of two f32
-    // come close; a join in any order is bounded for the worst order, not for the one taken.
-    const bool joined = name.find("split") != std::string::npos,
-               f32 = name.find("f32") != std::string::npos;
-    EXPECT_GT(share, joined ? 0.4 : f32 ? 0.98 : 1 - 0x1p-30) << name;
+    // come close; any order is bounded for the worst one, not for the one taken.
+    const auto is = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+    const double least = is("any schedule") ? 0.2
+                         : is("split")      ? 0.4
+                         : is("f32")        ? 0.98
+                                            : 1 - 0x1p-30;
+    EXPECT_GT(share, least) << name;
   }
 }
 
@@ -228,7 +232,8 @@ TEST(RunningBound, OverflowClassesHoldForEmulatedKernels) {
         EXPECT_TRUE(compare(got, bound, sample).inside) << named.name;
       }
       overflowed += cls == ResultClass::finite ? 0 : 1;
-      open += bound.classes.is_only(cls) ? 0 : 1;
+      const bool declared = model.schedule != Schedule::any;
+      open += declared && !bound.classes.is_only(cls) ? 1 : 0;
     }
   }
   EXPECT_GT(overflowed, 500);
