@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "oracles/base/hash.h"
+#include "oracles/base/random.h"
 
 namespace plumbline {
 namespace {
@@ -135,6 +136,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
     }
     (*request)->cta_order = choices.cta_order;
     (*request)->instruction_budget = choices.instruction_budget;
+    (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) return outcome.error();
     result.findings.insert(result.findings.end(), outcome->findings.begin(),

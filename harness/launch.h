@@ -39,6 +39,7 @@ std::vector<std::uint32_t> reached_codes(const LaunchResult& launch);
 struct LaunchChoices {
   std::uint64_t cta_order = 0;
   std::uint64_t instruction_budget = 0;
+  std::uint64_t rounding_seed = 0;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `plumbline propagate` found out: which stage the error comes from, how it grows through a deep
-// stack, and what it does to gradients.
+// What `plumbline propagate` found out: which stage the error comes from, how it grows through a
+// deep stack, what random rounding leaves of it, and what it does to gradients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,6 +69,31 @@ Html depth(const DepthRecord& d) {
   return to_html(figure);
 }
 
+Html stochastics(const RunRecord& record) {
+  if (record.stochastics.empty()) return {};
+  Table table;
+  table.head = {"case",
+                "output",
+                "draws",
+                "significant bits",
+                "nine in ten have",
+                "99 % of runs",
+                "deviation / bound",
+                "bias in deviations",
+                "toward zero"};
+  std::string finding;
+  for (const StochasticRecord& s : record.stochastics) {
+    const auto bits = [](double value) { return number_cell(value, bits_text(value)); };
+    table.rows.push_back({Cell{element("code", s.text)}, cell(s.output), count_cell(s.draws),
+                          bits(s.bits), bits(s.bits_low), bits(s.bits - s.uncertainty),
+                          figure_of(s.of_bound), figure_of(s.bias), share_cell(s.toward_zero)});
+    finding += fmt::format("{}{} of {}: {}", finding.empty() ? "" : " ", s.output, s.kernel,
+                           sentence(s.findings));
+  }
+  return figure_around("How many bits survive when every rounding is random?", finding,
+                       to_html(table));
+}
+
 Html gradients(const RunRecord& record) {
   if (record.gradients.empty()) return {};
   Table table;
@@ -93,6 +118,7 @@ Html propagation_sections(const RunRecord& record) {
   Html html;
   for (const PropagationRecord& p : record.propagations) html += stages(p);
   for (const DepthRecord& d : record.depths) html += depth(d);
+  html += stochastics(record);
   html += gradients(record);
   return html;
 }

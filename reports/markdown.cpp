@@ -81,6 +81,7 @@ void add_propagation(const RunRecord& record, std::string& out) {
     add(p.text, propagation_lines(p), p.findings);
   for (const DepthRecord& d : record.depths) add(d.stack, depth_lines(d), d.findings);
   for (const GradientRecord& g : record.gradients) add(g.text, gradient_lines(g), g.findings);
+  for (const StochasticRecord& s : record.stochastics) add(s.text, stochastic_lines(s), s.findings);
   if (left_out > 0) out += fmt::format("\n{} more in record.json.\n", left_out);
 }
 

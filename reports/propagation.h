@@ -79,8 +79,35 @@ struct DepthCurve {
 
 struct DepthRecord {
   std::string stack;  // what was stacked, in words
+  std::string steps;  // what the curves run over: "decode steps", "denoising steps"; empty: layers
   std::int64_t layers = 0;
   std::vector<DepthCurve> curves;
+  std::vector<std::string> findings;
+};
+
+// An output under Monte Carlo arithmetic: the kernel run many times, its roundings moved at random.
+// Beside what is certified, never a verdict.
+struct StochasticRecord {
+  std::string kernel, text, device, output;
+  std::int64_t draws = 0;
+  std::int64_t elements = 0;  // finite in every draw
+  std::int64_t steady = 0;    // of those, the same in every draw
+  // Significant bits -log2(deviation / |mean|) of the median element and of the tenth from below;
+  // infinite where nothing moves.
+  double bits = 0, bits_low = 0;
+  // What so many draws leave open: at least `bits - uncertainty` of them, in 99 % of runs, with
+  // 95 % confidence, if results are normally distributed.
+  double uncertainty = 0;
+  // Bits that every draw shares with the mean (median element), whatever their distribution: they
+  // hold in `shared_probability` of runs with 95 % confidence.
+  double shared_bits = 0, shared_probability = 0;
+  double deviation = 0;  // root mean square, relative to the exact output
+  double of_bound = 0;   // median of deviation / certified bound; NaN where there is none
+  // Root mean square of mean - exact, less what so many draws leave to chance, over that of the
+  // deviation (0 where nothing moves); and how much of it is toward zero: 1 all of it, 0 as
+  // much as away from it.
+  double bias = 0, toward_zero = 0;
+  double unbiased_nodes_bias = 0;  // the same when tensor cores round to nearest; NaN: not asked
   std::vector<std::string> findings;
 };
 

@@ -85,8 +85,31 @@ void describe(Archive& a, T& r) {
 template <typename Archive, MaybeConst<DepthRecord> T>
 void describe(Archive& a, T& r) {
   a.required("stack", r.stack);
+  a.optional("steps", r.steps);
   a.required("layers", r.layers);
   a.required("curves", r.curves);
+  a.required("findings", r.findings);
+}
+
+template <typename Archive, MaybeConst<StochasticRecord> T>
+void describe(Archive& a, T& r) {
+  a.required("kernel", r.kernel);
+  a.required("case", r.text);
+  a.required("device", r.device);
+  a.required("output", r.output);
+  a.required("draws", r.draws);
+  a.required("elements", r.elements);
+  a.required("steady", r.steady);
+  a.required("bits", r.bits);
+  a.required("bits_low", r.bits_low);
+  a.required("uncertainty", r.uncertainty);
+  a.required("shared_bits", r.shared_bits);
+  a.required("shared_probability", r.shared_probability);
+  a.required("deviation", r.deviation);
+  a.required("of_bound", r.of_bound);
+  a.required("bias", r.bias);
+  a.required("toward_zero", r.toward_zero);
+  a.required("unbiased_nodes_bias", r.unbiased_nodes_bias);
   a.required("findings", r.findings);
 }
 

@@ -91,6 +91,35 @@ std::vector<std::string> depth_lines(const DepthRecord& record) {
   return lines;
 }
 
+std::string bits_text(double bits) {
+  return std::isinf(bits) && bits > 0 ? "all" : fmt::format("{:.1f}", bits);
+}
+
+std::vector<std::string> stochastic_lines(const StochasticRecord& record) {
+  std::vector<std::string> lines;
+  const auto line = [&](std::string_view what, const std::string& value) {
+    lines.push_back(fmt::format("  {:<36}{:>20}", what, value));
+  };
+  const auto known = [](double value, const std::string& text) {
+    return std::isnan(value) ? std::string("-") : text;
+  };
+  lines.push_back(fmt::format("{} on {}, {} draws", record.output, record.device, record.draws));
+  line("significant bits, median", bits_text(record.bits));
+  line("  one element in ten has at most", bits_text(record.bits_low));
+  line("  99 % of runs, 95 % confidence", bits_text(record.bits - record.uncertainty));
+  line(fmt::format("  in every draw ({:.0f} % of runs)", 100 * record.shared_probability),
+       bits_text(record.shared_bits));
+  line("the same in every draw", fmt::format("{} of {}", record.steady, record.elements));
+  line("deviation, relative", number(record.deviation));
+  line("deviation / bound", known(record.of_bound, number(record.of_bound)));
+  line("bias of the mean, in deviations", fmt::format("{:.2f}", record.bias));
+  line("  of it toward zero", percent_text(record.toward_zero));
+  if (!std::isnan(record.unbiased_nodes_bias)) {
+    line("  left with tensor cores to nearest", fmt::format("{:.2f}", record.unbiased_nodes_bias));
+  }
+  return lines;
+}
+
 std::vector<std::string> gradient_lines(const GradientRecord& record) {
   std::vector<std::string> lines;
   const auto line = [&](std::string_view what, const std::string& value) {

@@ -17,5 +17,9 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record);
 
 std::vector<std::string> depth_lines(const DepthRecord& record);
 std::vector<std::string> gradient_lines(const GradientRecord& record);
+std::vector<std::string> stochastic_lines(const StochasticRecord& record);
+
+// "7.9"; "all" where nothing moves.
+std::string bits_text(double bits);
 
 }  // namespace plumbline

@@ -181,6 +181,7 @@ struct RunRecord {
   std::vector<PropagationRecord> propagations;  // of `plumbline propagate`
   std::vector<DepthRecord> depths;
   std::vector<GradientRecord> gradients;
+  std::vector<StochasticRecord> stochastics;
   double elapsed_ms = 0;
 };
 

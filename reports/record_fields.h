@@ -211,6 +211,7 @@ void describe(Archive& a, T& r) {
   a.optional("propagations", r.propagations);
   a.optional("depths", r.depths);
   a.optional("gradients", r.gradients);
+  a.optional("stochastics", r.stochastics);
   a.required("cases", r.cases);
 }
 

@@ -45,6 +45,9 @@ struct Arguments {
   int repeat = 1;
   int depth = 0;  // --depth: layers of a stack; 0: no stack
   int draws = 0;  // --draws, of gradients; 0: none
+  int stochastic = 0;  // --stochastic: runs with random rounding; 0: none
+  int decode = 0;      // --decode: steps; 0: none
+  int denoise = 0;     // --denoise: steps; 0: none
   bool strict = false;
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";

@@ -12,6 +12,7 @@
 #include "harness/gradients.h"
 #include "harness/interrupt.h"
 #include "harness/propagate.h"
+#include "harness/stochastic.h"
 #include "reports/json.h"
 #include "reports/propagation_text.h"
 
@@ -54,7 +55,9 @@ Result<std::vector<Case>> selected_cases(const Arguments& arguments, const Regis
     filter = *parsed;
   }
   for (const Manifest* kernel : *kernels) {
-    const auto all = propagation_cases(*kernel, arguments.seed.value_or(1));
+    const auto all = arguments.stochastic > 0
+                         ? stochastic_cases(*kernel, arguments.seed.value_or(1))
+                         : propagation_cases(*kernel, arguments.seed.value_or(1));
     if (!all) return all.error();
     for (const Case& test_case : *all) {
       if (arguments.draws > 0 && !has_gradients(*kernel->operation)) continue;
@@ -115,6 +118,20 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
       print_found(fmt::format("{}: {}", gradient.text, gradient.output), gradient.findings,
                   gradient_lines(gradient), arguments, terminal);
       record.gradients.push_back(std::move(gradient));
+    }
+    return;
+  }
+  if (arguments.stochastic > 0) {
+    auto drawn = run_stochastically(runner, test_case, target,
+                                    {.draws = arguments.stochastic,
+                                     .seed = record.seed,
+                                     .threads = std::max(1, arguments.jobs)});
+    if (!drawn) return give_up(drawn.error());
+    keep(std::move(drawn->judged));
+    for (StochasticRecord& output : drawn->outputs) {
+      print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
+                  stochastic_lines(output), arguments, terminal);
+      record.stochastics.push_back(std::move(output));
     }
     return;
   }

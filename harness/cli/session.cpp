@@ -202,6 +202,9 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
   if (arguments.peers) text += " peers";
   if (arguments.depth > 0) text += fmt::format(" depth {}", arguments.depth);
   if (arguments.draws > 0) text += fmt::format(" draws {}", arguments.draws);
+  if (arguments.stochastic > 0) text += fmt::format(" stochastic {}", arguments.stochastic);
+  if (arguments.decode > 0) text += fmt::format(" decode {}", arguments.decode);
+  if (arguments.denoise > 0) text += fmt::format(" denoise {}", arguments.denoise);
   return short_name(fingerprint(text));
 }
 

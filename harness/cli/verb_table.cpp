@@ -128,6 +128,10 @@ void propagate_flags(FlagTargets to) {
                   "gradients: this many draws of data, for bias and what training sees of it")
       ->check(CLI::Range(2, 4096));
   to.app
+      .add_option("--stochastic", to.arguments.stochastic,
+                  "run each case this many times with random rounding: significant bits, and bias")
+      ->check(CLI::Range(2, 4096));
+  to.app
       .add_option("--depth", to.arguments.depth,
                   "a stack of this many transformer layers instead of a kernel")
       ->check(CLI::Range(2, 4096));

@@ -32,6 +32,8 @@ struct LaunchRequest {
   // Warp instructions one warp may execute in loops before the launch is stopped as endless; 0: the
   // device's own limit. A GPU has none.
   std::uint64_t instruction_budget = 0;
+  // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
+  std::uint64_t rounding_seed = 0;
 };
 
 // How often one PTX instruction was executed, by warps.

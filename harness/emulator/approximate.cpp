@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/random_arithmetic.h"
 #include "harness/emulator/rounding.h"
 #include "harness/emulator/rows.h"
 
@@ -68,20 +69,43 @@ void two(Warp& warp, const Inst& inst, u32 mask) {
   map2<u32, u32, u32, Op>(warp, inst, mask);
 }
 
+// With their one rounding moved at random: within a unit of the last place, so within the table below.
+template <typename Function, bool Ftz>
+void one_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a);
+  each_lane_randomly(warp, mask, [&](int lane, Random& random) {
+    const u32 usual = Evaluate<Function, Ftz>::apply(a[lane]);
+    const double exact = Function::value(as_float(flush_if<Ftz>(a[lane])));
+    d.set(lane, flush_if<Ftz>(to_f32_randomly(usual, {exact, 0}, Rounding::nearest_even, random)));
+  });
+}
+
+template <bool Ftz, bool Full>
+void divide_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a), b = lanes<u32>(warp, inst.b);
+  each_lane_randomly(warp, mask, [&](int lane, Random& random) {
+    const u32 usual = Divide<Ftz, Full>::apply(a[lane], b[lane]);
+    const double x = as_float(flush_if<Ftz>(a[lane])), y = as_float(flush_if<Ftz>(b[lane]));
+    const bool lost = !Full && std::fabs(y) > 0x1p126;  // not rounded, but dropped
+    d.set(lane, lost ? usual : flush_if<Ftz>(to_f32_randomly(usual, {x / y, 0}, Rounding::nearest_even, random)));
+  });
+}
+
 struct FunctionRow {
   std::string_view opcode;
   Handler keep_subnormals, ftz;
+  Handler random, random_ftz;
 };
 
+template <typename Function>
+constexpr FunctionRow row(std::string_view opcode) {
+  return {opcode, one<Evaluate<Function, false>>, one<Evaluate<Function, true>>, one_randomly<Function, false>,
+          one_randomly<Function, true>};
+}
+
 constexpr FunctionRow kRows[] = {
-    {"ex2", one<Evaluate<Ex2, false>>, one<Evaluate<Ex2, true>>},
-    {"lg2", one<Evaluate<Lg2, false>>, one<Evaluate<Lg2, true>>},
-    {"rcp", one<Evaluate<Rcp, false>>, one<Evaluate<Rcp, true>>},
-    {"rsqrt", one<Evaluate<Rsqrt, false>>, one<Evaluate<Rsqrt, true>>},
-    {"sqrt", one<Evaluate<Sqrt, false>>, one<Evaluate<Sqrt, true>>},
-    {"sin", one<Evaluate<Sin, false>>, one<Evaluate<Sin, true>>},
-    {"cos", one<Evaluate<Cos, false>>, one<Evaluate<Cos, true>>},
-    {"tanh", one<Evaluate<Tanh, false>>, nullptr},
+    row<Ex2>("ex2"),   row<Lg2>("lg2"), row<Rcp>("rcp"), row<Rsqrt>("rsqrt"),
+    row<Sqrt>("sqrt"), row<Sin>("sin"), row<Cos>("cos"), {"tanh", one<Evaluate<Tanh, false>>, nullptr, one_randomly<Tanh, false>, nullptr},
 };
 
 // PTX ISA 9.0 section 9.7.3.
@@ -106,10 +130,13 @@ void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifi
   if (instruction.opcode == "div") {
     const bool full = instruction.modifiers.front() == "full";
     place_operands("w=ww", decoder, instruction, out);
+    const bool random = decoder.rounds_randomly();
     if (full) {
-      out.execute = ftz ? two<Divide<true, true>> : two<Divide<false, true>>;
+      out.execute = random ? (ftz ? divide_randomly<true, true> : divide_randomly<false, true>)
+                           : (ftz ? two<Divide<true, true>> : two<Divide<false, true>>);
     } else {
-      out.execute = ftz ? two<Divide<true, false>> : two<Divide<false, false>>;
+      out.execute = random ? (ftz ? divide_randomly<true, false> : divide_randomly<false, false>)
+                           : (ftz ? two<Divide<true, false>> : two<Divide<false, false>>);
     }
     return;
   }
@@ -117,6 +144,7 @@ void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifi
     if (row.opcode != instruction.opcode) continue;
     place_operands("w=w", decoder, instruction, out);
     out.execute = ftz ? row.ftz : row.keep_subnormals;
+    if (decoder.rounds_randomly()) out.execute = ftz ? row.random_ftz : row.random;
     if (instruction.opcode == "tanh") decoder.require_sm(75);
     return;
   }

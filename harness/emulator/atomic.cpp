@@ -7,7 +7,9 @@
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/half.h"
+#include "harness/emulator/random_arithmetic.h"
 #include "harness/emulator/rounding.h"
+#include "oracles/formats/decode.h"
 
 #include <algorithm>
 
@@ -78,6 +80,19 @@ u64 pair(u64 old, u64 b, u64) {
   return Half(old >> 16 & 0xffff, b >> 16 & 0xffff, 0) << 16 | Half(old & 0xffff, b & 0xffff, 0);
 }
 
+// The sum of `halves` floats side by side, each with its rounding moved; `usual` is what they come to undisturbed.
+u64 add_randomly(FormatId id, int halves, u64 usual, u64 old, u64 b, Random& random) {
+  const Format& f = format(id);
+  u64 result = 0;
+  for (int i = 0; i < halves; ++i) {
+    const auto part = [&](u64 bits) { return bits >> (i * f.storage_bits) & (~u64{0} >> (64 - f.storage_bits)); };
+    const ExactSum exact = exact_sum(to_double(f, part(old)), to_double(f, part(b)));
+    result |= encode_randomly(f, part(usual), exact.sum, exact.error, Rounding::nearest_even, random.unit())
+              << (i * f.storage_bits);
+  }
+  return result;
+}
+
 struct AtomicRow {
   std::string_view operation;
   Type type;
@@ -111,13 +126,13 @@ constexpr u32 kReturns = 1;
 // Inst::a address, b and c operands, d result; Inst::helper the resolver; Inst::e indexes kRows, or is kFlushing.
 constexpr Slot kFlushing = ~Slot{0};
 
-template <typename T>
-void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
+// combine(lane, old, b, c) is what goes to memory.
+template <typename T, typename Combine>
+[[gnu::always_inline]] inline void update_each(Warp& warp, const Inst& inst, u32 mask, const Combine& combine) {
   using Container = std::conditional_t<sizeof(T) == 8, u64, u32>;
   gather_addresses(warp, inst, warp.pointers());
   inst.helper(warp, inst, mask);
   if (warp.scratch() == 0) return;
-  const Update update = inst.e == kFlushing ? add_f32_flushing : kRows[inst.e].update;
   const auto d = lanes<Container>(warp, inst.d);
   const auto b = lanes<Container>(warp, inst.b);
   const auto c = lanes<Container>(warp, inst.c);
@@ -126,10 +141,34 @@ void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
     std::byte* const at = warp.pointers().host[static_cast<std::size_t>(lane)];
     T old;
     __builtin_memcpy(&old, at, sizeof old);
-    const T result = static_cast<T>(update(old, static_cast<T>(b[lane]), static_cast<T>(c[lane])));
+    const T result = static_cast<T>(combine(lane, old, static_cast<T>(b[lane]), static_cast<T>(c[lane])));
     __builtin_memcpy(at, &result, sizeof result);
     if ((inst.flags & kReturns) != 0) d.set(lane, old);
   }
+}
+
+Update update_of(const Inst& inst) { return inst.e == kFlushing ? add_f32_flushing : kRows[inst.e].update; }
+
+template <typename T>
+void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
+  const Update update = update_of(inst);
+  update_each<T>(warp, inst, mask, [&](int, u64 old, u64 b, u64 c) { return update(old, b, c); });
+}
+
+// Sums of floats of up to 32 bits, their roundings moved at random. Subnormals that are flushed stay flushed.
+template <typename T>
+void add_lanes_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  const bool flushing = inst.e == kFlushing;
+  const Type type = flushing ? Type::f32 : kRows[inst.e].type;
+  const FormatId id = type == Type::f32 ? FormatId::f32 : (type == Type::f16 || type == Type::f16x2 ? FormatId::f16 : FormatId::bf16);
+  const int halves = bits(type) / format(id).storage_bits;
+  const Update update = update_of(inst);
+  const Random random = warp.next_random();
+  update_each<T>(warp, inst, mask, [&](int lane, u64 old, u64 b, u64 c) {
+    Random stream = random.fork(static_cast<u64>(lane));
+    const auto source = [&](u64 value) { return flushing ? u64{flush(static_cast<u32>(value))} : value; };
+    return source(add_randomly(id, halves, update(old, b, c), source(old), source(b), stream));
+  });
 }
 
 void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
@@ -169,6 +208,9 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
     case 16: out.execute = update_lanes<std::uint16_t>; break;
     case 32: out.execute = update_lanes<u32>; break;
     default: out.execute = update_lanes<u64>; break;
+  }
+  if (decoder.rounds_randomly() && is_float(type) && operation == "add" && bits(type) <= 32) {
+    out.execute = bits(type) == 16 ? add_lanes_randomly<std::uint16_t> : add_lanes_randomly<u32>;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "harness/emulator/families.h"
 #include "harness/emulator/half.h"
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/random_arithmetic.h"
 #include "harness/emulator/rows.h"
 
 #include <algorithm>
@@ -104,7 +105,7 @@ bool decode_frequent(Decoder& decoder, const Instruction& instruction, Modifiers
   return true;
 }
 
-// --- the exact path ---
+// --- the exact path, which random rounding takes with every form ---
 
 // Inst::immediate indexes Program::conversions; Inst::flags says how registers lie.
 constexpr u32 kWideSource = 1, kWideDestination = 2;
@@ -125,36 +126,63 @@ const Conversion& conversion(const Warp& warp, const Inst& inst) {
   return warp.program().conversions[static_cast<std::size_t>(inst.immediate)];
 }
 
-void convert_scalar(Warp& warp, const Inst& inst, u32 mask) {
-  const Conversion& how = conversion(warp, inst);
-  for (u32 left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    const u64 source = read_lane(warp, inst.a, (inst.flags & kWideSource) != 0, lane);
-    write_lane(warp, inst.d, (inst.flags & kWideDestination) != 0, lane, convert(how, source));
-  }
+// `convert_one` takes and gives the bits of one value; it is called for every lane of `mask` in turn.
+template <typename Convert>
+void convert_scalar(Warp& warp, const Inst& inst, int lane, const Convert& convert_one) {
+  const u64 source = read_lane(warp, inst.a, (inst.flags & kWideSource) != 0, lane);
+  write_lane(warp, inst.d, (inst.flags & kWideDestination) != 0, lane, convert_one(source));
 }
 
 // Two f32 into a pair: a above b.
-void convert_into_pair(Warp& warp, const Inst& inst, u32 mask) {
-  const Conversion& how = conversion(warp, inst);
-  for (u32 left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    const u64 high = convert(how, read_lane(warp, inst.a, false, lane));
-    const u64 low = convert(how, read_lane(warp, inst.b, false, lane));
-    write_lane(warp, inst.d, false, lane, high << bits(how.to) | low);
-  }
+template <typename Convert>
+void convert_into_pair(Warp& warp, const Inst& inst, int lane, const Convert& convert_one) {
+  const u64 high = convert_one(read_lane(warp, inst.a, false, lane));
+  const u64 low = convert_one(read_lane(warp, inst.b, false, lane));
+  write_lane(warp, inst.d, false, lane, high << bits(conversion(warp, inst).to) | low);
 }
 
 // A pair into a pair.
-void convert_pair(Warp& warp, const Inst& inst, u32 mask) {
+template <typename Convert>
+void convert_pair(Warp& warp, const Inst& inst, int lane, const Convert& convert_one) {
+  const Conversion& how = conversion(warp, inst);
+  const u64 source = read_lane(warp, inst.a, false, lane);
+  const u64 high = convert_one(source >> bits(how.from));
+  const u64 low = convert_one(source);
+  write_lane(warp, inst.d, false, lane, high << bits(how.to) | low);
+}
+
+enum class Registers : std::uint8_t { scalar, into_pair, pair };
+
+template <Registers R, typename Convert>
+void convert_lane(Warp& warp, const Inst& inst, int lane, const Convert& convert_one) {
+  if constexpr (R == Registers::scalar) convert_scalar(warp, inst, lane, convert_one);
+  if constexpr (R == Registers::into_pair) convert_into_pair(warp, inst, lane, convert_one);
+  if constexpr (R == Registers::pair) convert_pair(warp, inst, lane, convert_one);
+}
+
+template <Registers R>
+void convert_lanes(Warp& warp, const Inst& inst, u32 mask) {
   const Conversion& how = conversion(warp, inst);
   for (u32 left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    const u64 source = read_lane(warp, inst.a, false, lane);
-    const u64 high = convert(how, source >> bits(how.from));
-    const u64 low = convert(how, source);
-    write_lane(warp, inst.d, false, lane, high << bits(how.to) | low);
+    convert_lane<R>(warp, inst, std::countr_zero(left), [&](u64 source) { return convert(how, source); });
   }
+}
+
+template <Registers R>
+void convert_lanes_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  const Conversion& how = conversion(warp, inst);
+  each_lane_randomly(warp, mask, [&](int lane, Random& random) {
+    convert_lane<R>(warp, inst, lane, [&](u64 source) { return convert_randomly(how, source, random); });
+  });
+}
+
+Handler handler_of(Registers registers, bool random) {
+  switch (registers) {
+    case Registers::scalar: return random ? convert_lanes_randomly<Registers::scalar> : convert_lanes<Registers::scalar>;
+    case Registers::into_pair: return random ? convert_lanes_randomly<Registers::into_pair> : convert_lanes<Registers::into_pair>;
+    case Registers::pair: return random ? convert_lanes_randomly<Registers::pair> : convert_lanes<Registers::pair>;
+  }
+  return nullptr;
 }
 
 // The element of a packed type; none for scalars.
@@ -222,13 +250,14 @@ void decode_exact(Decoder& decoder, const Instruction& instruction, Modifiers& m
   if (into_pair) out.b = decoder.source(instruction.operands[2], 32);
   out.immediate = static_cast<std::int64_t>(decoder.program().conversions.size());
   decoder.program().conversions.push_back(how);
-  out.execute = into_pair ? convert_into_pair : (pair ? convert_pair : convert_scalar);
+  const Registers registers = into_pair ? Registers::into_pair : (pair ? Registers::pair : Registers::scalar);
+  out.execute = handler_of(registers, decoder.rounds_randomly() && is_float(how.to));
 }
 
 void decode_convert(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   if (!instruction.modifiers.empty() && instruction.modifiers.front() == "pack") {
     decode_integer(decoder, instruction, modifiers, out);
-  } else if (!decode_frequent(decoder, instruction, modifiers, out)) {
+  } else if (decoder.rounds_randomly() || !decode_frequent(decoder, instruction, modifiers, out)) {
     decode_exact(decoder, instruction, modifiers, out);
   }
 }

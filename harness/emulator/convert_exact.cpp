@@ -11,6 +11,7 @@
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/formats/format.h"
+#include "oracles/formats/random_rounding.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -92,16 +93,24 @@ EncodeOptions encode_options(const Conversion& how) {
   return options;
 }
 
-std::uint64_t integer_to_float(const Conversion& how, std::uint64_t source) {
+// The code that a value has in the destination format, its rounding moved where there are random bits to do it.
+std::uint64_t moved(const Conversion& how, std::uint64_t usual, double value, Random* random) {
+  if (random == nullptr || how.to == Type::f64) return usual;
+  return encode_randomly(format(format_of(how.to)), usual, value, 0, encode_options(how).rounding, random->unit());
+}
+
+std::uint64_t integer_to_float(const Conversion& how, std::uint64_t source, Random* random) {
   Unrounded exact;
   const bool negative = is_signed(how.from) && static_cast<std::int64_t>(source) < 0;
   exact.value.negative = negative;
   exact.value.significand = negative ? 0 - source : source;
   exact.value.cls = source == 0 ? ValueClass::zero : ValueClass::finite;
-  return encode(format(format_of(how.to)), exact, encode_options(how));
+  const std::uint64_t usual = encode(format(format_of(how.to)), exact, encode_options(how));
+  const auto magnitude = static_cast<double>(exact.value.significand);  // 64-bit integers: nearly
+  return moved(how, usual, negative ? -magnitude : magnitude, random);
 }
 
-std::uint64_t float_to_float(const Conversion& how, double value) {
+std::uint64_t float_to_float(const Conversion& how, double value, Random* random) {
   if (how.rounding >= ConvertRounding::rni) value = std::copysign(integral(value, how.rounding), value);
   if (how.sat) {
     value = std::isnan(value) ? 0.0 : std::clamp(value, 0.0, 1.0);
@@ -109,23 +118,30 @@ std::uint64_t float_to_float(const Conversion& how, double value) {
   }
   if (how.relu && !std::isnan(value) && std::signbit(value)) value = 0.0;
   std::uint64_t result = encode(format(format_of(how.to)), value, encode_options(how));
+  result = moved(how, result, value, random);
   if (how.ftz && how.to == Type::f32) result = flush(static_cast<std::uint32_t>(result));
   return result;
 }
 
-}  // namespace
-
-std::uint64_t convert(const Conversion& how, std::uint64_t bits_in) {
+std::uint64_t converted(const Conversion& how, std::uint64_t bits_in, Random* random) {
   if (!is_float(how.from)) {
     const int width = bits(how.from);
     const std::uint64_t source =
         is_signed(how.from) ? static_cast<std::uint64_t>(sign_extend(low(bits_in, width), width)) : low(bits_in, width);
-    return is_float(how.to) ? integer_to_float(how, source) : integer_to_integer(how, source);
+    return is_float(how.to) ? integer_to_float(how, source, random) : integer_to_integer(how, source);
   }
   std::uint64_t source = low(bits_in, bits(how.from));
   if (how.ftz && how.from == Type::f32) source = flush(static_cast<std::uint32_t>(source));
   const double value = to_double(format(format_of(how.from)), source);
-  return is_float(how.to) ? float_to_float(how, value) : float_to_integer(how, value);
+  return is_float(how.to) ? float_to_float(how, value, random) : float_to_integer(how, value);
+}
+
+}  // namespace
+
+std::uint64_t convert(const Conversion& how, std::uint64_t bits) { return converted(how, bits, nullptr); }
+
+std::uint64_t convert_randomly(const Conversion& how, std::uint64_t bits, Random& random) {
+  return converted(how, bits, &random);
 }
 
 }  // namespace plumbline::emulator

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "harness/emulator/types.h"
+#include "oracles/base/random.h"
 
 namespace plumbline::emulator {
 
@@ -24,5 +25,9 @@ struct Conversion {
 
 // Bits of `from` to bits of `to`. Signed integer results are extended to 64 bits.
 std::uint64_t convert(const Conversion& how, std::uint64_t bits);
+
+// The same, the rounding to a float format of at most 24 bits moved at random
+// (oracles/formats/random_rounding.h). What becomes an integer, or an integral value, is not moved.
+std::uint64_t convert_randomly(const Conversion& how, std::uint64_t bits, Random& random);
 
 }  // namespace plumbline::emulator

@@ -101,8 +101,9 @@ const Family* family(std::string_view opcode) {
   return found == families().end() ? nullptr : found->second;
 }
 
-Decoder::Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm)
-    : module_(module), function_(function), layout_(layout), device_sm_(device_sm) {}
+Decoder::Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm,
+                 RandomRounding random_rounding)
+    : module_(module), function_(function), layout_(layout), device_sm_(device_sm), random_rounding_(random_rounding) {}
 
 Result<Program> Decoder::decode() {
   program_.kernel = function_.name;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/emulator/emulator_device.h"
 #include "harness/emulator/isa.h"
 #include "harness/emulator/program.h"
 #include "harness/emulator/types.h"
@@ -51,7 +52,8 @@ std::span<const Family> system_call_families();
 
 class Decoder {
  public:
-  Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm);
+  Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm,
+          RandomRounding random_rounding = RandomRounding::off);
 
   Result<Program> decode();
 
@@ -95,6 +97,9 @@ class Decoder {
   // The chip that is emulated.
   int device_sm() const { return device_sm_; }
 
+  RandomRounding random_rounding() const { return random_rounding_; }
+  bool rounds_randomly() const { return random_rounding_ != RandomRounding::off; }
+
  private:
   void lay_out_parameters();
   void lay_out_variables();
@@ -110,6 +115,7 @@ class Decoder {
   const Function& function_;
   const ModuleLayout& layout_;
   int device_sm_;
+  RandomRounding random_rounding_;
   Program program_;
   std::vector<Slot> register_slot_;             // by register index; predicates: their index
   std::vector<std::uint64_t> variable_address_;  // by index into Function::variables

@@ -80,7 +80,7 @@ class EmulatorModule final : public Module {
   }
 
   // Every entry is decoded at load: what cannot run is refused before anything runs.
-  Status decode(int sm) {
+  Status decode(int sm, RandomRounding random_rounding) {
     for (const Function& function : ptx_.functions) {
       if (!function.is_entry || !function.has_body) continue;
       if (Status status = check_clusters(function); !status) return status.error();
@@ -90,7 +90,7 @@ class EmulatorModule final : public Module {
         if (!inlined) return inlined.error();
         flat = &inlined_.emplace_back(std::move(*inlined));
       }
-      Result<Program> program = Decoder(ptx_, *flat, layout_, sm).decode();
+      Result<Program> program = Decoder(ptx_, *flat, layout_, sm, random_rounding).decode();
       if (!program) return program.error();
       programs_.emplace(function.name, std::move(*program));
     }
@@ -154,7 +154,7 @@ class EmulatorDevice final : public Device {
     Result<ModuleLayout> layout = lay_out(*ptx);
     if (!layout) return layout.error();
     auto module = std::make_unique<EmulatorModule>(std::move(*ptx), std::move(*layout));
-    if (Status status = module->decode(options_.sm); !status) return status.error();
+    if (Status status = module->decode(options_.sm, options_.random_rounding); !status) return status.error();
     return std::unique_ptr<Module>(std::move(module));
   }
 
@@ -180,7 +180,7 @@ class EmulatorDevice final : public Device {
     EmulatorOptions options = options_;
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, request.cta_order, options});
+                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, options});
   }
 
  private:

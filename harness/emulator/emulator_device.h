@@ -9,6 +9,15 @@
 
 namespace plumbline {
 
+// Monte Carlo arithmetic: every rounding of floating-point arithmetic moved at random, by bits that
+// LaunchRequest::rounding_seed chooses (oracles/formats/random_rounding.h; docs/emulator.md says
+// what is moved). It is decided when a module is loaded.
+enum class RandomRounding : std::uint8_t {
+  off,
+  on,
+  unbiased_nodes,  // and tensor cores, which cut toward zero, go to nearest instead
+};
+
 struct EmulatorOptions {
   int sm = 90;      // the chip whose tensor cores are modelled; PTX for a later target is refused
   int threads = 0;  // workers; 0 = one per hardware thread
@@ -19,6 +28,7 @@ struct EmulatorOptions {
   std::uint64_t instruction_budget = 20'000'000;
   // CTAs that take turns where CTAs of a kernel wait for each other.
   int resident_ctas = 1024;
+  RandomRounding random_rounding = RandomRounding::off;
 };
 
 std::unique_ptr<Device> make_emulator(const EmulatorOptions& options);

@@ -6,6 +6,7 @@
 #include "harness/emulator/approximate.h"
 #include "harness/emulator/families.h"
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/random_arithmetic.h"
 #include "harness/emulator/rounding.h"
 #include "harness/emulator/rows.h"
 
@@ -285,6 +286,10 @@ void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& 
   if (opcode == "copysign") {
     place_operands("w=ww", decoder, instruction, out);
     out.execute = pick(handlers_of<&Map2<CopySign>::run>);
+    return;
+  }
+  if (decoder.rounds_randomly()) {
+    decode_random_single(decoder, instruction, modifiers, ftz, out);
     return;
   }
   for (const SingleRow& row : kSingleRows) {

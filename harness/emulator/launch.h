@@ -27,6 +27,7 @@ struct Launch {
   std::array<std::int64_t, 3> block{1, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
   std::uint64_t cta_order = 0;
+  std::uint64_t rounding_seed = 0;
   EmulatorOptions options;
 
   std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }

@@ -11,6 +11,7 @@
 #include "harness/emulator/decode.h"
 #include "oracles/models/generation.h"
 #include "oracles/models/mma.h"
+#include "oracles/models/random_node.h"
 
 #include <fmt/format.h>
 
@@ -194,6 +195,22 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
   return copy;
 }
 
+// What an mma left in `copy`, into the registers of the lanes that take part.
+[[gnu::always_inline]] inline void distribute(Warp& warp, const MmaOperation& op, u32 mask,
+                                              const LaneRegister* copy) {
+  const MmaOperation::Fragment& d = op.fragments[0];
+  for (int i = 0; i < d.count; ++i) {
+    std::byte* const to = warp.slot(d.slot[static_cast<std::size_t>(i)]);
+    if (mask == kFullMask) {
+      __builtin_memcpy(to, copy[i], sizeof(LaneRegister));
+      continue;
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if ((mask >> lane & 1) != 0) __builtin_memcpy(to + 4 * lane, &copy[i][lane], 4);
+    }
+  }
+}
+
 [[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
   const bool whole = mask == kFullMask;
   if (!whole) require_whole_warp(warp, inst, mask);
@@ -209,18 +226,23 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
                collect(warp, op, 3, copies[3]), result, worker.mma, same_a);
   worker.last_mma = whole ? &inst : nullptr;
   worker.last_mma_warp = &warp;
-  if (result != copies[0]) return;
-  const MmaOperation::Fragment& d = op.fragments[0];
-  for (int i = 0; i < d.count; ++i) {
-    std::byte* const to = warp.slot(d.slot[static_cast<std::size_t>(i)]);
-    if (whole) {
-      __builtin_memcpy(to, copies[0][i], sizeof(LaneRegister));
-      continue;
-    }
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if ((mask >> lane & 1) != 0) __builtin_memcpy(to + 4 * lane, &copies[0][i][lane], 4);
-    }
-  }
+  if (result == copies[0]) distribute(warp, op, mask, copies[0]);
+}
+
+// The same through the specification of the nodes, their roundings moved at random.
+template <bool Centered>
+void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) require_whole_warp(warp, inst, mask);
+  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
+  mma_randomly(op.plan->kind(), collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
+               collect(warp, op, 3, copies[3]), copies[0], {warp.next_random(), Centered});
+  distribute(warp, op, mask, copies[0]);
+}
+
+Handler random_multiply(RandomRounding rounding) {
+  return rounding == RandomRounding::unbiased_nodes ? multiply_randomly<true>
+                                                    : multiply_randomly<false>;
 }
 
 const MmaPlan* plan_for(const MmaKind& kind, Program& program) {
@@ -350,7 +372,8 @@ void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& mod
     operation.same_a = has_same_a(decoder.program(), instruction, operation);
     out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
     decoder.program().mma.push_back(operation);
-    out.execute = pick(handlers_of<&multiply>);
+    out.execute = decoder.rounds_randomly() ? random_multiply(decoder.random_rounding())
+                                            : pick(handlers_of<&multiply>);
     return;
   }
   decoder.refuse("the emulator has no such combination of shape and types");

@@ -5,11 +5,14 @@
 #include "harness/emulator/families.h"
 #include "harness/emulator/half.h"
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/random_arithmetic.h"
 #include "harness/emulator/rows.h"
 #include "oracles/formats/encode.h"
 #include "oracles/formats/format.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace plumbline::emulator {
 namespace {
@@ -18,6 +21,7 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 
 struct F16 {
+  static constexpr FormatId kFormat = FormatId::f16;
   static constexpr u16 kNan = 0x7fff;
   static float widen(u16 a) { return f16_to_f32(a); }
   static u16 narrow(float a) { return f32_to_f16(as_bits(a)); }
@@ -27,6 +31,7 @@ struct F16 {
 };
 
 struct Bf16 {
+  static constexpr FormatId kFormat = FormatId::bf16;
   static constexpr u16 kNan = 0x7fff;
   static float widen(u16 a) { return bf16_to_f32(a); }
   static u16 narrow(float a) { return f32_to_bf16(as_bits(a)); }
@@ -44,11 +49,19 @@ struct Add {
   static u16 apply(u16 a, u16 b) {
     return H::narrow(H::widen(a) + H::widen(b));
   }
+  template <typename H>
+  static ExactSum exact(u16 a, u16 b) {
+    return exact_sum(H::widen(a), H::widen(b));
+  }
 };
 struct Sub {
   template <typename H>
   static u16 apply(u16 a, u16 b) {
     return H::narrow(H::widen(a) - H::widen(b));
+  }
+  template <typename H>
+  static ExactSum exact(u16 a, u16 b) {
+    return exact_sum(H::widen(a), -H::widen(b));
   }
 };
 // f16 products are exact in f32. bf16 products may fall below its range, so they go through double.
@@ -56,13 +69,16 @@ struct Mul {
   template <typename H>
   static u16 apply(u16 a, u16 b) {
     if constexpr (std::is_same_v<H, F16>) return H::narrow(H::widen(a) * H::widen(b));
-    return H::narrow_exactly(static_cast<double>(H::widen(a)) * static_cast<double>(H::widen(b)));
+    return H::narrow_exactly(exact<H>(a, b).sum);
+  }
+  template <typename H>
+  static ExactSum exact(u16 a, u16 b) {
+    return exact_product(H::widen(a), H::widen(b));
   }
 };
 
 // a * b is exact in double; the sum is made odd where bits are lost, so that the second rounding decides right.
-inline double odd_sum(double x, double y) {
-  const ExactSum s = exact_sum(x, y);
+inline double odd_sum(const ExactSum& s) {
   if (s.error == 0 || !(s.sum - s.sum == 0)) return s.sum;
   const auto bits = std::bit_cast<std::uint64_t>(s.sum);
   if ((bits & 1) != 0) return s.sum;
@@ -73,8 +89,11 @@ inline double odd_sum(double x, double y) {
 struct Fma {
   template <typename H>
   static u16 apply(u16 a, u16 b, u16 c) {
-    const double product = static_cast<double>(H::widen(a)) * static_cast<double>(H::widen(b));
-    return H::narrow_exactly(odd_sum(product, H::widen(c)));
+    return H::narrow_exactly(odd_sum(exact<H>(a, b, c)));
+  }
+  template <typename H>
+  static ExactSum exact(u16 a, u16 b, u16 c) {
+    return exact_fma(H::widen(a), H::widen(b), H::widen(c));
   }
 };
 
@@ -102,35 +121,54 @@ u16 finish(u16 result, u32 flags, bool is_extreme) {
   return result;
 }
 
+// One half. `random` is null where results are rounded as they always are.
 template <typename H, typename Op, bool IsExtreme, typename... T>
-u16 one(u32 flags, T... operand) {
+u16 one(u32 flags, Random* random, T... operand) {
   const auto flushed = [&](u16 a) { return (flags & kFtz) != 0 ? H::flush_half(a) : a; };
   if constexpr (IsExtreme) {
     if ((flags & kNanWins) != 0 && ((H::widen(operand) != H::widen(operand)) || ...)) return H::kNan;
   }
-  return finish<H>(Op::template apply<H>(flushed(operand)...), flags, IsExtreme);
+  u16 result = Op::template apply<H>(flushed(operand)...);
+  if constexpr (!IsExtreme) {
+    if (random != nullptr) {
+      const ExactSum exact = Op::template exact<H>(flushed(operand)...);
+      result = static_cast<u16>(encode_randomly(format(H::kFormat), result, exact.sum, exact.error, Rounding::nearest_even,
+                                                random->unit()));
+    }
+  }
+  return finish<H>(result, flags, IsExtreme);
 }
 
 // Inst::flags: Flag; Pair: both halves of a 32-bit register.
 template <typename H, typename Op, bool IsExtreme, bool Pair, int Sources>
-void run(Warp& warp, const Inst& inst, u32 mask) {
+[[gnu::always_inline]] inline void run_lane(Warp& warp, const Inst& inst, int lane, Random* random) {
   const auto d = lanes<u32>(warp, inst.d);
   const auto a = lanes<u32>(warp, inst.a);
   const auto b = lanes<u32>(warp, inst.b);
   const auto c = lanes<u32>(warp, inst.c);
-  const u32 flags = inst.flags;
+  const auto half = [&](int shift) -> u32 {
+    const auto part = [&](u32 value) { return static_cast<u16>(value >> shift); };
+    if constexpr (Sources == 3) {
+      return one<H, Op, IsExtreme>(inst.flags, random, part(a[lane]), part(b[lane]), part(c[lane]));
+    } else {
+      return one<H, Op, IsExtreme>(inst.flags, random, part(a[lane]), part(b[lane]));
+    }
+  };
+  d.set(lane, Pair ? half(0) | half(16) << 16 : half(0));
+}
+
+template <typename H, typename Op, bool IsExtreme, bool Pair, int Sources>
+void run(Warp& warp, const Inst& inst, u32 mask) {
   for (u32 left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    const auto half = [&](int shift) -> u32 {
-      const auto part = [&](u32 value) { return static_cast<u16>(value >> shift); };
-      if constexpr (Sources == 3) {
-        return one<H, Op, IsExtreme>(flags, part(a[lane]), part(b[lane]), part(c[lane]));
-      } else {
-        return one<H, Op, IsExtreme>(flags, part(a[lane]), part(b[lane]));
-      }
-    };
-    d.set(lane, Pair ? half(0) | half(16) << 16 : half(0));
+    run_lane<H, Op, IsExtreme, Pair, Sources>(warp, inst, std::countr_zero(left), nullptr);
   }
+}
+
+template <typename H, typename Op, bool IsExtreme, bool Pair, int Sources>
+void run_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  each_lane_randomly(warp, mask, [&](int lane, Random& random) {
+    run_lane<H, Op, IsExtreme, Pair, Sources>(warp, inst, lane, &random);
+  });
 }
 
 struct OperationRow {
@@ -145,10 +183,26 @@ constexpr OperationRow row(std::string_view opcode) {
           run<Bf16, Op, IsExtreme, false, Sources>, run<Bf16, Op, IsExtreme, true, Sources>};
 }
 
+template <typename Op, int Sources>
+constexpr OperationRow random_row(std::string_view opcode) {
+  return {opcode, Sources, run_randomly<F16, Op, false, false, Sources>, run_randomly<F16, Op, false, true, Sources>,
+          run_randomly<Bf16, Op, false, false, Sources>, run_randomly<Bf16, Op, false, true, Sources>};
+}
+
 constexpr OperationRow kRows[] = {
     row<Add, false, 2>("add"), row<Sub, false, 2>("sub"),           row<Mul, false, 2>("mul"),
     row<Fma, false, 3>("fma"), row<Extreme<false>, true, 2>("min"), row<Extreme<true>, true, 2>("max"),
 };
+
+// What rounds, with its rounding moved at random.
+constexpr OperationRow kRandomRows[] = {
+    random_row<Add, 2>("add"), random_row<Sub, 2>("sub"), random_row<Mul, 2>("mul"), random_row<Fma, 3>("fma"),
+};
+
+const OperationRow* find_row(std::span<const OperationRow> rows, std::string_view opcode) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const OperationRow& row) { return row.opcode == opcode; });
+  return found == rows.end() ? nullptr : &*found;
+}
 
 // neg and abs touch the sign bits only.
 template <u32 And, u32 Xor>
@@ -183,17 +237,18 @@ void decode_packed(Decoder& decoder, const Instruction& instruction, Modifiers& 
               (modifiers.take("relu") ? kRelu : 0u) | (modifiers.take("NaN") ? kNanWins : 0u);
   if (is_bf16 && (out.flags & (kFtz | kSat)) != 0) decoder.refuse("bf16 has no .ftz and no .sat");
   decoder.require_sm(is_bf16 ? (opcode == "fma" || opcode == "min" || opcode == "max" ? 80 : 90) : 53);
-  for (const OperationRow& known : kRows) {
-    if (known.opcode != opcode) continue;
-    if (known.sources == 3) {
-      place_operands(pair ? "w=www" : "h=hhh", decoder, instruction, out);
-    } else {
-      place_operands(pair ? "w=ww" : "h=hh", decoder, instruction, out);
-    }
-    out.execute = is_bf16 ? (pair ? known.bf16x2 : known.bf16) : (pair ? known.f16x2 : known.f16);
+  const OperationRow* known = decoder.rounds_randomly() ? find_row(kRandomRows, opcode) : nullptr;
+  if (known == nullptr) known = find_row(kRows, opcode);
+  if (known == nullptr) {
+    decoder.refuse("no such 16-bit operation");
     return;
   }
-  decoder.refuse("no such 16-bit operation");
+  if (known->sources == 3) {
+    place_operands(pair ? "w=www" : "h=hhh", decoder, instruction, out);
+  } else {
+    place_operands(pair ? "w=ww" : "h=hh", decoder, instruction, out);
+  }
+  out.execute = is_bf16 ? (pair ? known->bf16x2 : known->bf16) : (pair ? known->f16x2 : known->f16);
 }
 
 }  // namespace plumbline::emulator

@@ -77,6 +77,24 @@ inline ExactSum exact_sum(double a, double b) {
   return {sum, error == error ? error : 0.0};
 }
 
+// What operations on f32 values come to, before they are rounded. Of a product plus c, of quotients and roots the error
+// is right in its sign and nearly in its size.
+inline ExactSum exact_product(float a, float b) { return {static_cast<double>(a) * static_cast<double>(b), 0.0}; }
+
+inline ExactSum exact_fma(float a, float b, float c) { return exact_sum(exact_product(a, b).sum, c); }
+
+inline ExactSum exact_quotient(float a, float b) {
+  const double x = a, y = b, quotient = x / y;
+  if (!(quotient - quotient == 0) || quotient == 0) return {quotient, 0.0};
+  return {quotient, std::fma(-quotient, y, x) / y};
+}
+
+inline ExactSum exact_root(float a) {
+  const double x = a, root = std::sqrt(x);
+  if (!(root - root == 0) || root == 0) return {root, 0.0};
+  return {root, std::fma(-root, root, x) / (2 * root)};
+}
+
 inline float add_rounded(float a, float b, RoundingMode mode) {
   const ExactSum s = exact_sum(a, b);
   if (s.sum == 0 && s.error == 0) {
@@ -88,34 +106,29 @@ inline float add_rounded(float a, float b, RoundingMode mode) {
 }
 
 inline float multiply_rounded(float a, float b, RoundingMode mode) {
-  return round_to_f32(static_cast<double>(a) * static_cast<double>(b), 0.0, mode);
+  return round_to_f32(exact_product(a, b).sum, 0.0, mode);
 }
 
 inline float fma_rounded(float a, float b, float c, RoundingMode mode) {
-  const double product = static_cast<double>(a) * static_cast<double>(b);
-  const ExactSum s = exact_sum(product, c);
+  const ExactSum s = exact_fma(a, b, c);
   if (s.sum == 0 && s.error == 0) {
-    const bool same_sign = std::signbit(product) == std::signbit(c);
+    const bool same_sign = std::signbit(exact_product(a, b).sum) == std::signbit(c);
     if (same_sign) return std::signbit(c) ? -0.0f : 0.0f;
     return mode == RoundingMode::rm ? -0.0f : 0.0f;
   }
   return round_to_f32(s.sum, s.error, mode);
 }
 
-// The quotient in double, with the sign of what was cut off.
 inline float divide_rounded(float a, float b, RoundingMode mode) {
-  const double x = a, y = b;
-  const double quotient = x / y;
-  if (!(quotient - quotient == 0) || quotient == 0) return static_cast<float>(quotient);
-  const double remainder = std::fma(-quotient, y, x);
-  const double error = remainder == 0 ? 0.0 : ((remainder > 0) == (y > 0) ? 1.0 : -1.0);
-  return round_to_f32(quotient, error, mode);
+  const ExactSum q = exact_quotient(a, b);
+  if (!(q.sum - q.sum == 0) || q.sum == 0) return static_cast<float>(q.sum);
+  return round_to_f32(q.sum, q.error, mode);
 }
 
 inline float sqrt_rounded(float a, RoundingMode mode) {
-  const double root = std::sqrt(static_cast<double>(a));
-  if (!(root - root == 0) || root == 0) return static_cast<float>(root);
-  return round_to_f32(root, std::fma(-root, root, static_cast<double>(a)), mode);
+  const ExactSum root = exact_root(a);
+  if (!(root.sum - root.sum == 0) || root.sum == 0) return static_cast<float>(root.sum);
+  return round_to_f32(root.sum, root.error, mode);
 }
 
 }  // namespace plumbline::emulator

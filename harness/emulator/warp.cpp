@@ -55,6 +55,10 @@ void Warp::start() {
   active_ = live_;
   pc_ = 0;
   executed_ = 0;
+  random_ = Random(cta_->launch().rounding_seed)
+                .fork(static_cast<std::uint64_t>(cta_->linear()))
+                .fork(static_cast<std::uint64_t>(index_));
+  draws_ = 0;
   splits_.clear();
   copies_.clear();
 }

@@ -14,6 +14,7 @@
 #include "harness/device/finding.h"
 #include "harness/emulator/async_copies.h"
 #include "harness/emulator/program.h"
+#include "oracles/base/random.h"
 
 namespace plumbline::emulator {
 
@@ -99,6 +100,10 @@ class Warp {
 
   Pointers& pointers() { return pointers_; }
 
+  // A stream of random bits for one execution of an instruction: the same for one seed, whichever
+  // worker runs the CTA.
+  Random next_random() { return random_.fork(++draws_); }
+
   std::uint64_t next_clock() { return clock_ += 1000; }
 
   // The lanes of `lanes` that wait at the barrier.
@@ -140,6 +145,8 @@ class Warp {
   std::uint64_t executed_ = 0;  // instructions in loops, for the budget
   std::uint32_t scratch_ = 0;
   std::uint64_t clock_ = 0;
+  Random random_{0};
+  std::uint64_t draws_ = 0;
   int index_ = 0;
   Cta* cta_ = nullptr;
   const Program* program_ = nullptr;

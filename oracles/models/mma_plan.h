@@ -14,6 +14,8 @@ class MmaPlan {
 
   bool is_for(const MmaKind& kind) const;
 
+  const MmaKind& kind() const { return kind_; }
+
   // As mma_fast() and mma() in mma.h. `same_a`: A is what it was in the last run in this workspace,
   // which was by a plan that unpacks A in the same way.
   bool run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,

@@ -10,6 +10,7 @@
 #include "oracles/formats/decode.h"
 #include "oracles/models/mma.h"
 #include "oracles/models/mma_layout.h"
+#include "oracles/models/random_node.h"
 
 namespace plumbline {
 namespace {
@@ -83,18 +84,39 @@ std::uint32_t integer_dot(std::span<const Decoded> a, std::span<const Decoded> b
   return static_cast<std::uint32_t>(sum);
 }
 
-std::uint32_t output_element(const MmaKind& kind, const Matrices& m, int row, int column) {
+std::uint32_t output_element(const MmaKind& kind, const Matrices& m, int row, int column,
+                             const NodeNoise* noise) {
   const auto products = static_cast<std::size_t>(kind.shape.k);
   const std::span<const Decoded> a(m.a[row].data(), products);
   const std::span<const Decoded> b(m.b[column].data(), products);
   const std::uint32_t c = m.c[row][column];
   if (kind.accumulator == FormatId::s32) return integer_dot(a, b, c, kind.saturate);
-  return dot(kind.model, format(kind.a), format(kind.b), a, b, c);
+  if (noise == nullptr) return dot(kind.model, format(kind.a), format(kind.b), a, b, c);
+  NodeNoise own = *noise;
+  own.random = noise->random.fork(static_cast<std::uint64_t>(row * kColumns + column));
+  return dot_randomly(kind.model, format(kind.a), format(kind.b), a, b, c, own);
 }
 
 bool is_integer(FormatId id) { return id == FormatId::s8 || id == FormatId::u8; }
 
 bool is_fp8(FormatId id) { return id == FormatId::e4m3 || id == FormatId::e5m2; }
+
+void mma_with(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
+              const LaneRegister* c, LaneRegister* d, const NodeNoise* noise) {
+  PLUMB_ASSERT(mma_exists(kind));
+  const Matrices m = unpacked(kind, a, b, c);
+  const int elements = c_elements_per_register(kind);
+  for (int reg = 0; reg < c_registers(kind); ++reg) {
+    for (int lane = 0; lane < 32; ++lane) {
+      std::uint32_t word = 0;
+      for (int j = 0; j < elements; ++j) {
+        const OutputPlace at = c_place(lane, reg, j, elements);
+        word |= output_element(kind, m, at.row, at.column, noise) << (j * 32 / elements);
+      }
+      d[reg][lane] = word;
+    }
+  }
+}
 
 }  // namespace
 
@@ -127,19 +149,12 @@ bool mma_exists(const MmaKind& kind) {
 
 void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d) {
-  PLUMB_ASSERT(mma_exists(kind));
-  const Matrices m = unpacked(kind, a, b, c);
-  const int elements = c_elements_per_register(kind);
-  for (int reg = 0; reg < c_registers(kind); ++reg) {
-    for (int lane = 0; lane < 32; ++lane) {
-      std::uint32_t word = 0;
-      for (int j = 0; j < elements; ++j) {
-        const OutputPlace at = c_place(lane, reg, j, elements);
-        word |= output_element(kind, m, at.row, at.column) << (j * 32 / elements);
-      }
-      d[reg][lane] = word;
-    }
-  }
+  mma_with(kind, a, b, c, d, nullptr);
+}
+
+void mma_randomly(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
+                  const LaneRegister* c, LaneRegister* d, const NodeNoise& noise) {
+  mma_with(kind, a, b, c, d, &noise);
 }
 
 }  // namespace plumbline

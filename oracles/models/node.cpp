@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <vector>
 
 #include "oracles/base/assert.h"
 #include "oracles/formats/encode.h"
+#include "oracles/formats/random_rounding.h"
+#include "oracles/models/random_node.h"
 
 namespace plumbline {
 namespace {
@@ -71,8 +74,22 @@ void note_special_product(const Decoded& a, const Decoded& b, SpecialSum& specia
   }
 }
 
+Rounding cut_of(const NodeNoise& noise) {
+  return noise.centered ? Rounding::nearest_even : Rounding::toward_zero;
+}
+
+// The magnitude of a cut addend, moved: `magnitude` units are whole, and the significand shifted
+// right by `cut` bits is what it was before.
+std::uint64_t moved(std::uint64_t magnitude, std::uint64_t significand, int cut, NodeNoise& noise) {
+  const double position =
+      std::ldexp(static_cast<double>(significand), -cut) - static_cast<double>(magnitude);
+  if (position == 0) return magnitude;
+  const int step = random_step(pull_of(cut_of(noise), false), position, noise.random.unit());
+  return magnitude == 0 && step < 0 ? 0 : magnitude + static_cast<std::uint64_t>(step);
+}
+
 // |term| in units of 2^(alignment - fraction_bits), cut toward zero, with its sign.
-std::int64_t aligned(const Term& term, int alignment, int fraction_bits) {
+std::int64_t aligned(const Term& term, int alignment, int fraction_bits, NodeNoise* noise) {
   const int shift = fraction_bits - term.fraction_bits + term.exponent - alignment;
   std::uint64_t magnitude = 0;
   if (shift >= 0) {
@@ -80,6 +97,7 @@ std::int64_t aligned(const Term& term, int alignment, int fraction_bits) {
   } else if (shift > -64) {
     magnitude = term.significand >> -shift;
   }
+  if (noise != nullptr && shift < 0) magnitude = moved(magnitude, term.significand, -shift, *noise);
   const auto value = static_cast<std::int64_t>(magnitude);
   return term.negative ? -value : value;
 }
@@ -104,8 +122,30 @@ std::uint32_t converted(std::int64_t sum, int unit, NodeOutput output) {
   return output == NodeOutput::e8m13_toward_zero ? bits & ~std::uint32_t{0x3ff} : bits;
 }
 
+// That conversion with its rounding moved. The sum has fewer bits than a double.
+std::uint32_t converted_randomly(std::int64_t sum, int unit, NodeOutput output, NodeNoise& noise) {
+  const std::uint32_t usual = converted(sum, unit, output);
+  Format target = accumulator_format(output);
+  if (output == NodeOutput::e8m13_toward_zero) {
+    target.padding_bits = target.mantissa_bits - 13;
+    target.mantissa_bits = 13;
+  }
+  const Rounding rounding =
+      output == NodeOutput::f16_nearest_even ? Rounding::nearest_even : cut_of(noise);
+  const double exact = std::ldexp(static_cast<double>(sum), unit);
+  return static_cast<std::uint32_t>(
+      encode_randomly(target, usual, exact, 0, rounding, noise.random.unit()));
+}
+
 // The addition that ends an emulated FP8 mma: IEEE, to nearest even, subnormals kept (FADD, HADD2).
-std::uint32_t added(const Format& format, std::uint32_t x, std::uint32_t y) {
+std::uint32_t added(const Format& format, std::uint32_t x, std::uint32_t y, NodeNoise* noise) {
+  if (noise != nullptr) {
+    const std::uint32_t usual = added(format, x, y, nullptr);
+    const double a = to_double(format, x), b = to_double(format, y), sum = a + b;
+    const double part = sum - a, error = (a - (sum - part)) + (b - part);  // Knuth's two-sum
+    return static_cast<std::uint32_t>(
+        encode_randomly(format, usual, sum, error, Rounding::nearest_even, noise->random.unit()));
+  }
   if (format.id == FormatId::f16) {  // every sum of two f16 is a double
     return static_cast<std::uint32_t>(encode(format, to_double(format, x) + to_double(format, y)));
   }
@@ -135,14 +175,19 @@ class Picked {
   std::size_t count_ = 0;
 };
 
+std::uint32_t node_with(const NodeModel& model, const Format& a_format, const Format& b_format,
+                        std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
+                        NodeNoise* noise);
+
 std::uint32_t dot_in_order(const NodeModel& model, const Format& a_format, const Format& b_format,
-                           std::span<const Decoded> a, std::span<const Decoded> b,
-                           std::uint32_t c) {
+                           std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
+                           NodeNoise* noise) {
   const auto step = static_cast<std::size_t>(model.products);
   std::size_t first = 0;
   do {
     const std::size_t count = std::min(step, a.size() - first);
-    c = node(model, a_format, b_format, a.subspan(first, count), b.subspan(first, count), c);
+    c = node_with(model, a_format, b_format, a.subspan(first, count), b.subspan(first, count), c,
+                  noise);
     first += count;
   } while (first < a.size());
   return c;
@@ -156,12 +201,27 @@ std::uint32_t dot_in_order(const NodeModel& model, const Format& a_format, const
 // is 2^-18.
 std::uint32_t dot_hopper_fp8(const NodeModel& model, const Format& a_format, const Format& b_format,
                              std::span<const Decoded> a, std::span<const Decoded> b,
-                             std::uint32_t c) {
+                             std::uint32_t c, NodeNoise* noise) {
   Picked low, high;
   for (std::size_t k = 0; k < a.size(); ++k) (k % 4 < 2 ? low : high).add(a[k], b[k]);
-  const std::uint32_t first = node(model, a_format, b_format, low.a(), low.b(), 0);
-  const std::uint32_t second = node(model, a_format, b_format, high.a(), high.b(), first);
-  return added(accumulator_format(model.output), c, second);
+  const std::uint32_t first = node_with(model, a_format, b_format, low.a(), low.b(), 0, noise);
+  const std::uint32_t second =
+      node_with(model, a_format, b_format, high.a(), high.b(), first, noise);
+  return added(accumulator_format(model.output), c, second, noise);
+}
+
+std::uint32_t dot_with(const DotModel& model, const Format& a_format, const Format& b_format,
+                       std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
+                       NodeNoise* noise) {
+  PLUMB_ASSERT(a.size() == b.size());
+  switch (model.chaining) {
+    case Chaining::in_order:
+      return dot_in_order(model.node, a_format, b_format, a, b, c, noise);
+    case Chaining::hopper_fp8:
+      return dot_hopper_fp8(model.node, a_format, b_format, a, b, c, noise);
+  }
+  PLUMB_ASSERT(false);
+  return 0;
 }
 
 std::vector<Decoded> decoded(const Format& format, std::span<const std::uint32_t> codes) {
@@ -171,10 +231,9 @@ std::vector<Decoded> decoded(const Format& format, std::span<const std::uint32_t
   return values;
 }
 
-}  // namespace
-
-std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
-                   std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c) {
+std::uint32_t node_with(const NodeModel& model, const Format& a_format, const Format& b_format,
+                        std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
+                        NodeNoise* noise) {
   PLUMB_ASSERT(a.size() == b.size());
   PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) && a.size() <= 32);
   const Format& c_format = accumulator_format(model.output);
@@ -203,24 +262,31 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
   PLUMB_ASSERT(model.fraction_bits <= 35);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    sum += aligned(terms[i], alignment, model.fraction_bits);
+    sum += aligned(terms[i], alignment, model.fraction_bits, noise);
   }
 
   // 4. One conversion.
-  return converted(sum, alignment - model.fraction_bits, model.output);
+  const int unit = alignment - model.fraction_bits;
+  return noise == nullptr ? converted(sum, unit, model.output)
+                          : converted_randomly(sum, unit, model.output, *noise);
+}
+
+}  // namespace
+
+std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
+                   std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c) {
+  return node_with(model, a_format, b_format, a, b, c, nullptr);
 }
 
 std::uint32_t dot(const DotModel& model, const Format& a_format, const Format& b_format,
                   std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c) {
-  PLUMB_ASSERT(a.size() == b.size());
-  switch (model.chaining) {
-    case Chaining::in_order:
-      return dot_in_order(model.node, a_format, b_format, a, b, c);
-    case Chaining::hopper_fp8:
-      return dot_hopper_fp8(model.node, a_format, b_format, a, b, c);
-  }
-  PLUMB_ASSERT(false);
-  return 0;
+  return dot_with(model, a_format, b_format, a, b, c, nullptr);
+}
+
+std::uint32_t dot_randomly(const DotModel& model, const Format& a_format, const Format& b_format,
+                           std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
+                           NodeNoise& noise) {
+  return dot_with(model, a_format, b_format, a, b, c, &noise);
 }
 
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,

@@ -24,11 +24,19 @@ expect 4 "nothing selected" propagate softmax_bf16 --on emulator
 expect 2 "no kernel" propagate no_such_kernel --on emulator
 expect 2 "not in range" propagate --depth 1
 [ "$(grep -c '"gradients"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
+# Random rounding: any operation, and the truncation of tensor cores where an f32 output shows it.
+expect 0 "8.8 significant bits" propagate softmax_bf16 --on emulator --stochastic 8
+expect 0 "toward zero, as truncation makes it; it goes when tensor cores round to nearest" \
+  propagate "gemm_bf16 m=16 n=16 k=256 out=f32 value=normal seed=0x1" --on emulator --stochastic 8
+[ "$(grep -c '"stochastics"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
+expect 2 "not in range" propagate gemm_bf16 --on emulator --stochastic 1
 
 # Truncating where the contract rounds to nearest.
 planted gemm_bf16 cut 's/cvt.rn.bf16/cvt.rz.bf16/'
 expect 1 'The fault is in the stage "output": rounded toward zero instead of to nearest' \
   propagate cut --on emulator --kernel cut/cut.toml
+expect 1 "Biased: the mean of the draws is 1.2 deviations off, toward zero, as truncation makes it; 1.2 are left" \
+  propagate cut --on emulator --kernel cut/cut.toml --only 'k=256 class=normal' --stochastic 8
 planted linear_bf16_backward cut_gradient 's/cvt.rn.bf16/cvt.rz.bf16/'
 expect 1 "of the error is the same in every draw" \
   propagate cut_gradient --on emulator --draws 32 --kernel cut_gradient/cut_gradient.toml

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "record_samples.h"
@@ -62,6 +64,22 @@ RunRecord propagation_run() {
   gradient.draws = 32;
   gradient.bias = 0.47;
   r.gradients.push_back(gradient);
+  StochasticRecord stochastic;
+  stochastic.kernel = "gemm_bf16";
+  stochastic.text = "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1";
+  stochastic.device = "emulator sm_90";
+  stochastic.output = "d";
+  stochastic.draws = 4096;
+  stochastic.elements = stochastic.steady = 12345678;
+  stochastic.bits = stochastic.bits_low = stochastic.shared_bits =
+      std::numeric_limits<double>::infinity();
+  stochastic.uncertainty = 1.8;
+  stochastic.shared_probability = 0.999;
+  stochastic.of_bound = std::nan("");
+  stochastic.bias = 1.22;
+  stochastic.unbiased_nodes_bias = 0.01;
+  stochastic.findings = {"Every draw gives the same bits."};
+  r.stochastics.push_back(stochastic);
   return r;
 }
 
@@ -74,7 +92,7 @@ std::size_t characters(const std::string& line) {
 TEST(PropagationText, TablesFitSixtyColumns) {
   const RunRecord r = propagation_run();
   for (const auto& lines : {propagation_lines(r.propagations[0]), depth_lines(r.depths[0]),
-                            gradient_lines(r.gradients[0])}) {
+                            gradient_lines(r.gradients[0]), stochastic_lines(r.stochastics[0])}) {
     // The terminal indents by two.
     for (const std::string& line : lines) EXPECT_LE(characters(line) + 2, 60u) << line;
   }
@@ -106,6 +124,8 @@ TEST(PropagationJson, HoldsStagesCurvesAndGradients) {
   EXPECT_EQ(propagation["condition"]["bands"][1]["elements"], 123456);
   EXPECT_EQ(json["depths"][0]["curves"][0]["relative"][1], 2e-3);
   EXPECT_EQ(json["gradients"][0]["bias"], 0.47);
+  EXPECT_EQ(json["stochastics"][0]["bias"], 1.22);
+  EXPECT_EQ(json["stochastics"][0]["bits"]["value"], "inf");
 }
 
 TEST(PropagationJson, OtherVerbsHaveNone) {

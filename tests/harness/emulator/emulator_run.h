@@ -54,6 +54,7 @@ struct KernelOptions {
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::array<std::int64_t, 3> block{32, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
+  std::uint64_t rounding_seed = 0;
   bool out_is_written = false;  // zeros that count as written, instead of poison
 };
 
@@ -77,6 +78,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.grid = options.grid;
   request.block = options.block;
   request.dynamic_shared_bytes = options.dynamic_shared_bytes;
+  request.rounding_seed = options.rounding_seed;
   request.parameters.resize(16);
   std::memcpy(request.parameters.data(), &in_address, 8);
   std::memcpy(request.parameters.data() + 8, &out_address, 8);
