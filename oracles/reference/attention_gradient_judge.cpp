@@ -15,7 +15,8 @@
 namespace plumbline {
 namespace {
 
-constexpr int kDefinitionBits = 256;
+// Far more than FP64 has; what it left open is decided with twice as many.
+constexpr int kRefereeBits = 128, kDefinitionBits = 256;
 // Sums this large may overflow on the way.
 constexpr double kLarge = 0x1p100;
 
@@ -120,14 +121,14 @@ void GradientJudge::record(std::int64_t index, const GradientKnowledge& known,
   tally.add_figures(verdict);
 }
 
-bool GradientJudge::definition_agrees(GradientKnowledge known, std::int64_t line, std::int64_t x,
-                                      bool passes, std::uint64_t got) const {
+bool GradientJudge::definition_agrees(const Refereed& element, const Dyadic& exact) const {
+  GradientKnowledge known = element.known;
   const bool by_class = known.due >= Due::anything || !std::isfinite(known.error);
-  if (by_class || (known.due == Due::regular_or_nan && rule_.is_nan(got))) return passes;
-  const Dyadic exact = defined_sums(operands_, output_, line, {x}, kDefinitionBits).front();
+  if (by_class || (known.due == Due::regular_or_nan && rule_.is_nan(element.got)))
+    return element.passes;
   if (!lies_in(exact, known.sum)) return false;
   known.sum = enclosure_of(exact);
-  return rule_.decide(known, exact, got).judgement.inside == passes;
+  return rule_.decide(known, exact, element.got).judgement.inside == element.passes;
 }
 
 SumEnclosure GradientJudge::sum(const Glance& line, GradientOutput output, std::int64_t x) {
@@ -201,6 +202,8 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
                                const Wish& wish, Findings& findings) const {
   OutputTally& tally = findings.tally;
   const bool only_chosen = !wish.bounded.empty();
+  std::vector<Refereed> to_referee;
+  int bits = kRefereeBits;
   for (std::int64_t x = 0; x < operands_.rows(output_).width; ++x) {
     const std::int64_t index = line.first_index + x;
     if (only_chosen && !contains(wish.bounded, index)) continue;
@@ -236,7 +239,7 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
     known.classes = bound.classes;
     known.bounded = true;
     GradientDecision decision = rule_.decide(known, code);
-    const SumEnclosure sum = known.sum;
+    const GradientKnowledge fast = known;
     if (!decision.decided) {
       tally.undecided.push_back(index);
       const Dyadic exact =
@@ -245,12 +248,19 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
               : line.defined[static_cast<std::size_t>(x)];
       known.sum = enclosure_of(exact);
       decision = rule_.decide(known, exact, code);
+      bits = kDefinitionBits;
     }
     record(index, known, decision, code, tally);
-    if (!refereed && sum.hi == known.sum.hi && sum.bound == known.sum.bound) continue;
-    known.sum = sum;
+    if (refereed || fast.sum.hi != known.sum.hi || fast.sum.bound != known.sum.bound)
+      to_referee.push_back({x, fast, decision.judgement.inside, code});
+  }
+  if (to_referee.empty()) return;
+  std::vector<std::int64_t> columns;
+  for (const Refereed& element : to_referee) columns.push_back(element.x);
+  const std::vector<Dyadic> exact = defined_sums(operands_, output_, line.line, columns, bits);
+  for (std::size_t n = 0; n < to_referee.size(); ++n) {
     ++findings.refereed;
-    tally.disagreements += !definition_agrees(known, line.line, x, decision.judgement.inside, code);
+    tally.disagreements += !definition_agrees(to_referee[n], exact[n]);
   }
 }
 

@@ -90,9 +90,17 @@ class GradientJudge {
   // `place`: of the line in the block, if it needs a closer look.
   void judge_line(const Glance& line, GradientBlock& block, std::int64_t place, const Wish& wish,
                   Findings& findings) const;
+
+  // An element that the definition is asked about as well, and what was found without it.
+  struct Refereed {
+    std::int64_t x;
+    GradientKnowledge known;
+    bool passes;
+    std::uint64_t got;
+  };
+
   // Whether the definition's sum lies in the enclosure and leads to the same verdict.
-  bool definition_agrees(GradientKnowledge known, std::int64_t line, std::int64_t x, bool passes,
-                         std::uint64_t got) const;
+  bool definition_agrees(const Refereed& element, const Dyadic& exact) const;
   void record(std::int64_t index, const GradientKnowledge& known, const GradientDecision& decision,
               std::uint64_t got, OutputTally& tally) const;
 

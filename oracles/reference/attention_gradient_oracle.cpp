@@ -16,11 +16,19 @@ namespace {
 
 GradientOutput output_of(int output) { return static_cast<GradientOutput>(output); }
 
-std::vector<std::int64_t> referee_sample(std::int64_t elements, const JudgeOptions& options) {
+// A few outputs of each of a few lines, since the definition goes through all of a line for one.
+constexpr std::int64_t kRefereedPerLine = 4;
+
+std::vector<std::int64_t> referee_sample(const TensorLayout& layout, const JudgeOptions& options) {
   std::vector<std::int64_t> sample;
+  const std::int64_t elements = layout.count(), width = layout.shape[3];
+  const std::int64_t wanted = std::min(options.referee_samples, elements);
   Random random = Random(options.seed).fork(0x7265666572656565u);  // "refereee"
-  for (std::int64_t s = 0; s < std::min(options.referee_samples, elements); ++s) {
-    sample.push_back(static_cast<std::int64_t>(random.unit() * static_cast<double>(elements)));
+  for (std::int64_t taken = 0; taken < wanted; taken += kRefereedPerLine) {
+    const auto index = static_cast<std::int64_t>(random.unit() * static_cast<double>(elements));
+    const std::int64_t first = index / width * width;
+    for (std::int64_t n = 0; n < std::min({kRefereedPerLine, wanted - taken, width}); ++n)
+      sample.push_back(first + (index - first + n * 7) % width);
   }
   std::sort(sample.begin(), sample.end());
   sample.erase(std::unique(sample.begin(), sample.end()), sample.end());
@@ -64,7 +72,7 @@ OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
   const std::int64_t elements = got.layout.count();
   GradientJudge::Wish wish;
   wish.all_bounds = options.max_bounded < 0;
-  wish.refereed = referee_sample(elements, options);
+  wish.refereed = referee_sample(got.layout, options);
   GradientJudge::Findings total = pass(wish);
   std::vector<std::int64_t> pending = std::move(total.tally.pending);
   std::sort(pending.begin(), pending.end());
