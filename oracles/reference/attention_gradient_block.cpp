@@ -2,6 +2,7 @@
 #include "oracles/reference/attention_gradient_block.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -65,6 +66,56 @@ double GradientBlock::weight_error(const Line& line, std::int64_t x) const {
   return error * (1 + 0x1p-40);
 }
 
+// Of at most kPanelLanes pairs.
+RunningBounds GradientBlock::product_bounds(const BoundModel& model, const GradientRows& queries,
+                                            const GradientRows& keys,
+                                            std::span<const GradientPair> pairs) const {
+  std::array<const float*, kPanelLanes> rows{}, columns{};
+  for (std::size_t lane = 0; lane < pairs.size(); ++lane) {
+    rows[lane] = queries.row(pairs[lane].head * operands_.padded + pairs[lane].i);
+    columns[lane] = keys.row(pairs[lane].j);
+  }
+  PreparedPanel row_panel, column_panel;
+  row_panel.assign(rows, queries.width, model.a_minimum_exponent);
+  column_panel.assign(columns, keys.width, model.b_minimum_exponent);
+  return running_bounds(model, row_panel, column_panel);
+}
+
+// As GradientWeights64::kernel(), with the running bounds of eight pairs at once.
+std::vector<KernelWeight> GradientBlock::open_weights(const Line& line) const {
+  std::vector<KernelWeight> out(line.open.size());
+  std::vector<std::size_t> rest;
+  for (std::size_t n = 0; n < line.open.size(); ++n) {
+    const GradientTile& tile = tiles_[line.open[n].tile];
+    const GradientTile::OpenPair& pair = line.open[n].pair;
+    const auto weight = weights_.kernel_by_sizes(output_, tile.place(pair), tile.products(pair));
+    if (weight) {
+      out[n] = *weight;
+    } else {
+      rest.push_back(n);
+    }
+  }
+  for (std::size_t begin = 0; begin < rest.size(); begin += kPanelLanes) {
+    const std::size_t count = std::min<std::size_t>(kPanelLanes, rest.size() - begin);
+    std::vector<GradientPair> places;
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const OpenTerm& one = line.open[rest[begin + lane]];
+      places.push_back(tiles_[one.tile].place(one.pair));
+    }
+    const RunningBounds scores =
+        product_bounds(operands_.models.score, operands_.q, operands_.k, places);
+    RunningBounds dps;
+    if (output_ != GradientOutput::dv)
+      dps = product_bounds(operands_.models.dp, operands_.d_o, operands_.v, places);
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const OpenTerm& one = line.open[rest[begin + lane]];
+      out[rest[begin + lane]] = weights_.kernel_within(
+          output_, places[lane], tiles_[one.tile].products(one.pair), scores[lane], dps[lane]);
+    }
+  }
+  return out;
+}
+
 GradientBlock::Line& GradientBlock::line_of(std::int64_t l) {
   Line& line = known_[static_cast<std::size_t>(l)];
   if (line.known) return line;
@@ -90,12 +141,13 @@ GradientBlock::Line& GradientBlock::line_of(std::int64_t l) {
     }
   }
   double squares = 0;
-  for (const OpenTerm& one : line.open) {
+  const std::vector<KernelWeight> of_kernels = open_weights(line);
+  for (std::size_t n = 0; n < line.open.size(); ++n) {
+    const OpenTerm& one = line.open[n];
+    const KernelWeight& weight = of_kernels[n];
     const GradientTile& tile = tiles_[one.tile];
     const auto index = static_cast<std::size_t>(one.pair.row * tile.stride() + one.pair.column);
     const double reference = output_ == GradientOutput::dv ? tile.p()[index] : tile.g()[index];
-    const KernelWeight weight =
-        weights_.kernel(output_, tile.place(one.pair), tile.products(one.pair));
     if (weight.wild) {
       line.wild = true;
       return line;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "oracles/bounds/a_priori.h"
@@ -48,7 +49,10 @@ class GradientBlock {
   };
 
   Line& line_of(std::int64_t line);
-  void find_open_pairs();
+  // What weights a kernel may have where vectors could not tell.
+  std::vector<KernelWeight> open_weights(const Line& line) const;
+  RunningBounds product_bounds(const BoundModel& model, const GradientRows& queries,
+                               const GradientRows& keys, std::span<const GradientPair> pairs) const;
   double weight_error(const Line& line, std::int64_t x) const;
 
   // Pairs of the block's lines: the queries are the lines (dQ), or the keys are, with a tile for

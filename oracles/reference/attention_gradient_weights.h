@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "oracles/reference/attention_gradient_operands.h"
 
@@ -65,6 +66,14 @@ class GradientWeights64 {
   // the running bound.
   KernelWeight kernel(GradientOutput output, const GradientPair& at,
                       const PairProducts& products) const;
+
+  // The two steps of it: nothing if the cheap bound does not settle the weight; the second product
+  // does not matter for P.
+  std::optional<KernelWeight> kernel_by_sizes(GradientOutput output, const GradientPair& at,
+                                              const PairProducts& products) const;
+  KernelWeight kernel_within(GradientOutput output, const GradientPair& at,
+                             const PairProducts& products, const RunningBound& score,
+                             const RunningBound& dp) const;
 
   const FormatRounding& rounding(GradientOutput output) const {
     return output == GradientOutput::dv ? p_ : ds_;
