@@ -107,6 +107,38 @@ TEST(GradientTile, WeightsThatAreNotOpenAreCertain) {
   EXPECT_LT(open, pairs / 5);
 }
 
+// Where logits and LSE are so small that ex2 is all the error there is.
+TEST(GradientTile, KnowsTheErrorOfEx2) {
+  GradientSetup setup;
+  setup.heads = setup.kv_heads = 1;
+  setup.queries = setup.keys = 256;
+  setup.d = setup.dv = 8;
+  setup.scale = 0.01f;
+  GradientCase example(setup);
+  for (std::int64_t i = 0; i < setup.queries; ++i)
+    put(example.lse, i, 0x1p-10 * static_cast<double>(i));
+  const GradientOperands operands(example.problem, {}, 90,
+                                  gradient_groups(example.problem).front());
+  const GradientWeights64 weights(operands);
+  GradientTile tile(operands, weights, WeightErrors::kernel, {.p = true, .g = false});
+  const std::vector<std::int64_t> all = all_up_to(setup.keys);
+  tile.fill(0, all, all);
+  std::set<std::pair<std::int64_t, std::int64_t>> left;
+  for (const GradientTile::OpenPair& pair : tile.open()) left.emplace(pair.row, pair.column);
+  std::int64_t ambiguous = 0;
+  for (std::int64_t row = 0; row < setup.queries; ++row) {
+    for (std::int64_t c = 0; c < setup.keys; ++c) {
+      const GradientTile::OpenPair pair{row, c, 0, 0};
+      const KernelWeight kernel =
+          weights.kernel(GradientOutput::dv, tile.place(pair), tile.products(pair));
+      if (kernel.low == kernel.high) continue;
+      ++ambiguous;
+      EXPECT_TRUE(left.contains({row, c})) << row << " " << c;
+    }
+  }
+  EXPECT_GT(ambiguous, 5);
+}
+
 TEST(GradientSurvey, IsTheSameOnAnyNumberOfThreads) {
   GradientSetup setup;
   setup.queries = 300;  // several tiles
