@@ -144,6 +144,15 @@ States chains(const BoundModel& model, const NodePlan& plan, const Rows& rows, s
 
 }  // namespace
 
+UncertainFactor UncertainFactor::certain(int minimum_exponent, float reference) {
+  const PreparedElement element = prepare(reference, minimum_exponent);
+  UncertainFactor out;
+  out.value = static_cast<double>(reference);
+  out.high_exponent = out.low_exponent = element.exponent;
+  out.lowest = element.lowest;
+  return out;
+}
+
 UncertainFactor UncertainFactor::of(const Format& format, float reference, float low, float high) {
   const float least = std::min(low, reference), most = std::max(high, reference);
   const PreparedElement bottom = prepare(least, format.emin()), top = prepare(most, format.emin());

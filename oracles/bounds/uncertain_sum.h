@@ -29,6 +29,9 @@ struct UncertainFactor {
 
   bool is_zero() const { return lowest == std::numeric_limits<double>::infinity(); }
 
+  // A kernel's factor is the reference's, of a format with this least exponent.
+  static UncertainFactor certain(int minimum_exponent, float reference);
+
   // A kernel's factor is a finite number of the format in [low, high].
   static UncertainFactor of(const Format& format, float reference, float low, float high);
 };

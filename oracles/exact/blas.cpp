@@ -86,6 +86,15 @@ void add_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a
               static_cast<blasint>(ldb), 1, c, static_cast<blasint>(ldc));
 }
 
+void add_product_across(std::int64_t m, std::int64_t n, std::int64_t k, const double* a,
+                        std::int64_t lda, const double* b, std::int64_t ldb, double* c,
+                        std::int64_t ldc) {
+  openblas_set_num_threads(1);
+  cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<blasint>(m),
+              static_cast<blasint>(n), static_cast<blasint>(k), 1, a, static_cast<blasint>(lda), b,
+              static_cast<blasint>(ldb), 1, c, static_cast<blasint>(ldc));
+}
+
 void product_f32(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                  const float* b, std::int64_t ldb, float* c, std::int64_t ldc) {
   openblas_set_num_threads(1);

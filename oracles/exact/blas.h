@@ -16,7 +16,12 @@ namespace plumbline {
 void add_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, std::int64_t lda,
                  const double* b, std::int64_t ldb, double* c, std::int64_t ldc);
 
-// c[i * ldc + j] = the same in f32.
+// c[i * ldc + j] += sum_p a[p * lda + i] * b[p * ldb + j]. Both operands lie across k.
+void add_product_across(std::int64_t m, std::int64_t n, std::int64_t k, const double* a,
+                        std::int64_t lda, const double* b, std::int64_t ldb, double* c,
+                        std::int64_t ldc);
+
+// c[i * ldc + j] = add_product()'s in f32.
 void product_f32(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                  const float* b, std::int64_t ldb, float* c, std::int64_t ldc);
 

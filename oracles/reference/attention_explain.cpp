@@ -174,7 +174,7 @@ Explanation explain_attention(const AttentionCase& attention, int output, std::i
   const auto held = attention.operands(at.head);
   const AttentionOperands& operands = *held;
   const DetailedRow detail = survey_row(operands, at.query);
-  const ElementVerdict verdict = judge_attention_element(attention, output, index, got.bits(index));
+  const ElementVerdict verdict = AttentionElements(attention).judge(output, index, got.bits(index));
   tell_result(attention, at, output, verdict, out.lines);
   tell_row(attention, at, operands, detail, out.lines);
   tell_head(attention, at, operands, out.lines);

@@ -2,9 +2,9 @@
 #include "oracles/reference/attention_gradient_block.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-
-#include "oracles/exact/blas.h"
+#include <numeric>
 
 namespace plumbline {
 namespace {
@@ -20,108 +20,99 @@ std::int64_t GradientBlock::most_lines(const GradientOperands& operands, Gradien
 }
 
 GradientBlock::GradientBlock(const GradientOperands& operands, const GradientWeights64& weights,
-                             GradientOutput output, std::int64_t first, std::int64_t lines)
+                             GradientOutput output, std::vector<std::int64_t> lines)
     : operands_(operands),
       weights_(weights),
       output_(output),
-      first_(first),
-      lines_(lines),
       terms_(operands.terms(output)),
       width_(operands.rows(output).width),
-      known_(static_cast<std::size_t>(lines)) {
-  const auto pairs = static_cast<std::size_t>(lines_ * terms_);
-  scores_.resize(pairs);
-  if (output_ != GradientOutput::dv) dps_.resize(pairs);
-  values_.resize(pairs);
-  norm_.resize(static_cast<std::size_t>(lines_));
-  lowest_.assign(static_cast<std::size_t>(lines_), kInfinity);
-  sums_.resize(static_cast<std::size_t>(lines_ * width_));
-  fill_products();
-  fill_weights();
-  fill_sums();
-}
-
-GradientPair GradientBlock::pair(std::int64_t line, std::int64_t term) const {
-  const std::int64_t own = first_ + line;
-  if (output_ == GradientOutput::dq)
-    return {own / operands_.queries, own % operands_.queries, term};
-  return {term / operands_.padded, term % operands_.padded, own};
-}
-
-void GradientBlock::fill_products() {
-  if (lines_ == 0 || terms_ == 0) return;
-  const auto product = [&](const GradientRows& mine, const GradientRows& others,
-                           std::vector<double>& out) {
-    std::int64_t row = first_;
-    if (output_ == GradientOutput::dq) {
-      const GradientPair at = pair(0, 0);
-      row = at.head * operands_.padded + at.i;
-    }
-    add_product(lines_, terms_, mine.width, mine.wide.data() + row * mine.width, mine.width,
-                others.wide.data(), others.width, out.data(), terms_);
+      limits_(operands.model(output), terms_),
+      lines_(std::move(lines)),
+      known_(lines_.size()) {
+  if (lines_.empty()) return;
+  const bool p = output_ == GradientOutput::dv;
+  const auto add_tile = [&](std::int64_t head) {
+    tiles_.emplace_back(operands, weights, WeightErrors::kernel, WantedWeights{.p = p, .g = !p})
+        .fill(head, queries_, keys_);
   };
-  const bool by_query = output_ == GradientOutput::dq;
-  product(by_query ? operands_.q : operands_.k, by_query ? operands_.k : operands_.q, scores_);
-  if (dps_.empty()) return;
-  product(by_query ? operands_.d_o : operands_.v, by_query ? operands_.v : operands_.d_o, dps_);
-}
-
-PairProducts GradientBlock::products(const GradientPair& at, std::size_t index) const {
-  PairProducts out;
-  out.score = scores_[index];
-  out.score_error = weights_.score_error(at);
-  if (dps_.empty()) return out;
-  out.dp = dps_[index];
-  out.dp_error = weights_.dp_error(at);
-  return out;
-}
-
-void GradientBlock::fill_weights() {
-  for (std::int64_t l = 0; l < lines_; ++l) {
-    double squares = 0, lowest = kInfinity;
-    for (std::int64_t t = 0; t < terms_; ++t) {
-      const GradientPair at = pair(l, t);
-      if (at.i >= operands_.queries || !weights_.visible(at)) continue;
-      const auto index = static_cast<std::size_t>(l * terms_ + t);
-      const ReferenceWeight weight = weights_.reference(output_, at, products(at, index));
-      if (weight.error > 0) errors_.push_back({l, t, weight.error});
-      if (weight.value == 0) continue;
-      values_[index] = weight.value;
-      squares += weight.value * weight.value;
-      lowest = std::min(
-          lowest, static_cast<double>(prepare(static_cast<float>(weight.value), -126).lowest));
+  if (by_query()) {
+    for (const std::int64_t line : lines_) queries_.push_back(line % operands.queries);
+    keys_.resize(static_cast<std::size_t>(operands.keys));
+    std::iota(keys_.begin(), keys_.end(), 0);
+    add_tile(lines_.front() / operands.queries);
+  } else {
+    queries_.resize(static_cast<std::size_t>(operands.queries));
+    std::iota(queries_.begin(), queries_.end(), 0);
+    keys_ = lines_;
+    for (std::int64_t head = 0; head < operands.heads(); ++head) add_tile(head);
+  }
+  for (std::size_t n = 0; n < tiles_.size(); ++n) {
+    const std::int64_t first = static_cast<std::int64_t>(n) * operands.padded;
+    for (const GradientTile::OpenPair& pair : tiles_[n].open()) {
+      Line& line = known_[static_cast<std::size_t>(by_query() ? pair.row : pair.column)];
+      line.open.push_back({by_query() ? pair.column : first + pair.row, n, pair});
+      line.uncertain = line.uncertain || error_of(pair) > 0;
     }
-    norm_[static_cast<std::size_t>(l)] = std::sqrt(squares) * (1 + 0x1p-30);
-    lowest_[static_cast<std::size_t>(l)] = lowest;
   }
 }
 
-void GradientBlock::fill_sums() {
-  if (lines_ == 0 || terms_ == 0) return;
-  add_product(lines_, width_, terms_, values_.data(), terms_,
-              operands_.rows(output_).transposed.data(), terms_, sums_.data(), width_);
-}
-
-double GradientBlock::weight_error(std::int64_t line, std::int64_t x) const {
+double GradientBlock::weight_error(const Line& line, std::int64_t x) const {
+  if (!line.uncertain) return 0;
   double error = 0;
-  const auto begin = std::lower_bound(
-      errors_.begin(), errors_.end(), line,
-      [](const WeightError& one, std::int64_t wanted) { return one.line < wanted; });
-  for (auto one = begin; one != errors_.end() && one->line == line; ++one) {
-    error += one->error * std::fabs(static_cast<double>(operands_.rows(output_).row(one->term)[x]));
+  for (const OpenTerm& one : line.open) {
+    error += error_of(one.pair) *
+             std::fabs(static_cast<double>(operands_.rows(output_).row(one.term)[x]));
   }
   return error * (1 + 0x1p-40);
 }
 
-SumEnclosure GradientBlock::sum(std::int64_t line, std::int64_t x) const {
-  SumEnclosure out;
-  out.hi = sums_[static_cast<std::size_t>(line * width_ + x)];
-  const auto l = static_cast<std::size_t>(line);
-  const VectorSize& column = operands_.rows(output_).column[static_cast<std::size_t>(x)];
-  const double magnitude = norm_[l] * column.two_norm;
-  if (magnitude != 0 && !(magnitude < 0x1p52 * (lowest_[l] * column.lowest)))
-    out.bound = static_cast<double>(terms_ + 2) * 0x1p-53 * magnitude * (1 + 0x1p-20);
-  if (!errors_.empty()) out.bound += weight_error(line, x);
+// Of at most kPanelLanes pairs.
+RunningBounds GradientBlock::product_bounds(const BoundModel& model, const GradientRows& queries,
+                                            const GradientRows& keys,
+                                            std::span<const GradientPair> pairs) const {
+  std::array<const float*, kPanelLanes> rows{}, columns{};
+  for (std::size_t lane = 0; lane < pairs.size(); ++lane) {
+    rows[lane] = queries.row(pairs[lane].head * operands_.padded + pairs[lane].i);
+    columns[lane] = keys.row(pairs[lane].j);
+  }
+  PreparedPanel row_panel, column_panel;
+  row_panel.assign(rows, queries.width, model.a_minimum_exponent);
+  column_panel.assign(columns, keys.width, model.b_minimum_exponent);
+  return running_bounds(model, row_panel, column_panel);
+}
+
+// As GradientWeights64::kernel(), with the running bounds of eight pairs at once.
+std::vector<KernelWeight> GradientBlock::open_weights(const Line& line) const {
+  std::vector<KernelWeight> out(line.open.size());
+  std::vector<std::size_t> rest;
+  for (std::size_t n = 0; n < line.open.size(); ++n) {
+    const GradientTile& tile = tiles_[line.open[n].tile];
+    const GradientTile::OpenPair& pair = line.open[n].pair;
+    const auto weight = weights_.kernel_by_sizes(output_, tile.place(pair), tile.products(pair));
+    if (weight) {
+      out[n] = *weight;
+    } else {
+      rest.push_back(n);
+    }
+  }
+  for (std::size_t begin = 0; begin < rest.size(); begin += kPanelLanes) {
+    const std::size_t count = std::min<std::size_t>(kPanelLanes, rest.size() - begin);
+    std::vector<GradientPair> places;
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const OpenTerm& one = line.open[rest[begin + lane]];
+      places.push_back(tiles_[one.tile].place(one.pair));
+    }
+    const RunningBounds scores =
+        product_bounds(operands_.models.score, operands_.q, operands_.k, places);
+    RunningBounds dps;
+    if (output_ != GradientOutput::dv)
+      dps = product_bounds(operands_.models.dp, operands_.d_o, operands_.v, places);
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const OpenTerm& one = line.open[rest[begin + lane]];
+      out[rest[begin + lane]] = weights_.kernel_within(
+          output_, places[lane], tiles_[one.tile].products(one.pair), scores[lane], dps[lane]);
+    }
+  }
   return out;
 }
 
@@ -132,25 +123,43 @@ GradientBlock::Line& GradientBlock::line_of(std::int64_t l) {
   line.factors.resize(static_cast<std::size_t>(terms_));
   line.panels.resize(static_cast<std::size_t>((width_ + kPanelLanes - 1) / kPanelLanes));
   const Format& stored = format(operands_.weight_format(output_));
+  const int minimum_exponent = stored.emin();
   std::vector<float> largest(static_cast<std::size_t>(terms_));
+  for (std::size_t n = 0; n < tiles_.size(); ++n) {
+    const GradientTile& tile = tiles_[n];
+    const std::vector<double>& weights = output_ == GradientOutput::dv ? tile.p() : tile.g();
+    const std::int64_t count = by_query() ? operands_.keys : operands_.queries;
+    const double* first = weights.data() + (by_query() ? l * tile.stride() : l);
+    const std::int64_t step = by_query() ? 1 : tile.stride();
+    const auto begin = static_cast<std::size_t>(static_cast<std::int64_t>(n) * operands_.padded);
+    for (std::int64_t t = 0; t < count; ++t) {
+      const auto weight = static_cast<float>(first[t * step]);
+      if (weight == 0) continue;
+      const std::size_t at = begin + static_cast<std::size_t>(t);
+      line.factors[at] = UncertainFactor::certain(minimum_exponent, weight);
+      largest[at] = std::fabs(weight);
+    }
+  }
   double squares = 0;
-  for (std::int64_t t = 0; t < terms_; ++t) {
-    const GradientPair at = pair(l, t);
-    if (at.i >= operands_.queries || !weights_.visible(at)) continue;
-    const auto index = static_cast<std::size_t>(l * terms_ + t);
-    const KernelWeight weight = weights_.kernel(output_, at, products(at, index));
+  const std::vector<KernelWeight> of_kernels = open_weights(line);
+  for (std::size_t n = 0; n < line.open.size(); ++n) {
+    const OpenTerm& one = line.open[n];
+    const KernelWeight& weight = of_kernels[n];
+    const GradientTile& tile = tiles_[one.tile];
+    const auto index = static_cast<std::size_t>(one.pair.row * tile.stride() + one.pair.column);
+    const double reference = output_ == GradientOutput::dv ? tile.p()[index] : tile.g()[index];
     if (weight.wild) {
       line.wild = true;
       return line;
     }
-    UncertainFactor& factor = line.factors[static_cast<std::size_t>(t)];
-    factor =
-        UncertainFactor::of(stored, static_cast<float>(values_[index]), weight.low, weight.high);
+    UncertainFactor& factor = line.factors[static_cast<std::size_t>(one.term)];
+    factor = UncertainFactor::of(stored, static_cast<float>(reference), weight.low, weight.high);
     squares += factor.off * factor.off;
-    largest[static_cast<std::size_t>(t)] = std::max(std::fabs(weight.low), std::fabs(weight.high));
+    largest[static_cast<std::size_t>(one.term)] =
+        std::max(std::fabs(weight.low), std::fabs(weight.high));
   }
   line.off_norm = std::sqrt(squares) * (1 + 0x1p-30);
-  line.size = vector_size(largest.data(), terms_, stored.emin());
+  line.size = vector_size(largest.data(), terms_, minimum_exponent);
   return line;
 }
 
@@ -169,7 +178,7 @@ RunningBound GradientBlock::bound(std::int64_t l, std::int64_t x) {
                            x / kPanelLanes * kPanelLanes);
   }
   out = (*panel)[static_cast<std::size_t>(x % kPanelLanes)];
-  if (!errors_.empty()) out.error += weight_error(l, x);
+  out.error += weight_error(line, x);
   return out;
 }
 
@@ -177,10 +186,9 @@ double GradientBlock::error_any(std::int64_t l, std::int64_t x) {
   const Line& line = line_of(l);
   if (line.wild) return kInfinity;
   const VectorSize& column = operands_.rows(output_).column[static_cast<std::size_t>(x)];
-  const APriori limits(operands_.model(output_), terms_);
   const double magnitude = magnitude_bound(line.size, column);
-  if (!limits.cannot_overflow(magnitude)) return kInfinity;
-  return (limits.error(magnitude) + line.off_norm * column.two_norm + weight_error(l, x)) *
+  if (!limits_.cannot_overflow(magnitude)) return kInfinity;
+  return (limits_.error(magnitude) + line.off_norm * column.two_norm + weight_error(line, x)) *
          (1 + 0x1p-20);
 }
 

@@ -15,7 +15,8 @@
 namespace plumbline {
 namespace {
 
-constexpr int kDefinitionBits = 256;
+// Far more than FP64 has; what it left open is decided with twice as many.
+constexpr int kRefereeBits = 128, kDefinitionBits = 256;
 // Sums this large may overflow on the way.
 constexpr double kLarge = 0x1p100;
 
@@ -56,15 +57,17 @@ bool contains(const std::vector<std::int64_t>& sorted, std::int64_t value) {
 
 }  // namespace
 
-GradientJudge::GradientJudge(const GradientOperands& operands, GradientOutput output,
-                             const Tensor& got, const JudgeOptions& options)
-    : operands_(operands),
+GradientJudge::GradientJudge(const GradientWork& work, GradientOutput output, const Tensor& got,
+                             const JudgeOptions& options)
+    : work_(work),
+      operands_(work.operands()),
+      weights_(work.weights()),
       output_(output),
       got_(got),
+      elements_(got.layout.count()),
       options_(options),
-      weights_(operands),
-      specials_(operands),
-      rule_(operands.factor(output), got.layout.format, operands.model(output)) {}
+      specials_(operands_),
+      rule_(operands_.factor(output), got.layout.format, operands_.model(output)) {}
 
 // Outputs are [batch, heads or kv_heads, queries or keys, width].
 std::int64_t GradientJudge::index(std::int64_t line, std::int64_t x) const {
@@ -118,95 +121,148 @@ void GradientJudge::record(std::int64_t index, const GradientKnowledge& known,
   tally.add_figures(verdict);
 }
 
-bool GradientJudge::definition_agrees(GradientKnowledge known, std::int64_t line, std::int64_t x,
-                                      bool passes, std::uint64_t got) const {
+bool GradientJudge::definition_agrees(const Refereed& element, const Dyadic& exact) const {
+  GradientKnowledge known = element.known;
   const bool by_class = known.due >= Due::anything || !std::isfinite(known.error);
-  if (by_class || (known.due == Due::regular_or_nan && rule_.is_nan(got))) return passes;
-  const Dyadic exact = defined_sums(operands_, output_, line, {x}, kDefinitionBits).front();
+  if (by_class || (known.due == Due::regular_or_nan && rule_.is_nan(element.got)))
+    return element.passes;
   if (!lies_in(exact, known.sum)) return false;
   known.sum = enclosure_of(exact);
-  return rule_.decide(known, exact, got).judgement.inside == passes;
+  return rule_.decide(known, exact, element.got).judgement.inside == element.passes;
+}
+
+SumEnclosure GradientJudge::sum(const Glance& line, GradientOutput output, std::int64_t x) {
+  if (line.survey != nullptr) return line.survey->sum(output, line.line, x);
+  return enclosure_of(line.defined[static_cast<std::size_t>(x)]);
+}
+
+bool GradientJudge::by_class(const Glance& line, std::int64_t x, std::uint64_t code) const {
+  const Due due = line.due.empty() ? Due::regular : line.due[static_cast<std::size_t>(x)];
+  return due >= Due::anything || (due == Due::regular_or_nan && rule_.is_nan(code));
+}
+
+bool GradientJudge::close(std::int64_t index, const Wish& wish) const {
+  // Panels, since the bounds of its columns cost as much as that of one: widths are multiples of 8.
+  const std::int64_t panel = index / kPanelLanes;
+  return !wish.bounded.empty() || (options_.mpfr_bits == 0 && contains(wish.refereed, index)) ||
+         in_fixed_sample(panel, elements_, options_.seed);
+}
+
+GradientJudge::Glance GradientJudge::glance(std::int64_t line, const GradientSurvey* survey,
+                                            const Wish& wish) const {
+  const bool only_chosen = !wish.bounded.empty();
+  const std::int64_t width = operands_.rows(output_).width, first_index = index(line, 0);
+  Glance out;
+  out.line = line;
+  out.first_index = first_index;
+  out.survey = survey;
+  if (only_chosen) {
+    const auto next = std::lower_bound(wish.bounded.begin(), wish.bounded.end(), first_index);
+    out.asked = next != wish.bounded.end() && *next < first_index + width;
+    if (!out.asked) return out;
+  }
+  out.storage = got_.layout.storage_index(first_index);
+  if (specials_.any()) out.due = specials_.line(output_, line);
+  const bool regular_somewhere =
+      out.due.empty() || *std::min_element(out.due.begin(), out.due.end()) < Due::anything;
+  if (survey == nullptr && regular_somewhere) {
+    std::vector<std::int64_t> every(static_cast<std::size_t>(width));
+    std::iota(every.begin(), every.end(), 0);
+    out.defined = defined_sums(operands_, output_, line, every, options_.mpfr_bits);
+  }
+  out.settled.resize(static_cast<std::size_t>(width));
+  for (std::int64_t x = 0; x < width; ++x) {
+    if (only_chosen && !contains(wish.bounded, first_index + x)) continue;
+    const std::uint64_t code = got_.bits_at(out.storage + x * got_.layout.strides[3]);
+    if (by_class(out, x, code)) continue;
+    const SumEnclosure known = sum(out, output_, x);
+    const bool settled = !close(first_index + x, wish) && std::fabs(known.hi) < kLarge &&
+                         rule_.surely_admissible(known, code);
+    out.settled[static_cast<std::size_t>(x)] = settled;
+    out.closer = out.closer || !settled;
+  }
+  return out;
 }
 
 void GradientJudge::judge_block(const Block& where, const Wish& wish, Findings& findings) const {
-  GradientBlock block(operands_, weights_, output_, where.first, where.lines);
+  const GradientSurvey* survey = options_.mpfr_bits > 0 ? nullptr : &work_.survey(1);
+  std::vector<Glance> glances;
+  std::vector<std::int64_t> closer;
+  for (std::int64_t line = where.first; line < where.first + where.lines; ++line) {
+    glances.push_back(glance(line, survey, wish));
+    if (glances.back().closer) closer.push_back(line);
+  }
+  GradientBlock block(operands_, weights_, output_, closer);
+  std::int64_t place = 0;
+  for (const Glance& line : glances) {
+    if (line.asked) judge_line(line, block, place, wish, findings);
+    place += line.closer;
+  }
+}
+
+void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::int64_t place,
+                               const Wish& wish, Findings& findings) const {
   OutputTally& tally = findings.tally;
   const bool only_chosen = !wish.bounded.empty();
-  const std::int64_t width = operands_.rows(output_).width;
-  const std::vector<std::int64_t>& strides = got_.layout.strides;
-  std::vector<std::int64_t> every(static_cast<std::size_t>(width));
-  for (std::int64_t x = 0; x < width; ++x) every[static_cast<std::size_t>(x)] = x;
-
-  for (std::int64_t l = 0; l < where.lines; ++l) {
-    const std::int64_t line = where.first + l, first_index = index(line, 0);
-    if (only_chosen) {
-      const auto next = std::lower_bound(wish.bounded.begin(), wish.bounded.end(), first_index);
-      if (next == wish.bounded.end() || *next >= first_index + width) continue;
+  std::vector<Refereed> to_referee;
+  int bits = kRefereeBits;
+  for (std::int64_t x = 0; x < operands_.rows(output_).width; ++x) {
+    const std::int64_t index = line.first_index + x;
+    if (only_chosen && !contains(wish.bounded, index)) continue;
+    const std::uint64_t code = got_.bits_at(line.storage + x * got_.layout.strides[3]);
+    if (!only_chosen && rule_.is_nonzero(code)) ++tally.nonzero;
+    GradientKnowledge known;
+    if (!line.due.empty()) known.due = line.due[static_cast<std::size_t>(x)];
+    const bool refereed = contains(wish.refereed, index) && options_.mpfr_bits == 0;
+    if (by_class(line, x, code)) {
+      record(index, known, rule_.decide(known, code), code, tally);
+      findings.refereed += refereed;
+      continue;
     }
-    std::vector<Due> due;
-    if (specials_.any()) due = specials_.line(output_, line);
-    const bool regular_somewhere =
-        due.empty() || *std::min_element(due.begin(), due.end()) < Due::anything;
-    std::vector<Dyadic> defined;
-    if (options_.mpfr_bits > 0 && regular_somewhere)
-      defined = defined_sums(operands_, output_, line, every, options_.mpfr_bits);
-    const std::int64_t storage = got_.layout.storage_index(first_index);
-
-    for (std::int64_t x = 0; x < width; ++x) {
-      const std::int64_t index = first_index + x;
-      if (only_chosen && !contains(wish.bounded, index)) continue;
-      const std::uint64_t code = got_.bits_at(storage + x * strides[3]);
-      if (!only_chosen && rule_.is_nonzero(code)) ++tally.nonzero;
-      GradientKnowledge known;
-      if (!due.empty()) known.due = due[static_cast<std::size_t>(x)];
-      const bool by_class =
-          known.due >= Due::anything || (known.due == Due::regular_or_nan && rule_.is_nan(code));
-      const bool refereed = contains(wish.refereed, index) && options_.mpfr_bits == 0;
-      if (by_class) {
+    known.sum = sum(line, output_, x);
+    if (line.settled[static_cast<std::size_t>(x)] != 0) {
+      ++tally.compared;
+      tally.add_error(rule_.error_ulp(known.sum, code));
+      continue;
+    }
+    if (!close(index, wish)) {
+      known.error = block.error_any(place, x);
+      if (rule_.surely_wrong(known.sum, known.error, code)) {
         record(index, known, rule_.decide(known, code), code, tally);
-        findings.refereed += refereed;
         continue;
       }
-      known.sum =
-          defined.empty() ? block.sum(l, x) : enclosure_of(defined[static_cast<std::size_t>(x)]);
-      const bool close =
-          only_chosen || refereed || in_fixed_sample(index, got_.layout.count(), options_.seed);
-      if (!close && std::fabs(known.sum.hi) < kLarge && rule_.surely_admissible(known.sum, code)) {
-        ++tally.compared;
-        tally.add_error(rule_.error_ulp(known.sum, code));
+      if (!wish.all_bounds) {
+        tally.pending.push_back(index);
         continue;
       }
-      if (!close) {
-        known.error = block.error_any(l, x);
-        if (rule_.surely_wrong(known.sum, known.error, code)) {
-          record(index, known, rule_.decide(known, code), code, tally);
-          continue;
-        }
-        if (!wish.all_bounds) {
-          tally.pending.push_back(index);
-          continue;
-        }
-      }
-      const RunningBound bound = block.bound(l, x);
-      known.error = bound.error;
-      known.classes = bound.classes;
-      known.bounded = true;
-      GradientDecision decision = rule_.decide(known, code);
-      const SumEnclosure sum = known.sum;
-      if (!decision.decided) {
-        tally.undecided.push_back(index);
-        const Dyadic exact =
-            defined.empty() ? defined_sums(operands_, output_, line, {x}, kDefinitionBits).front()
-                            : defined[static_cast<std::size_t>(x)];
-        known.sum = enclosure_of(exact);
-        decision = rule_.decide(known, exact, code);
-      }
-      record(index, known, decision, code, tally);
-      if (!refereed && sum.hi == known.sum.hi && sum.bound == known.sum.bound) continue;
-      known.sum = sum;
-      ++findings.refereed;
-      tally.disagreements += !definition_agrees(known, line, x, decision.judgement.inside, code);
     }
+    const RunningBound bound = block.bound(place, x);
+    known.error = bound.error;
+    known.classes = bound.classes;
+    known.bounded = true;
+    GradientDecision decision = rule_.decide(known, code);
+    const GradientKnowledge fast = known;
+    if (!decision.decided) {
+      tally.undecided.push_back(index);
+      const Dyadic exact =
+          line.defined.empty()
+              ? defined_sums(operands_, output_, line.line, {x}, kDefinitionBits).front()
+              : line.defined[static_cast<std::size_t>(x)];
+      known.sum = enclosure_of(exact);
+      decision = rule_.decide(known, exact, code);
+      bits = kDefinitionBits;
+    }
+    record(index, known, decision, code, tally);
+    if (refereed || fast.sum.hi != known.sum.hi || fast.sum.bound != known.sum.bound)
+      to_referee.push_back({x, fast, decision.judgement.inside, code});
+  }
+  if (to_referee.empty()) return;
+  std::vector<std::int64_t> columns;
+  for (const Refereed& element : to_referee) columns.push_back(element.x);
+  const std::vector<Dyadic> exact = defined_sums(operands_, output_, line.line, columns, bits);
+  for (std::size_t n = 0; n < to_referee.size(); ++n) {
+    ++findings.refereed;
+    tally.disagreements += !definition_agrees(to_referee[n], exact[n]);
   }
 }
 
@@ -222,6 +278,7 @@ std::vector<GradientJudge::Block> GradientJudge::blocks() const {
 }
 
 GradientJudge::Findings GradientJudge::run(const Wish& wish, int threads) const {
+  if (options_.mpfr_bits == 0) work_.survey(threads);
   const std::vector<Block> all = blocks();
   std::vector<Findings> parts(all.size());
   for_each_piece(static_cast<std::int64_t>(all.size()), threads, [&](std::int64_t b) {
@@ -237,7 +294,7 @@ GradientJudge::Findings GradientJudge::run(const Wish& wish, int threads) const 
   return total;
 }
 
-void GradientJudge::put_values(Reference reference, std::vector<double>& all) const {
+void GradientJudge::put_values(Reference reference, std::vector<double>& all, int threads) const {
   const std::int64_t width = operands_.rows(output_).width;
   std::vector<Due> due;
   const auto put = [&](std::int64_t line, const auto& value) {
@@ -256,11 +313,9 @@ void GradientJudge::put_values(Reference reference, std::vector<double>& all) co
     }
     return;
   }
-  for (const Block& where : blocks()) {
-    const GradientBlock block(operands_, weights_, output_, where.first, where.lines);
-    for (std::int64_t l = 0; l < where.lines; ++l)
-      put(where.first + l, [&](std::int64_t x) { return rule_.value(block.sum(l, x)); });
-  }
+  const GradientSurvey& survey = work_.survey(threads);
+  for (std::int64_t line = 0; line < operands_.lines(output_); ++line)
+    put(line, [&](std::int64_t x) { return rule_.value(survey.sum(output_, line, x)); });
 }
 
 GradientJudge::CloseLine GradientJudge::close_line(std::int64_t line) const {
@@ -270,7 +325,8 @@ GradientJudge::CloseLine GradientJudge::close_line(std::int64_t line) const {
     return close;
   std::vector<std::int64_t> columns(static_cast<std::size_t>(operands_.rows(output_).width));
   std::iota(columns.begin(), columns.end(), 0);
-  close.block = std::make_unique<GradientBlock>(operands_, weights_, output_, line, 1);
+  close.block = std::make_unique<GradientBlock>(operands_, weights_, output_,
+                                                std::vector<std::int64_t>{line});
   close.exact = defined_sums(operands_, output_, line, columns, kDefinitionBits);
   return close;
 }

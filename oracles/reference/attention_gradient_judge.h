@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "oracles/reference/attention_gradient_block.h"
+#include "oracles/reference/attention_gradient_case.h"
 #include "oracles/reference/attention_gradient_element.h"
 #include "oracles/reference/attention_gradient_special.h"
 #include "oracles/reference/output_tally.h"
@@ -22,7 +23,7 @@ namespace plumbline {
 
 class GradientJudge {
  public:
-  GradientJudge(const GradientOperands& operands, GradientOutput output, const Tensor& got,
+  GradientJudge(const GradientWork& work, GradientOutput output, const Tensor& got,
                 const JudgeOptions& options);
 
   // Which elements, by index in the output.
@@ -51,7 +52,7 @@ class GradientJudge {
   ElementVerdict element(CloseLine& line, std::int64_t index, std::uint64_t got) const;
 
   // The group's part of CaseOracle::reference_values(), into its places in `all`.
-  void put_values(Reference reference, std::vector<double>& all) const;
+  void put_values(Reference reference, std::vector<double>& all, int threads) const;
 
   // Where an element lies; nothing if it is another group's.
   struct Place {
@@ -69,18 +70,47 @@ class GradientJudge {
   };
 
   std::vector<Block> blocks() const;
+
+  // A line at its first look: what needs no more than the survey is settled.
+  struct Glance {
+    std::int64_t line = 0, first_index = 0, storage = 0;
+    const GradientSurvey* survey = nullptr;  // null: sums are `defined`
+    bool asked = true;                       // some of its elements are
+    std::vector<Due> due;                    // empty: all regular
+    std::vector<Dyadic> defined;             // sums by the definition, if all are to be
+    std::vector<std::uint8_t> settled;       // of each column: surely admissible
+    bool closer = false;                     // some column needs the weights a kernel may have
+  };
+
+  Glance glance(std::int64_t line, const GradientSurvey* survey, const Wish& wish) const;
+  static SumEnclosure sum(const Glance& line, GradientOutput output, std::int64_t x);
+  bool by_class(const Glance& line, std::int64_t x, std::uint64_t code) const;
+  bool close(std::int64_t index, const Wish& wish) const;
   void judge_block(const Block& block, const Wish& wish, Findings& findings) const;
+  // `place`: of the line in the block, if it needs a closer look.
+  void judge_line(const Glance& line, GradientBlock& block, std::int64_t place, const Wish& wish,
+                  Findings& findings) const;
+
+  // An element that the definition is asked about as well, and what was found without it.
+  struct Refereed {
+    std::int64_t x;
+    GradientKnowledge known;
+    bool passes;
+    std::uint64_t got;
+  };
+
   // Whether the definition's sum lies in the enclosure and leads to the same verdict.
-  bool definition_agrees(GradientKnowledge known, std::int64_t line, std::int64_t x, bool passes,
-                         std::uint64_t got) const;
+  bool definition_agrees(const Refereed& element, const Dyadic& exact) const;
   void record(std::int64_t index, const GradientKnowledge& known, const GradientDecision& decision,
               std::uint64_t got, OutputTally& tally) const;
 
+  const GradientWork& work_;
   const GradientOperands& operands_;
+  const GradientWeights64& weights_;
   const GradientOutput output_;
   const Tensor& got_;
+  const std::int64_t elements_;  // of it
   const JudgeOptions options_;
-  const GradientWeights64 weights_;
   const GradientSpecials specials_;
   const GradientRule rule_;
 };

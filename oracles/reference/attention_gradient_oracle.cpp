@@ -16,11 +16,19 @@ namespace {
 
 GradientOutput output_of(int output) { return static_cast<GradientOutput>(output); }
 
-std::vector<std::int64_t> referee_sample(std::int64_t elements, const JudgeOptions& options) {
+// A few outputs of each of a few lines, since the definition goes through all of a line for one.
+constexpr std::int64_t kRefereedPerLine = 4;
+
+std::vector<std::int64_t> referee_sample(const TensorLayout& layout, const JudgeOptions& options) {
   std::vector<std::int64_t> sample;
+  const std::int64_t elements = layout.count(), width = layout.shape[3];
+  const std::int64_t wanted = std::min(options.referee_samples, elements);
   Random random = Random(options.seed).fork(0x7265666572656565u);  // "refereee"
-  for (std::int64_t s = 0; s < std::min(options.referee_samples, elements); ++s) {
-    sample.push_back(static_cast<std::int64_t>(random.unit() * static_cast<double>(elements)));
+  for (std::int64_t taken = 0; taken < wanted; taken += kRefereedPerLine) {
+    const auto index = static_cast<std::int64_t>(random.unit() * static_cast<double>(elements));
+    const std::int64_t first = index / width * width;
+    for (std::int64_t n = 0; n < std::min({kRefereedPerLine, wanted - taken, width}); ++n)
+      sample.push_back(first + (index - first + n * 7) % width);
   }
   std::sort(sample.begin(), sample.end());
   sample.erase(std::unique(sample.begin(), sample.end()), sample.end());
@@ -31,7 +39,7 @@ std::vector<std::int64_t> referee_sample(std::int64_t elements, const JudgeOptio
 
 AttentionGradientOracle::AttentionGradientOracle(const AttentionGradientProblem& problem,
                                                  const AttentionGradientContract& contract, int sm)
-    : problem_(problem), contract_(contract), sm_(sm), groups_(gradient_groups(problem)) {}
+    : case_(problem, contract, sm) {}
 
 std::string AttentionGradientOracle::output_name(int output) const {
   static constexpr const char* kNames[] = {"dq", "dk", "dv"};
@@ -41,14 +49,14 @@ std::string AttentionGradientOracle::output_name(int output) const {
 OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
                                              const JudgeOptions& options) const {
   // Groups side by side where there are enough of them, else the blocks of each.
-  const auto groups = static_cast<std::int64_t>(groups_.size());
+  const auto groups = static_cast<std::int64_t>(case_.groups.size());
   const bool many = groups >= 2 * options.threads;
   const auto pass = [&](const GradientJudge::Wish& wish) {
-    std::vector<GradientJudge::Findings> parts(groups_.size());
+    std::vector<GradientJudge::Findings> parts(case_.groups.size());
     for_each_piece(groups, many ? options.threads : 1, [&](std::int64_t g) {
       const auto at = static_cast<std::size_t>(g);
-      const GradientOperands operands(problem_, contract_, sm_, groups_[at]);
-      const GradientJudge judge(operands, output_of(output), got, options);
+      const auto work = case_.work(at);
+      const GradientJudge judge(*work, output_of(output), got, options);
       parts[at] = judge.run(wish, many ? 1 : options.threads);
     });
     GradientJudge::Findings total;
@@ -64,7 +72,7 @@ OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
   const std::int64_t elements = got.layout.count();
   GradientJudge::Wish wish;
   wish.all_bounds = options.max_bounded < 0;
-  wish.refereed = referee_sample(elements, options);
+  wish.refereed = referee_sample(got.layout, options);
   GradientJudge::Findings total = pass(wish);
   std::vector<std::int64_t> pending = std::move(total.tally.pending);
   std::sort(pending.begin(), pending.end());
@@ -97,17 +105,20 @@ OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
 std::vector<double> AttentionGradientOracle::reference_values(int output, Reference reference,
                                                               int threads) const {
   const Tensor shape = empty_output(output);
+  const auto groups = static_cast<std::int64_t>(case_.groups.size());
+  const bool many = groups >= 2 * threads;
   std::vector<double> values(static_cast<std::size_t>(shape.layout.count()));
-  for_each_piece(static_cast<std::int64_t>(groups_.size()), threads, [&](std::int64_t g) {
-    const GradientOperands operands(problem_, contract_, sm_, groups_[static_cast<std::size_t>(g)]);
-    GradientJudge(operands, output_of(output), shape, {}).put_values(reference, values);
+  for_each_piece(groups, many ? threads : 1, [&](std::int64_t g) {
+    const auto work = case_.work(static_cast<std::size_t>(g));
+    GradientJudge(*work, output_of(output), shape, {})
+        .put_values(reference, values, many ? 1 : threads);
   });
   return values;
 }
 
 // A tensor with an output's shape; its elements are not read.
 Tensor AttentionGradientOracle::empty_output(int output) const {
-  const AttentionProblem& attention = problem_.attention;
+  const AttentionProblem& attention = case_.problem.attention;
   const Tensor* like = output == 0 ? attention.q : output == 1 ? attention.k : attention.v;
   Tensor shape;
   shape.layout = dense_layout(attention.output, like->layout.shape);
@@ -115,9 +126,8 @@ Tensor AttentionGradientOracle::empty_output(int output) const {
 }
 
 // The group an element of an output lies in.
-const std::vector<HeadPlace>& AttentionGradientOracle::group_of(int output,
-                                                                std::int64_t index) const {
-  const AttentionProblem& attention = problem_.attention;
+std::size_t AttentionGradientOracle::group_of(int output, std::int64_t index) const {
+  const AttentionProblem& attention = case_.problem.attention;
   const std::vector<std::int64_t>& shape = (output == 0   ? attention.q
                                             : output == 1 ? attention.k
                                                           : attention.v)
@@ -125,34 +135,34 @@ const std::vector<HeadPlace>& AttentionGradientOracle::group_of(int output,
   const std::int64_t row = index / shape[3] % shape[2],
                      head = index / shape[3] / shape[2] % shape[1],
                      batch = index / shape[3] / shape[2] / shape[1];
-  for (const std::vector<HeadPlace>& places : groups_) {
-    for (const HeadPlace& at : places) {
+  for (std::size_t group = 0; group < case_.groups.size(); ++group) {
+    for (const HeadPlace& at : case_.groups[group]) {
       const std::int64_t first = output == 0 ? at.first_query : at.first_key;
       const std::int64_t count = output == 0 ? at.queries : at.keys;
       if (at.batch == batch && (output == 0 ? at.head : at.kv_head) == head && row >= first &&
           row < first + count) {
-        return places;
+        return group;
       }
     }
   }
   PLUMB_ASSERT(false);
-  return groups_.front();
+  return 0;
 }
 
 struct AttentionGradientOracle::Look {
   int output;
-  const std::vector<HeadPlace>* places;
+  std::size_t group;
+  std::shared_ptr<const GradientWork> work;
   Tensor shape;
-  GradientOperands operands;
   GradientJudge judge;
   GradientJudge::CloseLine line;
 
-  Look(const AttentionGradientOracle& oracle, int of, const std::vector<HeadPlace>& group)
+  Look(const AttentionGradientOracle& oracle, int of, std::size_t in)
       : output(of),
-        places(&group),
+        group(in),
+        work(oracle.case_.work(in)),
         shape(oracle.empty_output(of)),
-        operands(oracle.problem_, oracle.contract_, oracle.sm_, group),
-        judge(operands, output_of(of), shape, {}) {}
+        judge(*work, output_of(of), shape, {}) {}
 };
 
 AttentionGradientOracle::~AttentionGradientOracle() = default;
@@ -160,9 +170,9 @@ AttentionGradientOracle::~AttentionGradientOracle() = default;
 ElementVerdict AttentionGradientOracle::element(int output, std::int64_t index,
                                                 std::uint64_t got) const {
   const std::scoped_lock lock(mutex_);
-  const std::vector<HeadPlace>& places = group_of(output, index);
-  if (!last_ || last_->output != output || last_->places != &places)
-    last_ = std::make_unique<Look>(*this, output, places);
+  const std::size_t group = group_of(output, index);
+  if (!last_ || last_->output != output || last_->group != group)
+    last_ = std::make_unique<Look>(*this, output, group);
   const std::int64_t line = last_->judge.place(index)->line;
   if (last_->line.line != line) last_->line = last_->judge.close_line(line);
   return last_->judge.element(last_->line, index, got);
@@ -170,9 +180,9 @@ ElementVerdict AttentionGradientOracle::element(int output, std::int64_t index,
 
 Explanation AttentionGradientOracle::explain(int output, std::int64_t index,
                                              const Tensor& got) const {
-  const GradientOperands operands(problem_, contract_, sm_, group_of(output, index));
-  const GradientJudge judge(operands, output_of(output), got, {});
-  return explain_gradient(operands, judge, output_of(output),
+  const auto work = case_.work(group_of(output, index));
+  const GradientJudge judge(*work, output_of(output), got, {});
+  return explain_gradient(work->operands(), judge, output_of(output),
                           element(output, index, got.bits(index)), got);
 }
 

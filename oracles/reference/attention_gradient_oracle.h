@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "oracles/bounds/attention_gradient_contract.h"
-#include "oracles/reference/attention_gradient.h"
+#include "oracles/reference/attention_gradient_case.h"
 #include "oracles/reference/oracle.h"
 
 namespace plumbline {
@@ -33,13 +33,10 @@ class AttentionGradientOracle final : public CaseOracle {
  private:
   struct Look;
 
-  const std::vector<HeadPlace>& group_of(int output, std::int64_t index) const;
+  std::size_t group_of(int output, std::int64_t index) const;
   Tensor empty_output(int output) const;
 
-  AttentionGradientProblem problem_;
-  AttentionGradientContract contract_;
-  int sm_;
-  std::vector<std::vector<HeadPlace>> groups_;
+  AttentionGradientCase case_;
   // What element() looked at last: the elements beside it cost little then. Any thread may ask.
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Look> last_;

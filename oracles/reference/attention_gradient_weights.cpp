@@ -219,8 +219,9 @@ KernelWeight GradientWeights64::through_the_steps(GradientOutput output, const G
   return stored(p_, times(weight, p_factor_));
 }
 
-KernelWeight GradientWeights64::kernel(GradientOutput output, const GradientPair& at,
-                                       const PairProducts& products) const {
+std::optional<KernelWeight> GradientWeights64::kernel_by_sizes(GradientOutput output,
+                                                               const GradientPair& at,
+                                                               const PairProducts& products) const {
   const auto cheap = [](const APriori& limits, const VectorSize& a, const VectorSize& b) {
     const double magnitude = magnitude_bound(a, b);
     if (limits.surely_exact(magnitude, a.lowest * b.lowest)) return 0.0;
@@ -229,25 +230,37 @@ KernelWeight GradientWeights64::kernel(GradientOutput output, const GradientPair
   };
   const auto row = static_cast<std::size_t>(at.head * operands_.padded + at.i);
   const auto key = static_cast<std::size_t>(at.j);
-  const bool needs_dp = output != GradientOutput::dv;
   const double score_drift = cheap(score_limits_, operands_.q.size[row], operands_.k.size[key]);
-  const double dp_drift =
-      needs_dp ? cheap(dp_limits_, operands_.d_o.size[row], operands_.v.size[key]) : 0;
-  if (std::isfinite(score_drift) && std::isfinite(dp_drift)) {
-    const KernelWeight weight = through_the_steps(output, at, products, score_drift, dp_drift);
-    if (!weight.wild && weight.low == weight.high) return weight;
-  }
-  const RunningBound score =
-      running_bound(operands_.models.score, operands_.q.row(static_cast<std::int64_t>(row)),
-                    operands_.k.row(at.j), operands_.d);
-  RunningBound dp;
-  if (needs_dp) {
-    dp = running_bound(operands_.models.dp, operands_.d_o.row(static_cast<std::int64_t>(row)),
-                       operands_.v.row(at.j), operands_.width_v);
-  }
+  const double dp_drift = output == GradientOutput::dv
+                              ? 0
+                              : cheap(dp_limits_, operands_.d_o.size[row], operands_.v.size[key]);
+  if (!std::isfinite(score_drift) || !std::isfinite(dp_drift)) return std::nullopt;
+  const KernelWeight weight = through_the_steps(output, at, products, score_drift, dp_drift);
+  if (weight.wild || weight.low != weight.high) return std::nullopt;
+  return weight;
+}
+
+KernelWeight GradientWeights64::kernel_within(GradientOutput output, const GradientPair& at,
+                                              const PairProducts& products,
+                                              const RunningBound& score,
+                                              const RunningBound& dp) const {
   if (!score.classes.is_only(ResultClass::finite) || !dp.classes.is_only(ResultClass::finite))
     return {0, 0, true};
   return through_the_steps(output, at, products, score.error, dp.error);
+}
+
+KernelWeight GradientWeights64::kernel(GradientOutput output, const GradientPair& at,
+                                       const PairProducts& products) const {
+  if (const auto weight = kernel_by_sizes(output, at, products)) return *weight;
+  const std::int64_t row = at.head * operands_.padded + at.i;
+  const RunningBound score = running_bound(operands_.models.score, operands_.q.row(row),
+                                           operands_.k.row(at.j), operands_.d);
+  RunningBound dp;
+  if (output != GradientOutput::dv) {
+    dp = running_bound(operands_.models.dp, operands_.d_o.row(row), operands_.v.row(at.j),
+                       operands_.width_v);
+  }
+  return kernel_within(output, at, products, score, dp);
 }
 
 }  // namespace plumbline

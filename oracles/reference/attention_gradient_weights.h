@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "oracles/reference/attention_gradient_operands.h"
 
@@ -19,6 +20,11 @@ class FormatRounding {
   double operator()(double x) const;
 
   double largest() const { return largest_; }
+
+  // The smallest normal number, and 1.5 * 2^52 quanta of a number over its binade.
+  double smallest_binade() const { return smallest_binade_; }
+
+  double to_quantum() const { return to_quantum_; }
 
   // Whether a kernel's conversion stops at the largest number as well; else it may end in infinity.
   bool saturates() const { return saturates_; }
@@ -60,6 +66,23 @@ class GradientWeights64 {
   // the running bound.
   KernelWeight kernel(GradientOutput output, const GradientPair& at,
                       const PairProducts& products) const;
+
+  // The two steps of it: nothing if the cheap bound does not settle the weight; the second product
+  // does not matter for P.
+  std::optional<KernelWeight> kernel_by_sizes(GradientOutput output, const GradientPair& at,
+                                              const PairProducts& products) const;
+  KernelWeight kernel_within(GradientOutput output, const GradientPair& at,
+                             const PairProducts& products, const RunningBound& score,
+                             const RunningBound& dp) const;
+
+  const FormatRounding& rounding(GradientOutput output) const {
+    return output == GradientOutput::dv ? p_ : ds_;
+  }
+
+  // Of a kernel's scores and dO . v.
+  const APriori& score_limits() const { return score_limits_; }
+
+  const APriori& dp_limits() const { return dp_limits_; }
 
   // |products of the pair in FP64 - exact| for sums by BLAS.
   double score_error(const GradientPair& at) const;

@@ -221,25 +221,35 @@ OutputVerdict AttentionJudge::run() {
   return verdict;
 }
 
-ElementVerdict judge_attention_element(const AttentionCase& attention, int output,
-                                       std::int64_t index, std::uint64_t got) {
-  const AttentionPlace at = attention.place(output, index);
-  const auto held = attention.operands(at.head);
-  const AttentionOperands& operands = *held;
-  const DetailedRow row = survey_row(operands, at.query);
-  const Format& format = attention.output_format(output);
-  AttentionKnowledge known = knowledge(output, operands, row, at.column);
-  if (row.row.kind == AttentionRowKind::regular && known.classes.has(ResultClass::finite)) {
-    const RowBound bound = attention.bounds(operands)(row);
-    known = bounded_knowledge(output, operands, row, bound, at.column);
+void AttentionElements::look_at(std::size_t head, std::int64_t query) {
+  if (!operands_ || head != head_) {
+    head_ = head;
+    query_ = -1;
+    operands_ = case_.operands(head);
+    bounds_.emplace(case_.bounds(*operands_));
   }
+  if (query == query_) return;
+  query_ = query;
+  row_ = survey_row(*operands_, query);
+  bound_.reset();
+  if (row_.row.kind == AttentionRowKind::regular) bound_ = (*bounds_)(row_);
+  defined_.reset();
+}
+
+ElementVerdict AttentionElements::judge(int output, std::int64_t index, std::uint64_t got) {
+  const AttentionPlace at = case_.place(output, index);
+  look_at(at.head, at.query);
+  const Format& format = case_.output_format(output);
+  AttentionKnowledge known = knowledge(output, *operands_, row_, at.column);
+  if (bound_ && known.classes.has(ResultClass::finite))
+    known = bounded_knowledge(output, *operands_, row_, *bound_, at.column);
   AttentionDecision decision = decide(format, known, got);
   if (!decision.decided) {
-    const DefinedRow<Real> defined = exact_row(operands, at.query);
+    if (!defined_) defined_ = exact_row(*operands_, at.query);
     decision = decide_exactly(
         format,
-        output == kAttentionO ? defined.o[static_cast<std::size_t>(at.column)] : defined.lse, known,
-        got);
+        output == kAttentionO ? defined_->o[static_cast<std::size_t>(at.column)] : defined_->lse,
+        known, got);
   }
   return describe(format, known, decision, index, got);
 }

@@ -6,9 +6,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "oracles/reference/attention_case.h"
+#include "oracles/reference/attention_referee.h"
 #include "oracles/reference/output_tally.h"
 
 namespace plumbline {
@@ -50,8 +53,25 @@ class AttentionJudge {
   bool sampled_ = false;
 };
 
-// One element from scratch, with its bound.
-ElementVerdict judge_attention_element(const AttentionCase& attention, int output,
-                                       std::int64_t index, std::uint64_t got);
+// Elements one at a time, each with its bound. The row of the last one is kept: those beside it
+// cost little.
+class AttentionElements {
+ public:
+  explicit AttentionElements(const AttentionCase& attention) : case_(attention) {}
+
+  ElementVerdict judge(int output, std::int64_t index, std::uint64_t got);
+
+ private:
+  void look_at(std::size_t head, std::int64_t query);
+
+  const AttentionCase& case_;
+  std::size_t head_ = 0;
+  std::shared_ptr<const AttentionOperands> operands_;  // of the head; null: none yet
+  std::optional<AttentionRowBounds> bounds_;
+  std::int64_t query_ = -1;
+  DetailedRow row_;
+  std::optional<RowBound> bound_;            // of a regular row
+  std::optional<DefinedRow<Real>> defined_;  // if something was undecided
+};
 
 }  // namespace plumbline

@@ -20,7 +20,9 @@ double value_of(const AttentionKnowledge& known) {
 
 AttentionOracle::AttentionOracle(const AttentionProblem& problem, const AttentionContract& contract,
                                  int sm)
-    : case_(problem, contract, sm) {}
+    : case_(problem, contract, sm), elements_(std::make_unique<AttentionElements>(case_)) {}
+
+AttentionOracle::~AttentionOracle() = default;
 
 OutputVerdict AttentionOracle::judge(int output, const Tensor& got,
                                      const JudgeOptions& options) const {
@@ -29,7 +31,8 @@ OutputVerdict AttentionOracle::judge(int output, const Tensor& got,
 }
 
 ElementVerdict AttentionOracle::element(int output, std::int64_t index, std::uint64_t got) const {
-  return judge_attention_element(case_, output, index, got);
+  const std::scoped_lock lock(mutex_);
+  return elements_->judge(output, index, got);
 }
 
 Explanation AttentionOracle::explain(int output, std::int64_t index, const Tensor& got) const {

@@ -2,6 +2,8 @@
 // AttentionOracle: the verdict on O and LSE of an attention case, head by head.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,10 +12,13 @@
 
 namespace plumbline {
 
+class AttentionElements;
+
 class AttentionOracle final : public CaseOracle {
  public:
   // The problem's tensors must outlive the oracle. `sm` picks the model of the unit.
   AttentionOracle(const AttentionProblem& problem, const AttentionContract& contract, int sm);
+  ~AttentionOracle() override;
 
   int outputs() const override { return 2; }
 
@@ -26,6 +31,9 @@ class AttentionOracle final : public CaseOracle {
 
  private:
   AttentionCase case_;
+  // What element() looked at last. Any thread may ask.
+  mutable std::mutex mutex_;
+  std::unique_ptr<AttentionElements> elements_;
 };
 
 }  // namespace plumbline

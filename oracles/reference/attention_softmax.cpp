@@ -8,12 +8,13 @@
 #include <limits>
 
 #include "oracles/base/assert.h"
-#include "oracles/exact/exp2.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracles/reference/attention_softmax.cpp"
 #include <hwy/foreach_target.h>  // includes this file once per instruction set
 #include <hwy/highway.h>
+
+#include "oracles/reference/exp2_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 
@@ -21,25 +22,12 @@ namespace plumbline::softmax::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Doubles = hn::CappedTag<double, 8>;
-using Bits = hn::RebindToUnsigned<Doubles>;
-using V = hn::Vec<Doubles>;
-constexpr std::size_t kWidth = hn::MaxLanes(Doubles());
-
-HWY_INLINE V splat(double x) { return hn::Set(Doubles(), x); }
-
-HWY_INLINE V exp2_of(V x) {
-  using namespace exp2_parts;
-  const Doubles d;
-  const Bits bits;
-  const V shifted = hn::Add(x, splat(kInteger)), n = hn::Sub(shifted, splat(kInteger));
-  const V t = hn::Mul(hn::Sub(x, n), splat(kLn2));
-  V sum = splat(kTaylor[0]);
-  for (int k = 1; k < 14; ++k) sum = hn::Add(hn::Mul(sum, t), splat(kTaylor[k]));
-  const V scaled = hn::BitCast(
-      d, hn::Add(hn::BitCast(bits, sum), hn::ShiftLeft<52>(hn::BitCast(bits, shifted))));
-  return hn::IfThenElseZero(hn::Gt(x, splat(kExp2Lowest)), scaled);
-}
+using lanes::HWY_NAMESPACE::Bits;
+using lanes::HWY_NAMESPACE::Doubles;
+using lanes::HWY_NAMESPACE::exp2_of;
+using lanes::HWY_NAMESPACE::kWidth;
+using lanes::HWY_NAMESPACE::splat;
+using lanes::HWY_NAMESPACE::V;
 
 struct Rounder {
   V scale, unscale, smallest, largest, grid;

@@ -65,15 +65,16 @@ TEST_P(GradientBlockIn, SumsAreWithinTheirErrorsAndWeightsWithinTheirRanges) {
     const GradientOperands operands(example.problem, contract(), 90,
                                     gradient_groups(example.problem).front());
     const GradientWeights64 weights(operands);
+    const GradientSurvey survey(operands, weights, 1);
     for (const GradientOutput output : kOutputs) {
       const std::int64_t width = operands.rows(output).width;
       for (std::int64_t line = 0; line < operands.lines(output); line += 3) {
-        GradientBlock block(operands, weights, output, line, 1);
+        GradientBlock block(operands, weights, output, {line});
         std::vector<std::int64_t> columns;
         for (std::int64_t x = 0; x < width; x += 5) columns.push_back(x);
         const std::vector<Dyadic> exact = defined_sums(operands, output, line, columns, 256);
         for (std::size_t c = 0; c < columns.size(); ++c) {
-          const SumEnclosure sum = block.sum(0, columns[c]);
+          const SumEnclosure sum = survey.sum(output, line, columns[c]);
           const Dyadic off = (exact[c] - Dyadic(sum.hi) - Dyadic(sum.lo)).abs();
           EXPECT_FALSE(Dyadic(sum.bound) < off) << static_cast<int>(values);
           const RunningBound bound = block.bound(0, columns[c]);
