@@ -140,6 +140,7 @@ UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions&
       } else {
         one.record = error_record(test_case, target, examined.error());
       }
+      one.record.position = jobs[i].position;
       const std::lock_guard lock(report);
       observer.unmutated(one.record, ++finished, static_cast<std::int64_t>(jobs.size()));
       done[i] = std::move(one);

@@ -142,10 +142,19 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
       return broken(path, fmt::format("line {} is no JSON", number));
     }
     JsonReader reader(json, fmt::format("line {}", number), error);
-    if (number == 1) {
-      describe_run(reader, record);
+    if (number == 1 || json.contains("plumbline")) {
+      RunRecord run;
+      describe_run(reader, run);
       if (error.empty() && json.contains("command") && json["command"].is_string())
-        record.command = json["command"].get<std::string>();
+        run.command = json["command"].get<std::string>();
+      run.cases = std::move(record.cases);
+      run.mutants = std::move(record.mutants);
+      record = std::move(run);
+    } else if (json.contains("outcome")) {
+      MutantRecord& m = record.mutants.emplace_back();
+      describe(reader, m);
+      if (error.empty() && json.contains("elapsed_ms"))
+        m.elapsed_ms = number_or_zero(json["elapsed_ms"]);
     } else {
       CaseRecord& c = record.cases.emplace_back();
       describe(reader, c);

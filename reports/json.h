@@ -10,13 +10,13 @@
 
 namespace plumbline {
 
-std::string mutant_json_line(const MutantRecord& record);
 std::string record_json(const RunRecord& record);
 
 // Lines of record.jsonl, without newlines: the run as far as it is known when its cases are
-// planned, and a case.
+// planned (again when more are planned), a case, and a planted fault.
 std::string run_json_line(const RunRecord& record);
 std::string case_json_line(const CaseRecord& record);
+std::string mutant_json_line(const MutantRecord& record);
 
 // Reads a record: a folder (its record.json, or its record.jsonl when that is all there is), or one
 // of these files. A record of lines is one of a run that did not end: it comes back as interrupted,

@@ -42,10 +42,7 @@ std::string how(const MutantRecord& m) {
 }  // namespace
 
 MutantConsole::MutantConsole(const Arguments& arguments, Terminal& terminal, RunFolder& folder)
-    : arguments_(arguments),
-      terminal_(terminal),
-      folder_(folder),
-      lines_(std::fopen((folder.path() / "mutants.jsonl").c_str(), "w")) {
+    : arguments_(arguments), terminal_(terminal), folder_(folder) {
   if (human() && !arguments.quiet) {
     terminal.print_wrapped(fmt::format("{}   mutants, profile {}",
                                        terminal.bold("plumbline " PLUMBLINE_VERSION),
@@ -67,6 +64,8 @@ void MutantConsole::compiled(std::size_t done, std::size_t total) {
       fmt::format("  {}   {}/{} mutants compiled   {:.0f} s", kernel_, done, total, seconds()));
 }
 
+void MutantConsole::planned(const RunRecord& so_far) { folder_.begin(so_far); }
+
 void MutantConsole::unmutated(const CaseRecord& record, std::int64_t done, std::int64_t total) {
   folder_.append(record);
   terminal_.status(fmt::format("  {}   {}/{} cases without a fault   {:.0f} s", kernel_, done,
@@ -74,10 +73,7 @@ void MutantConsole::unmutated(const CaseRecord& record, std::int64_t done, std::
 }
 
 void MutantConsole::finished(const MutantRecord& record, std::int64_t done, std::int64_t total) {
-  if (lines_) {
-    fmt::print(lines_.get(), "{}\n", mutant_json_line(record));
-    std::fflush(lines_.get());
-  }
+  folder_.append(record);
   ++outcomes_[record.outcome];
   if (arguments_.format == OutputFormat::json) terminal_.print(mutant_json_line(record));
   if (arguments_.format == OutputFormat::line && record.outcome == MutantOutcome::survived) {

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +20,7 @@ class MutantConsole : public MutantObserver {
 
   void begins(const std::string& kernel);
   void compiled(std::size_t done, std::size_t total);
+  void planned(const RunRecord& so_far);
   void unmutated(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
   void finished(const MutantRecord& record, std::int64_t done, std::int64_t total) override;
   void curated_done(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
@@ -38,14 +37,9 @@ class MutantConsole : public MutantObserver {
   void print_survivors(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
   void print_kinds(const std::vector<MutantRecord>& mutants);
 
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   const Arguments& arguments_;
   Terminal& terminal_;
   RunFolder& folder_;
-  std::unique_ptr<std::FILE, Close> lines_;
   std::string kernel_;
   std::map<MutantOutcome, std::int64_t> outcomes_;  // of this kernel, before duplicates are known
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -84,18 +84,18 @@ std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target
   plan.profile = options.run.profile;
   plan.seed = options.run.seed;
   std::vector<Job> jobs;
-  for (Case& planned : plan_cases(kernel, plan)) jobs.push_back({std::move(planned), target});
-  record.planned += static_cast<std::int64_t>(jobs.size());
+  for (Case& planned : plan_cases(kernel, plan))
+    jobs.push_back({std::move(planned), target, record.planned++});
   record.kernels.push_back(describe_kernel(kernel, {target}));
   if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
       record.devices.end()) {
     record.devices.push_back(target.name());
   }
+  console.planned(record);
   UnmutatedKernel unmutated = run_unmutated(jobs, options, console);
   bool sound = true;
   for (const UnmutatedCase& one : unmutated.cases) {
     record.cases.push_back(one.record);
-    record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
     const bool bad = one.record.verdict == Verdict::fail || one.record.verdict == Verdict::error;
     if (bad && sound) {
       record.kernels.back().reasons.push_back(

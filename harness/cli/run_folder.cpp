@@ -83,6 +83,8 @@ void RunFolder::begin(const RunRecord& so_far) { add_line(run_json_line(so_far))
 
 void RunFolder::append(const CaseRecord& record) { add_line(case_json_line(record)); }
 
+void RunFolder::append(const MutantRecord& record) { add_line(mutant_json_line(record)); }
+
 Status RunFolder::finish(const RunRecord& record, bool strict) {
   return write_reports(path_, record, strict);
 }

@@ -28,8 +28,10 @@ class RunFolder {
   // removed, so that a killed run is never taken for it.
   static Result<RunFolder> create(const std::filesystem::path& root, const std::string& name);
 
-  void begin(const RunRecord& so_far);    // the first line of record.jsonl
+  // A line about the run: the first one, and again where more of it gets known.
+  void begin(const RunRecord& so_far);
   void append(const CaseRecord& record);  // a line, flushed
+  void append(const MutantRecord& record);
 
   Status finish(const RunRecord& record, bool strict);
   void link_as_latest();  // `root`/latest leads here

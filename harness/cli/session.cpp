@@ -53,8 +53,8 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
   std::string line = fmt::format("  {} {:<{}}", painted(terminal, k.verdict), k.name, name_width);
   // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of
   // ulp from exact.
-  line += fmt::format(" {:>6} cases   worst error {:>5} of what is allowed", k.cases,
-                      share_text(k.worst_share));
+  line += fmt::format(" {:>6} {}   worst error {:>5} of what is allowed", k.cases,
+                      k.cases == 1 ? "case " : "cases", share_text(k.worst_share));
   if (terminal.width() >= 80) line += fmt::format("  {:>7.1f} s", k.elapsed_ms / 1000);
   terminal.print_wrapped(line);
   if (terminal.width() >= 80) {
@@ -143,9 +143,10 @@ void Console::planned(const RunRecord& so_far) {
   label_record(labelled, arguments_, run_id_);
   folder_.begin(labelled);
   if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
-  terminal_.print_wrapped(fmt::format("{}   {}   {} cases",
+  terminal_.print_wrapped(fmt::format("{}   {}   {} {}",
                                       terminal_.bold("plumbline " PLUMBLINE_VERSION),
-                                      fmt::join(so_far.devices, " + "), so_far.planned));
+                                      fmt::join(so_far.devices, " + "), so_far.planned,
+                                      so_far.planned == 1 ? "case" : "cases"));
 }
 
 void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {

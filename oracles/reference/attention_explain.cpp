@@ -186,7 +186,7 @@ Explanation explain_attention(const AttentionCase& attention, int output, std::i
   for (std::size_t f = 0; f < std::min(kTold, out.faults.size()); ++f)
     out.lines.push_back("fits the whole row: " + out.faults[f]);
   if (out.faults.size() > kTold)
-    out.lines.push_back(fmt::format("{} other faults fit as well", out.faults.size() - kTold));
+    out.lines.push_back(fmt::format("{} more fit as well", out.faults.size() - kTold));
   if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
   return out;
 }

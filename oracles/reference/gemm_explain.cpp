@@ -200,7 +200,7 @@ void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
     lines.push_back(std::move(line));
   }
   if (found.size() > kTold)
-    lines.push_back(fmt::format("{} other faults fit as well", found.size() - kTold));
+    lines.push_back(fmt::format("{} more fit as well", found.size() - kTold));
 }
 
 }  // namespace

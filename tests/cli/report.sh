@@ -48,6 +48,22 @@ else
   echo "the run was faster than its kill; nothing to rescue"
 fi
 
+# Planted faults too.
+"$program" mutants softmax_bf16 --auto 40 --profile quick --jobs 1 --out faults >/dev/null 2>&1 &
+pid=$!
+for ((i = 0; i < 600; ++i)); do
+  grep -q '"outcome"' faults/*/record.jsonl 2>/dev/null && break
+  sleep 0.1
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+if [ ! -e faults/*/record.json ]; then
+  expect 0 "the run did not end" report faults/* --out rescued_faults
+  check "with the faults that were tried" grep -q "faults that change any output are caught" rescued_faults/report.html
+else
+  echo "the mutants were faster than their kill; nothing to rescue"
+fi
+
 # What cannot be trusted is refused, with its place.
 expect 2 "cannot read the record" report nowhere
 head -c 20000 "$whole/record.json" >cut.json

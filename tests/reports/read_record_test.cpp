@@ -94,6 +94,30 @@ TEST_F(ReadRecord, OfAKilledRunReadsItsLines) {
   EXPECT_EQ(back->kernels[0].failed, 1);
 }
 
+// A kernel is known when its turn comes, and its faults are lines as well.
+TEST_F(ReadRecord, OfAKilledRunOfMutantsReadsThem) {
+  RunRecord r = full_record();
+  RunRecord first = r;
+  first.kernels.resize(1);
+  MutantRecord fault;
+  fault.kernel = r.kernels[0].name;
+  fault.id = "a1";
+  fault.outcome = MutantOutcome::caught;
+  MutantRecord other = fault;
+  other.id = "b2";
+  write(run_json_line(first) + "\n" + case_json_line(r.cases[0]) + "\n" + mutant_json_line(fault) +
+            "\n" + run_json_line(r) + "\n" + mutant_json_line(other) + "\n{\"ker",
+        "record.jsonl");
+  const Result<RunRecord> back = read_record(folder_);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->kernels.size(), r.kernels.size());
+  EXPECT_EQ(back->cases.size(), 1u);
+  ASSERT_EQ(back->mutants.size(), 2u);
+  EXPECT_EQ(back->mutants[0].id, "a1");
+  EXPECT_EQ(back->mutants[1].id, "b2");
+  EXPECT_EQ(back->mutants[1].outcome, MutantOutcome::caught);
+}
+
 TEST_F(ReadRecord, RefusesTruncatedFiles) {
   const std::string text = record_json(full_record());
   for (const std::size_t part : {0u, 1u, 100u, 5000u})
