@@ -36,6 +36,11 @@ Pair pair_of(const Dyadic& exact) {
   return {head, (exact - Dyadic(head)).nearest_double()};
 }
 
+// Of the output of an f32 value that is converted to a number.
+std::int64_t output_order(const Epilogue& epilogue, float x) {
+  return epilogue.order_of(epilogue.low_code(x), x);
+}
+
 GridRange finite_part(const AccumulatorGrid& grid, GridRange range) {
   return {std::max(range.first, grid.lowest()), std::min(range.last, grid.highest())};
 }
@@ -136,16 +141,12 @@ std::vector<ElementRule::Piece> ElementRule::pieces(const GridRange& range) cons
 GridRange ElementRule::with_order(GridRange range, std::int64_t order) const {
   // Rising in `sign * index`.
   const bool falling = falling_;
-  const auto order_at = [this](std::int64_t index) {
-    const float x = value(index);
-    return epilogue_.order_of(epilogue_.low_code(x), x);
-  };
   // The first index of the range for which `passed` holds; it holds from some index on.
   const auto first_where = [&](const auto& passed) {
     std::int64_t low = range.first, high = range.last + 1;
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
-      if (passed(order_at(middle))) {
+      if (passed(output_order(epilogue_, value(middle)))) {
         high = middle;
       } else {
         low = middle + 1;
@@ -209,9 +210,13 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
         out.inside |= epilogue_.is_nan(low) || epilogue_.is_nan(high);
         continue;
       }
-      const std::int64_t order = epilogue_.order_of(got);
-      if (order < epilogue_.order_of(low, x_low) || order > epilogue_.order_of(high, x_high))
+      const std::int64_t order = epilogue_.order_of(got), lowest = epilogue_.order_of(low, x_low),
+                         highest = epilogue_.order_of(high, x_high);
+      if (order < lowest || order > highest) continue;
+      if (order == lowest || order == highest) {  // of an end, which is in the range
+        out.inside = true;
         continue;
+      }
       const GridRange hits = with_order(piece.range, order);
       out.inside |= epilogue_.stochastic() || hits.first <= hits.last;
     }
@@ -251,18 +256,31 @@ double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& wit
   const auto distance = [&](std::int64_t index) {
     return std::fabs((static_cast<double>(grid_.value(index)) - pair.head) - pair.tail);
   };
+  const std::int64_t floor = grid_.floor(pair.head, pair.tail),
+                     ceiling = grid_.ceil(pair.head, pair.tail);
   double smallest = kNone;
   for (const Piece& piece : pieces(finite_part(grid_, within))) {
     GridRange hits = piece.range;  // NaN, where the output has none, becomes one code
     if (!piece.nan) {
-      hits = with_order(piece.range, epilogue_.order_of(got));
+      // Next to the sum there is nothing closer; else the hits are searched for.
+      const std::int64_t order = epilogue_.order_of(got);
+      bool found = false;
+      for (const std::int64_t next : {floor, ceiling}) {
+        if (next < piece.range.first || next > piece.range.last ||
+            output_order(epilogue_, value(next)) != order)
+          continue;
+        smallest = std::min(smallest, distance(next));
+        found = true;
+      }
+      if (found) continue;
+      hits = with_order(piece.range, order);
     } else if (!same_result(epilogue_.low_code(value(hits.first)), got)) {
       continue;
     }
     if (hits.first > hits.last) continue;
     // The hits are neighbors: the closest is an end, or next to the sum.
-    const std::int64_t below = std::clamp(grid_.floor(pair.head, pair.tail), hits.first, hits.last);
-    const std::int64_t above = std::clamp(grid_.ceil(pair.head, pair.tail), hits.first, hits.last);
+    const std::int64_t below = std::clamp(floor, hits.first, hits.last);
+    const std::int64_t above = std::clamp(ceiling, hits.first, hits.last);
     smallest = std::min({smallest, distance(below), distance(above)});
   }
   return smallest;
