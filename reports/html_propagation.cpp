@@ -44,6 +44,36 @@ Html stages(const PropagationRecord& p) {
                        to_html(table));
 }
 
+// Bands of condition numbers, by their upper ends; the open last one by its lower end.
+Html conditions(const PropagationRecord& p) {
+  const ConditionRecord& condition = p.condition;
+  if (condition.bands.empty()) return {};
+  Figure figure;
+  figure.question = "Is it the kernel, or are the inputs ill-conditioned?";
+  figure.finding = fmt::format(
+      "The worst relative error, {:.3g}, is at an element of condition {:.3g}. Errors over their "
+      "conditions reach {:.3g}, where the contract's arithmetic reaches {:.3g}.",
+      condition.worst_forward, condition.worst_condition, condition.worst_backward,
+      condition.expected_backward);
+  figure.x = {"condition number", true};
+  figure.y = {"median error", true};
+  figure.table.caption = fmt::format("{} of {} on {}", p.output, p.text, p.device);
+  figure.table.head = {"condition up to", "elements", "|error| / |exact|", "over the condition"};
+  figure.series = {{"|error| / |exact|", 2, "dots", "orange"},
+                   {"over the condition", 3, "dots", "blue"}};
+  figure.note =
+      "An error that grows with the condition number is the inputs' doing: no kernel of this "
+      "arithmetic could do better. One that stays large when divided by it is the kernel's.";
+  for (const ConditionBand& band : condition.bands) {
+    const bool open = std::isinf(band.high);
+    Cell range = number_cell(open ? band.low : band.high, open ? fmt::format("above {:g}", band.low)
+                                                               : fmt::format("{:g}", band.high));
+    figure.table.rows.push_back(
+        {range, count_cell(band.elements), figure_of(band.forward), figure_of(band.backward)});
+  }
+  return to_html(figure);
+}
+
 Html depth(const DepthRecord& d) {
   constexpr std::array<const char*, 5> kColors = {"blue", "orange", "green", "vermillion", "gray"};
   Figure figure;
@@ -116,7 +146,10 @@ Html gradients(const RunRecord& record) {
 
 Html propagation_sections(const RunRecord& record) {
   Html html;
-  for (const PropagationRecord& p : record.propagations) html += stages(p);
+  for (const PropagationRecord& p : record.propagations) {
+    html += stages(p);
+    html += conditions(p);
+  }
   for (const DepthRecord& d : record.depths) html += depth(d);
   html += stochastics(record);
   html += gradients(record);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
@@ -158,6 +160,8 @@ TEST(Html, ShowsWhatOtherVerbsFoundOut) {
   PropagationRecord p;
   p.findings = {"\"accumulate\" makes most of the error."};
   p.stages = {{"accumulate", "arithmetic", 0.5, 0.5, 1, 1, 1, 0, 1, 0}};
+  p.condition.worst_condition = 4000;
+  p.condition.bands = {{1, 10, 5, 1e-3, 5e-4}, {10, INFINITY, 3, 1e-1, 2e-4}};
   r.propagations = {p};
   DepthRecord d;
   d.stack = "blocks";
@@ -176,6 +180,8 @@ TEST(Html, ShowsWhatOtherVerbsFoundOut) {
   EXPECT_THAT(main_of(page), HasSubstr("0 of 1 faults that change any output are caught: 0.0 %"));
   EXPECT_THAT(main_of(page), HasSubstr("&quot;accumulate&quot; makes most of the error."));
   EXPECT_THAT(main_of(page), HasSubstr("How does the error grow through 2 blocks?"));
+  EXPECT_THAT(main_of(page), HasSubstr("is at an element of condition 4e+03"));
+  EXPECT_THAT(main_of(page), HasSubstr("above 10"));
   EXPECT_THAT(main_of(page), HasSubstr("How many bits survive when every rounding is random?"));
   EXPECT_THAT(main_of(page),
               HasSubstr("lse of attention_bf16_forward: Every draw gives the same bits."));
