@@ -77,11 +77,14 @@ Html conditions(const PropagationRecord& p) {
 Html depth(const DepthRecord& d) {
   constexpr std::array<const char*, 5> kColors = {"blue", "orange", "green", "vermillion", "gray"};
   Figure figure;
-  figure.question = fmt::format("How does the error grow through {} {}?", d.layers, d.stack);
+  figure.question =
+      d.steps.empty()
+          ? fmt::format("How does the error grow through {} {}?", d.layers, d.stack)
+          : fmt::format("How does the error grow over {} of {}?", steps_text(d), d.stack);
   figure.finding = sentence(d.findings);
-  figure.x = {"layers", true};
+  figure.x = {d.steps.empty() ? "layers" : d.steps, true};
   figure.y = {"relative error", true};
-  figure.table.head = {"layer"};
+  figure.table.head = {d.steps.empty() ? "layer" : "step"};
   std::size_t layers = 0;
   for (std::size_t i = 0; i < d.curves.size(); ++i) {
     figure.table.head.push_back(d.curves[i].name);

@@ -78,9 +78,13 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record) {
   return lines;
 }
 
+std::string steps_text(const DepthRecord& record) {
+  return fmt::format("{} {}", record.layers, record.steps.empty() ? "layers" : record.steps);
+}
+
 std::vector<std::string> depth_lines(const DepthRecord& record) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} layers", record.layers));
+  lines.push_back(steps_text(record));
   lines.push_back(
       fmt::format("  {:<22}{:>9}{:>7}{:>8}{:>10}", "", "error", "slope", "growth", "predicted"));
   for (const DepthCurve& curve : record.curves) {

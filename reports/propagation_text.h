@@ -15,6 +15,9 @@ std::string percent_text(double share);
 // Title, table of stages, what the error is made of, condition numbers; the findings are not in it.
 std::vector<std::string> propagation_lines(const PropagationRecord& record);
 
+// "64 layers", "50 denoising steps".
+std::string steps_text(const DepthRecord& record);
+
 std::vector<std::string> depth_lines(const DepthRecord& record);
 std::vector<std::string> gradient_lines(const GradientRecord& record);
 std::vector<std::string> stochastic_lines(const StochasticRecord& record);

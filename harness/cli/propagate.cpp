@@ -8,6 +8,8 @@
 #include "fuzz/corpus.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/decoding.h"
+#include "harness/denoising.h"
 #include "harness/depth.h"
 #include "harness/gradients.h"
 #include "harness/interrupt.h"
@@ -172,6 +174,13 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
   }
 }
 
+void keep_curves(DepthRecord curves, const Arguments& arguments, Terminal& terminal,
+                 RunRecord& record) {
+  if (arguments.format == OutputFormat::human) terminal.print_wrapped(terminal.bold(curves.stack));
+  print_found(curves.stack, curves.findings, depth_lines(curves), arguments, terminal);
+  record.depths.push_back(std::move(curves));
+}
+
 // Two stacks: of a language model's blocks and of a diffusion model's.
 void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
   for (const bool adaptive : {false, true}) {
@@ -181,11 +190,28 @@ void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& 
     options.shape.adaptive = adaptive;
     options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
     options.seed = record.seed;
-    DepthRecord depth = run_depth(options);
-    if (arguments.format == OutputFormat::human) terminal.print_wrapped(terminal.bold(depth.stack));
-    print_found(depth.stack, depth.findings, depth_lines(depth), arguments, terminal);
-    record.depths.push_back(std::move(depth));
+    keep_curves(run_depth(options), arguments, terminal, record);
   }
+}
+
+// With the output fed back whole, and with half of the next input new.
+void propagate_decoding(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
+  for (const double fed_back : {1.0, std::sqrt(0.5)}) {
+    if (interrupted()) return;
+    DecodingOptions options;
+    options.steps = arguments.decode;
+    options.fed_back = fed_back;
+    options.seed = record.seed;
+    keep_curves(run_decoding(options), arguments, terminal, record);
+  }
+}
+
+void propagate_denoising(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
+  if (interrupted()) return;
+  DenoisingOptions options;
+  options.steps = arguments.denoise;
+  options.seed = record.seed;
+  keep_curves(run_denoising(options), arguments, terminal, record);
 }
 
 }  // namespace
@@ -193,7 +219,7 @@ void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& 
 ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
-  const bool deep = arguments.depth > 0;
+  const bool deep = arguments.depth > 0 || arguments.decode > 0 || arguments.denoise > 0;
   const Result<std::vector<Case>> cases =
       deep && arguments.names.empty() ? std::vector<Case>() : selected_cases(arguments, *registry);
   if (!cases) return report_error(cases.error());
@@ -223,7 +249,9 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
 
   const auto start = std::chrono::steady_clock::now();
   propagate_kernels(*cases, kernels, gpu, arguments, *folder, terminal, record);
-  if (deep) propagate_depth(arguments, terminal, record);
+  if (arguments.depth > 0) propagate_depth(arguments, terminal, record);
+  if (arguments.decode > 0) propagate_decoding(arguments, terminal, record);
+  if (arguments.denoise > 0) propagate_denoising(arguments, terminal, record);
   record.interrupted = interrupted();
   summarize(record);
   record.elapsed_ms =

@@ -135,6 +135,14 @@ void propagate_flags(FlagTargets to) {
       .add_option("--depth", to.arguments.depth,
                   "a stack of this many transformer layers instead of a kernel")
       ->check(CLI::Range(2, 4096));
+  to.app
+      .add_option("--decode", to.arguments.decode,
+                  "a small model that decodes this many tokens from its own output and a KV cache")
+      ->check(CLI::Range(2, 4096));
+  to.app
+      .add_option("--denoise", to.arguments.denoise,
+                  "a small diffusion model over this many denoising steps")
+      ->check(CLI::Range(2, 4096));
   add_out_and_jobs(to);
 }
 

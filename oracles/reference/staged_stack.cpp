@@ -48,14 +48,15 @@ class StagedStack::Machine {
     }
   }
 
-  std::vector<double> layer(std::size_t index, std::vector<double> x) const {
+  std::vector<double> layer(std::size_t index, std::vector<double> x,
+                            KeyValues<double>& cache) const {
     const StackLayer& layer = stack_.layers[index];
     const Weights& weights = weights_[index];
-    Factors h = factors(normalized(layer, 0, x), width());
-    const std::vector<double> q = linear(h, weights.query), k = linear(h, weights.key),
-                              v = linear(h, weights.value);
-    add(layer, 0, linear(factors(attention(q, k, v), width()), weights.out), x);
-    h = factors(normalized(layer, 1, x), width());
+    Factors h = factors(normalized(&layer, 0, x), width());
+    const std::vector<double> q = linear(h, weights.query);
+    cache.append(cached(linear(h, weights.key)), cached(linear(h, weights.value)));
+    add(layer, 0, linear(factors(attention(q, cache), width()), weights.out), x);
+    h = factors(normalized(&layer, 1, x), width());
     std::vector<double> gate = linear(h, weights.gate);
     const std::vector<double> up = linear(h, weights.up);
     for (std::size_t n = 0; n < gate.size(); ++n) {
@@ -65,6 +66,17 @@ class StagedStack::Machine {
     add(layer, 1,
         linear(factors(gate, static_cast<std::size_t>(stack_.shape.hidden)), weights.down), x);
     return x;
+  }
+
+  // bf16 stays: it was stored in that already.
+  std::vector<double> cached(std::vector<double> rows) const {
+    for (double& value : rows) value = converted(arithmetic_.cache, value, arithmetic_.conversion);
+    return rows;
+  }
+
+  // Of the last layer's result.
+  std::vector<double> normalized(const std::vector<double>& x) const {
+    return normalized(nullptr, 0, x);
   }
 
  private:
@@ -114,8 +126,8 @@ class StagedStack::Machine {
     return y;
   }
 
-  // In f32, the sums by 32 lanes as a warp has them.
-  std::vector<double> normalized(const StackLayer& layer, std::size_t half,
+  // In f32, the sums by 32 lanes as a warp has them. Modulated where there is a layer that does.
+  std::vector<double> normalized(const StackLayer* layer, std::size_t half,
                                  const std::vector<double>& x) const {
     const auto count = static_cast<double>(stack_.shape.width);
     std::vector<double> h(x.size());
@@ -135,10 +147,10 @@ class StagedStack::Machine {
       const double inverse = f32(1 / std::sqrt(f32(squares + stack_definition::kNormEpsilon)));
       for (std::size_t p = 0; p < width(); ++p) {
         double value = f32(f32(x[row + p] - mean) * inverse);
-        if (stack_.shape.adaptive) {
-          value =
-              static_cast<double>(f32_fma(value, f32(1 + static_cast<double>(layer.scale[half][p])),
-                                          static_cast<double>(layer.shift[half][p])));
+        if (stack_.shape.adaptive && layer != nullptr) {
+          value = static_cast<double>(f32_fma(value,
+                                              f32(1 + static_cast<double>(layer->scale[half][p])),
+                                              static_cast<double>(layer->shift[half][p])));
         }
         h[row + p] = stored(value);
       }
@@ -146,13 +158,14 @@ class StagedStack::Machine {
     return h;
   }
 
-  std::vector<double> attention(const std::vector<double>& q, const std::vector<double>& k,
-                                const std::vector<double>& v) const {
+  std::vector<double> attention(const std::vector<double>& q,
+                                const KeyValues<double>& cache) const {
     const StackShape& shape = stack_.shape;
-    const auto d = static_cast<std::size_t>(shape.head_width()),
-               tokens = static_cast<std::size_t>(shape.tokens);
+    const auto d = static_cast<std::size_t>(shape.head_width());
+    const std::size_t tokens = q.size() / width(), keys = cache.keys.size() / width();
     AttentionHead head;
-    head.queries = head.keys = shape.tokens;
+    head.queries = static_cast<std::int64_t>(tokens);
+    head.keys = static_cast<std::int64_t>(keys);
     head.d = head.dv = shape.head_width();
     head.scale = 1 / std::sqrt(static_cast<float>(d));
     head.mask.causal = Causal::bottom_right;
@@ -160,17 +173,18 @@ class StagedStack::Machine {
     for (std::size_t first = 0; first < width(); first += d) {
       const auto part = [&](const std::vector<double>& of) {
         std::vector<double> values;
-        for (std::size_t i = 0; i < tokens; ++i) {
-          for (std::size_t p = 0; p < d; ++p) values.push_back(of[i * width() + first + p]);
-        }
+        for (std::size_t row = first; row < of.size(); row += width())
+          values.insert(values.end(), of.begin() + static_cast<std::ptrdiff_t>(row),
+                        of.begin() + static_cast<std::ptrdiff_t>(row + d));
         return values;
       };
       const StagedHead staged(head, AttentionContract{}, arithmetic_.sm, FormatId::bf16,
-                              FormatId::bf16, FormatId::bf16, part(q), part(k), part(v));
+                              FormatId::bf16, FormatId::bf16, part(q), part(cache.keys),
+                              part(cache.values));
       const std::vector<double> scores = staged.scores(true);
       for (std::size_t i = 0; i < tokens; ++i) {
         const StagedHead::Row row = staged.row(static_cast<std::int64_t>(i), ~StageSet{0},
-                                               std::span(scores).subspan(i * tokens, tokens));
+                                               std::span(scores).subspan(i * keys, keys));
         for (std::size_t p = 0; p < d; ++p) o[i * width() + first + p] = stored(row.o[p]);
       }
     }
@@ -202,7 +216,21 @@ StagedStack::StagedStack(const Stack& stack, const StackArithmetic& arithmetic)
 StagedStack::~StagedStack() = default;
 
 std::vector<double> StagedStack::layer(std::size_t index, const std::vector<double>& x) const {
-  return machine_->layer(index, x);
+  KeyValues<double> none;
+  return machine_->layer(index, x, none);
+}
+
+std::vector<double> StagedStack::layer(std::size_t index, const std::vector<double>& x,
+                                       KeyValues<double>& cache) const {
+  return machine_->layer(index, x, cache);
+}
+
+std::vector<double> StagedStack::cached(const std::vector<double>& rows) const {
+  return machine_->cached(rows);
+}
+
+std::vector<double> StagedStack::normalized(const std::vector<double>& x) const {
+  return machine_->normalized(x);
 }
 
 }  // namespace plumbline

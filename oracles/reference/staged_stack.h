@@ -21,6 +21,8 @@ struct StackArithmetic {
   // What multiplies in the linear layers: bf16, or e4m3 with one scale per row of either operand.
   FormatId factors = FormatId::bf16;
   Rounding conversion = Rounding::nearest_even;  // of every f32 to bf16
+  // What keys and values are kept in: bf16, or an 8-bit format without a scale, saturating.
+  FormatId cache = FormatId::bf16;
 };
 
 // The layers' weights prepared once.
@@ -31,6 +33,16 @@ class StagedStack {
 
   // x after one layer, from any x.
   std::vector<double> layer(std::size_t index, const std::vector<double>& x) const;
+
+  // The same behind the tokens in `cache`, whose rows are as stored; appends its own.
+  std::vector<double> layer(std::size_t index, const std::vector<double>& x,
+                            KeyValues<double>& cache) const;
+
+  // Keys or values as the cache stores them.
+  std::vector<double> cached(const std::vector<double>& rows) const;
+
+  // RMS or layer normalization as the layers have it, stored in bf16.
+  std::vector<double> normalized(const std::vector<double>& x) const;
 
  private:
   class Machine;

@@ -20,10 +20,12 @@ expect 0 "together 100.0 % 100.0 % 100.0 %" propagate gemm_fp8_blockwise --on em
 expect 0 "together 100.0 % 100.0 % 100.0 %" propagate attention_bf16_forward --on emulator \
   --only 'queries=64 keys=256 out=bf16 class=normal'
 expect 0 "Unbiased" propagate linear_bf16_backward --on emulator --draws 4
+[ "$(grep -c '"gradients"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
 expect 4 "nothing selected" propagate softmax_bf16 --on emulator
 expect 2 "no kernel" propagate no_such_kernel --on emulator
 expect 2 "not in range" propagate --depth 1
-[ "$(grep -c '"gradients"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
+expect 0 "4 decode steps" propagate --decode 4
+expect 0 "4 denoising steps" propagate --denoise 4
 # Random rounding: any operation, and the truncation of tensor cores where an f32 output shows it.
 expect 0 "8.8 significant bits" propagate softmax_bf16 --on emulator --stochastic 8
 expect 0 "toward zero, as truncation makes it; it goes when tensor cores round to nearest" \

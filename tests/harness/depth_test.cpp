@@ -12,14 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Depth, TheExponentIsThatOfThePower) {
-  std::vector<double> relative;
-  for (int l = 1; l <= 40; ++l) relative.push_back(0.003 * std::pow(l, 0.5));
-  EXPECT_NEAR(growth_exponent(relative), 0.5, 1e-12);
-  for (double& value : relative) value *= value;
-  EXPECT_NEAR(growth_exponent(relative), 1, 1e-12);
-}
-
 DepthOptions small_stack() {
   DepthOptions options;
   options.shape.layers = 16;

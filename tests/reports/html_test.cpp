@@ -167,7 +167,9 @@ TEST(Html, ShowsWhatOtherVerbsFoundOut) {
   d.stack = "blocks";
   d.layers = 2;
   d.curves = {{"f32 residual stream", {1e-3, 2e-3}, {}, {}, 0.5, 0, 0}};
-  r.depths = {d};
+  DepthRecord decoding = d;
+  decoding.steps = "decode steps";
+  r.depths = {d, decoding};
   StochasticRecord s;
   s.output = "lse";
   s.kernel = "attention_bf16_forward";
@@ -182,6 +184,7 @@ TEST(Html, ShowsWhatOtherVerbsFoundOut) {
   EXPECT_THAT(main_of(page), HasSubstr("How does the error grow through 2 blocks?"));
   EXPECT_THAT(main_of(page), HasSubstr("is at an element of condition 4e+03"));
   EXPECT_THAT(main_of(page), HasSubstr("above 10"));
+  EXPECT_THAT(main_of(page), HasSubstr("How does the error grow over 2 decode steps of blocks?"));
   EXPECT_THAT(main_of(page), HasSubstr("How many bits survive when every rounding is random?"));
   EXPECT_THAT(main_of(page),
               HasSubstr("lse of attention_bf16_forward: Every draw gives the same bits."));

@@ -73,6 +73,36 @@ TEST(StagedStack, ErrorsAreThoseOfTheRoundings) {
   }
 }
 
+// A KV cache is the same computation in another order: token by token or all at once.
+TEST(StagedStack, TokenByTokenWithACacheIsAllTokensAtOnce) {
+  const Stack stack = random_stack(small(false), 4);
+  const StagedStack staged(stack, {});
+  const auto width = static_cast<std::size_t>(stack.shape.width);
+  std::vector<KeyValues<double>> exact(stack.layers.size()), low(stack.layers.size());
+  std::vector<double> exact_rows, low_rows;
+  for (std::size_t first = 0; first < stack.input.size(); first += width) {
+    std::vector<double> x(stack.input.begin() + static_cast<std::ptrdiff_t>(first),
+                          stack.input.begin() + static_cast<std::ptrdiff_t>(first + width));
+    std::vector<double> y = x;
+    for (std::size_t l = 0; l < stack.layers.size(); ++l) {
+      defined_layer(stack, l, x, exact[l], [](const std::vector<double>& rows) { return rows; });
+      y = staged.layer(l, y, low[l]);
+    }
+    exact_rows.insert(exact_rows.end(), x.begin(), x.end());
+    low_rows.insert(low_rows.end(), y.begin(), y.end());
+  }
+  EXPECT_EQ(exact_rows, exact_end(stack));
+  EXPECT_EQ(low_rows, end_of(stack, {}));
+}
+
+TEST(StagedStack, TheCacheKeepsWhatItsFormatHas) {
+  const Stack stack = random_stack(small(false), 5);
+  const std::vector<double> rows = {1 + 0x1p-7, -0.3, 1000};
+  EXPECT_EQ(StagedStack(stack, {}).cached({1 + 0x1p-7}), std::vector<double>{1 + 0x1p-7});
+  EXPECT_EQ(StagedStack(stack, {.cache = FormatId::e4m3}).cached(rows),
+            (std::vector<double>{1, -0.3125, 448}));
+}
+
 TEST(StagedStack, WeightsAndInputAreStoredInBf16) {
   const Stack stack = random_stack(small(false), 3);
   const Format& bf16 = format(FormatId::bf16);
