@@ -23,6 +23,13 @@ TEST(Blas, AddsToWhatIsThereAndRespectsRowLengths) {
   EXPECT_EQ(c, (std::vector<double>{117, 223, -1, 339, 453, -1}));
 }
 
+TEST(Blas, MultipliesAcrossToo) {
+  const std::vector<double> a = {1, 3, 99, 2, 4, 99}, b = {5, 7, 6, 8};
+  std::vector<double> c = {100, 200, -1, 300, 400, -1};
+  add_product_across(2, 2, 2, a.data(), 3, b.data(), 2, c.data(), 3);
+  EXPECT_EQ(c, (std::vector<double>{117, 223, -1, 339, 453, -1}));
+}
+
 // The verdict is kept for the life of a process, so each broken machine is played in a child
 // process of its own.
 using BlasDeathTest = testing::Test;
