@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How fast the emulator runs the GEMM kernels: multiply-accumulates per second, with bounds checks alone and with every check on.
-// Needs the kernels of the build tree.
+// How fast the emulator runs kernels: multiply-accumulates per second, with bounds checks alone and
+// with every check on. Needs the kernels of the build tree.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -14,22 +14,21 @@
 namespace plumbline {
 namespace {
 
-// Arguments: size of the cube, chip, threads, every check on.
-void gemm(benchmark::State& state, const std::string& kernel) {
+// `line`: a case without its values. Arguments: chip, threads, every check on.
+void emulate(benchmark::State& state, const std::string& line) {
   const Result<Registry> registry = Registry::open(PLUMBLINE_BINARY_DIR "/kernels");
   if (!registry) return state.SkipWithError(registry.error().text().c_str());
-  const std::string size = std::to_string(state.range(0));
-  const Result<Case> test_case =
-      parse_case_line(kernel + " m=" + size + " n=" + size + " k=" + size + " layout=nt value=normal seed=0x1", *registry);
+  const Result<Case> test_case = parse_case_line(line + " value=normal seed=0x1", *registry);
   if (!test_case) return state.SkipWithError(test_case.error().text().c_str());
   EmulatorOptions options;
-  options.sm = static_cast<int>(state.range(1));
-  options.threads = static_cast<int>(state.range(2));
-  options.check_shadow = state.range(3) != 0;
+  options.sm = static_cast<int>(state.range(0));
+  options.threads = static_cast<int>(state.range(1));
+  options.check_shadow = state.range(2) != 0;
   const std::unique_ptr<Device> device = make_emulator(options);
-  const Result<std::string> image = read_image(*test_case->kernel, options.sm);
+  const Manifest& kernel = *test_case->kernel;
+  const Result<std::string> image = read_image(kernel, options.sm);
   if (!image) return state.SkipWithError(image.error().text().c_str());
-  const Result<std::unique_ptr<Module>> module = device->load(*image, kernel + ".ptx");
+  const Result<std::unique_ptr<Module>> module = device->load(*image, kernel.ptx_path(options.sm));
   if (!module) return state.SkipWithError(module.error().text().c_str());
   Result<CaseTensors> tensors = materialize(*test_case);
   if (!tensors) return state.SkipWithError(tensors.error().text().c_str());
@@ -38,22 +37,36 @@ void gemm(benchmark::State& state, const std::string& kernel) {
     if (!launched) return state.SkipWithError(launched.error().text().c_str());
     state.SetIterationTime(launched->elapsed_ms / 1000);  // the kernel alone
   }
-  const double cube = static_cast<double>(state.range(0));
-  state.counters["MAC/s"] =
-      benchmark::Counter(cube * cube * cube, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["MAC/s"] = benchmark::Counter(kernel.operation->work(test_case->problem),
+                                               benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// Layout nt: both operands contiguous along k, as 8-bit kernels usually have them.
-void sizes(benchmark::internal::Benchmark* benchmark, const std::vector<std::int64_t>& chips) {
-  benchmark->ArgNames({"size", "sm", "threads", "checks"})
-      ->ArgsProduct({{512}, chips, {1, 2}, {0, 1}})
+void on(benchmark::internal::Benchmark* benchmark, const std::vector<std::int64_t>& chips) {
+  benchmark->ArgNames({"sm", "threads", "checks"})
+      ->ArgsProduct({chips, {1, 2}, {0, 1}})
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond);
 }
 
-BENCHMARK_CAPTURE(gemm, bf16, "gemm_bf16")->Apply([](auto* b) { sizes(b, {80, 90}); });
-BENCHMARK_CAPTURE(gemm, e4m3, "gemm_fp8")->Apply([](auto* b) { sizes(b, {89, 90}); });
-BENCHMARK_CAPTURE(gemm, s8, "gemm_s8")->Apply([](auto* b) { sizes(b, {80}); });
+// Layout nt: both operands contiguous along k, as 8-bit kernels usually have them.
+const std::string kCube = " m=512 n=512 k=512 layout=nt",
+                  kHead = " heads=1 kv_heads=1 queries=1024 keys=1024 d=64 scale=0.125";
+
+BENCHMARK_CAPTURE(emulate, gemm_bf16, "gemm_bf16" + kCube)->Apply([](auto* b) { on(b, {80, 90}); });
+BENCHMARK_CAPTURE(emulate, gemm_fp8, "gemm_fp8" + kCube)->Apply([](auto* b) { on(b, {89, 90}); });
+BENCHMARK_CAPTURE(emulate, gemm_s8, "gemm_s8" + kCube)->Apply([](auto* b) { on(b, {80}); });
+BENCHMARK_CAPTURE(emulate, attention_bf16_forward, "attention_bf16_forward" + kHead)
+    ->Apply([](auto* b) {
+      on(b, {80, 90});
+    });
+BENCHMARK_CAPTURE(emulate, attention_bf16_backward, "attention_bf16_backward" + kHead)
+    ->Apply([](auto* b) {
+      on(b, {80, 90});
+    });
+BENCHMARK_CAPTURE(emulate, attention_fp8_forward, "attention_fp8_forward" + kHead)
+    ->Apply([](auto* b) {
+      on(b, {89, 90});
+    });
 
 }  // namespace
 }  // namespace plumbline

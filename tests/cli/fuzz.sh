@@ -27,8 +27,8 @@ expect 0 "1 passed" "${search[@]}" --for 1s
 sed -i '2i gemm_bf16 m=4 nn=4' "$memory"
 expect 2 "gemm_bf16.txt:2" "${search[@]}" --for 1s
 
-# Ctrl-C keeps what there is.
-timeout -s INT 4 "$program" "${search[@]}" --for 60s --out stopped >stopped.log 2>&1
+# Ctrl-C keeps what there is. (In the foreground: else timeout signals twice, and the second Ctrl-C ends a run at once.)
+timeout --foreground -s INT 4 "$program" "${search[@]}" --for 60s --out stopped >stopped.log 2>&1
 grep -q '^fuzz: 1 passed' stopped.log && [ -s stopped/search/gemm_bf16.txt ] && [ -s stopped/latest/record.json ] ||
   { echo "FAILED: interrupted"; cat stopped.log; failed=$((failed + 1)); }
 
