@@ -11,7 +11,7 @@
 namespace plumbline {
 namespace {
 
-// Below this a fault in one output of a thousand is missed more often than not.
+// With as many, a fault in one output of a thousand is missed once in three times (0.999^1000).
 constexpr std::int64_t kFewOutputs = 1000;
 
 // A bound as large as the results lets nearly anything pass, zeros too. That is as it should be

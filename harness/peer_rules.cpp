@@ -328,6 +328,7 @@ std::vector<PeerVerdict> ask_peers(const Case& test_case, const CaseTensors& ten
                                    const CaseOracle& oracle, int threads) {
   std::vector<PeerVerdict> verdicts(kRules.size(), PeerVerdict::does_not_apply);
   const Operation& operation = *test_case.kernel->operation;
+  const auto unfused = unfused_attention(test_case, tensors);
   std::vector<double> got;
   for (int output = 0; output < oracle.outputs(); ++output) {
     const std::string name = oracle.output_name(output);
@@ -348,10 +349,10 @@ std::vector<PeerVerdict> ask_peers(const Case& test_case, const CaseTensors& ten
     input.name = name;
     input.problem = &test_case.problem;
     input.tensors = &tensors;
-    const auto unfused = unfused_attention(test_case, tensors, name);
-    if (unfused &&
-        std::all_of(unfused->begin(), unfused->end(), [](double o) { return std::isfinite(o); }))
-      input.unfused = *unfused;
+    const auto own = unfused.find(name);
+    if (own != unfused.end() && std::all_of(own->second.begin(), own->second.end(),
+                                            [](double o) { return std::isfinite(o); }))
+      input.unfused = own->second;
     for (std::size_t i = 0; i < kRules.size(); ++i) {
       if (!kRules[i].applies(input)) continue;
       const bool accepted = finite && kRules[i].accepts(input);

@@ -133,62 +133,56 @@ class Unfused {
   Matrix p_, capped_;  // probabilities; tanh of the softcap
 };
 
-// The rows of one head in a whole output tensor.
-struct Place {
-  std::vector<double>& all;
-  const TensorLayout& layout;  // [batch, heads, length, width]
-  std::int64_t batch, head, first;
-
-  double& at(std::int64_t row, std::int64_t column) const {
-    const auto& shape = layout.shape;
-    const std::int64_t line = (batch * shape[1] + head) * shape[2] + first + row;
-    return all[static_cast<std::size_t>(line * shape[3] + column)];
+// Adds the rows of one head to a whole output tensor, [batch, heads, length, width].
+void add_rows(const Matrix& own, const Unfused& unfused, const TensorLayout& layout,
+              std::int64_t batch, std::int64_t head, std::int64_t first, std::vector<double>& all) {
+  const auto& shape = layout.shape;
+  const std::int64_t line = (batch * shape[1] + head) * shape[2] + first;
+  for (std::int64_t i = 0; i < own.rows; ++i) {
+    for (std::int64_t x = 0; x < own.columns; ++x) {
+      double& to = all[static_cast<std::size_t>((line + i) * shape[3] + x)];
+      to = unfused.rounded(to + own.at(i, x));
+    }
   }
-};
+}
 
 }  // namespace
 
-std::optional<std::vector<double>> unfused_attention(const Case& test_case,
-                                                     const CaseTensors& tensors,
-                                                     std::string_view output) {
-  const bool gradient = output == "dq" || output == "dk" || output == "dv";
+std::map<std::string, std::vector<double>> unfused_attention(const Case& test_case,
+                                                             const CaseTensors& tensors) {
   const std::string_view operation = test_case.kernel->operation->name();
-  if (!(operation == "attention" && output == "o") &&
-      !(operation == "attention_backward" && gradient))
-    return std::nullopt;
+  const bool forward = operation == "attention";
+  if (!forward && operation != "attention_backward") return {};
   const AttentionProblem problem = attention_problem(test_case.problem, tensors);
   const FormatId stored = problem.q->layout.format;
   if (format(stored).is_integer || format(stored).storage_bits != 16 ||
       problem.k->layout.format != stored || problem.v->layout.format != stored ||
       problem.q_scale != nullptr)
-    return std::nullopt;
+    return {};
 
-  const TensorLayout& layout = tensors.find(output)->layout;
-  std::vector<double> all(static_cast<std::size_t>(layout.count()));
+  std::map<std::string, std::vector<double>> all;
   for (const HeadPlace& place : head_places(problem)) {
     const AttentionHead head = attention_head(problem, place);
     const Unfused unfused(head, format(stored));
-    if (output == "o") {
-      const Matrix o = unfused.output();
-      const Place to{all, layout, place.batch, place.head, place.first_query};
-      for (std::int64_t i = 0; i < o.rows; ++i)
-        for (std::int64_t x = 0; x < o.columns; ++x) to.at(i, x) = o.at(i, x);
+    const auto add = [&](const char* output, const Matrix& own, std::int64_t own_head,
+                         std::int64_t first) {
+      const TensorLayout& layout = tensors.find(output)->layout;
+      std::vector<double>& values = all[output];
+      values.resize(static_cast<std::size_t>(layout.count()));
+      add_rows(own, unfused, layout, place.batch, own_head, first, values);
+    };
+    if (forward) {
+      add("o", unfused.output(), place.head, place.first_query);
       continue;
     }
     const Matrix d_o(
         head.queries, head.dv,
         head_rows(*tensors.find("do"), place.batch, place.head, place.first_query, place.queries));
     const Unfused::Gradients gradients = unfused.gradients(d_o);
-    const Matrix& own = output == "dq"   ? gradients.dq
-                        : output == "dk" ? gradients.dk
-                                         : gradients.dv;
-    const bool shared = output != "dq";  // query heads that share K and V add up
-    const Place to{all, layout, place.batch, shared ? place.kv_head : place.head,
-                   shared ? place.first_key : place.first_query};
-    for (std::int64_t i = 0; i < own.rows; ++i) {
-      for (std::int64_t x = 0; x < own.columns; ++x)
-        to.at(i, x) = unfused.rounded(to.at(i, x) + own.at(i, x));
-    }
+    add("dq", gradients.dq, place.head, place.first_query);
+    // Query heads that share K and V add up.
+    add("dk", gradients.dk, place.kv_head, place.first_key);
+    add("dv", gradients.dv, place.kv_head, place.first_key);
   }
   return all;
 }

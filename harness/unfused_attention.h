@@ -5,19 +5,18 @@
 // is decided by it.
 #pragma once
 
-#include <optional>
-#include <string_view>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "fuzz/case.h"
 
 namespace plumbline {
 
-// "o", "dq", "dk" or "dv", in logical row-major order; rows after the last sequence are 0. Nothing
-// for other outputs and operations, and where Q, K and V are not of one 16-bit format without
-// scales: frameworks have no such attention.
-std::optional<std::vector<double>> unfused_attention(const Case& test_case,
-                                                     const CaseTensors& tensors,
-                                                     std::string_view output);
+// "o", or "dq", "dk" and "dv", in logical row-major order; rows after the last sequence are 0.
+// Nothing for other operations, and where Q, K and V are not of one 16-bit format without scales:
+// frameworks have no such attention.
+std::map<std::string, std::vector<double>> unfused_attention(const Case& test_case,
+                                                             const CaseTensors& tensors);
 
 }  // namespace plumbline
