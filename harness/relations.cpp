@@ -88,13 +88,19 @@ void copy_all(const Tensor* from, Tensor* to) {
   for (std::int64_t i = 0; i < from->layout.count(); ++i) to->set_bits(i, from->bits(i));
 }
 
-// Reverses the order along one dimension of a tensor that is seen as [outer, length, inner].
-void reverse(const Tensor* from, Tensor* to, std::int64_t length, std::int64_t inner) {
-  if (!from || !to || length == 0) return;
-  for (std::int64_t i = 0; i < from->layout.count(); ++i) {
-    const std::int64_t along = i / inner % length;
-    to->set_bits(i + (length - 1 - 2 * along) * inner, from->bits(i));
+// Reverses the order along one dimension of a tensor that is seen as [outer, length, inner]. False
+// where elements share storage (batches of an input may overlap) and no tensor is the reversed one.
+bool reverse(const Tensor* from, Tensor* to, std::int64_t length, std::int64_t inner) {
+  if (!from || !to || length == 0) return true;
+  const auto mirrored = [&](std::int64_t i) {
+    return i + (length - 1 - 2 * (i / inner % length)) * inner;
+  };
+  const std::int64_t count = from->layout.count();
+  for (std::int64_t i = 0; i < count; ++i) to->set_bits(mirrored(i), from->bits(i));
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (to->bits(mirrored(i)) != from->bits(i)) return false;
   }
+  return true;
 }
 
 std::optional<RelatedRun> negated_a(const Case& test_case, const CaseTensors& tensors) {
@@ -145,8 +151,9 @@ std::optional<RelatedRun> reversed_rows(const Case& test_case, const CaseTensors
   const std::int64_t m = gemm.size("m"), n = gemm.size("n"), k = gemm.size("k");
   if (!gemm.contract.position_independent || m < 2) return std::nullopt;
   RelatedRun run = gemm.copy();
-  reverse(tensors.find("a"), run.tensors.find("a"), m, k);
-  reverse(tensors.find("c"), run.tensors.find("c"), m, n);
+  if (!reverse(tensors.find("a"), run.tensors.find("a"), m, k) ||
+      !reverse(tensors.find("c"), run.tensors.find("c"), m, n))
+    return std::nullopt;
   if (gemm.is("bias", "row")) reverse(tensors.find("bias"), run.tensors.find("bias"), m, 1);
   const Tensor* scale = tensors.find("scale_a");
   if (scale && scale->layout.shape[0] == m) {

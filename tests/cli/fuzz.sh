@@ -32,6 +32,9 @@ timeout --foreground -s INT 4 "$program" "${search[@]}" --for 60s --out stopped 
 grep -q '^fuzz: 1 passed' stopped.log && [ -s stopped/search/gemm_bf16.txt ] && [ -s stopped/latest/record.json ] ||
   { echo "FAILED: interrupted"; cat stopped.log; failed=$((failed + 1)); }
 
+# A search found this: batches of C that overlap cannot have their rows reversed.
+expect 0 "1 passed" replay "gemm_bf16 m=11 n=35 k=1 batch=2 beta=1 ldc=189 stride_c=189 value=normal seed=0x1" --on emulator --sm 80
+
 # A kernel whose output is truncated.
 mkdir mine
 sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml
