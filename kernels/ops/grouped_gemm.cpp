@@ -94,6 +94,14 @@ class GroupedGemm final : public Operation {
 
   std::span<const Factors> factors() const override { return kFactors; }
 
+  std::vector<DotProducts> dot_products(std::int64_t count, std::int64_t depth) const override {
+    return {{.output = "d",
+             .a = "a",
+             .b = "b",
+             .fields = fmt::format("groups=1 m={0} n={0} k={1}", count, depth),
+             .others = {{"group_sizes", static_cast<double>(count)}}}};
+  }
+
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                           const Manifest& manifest) const override {
     const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k"),

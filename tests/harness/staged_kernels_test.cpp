@@ -2,6 +2,7 @@
 // The stages of every shipped kernel's operation, held to its oracle: nothing low is the
 // mathematics, everything low is a kernel that keeps the contract, and each fault that a stage
 // knows is one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,7 +83,7 @@ class StagedKernels : public testing::TestWithParam<std::string> {
       for (const auto& [name, value] : kWanted) {
         if (field.name == name &&
             std::find(field.choices.begin(), field.choices.end(), value) != field.choices.end())
-          text += " " + std::string(name) + "=" + std::string(value);
+          text += fmt::format(" {}={}", name, value);
       }
     }
     return text;
