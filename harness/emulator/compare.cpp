@@ -74,7 +74,7 @@ struct CompareF32 {
 template <Comparison C>
 struct CompareF64 {
   [[gnu::always_inline]] static bool apply(u64 a, u64 b) {
-    return compare_floats<C>(std::bit_cast<double>(a), std::bit_cast<double>(b));
+    return compare_floats<C>(__builtin_bit_cast(double, a), __builtin_bit_cast(double, b));
   }
 };
 

@@ -205,8 +205,8 @@ template <typename Op>
 struct Plain64 {
   template <typename... T>
   [[gnu::always_inline]] static std::uint64_t apply(T... operand) {
-    const double result = Op::rn(std::bit_cast<double>(operand)...);
-    return result != result ? kCanonicalNan64 : std::bit_cast<std::uint64_t>(result);
+    const double result = Op::rn(__builtin_bit_cast(double, operand)...);
+    return result != result ? kCanonicalNan64 : __builtin_bit_cast(std::uint64_t, result);
   }
 };
 

@@ -3,7 +3,6 @@
 // specification (and what the tests compare with); this is only fast.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "harness/emulator/rounding.h"
@@ -12,18 +11,18 @@ namespace plumbline::emulator {
 
 // Exact. NaN becomes the canonical f32 NaN.
 [[gnu::always_inline]] inline float bf16_to_f32(std::uint16_t bits) {
-  return std::bit_cast<float>(canonical(std::uint32_t{bits} << 16));
+  return as_float(canonical(std::uint32_t{bits} << 16));
 }
 
 [[gnu::always_inline]] inline float f16_to_f32(std::uint16_t bits) {
   const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16;
   const std::uint32_t magnitude = bits & 0x7fffu;
   // Scaling a value placed in f32's fields by 2^112 moves the bias and normalises subnormals at once.
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  std::uint32_t out = std::bit_cast<std::uint32_t>(scaled);
+  const float scaled = as_float(magnitude << 13) * 0x1p112f;
+  std::uint32_t out = as_bits(scaled);
   out = magnitude >= 0x7c00 ? 0x7f800000 | (magnitude & 0x3ff) << 13 : out;
   out = magnitude > 0x7c00 ? kCanonicalNan : out | sign;
-  return std::bit_cast<float>(out);
+  return as_float(out);
 }
 
 // Round to nearest even; NaN becomes 0x7fff.
@@ -38,7 +37,7 @@ namespace plumbline::emulator {
   // Normal results: move the bias, add half an ulp (ties to even by the odd bit).
   const std::uint32_t normal = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
   // Subnormal results: adding 0.5 puts the last bit of f16 at the last bit of f32, and rounds there.
-  const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
+  const std::uint32_t tiny = as_bits(as_float(magnitude) + 0.5f) - 0x3f000000;
   std::uint32_t out = magnitude < 0x38800000 ? tiny : normal;
   out = magnitude >= 0x477ff000 ? 0x7c00 : out;
   return static_cast<std::uint16_t>(magnitude > 0x7f800000 ? 0x7fff : out | sign);

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 
-// GCC vectorises the 32-lane loops only at -O3, and only when comparisons may be speculated.
+// GCC vectorises the 32-lane loops only at -O3, and only when comparisons may be speculated. It
+// does not inline what was compiled without these options (std::bit_cast stays a call, and its loop
+// scalar): handlers use what is always_inline, and builtins.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math")
 #endif

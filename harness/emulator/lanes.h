@@ -7,7 +7,6 @@
 // mean nothing. Loads and stores go through memcpy: registers have no type of their own.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -37,7 +36,7 @@ class Lanes {
       std::uint32_t bits;
       __builtin_memcpy(&bits, bytes_ + lane * kStride, sizeof bits);
       if constexpr (std::is_same_v<T, float>) {
-        return std::bit_cast<float>(bits);
+        return __builtin_bit_cast(float, bits);
       } else {
         return static_cast<T>(bits);
       }
@@ -50,7 +49,7 @@ class Lanes {
     } else {
       std::uint32_t bits;
       if constexpr (std::is_same_v<T, float>) {
-        bits = std::bit_cast<std::uint32_t>(value);
+        bits = __builtin_bit_cast(std::uint32_t, value);
       } else {
         bits = static_cast<std::uint32_t>(value);
       }

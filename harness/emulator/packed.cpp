@@ -80,10 +80,10 @@ struct Mul {
 // a * b is exact in double; the sum is made odd where bits are lost, so that the second rounding decides right.
 inline double odd_sum(const ExactSum& s) {
   if (s.error == 0 || !(s.sum - s.sum == 0)) return s.sum;
-  const auto bits = std::bit_cast<std::uint64_t>(s.sum);
+  const auto bits = __builtin_bit_cast(std::uint64_t, s.sum);
   if ((bits & 1) != 0) return s.sum;
   const bool grow = (s.error > 0) == (s.sum > 0);
-  return std::bit_cast<double>(grow ? bits + 1 : bits - 1);
+  return __builtin_bit_cast(double, grow ? bits + 1 : bits - 1);
 }
 
 struct Fma {

@@ -4,7 +4,6 @@
 // Also the f32 conventions of the GPU: canonical NaN, .ftz, .sat.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -35,9 +34,9 @@ template <bool Ftz>
   return positive > 0x3f800000 ? 0x3f800000 : positive;
 }
 
-[[gnu::always_inline]] inline float as_float(std::uint32_t x) { return std::bit_cast<float>(x); }
+[[gnu::always_inline]] inline float as_float(std::uint32_t x) { return __builtin_bit_cast(float, x); }
 
-[[gnu::always_inline]] inline std::uint32_t as_bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+[[gnu::always_inline]] inline std::uint32_t as_bits(float x) { return __builtin_bit_cast(std::uint32_t, x); }
 
 // The f32 nearest to, or next to, the exact value sum + error, where |error| is at most half an ulp of sum.
 inline float round_to_f32(double sum, double error, RoundingMode mode) {
