@@ -50,6 +50,12 @@ struct F32ToBf16x2 {
 struct F32ToF16x2 {
   [[gnu::always_inline]] static u32 apply(u32 a, u32 b) { return u32{f32_to_f16(a)} << 16 | f32_to_f16(b); }
 };
+struct F32ToE4m3x2 {
+  [[gnu::always_inline]] static u32 apply(u32 a, u32 b) { return u32{f32_to_e4m3(a)} << 8 | f32_to_e4m3(b); }
+};
+struct F32ToE5m2x2 {
+  [[gnu::always_inline]] static u32 apply(u32 a, u32 b) { return u32{f32_to_e5m2(a)} << 8 | f32_to_e5m2(b); }
+};
 struct Bf16ToF32 {
   [[gnu::always_inline]] static u32 apply(u32 a) { return as_bits(bf16_to_f32(static_cast<u16>(a))); }
 };
@@ -83,6 +89,8 @@ constexpr Row kRows[] = {
   {"cvt.rn.bf16.f32", "h=w", handlers_of<&map1<u32, u32, F32ToBf16>>, 80},
   {"cvt.rn.f16x2.f32",  "w=ww", handlers_of<&map2<u32, u32, u32, F32ToF16x2>>, 80},
   {"cvt.rn.bf16x2.f32", "w=ww", handlers_of<&map2<u32, u32, u32, F32ToBf16x2>>, 80},
+  {"cvt.rn.satfinite.e4m3x2.f32", "h=ww", handlers_of<&map2<u32, u32, u32, F32ToE4m3x2>>, 89},
+  {"cvt.rn.satfinite.e5m2x2.f32", "h=ww", handlers_of<&map2<u32, u32, u32, F32ToE5m2x2>>, 89},
   {"cvt.rn.f32.s32", "w=w", handlers_of<&map1<u32, s32, S32ToF32>>},
   {"cvt.rn.f32.u32", "w=w", handlers_of<&map1<u32, u32, U32ToF32>>},
 };

@@ -29,6 +29,13 @@ std::vector<u32> float_samples() {
       samples.push_back(high << 16 | low);
     }
   }
+  // Around every tie of formats with two or three bits of mantissa.
+  for (u32 tie = 0; tie < 0x1000; ++tie) {
+    for (const u32 low : {0u, 1u, 0xfffffu}) samples.push_back(tie << 20 | low);
+    samples.push_back(tie << 20 | 0x80000);
+    samples.push_back(tie << 20 | 0x7ffff);
+    samples.push_back(tie << 20 | 0x80001);
+  }
   return samples;
 }
 
@@ -45,6 +52,11 @@ TEST(Convert, HalfRoutinesAgreeWithTheFormats) {
     const double value = std::bit_cast<float>(bits);
     ASSERT_EQ(f32_to_f16(bits), encode(format(FormatId::f16), value)) << fmt::format("{:#x}", bits);
     ASSERT_EQ(f32_to_bf16(bits), encode(format(FormatId::bf16), value)) << fmt::format("{:#x}", bits);
+    const auto saturated = [value](FormatId id) {
+      return std::isnan(value) ? 0x7f : encode(format(id), value, {.overflow = Overflow::saturate});
+    };
+    ASSERT_EQ(f32_to_e4m3(bits), saturated(FormatId::e4m3)) << fmt::format("{:#x}", bits);
+    ASSERT_EQ(f32_to_e5m2(bits), saturated(FormatId::e5m2)) << fmt::format("{:#x}", bits);
   }
 }
 
