@@ -81,8 +81,8 @@ DepthRecord run_depth(const DepthOptions& options) {
 
 DepthRecord run_gradient_depth(const DepthOptions& options) {
   DepthRecord record;
-  record.stack = "Gradients through " + words_of(options.shape);
-  record.steps = "layers, backward";
+  record.stack = words_of(options.shape) + ": gradients";
+  record.steps = "backward layers";
   record.layers = options.shape.layers;
   const Stack stack = random_stack(options.shape, options.seed);
   const std::size_t layers = stack.layers.size();

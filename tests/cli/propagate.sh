@@ -32,7 +32,7 @@ for text in "softmax_bf16 m=8 n=600 out=f32" "softmax_bf16_backward m=8 n=600 ou
 done
 expect 2 "no kernel" propagate no_such_kernel --on emulator
 expect 2 "not in range" propagate --depth 1
-expect 0 "4 layers, backward" propagate --depth 4
+expect 0 "4 backward layers" propagate --depth 4
 expect 0 "4 decode steps" propagate --decode 4
 expect 0 "4 denoising steps" propagate --denoise 4
 # Random rounding: any operation, and the truncation of tensor cores where an f32 output shows it.

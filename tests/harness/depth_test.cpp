@@ -54,7 +54,7 @@ TEST(Depth, OnlyTheTruncatingStackIsCalledCoherent) {
 TEST(Depth, GradientsGrowAsTheRootOfDepthAndFasterWhenCastsTruncate) {
   const DepthRecord record = run_gradient_depth(small_stack());
   ASSERT_EQ(record.curves.size(), 5u);
-  EXPECT_EQ(record.steps, "layers, backward");
+  EXPECT_EQ(record.steps, "backward layers");
   const DepthCurve &bf16 = record.curves[0], &f32 = record.curves[1], &cut = record.curves[3],
                    &exact_inputs = record.curves[4];
   // At least the stream's roundings; activations and the other tensors add to them.
