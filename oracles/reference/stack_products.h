@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "oracles/reference/stack.h"
 #include "oracles/reference/stack_arithmetic.h"
 #include "oracles/reference/staged_sum.h"
 
@@ -22,6 +23,22 @@ struct StackFactors {
 // Of rows. bf16 factors are what is stored; others are quantized row by row, as a kernel before
 // would.
 StackFactors stack_factors(const std::vector<double>& values, std::size_t row, FormatId format);
+
+// The weights of a layer as factors.
+struct StackWeights {
+  StackFactors query, key, value, out, gate, up, down;
+
+  // `prepare(matrix, inputs)`: of one row of so many inputs per output.
+  template <typename Prepare>
+  StackWeights(const StackShape& shape, const StackLayer& layer, const Prepare& prepare)
+      : query(prepare(layer.query, shape.width)),
+        key(prepare(layer.key, shape.width)),
+        value(prepare(layer.value, shape.width)),
+        out(prepare(layer.out, shape.width)),
+        gate(prepare(layer.gate, shape.width)),
+        up(prepare(layer.up, shape.width)),
+        down(prepare(layer.down, shape.hidden)) {}
+};
 
 class StackProducts {
  public:

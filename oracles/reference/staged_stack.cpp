@@ -4,36 +4,23 @@
 #include "oracles/bounds/swiglu_contract.h"
 
 namespace plumbline {
-namespace {
-
-// Formats of 8 bits are a way of multiplying, others of storing.
-StackFactors prepared(const std::vector<float>& values, std::int64_t row, FormatId format) {
-  return stack_factors({values.begin(), values.end()}, static_cast<std::size_t>(row), format);
-}
-
-}  // namespace
 
 StagedStack::StagedStack(const Stack& stack, const StackArithmetic& arithmetic)
     : stack_(stack),
       arithmetic_(arithmetic),
       machine_(stack.shape, arithmetic),
       multiply_(arithmetic, arithmetic.factors, arithmetic.factors) {
-  const auto factors = [&](const std::vector<float>& values, std::int64_t row) {
-    return prepared(values, row, arithmetic.factors);
+  const auto prepared = [&](const std::vector<float>& weights, std::int64_t inputs) {
+    return stack_factors({weights.begin(), weights.end()}, static_cast<std::size_t>(inputs),
+                         arithmetic.factors);
   };
-  const std::int64_t width = stack.shape.width, hidden = stack.shape.hidden;
-  for (const StackLayer& layer : stack.layers) {
-    weights_.push_back({factors(layer.query, width), factors(layer.key, width),
-                        factors(layer.value, width), factors(layer.out, width),
-                        factors(layer.gate, width), factors(layer.up, width),
-                        factors(layer.down, hidden)});
-  }
+  for (const StackLayer& layer : stack.layers) weights_.emplace_back(stack.shape, layer, prepared);
 }
 
 StagedStack::Activations StagedStack::activations(std::size_t index, const std::vector<double>& x,
                                                   KeyValues<double>& cache) const {
   const StackLayer& layer = stack_.layers[index];
-  const Weights& weights = weights_[index];
+  const StackWeights& weights = weights_[index];
   Activations left;
   left.x = x;
   std::vector<double> h = machine_.normalized(&layer, 0, x);

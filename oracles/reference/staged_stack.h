@@ -41,15 +41,11 @@ class StagedStack {
   std::vector<double> normalized(const std::vector<double>& x) const;
 
  private:
-  struct Weights {
-    StackFactors query, key, value, out, gate, up, down;
-  };
-
   const Stack& stack_;
   StackArithmetic arithmetic_;
   StackMachine machine_;
   StackProducts multiply_;
-  std::vector<Weights> weights_;
+  std::vector<StackWeights> weights_;
 };
 
 }  // namespace plumbline

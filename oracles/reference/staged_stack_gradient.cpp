@@ -29,22 +29,16 @@ StagedStackGradient::StagedStackGradient(const Stack& stack, const StackArithmet
       arithmetic_(arithmetic),
       machine_(stack.shape, arithmetic),
       multiply_(arithmetic, arithmetic.gradient_factors(), arithmetic.factors) {
-  const auto factors = [&](const std::vector<float>& weights, std::int64_t inputs) {
+  const auto prepared = [&](const std::vector<float>& weights, std::int64_t inputs) {
     return transposed(weights, inputs, arithmetic.factors);
   };
-  const std::int64_t width = stack.shape.width, hidden = stack.shape.hidden;
-  for (const StackLayer& layer : stack.layers) {
-    weights_.push_back({factors(layer.query, width), factors(layer.key, width),
-                        factors(layer.value, width), factors(layer.out, width),
-                        factors(layer.gate, width), factors(layer.up, width),
-                        factors(layer.down, hidden)});
-  }
+  for (const StackLayer& layer : stack.layers) weights_.emplace_back(stack.shape, layer, prepared);
 }
 
 Rows StagedStackGradient::layer(std::size_t index, const StagedStack::Activations& left,
                                 Rows g) const {
   const StackLayer& layer = stack_.layers[index];
-  const Weights& weights = weights_[index];
+  const StackWeights& weights = weights_[index];
   // Gradients that come from several products are added as they are stored.
   const auto added = [&](Rows& to, const Rows& more) {
     for (std::size_t n = 0; n < to.size(); ++n)

@@ -21,16 +21,11 @@ class StagedStackGradient {
                             std::vector<double> g) const;
 
  private:
-  // Of x, one row per input: dx = dy (W^T)^T.
-  struct Weights {
-    StackFactors query, key, value, out, gate, up, down;
-  };
-
   const Stack& stack_;
   StackArithmetic arithmetic_;
   StackMachine machine_;
   StackProducts multiply_;
-  std::vector<Weights> weights_;
+  std::vector<StackWeights> weights_;  // of x, one row per input: dx = dy (W^T)^T
 };
 
 }  // namespace plumbline

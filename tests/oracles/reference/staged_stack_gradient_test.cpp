@@ -11,21 +11,12 @@
 #include "oracles/base/random.h"
 #include "oracles/exact/real.h"
 #include "oracles/reference/output_vectors.h"
+#include "tests/oracles/reference/stack_fixture.h"
 
 namespace plumbline {
 namespace {
 
-StackShape small(bool adaptive) {
-  StackShape shape;
-  shape.layers = 3;
-  shape.tokens = 6;
-  shape.width = 32;
-  shape.heads = 2;
-  shape.hidden = 48;
-  shape.adaptive = adaptive;
-  shape.residual_scale = 1 / std::sqrt(6.0);
-  return shape;
-}
+StackShape small(bool adaptive) { return testing::small_stack(3, adaptive); }
 
 std::vector<double> random_rows(std::size_t count, std::uint64_t seed) {
   Random random(seed);

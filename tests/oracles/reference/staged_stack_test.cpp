@@ -9,21 +9,12 @@
 
 #include "oracles/exact/real.h"
 #include "oracles/reference/output_vectors.h"
+#include "tests/oracles/reference/stack_fixture.h"
 
 namespace plumbline {
 namespace {
 
-StackShape small(bool adaptive) {
-  StackShape shape;
-  shape.layers = 4;
-  shape.tokens = 6;
-  shape.width = 32;
-  shape.heads = 2;
-  shape.hidden = 48;
-  shape.adaptive = adaptive;
-  shape.residual_scale = 1 / std::sqrt(8.0);
-  return shape;
-}
+StackShape small(bool adaptive) { return testing::small_stack(4, adaptive); }
 
 std::vector<double> exact_end(const Stack& stack) {
   std::vector<double> x(stack.input.begin(), stack.input.end());
