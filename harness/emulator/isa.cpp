@@ -9,8 +9,15 @@ enum class Isa { base, avx2, avx512 };
 Isa detect() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) return Isa::avx512;
-  if (__builtin_cpu_supports("x86-64-v3")) return Isa::avx2;
+  // What handlers are compiled for, but for f16c and lzcnt, which come with these and which not
+  // every compiler can ask about.
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                    __builtin_cpu_supports("popcnt");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx2 && avx512) return Isa::avx512;
+  if (avx2) return Isa::avx2;
 #endif
   return Isa::base;
 }

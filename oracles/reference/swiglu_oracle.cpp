@@ -40,7 +40,8 @@ Explanation SwigluOracle::explain(int output, std::int64_t index, const Tensor& 
 }
 
 std::vector<double> SwigluOracle::hidden_values(int threads) const {
-  const auto& [gate, up] = hidden_.sums(threads);
+  const SwigluHidden::Sums& sums = hidden_.sums(threads);
+  const SumEnclosures &gate = sums.gate, &up = sums.up;
   std::vector<double> values(static_cast<std::size_t>(hidden_.elements()));
   for_each_block(hidden_.elements(), 4096, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
