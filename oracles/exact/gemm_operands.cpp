@@ -115,7 +115,8 @@ void subtract(float zero, std::int64_t k, float* row) {
 void decode_source(const Source& source, std::int64_t zero, int threads, std::vector<float>& values,
                    std::vector<std::uint8_t>& special) {
   fill_with_zeros(values, source.batch * source.rows * source.k);
-  special.resize(source.batch * source.rows);
+  special.assign(source.batch * source.rows, 0);
+  if (values.empty()) return;
   const std::int64_t blocks = (source.rows + kTile - 1) / kTile;
   for_each_piece(source.batch * blocks, threads, [&](std::int64_t piece) {
     const std::int64_t batch_index = piece / blocks;

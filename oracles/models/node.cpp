@@ -90,6 +90,7 @@ std::uint64_t moved(std::uint64_t magnitude, std::uint64_t significand, int cut,
 
 // |term| in units of 2^(alignment - fraction_bits), cut toward zero, with its sign.
 std::int64_t aligned(const Term& term, int alignment, int fraction_bits, NodeNoise* noise) {
+  if (term.significand == 0) return 0;  // whose exponent may lie anywhere above the alignment
   const int shift = fraction_bits - term.fraction_bits + term.exponent - alignment;
   std::uint64_t magnitude = 0;
   if (shift >= 0) {
