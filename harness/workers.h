@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/interrupt.h"
+#include "oracles/exact/parallel.h"
 
 namespace plumbline {
 
@@ -21,7 +22,12 @@ void for_each_on_workers(std::size_t count, int threads, const Make& make) {
     for (std::size_t i; (i = next++) < count && !interrupted();) worker(i);
   };
   std::vector<std::thread> helpers;
-  for (int i = 1; i < threads; ++i) helpers.emplace_back(turn);
+  for (int i = 1; i < threads; ++i) {
+    helpers.emplace_back([&turn] {
+      turn();
+      free_number_caches();
+    });
+  }
   turn();
   for (std::thread& helper : helpers) helper.join();
 }

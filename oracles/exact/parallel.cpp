@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/exact/parallel.h"
 
+#include <mpfr.h>
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -16,7 +18,12 @@ void for_each_piece(std::int64_t count, int threads,
   };
   const std::int64_t helpers = std::min<std::int64_t>(threads, count) - 1;
   std::vector<std::jthread> pool;
-  for (std::int64_t i = 0; i < helpers; ++i) pool.emplace_back(work);
+  for (std::int64_t i = 0; i < helpers; ++i) {
+    pool.emplace_back([&work] {
+      work();
+      free_number_caches();
+    });
+  }
   work();
 }
 
@@ -25,5 +32,7 @@ void for_each_block(std::int64_t size, std::int64_t block, int threads,
   for_each_piece((size + block - 1) / block, threads,
                  [&](std::int64_t i) { piece(i * block, std::min(size, (i + 1) * block)); });
 }
+
+void free_number_caches() { mpfr_free_cache(); }
 
 }  // namespace plumbline

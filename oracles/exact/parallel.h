@@ -17,4 +17,8 @@ void for_each_piece(std::int64_t count, int threads,
 void for_each_block(std::int64_t size, std::int64_t block, int threads,
                     const std::function<void(std::int64_t, std::int64_t)>& piece);
 
+// For the end of a thread that may have computed with MPFR numbers: frees the constants that MPFR
+// keeps for each thread.
+void free_number_caches();
+
 }  // namespace plumbline

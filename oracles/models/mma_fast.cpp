@@ -24,7 +24,8 @@ HWY_BEFORE_NAMESPACE();
 namespace plumbline {
 namespace HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_SCALAR  // no vectors: everything is left to mma_spec()
+// No vectors: everything is left to mma_spec().
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 bool float_mma(const FastFloatPlan&, const LaneRegister*, const LaneRegister*, const LaneRegister*,
                LaneRegister*, FloatOperands&, bool) {
@@ -185,7 +186,7 @@ bool integer_mma(const FastIntegerPlan& plan, const LaneRegister* a, const LaneR
   return true;
 }
 
-#endif  // HWY_TARGET == HWY_SCALAR
+#endif  // no vectors
 
 const char* target_name() { return hwy::TargetName(HWY_TARGET); }
 

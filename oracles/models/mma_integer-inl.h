@@ -11,7 +11,7 @@
 #include "oracles/models/mma_vectors-inl.h"
 #include "oracles/models/mma_workspace.h"
 
-#if HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
 HWY_BEFORE_NAMESPACE();
 
@@ -124,5 +124,5 @@ HWY_INLINE void integer_columns(const IntegerOperands& operands, const FastInteg
 
 HWY_AFTER_NAMESPACE();
 
-#endif  // HWY_TARGET != HWY_SCALAR
+#endif  // vectors
 #endif

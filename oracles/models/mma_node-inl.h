@@ -23,7 +23,7 @@
 #include "oracles/models/mma_operands-inl.h"
 #include "oracles/models/mma_vectors-inl.h"
 
-#if HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
 HWY_BEFORE_NAMESPACE();
 
@@ -307,5 +307,5 @@ HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeCons
 
 HWY_AFTER_NAMESPACE();
 
-#endif  // HWY_TARGET != HWY_SCALAR
+#endif  // vectors
 #endif

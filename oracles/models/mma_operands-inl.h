@@ -22,7 +22,7 @@
 #include "oracles/models/mma_vectors-inl.h"
 #include "oracles/models/mma_workspace.h"
 
-#if HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
 HWY_BEFORE_NAMESPACE();
 
@@ -253,5 +253,5 @@ HWY_INLINE bool with_input(FastInput input, Function function) {
 
 HWY_AFTER_NAMESPACE();
 
-#endif  // HWY_TARGET != HWY_SCALAR
+#endif  // vectors
 #endif

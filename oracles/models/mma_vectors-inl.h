@@ -11,7 +11,8 @@
 
 #include "oracles/models/mma_fast_plan.h"
 
-#if HWY_TARGET != HWY_SCALAR  // one lane cannot hold two 16-bit halves
+// One lane cannot hold two 16-bit halves; emulated lanes are of no use.
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
 HWY_BEFORE_NAMESPACE();
 
@@ -97,5 +98,5 @@ HWY_INLINE void store_tile(const OutputTile& tile, LaneRegister* registers) {
 
 HWY_AFTER_NAMESPACE();
 
-#endif  // HWY_TARGET != HWY_SCALAR
+#endif  // vectors
 #endif

@@ -129,6 +129,7 @@ GradientBlock::Line& GradientBlock::line_of(std::int64_t l) {
     const GradientTile& tile = tiles_[n];
     const std::vector<double>& weights = output_ == GradientOutput::dv ? tile.p() : tile.g();
     const std::int64_t count = by_query() ? operands_.keys : operands_.queries;
+    if (count == 0) continue;
     const double* first = weights.data() + (by_query() ? l * tile.stride() : l);
     const std::int64_t step = by_query() ? 1 : tile.stride();
     const auto begin = static_cast<std::size_t>(static_cast<std::int64_t>(n) * operands_.padded);

@@ -9,7 +9,10 @@
 namespace plumbline {
 namespace {
 
-bool vectors_here() { return std::string_view(mma_fast_target()) != "Scalar"; }
+bool vectors_here() {
+  const std::string_view target = mma_fast_target();
+  return target != "Scalar" && target != "Emu128";
+}
 
 bool is_half(const MmaKind& kind) { return kind.a == FormatId::bf16 || kind.a == FormatId::f16; }
 
