@@ -194,10 +194,8 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
                        kSomeInstructions + kMoreInstructions * unchanged.launch.instructions);
     if (!after) return refuse(after.error());
     if (after->same_as(unchanged)) continue;
-    if (!caught) {
-      ++record.changed;
-      note_effect(record.effect, i, *after);
-    }
+    record.changed += !caught;
+    if (!caught || alone) note_effect(record.effect, i, *after);
     const std::string finding = word_for_finding(after->launch);
     const Result<std::unique_ptr<Examined>> examined =
         runner.judge(job.test_case, job.target, *std::move(after));

@@ -49,16 +49,16 @@ std::int64_t tile_depth(const GemmCase& gemm, const Manifest& kernel) {
 }
 
 std::string words_of(const EnvelopeResult& result, const EnvelopeSample& sample) {
-  std::string words = fmt::format(
-      "beside the contract's model, on {} outputs: errors {:.0f} times as large, a lean of {:.0f} "
-      "% "
-      "of their size to one side, {} of k counted {:.1e} times too much",
-      sample.rows * sample.columns, kSuspectRatio, 100 * std::min(1.0, result.detectable_bias),
-      std::min(sample.k, sample.tile_depth), result.detectable_factor);
+  std::string words =
+      fmt::format("beside the contract's model, on {} outputs: errors {:.0f} times as large, ",
+                  sample.rows * sample.columns, kSuspectRatio);
+  if (std::isfinite(result.detectable_bias))
+    words += fmt::format("a lean of {:.0f} % of their size, ", 100 * result.detectable_bias);
   if (result.detectable_flips >= 0)
-    words += fmt::format(", {} outputs off their rounding (the model has {})",
+    words += fmt::format("{} outputs off their rounding (the model has {}), ",
                          result.detectable_flips, sample.model_flips);
-  return words + " would be suspect";
+  return words + fmt::format("{} of k counted {:.1e} times too much would be suspect",
+                             std::min(sample.k, sample.tile_depth), result.detectable_factor);
 }
 
 }  // namespace

@@ -109,12 +109,16 @@ struct Population : testing::Test {
     test_case.problem.set_integer("k", 512);
   }
 
-  CaseRecord run(std::string_view armed) const {
+  CaseRunner runner(std::string_view armed) const {
     RunnerOptions options;
-    options.image = [&](const Manifest&, int) {
-      return Result<std::string>(with(std::string(kPtx), "{armed}", armed));
+    options.image = [ptx = with(std::string(kPtx), "{armed}", armed)](const Manifest&, int) {
+      return Result<std::string>(ptx);
     };
-    return CaseRunner(options).run(test_case, Target{.sm = 80, .gpu_name = ""});
+    return CaseRunner(options);
+  }
+
+  CaseRecord run(std::string_view armed) const {
+    return runner(armed).run(test_case, Target{.sm = 80, .gpu_name = ""});
   }
 };
 
@@ -140,10 +144,16 @@ TEST_F(Population, ALeanInsideEveryBoundFailsWhenItIsThereOnEveryDraw) {
 TEST_F(Population, WhatOneDrawShowsAloneIsNoVerdict) {
   const Result<CaseTensors> tensors = materialize(test_case);
   ASSERT_TRUE(tensors.ok());
-  const CaseRecord record =
-      run(fmt::format("setp.eq.and.u32 %p3, %r15, {}, %p3;", tensors->find("a")->bits(0)));
-  EXPECT_EQ(record.verdict, Verdict::pass) << record.reason;
-  EXPECT_EQ(record.claims.at(Claim::population), Verdict::pass);
+  const auto examined =
+      runner(fmt::format("setp.eq.and.u32 %p3, %r15, {}, %p3;", tensors->find("a")->bits(0)))
+          .examine(test_case, Target{.sm = 80, .gpu_name = ""});
+  ASSERT_TRUE(examined.ok());
+  const Examined& seen = **examined;
+  const auto on_this_draw = test_population(test_case, seen.tensors, *seen.oracle, 1);
+  ASSERT_TRUE(on_this_draw.has_value());
+  EXPECT_FALSE(on_this_draw->suspicions.empty());
+  EXPECT_EQ(seen.record.verdict, Verdict::pass) << seen.record.reason;
+  EXPECT_EQ(seen.record.claims.at(Claim::population), Verdict::pass);
 }
 
 TEST_F(Population, WithoutAPromisedOrderThereIsNothingToCompareWith) {
