@@ -272,7 +272,12 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
         const Result<std::vector<Suspicion>> confirmed =
             still_suspect(test_case, target, population->suspicions);
         if (!confirmed) return confirmed.error();
-        if (!confirmed->empty()) population->broken = words_of(*confirmed);
+        if (!confirmed->empty()) {
+          population->broken = words_of(*confirmed);
+        } else if (!population->suspicions.empty()) {
+          population->detectable +=
+              "; only this draw of inputs shows " + population->suspicions.front().words;
+        }
       }
       settle(Claim::population, population->broken.empty(), population->broken);
       record.population = population->detectable;

@@ -154,6 +154,7 @@ TEST_F(Population, WhatOneDrawShowsAloneIsNoVerdict) {
   EXPECT_FALSE(on_this_draw->suspicions.empty());
   EXPECT_EQ(seen.record.verdict, Verdict::pass) << seen.record.reason;
   EXPECT_EQ(seen.record.claims.at(Claim::population), Verdict::pass);
+  EXPECT_THAT(seen.record.population, HasSubstr("only this draw of inputs shows errors that lean"));
 }
 
 TEST_F(Population, WithoutAPromisedOrderThereIsNothingToCompareWith) {
