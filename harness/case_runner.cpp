@@ -5,7 +5,6 @@
 
 #include "harness/code_coverage.h"
 #include "harness/figures.h"
-#include "harness/population.h"
 #include "harness/relations.h"
 #include "oracles/base/hash.h"
 #include "oracles/formats/decode.h"
@@ -154,6 +153,25 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
   return broken;
 }
 
+Result<std::vector<Suspicion>> CaseRunner::still_suspect(const Case& test_case,
+                                                         const Target& target,
+                                                         std::vector<Suspicion> suspicions) {
+  for (int i = 0; i < kFreshDraws && !suspicions.empty(); ++i) {
+    const Case fresh = with_fresh_draw(test_case, i);
+    Result<CaseTensors> tensors = materialize(fresh);
+    if (!tensors) return tensors.error();
+    const Result<LaunchResult> launch = launch_on(fresh, *tensors, target);
+    if (!launch) return launch.error();
+    if (!launch->completed) return std::vector<Suspicion>();
+    const std::unique_ptr<CaseOracle> oracle =
+        fresh.kernel->operation->oracle(fresh.problem, *fresh.kernel, target.sm, *tensors);
+    const std::optional<PopulationVerdict> again =
+        test_population(fresh, *tensors, *oracle, options_.threads);
+    suspicions = confirmed(suspicions, again ? again->suspicions : std::vector<Suspicion>());
+  }
+  return suspicions;
+}
+
 bool Execution::same_as(const Execution& other) const {
   return launch.completed == other.launch.completed && launch.findings.empty() &&
          other.launch.findings.empty() && first == other.first &&
@@ -247,9 +265,20 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
     const Result<std::optional<std::string>> broken = broken_relation(test_case, target, *examined);
     if (!broken) return broken.error();
     if (*broken) settle(Claim::related, (*broken)->empty(), **broken);
-    const std::optional<PopulationVerdict> population =
+    std::optional<PopulationVerdict> population =
         test_population(test_case, examined->tensors, *examined->oracle, options_.threads);
     if (population) {
+      if (population->broken.empty()) {
+        const Result<std::vector<Suspicion>> confirmed =
+            still_suspect(test_case, target, population->suspicions);
+        if (!confirmed) return confirmed.error();
+        if (!confirmed->empty()) {
+          population->broken = words_of(*confirmed);
+        } else if (!population->suspicions.empty()) {
+          population->detectable +=
+              "; only this draw of inputs shows " + population->suspicions.front().words;
+        }
+      }
       settle(Claim::population, population->broken.empty(), population->broken);
       record.population = population->detectable;
     }

@@ -12,6 +12,7 @@
 
 #include "harness/judge.h"
 #include "harness/launch.h"
+#include "harness/population.h"
 #include "harness/target.h"
 
 namespace plumbline {
@@ -26,7 +27,7 @@ struct RunnerOptions {
   // shrinking).
   bool all_relations = false;
   CodeCoverage* coverage = nullptr;  // hears what every case executed
-  bool keep_reached = false;  // records say what ran (CaseRecord::reached)
+  bool keep_reached = false;         // records say what ran (CaseRecord::reached)
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
 };
@@ -84,6 +85,9 @@ class CaseRunner {
   // nothing when none was tried.
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,
                                                      const Examined& examined);
+  // Of what all errors at once made suspect, what is suspect again on every fresh draw of inputs.
+  Result<std::vector<Suspicion>> still_suspect(const Case& test_case, const Target& target,
+                                               std::vector<Suspicion> suspicions);
   // Another legal order of CTAs: always where they exchange data, for every fourth case elsewhere.
   // Leaves in `execution` the launch to judge, and whether both agreed.
   bool wants_other_order(const Case& test_case, const LaunchResult& launch) const;

@@ -175,7 +175,10 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
     return finish(MutantOutcome::refused);
   };
 
-  bool caught = false;
+  // Caught by a test of all errors at once alone, so far: whether anything else catches it is worth
+  // the remaining cases.
+  bool caught = false, alone = false;
+  std::int64_t tried = 0;
   PeerCount peers(unmutated);
   for (std::size_t i = 0; i < unmutated.cases.size(); ++i) {
     const auto& [job, before, unchanged, lines, said] = unmutated.cases[i];
@@ -184,16 +187,15 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
     if (interrupted()) return std::nullopt;
     const Status loaded = runner.load(*job.test_case.kernel, job.target);
     if (!loaded) return refuse(loaded.error());
-    record.cases += !caught;
+    ++tried;
+    if (!caught) record.cases = tried;
     Result<Execution> after =
         runner.execute(job.test_case, job.target,
                        kSomeInstructions + kMoreInstructions * unchanged.launch.instructions);
     if (!after) return refuse(after.error());
     if (after->same_as(unchanged)) continue;
-    if (!caught) {
-      ++record.changed;
-      note_effect(record.effect, i, *after);
-    }
+    record.changed += !caught;
+    if (!caught || alone) note_effect(record.effect, i, *after);
     const std::string finding = word_for_finding(after->launch);
     const Result<std::unique_ptr<Examined>> examined =
         runner.judge(job.test_case, job.target, *std::move(after));
@@ -204,15 +206,20 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
     if (!caught) {
       for (const OutputRecord& output : judged.outputs)
         record.worst_share = std::max(record.worst_share, output.verdict.worst_share);
-      if (judged.verdict != Verdict::fail) continue;
+    }
+    if ((!caught || alone) && judged.verdict == Verdict::fail) {
+      const Claim claim = broken_claim(judged);
+      if (caught && claim == Claim::population) continue;
       caught = true;
+      alone = claim == Claim::population;
       record.finding = finding;
-      record.claim = name(broken_claim(judged));
+      record.claim = name(claim);
+      record.cases = tried;
       record.reason = judged.reason;
       record.text = judged.text;
       record.device = job.target.name();
     }
-    if (!options.peers || peers.all_reject()) break;
+    if (caught && !alone && (!options.peers || peers.all_reject())) break;
   }
   if (caught) {
     if (options.peers) record.accepted_by = peers.accepting();

@@ -222,7 +222,7 @@ bool torch_attention(const PeerInput& in) {
 
 // --- rules that compute their tolerance from norms of the inputs ---
 
-bool hip_dnn_gemm(const PeerInput& in) { return bf16_gemm(in) && in.tensors != nullptr; }
+bool bf16_gemm_with_inputs(const PeerInput& in) { return bf16_gemm(in) && in.tensors != nullptr; }
 
 bool hip_dnn_attention_forward(const PeerInput& in) {
   return bf16_attention(in) && in.name == "o" && in.tensors != nullptr;
@@ -266,6 +266,15 @@ bool hip_dnn_matmul(const PeerInput& in) {
   return all_close(in, tolerance, tolerance);
 }
 
+// With the largest product that its inputs can have, where its tests know their distribution.
+bool xnnpack(const PeerInput& in) {
+  const double product =
+      largest_element(*in.tensors->find("a")) * largest_element(*in.tensors->find("b"));
+  const double stored = epsilon(in.output);
+  const double sums = static_cast<double>(in.k) * epsilon(FormatId::f32);
+  return all_close(in, product * (sums + stored) + stored, 0);
+}
+
 bool hip_dnn_attention(const PeerInput& in) {
   const Tensor& q = *in.tensors->find("q");
   const Tensor& k = *in.tensors->find("k");
@@ -279,7 +288,7 @@ bool hip_dnn_attention(const PeerInput& in) {
 }
 
 // clang-format off
-constexpr std::array<PeerRule, 23> kRules = {{
+constexpr std::array<PeerRule, 24> kRules = {{
     {"torch assert_close",        "e <= 1e-5 + c|r|, c = 1.6e-2 (bf16), 1e-3 (f16), 1.3e-6 (f32)", floating, torch_close},
     {"KernelBench",               "e <= c + c|r|, c = 1e-2 (bf16, f16), 1e-4 (f32)",               floating, kernel_bench},
     {"Composable Kernel",         "e <= 1e-3 + 1e-3|r|; f32: 3e-6 + 1e-5|r|",                      floating, composable_kernel},
@@ -301,7 +310,8 @@ constexpr std::array<PeerRule, 23> kRules = {{
     {"FlashAttention 2",          "max e <= 2 max e' (gradients 3), e' of unfused bf16",           has_unfused, flash_attention_2},
     {"FlashAttention 3",          "max e <= 2 max e' (softcap 3) + 2 max|r + .3 - .3 - r|",        has_unfused, flash_attention_3},
     {"PyTorch SDPA",              "max e <= max(1e-5, c max e'), c = 4; dQ 160, dK 25, dV 8",      has_unfused, torch_attention},
-    {"hipDNN matmul",             "e <= t + t|r|, t = (gamma_k + eps) |A|_inf |B|_inf",            hip_dnn_gemm, hip_dnn_matmul},
+    {"hipDNN matmul",             "e <= t + t|r|, t = (gamma_k + eps) |A|_inf |B|_inf",            bf16_gemm_with_inputs, hip_dnn_matmul},
+    {"XNNPACK",                   "e <= p (k 2^-23 + eps) + eps, p = max|A| max|B|",               bf16_gemm_with_inputs, xnnpack},
     {"hipDNN SDPA",               "e <= t + t|r|, t of max|Q|, max|K|, max|V|",                    hip_dnn_attention_forward, hip_dnn_attention},
 }};
 

@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: MIT
-// Tests of all errors of a case at once (oracles/bounds/population.h), for cases whose inputs have
-// the design they need. They run on what has passed element by element, and fail it where a
-// conforming kernel is not believable.
+// Tests of all errors of a case at once, for cases whose inputs have the design they need. They run
+// on what has passed element by element. Two are theorems (oracles/bounds/population.h) and fail a
+// case where a conforming kernel is not believable; the others (harness/population_envelope.h) only
+// suspect it, and have to be asked again.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "harness/case_runner.h"
+#include "fuzz/case.h"
+#include "oracles/bounds/population_envelope.h"
+#include "oracles/reference/oracle.h"
 
 namespace plumbline {
 
 struct PopulationVerdict {
   std::string broken;      // which test failed, where, and how unlikely that is; empty: none
   std::string detectable;  // the smallest effects that would have failed
+  std::vector<Suspicion> suspicions;  // what fails if it is there on other inputs too
 };
 
-// Nothing for cases the tests do not apply to: other operations than GEMM, other values than normal
-// ones (whose rows have random signs and whose columns are drawn alike), fewer than 256 rows or 512
-// columns, something added to the product, an integer output, no error at all.
+// Nothing for cases that no test applies to: other operations than GEMM, other values than normal
+// ones (whose rows have random signs and whose columns are drawn alike), something added to the
+// product, an integer output, no error at all. The theorems want 256 rows and 512 columns, the
+// others 4096 outputs.
 std::optional<PopulationVerdict> test_population(const Case& test_case, const CaseTensors& tensors,
                                                  const CaseOracle& oracle, int threads);
+
+// Other draws of inputs on which a suspicion has to come up again, each time.
+inline constexpr int kFreshDraws = 3;
+
+// The case with its i-th other draw.
+Case with_fresh_draw(const Case& test_case, int i);
+
+// Those that are there on other inputs too.
+std::vector<Suspicion> confirmed(const std::vector<Suspicion>& suspicions,
+                                 const std::vector<Suspicion>& on_other_inputs);
+
+// The reason of a failure.
+std::string words_of(const std::vector<Suspicion>& confirmed);
 
 }  // namespace plumbline

@@ -43,21 +43,16 @@ Html scores(const RunRecord& record) {
                        content);
 }
 
-// "bound", "in-bounds (race)": which check it was.
-std::string check_of(const MutantRecord& m) {
-  return m.finding.empty() ? m.claim : fmt::format("{} ({})", m.claim, m.finding);
-}
-
 Html checks(const RunRecord& record) {
   std::map<std::string, std::int64_t> caught;
   Table each;
   each.head = {"fault", "kernel", "caught by", "on", "cases tried"};
   for (const MutantRecord& m : record.mutants) {
     if (m.outcome != MutantOutcome::caught) continue;
-    ++caught[check_of(m)];
+    ++caught[caught_by(m)];
     if (each.rows.size() == kShown) continue;
     each.rows.push_back(
-        {cell(fmt::format("{} ({})", m.id, m.kind)), cell(m.kernel), cell(check_of(m)),
+        {cell(fmt::format("{} ({})", m.id, m.kind)), cell(m.kernel), cell(caught_by(m)),
          Cell{element("code", fmt::format("{} [{}]", m.text, m.device))}, count_cell(m.cases)});
   }
   if (caught.empty()) return {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "reports/mutant_record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -39,11 +41,18 @@ double MutantScore::percent() const {
   return 100.0 * static_cast<double>(caught) / static_cast<double>(effective());
 }
 
+std::string caught_by(const MutantRecord& mutant) {
+  if (mutant.claim == "population") return "population alone";
+  return mutant.finding.empty() ? mutant.claim
+                                : fmt::format("{} ({})", mutant.claim, mutant.finding);
+}
+
 MutantScore score(const std::vector<MutantRecord>& mutants, std::string_view kernel) {
   MutantScore total;
   for (const MutantRecord& mutant : mutants) {
     if (!kernel.empty() && mutant.kernel != kernel) continue;
     total.caught += mutant.outcome == MutantOutcome::caught;
+    total.by_population += mutant.outcome == MutantOutcome::caught && mutant.claim == "population";
     total.survived += mutant.outcome == MutantOutcome::survived;
     total.no_effect += mutant.outcome == MutantOutcome::no_effect;
     total.duplicates += mutant.outcome == MutantOutcome::duplicate;

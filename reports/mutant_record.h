@@ -26,7 +26,8 @@ struct MutantRecord {
   std::string kernel, id;
   std::string kind;  // the operator, or what the patch says of itself
   MutantOutcome outcome = MutantOutcome::refused;
-  std::string claim;          // caught: which claim broke, "bound"
+  // Caught: which claim broke, "bound"; "population" only where no case breaks another one.
+  std::string claim;
   std::string finding;        // and what was found, where that was it: "race", "unwritten"
   std::string reason;         // in one line; refused: why
   std::string text, device;   // the case that caught it
@@ -44,6 +45,10 @@ struct MutantRecord {
   double elapsed_ms = 0;  // goes to the timing object
 };
 
+// How a caught one was: the claim, and what the device found. "population alone": nothing but tests
+// of all errors at once.
+std::string caught_by(const MutantRecord& mutant);
+
 // A tolerance rule of another project, on the outputs of the kernel without a fault.
 struct PeerRecord {
   std::string kernel, rule, formula;
@@ -53,6 +58,7 @@ struct PeerRecord {
 
 struct MutantScore {
   std::int64_t caught = 0, survived = 0, no_effect = 0, duplicates = 0, refused = 0;
+  std::int64_t by_population = 0;  // of the caught ones: by tests of all errors at once alone
 
   // Those that count: different from each other and from the unmutated kernel.
   std::int64_t effective() const { return caught + survived; }

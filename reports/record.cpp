@@ -96,7 +96,8 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
   kernel.errors += test_case.verdict == Verdict::error;
   kernel.skipped += test_case.verdict == Verdict::skip;
   kernel.elapsed_ms += test_case.elapsed_ms;
-  if (kernel.population.empty()) kernel.population = test_case.population;
+  // Plans end with the cases that are meant for it.
+  if (!test_case.population.empty()) kernel.population = test_case.population;
   for (const OutputRecord& output : test_case.outputs) {
     const OutputVerdict& v = output.verdict;
     kernel.outputs += v.elements;

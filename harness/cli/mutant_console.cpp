@@ -35,10 +35,6 @@ std::string source_text(const Manifest& kernel, const std::string& place) {
   return {};
 }
 
-std::string how(const MutantRecord& m) {
-  return m.finding.empty() ? m.claim : fmt::format("{} ({})", m.claim, m.finding);
-}
-
 }  // namespace
 
 MutantConsole::MutantConsole(const Arguments& arguments, Terminal& terminal, RunFolder& folder)
@@ -99,6 +95,8 @@ void MutantConsole::print_score(const Manifest& kernel, const std::vector<Mutant
       fmt::format("  {}  {}   {} of {} caught",
                   s.survived == 0 ? terminal_.green(percent) : terminal_.yellow(percent),
                   kernel.name, s.caught, s.effective());
+  if (s.by_population > 0)
+    line += fmt::format(" ({} only by its errors all at once)", s.by_population);
   if (s.no_effect > 0) line += fmt::format(", {} without observable effect", s.no_effect);
   if (s.duplicates > 0) line += fmt::format(", {} duplicates", s.duplicates);
   if (s.refused > 0) line += fmt::format(", {} refused", s.refused);
@@ -128,7 +126,7 @@ void MutantConsole::curated_done(const Manifest& kernel, const std::vector<Mutan
     if (arguments_.quiet && caught) continue;
     const std::string word = fmt::format("{:<9}", name(m.outcome));
     std::string rest = m.reason;
-    if (caught) rest = fmt::format("{}, case {}: {}", how(m), m.cases, m.text);
+    if (caught) rest = fmt::format("{}, case {}: {}", caught_by(m), m.cases, m.text);
     if (m.outcome == MutantOutcome::survived) {
       rest = fmt::format("{} of {} cases changed, at most {} of the bound", m.changed, m.cases,
                          share_text(m.worst_share));
@@ -147,7 +145,7 @@ void MutantConsole::print_kinds(const std::vector<MutantRecord>& mutants) {
   std::map<std::string, int> claims;
   for (const MutantRecord& m : mutants) {
     kinds[m.kind].push_back(m);
-    if (m.outcome == MutantOutcome::caught) ++claims[how(m)];
+    if (m.outcome == MutantOutcome::caught) ++claims[caught_by(m)];
   }
   std::vector<std::pair<int, std::string>> by_count;
   for (const auto& [claim, count] : claims) by_count.emplace_back(-count, claim);

@@ -55,7 +55,7 @@ TEST(Plan, DesignedCasesComeFirstAndLargePopulationsLast) {
   EXPECT_EQ(order, (std::vector<std::string>{"designed", "planned", "population"}));
   EXPECT_EQ(std::count_if(quick_plan().begin(), quick_plan().end(),
                           [](const Case& test_case) { return test_case.origin == "population"; }),
-            2);
+            3);
   EXPECT_GE(std::count_if(quick_plan().begin(), quick_plan().end(),
                           [](const Case& test_case) { return test_case.origin == "designed"; }),
             90);

@@ -280,6 +280,28 @@ TEST_F(Mutants, RulesOfOthersAreAskedAboutTheSameOutputs) {
   }
 }
 
+// One fma of eight truncates from the 65th on: no output is outside its bound, and all of them
+// lean. The larger case comes later, and breaks its bound in one of the two.
+TEST_F(Mutants, ALeanCountsForAllErrorsAtOnceOnlyWhereNothingElseCatchesIt) {
+  const std::string step = "fma.rn.f32 %sum, %x, %y, %sum;";
+  const std::string leaning =
+      "and.b32 %r14, %r6, 7; setp.eq.u32 %p3, %r14, 7; setp.ge.and.u32 %p3, %r6, 64, %p3;\n"
+      "@%p3 fma.rz.f32 %sum, %x, %y, %sum; @!%p3 fma.rn.f32 %sum, %x, %y, %sum;\n";
+  const std::string wrong = "setp.eq.u32 %p3, %r10, 72; @%p3 add.f32 %sum, %sum, 0f3F800000;\n";
+  const std::vector<MutantRecord> records = run(
+      {mutant(step, leaning), mutant(step, leaning + wrong)}, {job(64, 64, 512), job(72, 64, 512)});
+  ASSERT_EQ(records.size(), 2u);
+  for (const MutantRecord& record : records) EXPECT_EQ(record.outcome, MutantOutcome::caught);
+  EXPECT_EQ(records[0].claim, "population");
+  EXPECT_EQ(caught_by(records[0]), "population alone");
+  EXPECT_THAT(records[0].text, HasSubstr("m=64"));
+  EXPECT_EQ(records[0].cases, 1);
+  EXPECT_EQ(records[1].claim, "bound");
+  EXPECT_THAT(records[1].text, HasSubstr("m=72"));
+  EXPECT_EQ(records[1].cases, 2);
+  EXPECT_EQ(score(records).by_population, 1);
+}
+
 TEST_F(Mutants, CheapCasesOfEveryClassComeFirst) {
   MutantObserver silent;
   const UnmutatedKernel unmutated = run_unmutated(

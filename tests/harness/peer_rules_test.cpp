@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "oracles/formats/encode.h"
+
 namespace plumbline {
 namespace {
 
@@ -102,6 +104,30 @@ TEST(PeerRules, DeepGemmsDoesNotSeeAScale) {
   EXPECT_TRUE(accepts("DeepGEMM", {1.044, 2.088}, {1, 2}, FormatId::e4m3));
   EXPECT_FALSE(accepts("DeepGEMM", {1.047, 2.094}, {1, 2}, FormatId::e4m3));
   EXPECT_FALSE(accepts("DeepGEMM", {1.044, 2.088}, {1, 2}, FormatId::bf16));
+}
+
+// Products of at most 2 * 3, 64 of them: 6 (64 * 2^-23 + 2^-7) + 2^-7 for bf16, 6 * 65 * 2^-23 +
+// 2^-23 for f32.
+TEST(PeerRules, XnnpacksToleranceComesFromTheLargestProduct) {
+  CaseTensors tensors;
+  for (const auto& [name, value] : {std::pair{"a", -2.0}, {"b", 3.0}}) {
+    const TensorLayout layout{.format = FormatId::bf16, .shape = {1}, .strides = {1}};
+    tensors.specs.push_back({name, TensorRole::input, layout});
+    tensors.tensors.emplace_back(layout);
+    tensors.tensors.back().set_bits(0, encode(format(FormatId::bf16), value));
+  }
+  const auto accepts = [&](FormatId output, double error) {
+    const std::vector<double> got = {1 + error}, expected = {1};
+    PeerInput in{"gemm", FormatId::bf16, output, 64, got, expected};
+    EXPECT_FALSE(rule("XNNPACK").applies(in));
+    in.tensors = &tensors;
+    EXPECT_TRUE(rule("XNNPACK").applies(in));
+    return rule("XNNPACK").accepts(in);
+  };
+  EXPECT_TRUE(accepts(FormatId::bf16, 0.0547));
+  EXPECT_FALSE(accepts(FormatId::bf16, 0.0548));
+  EXPECT_TRUE(accepts(FormatId::f32, 390 * 0x1p-23));
+  EXPECT_FALSE(accepts(FormatId::f32, 392 * 0x1p-23));
 }
 
 TEST(PeerRules, ARuleForOneFormatSaysNothingOfOthers) {

@@ -23,9 +23,9 @@ TEST(Mutants, NoneIsLost) {
       "G07",  "G07a", "G07b", "G07c", "G07r", "G07s", "G08",  "G09",  "G11",  "G13",  "G13k",
       "G13t", "G14",  "G14x", "G17",  "G19",  "G19s", "G19w", "G21",  "G22",  "G22b", "L01",
       "L02",  "L03",  "L04",  "L05",  "M01",  "M01b", "M02",  "M03",  "M04",  "M05",  "M06",
-      "M07",  "M07s", "M08",  "M09",  "M10",  "Q01",  "R01",  "R02",  "R03",  "R04",  "R05",
-      "R06",  "R07",  "R08",  "R09",  "R10",  "R11",  "R12",  "R13",  "R14",  "S01",  "S02",
-      "S03",  "S04",  "S05",  "S06"};
+      "M07",  "M07s", "M08",  "M09",  "M10",  "P01",  "Q01",  "R01",  "R02",  "R03",  "R04",
+      "R05",  "R06",  "R07",  "R08",  "R09",  "R10",  "R11",  "R12",  "R13",  "R14",  "S01",
+      "S02",  "S03",  "S04",  "S05",  "S06"};
   std::vector<std::string> names;
   for (const auto& patch : mutant_patches()) names.push_back(patch.stem());
   EXPECT_EQ(names, expected);

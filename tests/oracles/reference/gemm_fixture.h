@@ -30,7 +30,7 @@ struct GemmSetup {
   bool relu = false;
   Data data = Data::normal;
   std::uint64_t seed = 1;
-  std::optional<ScaleBlock> scale_a, scale_b;
+  std::optional<ScaleBlock> scale_a{}, scale_b{};
   bool scale_d = false;
   std::int64_t zero_a = 0, zero_b = 0, zero_d = 0;
   bool special_scales = false;  // zeros, infinities, NaN, the largest and the smallest among them
