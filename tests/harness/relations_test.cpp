@@ -7,20 +7,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <map>
-#include <set>
+#include <sstream>
 
 #include "fuzz/plan.h"
+#include "harness/case_runner.h"
 #include "kernels/registry.h"
-#include "oracles/formats/decode.h"
-#include "oracles/formats/encode.h"
 
 namespace plumbline {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Few of the planned cases bind some relations; materializing the large ones takes long.
@@ -61,6 +58,94 @@ TEST(Relations, EachBindsAPlannedQuickCase) {
   for (const auto& [id, relation] : unbound) dead.push_back(id);
   EXPECT_THAT(dead, IsEmpty());
 }
+
+// A fault that no bound shows: where a bit of a special register is set, one instruction rounds
+// toward zero or up instead of to nearest.
+struct Fault {
+  std::string_view kernel, problem;
+  std::string_view instruction, instead;
+  std::string_view where;  // the special register, or empty: everywhere
+  int bit = 0;
+  std::string_view relation;  // that shows it
+};
+
+std::ostream& operator<<(std::ostream& out, const Fault& fault) {
+  return out << fault.kernel << " " << fault.problem << ": " << fault.instead;
+}
+
+// clang-format off
+constexpr Fault kFaults[] = {
+    {"attention_bf16_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0, "A14a"},
+    {"attention_bf16_forward", "batch=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0, "A11a"},
+    {"attention_bf16_forward", "queries=64 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 5, "A14b"},
+    {"attention_bf16_forward", "queries=3 keys=40 d=16 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0, "A14c"},
+    {"attention_bf16_splitkv", "splits=2 queries=3 keys=130 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 0, "A14e"},
+    {"attention_fp8_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0, "A14a"},
+    {"attention_s8_forward", "queries=3 keys=40 d=16 out=f32 scale=0.0001", "mul.rn.f32", "mul.rp.f32", "", 0, "A14c"},
+    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rz.f32", "%ctaid.y", 0, "A14a"},
+    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0, "B1a"},
+    {"rmsnorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rz.f32", "%ctaid.x", 0, "R1"},
+    {"layernorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0, "R6"},
+    {"softmax_bf16", "m=2 n=64 out=f32", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0, "R1"},
+    {"softmax_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0, "R4"},
+    {"layernorm_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0, "R4"},
+    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rp.f32", "", 0, "G1"},
+    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0, "G7"},
+    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rp.f32", "", 0, "D1"},
+    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0, "D7"},
+    {"swiglu_mlp_bf16", "tokens=128 d=16 hidden=1024 d_out=8 out=f32", "div.rn.f32", "div.rz.f32", "%tid.x", 4, "M5"},
+};
+
+// clang-format on
+
+// PTX with the fault.
+std::string planted(const std::string& ptx, const Fault& fault) {
+  std::istringstream lines(ptx);
+  std::string text, line;
+  while (std::getline(lines, line)) {
+    const std::size_t at = line.find(fault.instruction);
+    if (at == std::string::npos) {
+      text += line + "\n";
+      continue;
+    }
+    const std::string operands = line.substr(at + fault.instruction.size());
+    if (fault.where.empty()) {
+      text += fmt::format("{}{}\n", fault.instead, operands);
+      continue;
+    }
+    text += fmt::format(
+        "{{\n.reg .pred %there;\n.reg .b32 %bit;\nmov.u32 %bit, {};\nshr.u32 %bit, %bit, {};\n"
+        "and.b32 %bit, %bit, 1;\nsetp.ne.u32 %there, %bit, 0;\n@!%there {}{}\n@%there {}{}\n}}\n",
+        fault.where, fault.bit, fault.instruction, operands, fault.instead, operands);
+  }
+  return text;
+}
+
+class InsideTheBound : public testing::TestWithParam<Fault> {};
+
+TEST_P(InsideTheBound, FaultsBreakARelation) {
+  const Fault& fault = GetParam();
+  const std::string path =
+      fmt::format("{0}/kernels/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, fault.kernel);
+  const Result<Manifest> kernel = read_manifest(path);
+  if (!kernel || !read_image(*kernel, kernel->targets.back())) GTEST_SKIP() << "no compiled kernel";
+  Case test_case;
+  test_case.kernel = &*kernel;
+  test_case.problem = *parse_problem(kernel->schema(), fault.problem);
+  const Target target{.sm = kernel->targets.back(), .gpu_name = ""};
+  RunnerOptions options;
+  options.all_relations = true;
+  EXPECT_EQ(CaseRunner(options).run(test_case, target).verdict, Verdict::pass);
+  options.image = [&](const Manifest& manifest, int sm) -> Result<std::string> {
+    return planted(*read_image(manifest, sm), fault);
+  };
+  const CaseRecord record = CaseRunner(options).run(test_case, target);
+  EXPECT_EQ(record.verdict, Verdict::fail) << record.reason;
+  EXPECT_EQ(record.claims.at(Claim::bound), Verdict::pass) << record.reason;
+  EXPECT_THAT(record.reason, HasSubstr(fmt::format("({})", fault.relation)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Relations, InsideTheBound, testing::ValuesIn(kFaults));
 
 }  // namespace
 }  // namespace plumbline
