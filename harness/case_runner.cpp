@@ -19,8 +19,14 @@ namespace plumbline {
 
 namespace {
 
-// Relations and other orders of CTAs are tried on one case in so many.
+// Other orders of CTAs are tried on one case in so many.
 constexpr std::uint64_t kOneIn = 4;
+
+// And relations. Where judging a case takes little time beside emulating it, they are to cost no
+// more than a twentieth of a run.
+std::uint64_t relations_one_in(const Operation& operation) {
+  return operation.name() == "gemm" ? 4 : 12;
+}
 
 // What contradicts the relation, in words; empty when nothing does.
 std::string what_breaks(const Relation& relation, const RelatedRun& run, const LaunchResult& launch,
@@ -146,13 +152,15 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
                                                                const Examined& examined) {
   constexpr double kMostWork = 1e8;
   const std::vector<Relation> relations = relations_of(*test_case.kernel->operation);
-  const std::uint64_t draw = fingerprint(test_case.text());
+  // Each chip tries other ones.
+  const std::uint64_t draw = fingerprint(fmt::format("{} {}", test_case.text(), target.name()));
+  const std::uint64_t one_in = relations_one_in(*test_case.kernel->operation);
   const bool bitwise = !relations.empty() && test_case.kernel->deterministic();
   std::optional<std::string> broken;
   if (!bitwise || test_case.kernel->operation->work(test_case.problem) > kMostWork) return broken;
-  if (!options_.all_relations && draw % kOneIn != 0) return broken;
+  if (!options_.all_relations && draw % one_in != 0) return broken;
   for (std::size_t i = 0; i < relations.size(); ++i) {
-    const Relation& relation = relations[(draw / kOneIn + i) % relations.size()];
+    const Relation& relation = relations[(draw / one_in + i) % relations.size()];
     std::optional<RelatedRun> run = relation.make(test_case, examined.tensors);
     if (!run) continue;
     const Result<LaunchResult> launch = launch_on(run->test_case, run->tensors, target);
