@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How errors grow through a deep stack of transformer blocks (oracles/reference/stack.h), in
-// several arithmetics.
+// How errors grow through a deep stack of transformer blocks (oracles/reference/stack.h), forward
+// and backward, in several arithmetics.
 #pragma once
 
 #include "harness/step_curve.h"
-#include "oracles/reference/staged_stack.h"
+#include "oracles/reference/stack.h"
 
 namespace plumbline {
 
@@ -16,5 +16,9 @@ struct DepthOptions {
 
 // The arithmetics side by side, with findings.
 DepthRecord run_depth(const DepthOptions& options);
+
+// The gradient on its way back through the layers, whose inputs are those of a forward pass in the
+// same arithmetic; and once those of an exact one.
+DepthRecord run_gradient_depth(const DepthOptions& options);
 
 }  // namespace plumbline

@@ -24,26 +24,73 @@ bool is_free(const Manifest& kernel, std::string_view field) {
                      [&](const Field& f) { return f.name == field && !f.fixed; });
 }
 
-// Probe i is row i of A times column i of B: the result is d[i, i].
-double value_at(std::string_view tensor, std::int64_t row, std::int64_t column,
-                const std::vector<ArithmeticProbe>& probes) {
-  if (tensor == "a")
-    return static_cast<double>(
-        probes[static_cast<std::size_t>(row)].a[static_cast<std::size_t>(column)]);
-  if (tensor == "b")
-    return static_cast<double>(
-        probes[static_cast<std::size_t>(column)].b[static_cast<std::size_t>(row)]);
-  return 1;  // scales
-}
-
-Tensor filled(const TensorSpec& spec, const std::vector<ArithmeticProbe>& probes) {
+// Vector i of either operand is that of probe i.
+Tensor filled(const TensorSpec& spec, const Operation::DotProducts& sums,
+              const std::vector<ArithmeticProbe>& probes) {
   Tensor tensor(dense_layout(spec.layout.format, spec.layout.shape));
   const Format& element = format(spec.layout.format);
   const std::int64_t columns = spec.layout.shape.back();
+  double other = 1;
+  for (const auto& [name, value] : sums.others) {
+    if (name == spec.name) other = value;
+  }
   for (std::int64_t i = 0; i < tensor.layout.count(); ++i) {
-    tensor.set_bits(i, encode(element, value_at(spec.name, i / columns, i % columns, probes)));
+    const auto row = static_cast<std::size_t>(i / columns),
+               column = static_cast<std::size_t>(i % columns);
+    double value = other;
+    if (spec.name == sums.a) {
+      value =
+          static_cast<double>(sums.columns_of_a ? probes[column].a[row] : probes[row].a[column]);
+    } else if (spec.name == sums.b) {
+      value = static_cast<double>(probes[column].b[row]);
+    }
+    tensor.set_bits(i, encode(element, value));
   }
   return tensor;
+}
+
+// Nothing where the kernel does not have the problem, or does not finish it.
+Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
+                                                   const Operation::DotProducts& sums,
+                                                   const std::vector<ArithmeticProbe>& probes,
+                                                   const Target& target, CaseRunner& runner) {
+  std::optional<ProbedArithmetic> none;
+  const Result<Problem> problem = parse_problem(
+      kernel.schema(), sums.fields + " out=f32" + (is_free(kernel, "splits") ? " splits=4" : ""));
+  if (!problem) return problem.error();
+  const Result<std::vector<TensorSpec>> specs = kernel.tensors(*problem);
+  if (!specs) return specs.error();
+  const Contract contract = kernel.contract(*problem, sums.output);
+  const FormatId a = kernel.tensor_format(sums.a, *problem),
+                 b = kernel.tensor_format(sums.b, *problem);
+  if (kernel.excluded(*problem) || format(a).is_integer || format(b).is_integer) return none;
+
+  Case test_case;
+  test_case.kernel = &kernel;
+  test_case.problem = *problem;
+  test_case.recipe.value_class = kLiteralValues;
+  test_case.origin = "probe";
+  for (const TensorSpec& spec : *specs) {
+    if (spec.role == TensorRole::input)
+      test_case.literals.emplace_back(spec.name, filled(spec, sums, probes));
+  }
+  const Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
+  if (!examined) return examined.error();
+  if (!(*examined)->launch.completed) return none;
+
+  const Tensor& d = *(*examined)->tensors.find(sums.output);
+  const auto count = std::ssize(probes);
+  std::vector<float> found, promised;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ArithmeticProbe& probe = probes[static_cast<std::size_t>(i)];
+    found.push_back(static_cast<float>(to_double(format(FormatId::f32), d.bits(i * count + i))));
+    promised.push_back(
+        run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth)
+            .value);
+  }
+  return std::optional(ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised),
+                                        !kernel.deterministic(), contract.schedule == Schedule::any,
+                                        std::string(sums.output)});
 }
 
 }  // namespace
@@ -66,48 +113,35 @@ std::string ProbedArithmetic::words() const {
   return fmt::format("{}; its contract says {}", found.words(), promised.words());
 }
 
-Result<std::optional<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel,
-                                                         const Target& target, CaseRunner& runner) {
-  const bool sums =
-      kernel.operation->name() == "gemm" && kernel.promised.contract.unit != Unit::int32;
-  if (!sums || !has_word(kernel, "out", "f32")) return std::optional<ProbedArithmetic>();
+Result<std::vector<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel, const Target& target,
+                                                       CaseRunner& runner) {
+  std::vector<ProbedArithmetic> all;
+  if (!has_word(kernel, "out", "f32")) return all;
   const std::vector<ArithmeticProbe> probes = arithmetic_probes();
-  const auto count = std::ssize(probes);
-  const std::string fields = fmt::format("m={0} n={0} k={1} out=f32{2}", count, kProbeDepth,
-                                         is_free(kernel, "splits") ? " splits=4" : "");
-  const Result<Problem> problem = parse_problem(kernel.schema(), fields);
-  if (!problem) return problem.error();
-  const Result<std::vector<TensorSpec>> specs = kernel.tensors(*problem);
-  if (!specs) return specs.error();
-  if (kernel.excluded(*problem)) return std::optional<ProbedArithmetic>();
-
-  Case test_case;
-  test_case.kernel = &kernel;
-  test_case.problem = *problem;
-  test_case.recipe.value_class = kLiteralValues;
-  test_case.origin = "probe";
-  for (const TensorSpec& spec : *specs) {
-    if (spec.role == TensorRole::input)
-      test_case.literals.emplace_back(spec.name, filled(spec, probes));
+  for (const Operation::DotProducts& sums :
+       kernel.operation->dot_products(std::ssize(probes), kProbeDepth)) {
+    Result<std::optional<ProbedArithmetic>> probed =
+        probe_sums(kernel, sums, probes, target, runner);
+    if (!probed) return probed.error();
+    if (*probed) all.push_back(**std::move(probed));
   }
-  const Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
-  if (!examined) return examined.error();
-  if (!(*examined)->launch.completed) return std::optional<ProbedArithmetic>();
+  return all;
+}
 
-  const Contract contract = kernel.contract(*problem, "d");
-  const FormatId a = kernel.tensor_format("a", *problem), b = kernel.tensor_format("b", *problem);
-  const Tensor& d = *(*examined)->tensors.find("d");
-  std::vector<float> found, promised;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const ArithmeticProbe& probe = probes[static_cast<std::size_t>(i)];
-    found.push_back(static_cast<float>(to_double(format(FormatId::f32), d.bits(i * count + i))));
-    promised.push_back(
-        run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth)
-            .value);
-  }
-  return std::optional(ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised),
-                                        !kernel.deterministic(),
-                                        contract.schedule == Schedule::any});
+bool all_agree(const std::vector<ProbedArithmetic>& probed) {
+  return std::all_of(probed.begin(), probed.end(),
+                     [](const ProbedArithmetic& one) { return one.agrees(); });
+}
+
+std::string words_of(const std::vector<ProbedArithmetic>& probed) {
+  const bool alike = std::all_of(probed.begin(), probed.end(), [&](const ProbedArithmetic& one) {
+    return one.words() == probed.front().words();
+  });
+  if (alike && !probed.empty()) return probed.front().words();
+  std::string words;
+  for (const ProbedArithmetic& one : probed)
+    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", one.output, one.words());
+  return words;
 }
 
 }  // namespace plumbline

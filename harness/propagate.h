@@ -24,12 +24,9 @@ struct PropagatedCase {
 Result<PropagatedCase> propagate_case(CaseRunner& runner, const Case& test_case,
                                       const Target& target, const PropagateOptions& options);
 
-// The kernel's problems that propagation looks at: formats, shapes and classes of data crossed. The
-// first is what it looks at when nothing else is asked for.
+// The kernel's problems that propagation and random rounding (stochastic.h) look at: formats,
+// shapes and classes of data crossed. The first is what it looks at when nothing else is asked for.
 Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_t seed);
-
-// The same for kernels of any operation: those that random rounding looks at (stochastic.h).
-Result<std::vector<Case>> stochastic_cases(const Manifest& kernel, std::uint64_t seed);
 
 // What an output's errors look like beside its condition numbers (empty where those are): `error`
 // is the kernel's own, `expected` that of the contract's model.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <string_view>
 
 #include "harness/propagate.h"
@@ -28,10 +27,6 @@ constexpr std::array kShapes = {
                                   "queries=64 keys=256 d=64 scale=0.125",
                                   "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"}},
     Shapes{"linear_backward",    {"m=64 n=48 k=32", "m=256 n=64 k=64", "m=1024 n=32 k=32"}},
-};
-
-// Operations without stages, which can be asked about random rounding.
-constexpr std::array kOtherShapes = {
     Shapes{"grouped_gemm",       {"groups=3 m=96 n=64 k=256", "groups=3 m=96 n=64 k=64", "groups=3 m=96 n=64 k=1024"}},
     Shapes{"softmax",            {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
     Shapes{"softmax_backward",   {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
@@ -47,8 +42,9 @@ constexpr std::array kOtherShapes = {
 constexpr std::array<std::string_view, 4> kClasses = {"normal", "outliers", "positive",
                                                       "cancelling"};
 
-Result<std::vector<Case>> cases_of(const Manifest& kernel, std::uint64_t seed,
-                                   std::span<const Shapes> known_shapes) {
+}  // namespace
+
+Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_t seed) {
   std::vector<Case> cases;
   std::vector<std::string> outputs;
   for (const Field& field : kernel.schema()) {
@@ -57,7 +53,7 @@ Result<std::vector<Case>> cases_of(const Manifest& kernel, std::uint64_t seed,
       outputs.push_back(fmt::format(" out={}", word));
   }
   if (outputs.empty()) outputs.emplace_back();
-  for (const Shapes& shapes : known_shapes) {
+  for (const Shapes& shapes : kShapes) {
     if (shapes.operation != kernel.operation->name()) continue;
     for (const std::string_view shape : shapes.problems) {
       for (const std::string& output : outputs) {
@@ -90,17 +86,6 @@ Result<std::vector<Case>> cases_of(const Manifest& kernel, std::uint64_t seed,
     }
   }
   return cases;
-}
-
-}  // namespace
-
-Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_t seed) {
-  return cases_of(kernel, seed, kShapes);
-}
-
-Result<std::vector<Case>> stochastic_cases(const Manifest& kernel, std::uint64_t seed) {
-  Result<std::vector<Case>> cases = propagation_cases(kernel, seed);
-  return cases && cases->empty() ? cases_of(kernel, seed, kOtherShapes) : std::move(cases);
 }
 
 }  // namespace plumbline

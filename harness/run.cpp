@@ -215,13 +215,12 @@ void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
                   const RunOptions& options, CaseRunner& runner, KernelRecord& record) {
   std::string skipped;
   for (const Target& target : kernel_targets(kernel, options.on, options.sm, gpu, skipped)) {
-    const Result<std::optional<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
-    if (!probed || !*probed) continue;  // what could not run shows in the cases
-    record.arithmetic[target.name()] = (*probed)->words();
-    if (!(*probed)->agrees()) {
+    const Result<std::vector<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
+    if (!probed || probed->empty()) continue;  // what could not run shows in the cases
+    record.arithmetic[target.name()] = words_of(*probed);
+    if (!all_agree(*probed))
       record.reasons.push_back(
-          fmt::format("probes on {} find {}", target.name(), (*probed)->words()));
-    }
+          fmt::format("probes on {} find {}", target.name(), words_of(*probed)));
   }
 }
 

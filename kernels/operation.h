@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/expression.h"
@@ -90,6 +91,22 @@ class Operation {
   };
 
   virtual std::span<const Factors> factors() const { return {}; }
+
+  // Dot products of given vectors as one problem of the operation, for probes of its arithmetic:
+  // element [i, i] of `output` is vector i of `a` times vector i of `b`. Vectors are rows of a, or
+  // its columns, and columns of b. Other inputs are 1, or what `others` says.
+  struct DotProducts {
+    std::string_view output, a, b;
+    std::string fields;  // without those that have the right default
+    bool columns_of_a = false;
+    std::vector<std::pair<std::string_view, double>> others{};
+  };
+
+  // Of `count` pairs of vectors of `depth` elements; one entry for each kind of sum it has.
+  virtual std::vector<DotProducts> dot_products(std::int64_t /*count*/,
+                                                std::int64_t /*depth*/) const {
+    return {};
+  }
 
   // An operation that is more than sums of products: what its contract must settle (its arithmetic
   // has no other words then). The manifest's [contract] gives them values; a term without a usable

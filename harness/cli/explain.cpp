@@ -99,17 +99,17 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
   for (const Target& target : kernel_targets(kernel, options.on, options.sm, *gpu, skipped)) {
     terminal.print(fmt::format("\n    {}, by its contract:", target.name()));
     print_lines(kernel.describe_contract(any, target.sm), terminal);
-    const Result<std::optional<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
+    const Result<std::vector<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
     if (!probed) return report_error(probed.error());
-    if (!*probed) {
+    if (probed->empty()) {
       terminal.print_wrapped(
-          "      its sums are not probed: that takes a gemm of floating-point operands with an f32 "
+          "      its sums are not probed: that takes GEMMs of floating-point operands with an f32 "
           "output");
       continue;
     }
     terminal.print_wrapped(
-        fmt::format("      probes: this kernel computes with {}", (*probed)->words()));
-    if (!(*probed)->agrees() && strict_evidence(arguments)) worst = ExitCode::thin;
+        fmt::format("      probes: this kernel computes with {}", words_of(*probed)));
+    if (!all_agree(*probed) && strict_evidence(arguments)) worst = ExitCode::thin;
   }
   return worst;
 }

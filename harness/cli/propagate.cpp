@@ -57,9 +57,7 @@ Result<std::vector<Case>> selected_cases(const Arguments& arguments, const Regis
     filter = *parsed;
   }
   for (const Manifest* kernel : *kernels) {
-    const auto all = arguments.stochastic > 0
-                         ? stochastic_cases(*kernel, arguments.seed.value_or(1))
-                         : propagation_cases(*kernel, arguments.seed.value_or(1));
+    const auto all = propagation_cases(*kernel, arguments.seed.value_or(1));
     if (!all) return all.error();
     for (const Case& test_case : *all) {
       if (arguments.draws > 0 && !has_gradients(*kernel->operation)) continue;
@@ -181,7 +179,7 @@ void keep_curves(DepthRecord curves, const Arguments& arguments, Terminal& termi
   record.depths.push_back(std::move(curves));
 }
 
-// Two stacks: of a language model's blocks and of a diffusion model's.
+// Two stacks, of a language model's blocks and of a diffusion model's, there and back.
 void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
   for (const bool adaptive : {false, true}) {
     if (interrupted()) return;
@@ -191,6 +189,7 @@ void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& 
     options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
     options.seed = record.seed;
     keep_curves(run_depth(options), arguments, terminal, record);
+    if (!interrupted()) keep_curves(run_gradient_depth(options), arguments, terminal, record);
   }
 }
 

@@ -132,8 +132,9 @@ void propagate_flags(FlagTargets to) {
                   "run each case this many times with random rounding: significant bits, and bias")
       ->check(CLI::Range(2, 4096));
   to.app
-      .add_option("--depth", to.arguments.depth,
-                  "a stack of this many transformer layers instead of a kernel")
+      .add_option(
+          "--depth", to.arguments.depth,
+          "a stack of this many transformer layers, forward and backward, instead of a kernel")
       ->check(CLI::Range(2, 4096));
   to.app
       .add_option("--decode", to.arguments.decode,

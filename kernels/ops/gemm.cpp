@@ -11,6 +11,8 @@
 #include "oracles/reference/gemm_oracle.h"
 #include "oracles/reference/staged_gemm.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace plumbline {
@@ -149,6 +151,10 @@ class Gemm final : public Operation {
   std::span<const Derived> derived() const override { return kDerived; }
 
   std::span<const Factors> factors() const override { return kFactors; }
+
+  std::vector<DotProducts> dot_products(std::int64_t count, std::int64_t depth) const override {
+    return {{"d", "a", "b", fmt::format("m={0} n={0} k={1}", count, depth)}};
+  }
 
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                           const Manifest& manifest) const override {

@@ -7,9 +7,12 @@
 
 #include "kernels/bad_input.h"
 #include "kernels/manifest.h"
+#include "kernels/ops/gemm_quantize.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/joined_oracle.h"
+#include "oracles/reference/staged_gemm.h"
+#include "oracles/reference/staged_join.h"
 
 namespace plumbline {
 namespace {
@@ -52,6 +55,9 @@ constexpr std::array kTensors = {
 
 constexpr std::array kFactors = {Operation::Factors{"d", "a", "b"}};
 
+constexpr std::array kQuantized = {Operation::Quantized{"a", "scale_a"},
+                                   Operation::Quantized{"b", "scale_b"}};
+
 std::int64_t size_of_group(const Tensor& sizes, std::int64_t group) {
   return static_cast<std::int64_t>(to_double(format(FormatId::s32), sizes.bits(group)));
 }
@@ -87,6 +93,14 @@ class GroupedGemm final : public Operation {
   std::span<const TensorName> tensor_names() const override { return kTensors; }
 
   std::span<const Factors> factors() const override { return kFactors; }
+
+  std::vector<DotProducts> dot_products(std::int64_t count, std::int64_t depth) const override {
+    return {{.output = "d",
+             .a = "a",
+             .b = "b",
+             .fields = fmt::format("groups=1 m={0} n={0} k={1}", count, depth),
+             .others = {{"group_sizes", static_cast<double>(count)}}}};
+  }
 
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                           const Manifest& manifest) const override {
@@ -138,31 +152,78 @@ class GroupedGemm final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
+    const Contract contract = manifest.contract(problem, "d");
+    auto joined = std::make_unique<JoinedOracle>(std::vector<std::string>{"d"});
+    const auto keep = [&](Tensor tensor) { return joined->keep(std::move(tensor)); };
+    for (const Group& group : groups_of(problem, tensors, keep))
+      joined->add(0, group.words(), group.gemm, contract, sm);
+    return joined;
+  }
+
+  std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  // A scale for each row of A and each group of B, or one.
+  void quantize(const Problem& problem, const CaseTensors& sources,
+                CaseTensors& tensors) const override {
+    const std::int64_t row = problem.integer("k"), matrix = row * problem.integer("n");
+    const bool per_row = problem.word("scale_a") == "row";
+    quantize_tensor(*sources.find("a"), *tensors.find("a"), tensors.find("scale_a"),
+                    [&](std::int64_t element) { return per_row ? element / row : 0; });
+    quantize_tensor(*sources.find("b"), *tensors.find("b"), tensors.find("scale_b"),
+                    [&](std::int64_t element) { return element / matrix; });
+  }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
+                                            int sm, const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    const Contract contract = manifest.contract(problem, "d");
+    auto joined = std::make_unique<StagedJoin>();
+    const auto keep = [&](Tensor tensor) { return joined->keep(std::move(tensor)); };
+    const std::vector<Group> stored = groups_of(problem, tensors, keep),
+                             before = groups_of(problem, sources, keep);
+    for (std::size_t g = 0; g < stored.size(); ++g) {
+      joined->add("d",
+                  staged_gemm(stored[g].gemm, contract, sm, *before[g].gemm.a, *before[g].gemm.b));
+    }
+    return joined;
+  }
+
+ private:
+  struct Group {
+    std::int64_t number = 0, first = 0;  // its first row
+    GemmProblem gemm;
+
+    std::string words() const {
+      return fmt::format("group {} (rows {} to {})", number, first, first + gemm.m - 1);
+    }
+  };
+
+  // Those that have rows. What is not a tensor of the case goes through `keep`.
+  template <typename Keep>
+  static std::vector<Group> groups_of(const Problem& problem, const CaseTensors& tensors,
+                                      const Keep& keep) {
     const Tensor& sizes = *tensors.find("group_sizes");
     const Tensor* scale_a = tensors.find("scale_a");
     const Tensor* scale_b = tensors.find("scale_b");
     const bool per_row = problem.word("scale_a") == "row";
-    const Contract contract = manifest.contract(problem, "d");
-    auto joined = std::make_unique<JoinedOracle>(std::vector<std::string>{"d"});
+    std::vector<Group> groups;
     std::int64_t first = 0;
-    for (std::int64_t group = 0; group < problem.integer("groups"); ++group) {
+    for (std::int64_t number = 0; number < problem.integer("groups"); ++number) {
       GemmProblem gemm;
-      gemm.m = size_of_group(sizes, group);
+      gemm.m = size_of_group(sizes, number);
       if (gemm.m == 0) continue;
       gemm.n = problem.integer("n");
       gemm.k = problem.integer("k");
-      gemm.a = joined->keep(rows_of(*tensors.find("a"), first, gemm.m));
-      gemm.b = joined->keep(matrix_of(*tensors.find("b"), group));
-      if (scale_a)
-        gemm.scale_a = per_row ? joined->keep(entries_of(*scale_a, first, gemm.m)) : scale_a;
+      gemm.a = keep(rows_of(*tensors.find("a"), first, gemm.m));
+      gemm.b = keep(matrix_of(*tensors.find("b"), number));
+      if (scale_a) gemm.scale_a = per_row ? keep(entries_of(*scale_a, first, gemm.m)) : scale_a;
       gemm.scale_a_block = per_row ? kVectorScale : kTensorScale;
-      if (scale_b) gemm.scale_b = joined->keep(entries_of(*scale_b, group, 1));
+      if (scale_b) gemm.scale_b = keep(entries_of(*scale_b, number, 1));
       gemm.output = tensors.find("d")->layout.format;
-      joined->add(0, fmt::format("group {} (rows {} to {})", group, first, first + gemm.m - 1),
-                  gemm, contract, sm);
+      groups.push_back({number, first, gemm});
       first += gemm.m;
     }
-    return joined;
+    return groups;
   }
 };
 

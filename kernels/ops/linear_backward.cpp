@@ -4,6 +4,8 @@
 // channel is the summed dimension of dx.
 #include "kernels/ops/linear_backward.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "kernels/manifest.h"
@@ -100,6 +102,11 @@ class LinearBackward final : public Operation {
   std::span<const TensorName> tensor_names() const override { return kTensors; }
 
   std::span<const Factors> factors() const override { return kFactors; }
+
+  std::vector<DotProducts> dot_products(std::int64_t count, std::int64_t depth) const override {
+    return {{"dx", "dy", "w", fmt::format("m={0} n={1} k={0}", count, depth)},
+            {"dw", "dy", "x", fmt::format("m={1} n={0} k={0}", count, depth), true}};
+  }
 
   FormatId factor_format(FormatId stored) const override {
     return stored == FormatId::s8 ? FormatId::bf16 : stored;

@@ -8,6 +8,7 @@
 #include "kernels/manifest.h"
 #include "oracles/base/assert.h"
 #include "oracles/reference/quantize_oracle.h"
+#include "oracles/reference/staged_quantize.h"
 
 #include <fmt/format.h>
 
@@ -84,6 +85,8 @@ constexpr std::string_view kAbout =
 The rules: `"x / scale"`, `"x * (1 / scale)"`, `"x * (limit / amax)"`, every operation rounded to f32. All bits of all outputs follow.
 )~";
 
+constexpr std::array kQuantized = {Operation::Quantized{"x"}};
+
 class Quantize final : public Operation {
  public:
   std::string_view name() const override { return "quantize"; }
@@ -122,6 +125,20 @@ class Quantize final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int,
                                      const CaseTensors& tensors) const override {
+    return std::make_unique<QuantizeOracle>(problem_of(problem, manifest, tensors));
+  }
+
+  std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest, int,
+                                            const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    return staged_quantize(problem_of(problem, manifest, tensors), *sources.find("x"));
+  }
+
+ private:
+  static QuantizeProblem problem_of(const Problem& problem, const Manifest& manifest,
+                                    const CaseTensors& tensors) {
     QuantizeProblem quantize;
     quantize.m = problem.integer("m");
     quantize.n = problem.integer("n");
@@ -134,7 +151,7 @@ class Quantize final : public Operation {
     const auto words = quantize_rule_words();
     quantize.rule = static_cast<QuantizeRule>(
         std::find(words.begin(), words.end(), manifest.terms.word("rule")) - words.begin());
-    return std::make_unique<QuantizeOracle>(quantize);
+    return quantize;
   }
 };
 

@@ -9,6 +9,7 @@
 #include "kernels/manifest.h"
 #include "oracles/base/assert.h"
 #include "oracles/reference/row_oracle.h"
+#include "oracles/reference/staged_rows.h"
 
 #include <fmt/format.h>
 
@@ -162,7 +163,11 @@ RowContract contract_of(const Problem& terms) {
 class Rows final : public Operation {
  public:
   explicit Rows(const RowOperation& row)
-      : row_(row), about_(std::string(row.about) + std::string(kSums)) {}
+      : row_(row), about_(std::string(row.about) + std::string(kSums)) {
+    for (const TensorName& tensor : row.tensors) {
+      if (tensor.role == kInput && tensor.format != "f32") quantized_.push_back({tensor.name});
+    }
+  }
 
   std::string_view name() const override { return row_.name; }
 
@@ -194,6 +199,20 @@ class Rows final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int,
                                      const CaseTensors& tensors) const override {
+    return std::make_unique<RowOracle>(rows_of(problem, manifest, tensors));
+  }
+
+  std::span<const Quantized> quantized() const override { return quantized_; }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest, int,
+                                            const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    return staged_rows(rows_of(problem, manifest, tensors), rows_of(problem, manifest, sources));
+  }
+
+ private:
+  RowProblem rows_of(const Problem& problem, const Manifest& manifest,
+                     const CaseTensors& tensors) const {
     RowProblem rows;
     rows.kind = row_.kind;
     rows.m = problem.integer("m");
@@ -217,12 +236,12 @@ class Rows final : public Operation {
       rows.outputs.push_back(tensors.find(tensor.name));
       rows.output_names.push_back(tensor.name);
     }
-    return std::make_unique<RowOracle>(std::move(rows));
+    return rows;
   }
 
- private:
   const RowOperation& row_;
   std::string about_;
+  std::vector<Quantized> quantized_;  // what is not f32 already
 };
 
 template <RowKind kind>

@@ -7,6 +7,7 @@
 #include "kernels/manifest.h"
 #include "oracles/base/assert.h"
 #include "oracles/bounds/contract_words.h"
+#include "oracles/reference/staged_swiglu.h"
 #include "oracles/reference/swiglu_oracle.h"
 
 namespace plumbline {
@@ -106,6 +107,9 @@ what becomes of infinities and NaN. y is judged as an exact GEMM of the h that t
 nearest, is no error of y, and one that is wrong is reported once. So y cannot be judged without h.
 )~";
 
+constexpr std::array kQuantized = {Operation::Quantized{"x"}, Operation::Quantized{"w_gate"},
+                                   Operation::Quantized{"w_up"}, Operation::Quantized{"w_down"}};
+
 constexpr std::array kFollows = {Operation::Follows{"y", "h"}};
 
 SwigluContract contract_of(const Problem& terms) {
@@ -167,6 +171,21 @@ class SwigluMlp final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem&, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
+    return std::make_unique<SwigluOracle>(mlp_of(tensors), contract_of(manifest.terms), sm);
+  }
+
+  std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  std::unique_ptr<StagedComputation> staged(const Problem&, const Manifest& manifest, int sm,
+                                            const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    return staged_swiglu(
+        mlp_of(tensors), contract_of(manifest.terms), sm,
+        {sources.find("x"), sources.find("w_gate"), sources.find("w_up"), sources.find("w_down")});
+  }
+
+ private:
+  static SwigluProblem mlp_of(const CaseTensors& tensors) {
     SwigluProblem mlp;
     mlp.x = tensors.find("x");
     mlp.gate = tensors.find("w_gate");
@@ -174,7 +193,7 @@ class SwigluMlp final : public Operation {
     mlp.down = tensors.find("w_down");
     mlp.h = tensors.find("h");
     mlp.output = tensors.find("y")->layout.format;
-    return std::make_unique<SwigluOracle>(mlp, contract_of(manifest.terms), sm);
+    return mlp;
   }
 };
 

@@ -12,9 +12,13 @@ Contract SwigluContract::product() const {
   return contract;
 }
 
-float nearest_silu(SiluForm form, float g) {
+float nearest_silu_divisor(float g) {
   const float power = static_cast<float>(std::exp2(static_cast<double>(g * kMinusLog2E)));
-  const float divisor = 1 + (power < 0x1p-126f ? 0.0f : power);
+  return 1 + (power < 0x1p-126f ? 0.0f : power);
+}
+
+float nearest_silu(SiluForm form, float g) {
+  const float divisor = nearest_silu_divisor(g);
   return form == SiluForm::quotient ? g / divisor : g * (1 / divisor);
 }
 

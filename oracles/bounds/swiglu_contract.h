@@ -38,7 +38,9 @@ struct SwigluContract {
   Contract product() const;
 };
 
-// The steps from g to s with an ex2 rounded to nearest: what one conforming kernel gets.
+// The steps from g to fl(1 + e), and to s, with an ex2 rounded to nearest: what one conforming
+// kernel gets.
+float nearest_silu_divisor(float g);
 float nearest_silu(SiluForm form, float g);
 
 }  // namespace plumbline

@@ -6,15 +6,23 @@
 #include "oracles/base/assert.h"
 
 namespace plumbline {
+namespace {
+
+void append(const std::vector<double>& more, std::vector<double>& to) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
 
 const Tensor* StagedJoin::keep(Tensor tensor) {
   kept_.push_back(std::move(tensor));
   return &kept_.back();
 }
 
-void StagedJoin::add(std::string output, std::unique_ptr<StagedComputation> part) {
+void StagedJoin::add(const std::string& output, std::unique_ptr<StagedComputation> part) {
   PLUMB_ASSERT(part->outputs().size() == 1);
-  outputs_.push_back(std::move(output));
+  if (outputs_.empty() || outputs_.back() != output) outputs_.push_back(output);
+  output_of_.push_back(outputs_.size() - 1);
   // A stage that is new comes before the last one, which all of them share.
   for (const Stage& stage : part->stages()) {
     const auto known = std::find_if(stages_.begin(), stages_.end(),
@@ -59,16 +67,21 @@ StageSet StagedJoin::own_stages(std::size_t part, StageSet low) const {
 }
 
 StagedValues StagedJoin::evaluate(StageSet low, int fault) const {
-  StagedValues values;
+  StagedValues values(outputs_.size());
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     const int own = fault < 0 ? -1 : fault_of_[static_cast<std::size_t>(fault)][p];
-    values.push_back(std::move(parts_[p]->evaluate(own_stages(p, low), own)[0]));
+    append(parts_[p]->evaluate(own_stages(p, low), own)[0], values[output_of_[p]]);
   }
   return values;
 }
 
 std::vector<double> StagedJoin::condition(int output) const {
-  return parts_[static_cast<std::size_t>(output)]->condition(0);
+  std::vector<double> condition;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    if (output_of_[p] == static_cast<std::size_t>(output))
+      append(parts_[p]->condition(0), condition);
+  }
+  return condition;
 }
 
 }  // namespace plumbline

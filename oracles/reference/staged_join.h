@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Several computations side by side as one, an output each: the gradients of a linear layer. Stages
-// of the same name are one stage, low in all of them or in none.
+// Several computations side by side as one: the gradients of a linear layer, an output each, or the
+// groups of a grouped GEMM, which follow one another in the same output. Stages of the same name
+// are one stage, low in all of them or in none.
 #pragma once
 
 #include <deque>
@@ -18,8 +19,9 @@ class StagedJoin final : public StagedComputation {
   // A tensor that the parts refer to and that lives as long as they do.
   const Tensor* keep(Tensor tensor);
 
-  // The next output; `part` has one.
-  void add(std::string output, std::unique_ptr<StagedComputation> part);
+  // `part` has one output: the next one of this, or more rows of the last one where that has the
+  // same name.
+  void add(const std::string& output, std::unique_ptr<StagedComputation> part);
 
   const std::vector<Stage>& stages() const override { return stages_; }
 
@@ -36,6 +38,7 @@ class StagedJoin final : public StagedComputation {
   std::deque<Tensor> kept_;
   std::vector<std::string> outputs_;
   std::vector<std::unique_ptr<StagedComputation>> parts_;
+  std::vector<std::size_t> output_of_;  // of each part
   std::vector<Stage> stages_;
   std::vector<StageFault> faults_;
   std::vector<std::vector<int>> fault_of_;  // of a fault, by part: the part's own number for it

@@ -18,6 +18,14 @@ copy fine gemm_fp8 's/^unit .*/unit = "fma.f32"/'
 expect 1 "outside what the contract allows" replay "fine $long" --on emulator --sm 89 --kernel fine/fine.toml
 expect 5 "its contract says" explain fine --on emulator --sm 89 --strict --kernel fine/fine.toml
 
+# The sums of other operations: groups of rows, and the gradients dX and dW.
+expect 0 "13 fraction bits, 14-bit results cut toward zero, 16 products per step" explain gemm_grouped_fp8 --on emulator --sm 89
+expect 0 "24 fraction bits, 24-bit results cut toward zero, 8 products per step" explain linear_bf16_backward --on emulator --sm 80
+printf '[contract.dw]\nunit = "fma.f32"\nschedule = "sequential"\nepilogue = []\n' >dw.toml
+copy gradient linear_bf16_backward '$r dw.toml'
+expect 5 "dw: 24 fraction bits, 24-bit results cut toward zero, 8 products per step; its contract says 23" \
+  explain gradient --on emulator --sm 80 --strict --kernel gradient/gradient.toml
+
 # Kernels of three schedules under a contract that names none: their outputs are admissible, a coarser unit's are not.
 quick="--profile quick --on emulator --sm 90 --no-corpus --out out --only k<200"
 copy open gemm_bf16 's/^schedule .*/schedule = "any"/'

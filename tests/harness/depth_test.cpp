@@ -51,6 +51,22 @@ TEST(Depth, OnlyTheTruncatingStackIsCalledCoherent) {
   EXPECT_EQ(coherent, 1);
 }
 
+TEST(Depth, GradientsGrowAsTheRootOfDepthAndFasterWhenCastsTruncate) {
+  const DepthRecord record = run_gradient_depth(small_stack());
+  ASSERT_EQ(record.curves.size(), 5u);
+  EXPECT_EQ(record.steps, "layers, backward");
+  const DepthCurve &bf16 = record.curves[0], &f32 = record.curves[1], &cut = record.curves[3],
+                   &exact_inputs = record.curves[4];
+  // At least the stream's roundings; activations and the other tensors add to them.
+  const double level = 0.00166 * std::sqrt(32.0);
+  EXPECT_GT(bf16.relative.back(), level / 1.5);
+  EXPECT_LT(bf16.relative.back(), level * 3);
+  EXPECT_LT(f32.relative.back(), bf16.relative.back());
+  EXPECT_LT(exact_inputs.relative.back(), bf16.relative.back());
+  EXPECT_GT(cut.relative.back(), bf16.relative.back() * 2);
+  EXPECT_EQ(bf16.injected.size(), 16u);
+}
+
 TEST(Depth, TheSameSeedGivesTheSameRecord) {
   const DepthRecord one = run_depth(small_stack()), two = run_depth(small_stack());
   for (std::size_t c = 0; c < one.curves.size(); ++c)

@@ -101,7 +101,7 @@ epilogue = []
 constexpr std::string_view kPromisesFma = "unit = \"fma.f32\"\nschedule = \"sequential\"";
 constexpr std::string_view kPromisesMma = "unit = \"mma.sync\"\nschedule = \"sequential\"";
 
-Result<std::optional<ProbedArithmetic>> probe(const std::string& manifest, const std::string& ptx) {
+Result<std::vector<ProbedArithmetic>> probe(const std::string& manifest, const std::string& ptx) {
   const Result<Manifest> kernel = parse_manifest(manifest, "diagonal.toml");
   if (!kernel) return kernel.error();
   RunnerOptions options;
@@ -111,10 +111,10 @@ Result<std::optional<ProbedArithmetic>> probe(const std::string& manifest, const
 }
 
 ProbedArithmetic probed(std::string_view contract, const std::string& ptx) {
-  const Result<std::optional<ProbedArithmetic>> result = probe(manifest_text(contract), ptx);
+  const Result<std::vector<ProbedArithmetic>> result = probe(manifest_text(contract), ptx);
   EXPECT_TRUE(result.ok()) << result.error().text();
-  EXPECT_TRUE(result.ok() && result->has_value());
-  return result.ok() && result->has_value() ? **result : ProbedArithmetic();
+  EXPECT_TRUE(result.ok() && result->size() == 1);
+  return result.ok() && !result->empty() ? result->front() : ProbedArithmetic();
 }
 
 TEST(ProbeArithmetic, AKernelThatKeepsItsContractAgrees) {
@@ -151,8 +151,8 @@ TEST(ProbeArithmetic, FreshAccumulatorsAreFound) {
 }
 
 TEST(ProbeArithmetic, SumsThatCannotBeSeenAreLeftOut) {
-  const auto none = [](const Result<std::optional<ProbedArithmetic>>& result) {
-    return result.ok() && !result->has_value();
+  const auto none = [](const Result<std::vector<ProbedArithmetic>>& result) {
+    return result.ok() && result->empty();
   };
   EXPECT_TRUE(none(probe(manifest_text(kPromisesFma, "\"bf16\""), diagonal_kernel(kNever, kFma))))
       << "no f32 output";
@@ -161,8 +161,7 @@ TEST(ProbeArithmetic, SumsThatCannotBeSeenAreLeftOut) {
 }
 
 TEST(ProbeArithmetic, AKernelThatCannotRunIsAnError) {
-  const Result<std::optional<ProbedArithmetic>> result =
-      probe(manifest_text(kPromisesFma), "no ptx");
+  const Result<std::vector<ProbedArithmetic>> result = probe(manifest_text(kPromisesFma), "no ptx");
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(result.error().text(), HasSubstr("diagonal"));
 }
