@@ -61,10 +61,11 @@ struct Indexing {
     return {row / at(2) / at(1), row / at(2) % at(1), row % at(2) * step};
   }
 
-  // Packed sequences have rows in batch 0, but scales of their own.
+  // Packed sequences have rows in batch 0, but scales of their own; a head's scale has no row.
   std::int64_t index(const AttentionSpot& spot, std::int64_t column) const {
     const std::int64_t batch = std::min(spot.batch, at(0) - 1);
-    return ((batch * at(1) + spot.head) * at(2) + spot.row / step) * at(3) + column;
+    const std::int64_t row = shape.size() > 2 ? spot.row / step : 0;
+    return ((batch * at(1) + spot.head) * at(2) + row) * at(3) + column;
   }
 };
 
