@@ -17,7 +17,6 @@
 namespace plumbline {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Few of the planned cases bind some relations; materializing the large ones takes long.
@@ -66,7 +65,6 @@ struct Fault {
   std::string_view instruction, instead;
   std::string_view where;  // the special register, or empty: everywhere
   int bit = 0;
-  std::string_view relation;  // that shows it
 };
 
 std::ostream& operator<<(std::ostream& out, const Fault& fault) {
@@ -75,25 +73,25 @@ std::ostream& operator<<(std::ostream& out, const Fault& fault) {
 
 // clang-format off
 constexpr Fault kFaults[] = {
-    {"attention_bf16_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0, "A14a"},
-    {"attention_bf16_forward", "batch=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0, "A11a"},
-    {"attention_bf16_forward", "queries=64 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 5, "A14b"},
-    {"attention_bf16_forward", "queries=3 keys=40 d=16 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0, "A14c"},
-    {"attention_bf16_splitkv", "splits=2 queries=3 keys=130 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 0, "A14e"},
-    {"attention_fp8_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0, "A14a"},
-    {"attention_s8_forward", "queries=3 keys=40 d=16 out=f32 scale=0.0001", "mul.rn.f32", "mul.rp.f32", "", 0, "A14c"},
-    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rz.f32", "%ctaid.y", 0, "A14a"},
-    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0, "B1a"},
-    {"rmsnorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rz.f32", "%ctaid.x", 0, "R1"},
-    {"layernorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0, "R6"},
-    {"softmax_bf16", "m=2 n=64 out=f32", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0, "R1"},
-    {"softmax_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0, "R4"},
-    {"layernorm_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0, "R4"},
-    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rp.f32", "", 0, "G1"},
-    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0, "G7"},
-    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rp.f32", "", 0, "D1"},
-    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0, "D7"},
-    {"swiglu_mlp_bf16", "tokens=128 d=16 hidden=1024 d_out=8 out=f32", "div.rn.f32", "div.rz.f32", "%tid.x", 4, "M5"},
+    {"attention_bf16_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0},
+    {"attention_bf16_forward", "batch=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0},
+    {"attention_bf16_forward", "queries=64 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 5},
+    {"attention_bf16_forward", "queries=3 keys=40 d=16 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"attention_bf16_splitkv", "splits=2 queries=3 keys=130 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 0},
+    {"attention_fp8_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0},
+    {"attention_s8_forward", "queries=3 keys=40 d=16 out=f32 scale=0.0001", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rz.f32", "%ctaid.y", 0},
+    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"rmsnorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rz.f32", "%ctaid.x", 0},
+    {"layernorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"softmax_bf16", "m=2 n=64 out=f32", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0},
+    {"softmax_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"layernorm_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rp.f32", "", 0},
+    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0},
+    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rp.f32", "", 0},
+    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0},
+    {"swiglu_mlp_bf16", "tokens=128 d=16 hidden=1024 d_out=8 out=f32", "div.rn.f32", "div.rz.f32", "%tid.x", 4},
 };
 
 // clang-format on
@@ -142,7 +140,7 @@ TEST_P(InsideTheBound, FaultsBreakARelation) {
   const CaseRecord record = CaseRunner(options).run(test_case, target);
   EXPECT_EQ(record.verdict, Verdict::fail) << record.reason;
   EXPECT_EQ(record.claims.at(Claim::bound), Verdict::pass) << record.reason;
-  EXPECT_THAT(record.reason, HasSubstr(fmt::format("({})", fault.relation)));
+  EXPECT_EQ(record.claims.at(Claim::related), Verdict::fail) << record.reason;
 }
 
 INSTANTIATE_TEST_SUITE_P(Relations, InsideTheBound, testing::ValuesIn(kFaults));
