@@ -18,8 +18,33 @@ namespace plumbline {
 
 namespace {
 
-// Relations and other orders of CTAs are tried on one case in so many.
+// Other orders of CTAs are tried on one case in so many.
 constexpr std::uint64_t kOneIn = 4;
+
+// And relations. Where judging a case takes little time beside emulating it, they are to cost no
+// more than a twentieth of a run.
+std::uint64_t relations_one_in(const Operation& operation) {
+  return operation.name() == "gemm" ? 4 : 12;
+}
+
+// What contradicts the relation, in words; empty when nothing does.
+std::string what_breaks(const Relation& relation, const RelatedRun& run, const LaunchResult& launch,
+                        const CaseTensors& first) {
+  if (!launch.completed)
+    return fmt::format("{} ({}), but the changed problem did not run to its end", relation.words,
+                       relation.id);
+  for (const Follow& follow : run.outputs) {
+    const Tensor& before = *first.find(follow.output);
+    const Tensor& after = *run.tensors.find(follow.output);
+    for (std::int64_t at = 0; at < after.layout.count(); ++at) {
+      if (follows(follow, before, at, after.bits(at))) continue;
+      return fmt::format("{} ({}), but {} of the changed problem is {:.9g} (0x{:x})",
+                         relation.words, relation.id, element_name(follow.output, after.layout, at),
+                         to_double(format(after.layout.format), after.bits(at)), after.bits(at));
+    }
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -126,29 +151,21 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
                                                                const Examined& examined) {
   constexpr double kMostWork = 1e8;
   const std::vector<Relation> relations = relations_of(*test_case.kernel->operation);
-  const std::uint64_t draw = fingerprint(test_case.text());
+  // Each chip tries other ones.
+  const std::uint64_t draw = fingerprint(fmt::format("{} {}", test_case.text(), target.name()));
+  const std::uint64_t one_in = relations_one_in(*test_case.kernel->operation);
   const bool bitwise = !relations.empty() && test_case.kernel->deterministic();
   std::optional<std::string> broken;
   if (!bitwise || test_case.kernel->operation->work(test_case.problem) > kMostWork) return broken;
-  if (!options_.all_relations && draw % kOneIn != 0) return broken;
-  const Tensor* first = examined.tensors.find("d");
+  if (!options_.all_relations && draw % one_in != 0) return broken;
   for (std::size_t i = 0; i < relations.size(); ++i) {
-    const Relation& relation = relations[(draw / kOneIn + i) % relations.size()];
+    const Relation& relation = relations[(draw / one_in + i) % relations.size()];
     std::optional<RelatedRun> run = relation.make(test_case, examined.tensors);
     if (!run) continue;
-    broken = "";
     const Result<LaunchResult> launch = launch_on(run->test_case, run->tensors, target);
     if (!launch) return launch.error();
-    const Tensor& second = *run->tensors.find("d");
-    for (std::int64_t at = 0; at < second.layout.count(); ++at) {
-      if (launch->completed && run->follows(*first, at, second.bits(at))) continue;
-      const Format& f = format(second.layout.format);
-      broken = fmt::format("{} ({}), but {} of the changed problem is {:.9g} (0x{:x})",
-                           relation.words, relation.id, element_name("d", second.layout, at),
-                           to_double(f, second.bits(at)), second.bits(at));
-      return broken;
-    }
-    if (!options_.all_relations) break;
+    broken = what_breaks(relation, *run, *launch, examined.tensors);
+    if (!broken->empty() || !options_.all_relations) return broken;
   }
   return broken;
 }

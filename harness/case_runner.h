@@ -23,7 +23,7 @@ struct RunnerOptions {
   int threads = 1;  // inside one case: emulator, oracle and judge
   int repeat = 1;   // launches; more than one judges determinism
   JudgeOptions judge;
-  // Metamorphic relations: one for every fourth case, or all that bind a case (replay, explain,
+  // Metamorphic relations: one for some of the cases, or all that bind a case (replay, explain,
   // shrinking).
   bool all_relations = false;
   CodeCoverage* coverage = nullptr;  // hears what every case executed

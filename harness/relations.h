@@ -20,23 +20,34 @@
 
 namespace plumbline {
 
-// A second run, and what it has to give.
+// How an output of the second run follows from that of the first.
+struct Follow {
+  std::string output;
+  double factor = 1;  // what the first run's elements are multiplied by: 1, -1, 2 or 1/2
+  // Where in the first output an element of the second lies; empty: where it lies itself.
+  std::function<std::int64_t(std::int64_t)> source = {};
+};
+
+// A second run, and what it has to give. Outputs that do not follow are not named.
 struct RelatedRun {
   Case test_case;
   CaseTensors tensors;
-  // Whether `second`, an element of the related output at `index`, follows from the first run's
-  // output `first`.
-  std::function<bool(const Tensor& first, std::int64_t index, std::uint64_t second)> follows;
+  std::vector<Follow> outputs;
 };
 
 struct Relation {
   std::string_view id;     // "G1"
   std::string_view words;  // "negating A negates every output"
   // Nothing where the relation does not bind this case.
-  std::optional<RelatedRun> (*make)(const Case& test_case, const CaseTensors& tensors);
+  std::function<std::optional<RelatedRun>(const Case& test_case, const CaseTensors& tensors)> make;
 };
 
 // The relations of an operation; none for operations without any.
 std::vector<Relation> relations_of(const Operation& operation);
+
+// Whether `bits`, element `index` of the second run's output, follow from the first run's. NaN
+// follows from NaN, and zeros have no sign. Doubling commutes with roundings away from the ends of
+// the format and of f32 only: elements close to them are not asked about.
+bool follows(const Follow& follow, const Tensor& first, std::int64_t index, std::uint64_t bits);
 
 }  // namespace plumbline

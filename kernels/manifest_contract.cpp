@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace plumbline {
 namespace {
@@ -171,6 +172,16 @@ void check_targets(TomlReader& reader, const toml::table& table, const Manifest&
   }
 }
 
+constexpr std::array<std::string_view, 3> kFlags = {"deterministic", "odd_symmetric",
+                                                    "position_independent"};
+
+// What every contract promises unless it says otherwise.
+void read_flags(TomlReader& reader, const toml::table& table, Contract& contract) {
+  contract.deterministic = reader.boolean(table, "deterministic").value_or(true);
+  contract.odd_symmetric = reader.boolean(table, "odd_symmetric").value_or(true);
+  contract.position_independent = reader.boolean(table, "position_independent").value_or(true);
+}
+
 PromisedContract read_one(TomlReader& reader, const toml::table& table, const Manifest& manifest) {
   PromisedContract promised;
   Contract& contract = promised.contract;
@@ -182,9 +193,7 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
   read_schedule(reader, table, manifest, promised);
   read_epilogue(reader, table, contract);
   read_output(reader, table, promised);
-  contract.deterministic = reader.boolean(table, "deterministic").value_or(true);
-  contract.odd_symmetric = reader.boolean(table, "odd_symmetric").value_or(true);
-  contract.position_independent = reader.boolean(table, "position_independent").value_or(true);
+  read_flags(reader, table, contract);
   return promised;
 }
 
@@ -219,7 +228,7 @@ std::string example_of(const Field& field) {
 // The contract of an operation with terms of its own.
 void read_terms(TomlReader& reader, const toml::table& table, std::span<const Field> fields,
                 Manifest& manifest) {
-  std::vector<std::string_view> keys = {"deterministic"};
+  std::vector<std::string_view> keys(kFlags.begin(), kFlags.end());
   for (const Field& field : fields) keys.push_back(field.name);
   reader.check_keys(table, keys);
   for (const Field& field : fields) {
@@ -229,7 +238,7 @@ void read_terms(TomlReader& reader, const toml::table& table, std::span<const Fi
                      "add " + example_of(field));
     }
   }
-  manifest.promised.contract.deterministic = reader.boolean(table, "deterministic").value_or(true);
+  read_flags(reader, table, manifest.promised.contract);
   if (reader.error()) return;
   if (const Status possible = manifest.operation->check_terms(manifest.terms, manifest);
       !possible) {
@@ -252,17 +261,9 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   for (const Operation::Factors& factors : manifest.operation->factors()) {
     outputs.push_back(factors.output);
   }
-  std::vector<std::string_view> keys = {"unit",
-                                        "schedule",
-                                        "interval",
-                                        "parts",
-                                        "join",
-                                        "promotion",
-                                        "epilogue",
-                                        "output",
-                                        "deterministic",
-                                        "odd_symmetric",
-                                        "position_independent"};
+  std::vector<std::string_view> keys = {"unit", "schedule",  "interval", "parts",
+                                        "join", "promotion", "epilogue", "output"};
+  keys.insert(keys.end(), kFlags.begin(), kFlags.end());
   const std::size_t own = keys.size();
   keys.insert(keys.end(), outputs.begin(), outputs.end());
   reader.check_keys(*table, keys);

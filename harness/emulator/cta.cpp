@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <algorithm>
 #include <cstring>
 
 #include "harness/emulator/barrier.h"
@@ -70,7 +71,7 @@ void Cta::start(std::int64_t linear) {
   barriers_.fill(Barrier());
   shared_.start_cta();
   if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
-  std::memset(local_.data(), 0, local_.size());
+  std::fill(local_.begin(), local_.end(), std::byte{0});
   for (const auto& warp : warps_) {
     warp->start();
     fill_special_registers(*warp);

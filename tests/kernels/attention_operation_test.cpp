@@ -126,7 +126,8 @@ TEST(AttentionOperation, EveryBlockOfRowsHasItsScale) {
   const std::string sizes = "batch=2 heads=4 kv_heads=2 queries=70 keys=129 d=8 scales=block";
   EXPECT_THAT(integers.layout(sizes, "q_scale").shape, ElementsAre(2, 4, 2));
   EXPECT_THAT(integers.layout(sizes, "k_scale").shape, ElementsAre(2, 2, 3));
-  for (const TensorSpec& spec : *integers.tensors(sizes)) EXPECT_NE(spec.name, "v_scale");
+  const auto specs = integers.tensors(sizes);
+  for (const TensorSpec& spec : *specs) EXPECT_NE(spec.name, "v_scale");
   const std::string packed = "batch=3 heads=2 queries=30 keys=50 d=8 scales=block lengths=random";
   EXPECT_THAT(integers.layout(packed, "q_scale").shape, ElementsAre(1, 2, 2));
   EXPECT_THAT(integers.layout(packed, "k_scale").shape, ElementsAre(1, 2, 3));

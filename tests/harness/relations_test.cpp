@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Relations: that each is asked of some planned case, that conforming kernels keep them, and that
+// faults which no bound shows break them.
+#include "harness/relations.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "fuzz/plan.h"
+#include "harness/case_runner.h"
+#include "kernels/registry.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::IsEmpty;
+
+// Few of the planned cases bind some relations; materializing the large ones takes long.
+constexpr double kMostWork = 1e6;
+
+std::string name(const Relation& relation, const Operation& operation) {
+  return fmt::format("{} {}", operation.name(), relation.id);
+}
+
+// A relation that no planned case is ever asked about checks nothing.
+TEST(Relations, EachBindsAPlannedQuickCase) {
+  const Result<Registry> registry = Registry::open(PLUMBLINE_SOURCE_DIR "/kernels");
+  ASSERT_TRUE(registry) << registry.error().text();
+  std::map<std::string, Relation> unbound;
+  for (const Operation* operation : all_operations())
+    for (const Relation& relation : relations_of(*operation))
+      EXPECT_TRUE(unbound.emplace(name(relation, *operation), relation).second)
+          << "two relations are called " << name(relation, *operation);
+  for (const Manifest& kernel : registry->all()) {
+    if (!kernel.deterministic()) continue;
+    for (const Case& test_case : plan_cases(kernel, {.profile = Profile::quick, .seed = 1})) {
+      if (kernel.operation->work(test_case.problem) > kMostWork) continue;
+      std::optional<CaseTensors> tensors;
+      for (const Relation& relation : relations_of(*kernel.operation)) {
+        const auto found = unbound.find(name(relation, *kernel.operation));
+        if (found == unbound.end()) continue;
+        if (!tensors) {
+          Result<CaseTensors> inputs = materialize(test_case);
+          ASSERT_TRUE(inputs) << inputs.error().text();
+          tensors = *std::move(inputs);
+        }
+        const std::optional<RelatedRun> run = relation.make(test_case, *tensors);
+        if (run && !run->outputs.empty()) unbound.erase(found);
+      }
+    }
+  }
+  std::vector<std::string> dead;
+  for (const auto& [id, relation] : unbound) dead.push_back(id);
+  EXPECT_THAT(dead, IsEmpty());
+}
+
+// A fault that no bound shows: where a bit of a special register is set, one instruction rounds
+// toward zero or up instead of to nearest.
+struct Fault {
+  std::string_view kernel, problem;
+  std::string_view instruction, instead;
+  std::string_view where;  // the special register, or empty: everywhere
+  int bit = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Fault& fault) {
+  return out << fault.kernel << " " << fault.problem << ": " << fault.instead;
+}
+
+// clang-format off
+constexpr Fault kFaults[] = {
+    {"attention_bf16_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0},
+    {"attention_bf16_forward", "batch=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0},
+    {"attention_bf16_forward", "queries=64 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 5},
+    {"attention_bf16_forward", "queries=3 keys=40 d=16 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"attention_bf16_splitkv", "splits=2 queries=3 keys=130 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%tid.x", 0},
+    {"attention_fp8_forward", "heads=2 queries=3 keys=40 d=16 out=f32 scale=0.25", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.y", 0},
+    {"attention_s8_forward", "queries=3 keys=40 d=16 out=f32 scale=0.0001", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rz.f32", "%ctaid.y", 0},
+    {"attention_bf16_backward", "heads=2 queries=64 keys=300 d=8 out=f32 scale=0.25", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"rmsnorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rz.f32", "%ctaid.x", 0},
+    {"layernorm_bf16", "m=2 n=72 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"softmax_bf16", "m=2 n=64 out=f32", "rcp.rn.f32", "rcp.rz.f32", "%ctaid.x", 0},
+    {"softmax_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"layernorm_bf16_backward", "m=2 n=64 out=f32", "mul.rn.f32", "mul.rp.f32", "", 0},
+    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rp.f32", "", 0},
+    {"gemm_bf16_splitk", "m=20 n=20 k=2000 splits=4 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0},
+    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rp.f32", "", 0},
+    {"linear_bf16_backward", "m=600 n=32 k=8 out=f32", "add.rn.f32", "add.rz.f32", "%tid.x", 0},
+    {"swiglu_mlp_bf16", "tokens=128 d=16 hidden=1024 d_out=8 out=f32", "div.rn.f32", "div.rz.f32", "%tid.x", 4},
+};
+
+// clang-format on
+
+// PTX with the fault.
+std::string planted(const std::string& ptx, const Fault& fault) {
+  std::istringstream lines(ptx);
+  std::string text, line;
+  while (std::getline(lines, line)) {
+    const std::size_t at = line.find(fault.instruction);
+    if (at == std::string::npos) {
+      text += line + "\n";
+      continue;
+    }
+    const std::string operands = line.substr(at + fault.instruction.size());
+    if (fault.where.empty()) {
+      text += fmt::format("{}{}\n", fault.instead, operands);
+      continue;
+    }
+    text += fmt::format(
+        "{{\n.reg .pred %there;\n.reg .b32 %bit;\nmov.u32 %bit, {};\nshr.u32 %bit, %bit, {};\n"
+        "and.b32 %bit, %bit, 1;\nsetp.ne.u32 %there, %bit, 0;\n@!%there {}{}\n@%there {}{}\n}}\n",
+        fault.where, fault.bit, fault.instruction, operands, fault.instead, operands);
+  }
+  return text;
+}
+
+class InsideTheBound : public testing::TestWithParam<Fault> {};
+
+TEST_P(InsideTheBound, FaultsBreakARelation) {
+  const Fault& fault = GetParam();
+  const std::string path =
+      fmt::format("{0}/kernels/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, fault.kernel);
+  const Result<Manifest> kernel = read_manifest(path);
+  if (!kernel || !read_image(*kernel, kernel->targets.back())) GTEST_SKIP() << "no compiled kernel";
+  Case test_case;
+  test_case.kernel = &*kernel;
+  test_case.problem = *parse_problem(kernel->schema(), fault.problem);
+  const Target target{.sm = kernel->targets.back(), .gpu_name = ""};
+  RunnerOptions options;
+  options.all_relations = true;
+  EXPECT_EQ(CaseRunner(options).run(test_case, target).verdict, Verdict::pass);
+  options.image = [&](const Manifest& manifest, int sm) -> Result<std::string> {
+    return planted(*read_image(manifest, sm), fault);
+  };
+  const CaseRecord record = CaseRunner(options).run(test_case, target);
+  EXPECT_EQ(record.verdict, Verdict::fail) << record.reason;
+  EXPECT_EQ(record.claims.at(Claim::bound), Verdict::pass) << record.reason;
+  EXPECT_EQ(record.claims.at(Claim::related), Verdict::fail) << record.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Relations, InsideTheBound, testing::ValuesIn(kFaults));
+
+}  // namespace
+}  // namespace plumbline
