@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -111,7 +112,7 @@ class Recorder : public Device {
   }
 
   Status read(DeviceAddress from, std::span<std::byte> bytes) override {
-    std::memcpy(bytes.data(), memory.at(from).bytes.data(), bytes.size());
+    std::copy_n(memory.at(from).bytes.begin(), bytes.size(), bytes.begin());
     return {};
   }
 
