@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <set>
 
 namespace {
 
@@ -20,6 +22,13 @@ int fault = 0;  // what the next event query reports
 struct Function {
   char name[64];
 };
+
+std::deque<Function> functions;  // of all modules there ever were
+std::set<void*> allocated;       // what a reset of the context takes with it
+
+void free_memory(void* address) {
+  if (allocated.erase(address) > 0) std::free(address);
+}
 
 }  // namespace
 
@@ -63,7 +72,10 @@ int cuDevicePrimaryCtxRetain(void** context, int) {
   return result("cuDevicePrimaryCtxRetain");
 }
 
-int cuDevicePrimaryCtxReset_v2(int) { return 0; }
+int cuDevicePrimaryCtxReset_v2(int) {
+  while (!allocated.empty()) free_memory(*allocated.begin());
+  return 0;
+}
 
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 
@@ -84,10 +96,9 @@ int cuModuleLoadDataEx(void** module, const void*, unsigned options, int* keys, 
 int cuModuleUnload(void*) { return 0; }
 
 int cuModuleGetFunction(void** function, void*, const char* name) {
-  auto* made =
-      static_cast<Function*>(std::calloc(1, sizeof(Function)));  // lives as long as the process
-  std::strncpy(made->name, name, sizeof made->name - 1);
-  *function = made;
+  Function& made = functions.emplace_back();
+  std::strncpy(made.name, name, sizeof made.name - 1);
+  *function = &made;
   return result("cuModuleGetFunction");
 }
 
@@ -103,12 +114,14 @@ int cuFuncSetAttribute(void*, int, int) { return result("cuFuncSetAttribute"); }
 
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
   if (fails("cuMemAlloc_v2")) return 2;
-  *address = reinterpret_cast<std::uint64_t>(std::malloc(bytes));
+  void* memory = std::malloc(bytes);
+  allocated.insert(memory);
+  *address = reinterpret_cast<std::uint64_t>(memory);
   return 0;
 }
 
 int cuMemFree_v2(std::uint64_t address) {
-  std::free(reinterpret_cast<void*>(address));
+  free_memory(reinterpret_cast<void*>(address));
   return 0;
 }
 
