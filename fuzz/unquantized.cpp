@@ -42,7 +42,7 @@ Result<UnquantizedCase> unquantized(const Case& test_case, int draw) {
     return Error{ErrorKind::bad_input,
                  fmt::format("{} has no stages: where its errors come from cannot be told yet",
                              operation.name()),
-                 "", "kernels of gemm, attention and linear_backward have them"};
+                 "", "plumbline propagate --stochastic needs none"};
   }
   const ValueClassInfo* data = find_value_class(test_case.recipe.value_class);
   if (!data || data->has_specials) {

@@ -17,6 +17,9 @@
 
 namespace plumbline {
 
+// Nothing where the relation does not bind.
+using Related = std::optional<RelatedRun>;
+
 // The same problem with the same inputs.
 RelatedRun same_problem(const Case& test_case, const CaseTensors& tensors);
 

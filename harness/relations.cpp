@@ -32,7 +32,8 @@ std::vector<Relation> relations_of(const Operation& operation) {
   if (name == "grouped_gemm") return grouped_gemm_relations();
   if (name == "linear_backward") return linear_backward_relations();
   if (name == "swiglu_mlp") return swiglu_relations();
-  if (name == "attention") return joined(attention_place_relations(false), attention_value_relations());
+  if (name == "attention")
+    return joined(attention_place_relations(false), attention_value_relations());
   if (name == "attention_backward")
     return joined(attention_place_relations(true), attention_gradient_value_relations());
   return row_relations(name);

@@ -16,8 +16,6 @@
 namespace plumbline {
 namespace {
 
-using Related = std::optional<RelatedRun>;
-
 constexpr std::array<std::string_view, 5> kOutputs = {"o", "lse", "dq", "dk", "dv"};
 // All of them; or those that have rows of queries, and are sums over keys.
 constexpr std::span<const std::string_view> kAllOutputs(kOutputs), kRowOutputs(kOutputs.data(), 3);

@@ -17,8 +17,6 @@
 namespace plumbline {
 namespace {
 
-using Related = std::optional<RelatedRun>;
-
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kRoundings = 1.01;  // more than what those of f32 add to a bound
 

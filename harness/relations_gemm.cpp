@@ -14,8 +14,6 @@
 namespace plumbline {
 namespace {
 
-using Related = std::optional<RelatedRun>;
-
 // The case as the relations see it.
 struct Gemm : PlainGemm {
   const CaseTensors& tensors;

@@ -15,8 +15,6 @@
 namespace plumbline {
 namespace {
 
-using Related = std::optional<RelatedRun>;
-
 struct Grouped {
   const Case& test_case;
   const CaseTensors& tensors;

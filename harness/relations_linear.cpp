@@ -14,8 +14,6 @@
 namespace plumbline {
 namespace {
 
-using Related = std::optional<RelatedRun>;
-
 struct Linear {
   const Case& test_case;
   const CaseTensors& tensors;

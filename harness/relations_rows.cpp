@@ -13,8 +13,6 @@
 namespace plumbline {
 namespace {
 
-using Related = std::optional<RelatedRun>;
-
 // The rest has an element for each column.
 bool has_rows(const TensorSpec& spec) {
   return spec.layout.shape.size() == 2 || spec.name == "mean" || spec.name == "rstd";

@@ -10,8 +10,6 @@
 namespace plumbline {
 namespace {
 
-using Related = std::optional<RelatedRun>;
-
 bool has_zero(const Tensor& tensor) {
   for (std::int64_t i = 0; i < tensor.layout.count(); ++i)
     if (to_double(format(tensor.layout.format), tensor.bits(i)) == 0) return true;

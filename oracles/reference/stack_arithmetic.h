@@ -2,14 +2,13 @@
 // What a stack of blocks (stack.h) is computed in, where kernels may differ.
 #pragma once
 
-#include "oracles/formats/encode.h"
+#include "oracles/reference/staged_steps.h"
 
 namespace plumbline {
 
 // What is too large becomes the largest number.
 inline double stack_rounded(FormatId to, double x, Rounding rounding) {
-  return to_double(format(to),
-                   encode(format(to), x, {.rounding = rounding, .overflow = Overflow::saturate}));
+  return staged_rounding(to, x, {.rounding = rounding, .overflow = Overflow::saturate});
 }
 
 struct StackArithmetic {

@@ -30,10 +30,7 @@ StackFactors stack_factors(const std::vector<double>& values, std::size_t row, F
 }
 
 StackProducts::StackProducts(const StackArithmetic& arithmetic, FormatId left, FormatId right)
-    : arithmetic_(arithmetic),
-      left_(left),
-      scaled_(left != FormatId::bf16),
-      sum_(Contract{}, arithmetic.sm, left, right) {}
+    : arithmetic_(arithmetic), left_(left), sum_(Contract{}, arithmetic.sm, left, right) {}
 
 std::vector<double> StackProducts::operator()(const std::vector<double>& x,
                                               const StackFactors& weights) const {
@@ -44,7 +41,7 @@ std::vector<double> StackProducts::operator()(const std::vector<double>& x,
   for (std::size_t i = 0; i < rows.scales.size(); ++i) {
     for (std::size_t o = 0; o < weights.scales.size(); ++o) {
       double sum = sum_.chain(rows.row(i), weights.row(o), 0, {});
-      if (scaled_) sum = f32(f32(sum * rows.scales[i]) * weights.scales[o]);
+      if (left_ != FormatId::bf16) sum = f32(f32(sum * rows.scales[i]) * weights.scales[o]);
       y.push_back(arithmetic_.stored(sum));
     }
   }

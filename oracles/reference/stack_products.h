@@ -51,7 +51,6 @@ class StackProducts {
  private:
   StackArithmetic arithmetic_;
   FormatId left_;
-  bool scaled_;
   StagedSum sum_;
 };
 

@@ -45,7 +45,7 @@ struct KnownFault {
 constexpr std::array kFaults = {
     KnownFault{Fault::bf16_argument,    Step::argument,    "the logits are rounded to bf16 before the softmax"},
     KnownFault{Fault::bf16_row_sums,    Step::row_sums,    "sums along rows are kept in bf16"},
-    KnownFault{Fault::bf16_factor,      Step::elements,    "what the row is multiplied by is rounded to bf16"},
+    KnownFault{Fault::bf16_factor,      Step::elements,    "what all elements of a row have in common is rounded to bf16"},
     KnownFault{Fault::bf16_column_sums, Step::column_sums, "sums along columns are kept in bf16"},
     KnownFault{Fault::output_cut,       Step::output,      "rounded toward zero instead of to nearest"},
 };
@@ -55,8 +55,7 @@ using Values = std::vector<double>;
 
 class StagedRows final : public StagedComputation {
  public:
-  StagedRows(const RowProblem& problem, const RowProblem& before)
-      : problem_(problem), contract_(problem.contract), gradient_(problem.dy != nullptr) {
+  StagedRows(const RowProblem& problem, const RowProblem& before) : problem_(problem) {
     const bool softmax = problem.kind == RowKind::softmax,
                norm = problem.kind == RowKind::rmsnorm || problem.kind == RowKind::layernorm;
     add(Step::quantize, {"quantize inputs", StageKind::quantization});
@@ -64,7 +63,7 @@ class StagedRows final : public StagedComputation {
     if (softmax) add(Step::exponential, {"exponential", StageKind::arithmetic});
     add(Step::row_sums, {"row sums", StageKind::arithmetic});
     if (norm) add(Step::root, {"root", StageKind::arithmetic});
-    add(Step::elements, {gradient_ ? "gradient" : "normalize", StageKind::arithmetic});
+    add(Step::elements, {problem.dy != nullptr ? "gradient" : "normalize", StageKind::arithmetic});
     if (problem.has_column_sums()) add(Step::column_sums, {"column sums", StageKind::arithmetic});
     out_ = problem.outputs.front()->layout.format;
     if (out_ != FormatId::f32) add(Step::output, {"output", StageKind::output});
@@ -149,9 +148,10 @@ class StagedRows final : public StagedComputation {
     // Of a_j b_j along a row.
     double row_sum(const Values& a, const Values& b) const {
       const bool rounded = low(Step::row_sums);
-      Values lanes(static_cast<std::size_t>(rows.contract_.lanes));
+      Values lanes(static_cast<std::size_t>(rows.problem_.contract.lanes));
       for (std::size_t j = 0; j < a.size(); ++j) {
-        double& lane = lanes[j / static_cast<std::size_t>(rows.contract_.vector) % lanes.size()];
+        double& lane =
+            lanes[j / static_cast<std::size_t>(rows.problem_.contract.vector) % lanes.size()];
         lane = bf16_if_low(rounded, fma_if(rounded, a[j], b[j], lane));
       }
       for (std::size_t warp = 0; warp < lanes.size(); warp += 32) {
@@ -213,7 +213,7 @@ class StagedRows final : public StagedComputation {
             low(Step::exponential), f32_if(argument, f32_if(argument, one - largest) * log2e)));
       }
       const double sum = row_sum(out.out, Values(z.size(), 1));
-      const bool divides = rows.contract_.quotient == RowQuotient::quotient;
+      const bool divides = rows.problem_.contract.quotient == RowQuotient::quotient;
       const double factor = factor_of(f32_if(elements, 1 / sum));
       for (double& p : out.out) p = f32_if(elements, divides ? p / sum : p * factor);
       return out;
@@ -242,7 +242,7 @@ class StagedRows final : public StagedComputation {
       for (const double x : in.x) off.push_back(f32_if(sums, x - out.mean));
       const double square = mean(row_sum(off, off), in.x.size());
       out.rstd = f32_if(root, 1 / std::sqrt(f32_if(root, square + in.eps)));
-      if (root && rows.contract_.root == RowRoot::exact)
+      if (root && rows.problem_.contract.root == RowRoot::exact)
         out.rstd = f32_if(true, 1 / f32_if(true, std::sqrt(f32_if(true, square + in.eps))));
       const double factor = factor_of(out.rstd);
       for (std::size_t j = 0; j < in.x.size(); ++j) {
@@ -283,8 +283,8 @@ class StagedRows final : public StagedComputation {
     Values column_sums(const std::vector<RowResult<double>>& results, bool gamma) const {
       const bool rounded = low(Step::column_sums);
       const auto n = static_cast<std::size_t>(rows.problem_.n);
-      const std::size_t stripes =
-          std::min<std::size_t>(static_cast<std::size_t>(rows.contract_.stripes), results.size());
+      const std::size_t stripes = std::min<std::size_t>(
+          static_cast<std::size_t>(rows.problem_.contract.stripes), results.size());
       const std::vector<RowOf<double>>& in = rows.rows_[low(Step::quantize) ? 0 : 1];
       const auto kept = [&](double sum) {
         return rounded ? bf16_if(Fault::bf16_column_sums, sum) : sum;
@@ -303,8 +303,6 @@ class StagedRows final : public StagedComputation {
   };
 
   RowProblem problem_;
-  RowContract contract_;
-  bool gradient_;
   FormatId out_ = FormatId::f32;
   std::vector<Stage> stages_;
   std::array<int, kSteps> stage_of_{-1, -1, -1, -1, -1, -1, -1, -1};
