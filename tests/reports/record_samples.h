@@ -77,4 +77,12 @@ inline RunRecord sample_record() {
   return r;
 }
 
+// The first of the findings in two cases.
+inline RunRecord record_with_findings(const std::vector<int>& lines) {
+  RunRecord r = sample_record();
+  for (const int line : lines) r.cases[2].findings.push_back(sample_finding(line));
+  r.cases[3].findings = {r.cases[2].findings.front()};
+  return r;
+}
+
 }  // namespace plumbline

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Writes the sample pages that page_in_browser.py opens: sample_report FOLDER.
+// Writes what page_in_browser.py opens and strict_readers.py reads: sample_report FOLDER.
 #include <cstdio>
 #include <fstream>
 #include <string>
 
 #include "page_samples.h"
 #include "reports/html.h"
+#include "reports/junit.h"
+#include "reports/sarif.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: sample_report FOLDER\n");
     return 2;
   }
-  const auto write = [&](const std::string& name, const plumbline::RunRecord& record) {
-    std::ofstream(std::string(argv[1]) + "/" + name, std::ios::binary)
-        << plumbline::report_html(record);
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(std::string(argv[1]) + "/" + name, std::ios::binary) << text;
   };
-  write("failing.html", plumbline::failing_record());
-  write("passing.html", plumbline::passing_record());
-  write("large.html", plumbline::large_record());
+  using namespace plumbline;
+  write("failing.html", report_html(failing_record()));
+  write("passing.html", report_html(passing_record()));
+  write("large.html", report_html(large_record()));
+  write("failing.junit.xml", junit_xml(failing_record(), true));
+  write("findings.sarif", sarif_json(record_with_findings({88, 90}), "/repo"));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SARIF and annotations. The structure is checked against what SARIF 2.1.0 demands of the
-// properties that are written; its JSON schema is not in Debian.
+// SARIF and annotations: what they say. That they are valid, strict_readers.py checks.
 #include "reports/sarif.h"
 
 #include <gmock/gmock.h>
@@ -19,15 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
-RunRecord with_findings(const std::vector<int>& lines) {
-  RunRecord r = sample_record();
-  for (const int line : lines) r.cases[2].findings.push_back(sample_finding(line));
-  r.cases[3].findings = {r.cases[2].findings.front()};
-  return r;
-}
-
 TEST(Sarif, HasAResultPerKernelKindAndLine) {
-  const Json sarif = Json::parse(sarif_json(with_findings({88, 90}), "/repo"));
+  const Json sarif = Json::parse(sarif_json(record_with_findings({88, 90}), "/repo"));
   EXPECT_EQ(sarif["version"], "2.1.0");
   ASSERT_THAT(sarif["runs"], SizeIs(1));
   const Json& run = sarif["runs"][0];
@@ -51,7 +43,7 @@ TEST(Sarif, HasAResultPerKernelKindAndLine) {
 TEST(Sarif, FingerprintsOutliveEditsAboveTheLine) {
   const auto fingerprints = [](const std::vector<int>& lines) {
     std::vector<std::string> all;
-    const Json sarif = Json::parse(sarif_json(with_findings(lines), "/repo"));
+    const Json sarif = Json::parse(sarif_json(record_with_findings(lines), "/repo"));
     for (const Json& result : sarif["runs"][0]["results"])
       all.push_back(result["partialFingerprints"]["plumblineFinding/v1"]);
     return all;
@@ -78,7 +70,7 @@ TEST(Annotations, EscapeWhatWouldEndThem) {
 TEST(Annotations, AreAtMostNineAndOneThatCounts) {
   std::vector<int> lines;
   for (int i = 1; i <= 20; ++i) lines.push_back(i);
-  const std::vector<std::string> all = github_annotations(with_findings(lines), "/repo");
+  const std::vector<std::string> all = github_annotations(record_with_findings(lines), "/repo");
   ASSERT_THAT(all, SizeIs(10));
   EXPECT_THAT(all[0], HasSubstr("::error file=src/a b.cu,line=1,title=gemm_bf16%3A race::"));
   EXPECT_THAT(all[9], HasSubstr("and 12 more in report.html"));
