@@ -2,7 +2,8 @@
 // bar, barrier, bar.warp.sync and fences (PTX ISA 9.0 section 9.7.13.1-4).
 // Lanes wait one by one; a warp has arrived when all its live lanes wait at the same barrier. `bar` is the aligned
 // spelling: arriving through different instructions is a finding, and then counts as barrier.sync does.
-// Fences change no value: memory is sequentially consistent here, and races are found, not imitated.
+// Fences change no value: memory is sequentially consistent here, and races are found, not imitated. Those between proxies
+// (fence.proxy) are not asked for either.
 #include "harness/emulator/barrier.h"
 
 #include <fmt/format.h>
@@ -77,7 +78,7 @@ void fence(Warp& warp, const Inst&, u32) {
   if (warp.program().communicates) warp.cta().clock().fence(warp.index());
 }
 
-void fence_of_cta(Warp&, const Inst&, u32) {}
+void no_fence(Warp&, const Inst&, u32) {}
 
 void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   modifiers.take("cta");
@@ -120,9 +121,15 @@ void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers&
 
 void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   decoder.require_operands(instruction, 0, 0);
+  if (modifiers.take("proxy")) {
+    if (!modifiers.take("async")) return;
+    modifiers.take_one_of("global", "shared::cta", "shared::cluster");
+    out.execute = no_fence;
+    return;
+  }
   modifiers.take_one_of("sc", "acq_rel", "acquire", "release");
   const int scope = modifiers.take_one_of("cta", "cluster", "gpu", "sys", "gl");
-  out.execute = scope == 0 ? fence_of_cta : fence;
+  out.execute = scope == 0 ? no_fence : fence;
 }
 
 }  // namespace

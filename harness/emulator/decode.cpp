@@ -23,7 +23,7 @@ const FamilyTable& families() {
     for (const auto& group :
          {arithmetic_families(), integer_families(), move_families(), compare_families(), float_families(), convert_families(),
           memory_families(), atomic_families(), async_copy_families(), barrier_families(), warp_families(),
-          matrix_families(), control_families(), system_call_families()}) {
+          matrix_families(), warpgroup_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
     return out;

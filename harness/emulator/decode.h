@@ -47,6 +47,7 @@ std::span<const Family> async_copy_families();
 std::span<const Family> barrier_families();
 std::span<const Family> warp_families();
 std::span<const Family> matrix_families();
+std::span<const Family> warpgroup_families();
 std::span<const Family> control_families();
 std::span<const Family> system_call_families();
 

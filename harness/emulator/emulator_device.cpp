@@ -19,8 +19,8 @@
 namespace plumbline::emulator {
 namespace {
 
-// PTX ISA versions this emulator was written against.
-constexpr int kFirstMajor = 6, kLastMajor = 9, kLastMinor = 3;
+// The oldest PTX ISA this emulator was written for.
+constexpr int kFirstMajor = 6;
 
 // The most shared memory a CTA may have (CUDA C++ Programming Guide 13.0, table of technical specifications), less the
 // 1 KiB the system reserves from sm_80 on.
@@ -45,11 +45,10 @@ Status check_versions(const PtxModule& module, int sm) {
   const auto refuse = [&](std::string message, std::string hint) {
     return Error{ErrorKind::cannot_run, std::move(message), module.file, std::move(hint)};
   };
-  const bool known = module.version_major >= kFirstMajor && (module.version_major < kLastMajor ||
-                     (module.version_major == kLastMajor && module.version_minor <= kLastMinor));
-  if (!known) {
-    return refuse(fmt::format("PTX .version {}.{} is not known; the emulator reads {}.0 to {}.{}", module.version_major,
-                              module.version_minor, kFirstMajor, kLastMajor, kLastMinor),
+  // Newer ones than today's only add instructions; those are refused where they stand.
+  if (module.version_major < kFirstMajor) {
+    return refuse(fmt::format("PTX .version {}.{} is not emulated; {}.0 and later are", module.version_major,
+                              module.version_minor, kFirstMajor),
                   "");
   }
   if (module.address_size != 64) return refuse(fmt::format(".address_size {} is not emulated", module.address_size), "");

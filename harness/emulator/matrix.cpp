@@ -9,7 +9,8 @@
 // the way. The arithmetic of mma is oracles/models/mma.h.
 #include "harness/emulator/access.h"
 #include "harness/emulator/decode.h"
-#include "oracles/models/generation.h"
+#include "harness/emulator/matrix_8x8.h"
+#include "harness/emulator/mma_forms.h"
 #include "oracles/models/mma.h"
 #include "oracles/models/random_node.h"
 
@@ -32,22 +33,6 @@ void require_whole_warp(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 // --- ldmatrix, stmatrix, movmatrix ---
-
-using Halves = u16 __attribute__((vector_size(16)));
-
-// Element (i, j) to (j, i), 8x8 of 16 bits: three rounds of interleaving row i with row i + 4.
-[[gnu::always_inline]] inline void transpose(const std::byte* from, std::byte* to) {
-  Halves row[8], next[8];
-  __builtin_memcpy(row, from, sizeof row);
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 4; ++i) {
-      next[2 * i] = __builtin_shufflevector(row[i], row[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-      next[2 * i + 1] = __builtin_shufflevector(row[i], row[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    for (int i = 0; i < 8; ++i) row[i] = next[i];
-  }
-  __builtin_memcpy(to, row, sizeof row);
-}
 
 template <int Count>
 constexpr u32 kAddressLanes = Count == 4 ? kFullMask : (u32{1} << (8 * Count)) - 1;
@@ -245,59 +230,6 @@ Handler random_multiply(RandomRounding rounding) {
                                                     : multiply_randomly<false>;
 }
 
-const MmaPlan* plan_for(const MmaKind& kind, Program& program) {
-  for (const auto& plan : program.mma_plans) {
-    if (plan->is_for(kind)) return plan.get();
-  }
-  return program.mma_plans.emplace_back(std::make_unique<const MmaPlan>(kind)).get();
-}
-
-struct MmaRow {
-  Type d, a, b, c;
-  int k;
-  FormatId a_format, b_format, accumulator;
-  int sm;
-};
-
-// m16n8; every row.col.
-// clang-format off
-constexpr MmaRow kMmaRows[] = {
-  {Type::f32, Type::bf16, Type::bf16, Type::f32, 8,  FormatId::bf16, FormatId::bf16, FormatId::f32, 80},
-  {Type::f32, Type::bf16, Type::bf16, Type::f32, 16, FormatId::bf16, FormatId::bf16, FormatId::f32, 80},
-  {Type::f32, Type::f16,  Type::f16,  Type::f32, 8,  FormatId::f16,  FormatId::f16,  FormatId::f32, 75},
-  {Type::f32, Type::f16,  Type::f16,  Type::f32, 16, FormatId::f16,  FormatId::f16,  FormatId::f32, 80},
-  {Type::f16, Type::f16,  Type::f16,  Type::f16, 8,  FormatId::f16,  FormatId::f16,  FormatId::f16, 75},
-  {Type::f16, Type::f16,  Type::f16,  Type::f16, 16, FormatId::f16,  FormatId::f16,  FormatId::f16, 80},
-  {Type::f32, Type::tf32, Type::tf32, Type::f32, 4,  FormatId::tf32, FormatId::tf32, FormatId::f32, 80},
-  {Type::f32, Type::tf32, Type::tf32, Type::f32, 8,  FormatId::tf32, FormatId::tf32, FormatId::f32, 80},
-  {Type::f32, Type::e4m3, Type::e4m3, Type::f32, 16, FormatId::e4m3, FormatId::e4m3, FormatId::f32, 89},
-  {Type::f32, Type::e4m3, Type::e5m2, Type::f32, 16, FormatId::e4m3, FormatId::e5m2, FormatId::f32, 89},
-  {Type::f32, Type::e5m2, Type::e4m3, Type::f32, 16, FormatId::e5m2, FormatId::e4m3, FormatId::f32, 89},
-  {Type::f32, Type::e5m2, Type::e5m2, Type::f32, 16, FormatId::e5m2, FormatId::e5m2, FormatId::f32, 89},
-  {Type::f32, Type::e4m3, Type::e4m3, Type::f32, 32, FormatId::e4m3, FormatId::e4m3, FormatId::f32, 89},
-  {Type::f32, Type::e4m3, Type::e5m2, Type::f32, 32, FormatId::e4m3, FormatId::e5m2, FormatId::f32, 89},
-  {Type::f32, Type::e5m2, Type::e4m3, Type::f32, 32, FormatId::e5m2, FormatId::e4m3, FormatId::f32, 89},
-  {Type::f32, Type::e5m2, Type::e5m2, Type::f32, 32, FormatId::e5m2, FormatId::e5m2, FormatId::f32, 89},
-  {Type::f16, Type::e4m3, Type::e4m3, Type::f16, 16, FormatId::e4m3, FormatId::e4m3, FormatId::f16, 89},
-  {Type::f16, Type::e4m3, Type::e5m2, Type::f16, 16, FormatId::e4m3, FormatId::e5m2, FormatId::f16, 89},
-  {Type::f16, Type::e5m2, Type::e4m3, Type::f16, 16, FormatId::e5m2, FormatId::e4m3, FormatId::f16, 89},
-  {Type::f16, Type::e5m2, Type::e5m2, Type::f16, 16, FormatId::e5m2, FormatId::e5m2, FormatId::f16, 89},
-  {Type::f16, Type::e4m3, Type::e4m3, Type::f16, 32, FormatId::e4m3, FormatId::e4m3, FormatId::f16, 89},
-  {Type::f16, Type::e4m3, Type::e5m2, Type::f16, 32, FormatId::e4m3, FormatId::e5m2, FormatId::f16, 89},
-  {Type::f16, Type::e5m2, Type::e4m3, Type::f16, 32, FormatId::e5m2, FormatId::e4m3, FormatId::f16, 89},
-  {Type::f16, Type::e5m2, Type::e5m2, Type::f16, 32, FormatId::e5m2, FormatId::e5m2, FormatId::f16, 89},
-  {Type::s32, Type::s8,   Type::s8,   Type::s32, 16, FormatId::s8,   FormatId::s8,   FormatId::s32, 80},
-  {Type::s32, Type::s8,   Type::u8,   Type::s32, 16, FormatId::s8,   FormatId::u8,   FormatId::s32, 80},
-  {Type::s32, Type::u8,   Type::s8,   Type::s32, 16, FormatId::u8,   FormatId::s8,   FormatId::s32, 80},
-  {Type::s32, Type::u8,   Type::u8,   Type::s32, 16, FormatId::u8,   FormatId::u8,   FormatId::s32, 80},
-  {Type::s32, Type::s8,   Type::s8,   Type::s32, 32, FormatId::s8,   FormatId::s8,   FormatId::s32, 80},
-  {Type::s32, Type::s8,   Type::u8,   Type::s32, 32, FormatId::s8,   FormatId::u8,   FormatId::s32, 80},
-  {Type::s32, Type::u8,   Type::s8,   Type::s32, 32, FormatId::u8,   FormatId::s8,   FormatId::s32, 80},
-  {Type::s32, Type::u8,   Type::u8,   Type::s32, 32, FormatId::u8,   FormatId::u8,   FormatId::s32, 80},
-};
-
-// clang-format on
-
 // Whether an mma finds A as the one right before it left it. A guard might skip it: then A could
 // change before it is next reached by a branch.
 bool has_same_a(const Program& program, const Instruction& instruction,
@@ -331,52 +263,35 @@ void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& mod
     decoder.refuse("no such shape");
     return;
   }
-  const int k = 4 << which;
-  for (const MmaRow& row : kMmaRows) {
-    if (row.d != d || row.a != a || row.b != b || row.c != c || row.k != k) continue;
-    decoder.require_sm(row.sm);
-    MmaKind kind{{16, 8, k}, row.a_format, row.b_format, row.accumulator};
-    const bool integer = row.accumulator == FormatId::s32;
-    if (saturate && !integer) return;
-    kind.saturate = saturate;
-    if (!integer) {
-      const auto model = dot_model(decoder.device_sm(), plumbline::Instruction::mma_sync,
-                                   row.a_format, row.b_format, row.accumulator);
-      if (!model) {
-        decoder.refuse(fmt::format("sm_{} has no such mma", decoder.device_sm()));
-        return;
-      }
-      kind.model = *model;
+  const auto kind =
+      mma_kind(decoder, plumbline::Instruction::mma_sync, {d, a, b, c, 4 << which}, saturate);
+  if (!kind) return;
+  MmaOperation operation;
+  operation.plan = plan_for(*kind, decoder.program());
+  const int counts[] = {c_registers(*kind), a_registers(*kind), b_registers(*kind),
+                        c_registers(*kind)};
+  for (std::size_t f = 0; f < 4; ++f) {
+    const std::span<const Operand> registers = decoder.elements(instruction.operands[f]);
+    if (static_cast<int>(registers.size()) != counts[f]) {
+      decoder.refuse(
+          fmt::format("operand {} has {} registers, not {}", f + 1, registers.size(), counts[f]));
+      return;
     }
-    MmaOperation operation;
-    operation.plan = plan_for(kind, decoder.program());
-    const int counts[] = {c_registers(kind), a_registers(kind), b_registers(kind),
-                          c_registers(kind)};
-    for (std::size_t f = 0; f < 4; ++f) {
-      const std::span<const Operand> registers = decoder.elements(instruction.operands[f]);
-      if (static_cast<int>(registers.size()) != counts[f]) {
-        decoder.refuse(
-            fmt::format("operand {} has {} registers, not {}", f + 1, registers.size(), counts[f]));
-        return;
-      }
-      MmaOperation::Fragment& fragment = operation.fragments[f];
-      fragment.count = counts[f];
-      bool neighbours = true;
-      for (std::size_t i = 0; i < registers.size(); ++i) {
-        fragment.slot[i] =
-            f == 0 ? decoder.destination(registers[i], 32) : decoder.source(registers[i], 32);
-        neighbours = neighbours && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
-      }
-      if (neighbours) operation.in_place[f] = fragment.slot[0];
+    MmaOperation::Fragment& fragment = operation.fragments[f];
+    fragment.count = counts[f];
+    bool neighbours = true;
+    for (std::size_t i = 0; i < registers.size(); ++i) {
+      fragment.slot[i] =
+          f == 0 ? decoder.destination(registers[i], 32) : decoder.source(registers[i], 32);
+      neighbours = neighbours && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
     }
-    operation.same_a = has_same_a(decoder.program(), instruction, operation);
-    out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
-    decoder.program().mma.push_back(operation);
-    out.execute = decoder.rounds_randomly() ? random_multiply(decoder.random_rounding())
-                                            : pick(handlers_of<&multiply>);
-    return;
+    if (neighbours) operation.in_place[f] = fragment.slot[0];
   }
-  decoder.refuse("the emulator has no such combination of shape and types");
+  operation.same_a = has_same_a(decoder.program(), instruction, operation);
+  out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
+  decoder.program().mma.push_back(operation);
+  out.execute = decoder.rounds_randomly() ? random_multiply(decoder.random_rounding())
+                                          : pick(handlers_of<&multiply>);
 }
 
 }  // namespace

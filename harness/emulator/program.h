@@ -115,6 +115,18 @@ struct alignas(64) MmaOperation {
   std::array<Fragment, 4> fragments;
 };
 
+// One decoded wgmma.mma_async, as a warp sees it: its 16 rows of D, in pieces of m16n8 along n.
+struct WarpgroupProduct {
+  const MmaPlan* plan = nullptr;  // of a piece
+  int n = 0;
+  std::vector<Slot> d;                // of all pieces, one after the other
+  std::vector<Slot> a;                // four registers, or the descriptor
+  Slot b = kSinkSlot;                 // the descriptor
+  PredicateUse adds = kAlways;        // scale-d
+  bool a_by_columns = false, b_by_rows = false;   // imm-trans: m, or n, is what lies side by side
+  std::uint32_t flip_a = 0, flip_b = 0;  // sign bits, where imm-scale is -1
+};
+
 struct Parameter {
   std::string name;
   std::int64_t offset = 0;
@@ -136,6 +148,8 @@ struct Program {
   std::vector<SpecialSlot> specials;
   std::vector<std::unique_ptr<const MmaPlan>> mma_plans;  // one for each kind of mma
   std::vector<MmaOperation> mma;                          // Inst::immediate of an mma indexes this
+
+  std::vector<std::unique_ptr<const WarpgroupProduct>> warpgroup_products;  // the same of a wgmma
 
   std::vector<Conversion> conversions;  // of the cvt forms without a vector handler
 

@@ -61,6 +61,7 @@ void Warp::start() {
   draws_ = 0;
   splits_.clear();
   copies_.clear();
+  products_.clear();
 }
 
 bool Warp::runnable() const {

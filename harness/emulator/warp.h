@@ -13,6 +13,7 @@
 
 #include "harness/device/finding.h"
 #include "harness/emulator/async_copies.h"
+#include "harness/emulator/async_products.h"
 #include "harness/emulator/program.h"
 #include "oracles/base/random.h"
 
@@ -123,6 +124,8 @@ class Warp {
 
   AsyncCopies& copies() { return copies_; }
 
+  AsyncProducts& products() { return products_; }
+
   // Where a global access of this instruction found its allocation last time.
   const Allocation*& cached_allocation(const Inst& inst) { return allocation_cache_[inst.index]; }
 
@@ -152,6 +155,7 @@ class Warp {
   const Program* program_ = nullptr;
   std::vector<Split> splits_;  // the groups that do not run now
   AsyncCopies copies_;
+  AsyncProducts products_;
   Pointers pointers_;
   std::vector<std::byte> register_storage_;
   std::vector<std::uint32_t> predicate_storage_;
