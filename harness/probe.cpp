@@ -24,6 +24,16 @@ bool is_free(const Manifest& kernel, std::string_view field) {
                      [&](const Field& f) { return f.name == field && !f.fixed; });
 }
 
+// Kernels that load several elements at a time take only multiples of some power of two: so many
+// probes are laid out, the first one again and again after the last.
+constexpr std::size_t kMultiple = 64;
+
+std::vector<ArithmeticProbe> laid_out(std::vector<ArithmeticProbe> probes) {
+  const ArithmeticProbe first = probes.front();
+  probes.resize((probes.size() + kMultiple - 1) / kMultiple * kMultiple, first);
+  return probes;
+}
+
 // Vector i of either operand is that of probe i.
 Tensor filled(const TensorSpec& spec, const Operation::DotProducts& sums,
               const std::vector<ArithmeticProbe>& probes) {
@@ -53,7 +63,8 @@ Tensor filled(const TensorSpec& spec, const Operation::DotProducts& sums,
 Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
                                                    const Operation::DotProducts& sums,
                                                    const std::vector<ArithmeticProbe>& probes,
-                                                   const Target& target, CaseRunner& runner) {
+                                                   std::int64_t asked, const Target& target,
+                                                   CaseRunner& runner) {
   std::optional<ProbedArithmetic> none;
   const Result<Problem> problem = parse_problem(
       kernel.schema(), sums.fields + " out=f32" + (is_free(kernel, "splits") ? " splits=4" : ""));
@@ -79,11 +90,11 @@ Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
   if (!(*examined)->launch.completed) return none;
 
   const Tensor& d = *(*examined)->tensors.find(sums.output);
-  const auto count = std::ssize(probes);
   std::vector<float> found, promised;
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < asked; ++i) {
     const ArithmeticProbe& probe = probes[static_cast<std::size_t>(i)];
-    found.push_back(static_cast<float>(to_double(format(FormatId::f32), d.bits(i * count + i))));
+    const std::uint64_t bits = d.bits(i * std::ssize(probes) + i);
+    found.push_back(static_cast<float>(to_double(format(FormatId::f32), bits)));
     promised.push_back(
         run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth)
             .value);
@@ -117,11 +128,11 @@ Result<std::vector<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel, c
                                                        CaseRunner& runner) {
   std::vector<ProbedArithmetic> all;
   if (!has_word(kernel, "out", "f32")) return all;
-  const std::vector<ArithmeticProbe> probes = arithmetic_probes();
+  const std::vector<ArithmeticProbe> asked = arithmetic_probes(), probes = laid_out(asked);
   for (const Operation::DotProducts& sums :
        kernel.operation->dot_products(std::ssize(probes), kProbeDepth)) {
     Result<std::optional<ProbedArithmetic>> probed =
-        probe_sums(kernel, sums, probes, target, runner);
+        probe_sums(kernel, sums, probes, std::ssize(asked), target, runner);
     if (!probed) return probed.error();
     if (*probed) all.push_back(**std::move(probed));
   }

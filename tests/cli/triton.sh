@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Kernels that another compiler wrote: the GEMMs of tests/triton, from Triton for three chips, wgmma among them. They keep their
+# contracts, probes find their arithmetic, and faults in their PTX are found. Usage: triton.sh PROGRAM SOURCE KERNEL_FOLDER
+set -u
+program=$1 source=$2
+export PLUMBLINE_KERNELS=$3
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+quick="--profile quick --on emulator --no-corpus --out out"
+for name in matmul_bf16_sm_80 matmul_bf16_sm_90 matmul_e4m3_sm_89 matmul_e4m3_sm_90; do
+  expect 0 "1 passed, 0 failed" verify $name --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'k<=200'
+done
+for chip in 89 90; do
+  products=$([ $chip = 89 ] && echo 16 || echo 32)
+  expect 0 "13 fraction bits, 14-bit results cut toward zero, $products products per step" \
+    explain matmul_e4m3_sm_$chip --kernel "$source/tests/triton/matmul_e4m3_sm_$chip.toml" --on emulator
+done
+
+# fault NAME KERNEL SED_SCRIPT: the kernel in folder NAME, its PTX changed.
+fault() {
+  mkdir -p "$1"
+  sed "s/^ptx .*/ptx = \"$1.ptx\"/" "$source/tests/triton/$2.toml" >"$1/$1.toml"
+  sed "$3" "$source/tests/triton/$2.ptx" >"$1/$1.ptx"
+  cmp -s "$1/$1.ptx" "$source/tests/triton/$2.ptx" && { echo "FAILED: $1 changes nothing"; failed=$((failed + 1)); }
+}
+fault no_wait matmul_bf16_sm_90 '/wgmma.wait_group/d'
+expect 1 "got nan" verify no_wait --kernel no_wait/no_wait.toml $quick --only 'class=normal k<=64'
+fault late_wait matmul_bf16_sm_90 's/wgmma.wait_group.sync.aligned 0/wgmma.wait_group.sync.aligned 1/'
+expect 1 "0 passed, 1 failed" verify late_wait --kernel late_wait/late_wait.toml $quick --only 'class=normal k<=200'
+fault no_barrier matmul_bf16_sm_90 '0,/bar.sync/s//\/\/ bar.sync/'
+expect 1 "race" verify no_barrier --kernel no_barrier/no_barrier.toml $quick --only 'class=normal k<=200'
+fault one_too_many matmul_e4m3_sm_89 '0,/setp.lt.s32/s//setp.le.s32/'
+expect 1 "matmul.py:" verify one_too_many --kernel one_too_many/one_too_many.toml $quick --only 'k<=200'
+
+# FP8 by wgmma keeps 13 fraction bits, by mma.sync on the same chip 25.
+sed 's/"wgmma"/"mma.sync"/; s/^ptx .*/ptx = "matmul_e4m3_sm_90.ptx"/' "$source/tests/triton/matmul_e4m3_sm_90.toml" >fine.toml
+cp "$source/tests/triton/matmul_e4m3_sm_90.ptx" .
+expect 1 "outside what the contract allows" verify fine --kernel fine.toml $quick --only 'k<=200'
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
