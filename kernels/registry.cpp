@@ -70,6 +70,7 @@ Result<Registry> Registry::open(const std::string& folder) {
   for (const std::string& path : manifest_paths(folder)) {
     if (Status added = registry.add(path); !added) return added.error();
   }
+  registry.added_.clear();
   return registry;
 }
 
@@ -84,6 +85,7 @@ Status Registry::add(const std::string& manifest_path) {
   const auto place = std::find_if(manifests_.begin(), manifests_.end(), [&](const Manifest& other) {
     return other.name > manifest->name;
   });
+  added_.insert(manifest->name);
   manifests_.insert(place, *std::move(manifest));
   return {};
 }
@@ -96,7 +98,9 @@ const Manifest* Registry::find(std::string_view name) const {
 }
 
 Result<std::vector<const Manifest*>> Registry::match(const std::vector<std::string>& globs) const {
-  std::vector<bool> chosen(manifests_.size(), globs.empty());
+  std::vector<bool> chosen;
+  for (const Manifest& manifest : manifests_)
+    chosen.push_back(globs.empty() && (added_.empty() || added_.contains(manifest.name)));
   for (const std::string& glob : globs) {
     bool any = false;
     for (std::size_t i = 0; i < manifests_.size(); ++i) {

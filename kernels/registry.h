@@ -2,6 +2,7 @@
 // Finds manifests: the installed or built kernel folder, and files named on the command line.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,13 @@ class Registry {
 
   const Manifest* find(std::string_view name) const;
 
-  // Kernels whose names match any of the globs (* and ?), in name order; all when there are no
-  // globs. An exact name or glob that matches nothing is an error with a did-you-mean.
+  // Kernels whose names match any of the globs (* and ?), in name order. Without globs, those that
+  // were added after open(), or all when none were. An exact name or glob that matches nothing is an error with a did-you-mean.
   Result<std::vector<const Manifest*>> match(const std::vector<std::string>& globs) const;
 
  private:
   std::vector<Manifest> manifests_;
+  std::set<std::string> added_;  // names, since open()
 };
 
 // The kernel folder of this program: PLUMBLINE_KERNELS if set, else

@@ -182,7 +182,8 @@ void accept_flags(FlagTargets to) {
   to.app.add_flag("--dry-run", to.arguments.dry_run, "only show what would change");
 }
 
-constexpr std::string_view kKernels = "kernel names or globs (default: all)",
+constexpr std::string_view kKernels =
+                               "kernel names or globs (default: those of --kernel, else all)",
                            kCases = "case files, folders of them, or case texts in quotes",
                            kRuns = "runs (their folder or record.json) or baselines";
 
@@ -201,7 +202,8 @@ constexpr std::array<Verb, 12> kVerbs = {{
     {"check", "DUMP", "safetensors files with the inputs and outputs of one call",
      "outputs that were computed elsewhere (safetensors files), judged like a case", check_flags,
      check},
-    {"propagate", "KERNEL", "kernel names or globs (default: all), or case texts in quotes",
+    {"propagate", "KERNEL",
+     "kernel names or globs (default: those of --kernel, else all), or case texts in quotes",
      "which stage the error comes from, what it grows to in a deep stack and does to gradients",
      propagate_flags, propagate},
     {"mutants", "KERNEL", kKernels,

@@ -15,7 +15,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 2> kUnits = {"mma.sync", "fma.f32"};
+constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
 constexpr std::array<std::string_view, 4> kFactorFormats = {"bf16", "f16", "e4m3", "e5m2"};
 constexpr std::array<std::string_view, 2> kJoins = {"ordered", "f32 atomic"};
 

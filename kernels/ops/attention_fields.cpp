@@ -26,10 +26,11 @@ constexpr std::array<std::string_view, 3> kLayouts = {"bhs", "bsh", "sbh"};
 constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
 constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f16", "f32"};
 
-constexpr std::array<std::string_view, 2> kUnits = {"mma.sync", "fma.f32"};
+constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
 constexpr std::array<std::string_view, 2> kScoreUnits = {"unit", "int32"};
 constexpr std::array<std::string_view, 3> kProbabilities = {"bf16", "f16", "e4m3"};
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
+constexpr std::array<std::string_view, 3> kLogitBases = {"natural", "base 2", "base 2 fused"};
 constexpr std::array<std::string_view, 2> kNormalizations = {"reciprocal", "quotient"};
 constexpr std::array<std::string_view, 2> kMasked = {"-inf", "+inf"};
 
@@ -73,6 +74,7 @@ constexpr std::array kTerms = {
     Field{"tile",          kInteger, 0, 1, 65536, {},                "keys per step of the online softmax"},
     Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V"},
     Field{"p_shift",       kInteger, 0, 0, 16, {},                   "probabilities are multiplied by 2 to this power before they are rounded"},
+    Field{"logits",        kWord, 0, 0, 0, kLogitBases,              "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA"},
     Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},
     Field{"row_sum_lanes", kInteger, 4, 1, 1024, {},                 "partial sums per row, joined at the end"},
     Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, or O / l"},
@@ -319,6 +321,7 @@ AttentionContract attention_contract(const Problem& terms, const Problem& proble
   contract.p_shift = static_cast<int>(terms.integer("p_shift"));
   contract.row_sum = choice_of<RowSum>(terms, "row_sum", kRowSums);
   contract.row_sum_lanes = terms.integer("row_sum_lanes");
+  contract.logit_base = choice_of<LogitBase>(terms, "logits", kLogitBases);
   contract.normalization = choice_of<Normalization>(terms, "normalize", kNormalizations);
   contract.masked_lse_is_negative = terms.word("masked_lse") == "-inf";
   contract.parts = problem.integer("splits");

@@ -34,6 +34,11 @@
 //   v = v_scale * 2^-p_shift, or 2^-p_shift alone;
 //   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))).
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
+// That is LogitBase::natural. Kernels that keep logits in base 2 have, with r = fl(m * c) and r' of
+// m',
+//   two:        y_j = fl(z_j * c), p_j = ex2(fl(y_j - r)), where r is the largest of the y_j as
+//   well two_fused:  p_j as above both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln
+//   2))
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse.
 #pragma once
 
@@ -49,6 +54,9 @@ enum class RowSum : std::uint8_t { unrounded, rounded };  // l adds p_j, or P
 
 enum class Normalization : std::uint8_t { reciprocal, quotient };
 
+// The unit that maxima are kept in; see above.
+enum class LogitBase : std::uint8_t { natural, two, two_fused };
+
 struct AttentionContract {
   Unit unit = Unit::tensor_core;  // of both products
   Instruction instruction = Instruction::mma_sync;
@@ -58,9 +66,12 @@ struct AttentionContract {
   int p_shift = 0;
   RowSum row_sum = RowSum::unrounded;
   std::int64_t row_sum_lanes = 4;  // partial sums of l per row
+  LogitBase logit_base = LogitBase::natural;
   Normalization normalization = Normalization::reciprocal;
   bool masked_lse_is_negative = true;  // -inf, else +inf
   std::int64_t parts = 1;              // of the keys
+
+  bool base_2() const { return logit_base != LogitBase::natural; }
 
   // Keys of each part but the last ones; at least 1.
   std::int64_t part_keys(std::int64_t keys) const {

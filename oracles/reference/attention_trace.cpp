@@ -142,20 +142,27 @@ ValueFactor RowTrace::join_factor(std::size_t t) const {
   return factor(steps_[t], last_, worst);
 }
 
+double RowTrace::factor_rounding(const Step& before, const Step& step, double change) const {
+  if (!contract_.base_2())  // fl(fl(m - m') * c)
+    return change * (2 * kF32Unit) * (1 + kF32Unit);
+  // fl(r - r')
+  const double ends = before.base_rounding + step.base_rounding;
+  return ends + (change + ends) * kF32Unit;
+}
+
 ValueFactor RowTrace::factor(const Step& before, const Step& step, double worst) const {
   ValueFactor out;
   out.rescaled = true;
   const double change = (step.maximum - before.maximum) * c_;
   const double error = c_ * kSlack * (step.error + before.error);
   out.factor = exp2_of(-change);
-  // fl(fl(m - m') * c): two roundings, and those of c.
-  const double relative = 2 * kF32Unit * (1 + kF32Unit) + c_error_;
+  const double largest = change + error, rounding = factor_rounding(before, step, largest);
   out.factor_error =
-      exp_growth(std::numbers::ln2 * ((change + error) * relative + 0x1p-148) + kEx2Error);
+      exp_growth(std::numbers::ln2 * (rounding + largest * c_error_ + 0x1p-148) + kEx2Error);
   out.skew = exp2_growth(c_ * kSlack * (step.error + worst));
   // Where the factor may be flushed, all of what came before may be lost.
-  if (change + error > 125) out.factor_error = std::max(1.0, out.factor_error);
-  out.cleared = change - error > 127 + 0x1p-10 * change;
+  if (largest + rounding > 125) out.factor_error = std::max(1.0, out.factor_error);
+  out.cleared = change - error - rounding > 127 + 0x1p-10 * change;
   return out;
 }
 
@@ -165,7 +172,9 @@ RowTrace::Exponent RowTrace::exponent(const Step& step, double logit, double err
   Exponent out;
   if (step.known && error == 0 && is_f32(logit)) {  // then so is all of the argument
     const float base = static_cast<float>(step.maximum) * c_float_;
-    const float argument = std::fma(static_cast<float>(logit), c_float_, -base);
+    const float z = static_cast<float>(logit);
+    const float argument =
+        contract_.logit_base == LogitBase::two ? z * c_float_ - base : std::fma(z, c_float_, -base);
     out.zero = argument == 0;
     out.error = std::fabs(static_cast<double>(argument) - ideal) + std::fabs(ideal) * 0x1p-50;
     if (out.zero && logit == step.maximum) out.error = 0;
@@ -173,8 +182,11 @@ RowTrace::Exponent RowTrace::exponent(const Step& step, double logit, double err
     return out;
   }
   const double size = std::fabs(ideal) + c_ * kSlack * (error + step.error);
-  out.error = c_ * kSlack * (1 + 4 * kF32Unit) * apart + size * c_error_ + step.base_rounding;
-  out.error = (out.error + half_ulp(size * (1 + 4 * kF32Unit) + step.base_rounding)) * kSlack;
+  double rounding = step.base_rounding;
+  if (contract_.logit_base == LogitBase::two)
+    rounding += half_ulp(logit * c_, c_ * kSlack * error + std::fabs(logit * c_) * c_error_);
+  out.error = c_ * kSlack * (1 + 4 * kF32Unit) * apart + size * c_error_ + rounding;
+  out.error = (out.error + half_ulp(size * (1 + 4 * kF32Unit) + rounding)) * kSlack;
   return out;
 }
 

@@ -73,6 +73,9 @@ class RowTrace {
   void finish_step(Step& step) const;
   void find_last();
   void add_tile(std::size_t t);
+  // What rounding takes from the exponent of the factor between two maxima, `change` apart in base
+  // 2, beside that of c.
+  double factor_rounding(const Step& before, const Step& step, double change) const;
   // Between the maxima of two steps; `worst`: error of the maxima of all that is multiplied.
   ValueFactor factor(const Step& before, const Step& step, double worst) const;
   ValueFactor join_factor(std::size_t t) const;
@@ -88,6 +91,7 @@ class RowTrace {
   SumError sink_error(const Journey& journey) const;
   double known_sum();
   double factor_error() const;
+  double lse_error_in_base_2(double log_error) const;
 
   const AttentionOperands& operands_;
   const AttentionHead& head_;

@@ -18,6 +18,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = std::numbers::ln2;
 constexpr float kLn2Float = 0.6931471805599453f;
+constexpr double kLn2Error =
+    (kLn2 > kLn2Float ? kLn2 - kLn2Float : kLn2Float - kLn2) / kLn2 + 0x1p-50;
 constexpr double kSafe = 0x1p126;      // far enough below the end of f32
 constexpr double kFlushed = 0x1p-126;  // ex2 gives 0 below
 
@@ -73,11 +75,12 @@ void RowTrace::find_sum_error() {
     sum_error_.exact += term.exact;
   };
   // From the last step of each part back: what happens after the step at hand.
-  double factors = 0, additions = 0, change = 0, skew = 0;
+  double factors = 0, additions = 0, rounding = 0, skew = 0;
   bool lost = false;
   const auto pass = [&](const ValueFactor& factor, const Step& from, const Step& to) {
     factors += 1;
-    change += ((to.maximum - from.maximum) + to.error + from.error) * c_ * kSlack;
+    const double change = ((to.maximum - from.maximum) + to.error + from.error) * c_ * kSlack;
+    rounding += factor_rounding(from, to, change);
     lost = lost || factor.factor_error >= 1;
   };
   const bool in_parts = contract_.parts > 1;
@@ -89,7 +92,7 @@ void RowTrace::find_sum_error() {
   for (std::size_t t = steps_.size(); t-- > 0;) {
     const Step& step = steps_[t];
     if (step.ends) {
-      factors = change = 0;
+      factors = rounding = 0;
       lost = false;
       // Lanes, then all other parts and the sink.
       additions = static_cast<double>(lanes - 1 + (in_parts ? contract_.parts : 0));
@@ -100,8 +103,7 @@ void RowTrace::find_sum_error() {
     Journey journey{step};
     journey.weight = exp2_of((step.maximum - row_.maximum) * c_);
     journey.roundings = factors * (kEx2Error + kF32Unit) +
-                        (within + additions + (step.begins ? 0 : 1)) * kF32Unit +
-                        kLn2 * change * (2 * kF32Unit) * (1 + kF32Unit);
+                        (within + additions + (step.begins ? 0 : 1)) * kF32Unit + kLn2 * rounding;
     journey.lost = lost;
     if (factors > 0) skew = std::max(skew, step.error);
     if (step.first == step.end) add(sink_error(journey));
@@ -197,22 +199,32 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
   return std::min(error, mean);
 }
 
+// fl(fl(r + lg2(l)) * fl(ln 2)), with l relative to the computed maximum.
+double RowTrace::lse_error_in_base_2(double log_error) const {
+  const double maximum = row_.maximum * c_, log2_sum = std::log2(row_.sum);
+  double error = last_.base_rounding + (std::fabs(maximum) + c_ * last_.error) * c_error_;
+  error += log_error / kLn2;
+  error += kLg2AbsoluteError * std::max(1.0, std::fabs(log2_sum) + log_error / kLn2);
+  error += half_ulp(maximum + log2_sum, error + c_ * last_.error);
+  const double largest = std::fabs(maximum + log2_sum) + error + c_ * last_.error;
+  return ((error + largest * kLn2Error) * kLn2 * (1 + 4 * kF32Unit) + 0x1p-149) * kSlack;
+}
+
 double RowTrace::lse_error() const {
   const double natural = operands_.to_natural();
   const double theta = sum_error_.framed;
   if (hopeless_ || !(theta < 0.5)) return kInfinity;
   const double log_sum = std::fabs(std::log(row_.sum));
   const double of_log = theta / (1 - theta);
+  if (contract_.base_2()) return lse_error_in_base_2(of_log);
   double head = 0;
   if (!head_.natural_units()) {
     const double product = row_.maximum * natural, error = natural * last_.error;
     if (error > 0 || !is_f32(product)) head = half_ulp(product, error);
   }
   const double log2_sum = (log_sum + of_log) / kLn2;
-  const double constant =
-      std::fabs(static_cast<double>(kLn2Float) / kLn2 - 1) + 0x1p-50;  // of ln 2
   double tail = kLg2AbsoluteError * std::max(1.0, log2_sum) * kLn2;
-  tail = (tail + (log_sum + of_log) * (constant + kF32Unit)) * (1 + 4 * kF32Unit);
+  tail = (tail + (log_sum + of_log) * (kLn2Error + kF32Unit)) * (1 + 4 * kF32Unit);
   return (of_log + head + tail + 0x1p-149) * kSlack;
 }
 

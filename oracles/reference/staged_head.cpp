@@ -124,12 +124,17 @@ class StagedHead::Machine {
   // The argument of an exponential that is taken relative to m.
   double relative(double z, double m) const {
     if (!argument_) return (z - m) * c_;
+    if (contract_.logit_base == LogitBase::two)
+      return f32_if(true, f32_if(true, z * c_) - f32_if(true, m * c_));
     return static_cast<double>(f32_fma(z, c_, -f32_if(true, m * c_)));
   }
 
   // What sums relative to m are multiplied by to be relative to `next`.
   double rescaling(double m, double next) const {
     if (m == -kInfinity) return 0;
+    if (contract_.base_2())
+      return exponential(
+          f32_if(argument_, f32_if(argument_, m * c_) - f32_if(argument_, next * c_)));
     return exponential(f32_if(argument_, f32_if(argument_, m - next) * c_));
   }
 
@@ -250,10 +255,15 @@ class StagedHead::Machine {
                      : f32_if(normalize_, f32_if(normalize_, all.o[x] / l) * v_scale);
     }
     for (double& weight : out.weights) weight /= l;
+    const double ln2 = f32_if(normalize_, std::numbers::ln2);
+    const double log2_sum = f32_if(normalize_, std::log2(l));
+    if (contract_.base_2()) {
+      const double sum = f32_if(normalize_, f32_if(normalize_, all.m * c_) + log2_sum);
+      out.lse = f32_if(normalize_, sum * ln2);
+      return out;
+    }
     const double largest = head_.natural_units() ? all.m : f32_if(normalize_, all.m * scale_);
-    const double logarithm = f32_if(
-        normalize_, f32_if(normalize_, std::log2(l)) * f32_if(normalize_, std::numbers::ln2));
-    out.lse = f32_if(normalize_, largest + logarithm);
+    out.lse = f32_if(normalize_, largest + f32_if(normalize_, log2_sum * ln2));
     return out;
   }
 

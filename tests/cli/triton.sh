@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kernels that another compiler wrote: the GEMMs of tests/triton, from Triton for three chips, wgmma among them. They keep their
-# contracts, probes find their arithmetic, and faults in their PTX are found. Usage: triton.sh PROGRAM SOURCE KERNEL_FOLDER
+# Kernels that another compiler wrote: GEMMs and attention of tests/triton, from Triton for three chips, with wgmma on one. They keep
+# their contracts, probes find their arithmetic, and faults in their PTX are found. Usage: triton.sh PROGRAM SOURCE KERNEL_FOLDER
 set -u
 program=$1 source=$2
 export PLUMBLINE_KERNELS=$3
@@ -8,7 +8,10 @@ export PLUMBLINE_KERNELS=$3
 
 quick="--profile quick --on emulator --no-corpus --out out"
 for name in matmul_bf16_sm_80 matmul_bf16_sm_90 matmul_e4m3_sm_89 matmul_e4m3_sm_90; do
-  expect 0 "1 passed, 0 failed" verify $name --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'k<=200'
+  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'k<=200'
+done
+for name in attention_bf16_sm_80 attention_bf16_sm_90; do
+  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'keys<=150'
 done
 for chip in 89 90; do
   products=$([ $chip = 89 ] && echo 16 || echo 32)
@@ -24,18 +27,26 @@ fault() {
   cmp -s "$1/$1.ptx" "$source/tests/triton/$2.ptx" && { echo "FAILED: $1 changes nothing"; failed=$((failed + 1)); }
 }
 fault no_wait matmul_bf16_sm_90 '/wgmma.wait_group/d'
-expect 1 "got nan" verify no_wait --kernel no_wait/no_wait.toml $quick --only 'class=normal k<=64'
+expect 1 "got nan" verify --kernel no_wait/no_wait.toml $quick --only 'class=normal k<=64'
 fault late_wait matmul_bf16_sm_90 's/wgmma.wait_group.sync.aligned 0/wgmma.wait_group.sync.aligned 1/'
-expect 1 "0 passed, 1 failed" verify late_wait --kernel late_wait/late_wait.toml $quick --only 'class=normal k<=200'
+expect 1 "0 passed, 1 failed" verify --kernel late_wait/late_wait.toml $quick --only 'class=normal k<=200'
 fault no_barrier matmul_bf16_sm_90 '0,/bar.sync/s//\/\/ bar.sync/'
-expect 1 "race" verify no_barrier --kernel no_barrier/no_barrier.toml $quick --only 'class=normal k<=200'
+expect 1 "race" verify --kernel no_barrier/no_barrier.toml $quick --only 'class=normal k<=200'
 fault one_too_many matmul_e4m3_sm_89 '0,/setp.lt.s32/s//setp.le.s32/'
-expect 1 "matmul.py:" verify one_too_many --kernel one_too_many/one_too_many.toml $quick --only 'k<=200'
+expect 1 "matmul.py:" verify --kernel one_too_many/one_too_many.toml $quick --only 'k<=200'
+
+fault least attention_bf16_sm_90 '0,/max.f32/s//min.f32/'
+expect 1 "0 passed, 1 failed" verify --kernel least/least.toml $quick --only 'class=normal keys<=150'
+
+# Maxima in base 2 round otherwise than the logits' own.
+sed '/^logits/d; s/^ptx .*/ptx = "attention_bf16_sm_80.ptx"/' "$source/tests/triton/attention_bf16_sm_80.toml" >natural.toml
+cp "$source/tests/triton/attention_bf16_sm_80.ptx" .
+expect 1 "of lse" verify --kernel natural.toml $quick --only 'class=offset_keys'
 
 # FP8 by wgmma keeps 13 fraction bits, by mma.sync on the same chip 25.
 sed 's/"wgmma"/"mma.sync"/; s/^ptx .*/ptx = "matmul_e4m3_sm_90.ptx"/' "$source/tests/triton/matmul_e4m3_sm_90.toml" >fine.toml
 cp "$source/tests/triton/matmul_e4m3_sm_90.ptx" .
-expect 1 "outside what the contract allows" verify fine --kernel fine.toml $quick --only 'k<=200'
+expect 1 "outside what the contract allows" verify --kernel fine.toml $quick --only 'k<=200'
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -74,6 +74,9 @@ TEST(Registry, TakesManifestsFromOutside) {
   const std::string mine = folder.write("mine.toml", read_file(shipped_manifest_path()));
   EXPECT_TRUE(registry->add(mine).ok());
   EXPECT_NE(registry->find("mine"), nullptr);
+  // Nobody who names a manifest, and no kernel, means all of the others.
+  EXPECT_EQ(matches(*registry, {}), "mine");
+  EXPECT_EQ(matches(*registry, {"*"}), "gemm_bf16 mine");
   const Status again = registry->add(mine);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().text(), mine + ": a kernel named mine is there already, from " + mine +

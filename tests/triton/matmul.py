@@ -1,20 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A GEMM in Triton, its PTX for four chips and formats, and a manifest for each: what docs/triton.md describes.
+"""A GEMM in Triton for three chips and two formats: what docs/triton.md describes, and tests/cli/triton.sh verifies.
 
-    pip install triton==3.9.0 && python matmul.py     writes the files beside it anew; no GPU is needed
-
-tests/cli/triton.sh verifies them.
+    pip install triton==3.9.0 && python matmul.py     writes the files beside it anew
 """
-import os
-import pathlib
-
-os.environ["TRITON_DEFAULT_FP_FUSION"] = "0"  # the PTX has to fix the bits: nothing may be fused behind its back
-
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+
+from export import TYPES, export
 
 
 @triton.jit
@@ -50,7 +43,7 @@ out    = ["{out}"]
 free   = ["lda", "ldb", "ldd"]
 
 [launch]
-grid   = ['ceil_div(n, {tile})', 'ceil_div(m, {tile})']
+grid   = ['ceil_div(n, {TILE})', 'ceil_div(m, {TILE})']
 block  = [{threads}]
 shared = {shared}
 
@@ -61,9 +54,9 @@ c = "bf16"
 d = "{out}"
 
 [tile]
-m = {tile}
-n = {tile}
-k = {step}
+m = {TILE}
+n = {TILE}
+k = {STEP}
 
 [[domain]]
 require = 'ld_a % 16 == 0 && ld_b % 16 == 0 && ld_d % 16 == 0'
@@ -80,29 +73,15 @@ epilogue = []
 """
 
 
-TRITON_TYPES = {"bf16": "*bf16", "e4m3": "*fp8e4nv", "f32": "*fp32"}
-
-
-def write(format, out, sm, unit, tile=64, step=64):
-    signature = {"a": TRITON_TYPES[format], "b": TRITON_TYPES[format], "d": TRITON_TYPES[out]}
-    signature |= {name: "i32" for name in ("m", "n", "k", "lda", "ldb", "ldd")}
-    signature |= {"TILE": "constexpr", "STEP": "constexpr"}
-    aligned = [matmul.arg_names.index(name) for name in ("a", "b", "d", "lda", "ldb", "ldd")]
-    source = ASTSource(matmul, signature, {"TILE": tile, "STEP": step},
-                       {(place,): [["tt.divisibility", 16]] for place in aligned})
-    compiled = triton.compile(source, target=GPUTarget("cuda", sm, 32), 
-                              options={"num_warps": 4, "ptx_version": 84})
-    name = f"matmul_{format}_sm_{sm}"
-    here = pathlib.Path(__file__).parent
-    ptx = compiled.asm["ptx"].replace(str(here.resolve()) + "/", "")  # .file: findings name matmul.py and a line
-    (here / f"{name}.ptx").write_text(ptx[:ptx.index("\t.section\t.debug_abbrev")])
-    (here / f"{name}.toml").write_text(MANIFEST.format(
-        name=name, sm=sm, format=format, out=out, unit=unit, tile=tile, step=step,
-        threads=32 * compiled.metadata.num_warps, shared=compiled.metadata.shared))
+def write(format, out, sm):
+    types = {"a": TYPES[format], "b": TYPES[format], "d": TYPES[out]}
+    types |= {size: "i32" for size in ("m", "n", "k", "lda", "ldb", "ldd")}
+    export(f"matmul_{format}_sm_{sm}", matmul, sm, MANIFEST, types, {"TILE": 64, "STEP": 64},
+           ("a", "b", "d", "lda", "ldb", "ldd"), format=format, out=out)
 
 
 if __name__ == "__main__":
-    write("bf16", "bf16", 80, "mma.sync")
-    write("bf16", "bf16", 90, "wgmma")
-    write("e4m3", "f32", 89, "mma.sync")
-    write("e4m3", "f32", 90, "wgmma")
+    write("bf16", "bf16", 80)
+    write("bf16", "bf16", 90)
+    write("e4m3", "f32", 89)
+    write("e4m3", "f32", 90)

@@ -106,13 +106,13 @@ class AttentionModel {
       }
       if (here == -infinity) continue;
       const float base = here * c;
-      const float a = m == -infinity ? 0.0f : ex2((m - here) * c);
+      const float a = m == -infinity ? 0.0f : factor(m, here, c);
       m = here;
       std::vector<float> tile_sums(lanes, 0), p(z.size(), 0);
       for (std::size_t j = 0; j < z.size(); ++j) {
         const std::int64_t key = begin + static_cast<std::int64_t>(j);
         if (key < visible.first || key >= visible.end) continue;
-        p[j] = ex2(std::fma(z[j], c, -base));
+        p[j] = ex2(argument(z[j], base, c));
         if (key == faults_.dropped_key) p[j] = 0;
         const float summed = contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j];
         tile_sums[(j / 2) % lanes] += summed;
@@ -131,17 +131,17 @@ class AttentionModel {
       for (const ModelPart& part : parts) m = std::max(m, part.m);
       for (const ModelPart& part : parts) {
         if (part.m == -infinity) continue;
-        const float a = faults_.unscaled_parts ? 1.0f : ex2((part.m - m) * c);
+        const float a = faults_.unscaled_parts ? 1.0f : factor(part.m, m, c);
         sums[0] += part.l * a;
         for (std::size_t x = 0; x < dv; ++x) o[x] += part.o[x] * a;
       }
-      if (sink != -infinity) sums[0] += ex2(std::fma(sink, c, -(m * c)));
+      if (sink != -infinity) sums[0] += ex2(argument(sink, m * c, c));
     } else if (head_.has_sink && head_.sink != -infinity) {
       const float here = std::max(m, head_.sink);
-      const float base = here * c, a = m == -infinity ? 0.0f : ex2((m - here) * c);
+      const float base = here * c, a = m == -infinity ? 0.0f : factor(m, here, c);
       m = here;
       for (float& sum : sums) sum *= a;
-      sums[0] += ex2(std::fma(head_.sink, c, -base));
+      sums[0] += ex2(argument(head_.sink, base, c));
       for (float& x : o) x *= a;
     }
     ModelRow out;
@@ -161,7 +161,8 @@ class AttentionModel {
       out.o.push_back(value);
     }
     const float largest = head_.natural_units() ? m : m * head_.scale;
-    out.lse = largest + lg2(l) * 0.6931471805599453f;
+    const float ln2 = 0.6931471805599453f;
+    out.lse = contract_.base_2() ? (m * c + lg2(l)) * ln2 : largest + lg2(l) * ln2;
     return out;
   }
 
@@ -204,6 +205,14 @@ class AttentionModel {
         break;
     }
     return limit * (2 * random_.unit() - 1);
+  }
+
+  float argument(float z, float base, float c) const {
+    return contract_.logit_base == LogitBase::two ? z * c - base : std::fma(z, c, -base);
+  }
+
+  float factor(float m, float next, float c) {
+    return ex2(contract_.base_2() ? m * c - next * c : (m - next) * c);
   }
 
   float ex2(float x) {

@@ -89,7 +89,7 @@ TEST(AttentionOracle, NeverFailsAKernelThatKeepsItsContract) {
 // Masks, shared heads and other contracts, one after the other.
 TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
   Found found;
-  for (int turn = 0; turn < 24; ++turn) {
+  for (int turn = 0; turn < 36; ++turn) {
     AttentionSetup setup;
     setup.seed = static_cast<std::uint64_t>(100 + turn);
     setup.scores =
@@ -106,6 +106,7 @@ TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
     if (turn % 4 == 1) contract.normalization = Normalization::quotient;
     if (turn % 4 == 2) contract.row_sum = RowSum::rounded;
     if (turn % 4 == 3) contract.unit = Unit::fma_f32;
+    contract.logit_base = static_cast<LogitBase>(turn / 12);
     if (turn % 5 < 3) contract.parts = 2 + turn % 4;
     if (turn % 7 == 2) setup.sink = true;
     if (turn % 6 == 5) setup.format = contract.p = FormatId::f16;
