@@ -290,7 +290,7 @@ void Designer::scales() {
     add({9, 2 * k + 9}, "scales=head out=f32", value, "key_tail", steps);
 }
 
-// Every 64 rows of Q and of K have a scale of their own.
+// Every 64 rows of Q and of K have a scale of their own, and maybe those of V.
 void Designer::block_scales() {
   const std::int64_t q = tile_.queries, k = tile_.keys;
   const std::string_view taken = "a block's scale of another head, of Q for K, or left out";
@@ -317,6 +317,9 @@ void Designer::block_scales() {
   }
   add({9, k + 12}, "scales=block batch=3 heads=2 kv=shared", "normal", "batched",
       "one K for the whole batch, and scales for each of its elements");
+  for (const std::string_view value : {"positive", "cancelling"})
+    add({9, 4 * k + 9}, "scales=block heads=2 out=f32", value, "key_tail",
+        "sums over a block of V scaled twice, or added to O before they are");
   const std::string_view steps = "scales that some step of the way from scores to O lacks";
   for (const std::string_view words :
        {"softcap=2", "softcap=30 bias=f32", "bias=f32", "sink=f32 heads=5", "out=f32",
