@@ -24,8 +24,7 @@
 //     O = fl(O * a), then O += P . V by the unit in increasing j with P = p_j rounded to `p`
 //         (p_j * 2^p_shift, which is taken back at the end)
 //         Where V has scales per block of rows, the tile's keys of each block, in increasing order,
-//         have a product P . V of their own, by the unit, from zero, and O = fma(v_scale, product,
-//         O)
+//         have a product P . V of their own, by the unit, from zero: O = fma(v_scale, product, O)
 //   a sink is one more tile of one key with z = sink and no row of V, after all others
 // With several `parts` (a field of the problem, not of the contract) a sequence's keys are cut into
 // that many stretches of whole tiles, part_keys() each, the last ones shorter or empty. All above
