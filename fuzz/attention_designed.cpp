@@ -35,7 +35,7 @@ class Designer {
   void sinks();
   void logits();
   void scales();
-  void block_scales();
+  void block_scales(bool heads_too);
   void parts();
   void arithmetic();
   void empty();
@@ -290,14 +290,16 @@ void Designer::scales() {
     add({9, 2 * k + 9}, "scales=head out=f32", value, "key_tail", steps);
 }
 
-// Every 64 rows of Q and of K have a scale of their own.
-void Designer::block_scales() {
+// Every 64 rows of Q and of K have a scale of their own, and maybe those of V. `heads_too`: so may
+// whole heads, whose cases show what blocks have in common with them.
+void Designer::block_scales(bool heads_too) {
   const std::int64_t q = tile_.queries, k = tile_.keys;
   const std::string_view taken = "a block's scale of another head, of Q for K, or left out";
   for (const std::string_view heads :
        {"heads=6 kv_heads=3", "heads=4 kv_heads=2 batch=2", "heads=6 kv_heads=1", "heads=3"}) {
     for (const std::string_view value : {"normal", "head_constants"})
-      add({5, 9}, fmt::format("scales=block {}", heads), value, "grouped_heads", taken);
+      if (!heads_too)
+        add({5, 9}, fmt::format("scales=block {}", heads), value, "grouped_heads", taken);
     add({q + 3, 2 * k + 5}, fmt::format("scales=block {}", heads), "normal", "grouped_heads",
         taken);
   }
@@ -318,13 +320,16 @@ void Designer::block_scales() {
   add({9, k + 12}, "scales=block batch=3 heads=2 kv=shared", "normal", "batched",
       "one K for the whole batch, and scales for each of its elements");
   const std::string_view steps = "scales that some step of the way from scores to O lacks";
+  for (const std::string_view value : {"cancelling", "outliers", "wide"})
+    add({9, 2 * k + 9}, "scales=block out=f32", value, "key_tail", steps);
+  if (heads_too) return;
   for (const std::string_view words :
        {"softcap=2", "softcap=30 bias=f32", "bias=f32", "sink=f32 heads=5", "out=f32",
         "causal=bottom_right out=f32"}) {
     add({9, k + 9}, fmt::format("scales=block {}", words), "normal", "more_keys", steps);
   }
-  for (const std::string_view value : {"last_key_highest", "high_scores", "equal_scores",
-                                       "cancelling", "outliers", "wide", "low_scores"})
+  for (const std::string_view value :
+       {"last_key_highest", "high_scores", "equal_scores", "low_scores"})
     add({9, 2 * k + 9}, "scales=block out=f32", value, "key_tail", steps);
 }
 
@@ -421,8 +426,9 @@ std::vector<DesignedCase> attention_designed(const Manifest& manifest) {
   designer.logits();
   designer.arithmetic();
   designer.empty();
-  if (has_word(manifest, "scales", "head")) designer.scales();
-  if (has_word(manifest, "scales", "block")) designer.block_scales();
+  const bool of_heads = has_word(manifest, "scales", "head");
+  if (of_heads) designer.scales();
+  if (has_word(manifest, "scales", "block")) designer.block_scales(of_heads);
   if (has_field(manifest, "splits")) designer.parts();
   return designer.take();
 }

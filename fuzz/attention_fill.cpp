@@ -79,7 +79,7 @@ class Filler {
     const std::int64_t heads = layout.shape[1], width = layout.shape[3], step = layout.strides[3];
     const bool shared = !packed_ && layout.shape[0] > 1 && layout.strides[0] == 0;
     const std::string scale = fmt::format("{}_scale", name);
-    AttentionScales scales(element, tensors_.find(scale), shared);
+    AttentionScales scales(element, tensors_.find(scale), shared, name == "v");
     const auto each_row = [&](const auto& use) {
       const std::size_t sequences = shared ? 1 : context_.sequences.size();
       AttentionSpot at;

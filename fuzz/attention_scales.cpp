@@ -23,6 +23,8 @@ std::int64_t exponent_needed(double largest, const Format& element, std::int64_t
   return exponent;
 }
 
+constexpr int kFar = 12;  // as an exponent
+
 // Integers have use of all their bits. A model's data that are yet to be quantized are left alone.
 std::int64_t exponent_of_block(double largest, const Format& element) {
   if (largest == 0 || !element.is_integer) return exponent_needed(largest, element, 0);
@@ -36,8 +38,8 @@ double draw_factor(Random& random, double spread) {
 
 }  // namespace
 
-AttentionScales::AttentionScales(const Format& element, Tensor* scales, bool shared)
-    : element_(element), scales_(scales), shared_(shared) {
+AttentionScales::AttentionScales(const Format& element, Tensor* scales, bool shared, bool free)
+    : element_(element), scales_(scales), shared_(shared), free_(free) {
   if (!scales) return;
   const std::vector<std::int64_t>& shape = scales->layout.shape;
   whole_ = shape.size() == 1;
@@ -89,11 +91,17 @@ void AttentionScales::draw_blocks(const AttentionStream& stream, std::int64_t ba
   const bool alike = stream({shared_ ? 0 : batch, head, 0, 0}).below(4) == 0;
   for (std::size_t block = 0; block < blocks; ++block) {
     Random random = stream({batch, head, 1 + static_cast<std::int64_t>(block), 0});
-    const std::int64_t coarser = random.between(0, 2);
-    const double factor = draw_factor(random, 0x1p-6);
-    const std::int64_t exponent = alike ? exponent_of_block(of_head, element_)
-                                        : exponent_of_block(largest_[seen + block], element_) +
-                                              (element_.is_integer ? coarser : 0);
+    // Integers in coarser units lose bits; smaller ones leave other elements all of theirs, unless
+    // they are too large already.
+    const std::int64_t other = random.between(0, 2);
+    double factor = draw_factor(random, 0x1p-6);
+    const std::int64_t needed =
+        exponent_of_block(alike ? of_head : largest_[seen + block], element_);
+    const std::int64_t exponent = alike                 ? needed
+                                  : element_.is_integer ? needed + other
+                                                        : std::max(-other, needed);
+    if (free_ && exponent + kFar <= kLargestExponent && random.below(8) == 0)
+      factor = std::ldexp(factor, random.below(2) == 0 ? kFar : -kFar);
     const double unit =
         seen == first ? std::ldexp(1.0, static_cast<int>(exponent)) : units_[seen + block];
     set(first + block, unit, alike ? 1 : factor);

@@ -6,7 +6,9 @@
 //
 // Neighboring blocks have units up to four times as large and factors from 1 to 1 + 2^-6: a scale
 // taken from another block shows, and keys that a class sets far apart remain so. All blocks of one
-// head in four are alike, under which what is exact across blocks stays exact.
+// head in four are alike, under which what is exact across blocks stays exact. Blocks of V are free
+// to be far apart, since no logit depends on them: one in eight is 2^12 times as large or as small
+// as its class wants.
 #pragma once
 
 #include <string_view>
@@ -20,8 +22,8 @@ namespace plumbline {
 class AttentionScales {
  public:
   // `scales`: of a matrix with elements of that format; null: the problem has none, and all are 1.
-  // `shared`: all sequences have the first one's elements.
-  AttentionScales(const Format& element, Tensor* scales, bool shared);
+  // `shared`: all sequences have the first one's elements. `free`: blocks may be far apart.
+  AttentionScales(const Format& element, Tensor* scales, bool shared, bool free = false);
 
   bool any() const { return scales_ != nullptr; }
 
@@ -47,7 +49,7 @@ class AttentionScales {
   bool whole_ = false;  // one scale for all
   std::int64_t sequences_ = 0, heads_ = 0;
   std::int64_t blocks_ = 0;  // 0: one scale per head
-  bool shared_;
+  bool shared_, free_;
   std::vector<double> largest_, units_;  // units: powers of two
 };
 

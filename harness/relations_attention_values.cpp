@@ -11,6 +11,7 @@
 #include "harness/magnitudes.h"
 #include "harness/related_attention.h"
 #include "harness/relation_families.h"
+#include "kernels/ops/attention_fields.h"
 #include "oracles/bounds/attention_gradient_contract.h"
 #include "oracles/formats/decode.h"
 
@@ -95,6 +96,10 @@ bool sums_of_values_are_normal(const RelatedAttention& from, const Magnitudes& v
   const int spread = digits(2 * largest_logit(from));
   Magnitudes terms = weights(format(contract.p), spread, 1, contract.p_shift) * v;
   if (rescalings > 8) return false;
+  if (from.has_block_scales()) {  // the sums of a block of V, and O, which has them scaled
+    if (!sums_are_normal(terms, keys)) return false;
+    terms = terms * magnitudes(from.tensors, "v_scale");
+  }
   if (rescalings > 0) terms.unit -= spread + kF32Bits * static_cast<int>(rescalings);
   return sums_are_normal(terms, keys);
 }
@@ -106,6 +111,41 @@ Related doubled_v(const Case& test_case, const CaseTensors& tensors) {
   RelatedRun run = same_problem(test_case, tensors);
   if (!multiply(tensors, run.tensors, 2, {"v"})) return std::nullopt;
   run.outputs = {{"o", 2}, {"lse"}};
+  return run;
+}
+
+// Every other element along dimension 1 and blocks along dimension 2 multiplied by a factor.
+bool multiply_alternating(const Tensor& from, Tensor& to, double factor, std::int64_t block) {
+  Tensor all = from;
+  if (!multiply(from, all, factor)) return false;
+  const std::vector<std::int64_t>& shape = from.layout.shape;
+  const std::int64_t length = shape.size() > 2 ? shape[2] : 1,
+                     width = shape.size() > 3 ? shape[3] : 1;
+  for (std::int64_t i = 0; i < from.layout.count(); ++i) {
+    const std::int64_t row = i / width, head = row / length % shape[1];
+    if ((head + row % length / block) % 2 == 0) to.set_bits(i, all.bits(i));
+  }
+  return true;
+}
+
+// Every other head or block of V in units half as large. A kernel multiplies sums by scales, alone
+// or with other factors: the products are the same numbers.
+Related halved_value_scales(const Case& test_case, const CaseTensors& tensors) {
+  constexpr int kSmallest = -29;  // scales stay within what problems accept
+  const RelatedAttention from{test_case, tensors};
+  const Tensor* scales = tensors.find("v_scale");
+  if (!scales || scales->layout.shape.size() < 2 || magnitudes(*scales).least < kSmallest)
+    return std::nullopt;
+  const Magnitudes v = magnitudes(tensors, "v");
+  if (!v.finite || !v.normal || !sums_of_values_are_normal(from, v)) return std::nullopt;
+  const Tensor& values = *tensors.find("v");
+  const std::int64_t of_blocks = attention_problem(from.problem, tensors).scale_block;
+  const std::int64_t rows = of_blocks > 0 ? of_blocks : values.layout.shape[2];
+  RelatedRun run = same_problem(test_case, tensors);
+  if (!multiply_alternating(values, *run.tensors.find("v"), 2, std::max<std::int64_t>(rows, 1)) ||
+      !multiply_alternating(*scales, *run.tensors.find("v_scale"), 0.5, 1))
+    return std::nullopt;
+  run.outputs = {{"o"}, {"lse"}};
   return run;
 }
 
@@ -238,6 +278,8 @@ std::vector<Relation> attention_value_relations() {
       {"A14e", "reversing the columns of V reverses those of O", reversed_values},
       {"A17", "doubling Q and halving scale changes nothing", doubled_q},
       negating("A21", "negating Q and K changes nothing", {"q", "k"}, {{"o"}, {"lse"}}),
+      {"A22", "doubling every other head or block of V and halving its scale changes nothing",
+       halved_value_scales},
   };
 }
 

@@ -29,7 +29,7 @@ struct ForwardArguments {
   // [sequences, heads], for K and V [sequences, kv_heads]; null: 1
   const float *q_scale = nullptr, *k_scale = nullptr, *v_scale = nullptr;
   // One per 64 rows as they lie: [batch, heads, blocks], [batch, kv_heads, blocks]; null: 1
-  const float *q_blocks = nullptr, *k_blocks = nullptr;
+  const float *q_blocks = nullptr, *k_blocks = nullptr, *v_blocks = nullptr;
 
   // Rows of Q and O in one head: those of all packed sequences.
   __device__ __forceinline__ int length() const {
@@ -82,6 +82,20 @@ struct AttentionProducts {
   }
 };
 
+// How a tile's products with V come to O. Value: of P and V.
+template <typename Value>
+class ValueProducts {
+ public:
+  __device__ __forceinline__ ValueProducts(const ForwardArguments&, const QueryTile&) {}
+
+  // o += P * V; V: the first `width` columns of `tile`, whose first row is that of `first_key`.
+  template <int kWidth, typename Fragments>
+  __device__ __forceinline__ void add(Strip<kWidth>& o, const Fragments& p, Bits32 tile, int width,
+                                      int) const {
+    multiply_strip<kWidth, Value>(o, p, tile, width);
+  }
+};
+
 // Scores of the tile of keys from `first_key` on become logits; -inf where a key is not visible.
 template <typename AnyLogits>
 __device__ __forceinline__ void make_logits(Strip<kAttentionRows>& x, const AnyLogits& logits,
@@ -128,6 +142,7 @@ __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2
       x.bias ? x.bias + static_cast<long long>(head) * tile.queries * tile.keys : nullptr;
   const Bits32 tile_q = attention_memory(), tile_k = tile_q + Tile::kBytes,
                tile_v = tile_k + Tile::kBytes;
+  const ValueProducts<Value> values(x, tile);
 
   q.load(tile_q, tile.row);
   k.load(tile_k, key_tiles.first * kAttentionRows);
@@ -153,7 +168,7 @@ __device__ __forceinline__ void attend(Strip<kWidth>& o, SoftmaxRow (&softmax)[2
     rescale<kWidth>(o, factors);
     Bits32 rounded[2 * Value::kBytes][4];
     round_strip<Value>(rounded, p);
-    multiply_strip<kWidth, Value>(o, rounded, tile_v, x.width_v);
+    values.template add<kWidth>(o, rounded, tile_v, x.width_v, step * kAttentionRows);
   }
 }
 

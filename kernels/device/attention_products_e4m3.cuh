@@ -76,30 +76,42 @@ __device__ __forceinline__ void round_strip(Bits32 (&p)[2][4], const Strip<kAtte
   round_strip<Value>(p, x, kE4m3Shift);
 }
 
+// Where a lane reads 32 rows of a tile: of 16 keys one matrix of ldmatrix has the first two of
+// every four, the next the last two; the third and fourth are those of the next 16.
+template <typename Tile>
+__device__ __forceinline__ Bits32 paired_rows(Bits32 tile) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  return Tile::at(tile, lane / 16 * 16 + lane / 8 % 2 * 2 + lane % 8 / 2 * 4 + lane % 2, 0);
+}
+
+// The products of 32 keys, kKeys rows after `from`, with 16 columns from column n on: x of every
+// other one of them, y of those between.
+template <int kKeys, typename Tile, typename Rounded, typename Element>
+__device__ __forceinline__ void multiply_columns(float (&x)[4], float (&y)[4], const Bits32 (&p)[4],
+                                                 Bits32 from, int n) {
+  Bits32 pairs[4];
+  ldmatrix<true, kKeys * Tile::kRowBytes>(pairs, from ^ n);
+  const auto multiply = [&](float(&sums)[4], Bits32 bytes) {
+    Mma<Rounded, Element>::multiply(sums, p, __byte_perm(pairs[0], pairs[1], bytes),
+                                    __byte_perm(pairs[2], pairs[3], bytes));
+  };
+  multiply(x, 0x6420);
+  multiply(y, 0x7531);
+}
+
 // x += P * B: P is a strip of 64 columns; B the first `width` columns of tile `b`. The sums run
 // over the tile's rows, upwards.
 template <int kWidth, typename Rounded = E4m3, typename Element = E4m3>
 __device__ __forceinline__ void multiply_strip(Strip<kWidth>& x, const Bits32 (&p)[2][4], Bits32 b,
                                                int width) {
   using Tile = AttentionTile<kWidth, Element>;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  // Of 16 keys one matrix of ldmatrix has the first two of every four, the next the last two; the
-  // third and fourth are those of the next 16.
-  const int row = lane / 16 * 16 + lane / 8 % 2 * 2 + lane % 8 / 2 * 4 + lane % 2;
-  const Bits32 from = Tile::at(b, row, 0);
+  const Bits32 from = paired_rows<Tile>(b);
   each_constant<2>([&](auto k) {
 #pragma unroll
     for (int n = 0; n < kWidth; n += 16) {
       if (n >= width) break;
-      Bits32 pairs[4];
-      ldmatrix<true, 32 * k.value * Tile::kRowBytes>(pairs, from ^ n);
-#pragma unroll
-      for (int odd = 0; odd < 2; ++odd) {
-        const Bits32 column = odd ? 0x7531 : 0x6420;
-        Mma<Rounded, Element>::multiply(x[n / 8 + odd], p[k.value],
-                                        __byte_perm(pairs[0], pairs[1], column),
-                                        __byte_perm(pairs[2], pairs[3], column));
-      }
+      multiply_columns<32 * k.value, Tile, Rounded, Element>(x[n / 8], x[n / 8 + 1], p[k.value],
+                                                             from, n);
     }
   });
 }

@@ -21,7 +21,7 @@ constexpr std::array kTensors = {
     TensorName{"sink",         TensorRole::input,  "[heads]", "f32"},
     TensorName{"q_scale",      TensorRole::input,  "[batch, heads]: what the elements of Q stand for, times themselves; [batch, heads, ceil(queries / 64)] per block of rows, and [1, heads, ceil(all queries / 64)] where lengths vary", "f32"},
     TensorName{"k_scale",      TensorRole::input,  "[batch, kv_heads]: the same for K; [batch, kv_heads, ceil(keys / 64)] per block", "f32"},
-    TensorName{"v_scale",      TensorRole::input,  "[batch, kv_heads]: the same for V; none per block", "f32"},
+    TensorName{"v_scale",      TensorRole::input,  "[batch, kv_heads]: the same for V; [batch, kv_heads, ceil(keys / 64)] per block, where V has 8 bits", "f32"},
     TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
     TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
     TensorName{"o",            TensorRole::output, "[batch, heads, queries, dv]", "{out}"},
@@ -33,8 +33,9 @@ constexpr std::string_view kAbout =
     R"~(O = softmax(S) · V with S = scale · Q · Kᵀ, softcapped and biased where the problem says so, over the keys that causal mask, window and
 sequence lengths leave visible; LSE is the natural logarithm of each row's sum of exponentials. A row that sees no key has O = 0, and so have the rows after
 the last sequence. With `scales=head` Q, K and V are their elements times the scale of their sequence and head: scale · q_scale · k_scale takes the place of scale, and
-v_scale multiplies O; scales are numbers from 2^-30 to 2^30. With `scales=block` every 64 rows of Q and of K, as they lie in the tensor, have a scale: where sequences are
-packed, a block may hold the end of one and the beginning of the next, and a sequence's tile may lie in two. docs/bounds.md tells what a contract's terms mean for the bits.
+v_scale multiplies O; scales are numbers from 2^-30 to 2^30. With `scales=block` every 64 rows of Q, of K and, if its elements have 8 bits,
+of V have a scale, as they lie in the tensor: where sequences are packed, a block may hold the end of one and the beginning of the next, and a sequence's tile may lie in two.
+O then is the sum over blocks of V of their scale times the sum of their rows by probability. docs/bounds.md tells what a contract's terms mean for the bits.
 )~";
 
 constexpr std::array kQuantized = {Operation::Quantized{"q", "q_scale"},

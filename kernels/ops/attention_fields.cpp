@@ -58,7 +58,7 @@ constexpr std::array kSchema = {
     Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
     Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
     Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax and has no value"},
-    Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; block: those of Q and K times one per 64 rows of a head; tensor: one for each matrix; for 8-bit formats"},
+    Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; block: those of Q, K and an 8-bit V times one per 64 rows of a head; tensor: one for each matrix; for 8-bit formats"},
     Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
     Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},
     Field{"layout",       kWord, 0, 0, 0, kLayouts,              "order in memory of batch, heads and length (s), slowest first"},
@@ -156,8 +156,8 @@ std::vector<std::int64_t> blocks_shape(std::int64_t heads, std::int64_t length,
 }
 
 // The shape of a tensor that is no matrix; nothing when the problem goes without it.
-std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name,
-                                                      const Problem& problem) {
+std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name, const Problem& problem,
+                                                      const Manifest& manifest) {
   const std::int64_t batch = problem.integer("batch"), heads = problem.integer("heads"),
                      queries = problem.integer("queries");
   const bool vary = attention_lengths_vary(problem);
@@ -173,7 +173,8 @@ std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name,
   }
   if (problem.word("scales") == "block") {
     if (name == "q_scale") return blocks_shape(heads, queries, problem);
-    if (name == "k_scale")
+    const bool short_values = format(manifest.tensor_format("v", problem)).storage_bits == 8;
+    if (name == "k_scale" || (name == "v_scale" && short_values))
       return blocks_shape(attention_kv_heads(problem), problem.integer("keys"), problem);
   }
   if ((name == "query_starts" || name == "key_starts") && vary) return Shape{batch + 1};
@@ -189,7 +190,7 @@ Result<std::optional<TensorLayout>> layout_of(const TensorName& tensor, const Pr
     if (!layout) return layout.error();
     return std::optional(*std::move(layout));
   }
-  const auto shape = vector_shape(tensor.name, problem);
+  const auto shape = vector_shape(tensor.name, problem, manifest);
   if (!shape) return std::optional<TensorLayout>();
   TensorLayout layout = dense_layout(manifest.tensor_format(tensor.name, problem), *shape);
   if (const Status usable = layout.check(); !usable) return usable.error();

@@ -23,6 +23,8 @@
 //         lanes are joined at the end
 //     O = fl(O * a), then O += P . V by the unit in increasing j with P = p_j rounded to `p`
 //         (p_j * 2^p_shift, which is taken back at the end)
+//         Where V has scales per block of rows, the tile's keys of each block, in increasing order,
+//         have a product P . V of their own, by the unit, from zero: O = fma(v_scale, product, O)
 //   a sink is one more tile of one key with z = sink and no row of V, after all others
 // With several `parts` (a field of the problem, not of the contract) a sequence's keys are cut into
 // that many stretches of whole tiles, part_keys() each, the last ones shorter or empty. All above
@@ -31,7 +33,7 @@
 //     l = sum of fl(l * a) over the parts, in their order, then + ex2(fma(sink, c, -fl(m' * c)))
 //     O = sum of fl(O * a) over the parts, in their order
 //   at the end O = fl(O * fl(fl(1 / l) * v)) or fl(fl(O / l) * v), rounded to the output, with
-//   v = v_scale * 2^-p_shift, or 2^-p_shift alone;
+//   v = v_scale * 2^-p_shift, or 2^-p_shift alone where V has no scale of the whole head;
 //   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))).
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
 // That is LogitBase::natural. Kernels that keep logits in base 2 have, with r = fl(m * c) and r' of

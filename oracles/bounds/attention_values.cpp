@@ -63,10 +63,10 @@ HWY_INLINE void rescale(State& state, const ValueFactor& tile) {
 // bits away from an accumulator that was rescaled in f32.
 HWY_INLINE bool is_narrow(const NodePlan& plan) { return plan.ulp_unit > 0x1p-23; }
 
-// add_node() of running_bound.cpp.
+// add_node() of running_bound.cpp; `first`: of the keys that count.
 HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityRow& row,
-                         const PanelSide& columns, std::int64_t base, const std::int64_t* offsets,
-                         std::size_t count) {
+                         const PanelSide& columns, std::int64_t base, std::int64_t first,
+                         const std::int64_t* offsets, std::size_t count) {
   const Doubles d;
   V products[kVectors], largest[kVectors], least_largest[kVectors], lowest[kVectors];
   V term_lowest[kMostProducts][kVectors];
@@ -78,7 +78,7 @@ HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityR
   for (std::size_t t = 0; t < count; ++t) {
     const auto p = static_cast<std::size_t>(base + offsets[t]);
     const double value = row.prepared.value[p];
-    if (row.prepared.exponent[p] == 0) continue;
+    if (row.prepared.exponent[p] == 0 || base + offsets[t] < first) continue;
     const V own_value = splat(value), own_exponent = splat(row.prepared.exponent[p]),
             own_least = splat(row.least_exponent[p]), own_lowest = splat(row.prepared.lowest[p]);
     for (std::size_t v = 0; v < kVectors; ++v) {
@@ -177,11 +177,12 @@ HWY_INLINE void add_fma(State* states, const ProbabilityRow& row, const PanelSid
   }
 }
 
-// state = fl(state + x): how FP8 instructions of sm_90 end, and how parts come together.
-HWY_INLINE void add_rounded(State& state, const State& x) {
+// state = fl(state + x): how FP8 instructions of sm_90 end, and how parts come together. `long_x`:
+// x may have more bits than f32.
+HWY_INLINE void add_rounded(State& state, const State& x, bool long_x = false) {
   const Doubles d;
   const auto none = hn::Eq(x.lattice, infinite());
-  const auto first = hn::Eq(state.lattice, infinite());
+  const auto first = hn::And(hn::Eq(state.lattice, infinite()), hn::Eq(splat(long_x), hn::Zero(d)));
   const V unit = splat(0x1p-23);
   const V sum = hn::Add(state.sum, x.sum);
   const V lost = hn::Abs(rounding_error(state.sum, x.sum, sum));
@@ -204,6 +205,23 @@ HWY_INLINE void add_rounded(State& state, const State& x) {
   state.reach = hn::Max(state.reach, hn::Max(reach, x.reach));
 }
 
+// state = fma(scale, x, state): how sums of blocks of V that have scales come in.
+HWY_INLINE void add_scaled(State& state, State x, float factor) {
+  const Doubles d;
+  const hn::RebindToUnsigned<Doubles> bits;
+  const V s = splat(static_cast<double>(factor));
+  // exact_product() of bound_arithmetic.h
+  const V high = hn::BitCast(
+      d, hn::And(hn::BitCast(bits, x.sum), hn::Set(bits, ~((std::uint64_t{1} << 27) - 1))));
+  const V upper = hn::Mul(s, high), lower = hn::Mul(s, hn::Sub(x.sum, high));
+  x.sum = hn::Add(upper, lower);
+  const V lost = hn::Abs(rounding_error(upper, lower, x.sum));
+  x.drift = rounded_up(hn::Add(hn::Mul(s, x.drift), hn::Add(lost, lost)));
+  x.lattice = hn::Mul(x.lattice, splat(lowest_bit(factor)));
+  x.magnitude = hn::Mul(s, x.magnitude);
+  add_rounded(state, x, true);  // also from zero: a product has 48 bits
+}
+
 HWY_INLINE State zero_state() {
   const V zero = splat(0);
   return {zero, zero, infinite(), zero, zero, zero, zero, zero, zero, zero};
@@ -221,13 +239,13 @@ HWY_INLINE void join_part(State& all, State& part, const ValueFactor& factor) {
 
 HWY_INLINE void add_products(State* states, const BoundModel& model, const NodePlan& plan,
                              const ProbabilityRow& row, const PanelSide& columns,
-                             const ValueTile& tile) {
+                             std::int64_t start, const ValueBlock& keys) {
   if (model.fma) {
-    for (std::int64_t key = tile.first; key < tile.end; ++key) add_fma(states, row, columns, key);
+    for (std::int64_t key = keys.first; key < keys.end; ++key) add_fma(states, row, columns, key);
     return;
   }
-  for (std::int64_t base = tile.first; base < tile.end; base += plan.instruction_length) {
-    const std::int64_t room = tile.end - base;
+  for (std::int64_t base = start; base < keys.end; base += plan.instruction_length) {
+    const std::int64_t room = keys.end - base;
     const bool fresh_start = model.chaining == Chaining::hopper_fp8;
     State fresh[kVectors];
     for (std::size_t v = 0; fresh_start && v < kVectors; ++v) fresh[v] = zero_state();
@@ -235,10 +253,37 @@ HWY_INLINE void add_products(State* states, const BoundModel& model, const NodeP
       std::size_t count = offsets.size();
       while (count > 0 && offsets[count - 1] >= room) --count;
       if (count > 0 || is_narrow(plan))
-        add_node(fresh_start ? fresh : states, plan, row, columns, base, offsets.data(), count);
+        add_node(fresh_start ? fresh : states, plan, row, columns, base, keys.first, offsets.data(),
+                 count);
     }
     for (std::size_t v = 0; fresh_start && v < kVectors; ++v) add_rounded(states[v], fresh[v]);
   }
+}
+
+// Products of these keys, of a tile that starts at `start`.
+HWY_INLINE void add_keys(State* states, const BoundModel& model, const NodePlan& plan,
+                         const ProbabilityRow& row, const PanelSide& columns, std::int64_t start,
+                         const ValueBlock& keys) {
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    V ambiguous = splat(0);
+    for (std::int64_t key = keys.first; key < keys.end; ++key) {
+      const double ambiguity = row.ambiguity[static_cast<std::size_t>(key)];
+      if (ambiguity == 0) continue;
+      ambiguous = hn::Add(
+          ambiguous, hn::Mul(splat(ambiguity * (1 + 0x1p-30)), hn::Abs(columns.value(key, v))));
+    }
+    states[v].drift = hn::Add(states[v].drift, rounded_up(ambiguous));
+  }
+  add_products(states, model, plan, row, columns, start, keys);
+}
+
+HWY_INLINE void add_block(State* states, const BoundModel& model, const NodePlan& plan,
+                          const ProbabilityRow& row, const PanelSide& columns, std::int64_t start,
+                          const ValueBlock& block) {
+  State own[kVectors];
+  for (State& state : own) state = zero_state();
+  add_keys(own, model, plan, row, columns, start, block);
+  for (std::size_t v = 0; v < kVectors; ++v) add_scaled(states[v], own[v], block.scale);
 }
 
 void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityRow& row,
@@ -253,16 +298,11 @@ void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityR
       State& state = states[v];
       if (tile.before.rescaled) rescale(state, tile.before);
       state.before = state.sum;
-      V ambiguous = splat(0);
-      for (std::int64_t key = tile.first; key < tile.end; ++key) {
-        const double ambiguity = row.ambiguity[static_cast<std::size_t>(key)];
-        if (ambiguity == 0) continue;
-        ambiguous = hn::Add(
-            ambiguous, hn::Mul(splat(ambiguity * (1 + 0x1p-30)), hn::Abs(columns.value(key, v))));
-      }
-      state.drift = hn::Add(state.drift, rounded_up(ambiguous));
     }
-    add_products(states, model, plan, row, columns, tile);
+    if (tile.blocks.empty())
+      add_keys(states, model, plan, row, columns, tile.first, {tile.first, tile.end});
+    for (const ValueBlock& block : tile.blocks)
+      add_block(states, model, plan, row, columns, tile.first, block);
     for (std::size_t v = 0; v < kVectors; ++v) {
       State& state = states[v];
       const V own = hn::Abs(hn::Sub(state.sum, state.before));

@@ -32,10 +32,18 @@ struct ValueFactor {
   double skew = 0;          // relative: factors between computed instead of exact maxima
 };
 
+// Keys of a tile with a scale of their own: their products are added from zero, and the sum times
+// the scale to the accumulator, rounded once.
+struct ValueBlock {
+  std::int64_t first = 0, end = 0;
+  float scale = 1;  // positive
+};
+
 // One step of the online softmax.
 struct ValueTile {
   std::int64_t first = 0, end = 0;  // keys; the unit's nodes start counting at `first`
   ValueFactor before;               // of what the part has so far
+  std::vector<ValueBlock> blocks;   // all of the tile's keys; empty: V has no scales per block
   double frame_error = 0;           // relative: 2^(computed - exact maximum of this tile)
   std::optional<ValueFactor> join;  // the last tile of a part that is added to those before it
 };
@@ -63,7 +71,7 @@ struct ValueBound {
 
 using ValueBounds = std::array<ValueBound, kPanelLanes>;
 
-// columns: V by key, from the head's first key on.
+// columns: V by key, from the head's first key on, as elements say.
 ValueBounds value_bounds(const BoundModel& model, const bound::NodePlan& plan,
                          const ProbabilityRow& row, const PreparedPanel& columns,
                          std::span<const ValueTile> tiles);

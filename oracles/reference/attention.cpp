@@ -118,6 +118,12 @@ AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& p
                                  place.first_query, place.queries);
     head.k_scales = block_scales(problem, *problem.k_scale, place.batch, place.kv_head,
                                  place.first_key, place.keys);
+    if (problem.v_scale) {
+      head.v_scales = block_scales(problem, *problem.v_scale, place.batch, place.kv_head,
+                                   place.first_key, place.keys);
+    }
+    head.scale_block = problem.scale_block;
+    head.first_key = place.first_key;
   }
   head.v_scale = scales.v;
   head.softcap = problem.softcap;

@@ -4,9 +4,10 @@
 //
 //   s_ij = scale_ij * q_i . k_j, softcap * tanh(s_ij / softcap) if there is a cap, + bias_ij
 //   p_ij = exp(s_ij) / l_i over the visible keys, l_i = sum of exp(s_ij) (+ exp(sink))
-//   O_i  = v_scale * sum_j p_ij v_j,   LSE_i = ln l_i
+//   O_i  = sum_j p_ij v_scale_j v_j,   LSE_i = ln l_i
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct AttentionProblem {
   // What elements stand for, times themselves, f32; null: 1. [1] for all of the tensor. Or one per
   // head: [sequences, heads], for K and V [sequences, kv_heads]. Or, with scale_block > 0, one for
   // each such block of rows as they lie in the tensor, whatever sequences they belong to:
-  // [batch, heads, blocks], for K [batch, kv_heads, blocks]; V has none.
+  // [batch, heads, blocks], for K and V [batch, kv_heads, blocks]; V may go without.
   const Tensor* q_scale = nullptr;
   const Tensor* k_scale = nullptr;
   const Tensor* v_scale = nullptr;
@@ -89,9 +90,11 @@ struct AttentionHead {
   std::vector<float> bias;     // [queries, keys]; empty: none
   bool has_sink = false;
   float sink = 0;
-  float scale = 1, softcap = 0;           // the scale in effect, but for those of blocks
-  std::vector<float> q_scales, k_scales;  // of every row, where they are of blocks; else empty
-  float v_scale = 1;
+  float scale = 1, softcap = 0;  // the scale in effect, but for those of blocks
+  // Of every row, where they are of blocks; else empty.
+  std::vector<float> q_scales, k_scales, v_scales;
+  float v_scale = 1;                            // of all of V
+  std::int64_t scale_block = 0, first_key = 0;  // rows of a block; where the tensor has key 0
   AttentionMask mask;
 
   bool scales_of_blocks() const { return !q_scales.empty(); }
@@ -101,6 +104,18 @@ struct AttentionHead {
     if (!scales_of_blocks()) return scale;
     return scale_in_effect(scale, {.q = q_scales[static_cast<std::size_t>(i)],
                                    .k = k_scales[static_cast<std::size_t>(j)]});
+  }
+
+  // What row j of V is multiplied by.
+  float scale_of_value(std::int64_t j) const {
+    return v_scales.empty() ? v_scale : v_scales[static_cast<std::size_t>(j)];
+  }
+
+  // Keys from `first` on, before `end`, whose products P . V a kernel adds before it scales them:
+  // those whose rows of V lie in one block.
+  std::int64_t end_of_values(std::int64_t first, std::int64_t end) const {
+    if (v_scales.empty()) return end;
+    return std::min(end, ((first_key + first) / scale_block + 1) * scale_block - first_key);
   }
 
   // A kernel keeps logits in natural units when something is done to them before the softmax, or

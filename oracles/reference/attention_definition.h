@@ -125,11 +125,12 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
       rounded = ldexp(attention_definition::rounded(contract->p, shifted), -contract->p_shift);
     }
     sum += weight * (contract && contract->row_sum == RowSum::rounded ? rounded : probability);
-    const float* values = head.v.data() + (first + static_cast<std::int64_t>(j)) * head.dv;
-    const Number share = weight * rounded;
+    const std::int64_t key = first + static_cast<std::int64_t>(j);
+    const Number share = weight * rounded * Number(head.scale_of_value(key));
+    const float* values = head.v.data() + key * head.dv;
     for (const std::int64_t x : columns) row.o[static_cast<std::size_t>(x)] += share * values[x];
   }
-  for (Number& o : row.o) o = o / sum * Number(head.v_scale);
+  for (Number& o : row.o) o = o / sum;
   row.lse = *largest + log(sum);
   return row;
 }

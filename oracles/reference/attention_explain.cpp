@@ -106,6 +106,14 @@ void tell_head(const AttentionCase& attention, const AttentionPlace& at,
         "q . k is multiplied by the scale {:.9g} times {:.9g} of this query's {} rows of Q times "
         "the scale of the key's",
         head.scale, head.q_scales[query], attention.problem.scale_block));
+    if (!head.v_scales.empty()) {
+      lines.push_back(
+          fmt::format("sums of P . V over the keys of {} rows of V are multiplied by their scale, "
+                      "from {:.9g} to {:.9g} here",
+                      attention.problem.scale_block,
+                      *std::min_element(head.v_scales.begin(), head.v_scales.end()),
+                      *std::max_element(head.v_scales.begin(), head.v_scales.end())));
+    }
   } else if (attention.problem.q_scale) {
     const HeadScales scales = head_scales(attention.problem, attention.places[at.head]);
     lines.push_back(fmt::format(

@@ -38,6 +38,7 @@ struct RowPlan {
   bool round_p = true, truncate_p = false, p_shift_taken_back = true;
   bool subtract_maximum = true;
   bool sum_rounded = false, normalize = true;
+  bool scales_all_of_o = false;  // a block of V's scale, what O had before it too
   bool sink_in_maximum = true, sink_in_sum = true;
   double lse_factor = 1;
   bool lse_has_maximum = true, lse_has_sum = true, lse_unscaled = false;
@@ -145,6 +146,7 @@ RowValues compute(const RowPlan& plan) {
       sum += plan.sum_rounded ? rounded : p;
       if (j >= head.keys) continue;
       if (!plan.p_shift_taken_back) rounded *= rounding.scale;
+      if (!plan.scales_all_of_o) rounded *= static_cast<double>(head.scale_of_value(j));
       for (std::int64_t x = 0; x < head.dv; ++x) {
         const std::int64_t from = std::clamp<std::int64_t>(x + plan.column_offset, 0, head.dv - 1);
         const double product =
@@ -152,6 +154,10 @@ RowValues compute(const RowPlan& plan) {
         row.o[static_cast<std::size_t>(x)] += product;
         row.magnitude[static_cast<std::size_t>(x)] += std::fabs(product);
       }
+    }
+    for (std::int64_t j = begin; plan.scales_all_of_o && j < std::min(begin + plan.tile, head.keys);
+         j = head.end_of_values(j, begin + plan.tile)) {
+      for (double& o : row.o) o *= static_cast<double>(head.scale_of_value(j));
     }
   }
   join();
@@ -174,8 +180,6 @@ RowValues compute(const RowPlan& plan) {
   for (std::size_t x = 0; x < row.o.size(); ++x) {
     if (plan.normalize) row.o[x] /= sum;
     row.magnitude[x] /= sum;
-    row.o[x] *= static_cast<double>(head.v_scale);
-    row.magnitude[x] *= static_cast<double>(head.v_scale);
   }
   const double top = plan.lse_unscaled ? maximum / static_cast<double>(head.scale) : maximum;
   row.lse = (plan.lse_has_maximum && plan.subtract_maximum ? top : 0) +
@@ -246,24 +250,34 @@ bool blocks_of_q_from_k(const Setting& at) {
                                     at.place.first_query, at.place.queries)) != scales;
 }
 
-bool blocks_of_k(const Setting& at, std::int64_t kv_head, std::int64_t rows_away) {
-  const AttentionProblem& problem = at.attention.problem;
-  std::vector<float>& scales = at.plan.head.k_scales;
+// `scales`: of K's rows, or of V's; `from`: the tensor.
+bool blocks_of_keys(const Setting& at, std::vector<float>& scales, const Tensor* from,
+                    std::int64_t kv_head, std::int64_t rows_away) {
   if (scales.empty()) return false;
   const HeadPlace& place = at.place;
-  return std::exchange(scales, block_scales(problem, *problem.k_scale, place.batch, kv_head,
+  return std::exchange(scales, block_scales(at.attention.problem, *from, place.batch, kv_head,
                                             place.first_key + rows_away, place.keys)) != scales;
 }
 
-// Where a sequence's tile begins within a block, its last keys have another scale than its first.
-bool scales_of_first_keys(const Setting& at) {
-  const std::vector<float> right = at.plan.head.k_scales;
-  for (std::size_t j = 0; j < right.size(); ++j)
-    at.plan.head.k_scales[j] = right[j - j % static_cast<std::size_t>(at.plan.tile)];
-  return at.plan.head.k_scales != right;
+bool blocks_of_k(const Setting& at, std::int64_t kv_head, std::int64_t rows_away) {
+  return blocks_of_keys(at, at.plan.head.k_scales, at.attention.problem.k_scale, kv_head,
+                        rows_away);
 }
 
-// All rows of Q or K stand for themselves.
+bool blocks_of_v(const Setting& at, std::int64_t kv_head, std::int64_t rows_away) {
+  return blocks_of_keys(at, at.plan.head.v_scales, at.attention.problem.v_scale, kv_head,
+                        rows_away);
+}
+
+// Where a sequence's tile begins within a block, its last keys have another scale than its first.
+bool scales_of_first_keys(const Setting& at, std::vector<float>& scales) {
+  const std::vector<float> right = scales;
+  for (std::size_t j = 0; j < right.size(); ++j)
+    scales[j] = right[j - j % static_cast<std::size_t>(at.plan.tile)];
+  return scales != right;
+}
+
+// All rows of Q, K or V stand for themselves.
 bool without(std::vector<float>& scales) {
   const std::vector<float> right = scales;
   std::fill(scales.begin(), scales.end(), 1.0f);
@@ -327,9 +341,18 @@ constexpr std::array kFaults = {
     Fault{"the scales of K are those of the block before", [](const Setting& at) { return blocks_of_k(at, at.place.kv_head, -at.attention.problem.scale_block); }},
     Fault{"the blocks of Q are counted from the sequence's first row", [](const Setting& at) { return blocks_of_q(at, at.place.head, -at.place.first_query); }},
     Fault{"the blocks of K are counted from the sequence's first row", [](const Setting& at) { return blocks_of_k(at, at.place.kv_head, -at.place.first_key); }},
-    Fault{"all keys of a tile have the scale of its first one", scales_of_first_keys},
+    Fault{"all keys of a tile have the scale of its first one", [](const Setting& at) { return scales_of_first_keys(at, at.plan.head.k_scales); }},
     Fault{"the scales of Q's blocks are head 0's", [](const Setting& at) { return blocks_of_q(at, 0, 0); }},
     Fault{"the scales of K's blocks are those of head h mod kv_heads", [](const Setting& at) { return blocks_of_k(at, at.place.head % at.attention.problem.kv_heads(), 0); }},
+    Fault{"the scales of V's blocks are left out", [](const Setting& at) { return without(at.plan.head.v_scales); }},
+    Fault{"the scales of V's blocks are those of K's", [](const Setting& at) { return blocks_of_keys(at, at.plan.head.v_scales, at.attention.problem.k_scale, at.place.kv_head, 0); }},
+    Fault{"the scales of V are those of the next block", [](const Setting& at) { return blocks_of_v(at, at.place.kv_head, at.attention.problem.scale_block); }},
+    Fault{"the scales of V are those of the block before", [](const Setting& at) { return blocks_of_v(at, at.place.kv_head, -at.attention.problem.scale_block); }},
+    Fault{"all values of a tile have the scale of its first one", [](const Setting& at) { return scales_of_first_keys(at, at.plan.head.v_scales); }},
+    Fault{"the scale of a block of V multiplies all of O", [](const Setting& at) { at.plan.scales_all_of_o = true; return !at.plan.head.v_scales.empty(); }},
+    Fault{"the scales of V's blocks are head 0's", [](const Setting& at) { return blocks_of_v(at, 0, 0); }},
+    Fault{"the scales of V's blocks are those of head h mod kv_heads", [](const Setting& at) { return blocks_of_v(at, at.place.head % at.attention.problem.kv_heads(), 0); }},
+    Fault{"the blocks of V are counted from the sequence's first key", [](const Setting& at) { return blocks_of_keys(at, at.plan.head.v_scales, at.attention.problem.v_scale, at.place.kv_head, -at.place.first_key); }},
     Fault{"the softcap is left out", [](const Setting& at) { return std::exchange(at.plan.head.softcap, 0.0f) != 0; }},
     Fault{"the bias is left out", [](const Setting& at) { const bool had = !at.plan.head.bias.empty(); at.plan.head.bias.clear(); return had; }},
     Fault{"the sink is left out", [](const Setting& at) { return std::exchange(at.plan.head.has_sink, false); }},

@@ -25,6 +25,19 @@ std::vector<PreparedPanel> panels(const float* first, std::int64_t vectors, std:
   return out;
 }
 
+// V by column, [dv][keys], as elements say; NaN and Inf count as 0.
+std::vector<float> finite_columns(const AttentionHead& head) {
+  std::vector<float> columns;
+  columns.reserve(head.v.size());
+  for (std::int64_t x = 0; x < head.dv; ++x) {
+    for (std::int64_t j = 0; j < head.keys; ++j) {
+      const float value = head.v[static_cast<std::size_t>(j * head.dv + x)];
+      columns.push_back(std::isfinite(value) ? value : 0);
+    }
+  }
+  return columns;
+}
+
 }  // namespace
 
 AttentionRowBounds::AttentionRowBounds(const AttentionOperands& operands, FormatId q, FormatId k,
@@ -38,8 +51,7 @@ AttentionRowBounds::AttentionRowBounds(const AttentionOperands& operands, Format
     scores_ = bound_model(operands.contract().score_product(), sm, q, k);
     keys_ = panels(head.k.data(), head.keys, head.d, head.d, format(k).emin());
   }
-  const std::vector<double>& v_columns = operands.v_columns();
-  const std::vector<float> columns(v_columns.begin(), v_columns.end());
+  const std::vector<float> columns = finite_columns(head);
   columns_ = panels(columns.data(), head.dv, head.keys, head.keys, format(v).emin());
 }
 

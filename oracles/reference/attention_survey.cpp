@@ -295,15 +295,17 @@ AttentionOperands::AttentionOperands(AttentionHead head, const AttentionContract
   v_largest_.assign(static_cast<std::size_t>(head_.dv), 0);
   for (std::int64_t j = 0; j < head_.keys; ++j) {
     bool special_row = false;
+    const double unit = head_.v_scales.empty() ? 1 : static_cast<double>(head_.scale_of_value(j));
     for (std::int64_t x = 0; x < head_.dv; ++x) {
       const float value = head_.v[static_cast<std::size_t>(j * head_.dv + x)];
       if (!std::isfinite(value)) {
         special_row = true;
         continue;
       }
-      v_columns_[static_cast<std::size_t>(x * head_.keys + j)] = static_cast<double>(value);
+      const double scaled = static_cast<double>(value) * unit;
+      v_columns_[static_cast<std::size_t>(x * head_.keys + j)] = scaled;
       double& largest = v_largest_[static_cast<std::size_t>(x)];
-      largest = std::max(largest, std::fabs(static_cast<double>(value)));
+      largest = std::max(largest, std::fabs(scaled));
     }
     if (special_row) v_special_.push_back(j);
   }

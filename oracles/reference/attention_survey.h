@@ -42,7 +42,8 @@ class AttentionOperands {
 
   const std::vector<double>& k() const { return k_; }
 
-  const std::vector<double>& v_columns() const { return v_columns_; }  // [dv][keys]
+  // [dv][keys], times the scales of V where these are of blocks.
+  const std::vector<double>& v_columns() const { return v_columns_; }
 
   // Of |v|, in units of O.
   double v_largest(std::int64_t column) const {
@@ -64,6 +65,7 @@ class AttentionOperands {
 
   double sink() const { return static_cast<double>(head_.sink); }
 
+  // What is common to all of V.
   double v_scale() const { return static_cast<double>(head_.v_scale); }
 
   // Base-2 exponents are differences of logits times this.

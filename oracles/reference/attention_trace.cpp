@@ -118,6 +118,11 @@ void RowTrace::add_tile(std::size_t t) {
   // The unit's nodes count from the tile's start.
   tile.first = step.first < step.end ? step.first / contract_.tile * contract_.tile : step.end;
   tile.end = step.end;
+  for (std::int64_t j = tile.first; !head_.v_scales.empty() && j < tile.end;) {
+    const std::int64_t end = head_.end_of_values(j, tile.end);
+    tile.blocks.push_back({j, end, head_.scale_of_value(j)});
+    j = end;
+  }
   if (!step.begins && step.moves) {
     double worst = 0;
     for (std::size_t s = first_of_part(t); s < t; ++s) worst = std::max(worst, steps_[s].error);

@@ -72,9 +72,10 @@ class StagedAttention final : public StagedComputation {
       const HeadScales scales = head_scales(problem, place);
       head.operands.emplace_back(head.shape, contract, sm, q, k, v, staged_over(head.shape.q, 1),
                                  staged_over(head.shape.k, 1), staged_over(head.shape.v, 1));
-      head.operands.emplace_back(
-          head.shape, contract, sm, q, k, v, staged_over(source.q, scales.q, head.shape.q_scales),
-          staged_over(source.k, scales.k, head.shape.k_scales), staged_over(source.v, scales.v));
+      head.operands.emplace_back(head.shape, contract, sm, q, k, v,
+                                 staged_over(source.q, scales.q, head.shape.q_scales),
+                                 staged_over(source.k, scales.k, head.shape.k_scales),
+                                 staged_over(source.v, scales.v, head.shape.v_scales));
       for (const StagedHead& operands : head.operands) {
         for (const bool low : {false, true}) head.scores.push_back(operands.scores(low));
       }

@@ -202,10 +202,32 @@ class StagedHead::Machine {
       const std::size_t column = x * static_cast<std::size_t>(head_.keys);
       const RealSpan v =
           RealSpan(staged_.v_).sub(column + static_cast<std::size_t>(tile.first), p.values.size());
-      part.o[x] = staged_.value_sum_.chain(p, v, part.o[x], {.accumulate = values_});
+      if (head_.v_scales.empty()) {
+        part.o[x] = staged_.value_sum_.chain(p, v, part.o[x], {.accumulate = values_});
+      } else {
+        part.o[x] = with_blocks(part.o[x], tile, p, v);
+      }
       if (faulty(AttentionFault::bf16_values, values_))
         part.o[x] = staged_rounding(FormatId::bf16, part.o[x]);
     }
+  }
+
+  // o and the tile's products, those of each block of V first added and scaled by themselves.
+  double with_blocks(double o, KeyRange tile, const RealOperands& p, RealSpan v) const {
+    for (std::int64_t first = tile.first; first < tile.end;) {
+      const std::int64_t end = head_.end_of_values(first, tile.end);
+      RealOperands own;  // from the tile's start: the unit counts from there
+      for (std::int64_t j = tile.first; j < end; ++j) {
+        const double own_p = j < first ? 0 : p.values[static_cast<std::size_t>(j - tile.first)];
+        own.append(own_p, format(contract_.p));
+      }
+      const double sum =
+          staged_.value_sum_.chain(own, v.sub(0, own.values.size()), 0, {.accumulate = values_});
+      const auto scale = static_cast<double>(head_.scale_of_value(first));
+      o = values_ ? static_cast<double>(f32_fma(scale, sum, o)) : o + scale * sum;
+      first = end;
+    }
+    return o;
   }
 
   // Parts brought to one reference and added in their order, then the sink.
@@ -297,7 +319,8 @@ StagedHead::Sensitivity StagedHead::sensitivity(std::int64_t i, const Row& exact
                          static_cast<double>(shape_.scale_of(i, static_cast<std::int64_t>(j)));
     out.lse += score;
     for (std::size_t x = 0; x < out.o.size(); ++x) {
-      const double value = v_.values[x * keys + j] * static_cast<double>(shape_.v_scale);
+      const double value = v_.values[x * keys + j] *
+                           static_cast<double>(shape_.scale_of_value(static_cast<std::int64_t>(j)));
       out.o[x] += score * std::fabs(value - exact.o[x]) + weight * std::fabs(value);
     }
   }

@@ -130,6 +130,29 @@ TEST(AttentionScales, EveryBlockHasItsOwn) {
   EXPECT_GE(2 * different, neighbors);
 }
 
+// Logits do not depend on them.
+TEST(AttentionScales, BlocksOfValuesMayBeFarApart) {
+  const CaseTensors tensors = filled(
+      case_with(fp8_kernel(), "batch=4 heads=4 queries=3 keys=500 d=16 scales=block", "normal"));
+  const auto count = [&](const std::string& name, double from, double to) {
+    const Tensor& scales = *tensors.find(name);
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < scales.layout.count(); ++i)
+      found += element_of(scales, i) >= from && element_of(scales, i) < to;
+    return found;
+  };
+  ASSERT_EQ(tensors.find("v_scale")->layout.count(), 16 * 8);
+  EXPECT_GE(count("v_scale", 0x1p10, 0x1p14), 1);
+  EXPECT_GE(count("v_scale", 0x1p-15, 0x1p-9), 1);
+  EXPECT_GE(count("v_scale", 0x1p-3, 0x1p2), 16 * 8 * 3 / 4);
+  for (const std::string name : {"q_scale", "k_scale"})
+    EXPECT_EQ(count(name, 0x1p-3, 0x1p2), tensors.find(name)->layout.count());
+  std::int64_t different = 0;
+  for (std::int64_t i = 0; i + 1 < 16 * 8; ++i)
+    different += tensors.find("v_scale")->bits(i) != tensors.find("v_scale")->bits(i + 1);
+  EXPECT_GE(different, 16 * 8 / 2);
+}
+
 // Rows of packed sequences stand for what the class wants, whatever block they lie in.
 TEST(AttentionScales, BlocksKeepWhatTheClassWants) {
   for (const std::string fields :

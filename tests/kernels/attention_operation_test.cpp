@@ -133,6 +133,35 @@ TEST(AttentionOperation, EveryBlockOfRowsHasItsScale) {
   EXPECT_THAT(integers.layout(packed, "k_scale").shape, ElementsAre(1, 2, 3));
 }
 
+// V has some where its elements need them.
+TEST(AttentionOperation, EveryBlockOfAnEightBitVHasItsScale) {
+  const Attention fp8{shipped_kernel("attention_fp8_forward")};
+  const std::string sizes = "batch=2 heads=4 kv_heads=2 queries=70 keys=129 d=8 scales=block";
+  EXPECT_THAT(fp8.layout(sizes, "k_scale").shape, ElementsAre(2, 2, 3));
+  EXPECT_THAT(fp8.layout(sizes, "v_scale").shape, ElementsAre(2, 2, 3));
+  const std::string packed = "batch=3 heads=2 queries=30 keys=50 d=8 scales=block lengths=random";
+  EXPECT_THAT(fp8.layout(packed, "v_scale").shape, ElementsAre(1, 2, 3));
+}
+
+TEST(AttentionOperation, ScalesOfBlocksOfVArePositiveAndFarFromTheEnds) {
+  OperationCase made("attention_fp8_forward", "queries=2 keys=130 d=8 scales=block", 90, {},
+                     [](CaseTensors& tensors) {
+                       for (const std::string_view name : {"q_scale", "k_scale", "v_scale"}) {
+                         Tensor& scales = *tensors.find(name);
+                         for (std::int64_t i = 0; i < scales.layout.count(); ++i)
+                           scales.set_bits(i, 0x3f800000u);
+                       }
+                     });
+  const auto refusal = [&](std::uint32_t bits) {
+    made.tensors.find("v_scale")->set_bits(2, bits);
+    const Status good = check_attention_scales(made.problem, made.tensors);
+    return good ? std::string() : good.error().text();
+  };
+  EXPECT_EQ(refusal(0x4e800000u), "");  // 2^30
+  for (const std::uint32_t bits : {0x00000000u, 0xbf800000u, 0x7fc00000u, 0x7f800000u, 0x4e800001u})
+    EXPECT_THAT(refusal(bits), HasSubstr("v_scale[2] is"));
+}
+
 // Two packed sequences of keys, each far from 0 by a vector of its own.
 TEST(AttentionOperation, IntegerKeysAreQuantizedWithoutTheirMean) {
   OperationCase made(

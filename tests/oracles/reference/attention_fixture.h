@@ -37,7 +37,8 @@ struct AttentionSetup {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 6, keys = 70, d = 16, dv = 8;
   AttentionMask mask = {};
   bool bias = false, sink = false, scales = false;
-  std::int64_t scale_block = 0;  // rows of Q and K that share a scale; 0: none do
+  // Rows of Q, K and an 8-bit V that share a scale; 0: none do.
+  std::int64_t scale_block = 0;
   float softcap = 0;
   std::optional<float> scale = {};  // else 1 / sqrt(d)
   FormatId output = FormatId::f32, format = FormatId::bf16;
@@ -117,6 +118,8 @@ struct Attention {
           fill(q_scale, {setup.batch, setup.heads, blocks(setup.queries)}, setup.units());
       problem.k_scale =
           fill(k_scale, {setup.batch, setup.kv_heads, blocks(setup.keys)}, setup.units());
+      if (plumbline::format(setup.of_values()).storage_bits == 8)
+        problem.v_scale = fill(v_scale, {setup.batch, setup.kv_heads, blocks(setup.keys)}, 1);
     } else if (setup.scales) {
       problem.q_scale = fill(q_scale, {setup.batch, setup.heads}, setup.units());
       problem.k_scale = fill(k_scale, {setup.batch, setup.kv_heads}, setup.units());

@@ -35,6 +35,7 @@ struct AttentionFaultSwitches {
   bool no_rescale_o = false, no_rescale_l = false;
   bool probabilities_unrounded = false;
   bool unscaled_parts = false;
+  bool scaled_with_o = false;  // a block of V's scale multiplies what O had before, too
 };
 
 // Sums that are not divided, relative to m.
@@ -284,11 +285,34 @@ class AttentionModel {
 
   float add_values(float start, const std::vector<float>& p, std::int64_t begin,
                    std::size_t x) const {
+    const float factor = faults_.louder_tile == begin / contract_.tile ? 1 + 0x1p-7f : 1;
+    if (head_.v_scales.empty())
+      return factor == 1 ? products(start, p, begin, x) : start + products(0, p, begin, x) * factor;
+    float sum = start;
+    for (std::size_t j = 0; j < p.size(); ++j) {
+      const std::int64_t key = begin + static_cast<std::int64_t>(j), block = block_of(key);
+      if (j > 0 && block_of(key - 1) == block) continue;
+      std::vector<float> own = p;  // of this block's keys
+      for (std::size_t other = 0; other < p.size(); ++other) {
+        if (block_of(begin + static_cast<std::int64_t>(other)) != block) own[other] = 0;
+      }
+      const float scale = head_.v_scales[static_cast<std::size_t>(key)];
+      sum = faults_.scaled_with_o ? scale * products(sum, own, begin, x)
+                                  : std::fma(scale, products(0, own, begin, x) * factor, sum);
+    }
+    return sum;
+  }
+
+  // Of the rows of V as they lie.
+  std::int64_t block_of(std::int64_t key) const {
+    return (head_.first_key + key) / head_.scale_block;
+  }
+
+  float products(float start, const std::vector<float>& p, std::int64_t begin,
+                 std::size_t x) const {
     const Format& to = format(contract_.p);
     std::vector<Decoded> codes, column;
     float sum = start;
-    const bool louder = faults_.louder_tile == begin / contract_.tile;
-    if (louder) sum = 0;
     for (std::size_t j = 0; j < p.size(); ++j) {
       std::int64_t key = begin + static_cast<std::int64_t>(j);
       if (key == faults_.shifted_value && key + 1 < head_.keys) ++key;
@@ -307,7 +331,7 @@ class AttentionModel {
                                          std::span<const Decoded>(column),
                                          std::bit_cast<std::uint32_t>(sum)));
     }
-    return louder ? start + sum * (1 + 0x1p-7f) : sum;
+    return sum;
   }
 
   const AttentionHead& head_;

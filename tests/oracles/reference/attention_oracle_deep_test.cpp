@@ -52,6 +52,7 @@ int vary(int turn, AttentionSetup& setup, AttentionContract& contract) {
   contract.p_shift = 8;
   if (setup.scores == Scores::far_negative) setup.scores = Scores::normal;  // no e4m3 is that large
   if (setup.values == Values::wide) setup.values = Values::normal;
+  if (turn % 3 != 0) setup.scale_block = turn % 3 == 1 ? 64 : 24;
   return turn % 2 == 0 ? 89 : 90;
 }
 

@@ -97,6 +97,26 @@ TEST(StagedAttention, IntegersAndScalesOfBlocksToo) {
   }
 }
 
+// Tiles of 64 keys and blocks of 24: a tile lies in up to four of them.
+TEST(StagedAttention, ScalesOfBlocksOfValuesToo) {
+  for (const std::int64_t parts : {1, 3}) {
+    for (const int sm : {89, 90}) {
+      Attention attention(
+          {.queries = 10, .keys = 350, .scale_block = 24, .format = FormatId::e4m3});
+      AttentionContract contract = testing::attention_contract_of(FormatId::e4m3);
+      contract.p_shift = 8;
+      contract.parts = parts;
+      attention.run(contract, sm, testing::Errors::none);
+      const auto computation = staged(attention, contract, sm);
+      const StagedValues low = computation->evaluate(computation->all_stages());
+      for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
+        ASSERT_EQ(low[0][static_cast<std::size_t>(n)],
+                  to_double(format(FormatId::f32), attention.o.bits(n)));
+      }
+    }
+  }
+}
+
 TEST(StagedAttention, SourcesAreTheDataTheElementsStandFor) {
   const Attention attention({.batch = 2, .heads = 2, .keys = 40, .scales = true});
   const auto times = [](const Tensor& stored, const Tensor& scales) {
