@@ -16,6 +16,7 @@ namespace plumbline {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 const Registry& shipped() {
@@ -23,6 +24,8 @@ const Registry& shipped() {
   EXPECT_TRUE(registry);
   return *registry;
 }
+
+Rounding to_nearest(std::int64_t, std::int64_t) { return Rounding::nearest_even; }
 
 // A case whose outputs are the exact ones, each rounded as the test says.
 struct Rounded {
@@ -35,7 +38,7 @@ struct Rounded {
     test_case.problem = *parse_problem(test_case.kernel->schema(), problem);
     tensors = *materialize(test_case);
     judge_by(*test_case.kernel);
-    store(0, [](std::int64_t, std::int64_t) { return Rounding::nearest_even; });
+    store(0, to_nearest);
   }
 
   void judge_by(const Manifest& kernel) {
@@ -61,6 +64,16 @@ struct Rounded {
     }
   }
 
+  // Everything too large by this factor.
+  void enlarge(int output, double factor) {
+    Tensor& tensor = stored(output);
+    const std::vector<double> values = exact(output);
+    for (std::int64_t at = 0; at < tensor.layout.count(); ++at) {
+      tensor.set_bits(
+          at, encode(format(tensor.layout.format), factor * values[static_cast<std::size_t>(at)]));
+    }
+  }
+
   PopulationDesign design(int output = 0) {
     return population_design(test_case, tensors, *oracle, output, exact(output));
   }
@@ -82,6 +95,18 @@ Rounding one_lane_wild(std::int64_t row, std::int64_t column) {
   return draw % 2 == 0 ? Rounding::up : Rounding::down;
 }
 
+// Beside the contract's model: of these rows, whatever matrices they are drawn from.
+void expect_envelope(Rounded& made, int output) {
+  EXPECT_TRUE(made.verdict().suspicions.empty());
+  made.enlarge(output, 1 + 0x1p-6);
+  std::vector<std::pair<std::string, EnvelopeTest>> found;
+  for (const Suspicion& suspicion : made.verdict().suspicions)
+    found.emplace_back(suspicion.output, suspicion.test);
+  const std::string name = made.oracle->outputs() > 1 ? made.oracle->output_name(output) : "";
+  for (const EnvelopeTest test : {EnvelopeTest::rms, EnvelopeTest::tile_profile})
+    EXPECT_THAT(found, Contains(std::pair(name, test)));
+}
+
 void expect_theorems(Rounded& made) {
   EXPECT_EQ(made.verdict().broken, "");
   made.store(0, one_lane_up);
@@ -99,6 +124,8 @@ TEST(PopulationDesign, ABatchIsMoreRowsAndMoreColumns) {
   EXPECT_EQ(made.design().drawn_alike[3].rows, 128);
   EXPECT_EQ(made.design().drawn_alike[3].at(5, 7), made.design().with_signs->at(3 * 128 + 5, 7));
   expect_theorems(made);
+  made.store(0, to_nearest);
+  expect_envelope(made, 0);
 }
 
 TEST(PopulationDesign, ABatchThatSharesBIsMoreRows) {
@@ -107,6 +134,8 @@ TEST(PopulationDesign, ABatchThatSharesBIsMoreRows) {
   ASSERT_EQ(made.design().drawn_alike.size(), 1);
   EXPECT_EQ(made.design().drawn_alike[0].rows, 256);
   expect_theorems(made);
+  made.store(0, to_nearest);
+  expect_envelope(made, 0);
 }
 
 // A column's scale is in all matrices: exchanging columns of one alone would not do.
@@ -129,6 +158,8 @@ TEST(PopulationDesign, RowsOfASharedAHaveOneSign) {
   for (const ErrorMatrix& matrix : design.drawn_alike) sum += matrix.at(7, 9);
   EXPECT_DOUBLE_EQ(design.with_signs->at(7, 9), sum);
   expect_theorems(made);
+  made.store(0, to_nearest);
+  expect_envelope(made, 0);
 }
 
 TEST(PopulationDesign, OverlappingMatricesShareElementsAndProveNothing) {
@@ -140,15 +171,17 @@ TEST(PopulationDesign, OverlappingMatricesShareElementsAndProveNothing) {
 TEST(PopulationDesign, GroupsLieBelowEachOther) {
   Rounded made("gemm_grouped_bf16", "m=256 n=512 k=16 groups=5 routing=random");
   expect_theorems(made);
+  made.store(0, to_nearest);
+  expect_envelope(made, 0);
 }
 
 TEST(PopulationDesign, GradientsOfALinearLayerAreAskedEachAndItsColumnSumsAreNot) {
   Rounded made("linear_bf16_backward", "m=256 n=256 k=512");
-  for (int output = 0; output < 3; ++output)
-    made.store(output, [](std::int64_t, std::int64_t) { return Rounding::nearest_even; });
+  for (int output = 0; output < 3; ++output) made.store(output, to_nearest);
   EXPECT_EQ(made.verdict().broken, "");
   EXPECT_THAT(made.verdict().detectable, AllOf(HasSubstr("dx: a bias"), HasSubstr("dw: a bias")));
   EXPECT_FALSE(made.may_have(2));
+  expect_envelope(made, 1);
   made.store(1, one_lane_up);
   EXPECT_THAT(made.verdict().broken,
               AllOf(HasSubstr("dw: the errors of columns j with j mod 8 = 3")));
