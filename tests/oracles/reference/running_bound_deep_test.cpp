@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Millions of emulated dot products against the running bound, long ones included: not one may
-// leave it. PLUMBLINE_OUTPUTS=n asks for n of every accumulator model, and of every schedule and
-// join over them.
+// leave it. PLUMBLINE_OUTPUTS=n asks for n of every accumulator model, and for a tenth of that of
+// every promotion and join over them; PLUMBLINE_THREADS=n takes other than two threads.
 //
 // Eight pairs of vectors give 64 dot products: drawing them costs more than adding them up. Pairs
 // that were made for each other (cancelling ones) meet as well as strangers. The outputs are
@@ -44,15 +44,23 @@ struct Share {
 constexpr Share kShares[] = {{7, 160}, {32, 96}, {130, 24}, {1024, 2}, {16384, 1}};
 constexpr std::int64_t kDotsOfBlock = std::int64_t{kPanelLanes} * kPanelLanes;
 
+std::int64_t from_environment(const char* name, std::int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : otherwise;
+}
+
 std::vector<Job> jobs() {
   std::int64_t of_contract = 0;
   for (const Share& share : kShares)
     of_contract +=
         share.blocks * kDotsOfBlock * static_cast<std::int64_t>(std::size(testing::kAllData));
-  const char* wanted = std::getenv("PLUMBLINE_OUTPUTS");
-  const std::int64_t rounds = wanted ? (std::atoll(wanted) + of_contract - 1) / of_contract : 1;
+  const std::int64_t wanted = from_environment("PLUMBLINE_OUTPUTS", of_contract);
+  const std::vector<NamedContract> contracts = testing::bound_contracts();
   std::vector<Job> all;
-  for (std::size_t contract = 0; contract < testing::bound_contracts().size(); ++contract) {
+  for (std::size_t contract = 0; contract < contracts.size(); ++contract) {
+    const bool one_chain = contracts[contract].contract.schedule == Schedule::sequential;
+    const std::int64_t dots = std::max(one_chain ? wanted : wanted / 10, of_contract),
+                       rounds = (dots + of_contract - 1) / of_contract;
     for (std::int64_t round = 0; round < rounds; ++round) {
       for (const testing::Data data : testing::kAllData)
         for (const Share& share : kShares) all.push_back({contract, data, share.k, share.blocks});
@@ -116,21 +124,18 @@ TEST(RunningBoundDeep, HoldsOverMillionsOfDotProducts) {
   for (const NamedContract& named : testing::bound_contracts()) kernels.emplace_back(named);
   const std::vector<Job> all = jobs();
   std::vector<std::atomic<std::int64_t>> dots(kernels.size()), beyond(kernels.size());
-  const char* threads = std::getenv("PLUMBLINE_THREADS");
-  for_each_piece(
-      static_cast<std::int64_t>(all.size()), threads ? std::atoi(threads) : 2,
-      [&](std::int64_t number) {
-        const Job& job = all[static_cast<std::size_t>(number)];
-        const Prepared& kernel = kernels[job.contract];
-        Random random =
-            Random(fingerprint(kernel.named.name)).fork(static_cast<std::uint64_t>(number));
-        for (std::int64_t block = 0; block < job.blocks; ++block) {
-          beyond[job.contract] += violations(kernel, job.data, job.k, random);
-          dots[job.contract] += kDotsOfBlock;
-        }
-      });
+  const auto threads = static_cast<int>(from_environment("PLUMBLINE_THREADS", 2));
+  for_each_piece(static_cast<std::int64_t>(all.size()), threads, [&](std::int64_t number) {
+    const Job& job = all[static_cast<std::size_t>(number)];
+    const Prepared& kernel = kernels[job.contract];
+    Random random = Random(fingerprint(kernel.named.name)).fork(static_cast<std::uint64_t>(number));
+    for (std::int64_t block = 0; block < job.blocks; ++block) {
+      beyond[job.contract] += violations(kernel, job.data, job.k, random);
+      dots[job.contract] += kDotsOfBlock;
+    }
+  });
   for (std::size_t contract = 0; contract < kernels.size(); ++contract) {
-    EXPECT_EQ(beyond[contract], 0) << kernels[contract].named.name;
+    EXPECT_EQ(beyond[contract], 0) << kernels[contract].named.name << ", of " << dots[contract];
     EXPECT_GT(dots[contract], 160'000) << kernels[contract].named.name;
   }
 }
