@@ -175,6 +175,17 @@ class AttentionGenerator : public Generator {
     return pass_.designed(manifest);
   }
 
+  std::vector<DesignedCase> populations() const override {
+    if (pass_.operation != "attention") return {};
+    const std::string rows =
+        "a bias for some queries, a loss of accuracy in some columns, inside "
+        "the bound";
+    const std::string sizes = "batch=2 heads=8 queries=128 keys=128 d=64 ";
+    return {
+        {sizes + "out=bf16", "normal", "batched", "bhs", rows},
+        {sizes + "kv_heads=4 causal=bottom_right out=f32", "normal", "grouped_heads", "bhs", rows}};
+  }
+
   // Every sequence may end in partial tiles. Packed sequences are counted as if one had all rows,
   // which is as bad as it gets.
   double padded_work(const Problem& problem, const Manifest& manifest) const override {

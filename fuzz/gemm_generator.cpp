@@ -95,7 +95,8 @@ class GemmGenerator : public Generator {
                       sums = "errors of long sums that lean to one side, or grow, inside the bound";
     return {{"m=128 n=128 k=1024 out=f32", "normal", "tile", "nn", sums},
             {"m=256 n=512 k=128 out=bf16", "normal", "many_tiles", "nn", columns},
-            {"m=256 n=512 k=256 out=f32", "normal", "many_tiles", "nn", columns}};
+            {"m=256 n=512 k=256 out=f32", "normal", "many_tiles", "nn", columns},
+            {"m=128 n=256 k=128 batch=4 layout=nt out=f32", "normal", "batched", "nt", columns}};
   }
 
   void round_sizes(Problem& problem, std::int64_t granule) const override {

@@ -58,6 +58,16 @@ class GroupedGenerator : public Generator {
                        fragments_text(features(manifest), choice));
   }
 
+  std::vector<DesignedCase> populations() const override {
+    const std::string columns = "a bias or a loss of accuracy in some columns, inside the bound",
+                      sums = "errors of long sums that lean to one side, or grow, inside the bound";
+    return {
+        {"m=128 n=128 k=1024 groups=3 routing=even out=f32", "normal", "group_edge", "nn", sums},
+        {"m=256 n=512 k=128 groups=4 routing=random layout=nt out=bf16", "normal", "straddling",
+         "nt", columns},
+        {"m=256 n=512 k=128 groups=4 routing=even out=f32", "normal", "group_edge", "nn", columns}};
+  }
+
   // How many rows there are is the routing's business, not the alignment's.
   void round_sizes(Problem& problem, std::int64_t granule) const override {
     for (const std::string_view field : {"n", "k"}) {

@@ -53,6 +53,15 @@ class LinearGenerator : public Generator {
                        fragments_text(features(manifest), choice));
   }
 
+  // Each long in one sum and short in the other.
+  std::vector<DesignedCase> populations() const override {
+    const std::string columns = "a bias or a loss of accuracy in some columns, inside the bound",
+                      sums = "errors of long sums that lean to one side, or grow, inside the bound";
+    return {{"m=1024 n=128 k=128 out=f32", "normal", "tile", "tight", sums},
+            {"m=128 n=1024 k=128 out=f32", "normal", "tile", "tight", sums},
+            {"m=256 n=256 k=512 out=f32", "normal", "tile", "tight", columns}};
+  }
+
   void round_sizes(Problem& problem, std::int64_t granule) const override {
     for (const std::string_view field : kSizeFields) {
       problem.set_integer(field, round_up(problem.integer(field), granule));

@@ -4,91 +4,89 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "harness/plain_gemm.h"
+#include "harness/population_design.h"
 #include "harness/population_envelope.h"
 #include "oracles/base/random.h"
 #include "oracles/bounds/population.h"
-#include "oracles/formats/decode.h"
+#include "oracles/reference/product_matrices.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::int64_t kFewestRows = 256, kFewestColumns = 512;
-
-// Whether errors are those of a product of normal values alone.
+// Whether inputs are normal values, and nothing is added to what is made of them.
 bool applies(const Case& test_case) {
-  if (test_case.kernel->operation->name() != "gemm" || !test_case.literals.empty() ||
-      test_case.recipe.value_class != "normal")
-    return false;
+  if (!test_case.literals.empty() || test_case.recipe.value_class != "normal") return false;
+  if (test_case.kernel->operation->name() != "gemm") return true;
   const PlainGemm gemm(test_case);
-  return gemm.floating() && gemm.pure_product() && gemm.size("batch") == 1;
+  return gemm.floating() && gemm.pure_product();
 }
 
-bool theorems_apply(const Case& test_case) {
-  const PlainGemm gemm(test_case);
-  return gemm.contract.odd_symmetric && gemm.size("m") >= kFewestRows &&
-         gemm.size("n") >= kFewestColumns;
-}
-
-// Scales that several columns share make those columns alike, and different from the others.
-bool columns_are_alike(const Case& test_case) {
-  const PlainGemm gemm(test_case);
-  return gemm.contract.position_independent && !gemm.is("scale_b", "128x128");
-}
-
-// Errors in units of the typical error of their row: rows may have scales. Nothing where an output
-// is not finite or no output has an error.
-std::optional<ErrorMatrix> errors_of(const TensorLayout& layout, const Tensor& got,
-                                     const std::vector<double>& exact) {
-  ErrorMatrix matrix{layout.shape[1], layout.shape[2], {}};
-  const Format& f = format(layout.format);
-  bool any = false;
-  for (std::int64_t i = 0; i < matrix.rows; ++i) {
-    double squares = 0;
-    const std::size_t first = matrix.errors.size();
-    for (std::int64_t j = 0; j < matrix.columns; ++j) {
-      const std::int64_t at = i * matrix.columns + j;
-      const double error = to_double(f, got.bits(at)) - exact[static_cast<std::size_t>(at)];
-      if (!std::isfinite(error)) return std::nullopt;
-      squares += error * error;
-      matrix.errors.push_back(error);
-    }
-    if (squares == 0) continue;
-    any = true;
-    const double typical = std::sqrt(squares / static_cast<double>(matrix.columns));
-    for (std::size_t at = first; at < matrix.errors.size(); ++at) matrix.errors[at] /= typical;
-  }
-  if (!any) return std::nullopt;
-  return matrix;
+void append(std::string& words, const std::string& more) {
+  if (!words.empty()) words += "; ";
+  words += more;
 }
 
 // False where there is nothing to test.
-bool test_theorems(const Case& test_case, const Tensor& got, const std::vector<double>& exact,
-                   PopulationVerdict& verdict) {
-  const auto errors = errors_of(got.layout, got, exact);
-  if (!errors) return false;
-  const PopulationResult signs = sign_symmetry(*errors);
-  if (signs.chance <= kUnbelievable) {
-    verdict.broken = fmt::format(
-        "the errors of {} lean to one side: a conforming kernel does that once in {:.0e} runs",
-        signs.columns, 1 / signs.chance);
+bool test_theorems(const PopulationDesign& design, PopulationVerdict& verdict) {
+  if (design.with_signs) {
+    const PopulationResult signs = sign_symmetry(*design.with_signs);
+    if (signs.chance <= kUnbelievable) {
+      verdict.broken = fmt::format(
+          "the errors of {} lean to one side: a conforming kernel does that once in {:.0e} runs",
+          signs.columns, 1 / signs.chance);
+    }
+    append(verdict.detectable,
+           fmt::format("a bias of {:.1f} % of the typical error in one of 8 {} would fail",
+                       100 * signs.detectable, design.with_signs->column_words));
   }
-  verdict.detectable =
-      fmt::format("a bias of {:.1f} % of the typical error in one of 8 columns would fail",
-                  100 * signs.detectable);
-  if (!columns_are_alike(test_case)) return true;
-  const PopulationResult ranks = rank_position(*errors);
-  if (verdict.broken.empty() && ranks.chance <= kUnbelievable) {
-    verdict.broken = fmt::format(
-        "{} have other errors than the rest: a conforming kernel does that once in {:.0e} runs",
-        ranks.columns, 1 / ranks.chance);
+  if (!design.drawn_alike.empty()) {
+    const PopulationResult ranks = rank_position(design.drawn_alike);
+    if (verdict.broken.empty() && ranks.chance <= kUnbelievable) {
+      verdict.broken = fmt::format(
+          "{} have other errors than the rest: a conforming kernel does that once in {:.0e} runs",
+          ranks.columns, 1 / ranks.chance);
+    }
+    append(
+        verdict.detectable,
+        fmt::format("a mean rank of errors in one of 8 columns that is off by {:.1f} % would fail",
+                    100 * ranks.detectable));
   }
-  verdict.detectable +=
-      fmt::format("; so would a mean rank of errors there off by {:.1f} %", 100 * ranks.detectable);
-  return true;
+  return design.with_signs || !design.drawn_alike.empty();
+}
+
+std::optional<PopulationVerdict> test_output(const Case& test_case, const CaseTensors& tensors,
+                                             const CaseOracle& oracle, int output, int threads) {
+  const Tensor& got = *tensors.find(oracle.output_name(output));
+  if (format(got.layout.format).is_integer) return std::nullopt;
+  const std::vector<ProductMatrix> matrices = product_matrices(oracle, output);
+  const bool theorems = may_have_design(test_case, tensors, oracle, output),
+             envelope = envelope_applies(matrices);
+  if (!theorems && !envelope) return std::nullopt;
+  const std::vector<double> exact = oracle.reference_values(output, Reference::contract, threads);
+  PopulationVerdict verdict;
+  bool tested =
+      theorems &&
+      test_theorems(population_design(test_case, tensors, oracle, output, exact), verdict);
+  if (envelope) {
+    auto beside = compare_with_model(test_case, matrices, got, exact, threads);
+    if (beside) {
+      tested = tested || beside->compared;
+      verdict.suspicions = std::move(beside->suspicions);
+      append(verdict.detectable, beside->words);
+    }
+  }
+  if (!tested) return std::nullopt;
+  return verdict;
+}
+
+// Says which output of several it is about.
+void name_output(PopulationVerdict& verdict, const std::string& output) {
+  if (!verdict.broken.empty()) verdict.broken = output + ": " + verdict.broken;
+  verdict.detectable = output + ": " + verdict.detectable;
+  for (Suspicion& suspicion : verdict.suspicions) suspicion.output = output;
 }
 
 }  // namespace
@@ -96,25 +94,17 @@ bool test_theorems(const Case& test_case, const Tensor& got, const std::vector<d
 std::optional<PopulationVerdict> test_population(const Case& test_case, const CaseTensors& tensors,
                                                  const CaseOracle& oracle, int threads) {
   if (!applies(test_case)) return std::nullopt;
-  const bool theorems = theorems_apply(test_case), envelope = envelope_applies(test_case);
-  if (!theorems && !envelope) return std::nullopt;
-  const Tensor& got = *tensors.find("d");
-  if (format(got.layout.format).is_integer) return std::nullopt;
-  const std::vector<double> exact = oracle.reference_values(0, Reference::contract, threads);
-  PopulationVerdict verdict;
-  bool tested = theorems && test_theorems(test_case, got, exact, verdict);
-  if (envelope) {
-    const auto beside =
-        compare_with_model(test_case, got, dynamic_cast<const GemmOracle&>(oracle), exact, threads);
-    if (beside) {
-      tested = tested || beside->compared;
-      verdict.suspicions = beside->suspicions;
-      if (!verdict.detectable.empty()) verdict.detectable += "; ";
-      verdict.detectable += beside->words;
-    }
+  std::optional<PopulationVerdict> all;
+  for (int output = 0; output < oracle.outputs(); ++output) {
+    std::optional<PopulationVerdict> one = test_output(test_case, tensors, oracle, output, threads);
+    if (!one) continue;
+    if (oracle.outputs() > 1) name_output(*one, oracle.output_name(output));
+    if (!all) all.emplace();
+    if (all->broken.empty()) all->broken = std::move(one->broken);
+    append(all->detectable, one->detectable);
+    std::move(one->suspicions.begin(), one->suspicions.end(), std::back_inserter(all->suspicions));
   }
-  if (!tested) return std::nullopt;
-  return verdict;
+  return all;
 }
 
 Case with_fresh_draw(const Case& test_case, int i) {
@@ -139,9 +129,9 @@ std::vector<Suspicion> confirmed(const std::vector<Suspicion>& suspicions,
 std::string words_of(const std::vector<Suspicion>& confirmed) {
   const Suspicion& first = confirmed.front();
   return fmt::format(
-      "all errors at once show {}: {:.0f} standard errors beyond the contract's model, and so on "
+      "all errors{} at once show {}: {:.0f} standard errors beyond the contract's model, and so on "
       "{} other draws of inputs",
-      first.words, first.sigmas, kFreshDraws);
+      first.output.empty() ? "" : " of " + first.output, first.words, first.sigmas, kFreshDraws);
 }
 
 }  // namespace plumbline

@@ -21,10 +21,10 @@ struct PopulationVerdict {
   std::vector<Suspicion> suspicions;  // what fails if it is there on other inputs too
 };
 
-// Nothing for cases that no test applies to: other operations than GEMM, other values than normal
-// ones (whose rows have random signs and whose columns are drawn alike), something added to the
-// product, an integer output, no error at all. The theorems want 256 rows and 512 columns, the
-// others 4096 outputs.
+// Nothing for cases that no test applies to: other values than normal ones (which have random signs
+// and are drawn alike everywhere), something added to a product, outputs that are neither GEMMs nor
+// attention's O, integers, no error at all. The theorems want 131072 outputs
+// (harness/population_design.h), the others 4096.
 std::optional<PopulationVerdict> test_population(const Case& test_case, const CaseTensors& tensors,
                                                  const CaseOracle& oracle, int threads);
 

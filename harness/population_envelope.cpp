@@ -37,9 +37,33 @@ struct Extent {
   std::int64_t rows, columns;
 };
 
-Extent extent_of(std::int64_t m, std::int64_t n) {
-  const std::int64_t columns = std::min(n, kColumns);
-  return {std::min(m, kRows * kColumns / std::max<std::int64_t>(columns, 1)), columns};
+Extent extent_of(std::int64_t rows, std::int64_t columns) {
+  columns = std::min(columns, kColumns);
+  return {std::min(rows, kRows * kColumns / std::max<std::int64_t>(columns, 1)), columns};
+}
+
+// Rows of the matrices whose operands are not another one's: where matrices share A, there are no
+// more of them than A has rows.
+std::int64_t own_rows(const std::vector<ProductMatrix>& matrices) {
+  if (matrices.empty()) return 0;
+  if (matrices.front().shares_a()) return matrices.front().gemm->problem.m;
+  return matrices.back().first_row + matrices.back().gemm->problem.m;
+}
+
+// Which rows of which matrices are compared: `count` of them, by matrix.
+std::vector<std::vector<std::int64_t>> drawn_rows(const std::vector<ProductMatrix>& matrices,
+                                                  std::int64_t count, Random random) {
+  std::vector<std::vector<std::int64_t>> rows(matrices.size());
+  std::size_t matrix = 0;
+  for (const std::int64_t row : drawn(own_rows(matrices), count, random.fork(0))) {
+    if (matrices.front().shares_a()) {
+      rows[random.below(matrices.size())].push_back(row);
+      continue;
+    }
+    while (matrix + 1 < matrices.size() && row >= matrices[matrix + 1].first_row) ++matrix;
+    rows[matrix].push_back(row - matrices[matrix].first_row);
+  }
+  return rows;
 }
 
 // Tiles as the kernel has them: what it promotes at once, or a step of its main loop.
@@ -63,53 +87,70 @@ std::string words_of(const EnvelopeResult& result, const EnvelopeSample& sample)
 
 }  // namespace
 
-bool envelope_applies(const Case& test_case) {
-  const Extent extent = extent_of(test_case.problem.integer("m"), test_case.problem.integer("n"));
-  return test_case.problem.integer("k") > 0 && extent.rows >= kFewestEnvelopeRows &&
+bool envelope_applies(const std::vector<ProductMatrix>& matrices) {
+  if (matrices.empty()) return false;
+  const GemmProblem& problem = matrices.front().gemm->problem;
+  const Extent extent = extent_of(own_rows(matrices), problem.n);
+  return problem.k > 0 && extent.rows >= kFewestEnvelopeRows &&
          extent.rows * extent.columns >= kFewestEnvelopeOutputs;
 }
 
-std::optional<EnvelopeVerdict> compare_with_model(const Case& test_case, const Tensor& got,
-                                                  const GemmOracle& oracle,
+std::optional<EnvelopeVerdict> compare_with_model(const Case& test_case,
+                                                  const std::vector<ProductMatrix>& matrices,
+                                                  const Tensor& got,
                                                   const std::vector<double>& exact, int threads) {
-  const GemmCase& gemm = oracle.gemm();
-  if (const auto reason = no_model_because(gemm.contract))
+  const GemmCase& first = *matrices.front().gemm;
+  if (const auto reason = no_model_because(first.contract))
     return EnvelopeVerdict{
         false, {}, fmt::format("errors are not compared with a model's: {}", *reason)};
-  const std::int64_t m = gemm.problem.m, n = gemm.problem.n;
-  const Extent extent = extent_of(m, n);
+  const std::int64_t n = first.problem.n;
+  const Extent extent = extent_of(own_rows(matrices), n);
   const Random random(fingerprint(test_case.text()));
-  const GemmModel model(
-      gemm, {drawn(m, extent.rows, random.fork(1)), drawn(n, extent.columns, random.fork(2))});
-  const std::vector<std::uint64_t> modelled = model.outputs(threads);
+  const std::vector<std::int64_t> columns = drawn(n, extent.columns, random.fork(2));
+  const std::vector<std::vector<std::int64_t>> rows =
+      drawn_rows(matrices, extent.rows, random.fork(1));
   const Format& output = format(got.layout.format);
   EnvelopeSample sample;
-  sample.rows = static_cast<std::int64_t>(model.rectangle().rows.size());
-  sample.columns = static_cast<std::int64_t>(model.rectangle().columns.size());
+  sample.rows = extent.rows;
+  sample.columns = extent.columns;
   const bool counts_flips = output.storage_bits <= 16;
   if (counts_flips) sample.flips = sample.model_flips = 0;
-  std::size_t at = 0;
-  for (const std::int64_t i : model.rectangle().rows) {
-    for (const std::int64_t j : model.rectangle().columns) {
-      const double y = exact[static_cast<std::size_t>(i * n + j)];
-      const double stored = to_double(output, got.bits(i * n + j));
-      const double expected = to_double(output, modelled[at++]);
-      if (!std::isfinite(y) || !std::isfinite(stored) || !std::isfinite(expected))
-        return std::nullopt;
-      sample.exact.push_back(y);
-      sample.errors.push_back(stored - y);
-      sample.model_errors.push_back(expected - y);
-      if (!counts_flips) continue;
-      const double rounded = to_double(output, encode(output, y, gemm.contract.output));
-      sample.flips += stored != rounded;
-      sample.model_flips += expected != rounded;
+  std::vector<GemmModel> models;
+  for (std::size_t matrix = 0; matrix < matrices.size(); ++matrix) {
+    if (rows[matrix].empty()) continue;
+    const GemmModel& model = models.emplace_back(
+        *matrices[matrix].gemm, GemmRectangle{rows[matrix], columns, matrices[matrix].batch});
+    const std::vector<std::uint64_t> modelled = model.outputs(threads);
+    std::size_t next = 0;
+    for (const std::int64_t i : rows[matrix]) {
+      for (const std::int64_t j : columns) {
+        const std::int64_t at = (matrices[matrix].first_row + i) * n + j;
+        const double y = exact[static_cast<std::size_t>(at)];
+        const double stored = to_double(output, got.bits(at));
+        const double expected = to_double(output, modelled[next++]);
+        if (!std::isfinite(y) || !std::isfinite(stored) || !std::isfinite(expected))
+          return std::nullopt;
+        sample.exact.push_back(y);
+        sample.errors.push_back(stored - y);
+        sample.model_errors.push_back(expected - y);
+        if (!counts_flips) continue;
+        const double rounded = to_double(output, encode(output, y, first.contract.output));
+        sample.flips += stored != rounded;
+        sample.model_flips += expected != rounded;
+      }
     }
   }
-  sample.k = gemm.problem.k;
-  sample.tile_depth = tile_depth(gemm, *test_case.kernel);
+  sample.k = first.problem.k;
+  sample.tile_depth = tile_depth(first, *test_case.kernel);
   sample.tile = [&](std::int64_t tile) {
-    const std::int64_t begin = tile * sample.tile_depth;
-    return model.contributions(begin, std::min(sample.k, begin + sample.tile_depth), threads);
+    const std::int64_t begin = tile * sample.tile_depth,
+                       end = std::min(sample.k, begin + sample.tile_depth);
+    std::vector<double> contributions;
+    for (const GemmModel& model : models) {
+      const std::vector<double> own = model.contributions(begin, end, threads);
+      contributions.insert(contributions.end(), own.begin(), own.end());
+    }
+    return contributions;
   };
   EnvelopeResult result = test_envelope(sample);
   return EnvelopeVerdict{true, std::move(result.suspicions), words_of(result, sample)};

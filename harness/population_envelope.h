@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All errors of a GEMM beside those of its contract's model on the same inputs
+// All errors of GEMMs beside those of their contract's model on the same inputs
 // (oracles/bounds/population_envelope.h): which rows and columns, which tiles of k, and what comes
 // out in words. What is suspect on one draw of inputs is only broken when it is suspect again on
 // others; CaseRunner sees to that.
@@ -11,7 +11,7 @@
 
 #include "fuzz/case.h"
 #include "oracles/bounds/population_envelope.h"
-#include "oracles/reference/gemm_oracle.h"
+#include "oracles/reference/product_matrices.h"
 
 namespace plumbline {
 
@@ -22,14 +22,15 @@ struct EnvelopeVerdict {
                                       // there is no model
 };
 
-// Whether there are 4096 outputs in 32 rows at least.
-bool envelope_applies(const Case& test_case);
+// Whether there are 4096 outputs in 32 rows at least. No matrices: false.
+bool envelope_applies(const std::vector<ProductMatrix>& matrices);
 
-// For a GEMM without anything added to the product. `exact`: of all outputs,
+// For an output that is made of GEMMs with nothing added to their products. `exact`: all of it,
 // CaseOracle::reference_values(). Compares 64 rows and 128 columns (more rows where there are fewer
-// columns), drawn by the case. Nothing where an output is not finite.
-std::optional<EnvelopeVerdict> compare_with_model(const Case& test_case, const Tensor& got,
-                                                  const GemmOracle& oracle,
+// columns), drawn by the case from all its matrices. Nothing where an output is not finite.
+std::optional<EnvelopeVerdict> compare_with_model(const Case& test_case,
+                                                  const std::vector<ProductMatrix>& matrices,
+                                                  const Tensor& got,
                                                   const std::vector<double>& exact, int threads);
 
 }  // namespace plumbline

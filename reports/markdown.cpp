@@ -7,6 +7,7 @@
 
 #include "reports/card.h"
 #include "reports/escape.h"
+#include "reports/peer_table.h"
 #include "reports/propagation_text.h"
 #include "reports/verdict_sentence.h"
 
@@ -39,16 +40,8 @@ std::string mutants_markdown(const RunRecord& record) {
     out += fmt::format("| `{}` | {:.1f} % | {} | {} | {} | {} | {} |\n", k.name, s.percent(),
                        s.caught, s.survived, s.no_effect, s.duplicates, s.refused);
   }
-  if (!record.peers.empty()) {
-    out +=
-        "\n| kernel | rule of another project | mutants it lets through | false alarms |\n"
-        "|---|---|--:|--:|\n";
-  }
-  for (const PeerRecord& p : record.peers) {
-    const PeerScore s = peer_score(record.mutants, p);
-    out += fmt::format("| `{}` | {} | {} of {} | {} of {} cases |\n", p.kernel, p.rule,
-                       s.let_through, s.asked, p.false_alarms, p.cases);
-  }
+  if (!record.peers.empty())
+    out += "\nRules of other projects on the same outputs:\n\n" + peer_table(record);
   bool first = true;
   for (const MutantRecord& m : record.mutants) {
     if (m.outcome != MutantOutcome::survived || out.size() > kMaxBytes / 2) continue;

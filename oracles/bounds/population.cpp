@@ -18,10 +18,10 @@ struct Division {
 
   std::int64_t set_of(std::int64_t j) const { return j / width % count; }
 
-  std::string name(std::int64_t set) const {
-    if (count == 1) return "all columns";
-    return width == 1 ? fmt::format("columns j with j mod {} = {}", count, set)
-                      : fmt::format("columns j with j / {} mod {} = {}", width, count, set);
+  std::string name(std::string_view columns, std::int64_t set) const {
+    if (count == 1) return fmt::format("all {}", columns);
+    return width == 1 ? fmt::format("{} j with j mod {} = {}", columns, count, set)
+                      : fmt::format("{} j with j / {} mod {} = {}", columns, width, count, set);
   }
 };
 
@@ -49,7 +49,8 @@ std::int64_t sets_in_all() {
 }
 
 // The most unlikely set by a chance that is given for each.
-PopulationResult most_unlikely(const std::function<double(const Division&, std::int64_t)>& chance) {
+PopulationResult most_unlikely(const ErrorMatrix& errors,
+                               const std::function<double(const Division&, std::int64_t)>& chance) {
   PopulationResult result;
   const auto sets = static_cast<double>(sets_in_all());
   for (const Division& division : kDivisions) {
@@ -57,7 +58,7 @@ PopulationResult most_unlikely(const std::function<double(const Division&, std::
       const double own = std::min(1.0, sets * chance(division, set));
       if (own >= result.chance) continue;
       result.chance = own;
-      result.columns = division.name(set);
+      result.columns = division.name(errors.column_words, set);
     }
   }
   return result;
@@ -110,7 +111,7 @@ PopulationResult sign_symmetry(const ErrorMatrix& errors) {
   if (errors.rows == 0 || errors.columns == 0) return {};
   std::array<std::vector<std::vector<double>>, kDivisions.size()> sums;
   for (std::size_t d = 0; d < kDivisions.size(); ++d) sums[d] = row_sums(errors, kDivisions[d]);
-  PopulationResult result = most_unlikely([&](const Division& division, std::int64_t set) {
+  PopulationResult result = most_unlikely(errors, [&](const Division& division, std::int64_t set) {
     return hoeffding(sums[static_cast<std::size_t>(&division - kDivisions.data())]
                          [static_cast<std::size_t>(set)]);
   });
@@ -128,34 +129,44 @@ PopulationResult sign_symmetry(const ErrorMatrix& errors) {
   return result;
 }
 
-PopulationResult rank_position(const ErrorMatrix& errors) {
-  if (errors.rows == 0 || errors.columns < 2) return {};
-  const std::vector<double> ranks = mean_ranks(errors);
+PopulationResult rank_position(std::span<const ErrorMatrix> matrices) {
+  if (matrices.empty() || matrices[0].rows == 0 || matrices[0].columns < 2) return {};
+  const auto width = static_cast<std::size_t>(matrices[0].columns);
+  std::vector<double> ranks;  // less the mean of their matrix
+  for (const ErrorMatrix& matrix : matrices) {
+    const std::vector<double> own = mean_ranks(matrix);
+    const double mean = std::accumulate(own.begin(), own.end(), 0.0) / static_cast<double>(width);
+    for (const double rank : own) ranks.push_back(rank - mean);
+  }
   const auto columns = static_cast<double>(ranks.size());
-  const double mean = std::accumulate(ranks.begin(), ranks.end(), 0.0) / columns;
   double variance = 0, largest = 0;
   for (const double rank : ranks) {
-    variance += (rank - mean) * (rank - mean) / columns;
-    largest = std::max(largest, std::fabs(rank - mean));
+    variance += rank * rank / columns;
+    largest = std::max(largest, std::fabs(rank));
   }
   const auto bernstein = [&](double count, double off) {
     if (off == 0) return 1.0;
     return std::min(1.0, 2 * std::exp(-count * off * off / (2 * variance + 2 * largest * off / 3)));
   };
-  PopulationResult result = most_unlikely([&](const Division& division, std::int64_t set) {
-    double sum = 0, count = 0;
-    for (std::size_t j = 0; j < ranks.size(); ++j) {
-      if (division.set_of(static_cast<std::int64_t>(j)) != set) continue;
-      sum += ranks[j];
-      ++count;
-    }
-    return count == 0 ? 1.0 : bernstein(count, std::fabs(sum / count - mean));
-  });
+  PopulationResult result =
+      most_unlikely(matrices[0], [&](const Division& division, std::int64_t set) {
+        double sum = 0, count = 0;
+        for (std::size_t j = 0; j < ranks.size(); ++j) {
+          if (division.set_of(static_cast<std::int64_t>(j % width)) != set) continue;
+          sum += ranks[j];
+          ++count;
+        }
+        return count == 0 ? 1.0 : bernstein(count, std::fabs(sum / count));
+      });
+  // A set of a share f of all columns that is off by d adds d^2 f / (1 - f) to v, and d to R: n d^2
+  // = needed (2 (v + d^2 f / (1 - f)) + 2 (R + d) d / 3), for d.
+  constexpr double kShare = 1.0 / 8;
   const double needed = std::log(2 * static_cast<double>(sets_in_all()) / kUnbelievable);
-  const double count = std::max(1.0, columns / 8);
-  // n d^2 = needed (2 v + 2 R d / 3), for d.
-  const double half = needed * largest / (3 * count);
-  result.detectable = half + std::sqrt(half * half + 2 * needed * variance / count);
+  const double square = columns * kShare - needed * (2 * kShare / (1 - kShare) + 2.0 / 3),
+               half = needed * largest / 3;
+  result.detectable =
+      square <= 0 ? INFINITY
+                  : (half + std::sqrt(half * half + 2 * square * needed * variance)) / square;
   return result;
 }
 

@@ -44,13 +44,14 @@ enum class EnvelopeTest : std::uint8_t { rms, flips, tile_profile, bias };
 struct Suspicion {
   EnvelopeTest test = EnvelopeTest::rms;
   std::int64_t tile_begin = -1, tile_end = -1;  // of k, for tile_profile
-  double effect = 0;  // R; n; beta or b less the nearest value of the envelope
-  double sigmas = 0;  // standard errors beyond the envelope
-  std::string words;  // what it is: "a factor of 1 + 1.0e-3 on k from 384 to 511"
+  double effect = 0;     // R; n; beta or b less the nearest value of the envelope
+  double sigmas = 0;     // standard errors beyond the envelope
+  std::string words;     // what it is: "a factor of 1 + 1.0e-3 on k from 384 to 511"
+  std::string output{};  // of a case with several: whose errors show it
 
-  // The same statistic, tile and sign.
+  // The same statistic, output, tile and sign.
   bool same_as(const Suspicion& other) const {
-    return test == other.test && tile_begin == other.tile_begin &&
+    return test == other.test && output == other.output && tile_begin == other.tile_begin &&
            (effect > 0) == (other.effect > 0);
   }
 };

@@ -5,13 +5,16 @@
 // Reference: as in attention_gradient_weights.cpp, with E from two-norms.
 //
 // Kernel: an f32 number next to a score, when no f32 lies within E, is within 2v of it; products by
-// the scale and by log2 e, itself rounded, take v each, 4v of the logit in all, 2v of it with its
-// bias, 2v of the LSE and v of x (each rounding once more what came before: the factor 1.01). That
-// is `off`, at most 1/16. 2^x then is within 1.0323 off + (2.1 + 1) 2^-23 (1 + off), which is less
-// than `relative`; below 2^-125, where it may be flushed to 0, within all of itself. dO . v times
-// its factor: E', 2v for an f32 number next to it, v for the factor. The difference from delta, the
-// product with P and the one by ds_scale are rounded once each. What underflows is off by 2^-149.
-// All this holds while nothing comes near f32's range, else the pair is open.
+// the scale and by log2 e, itself rounded, take v each, 4v of the score in all. No term says so: E
+// (oracles/bounds/a_priori.h) counts a step of the unit more than a sum from zero has, which is
+// more than 4v of the sizes it is taken from. Where it is not, vectors tell nothing. 2v of the
+// logit with its bias, 2v of the LSE and v of x (each rounding once more what came before: the
+// factor 1.01) come on top. That is `off`, at most 1/16. 2^x then is within 1.0323 off + (2.1 + 1)
+// 2^-23 (1 + off), which is less than `relative`; below 2^-125, where it may be flushed to 0,
+// within all of itself. dO . v times its factor: E' in the same way, 2v for an f32 number next to
+// it, v for the factor. The difference from delta, the product with P and the one by ds_scale are
+// rounded once each. What underflows is off by 2^-149. All this holds while nothing comes near
+// f32's range, else the pair is open.
 #include "oracles/reference/attention_gradient_lanes.h"
 
 #include <algorithm>
@@ -78,7 +81,7 @@ void fill(const GradientLanes::Common& common, const GradientLanes::Query& query
   for (std::int64_t j = 0; j < pairs.count; j += static_cast<std::int64_t>(kWidth)) {
     V logit = hn::Mul(hn::LoadU(d, pairs.scores + j), scale);
     V off = hn::Add(hn::Mul(score_unit, hn::LoadU(d, pairs.key_norms + j)), score_absolute);
-    off = hn::Add(off, hn::Mul(hn::Abs(logit), splat(kernel ? 4 * kF32Unit : kUnit)));
+    if (!kernel) off = hn::Add(off, hn::Mul(hn::Abs(logit), splat(kUnit)));
     if (pairs.bias != nullptr) {
       logit =
           hn::Add(logit, hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, Doubles>(), pairs.bias + j)));
@@ -112,7 +115,7 @@ void fill(const GradientLanes::Common& common, const GradientLanes::Query& query
       const V dp = hn::Mul(hn::LoadU(d, pairs.dps + j), dp_factor);
       const V difference = hn::Sub(dp, delta);
       V dp_off = hn::Add(hn::Mul(dp_unit, hn::LoadU(d, pairs.value_norms + j)), dp_absolute);
-      dp_off = hn::Add(dp_off, hn::Mul(hn::Abs(dp), splat(kernel ? 4 * kF32Unit : kUnit)));
+      if (!kernel) dp_off = hn::Add(dp_off, hn::Mul(hn::Abs(dp), splat(kUnit)));
       dp_off = hn::Add(dp_off, delta_error);
       dp_off = hn::Add(dp_off, hn::Mul(hn::Abs(difference), splat(kernel ? kF32Unit : kUnit)));
       if (kernel) dp_off = hn::Mul(dp_off, splat(1.01));
@@ -207,6 +210,13 @@ double relative_part(const APriori& limits) {
   return (limits.error(1) - limits.error(0)) * (1 + 0x1p-20) + 0x1p-60;
 }
 
+// Whether the step that E counts too many, which is what it says of an empty sum, is larger than
+// what f32 rounds next to the sum.
+bool covers_roundings(const BoundModel& model) {
+  const APriori empty(model, 0);
+  return empty.error(1) - empty.error(0) > 4 * 1.01 * 0x1p-24;
+}
+
 GradientLanes::Rounding rounding_of(const FormatRounding& round) {
   return {round.smallest_binade(), round.to_quantum(), round.largest()};
 }
@@ -246,8 +256,12 @@ GradientLanes::GradientLanes(const GradientOperands& operands, const GradientWei
   const auto ordinary = [](double factor) {
     return factor == 0 || (std::fabs(factor) >= 0x1p-60 && std::fabs(factor) <= 0x1p60);
   };
-  useful_ = head.softcap == 0 && !head.scales_of_blocks() && operands.contract.p_shift >= 0 &&
-            ordinary(common_.scale) && ordinary(common_.dp_factor) && ordinary(common_.ds_factor) &&
+  const bool covered =
+      errors == WeightErrors::reference ||
+      (covers_roundings(operands.models.score) && covers_roundings(operands.models.dp));
+  useful_ = covered && head.softcap == 0 && !head.scales_of_blocks() &&
+            operands.contract.p_shift >= 0 && ordinary(common_.scale) &&
+            ordinary(common_.dp_factor) && ordinary(common_.ds_factor) &&
             std::isfinite(score_relative_) && std::isfinite(dp_relative_);
 }
 

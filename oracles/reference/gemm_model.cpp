@@ -34,10 +34,10 @@ GemmModel::GemmModel(const GemmCase& gemm, GemmRectangle rectangle)
     : gemm_(gemm),
       rectangle_(std::move(rectangle)),
       sum_(gemm.contract, gemm.sm, gemm.problem.a->layout.format, gemm.problem.b->layout.format),
-      rows_(operands_of(rectangle_.rows, gemm.operands.a.data(), gemm.problem.k,
+      rows_(operands_of(rectangle_.rows, gemm.operands.row(rectangle_.batch, 0), gemm.problem.k,
                         gemm.problem.a->layout.format)),
-      columns_(operands_of(rectangle_.columns, gemm.operands.b.data(), gemm.problem.k,
-                           gemm.problem.b->layout.format)) {
+      columns_(operands_of(rectangle_.columns, gemm.operands.column(rectangle_.batch, 0),
+                           gemm.problem.k, gemm.problem.b->layout.format)) {
   PLUMB_ASSERT(!no_model_because(gemm.contract));
   for (std::size_t at = 0; at < rectangle_.count(); ++at)
     factors_.push_back(gemm.epilogue.real({1, 0}, gemm.epilogue_operands(place(at))).hi);

@@ -17,9 +17,9 @@
 
 namespace plumbline {
 
-// Of the first matrix of a batch.
 struct GemmRectangle {
   std::vector<std::int64_t> rows, columns;
+  std::int64_t batch = 0;  // the matrix they are of
 
   std::size_t count() const { return rows.size() * columns.size(); }
 };
@@ -44,7 +44,7 @@ class GemmModel {
 
  private:
   GemmPlace place(std::size_t at) const {
-    return {0, rectangle_.rows[at / rectangle_.columns.size()],
+    return {rectangle_.batch, rectangle_.rows[at / rectangle_.columns.size()],
             rectangle_.columns[at % rectangle_.columns.size()]};
   }
 

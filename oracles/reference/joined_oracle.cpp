@@ -79,6 +79,14 @@ const JoinedOracle::Part& JoinedOracle::part_of(int output, std::int64_t index) 
   return *found;
 }
 
+std::vector<const GemmCase*> JoinedOracle::gemms(int output) const {
+  std::vector<const GemmCase*> gemms;
+  for (const Part& part : parts_) {
+    if (part.output == output) gemms.push_back(&part.oracle->gemm());
+  }
+  return gemms;
+}
+
 Tensor JoinedOracle::slice(const Part& part, const Tensor& output) {
   Tensor sliced(dense_layout(output.layout.format,
                              {part.problem().batch, part.problem().m, part.problem().n}));

@@ -35,6 +35,9 @@ class JoinedOracle final : public CaseOracle {
     return part_of(output, index).problem();
   }
 
+  // The parts of an output, in order.
+  std::vector<const GemmCase*> gemms(int output) const;
+
   int outputs() const override { return static_cast<int>(outputs_.size()); }
 
   std::string output_name(int output) const override {

@@ -55,10 +55,29 @@ TEST(Plan, DesignedCasesComeFirstAndLargePopulationsLast) {
   EXPECT_EQ(order, (std::vector<std::string>{"designed", "planned", "population"}));
   EXPECT_EQ(std::count_if(quick_plan().begin(), quick_plan().end(),
                           [](const Case& test_case) { return test_case.origin == "population"; }),
-            3);
+            4);
   EXPECT_GE(std::count_if(quick_plan().begin(), quick_plan().end(),
                           [](const Case& test_case) { return test_case.origin == "designed"; }),
             90);
+}
+
+TEST(Plan, LargePopulationsCountForClassesOfTheirGenerator) {
+  const auto knows = [](std::span<const ClassInfo> classes, std::string_view name) {
+    return std::any_of(classes.begin(), classes.end(),
+                       [&](const ClassInfo& info) { return info.name == name; });
+  };
+  int operations = 0;
+  for (const Operation* operation : all_operations()) {
+    const Generator& generator = generator_of(*operation);
+    const std::vector<DesignedCase> cases = generator.populations();
+    operations += !cases.empty();
+    for (const DesignedCase& one : cases) {
+      EXPECT_TRUE(knows(generator.shape_classes(), one.shape_class)) << one.problem;
+      EXPECT_TRUE(knows(generator.layout_classes(), one.layout_class)) << one.problem;
+      EXPECT_EQ(one.value_class, "normal");
+    }
+  }
+  EXPECT_EQ(operations, 4);  // GEMM, grouped GEMM, linear gradients, attention
 }
 
 // The words a case's features are recognized by in its problem.

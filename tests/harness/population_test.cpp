@@ -173,5 +173,17 @@ TEST_F(Population, FreshDrawsDifferInTheirSeedsAlone) {
   EXPECT_EQ(fresh.text(), test_case.text());
 }
 
+TEST(Suspicions, OfAnotherOutputConfirmNothing) {
+  Suspicion of_dx;
+  of_dx.output = "dx";
+  of_dx.words = "errors that lean toward zero";
+  Suspicion of_dw = of_dx;
+  of_dw.output = "dw";
+  EXPECT_TRUE(confirmed({of_dx}, {of_dw}).empty());
+  const std::vector<Suspicion> both = confirmed({of_dx}, {of_dw, of_dx});
+  ASSERT_EQ(both.size(), 1);
+  EXPECT_THAT(words_of(both), HasSubstr("all errors of dx at once show errors that lean"));
+}
+
 }  // namespace
 }  // namespace plumbline

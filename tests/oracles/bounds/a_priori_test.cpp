@@ -43,6 +43,31 @@ TEST(APriori, HoldsWhereTheRunningBoundDoes) {
   EXPECT_GT(exact, 300);
 }
 
+// A tensor core's constant has room for one step more than a sum takes: that much it says of no
+// products at all. The survey of attention's gradients lives on it.
+TEST(APriori, CountsAStepTooMany) {
+  for (const testing::NamedContract& named : testing::bound_contracts()) {
+    const bool chain = named.contract.schedule == Schedule::sequential;
+    if (named.contract.unit != Unit::tensor_core || !chain) continue;
+    const BoundModel model = *bound_model(named.contract, named.sm, named.a, named.b);
+    const APriori empty(model, 0);
+    const double spare = empty.error(1) - empty.error(0);
+    EXPECT_GE(spare, 5 * 0x1p-24) << named.name;
+    Random random(2);
+    for (const Data data : testing::kAllData) {
+      for (const std::int64_t k : {1, 16, 33, 200}) {
+        const testing::DotSample sample = testing::dot_sample(data, named.a, named.b, k, random);
+        const double magnitude =
+            magnitude_bound(vector_size(sample.row.data(), k, model.a_minimum_exponent),
+                            vector_size(sample.column.data(), k, model.b_minimum_exponent));
+        const RunningBound bound = running_bound(model, sample.row.data(), sample.column.data(), k);
+        EXPECT_GE(APriori(model, k).error(magnitude) - spare * magnitude, bound.error * 0.999)
+            << named.name;
+      }
+    }
+  }
+}
+
 TEST(APriori, ConstantsAreThoseOfTheTheory) {
   using enum FormatId;
   const Contract mma = testing::tensor_core_contract(),

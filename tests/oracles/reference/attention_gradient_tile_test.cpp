@@ -139,6 +139,25 @@ TEST(GradientTile, KnowsTheErrorOfEx2) {
   EXPECT_GT(ambiguous, 5);
 }
 
+// The step that the a-priori bounds count too many stands for the roundings of f32 next to the
+// sums. A chain of FMAs has no such step.
+TEST(GradientTile, LeavesEverythingOpenWhereNothingCoversARounding) {
+  const GradientCase example(setup_of(kGradientValues[0], 0));
+  const std::vector<std::int64_t> queries = all_up_to(21), keys = all_up_to(37);
+  const auto open = [&](Unit unit) {
+    AttentionGradientContract contract;
+    contract.unit = unit;
+    const GradientOperands operands(example.problem, contract, 90,
+                                    gradient_groups(example.problem).front());
+    const GradientWeights64 weights(operands);
+    GradientTile tile(operands, weights, WeightErrors::kernel, {.p = true, .g = false});
+    tile.fill(0, queries, keys);
+    return std::ssize(tile.open());
+  };
+  EXPECT_LT(open(Unit::tensor_core), 21 * 37 / 5);
+  EXPECT_EQ(open(Unit::fma_f32), 21 * 37);
+}
+
 TEST(GradientSurvey, IsTheSameOnAnyNumberOfThreads) {
   GradientSetup setup;
   setup.queries = 300;  // several tiles
