@@ -35,9 +35,6 @@ class JoinedOracle final : public CaseOracle {
     return part_of(output, index).problem();
   }
 
-  // The parts of an output, in order.
-  std::vector<const GemmCase*> gemms(int output) const;
-
   int outputs() const override { return static_cast<int>(outputs_.size()); }
 
   std::string output_name(int output) const override {
@@ -48,6 +45,8 @@ class JoinedOracle final : public CaseOracle {
   ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
   std::vector<double> reference_values(int output, Reference reference, int threads) const override;
+
+  std::vector<const GemmCase*> gemms(int output) const override;
 
  private:
   struct Part {

@@ -94,6 +94,8 @@ enum class Reference : std::uint8_t {
   mathematics,  // none
 };
 
+class GemmCase;
+
 class CaseOracle {
  public:
   virtual ~CaseOracle() = default;
@@ -109,6 +111,9 @@ class CaseOracle {
   // statistics and pictures; no verdict comes from them.
   virtual std::vector<double> reference_values(int output, Reference reference,
                                                int threads) const = 0;
+
+  // The GEMMs that an output consists of, one below the other; none where it is anything else.
+  virtual std::vector<const GemmCase*> gemms(int /*output*/) const { return {}; }
 };
 
 }  // namespace plumbline

@@ -71,19 +71,22 @@ class StagedKernels : public testing::TestWithParam<std::string> {
     ASSERT_NE(staged_, nullptr) << "an operation without stages";
   }
 
-  // f32 outputs, which hide nothing, and scales of their own for rows, columns and heads.
+  // f32 outputs, which hide nothing, and scales of their own for rows, columns and heads, or
+  // better for blocks of rows.
   static std::string features_of(const Manifest& kernel) {
     constexpr std::pair<std::string_view, std::string_view> kWanted[] = {{"out", "f32"},
                                                                          {"scale_a", "row"},
                                                                          {"scale_b", "column"},
-                                                                         {"scales", "head"},
-                                                                         {"scales", "block"}};
+                                                                         {"scales", "block"},
+                                                                         {"scales", "head"}};
     std::string text;
     for (const Field& field : kernel.schema()) {
       for (const auto& [name, value] : kWanted) {
-        if (field.name == name &&
-            std::find(field.choices.begin(), field.choices.end(), value) != field.choices.end())
-          text += fmt::format(" {}={}", name, value);
+        if (field.name != name ||
+            std::find(field.choices.begin(), field.choices.end(), value) == field.choices.end())
+          continue;
+        text += fmt::format(" {}={}", name, value);
+        break;
       }
     }
     return text;
