@@ -69,12 +69,12 @@ struct Tile {
   static constexpr std::array<int, 4> kPatterns = {16, 128, 64, 32};
 };
 
-// Reads `count` registers of a fragment, at most four: register i is `first_row` + 8 * rows[i] and
-// chunk `first_chunk` + chunks[i]. False when the launch stops.
+// What a register of a fragment holds: eight rows of m or n, and one chunk along k.
 struct Corner {
-  int row, chunk;  // of 8 rows of m or n, and of one chunk along k
+  int row, chunk;
 };
 
+// Up to four registers. False when the launch stops.
 bool read_fragments(Warp& warp, const Inst& inst, const Tile& tile, std::span<const Corner> corners,
                     LaneValues* registers) {
   Pointers p{};

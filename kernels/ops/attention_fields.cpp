@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 2> kScoreUnits = {"unit", "int32"};
 constexpr std::array<std::string_view, 3> kProbabilities = {"bf16", "f16", "e4m3"};
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
 constexpr std::array<std::string_view, 3> kLogitBases = {"natural", "base 2", "base 2 fused"};
-constexpr std::array<std::string_view, 2> kNormalizations = {"reciprocal", "quotient"};
+constexpr std::array<std::string_view, 3> kNormalizations = {"reciprocal", "quotient", "div.full"};
 constexpr std::array<std::string_view, 2> kMasked = {"-inf", "+inf"};
 
 constexpr auto kInteger = FieldKind::integer;
@@ -77,7 +77,7 @@ constexpr std::array kTerms = {
     Field{"logits",        kWord, 0, 0, 0, kLogitBases,              "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA"},
     Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},
     Field{"row_sum_lanes", kInteger, 4, 1, 1024, {},                 "partial sums per row, joined at the end"},
-    Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, or O / l"},
+    Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, O / l rounded once, or div.full"},
     Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key"},
 };
 

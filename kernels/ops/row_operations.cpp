@@ -21,7 +21,8 @@ constexpr std::int64_t kMostRows = std::int64_t{1} << 32, kMostColumns = std::in
 constexpr std::int64_t kLargestStride = std::int64_t{1} << 32;
 constexpr std::int64_t kOne = 0x3f800000, kUsualEpsilon = 0x3727c5ac;  // 1 and 1e-5 as f32 bits
 constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
-constexpr std::array<std::string_view, 2> kQuotients = {"reciprocal", "quotient"};
+constexpr std::array<std::string_view, 3> kQuotients = {"reciprocal", "quotient", "div.full"};
+constexpr std::array<std::string_view, 2> kExponentials = {"ex2.approx.ftz", "ex2.approx"};
 constexpr std::array<std::string_view, 2> kRoots = {"rsqrt.approx", "1 / sqrt"};
 
 constexpr auto kInteger = FieldKind::integer;
@@ -64,10 +65,11 @@ constexpr std::array kLayernormBackwardTensors = {kX, kGamma, kMeanIn, kRstdIn, 
 constexpr Field kLanes{"lanes", kInteger, 0, 1, 65536, {}, "partial sums of a sum along a row, joined in pairs"};
 constexpr Field kVector{"vector", kInteger, 1, 1, 64, {}, "neighboring columns that a partial sum takes at a time"};
 constexpr Field kStripes{"stripes", kInteger, 0, 1, 65536, {}, "partial sums of a sum along a column, joined one after the other"};
-constexpr Field kNormalize{"normalize", kWord, 0, 0, 0, kQuotients, "p times 1 / l, or p / l"};
+constexpr Field kNormalize{"normalize", kWord, 0, 0, 0, kQuotients, "p times 1 / l, p / l rounded once, or div.full"};
+constexpr Field kExponential{"exponential", kWord, 0, 0, 0, kExponentials, "whether p below 2^-126 becomes 0"};
 constexpr Field kRoot{"root", kWord, kNoDefault, 0, 0, kRoots, "how rstd is computed"};
 
-constexpr std::array kSoftmaxTerms = {kLanes, kVector, kNormalize};
+constexpr std::array kSoftmaxTerms = {kLanes, kVector, kExponential, kNormalize};
 constexpr std::array kSoftmaxBackwardTerms = {kLanes, kVector};
 constexpr std::array kNormTerms = {kLanes, kVector, kRoot};
 constexpr std::array kNormBackwardTerms = {kLanes, kVector, kStripes};
@@ -154,6 +156,8 @@ RowContract contract_of(const Problem& terms) {
   out.lanes = terms.integer("lanes");
   out.vector = terms.integer("vector");
   if (terms.has("stripes")) out.stripes = terms.integer("stripes");
+  if (terms.has("exponential"))
+    out.exponential = static_cast<RowExponential>(index_of(kExponentials, terms.word("exponential")));
   if (terms.has("normalize"))
     out.quotient = static_cast<RowQuotient>(index_of(kQuotients, terms.word("normalize")));
   if (terms.has("root")) out.root = static_cast<RowRoot>(index_of(kRoots, terms.word("root")));

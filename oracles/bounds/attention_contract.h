@@ -32,7 +32,8 @@
 //     a = ex2(fl(fl(m - m') * c)) of each part
 //     l = sum of fl(l * a) over the parts, in their order, then + ex2(fma(sink, c, -fl(m' * c)))
 //     O = sum of fl(O * a) over the parts, in their order
-//   at the end O = fl(O * fl(fl(1 / l) * v)) or fl(fl(O / l) * v), rounded to the output, with
+//   at the end O = fl(O * fl(fl(1 / l) * v)) or fl(fl(O / l) * v), where the division may be
+//   div.full.f32 (2 ulp) instead, rounded to the output, with
 //   v = v_scale * 2^-p_shift, or 2^-p_shift alone where V has no scale of the whole head;
 //   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))).
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
@@ -54,7 +55,7 @@ namespace plumbline {
 
 enum class RowSum : std::uint8_t { unrounded, rounded };  // l adds p_j, or P
 
-enum class Normalization : std::uint8_t { reciprocal, quotient };
+enum class Normalization : std::uint8_t { reciprocal, quotient, div_full };
 
 // The unit that maxima are kept in; see above.
 enum class LogitBase : std::uint8_t { natural, two, two_fused };

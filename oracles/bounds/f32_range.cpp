@@ -15,6 +15,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();
+constexpr double kTwoSmallest = 0x1p-148;  // 2 ulp of what is below 2^-126
 constexpr double kUnit = 0x1p-24;
 
 // The smallest range with these values. Comparisons with NaN are false: it only sets the flag.
@@ -133,20 +134,33 @@ F32Range sqrt(const F32Range& a) {
   return {std::sqrt(a.low < 0 ? 0.0f : a.low), std::sqrt(a.high), a.nan || a.low < 0};
 }
 
-F32Range ex2_approx(const F32Range& a) {
+F32Range ex2_approx(const F32Range& a, bool flushes) {
   if (!a.has_numbers()) return F32Range::only_nan();
   if (a.low == 0 && a.high == 0) return {1, 1, a.nan};
   // The library's exp2 is off by less than 2^-50 of its value.
   constexpr double kError = kEx2Error + 0x1p-50;
-  const double least = std::exp2(static_cast<double>(a.low)) * (1 - kError),
-               most = std::exp2(static_cast<double>(a.high)) * (1 + kError);
+  double least = std::exp2(static_cast<double>(a.low)) * (1 - kError),
+         most = std::exp2(static_cast<double>(a.high)) * (1 + kError);
+  if (!flushes) {  // 2 ulp, also where they are those of the smallest numbers
+    if (least < 0x1p-125) least = std::max(0.0, least - kTwoSmallest);
+    if (most < 0x1p-125 && most > 0) most += kTwoSmallest;
+  }
   if (least > kLargest) return {kInfinity, kInfinity, a.nan};
   F32Range out = f32_within(least, std::min(most, kLargest));
   if (most > kLargest) out.high = kInfinity;
-  if (out.low < 0x1p-126f) out.low = 0;    // flushed
-  if (out.high < 0x1p-126f) out.high = 0;  // so too, and nothing above can be less
+  if (flushes && out.low < 0x1p-126f) out.low = 0;
+  if (flushes && out.high < 0x1p-126f) out.high = 0;  // nothing above can be less
   out.nan = a.nan;
   return out;
+}
+
+F32Range div_full(const F32Range& a, const F32Range& b) {
+  F32Range out = a / b;
+  if (!out.has_numbers() || out.high == 0) return out;
+  const auto low = static_cast<double>(out.low), high = static_cast<double>(out.high);
+  const F32Range wider = f32_within(std::max(0.0, low * (1 - kDivFullError) - kTwoSmallest),
+                                    std::min(high * (1 + kDivFullError) + kTwoSmallest, kLargest));
+  return {wider.low, high > kLargest ? out.high : wider.high, out.nan};
 }
 
 F32Range rsqrt_approx(const F32Range& a) {

@@ -44,9 +44,11 @@ F32Range operator-(const F32Range& a);
 F32Range fma(const F32Range& a, const F32Range& b, const F32Range& c);
 F32Range sqrt(const F32Range& a);
 
-// The instructions of the hardware whose results are known up to an error: ex2.approx.ftz.f32 and
+// The instructions of the hardware whose results are known up to an error: ex2.approx.ftz.f32
+// (without .ftz unless it flushes), div.full.f32 of numbers that are not negative, and
 // rsqrt.approx.f32.
-F32Range ex2_approx(const F32Range& a);
+F32Range ex2_approx(const F32Range& a, bool flushes = true);
+F32Range div_full(const F32Range& a, const F32Range& b);
 F32Range rsqrt_approx(const F32Range& a);
 
 // The f32 values within [low, high]; empty ranges do not happen: the nearest one is taken.

@@ -7,7 +7,7 @@
 //
 // softmax               z = fl(x scale),  m = max z,  p = ex2(fl(fl(z - m) fl(log2 e))),  l = sum
 // p,
-//                       Y = fl(p fl(1 / l)), or fl(p / l)
+//                       Y = fl(p fl(1 / l)), or fl(p / l), or div.full.f32(p, l)
 // softmax_backward      g = sum y dy,  dX = fl(scale fl(y fl(dy - g)))
 // rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma)
 // layernorm             mean = fl(sum x / n),  d = fl(x - mean),
@@ -18,7 +18,8 @@
 //                       dX = fl(rstd fma(-xhat, c, fl(w - a)))
 // both                  dgamma = sum over rows of dy xhat,  dbeta = sum over rows of dy
 //
-// root(v) is rsqrt.approx.f32, or fl(1 / fl(sqrt(v))); ex2 is ex2.approx.ftz.f32. A term of a sum
+// root(v) is rsqrt.approx.f32, or fl(1 / fl(sqrt(v))); ex2 is ex2.approx.ftz.f32, or
+// ex2.approx.f32, which keeps results below 2^-126. A term of a sum
 // that is a product is not rounded: it is added by fma. How many additions a term of a sum passes
 // through is all that is promised about the sums' order.
 #pragma once
@@ -27,7 +28,9 @@
 
 namespace plumbline {
 
-enum class RowQuotient : std::uint8_t { reciprocal, quotient };
+enum class RowQuotient : std::uint8_t { reciprocal, quotient, div_full };
+
+enum class RowExponential : std::uint8_t { flushed, kept };  // results below 2^-126
 
 enum class RowRoot : std::uint8_t { approximate, exact };
 
@@ -40,6 +43,7 @@ struct RowContract {
   // added one after the other.
   std::int64_t stripes = 32;
   RowQuotient quotient = RowQuotient::reciprocal;
+  RowExponential exponential = RowExponential::flushed;
   RowRoot root = RowRoot::approximate;
 
   // The most additions that a term passes through in a sum of n.
@@ -47,7 +51,9 @@ struct RowContract {
   std::int64_t column_additions(std::int64_t m) const;
 };
 
-// Relative error of rsqrt.approx.f32 (PTX ISA 9.7.3.9: 2^-22.9). That of ex2 is kEx2Error of
+// Relative error of div.full.f32 for normal results (PTX ISA 9.7.3.8: 2 ulp).
+inline constexpr double kDivFullError = 0x1p-22;
+// And of rsqrt.approx.f32 (PTX ISA 9.7.3.9: 2^-22.9). That of ex2 is kEx2Error of
 // attention_contract.h.
 inline constexpr double kRsqrtError = 0x1.13p-23;
 

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "oracles/bounds/f32_errors.h"
+#include "oracles/bounds/row_contract.h"
 #include "oracles/exact/exp2.h"
 #include "oracles/reference/attention_trace.h"
 
@@ -166,6 +167,8 @@ double RowTrace::known_sum() {
 double RowTrace::factor_error() const {
   const bool scaled = binade(operands_.v_scale()) != operands_.v_scale();
   if (contract_.normalization == Normalization::quotient) return scaled ? kF32Unit : 0;
+  if (contract_.normalization == Normalization::div_full)
+    return (kDivFullError + (scaled ? kF32Unit : 0)) * (1 + kF32Unit);
   if (power_of_two_) return 0;
   return scaled ? 2 * kF32Unit * (1 + kF32Unit) : kF32Unit;
 }
@@ -188,6 +191,7 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
     const double numerator = (value.drift + maxima) * scale * wider / row_.sum;
     double error = (numerator + std::fabs(o) * sum_error) / (1 - sum_error) * kSlack;
     if (factor > 0) error = (error + factor * (std::fabs(o) + error)) * kSlack;
+    if (contract_.normalization == Normalization::div_full) error += 0x1p-148 * scale;
     return error;
   };
   // Two ways to count the choice of maxima: relative to the computed final maximum every tile's

@@ -71,13 +71,24 @@ struct Rows {
     F32Sum sum;
     for (const float x : in.x) {
       const float t = (x * in.scale - largest) * log2e;
-      out.out.push_back(ex2_approx(range(t)));
+      out.out.push_back(ex2_approx(range(t), contract.exponential == RowExponential::flushed));
       sum.add(out.out.back());
     }
     const F32Range l = sum.range(additions());
     const F32Range inverse = range(1) / l;
-    for (F32Range& p : out.out)
-      p = contract.quotient == RowQuotient::reciprocal ? p * inverse : p / l;
+    for (F32Range& p : out.out) {
+      switch (contract.quotient) {
+        case RowQuotient::reciprocal:
+          p = p * inverse;
+          break;
+        case RowQuotient::quotient:
+          p = p / l;
+          break;
+        case RowQuotient::div_full:
+          p = div_full(p, l);
+          break;
+      }
+    }
     return out;
   }
 

@@ -208,12 +208,14 @@ class StagedRows final : public StagedComputation {
         largest = std::max(largest, z.back());
       }
       RowResult<double> out;
+      const bool kept = rows.problem_.contract.exponential == RowExponential::kept;
       for (const double one : z) {
-        out.out.push_back(staged_exponential(
-            low(Step::exponential), f32_if(argument, f32_if(argument, one - largest) * log2e)));
+        const double t = f32_if(argument, f32_if(argument, one - largest) * log2e);
+        out.out.push_back(kept ? f32_if(low(Step::exponential), std::exp2(t))
+                               : staged_exponential(low(Step::exponential), t));
       }
       const double sum = row_sum(out.out, Values(z.size(), 1));
-      const bool divides = rows.problem_.contract.quotient == RowQuotient::quotient;
+      const bool divides = rows.problem_.contract.quotient != RowQuotient::reciprocal;
       const double factor = factor_of(f32_if(elements, 1 / sum));
       for (double& p : out.out) p = f32_if(elements, divides ? p / sum : p * factor);
       return out;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernels that another compiler wrote: GEMMs and attention of tests/triton, from Triton for three chips, with wgmma on one. They keep
+# Kernels that another compiler wrote: GEMMs, attention and softmax of tests/triton, from Triton for three chips, with wgmma on one. They keep
 # their contracts, probes find their arithmetic, and faults in their PTX are found. Usage: triton.sh PROGRAM SOURCE KERNEL_FOLDER
 set -u
 program=$1 source=$2
@@ -13,6 +13,7 @@ done
 for name in attention_bf16_sm_80 attention_bf16_sm_90; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'keys<=150'
 done
+expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/softmax_sm_80.toml" $quick --strict --only 'm<=70'
 for chip in 89 90; do
   products=$([ $chip = 89 ] && echo 16 || echo 32)
   expect 0 "13 fraction bits, 14-bit results cut toward zero, $products products per step" \
@@ -42,6 +43,11 @@ expect 1 "0 passed, 1 failed" verify --kernel least/least.toml $quick --only 'cl
 sed '/^logits/d; s/^ptx .*/ptx = "attention_bf16_sm_80.ptx"/' "$source/tests/triton/attention_bf16_sm_80.toml" >natural.toml
 cp "$source/tests/triton/attention_bf16_sm_80.ptx" .
 expect 1 "of lse" verify --kernel natural.toml $quick --only 'class=offset_keys'
+
+# Probabilities that are kept below 2^-126 are not flushed.
+sed '/^exponential/d; s/^ptx .*/ptx = "softmax_sm_80.ptx"/' "$source/tests/triton/softmax_sm_80.toml" >flushed.toml
+cp "$source/tests/triton/softmax_sm_80.ptx" .
+expect 1 "outside what the contract allows" verify --kernel flushed.toml $quick --only 'class=power_scaled'
 
 # FP8 by wgmma keeps 13 fraction bits, by mma.sync on the same chip 25.
 sed 's/"wgmma"/"mma.sync"/; s/^ptx .*/ptx = "matmul_e4m3_sm_90.ptx"/' "$source/tests/triton/matmul_e4m3_sm_90.toml" >fine.toml

@@ -17,22 +17,35 @@ using plumbline::Manifest;
 using plumbline::Problem;
 using plumbline::Result;
 
+// Every size that has to be given is `size`.
+std::string problem_text(const Manifest& manifest, int size) {
+  std::string text;
+  for (const plumbline::Field& field : manifest.schema()) {
+    if (plumbline::must_be_given(field))
+      text += std::string(field.name) + "=" + std::to_string(size) + " ";
+  }
+  return text;
+}
+
 void use(const Manifest& manifest) {
-  const auto text = {"m=1 n=1 k=1", "m=0 n=0 k=0 batch=0",
-                     "m=129 n=7 k=4097 layout=tt out=f32 bias=row beta=2"};
-  for (const char* fields : text) {
-    const Result<Problem> problem = plumbline::parse_problem(manifest.schema(), fields);
+  for (const int size : {0, 1, 129}) {
+    const Result<Problem> problem =
+        plumbline::parse_problem(manifest.schema(), problem_text(manifest, size));
     if (!problem) continue;
     (void)manifest.excluded(*problem);
-    (void)manifest.entry(*problem);
-    (void)manifest.operation->tensors(*problem, manifest);
-    for (const Expression& expression : manifest.grid) (void)expression.evaluate(*problem);
-    for (const Expression& expression : manifest.block) (void)expression.evaluate(*problem);
-    (void)manifest.shared_bytes.evaluate(*problem);
-    for (const auto& parameter : manifest.parameters) {
-      if (parameter.kind == plumbline::KernelParameter::Kind::pointer) continue;
-      if (parameter.kind == plumbline::KernelParameter::Kind::f32) continue;
-      (void)parameter.expression.evaluate(*problem);
+    (void)manifest.tensors(*problem);
+    (void)manifest.describe_contract(*problem, 90);
+    for (const plumbline::KernelLaunch& launch : manifest.launches) {
+      (void)manifest.entry(launch, *problem);
+      for (const Expression& expression : launch.grid) (void)expression.evaluate(*problem);
+      for (const Expression& expression : launch.block) (void)expression.evaluate(*problem);
+      (void)launch.shared_bytes.evaluate(*problem);
+      if (launch.when) (void)launch.when->evaluate(*problem);
+      for (const auto& parameter : launch.parameters) {
+        if (parameter.kind == plumbline::KernelParameter::Kind::pointer) continue;
+        if (parameter.kind == plumbline::KernelParameter::Kind::f32) continue;
+        (void)parameter.expression.evaluate(*problem);
+      }
     }
   }
 }

@@ -75,7 +75,7 @@ unit      = "{unit}"
 tile      = {TILE}
 p         = "bf16"
 logits    = "base 2"
-normalize = "quotient"
+normalize = "div.full"
 """
 
 

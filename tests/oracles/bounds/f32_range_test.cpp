@@ -96,6 +96,14 @@ TEST(F32Range, ApproximationsHoldTheirErrors) {
     const auto x = static_cast<float>(300 * random.unit() - 200);
     const double error = (kEx2Error - 0x1p-24) * (2 * random.unit() - 1);  // and a rounding
     auto y = static_cast<float>(std::exp2(static_cast<double>(x)) * (1 + error));
+    ASSERT_TRUE(ex2_approx(F32Range::of(x), false).contains(y)) << x;
+    ASSERT_FALSE(ex2_approx(F32Range::of(x), false).contains(y * (1 + 0x1p-20f) + 0x1p-146f)) << x;
+    const auto l = static_cast<float>(1 + 100 * random.unit());
+    const double quotient = static_cast<double>(y) / static_cast<double>(l);
+    const F32Range divided = div_full(F32Range::of(y), F32Range::of(l));
+    ASSERT_TRUE(divided.contains(static_cast<float>(quotient * (1 + 3 * error / 4))))
+        << y << " " << l;
+    ASSERT_FALSE(divided.contains(static_cast<float>(quotient * (1 + 0x1p-20) + 0x1p-146)));
     if (y < 0x1p-126f) y = 0;
     ASSERT_TRUE(ex2_approx(F32Range::of(x)).contains(y)) << x;
     const auto v = static_cast<float>(std::exp2(200 * random.unit() - 100));
@@ -105,6 +113,8 @@ TEST(F32Range, ApproximationsHoldTheirErrors) {
   }
   EXPECT_EQ(ex2_approx(F32Range::of(0)), F32Range::of(1));
   EXPECT_EQ(ex2_approx(F32Range::of(-kInfinity)), F32Range::of(0));
+  EXPECT_EQ(ex2_approx(F32Range::of(-kInfinity), false), F32Range::of(0));
+  EXPECT_EQ(div_full(F32Range::of(0), F32Range::of(3)), F32Range::of(0));
   EXPECT_EQ(rsqrt_approx(F32Range::of(0)), F32Range::of(kInfinity));
   EXPECT_EQ(rsqrt_approx(F32Range::of(-0.0f)), F32Range::of(kInfinity));
   EXPECT_EQ(rsqrt_approx(F32Range::of(kInfinity)), F32Range::of(0));

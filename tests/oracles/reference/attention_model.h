@@ -15,6 +15,7 @@
 
 #include "oracles/base/random.h"
 #include "oracles/bounds/attention_contract.h"
+#include "oracles/bounds/row_contract.h"
 #include "oracles/formats/decode.h"
 #include "oracles/models/generation.h"
 #include "oracles/models/node.h"
@@ -156,8 +157,8 @@ class AttentionModel {
     const float inverse = 1.0f / l;
     const float v_scale = std::ldexp(head_.v_scale, -contract_.p_shift), factor = inverse * v_scale;
     for (float x : o) {
-      float value =
-          contract_.normalization == Normalization::reciprocal ? x * factor : x / l * v_scale;
+      float value = contract_.normalization == Normalization::reciprocal ? x * factor
+                                                                         : quotient(x, l) * v_scale;
       if (faults_.normalization_off) value *= 1 + 0x1p-9f;
       out.o.push_back(value);
     }
@@ -214,6 +215,11 @@ class AttentionModel {
 
   float factor(float m, float next, float c) {
     return ex2(contract_.base_2() ? m * c - next * c : (m - next) * c);
+  }
+
+  float quotient(float x, float l) {
+    if (contract_.normalization == Normalization::quotient) return x / l;
+    return static_cast<float>(double{x} / double{l} * (1 + room(kDivFullError - 0x1p-24)));
   }
 
   float ex2(float x) {

@@ -69,6 +69,7 @@ TEST(AttentionOracleDeep, NeverFailsAKernelThatKeepsItsContract) {
     if (turn % 5 == 4) contract.tile = 16 * random.between(1, 8);
     if (turn % 7 == 3) contract.row_sum = RowSum::rounded;
     if (turn % 7 == 5) contract.normalization = Normalization::quotient;
+    if (turn % 7 == 6) contract.normalization = Normalization::div_full;
     if (turn % 4 == 2) contract.logit_base = turn % 8 == 2 ? LogitBase::two : LogitBase::two_fused;
     if (turn % 3 == 1) contract.parts = random.between(2, 8);
     const int sm = vary(turn, setup, contract);

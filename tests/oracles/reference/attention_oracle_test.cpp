@@ -104,6 +104,7 @@ TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
     contract.tile = turn % 3 == 0 ? 16 : 40;
     contract.row_sum_lanes = turn % 4 == 0 ? 1 : 8;
     if (turn % 4 == 1) contract.normalization = Normalization::quotient;
+    if (turn % 8 == 1) contract.normalization = Normalization::div_full;
     if (turn % 4 == 2) contract.row_sum = RowSum::rounded;
     if (turn % 4 == 3) contract.unit = Unit::fma_f32;
     contract.logit_base = static_cast<LogitBase>(turn / 12);

@@ -38,7 +38,8 @@ TEST(RowOracleDeep, NoConformingOutputFails) {
       contract.lanes = std::int64_t{1} << random.below(9);
       contract.vector = std::int64_t{1} << random.below(4);
       contract.stripes = random.between(1, 40);
-      contract.quotient = static_cast<RowQuotient>(random.below(2));
+      contract.quotient = static_cast<RowQuotient>(random.below(3));
+      contract.exponential = static_cast<RowExponential>(random.below(2));
       contract.root = static_cast<RowRoot>(random.below(2));
       const std::int64_t n =
           random.below(4) == 0 ? random.between(1, 3000) : random.between(1, 200);

@@ -47,7 +47,8 @@ TEST(RowOracle, ConformingKernelsPass) {
     for (const RowData data : kRowData) {
       for (const std::int64_t n : {1, 2, 7, 64, 131, 1100}) {
         RowContract contract;
-        contract.quotient = n % 2 == 0 ? RowQuotient::quotient : RowQuotient::reciprocal;
+        contract.quotient = static_cast<RowQuotient>(n % 3);
+        if (n % 2 == 0) contract.exponential = RowExponential::kept;
         contract.root = n % 3 == 1 ? RowRoot::exact : RowRoot::approximate;
         contract.lanes = n == 1100 ? 32 : 128;
         contract.stripes = 4;

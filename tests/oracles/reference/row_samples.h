@@ -87,10 +87,11 @@ class RowModel {
 
   double wrong_by(double most) { return 1 + most * (2 * random_.unit() - 1); }
 
-  // Off by up to 2 ulp; exact at 0; flushes.
+  // Off by up to 2 ulp; exact at 0; flushes, or keeps what is small.
   float ex2(float x) {
     if (x == 0) return 1;
     const auto y = static_cast<float>(std::exp2(static_cast<double>(x)) * wrong_by(1.9 * 0x1p-23));
+    if (contract_.exponential == RowExponential::kept) return y;
     return y < 0x1p-126f ? 0 : y;
   }
 
@@ -109,8 +110,14 @@ class RowModel {
     RowResult<float> out;
     for (const float x : in.x) out.out.push_back(ex2((x * in.scale - largest) * 1.44269504f));
     const float sum = row_sum(out.out), inverse = 1 / sum;
-    for (float& p : out.out)
-      p = contract_.quotient == RowQuotient::reciprocal ? p * inverse : p / sum;
+    for (float& p : out.out) {
+      if (contract_.quotient == RowQuotient::div_full) {
+        p = static_cast<float>(static_cast<double>(p) / static_cast<double>(sum) *
+                               wrong_by(1.4 * 0x1p-23));
+      } else {
+        p = contract_.quotient == RowQuotient::reciprocal ? p * inverse : p / sum;
+      }
+    }
     return out;
   }
 
