@@ -123,6 +123,28 @@ TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
   }
 }
 
+// Scores that are known, and maxima that rise: the exponent of a factor is a difference of two that
+// were rounded.
+TEST(AttentionOracle, NeverFailsWithMaximaInBase2) {
+  Found found;
+  for (int turn = 0; turn < 120; ++turn) {
+    AttentionSetup setup;
+    setup.seed = static_cast<std::uint64_t>(900 + turn);
+    setup.scores = Scores::integers;
+    setup.values = Values::integers;
+    setup.queries = 3;
+    setup.keys = 300;
+    setup.sink = turn % 2 == 0;
+    setup.scale = static_cast<float>(0.1 + 0.01 * turn);
+    AttentionContract contract = testing::attention_contract_of();
+    contract.logit_base = turn % 3 == 0 ? LogitBase::two_fused : LogitBase::two;
+    contract.parts = 1 + turn % 5 / 3;
+    Attention attention(setup);
+    attention.run(contract, 90, static_cast<Errors>(turn % 4), setup.seed);
+    judge(attention, contract, 90, found, "turn " + std::to_string(turn));
+  }
+}
+
 OutputVerdict judged(const Attention& attention, int output = 0) {
   const AttentionContract contract = testing::attention_contract_of();
   JudgeOptions options;
