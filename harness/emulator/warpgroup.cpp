@@ -110,9 +110,7 @@ void flip(LaneValues* registers, std::size_t count, u32 signs) {
 
 // --- the product, once the warp waits for it ---
 
-enum class Rounding : std::uint8_t { as_specified, random, random_unbiased };
-
-template <Rounding R>
+template <RandomRounding R>
 bool multiply(Warp& warp, AsyncProduct& pending) {
   const WarpgroupProduct& op = *pending.product;
   const Inst& inst = *pending.at;
@@ -137,11 +135,11 @@ bool multiply(Warp& warp, AsyncProduct& pending) {
     auto* const c = reinterpret_cast<LaneRegister*>(sums);
     const auto* const left = reinterpret_cast<const LaneRegister*>(a);
     const auto* const right = reinterpret_cast<const LaneRegister*>(b);
-    if constexpr (R == Rounding::as_specified) {
+    if constexpr (R == RandomRounding::off) {
       op.plan->run(left, right, c, c, worker.mma, column > 0);
     } else {
       mma_randomly(op.plan->kind(), left, right, c, c,
-                   {warp.next_random(), R == Rounding::random_unbiased});
+                   {warp.next_random(), R == RandomRounding::unbiased_nodes});
     }
   }
   worker.last_mma = nullptr;  // its A is no longer what the workspace holds
@@ -203,7 +201,7 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
   if (whole_warp(warp, inst, mask)) warp.products().commit();
 }
 
-template <Rounding R>
+template <RandomRounding R>
 void wait(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
   warp.products().wait(
@@ -215,12 +213,13 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
 Handler waiter(RandomRounding rounding) {
   switch (rounding) {
     case RandomRounding::off:
-      return wait<Rounding::as_specified>;
+      break;
+    case RandomRounding::on:
+      return wait<RandomRounding::on>;
     case RandomRounding::unbiased_nodes:
-      return wait<Rounding::random_unbiased>;
-    default:
-      return wait<Rounding::random>;
+      return wait<RandomRounding::unbiased_nodes>;
   }
+  return wait<RandomRounding::off>;
 }
 
 // --- decoding ---
