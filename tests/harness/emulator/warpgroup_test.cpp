@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <set>
 
 #include "oracles/base/random.h"
 #include "oracles/formats/format.h"
@@ -272,7 +273,7 @@ TEST(Wgmma, NegatesAndLeavesOutWhatWasThere) {
 // All of shared memory is 1 as bf16, so that each product adds 16. %f1 is one of the accumulators,
 // and what the thread stores; `body` has PRODUCT for a product on it, and may overwrite shared
 // memory with zeros: ERASE.
-KernelRun products(std::string body) {
+KernelRun products(std::string body, RandomRounding rounding = RandomRounding::off) {
   const auto replace = [&](std::string_view what, std::string_view by) {
     for (std::size_t at; (at = body.find(what)) != std::string::npos;)
       body.replace(at, what.size(), by);
@@ -298,6 +299,7 @@ KernelRun products(std::string body) {
                                         layout(16, true, 8).descriptor(kDynamicShared + 2048));
   KernelOptions options;
   options.block = {128, 1, 1};
+  options.emulator.random_rounding = rounding;
   options.dynamic_shared_bytes = 4096;
   return run_kernel(kernel_text(start + body, 90, ".extern .shared .align 128 .b8 tiles[];"), {},
                     512, options);
@@ -338,6 +340,24 @@ TEST(Wgmma, LeavesRegistersAloneThatHoldSomethingElse) {
   EXPECT_EQ(
       first(products("PRODUCT COMMIT mov.f32 %f1, 0f40A00000; WAIT 0; st.global.f32 [%d4], %f1;")),
       5);
+}
+
+// 18 is exact and stays; a quarter of its last place on top is cut, and moved by a whole one at
+// most.
+TEST(Wgmma, RoundsAtRandomWhereAsked) {
+  const std::string store = "PRODUCT COMMIT WAIT 0; st.global.f32 [%d4], %f1;";
+  const auto values = [&](const std::string& start, RandomRounding rounding) {
+    const std::vector<float> all = products(start + store, rounding).values<float>();
+    return std::set<float>(all.begin(), all.end());
+  };
+  const std::string inexact = "mov.f32 %f1, 0f40000002;";
+  for (const RandomRounding rounding : {RandomRounding::on, RandomRounding::unbiased_nodes}) {
+    EXPECT_EQ(values("", rounding), std::set<float>{18});
+    const std::set<float> moved = values(inexact, rounding);
+    EXPECT_GT(moved.size(), 1u);
+    for (const float x : moved) EXPECT_LE(std::fabs(x - 18), 0x1p-19f);
+  }
+  EXPECT_EQ(values(inexact, RandomRounding::off), std::set<float>{18});
 }
 
 FindingKind only_finding(const KernelRun& run) {
