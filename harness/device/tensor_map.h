@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// A tensor map: what a bulk tensor copy (cp.async.bulk.tensor, the TMA unit of sm_90 and later)
+// knows of a tensor in global memory. The fields and their limits are those of
+// cuTensorMapEncodeTiled (CUDA Driver API, "Tensor Map Object Management"), without interleaving
+// and with element strides of 1.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "oracles/base/result.h"
+#include "oracles/formats/format.h"
+
+namespace plumbline {
+
+// Bytes after which the pattern in which 16-byte chunks of shared memory change places repeats.
+enum class TensorSwizzle : std::uint8_t { none = 0, bytes_32 = 32, bytes_64 = 64, bytes_128 = 128 };
+
+struct TensorMap {
+  static constexpr std::size_t kMaxRank = 5;
+
+  FormatId format = FormatId::bf16;
+  std::uint64_t address = 0;  // of the first element
+  std::size_t rank = 1;
+  // Innermost dimension first; entries from `rank` on mean nothing.
+  std::array<std::int64_t, kMaxRank> dims{};     // elements
+  std::array<std::int64_t, kMaxRank> strides{};  // bytes; strides[0] is the width of an element
+  std::array<std::int64_t, kMaxRank> box{};      // elements a copy moves along each dimension
+  TensorSwizzle swizzle = TensorSwizzle::none;
+  bool fill_nan = false;  // what elements outside the tensor read as; else zero
+};
+
+// Of what a kernel gets as a parameter: opaque to it, and different on each device.
+using EncodedTensorMap = std::array<std::byte, 128>;
+
+// Why no device can make this map: "stride 1 is 100 bytes, not a multiple of 16".
+Status check_tensor_map(const TensorMap& map);
+
+}  // namespace plumbline
