@@ -180,6 +180,7 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
   order_.note_access();
   std::optional<SharedProblem> problem = state_problem(offset, bytes, used);
   if (problem && problem->kind == FindingKind::missing_wait) return problem;
+  std::uint32_t fine = 0;  // the last stamp that was
   const std::size_t first = offset - kSharedStart;
   const std::size_t end = first + static_cast<std::size_t>(bytes);
   for (std::size_t byte = first; byte < end;) {
@@ -193,7 +194,8 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
       continue;
     }
     Record record{stamp_[word], read_tick_[word], readers_[word]};
-    if (!problem) problem = check_read(who, byte + kSharedStart, record);
+    if (!problem && record.stamp != fine) problem = check_read(who, byte + kSharedStart, record);
+    fine = record.stamp;
     record_read(who, record);
     read_tick_[word] = record.read_tick;
     readers_[word] = record.readers;
@@ -202,23 +204,28 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
   return problem;
 }
 
+std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset, int bytes) const {
+  std::size_t byte = offset - kSharedStart;
+  for (int i = 0; i < bytes && (state_[byte] & kPending) == 0; ++i) ++byte;
+  const std::uint32_t stamp = stamp_at(byte + kSharedStart);
+  return SharedProblem{
+      FindingKind::race,
+      fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
+                  byte + kSharedStart, state_[byte] == kInBulk ? "bulk copy" : "cp.async",
+                  warp_of(stamp), lane_of(stamp))};
+}
+
 std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset,
                                                          int bytes) {
   order_.note_access();
   std::optional<SharedProblem> problem;
   const std::size_t first = offset - kSharedStart;
   const std::size_t end = first + static_cast<std::size_t>(bytes);
-  for (std::size_t byte = first; byte < end; ++byte) {
-    if ((state_[byte] & kPending) != 0 && !problem) {
-      const std::uint32_t stamp = stamp_at(byte + kSharedStart);
-      problem = SharedProblem{
-          FindingKind::race,
-          fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
-                      byte + kSharedStart, state_[byte] == kInBulk ? "bulk copy" : "cp.async",
-                      warp_of(stamp), lane_of(stamp))};
-    }
-    state_[byte] = kWritten;
-  }
+  std::uint8_t states = 0;
+  for (std::size_t byte = first; byte < end; ++byte) states |= state_[byte];
+  if ((states & kPending) != 0) problem = pending_problem(offset, bytes);
+  std::memset(state_.data() + first, kWritten, end - first);
+  Record fine;  // the last one that was
   const std::uint32_t stamp = stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
     const std::size_t word = byte / 4;
@@ -238,10 +245,9 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
       byte += count;
       continue;
     }
-    if (!problem) {
-      problem = check_write(who, byte + kSharedStart,
-                            Record{stamp_[word], read_tick_[word], readers_[word]});
-    }
+    const Record before{stamp_[word], read_tick_[word], readers_[word]};
+    if (!problem && before != fine) problem = check_write(who, byte + kSharedStart, before);
+    fine = before;
     stamp_[word] = stamp;
     read_tick_[word] = 0;
     readers_[word] = 0;

@@ -123,6 +123,8 @@ class SharedMemory {
     std::uint32_t stamp = 0;
     std::uint32_t read_tick = 0;
     std::uint32_t readers = 0;
+
+    bool operator==(const Record&) const = default;
   };
 
   std::uint32_t stamp_of(const Accessor& who) const {
@@ -133,6 +135,7 @@ class SharedMemory {
   std::uint32_t stamp_at(std::uint64_t address) const;
   void split(std::size_t word);
 
+  std::optional<SharedProblem> pending_problem(std::uint64_t offset, int bytes) const;
   std::optional<SharedProblem> state_problem(std::uint64_t offset, int bytes,
                                              std::uint32_t used = ~std::uint32_t{0}) const;
   bool write_ordered(const Accessor& who, std::uint32_t stamp) const;
