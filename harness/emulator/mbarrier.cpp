@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "harness/emulator/address_space.h"
+#include "harness/emulator/bulk_copy.h"
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/lanes.h"
@@ -78,7 +79,9 @@ void invalidate(Warp& warp, const Inst& inst, u32 mask) {
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const u64 address = address_of(warp, inst, lane);
-    if (mbarrier_at(warp, inst, lane, address) == nullptr) return;
+    const Mbarrier* const barrier = mbarrier_at(warp, inst, lane, address);
+    if (barrier == nullptr) return;
+    for (const BulkLoad& load : barrier->loads) report_unfinished(warp.cta(), load);
     warp.cta().mbarriers().remove(address);
   }
 }
