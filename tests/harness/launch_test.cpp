@@ -116,6 +116,8 @@ class Recorder : public Device {
     return {};
   }
 
+  Result<EncodedTensorMap> encode(const TensorMap&) override { return EncodedTensorMap{}; }
+
   Result<LaunchOutcome> launch(const Module&, const LaunchRequest& request) override {
     launches.push_back(request);
     return on_launch(request);
