@@ -21,11 +21,20 @@
 namespace plumbline {
 
 // One kernel parameter: "ptr a" (address of tensor a, null when the problem lacks it), "s32 m",
-// "s64 lda", "f32 alpha".
+// "s64 lda", "f32 alpha", "tensor_map a".
 struct KernelParameter {
-  enum class Kind : std::uint8_t { pointer, s32, u32, s64, f32 } kind;
-  std::string name;       // tensor name for pointers, field name for f32
+  enum class Kind : std::uint8_t { pointer, s32, u32, s64, f32, tensor_map } kind;
+  std::string name;       // tensor name for pointers, field name for f32, name of a tensor map
   Expression expression;  // integers
+};
+
+// [tensor_map.<name>]: a tensor as the chip's bulk copies see it. Counts are of elements, innermost
+// dimension first.
+struct KernelTensorMap {
+  std::string tensor;
+  std::vector<Expression> dims, strides, box;  // strides from dimension 1 on: one fewer
+  int swizzle = 0;                             // bytes: 32, 64, 128, or 0 for none
+  bool fill_nan = false;
 };
 
 struct DomainRule {
@@ -61,6 +70,7 @@ class Manifest {
   std::string ptx;           // a PTX file beside the manifest, instead of a source
   std::vector<int> targets;  // {80, 90}
   std::vector<KernelLaunch> launches;
+  std::map<std::string, KernelTensorMap> tensor_maps;  // all that parameters name
   std::map<std::string, std::string>
       formats;  // tensor -> format name, or "{out}" for a field of the problem
   std::vector<DomainRule> domain;

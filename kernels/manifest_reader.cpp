@@ -103,9 +103,9 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
                     manifest.name),
         "use letters, digits and _", path);
   }
-  reader.check_keys(reader.root(),
-                    {"computes", "summary", "source", "ptx", "targets", "entry", "parameters",
-                     "workspace", "problem", "launch", "formats", "tile", "domain", "contract"});
+  reader.check_keys(reader.root(), {"computes", "summary", "source", "ptx", "targets", "entry",
+                                    "parameters", "workspace", "problem", "launch", "tensor_map",
+                                    "formats", "tile", "domain", "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);
@@ -115,6 +115,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   read_source(reader, manifest);
   read_targets(reader, manifest);
   read_launches(reader, manifest);
+  read_tensor_maps(reader, manifest);
   read_workspace(reader, manifest);
   read_formats(reader, manifest);
   read_tile(reader, manifest);
