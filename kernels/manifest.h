@@ -69,6 +69,8 @@ class Manifest {
   std::string source;        // .cu beside the manifest; empty when `ptx` is given
   std::string ptx;           // a PTX file beside the manifest, instead of a source
   std::vector<int> targets;  // {80, 90}
+  // Of targets whose code is for one chip ('a') or one family of chips ('f') alone: "90a".
+  std::map<int, char> specific_targets;
   std::vector<KernelLaunch> launches;
   std::map<std::string, KernelTensorMap> tensor_maps;  // all that parameters name
   std::map<std::string, std::string>
@@ -95,6 +97,10 @@ class Manifest {
   FormatId tensor_format(std::string_view tensor, const Problem& problem) const;
   // Empty when the kernel accepts the problem; else the reason, for people.
   std::optional<std::string> excluded(const Problem& problem) const;
+  // A target as compilers name it: "90", "90a".
+  std::string architecture(int target) const;
+  // Whether the build for a target runs on a chip.
+  bool runs_on(int target, int sm) const;
   // The compiled PTX for a target: beside the manifest, or in the build tree (<name>.sm_80.ptx).
   std::string ptx_path(int sm) const;
 };

@@ -35,6 +35,28 @@ TEST(Manifest, TheShippedOneReads) {
             (std::map<std::string, std::int64_t>{{"m", 128}, {"n", 128}, {"k", 32}}));
 }
 
+TEST(Manifest, TargetsMayBeForOneChipOrOneFamily) {
+  const std::string text =
+      replaced(read_file(shipped_manifest_path()), "[80, 90]", "[80, \"90a\", \"100f\"]");
+  const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  EXPECT_EQ(manifest->targets, (std::vector<int>{80, 90, 100}));
+  EXPECT_EQ(manifest->architecture(80), "80");
+  EXPECT_EQ(manifest->architecture(90), "90a");
+  EXPECT_EQ(manifest->architecture(100), "100f");
+  EXPECT_EQ(manifest->ptx_path(90), "k.sm_90.ptx");
+  const auto chips = [&](int target) {
+    std::vector<int> runs;
+    for (const int sm : {75, 80, 89, 90, 91, 100, 103, 110}) {
+      if (manifest->runs_on(target, sm)) runs.push_back(sm);
+    }
+    return runs;
+  };
+  EXPECT_EQ(chips(80), (std::vector<int>{80, 89, 90, 91, 100, 103, 110}));
+  EXPECT_EQ(chips(90), (std::vector<int>{90}));
+  EXPECT_EQ(chips(100), (std::vector<int>{100, 103}));
+}
+
 TEST(Manifest, TheShippedContractIsTheKernels) {
   const Contract contract = shipped().contract(gemm("m=1 n=1 k=1"), "d");
   EXPECT_EQ(contract.unit, Unit::tensor_core);
@@ -264,7 +286,13 @@ const Mistake kMistakes[] = {
     {"\"gemm\"", "\"gem\"", "gem\"", R"("gem" is not known here (did you mean "gemm"?))"},
     {"summary  = \"", "summary = 3 #", "3 #", R"("summary" must be a string, not a whole number)"},
     {"source   = \"gemm_bf16.cu\"", "", "# The shipped", R"(neither "source" nor "ptx" is given (add source = "k.cu"))"},
-    {"[80, 90]", "[80, \"90\"]", "\"90\"", "a target must be a whole number, not a string"},
+    {"[80, 90]", "[80, true]", "true]", "a target must be a whole number, not true or false"},
+    {"[80, 90]", "[80, \"90\"]", "90\"", R"("90" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"a\"]", "a\"]", R"("a" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"90b\"]", "90b", R"("90b" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"90aa\"]", "90aa", R"("90aa" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"9a\"]", "\"9a", "9 is not a compute capability (write sm_80 as 80)"},
+    {"[80, 90]", "[90, \"90a\"]", "\"90a", "90 does not come after 90 (list targets once each, in increasing order)"},
     {"[80, 90]", "[90, 80]", "80]", "80 does not come after 90 (list targets once each, in increasing order)"},
     {"[80, 90]", "[8, 90]", "8, 90", "8 is not a compute capability (write sm_80 as 80)"},
     {"{layout}_{out}", "{layut}_{out}", "layut", R"(there is no field "layut" (did you mean "layout"?))"},
