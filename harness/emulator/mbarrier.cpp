@@ -27,7 +27,7 @@ constexpr u32 kRelaxed = 1;
 constexpr u32 kDrops = 2;       // arrive_drop
 constexpr u32 kExpects = 4;     // Inst::b: bytes
 constexpr u32 kHasCount = 8;    // Inst::b: arrivals
-constexpr u32 kParity = 16;     // Inst::b: the parity of a phase; else a state
+constexpr u32 kParity = 16;     // Inst::b: the parity of a phase, its lowest bit; else a state in Inst::c
 constexpr u32 kGeneric = 32;    // the address is a generic one
 constexpr u32 kNoComplete = 64;
 
@@ -158,7 +158,8 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
     const u64 address = address_of(warp, inst, first);
     const bool by_parity = (inst.flags & kParity) != 0;
     const auto asked = [&](int lane) {
-      return by_parity ? u64{lanes<u32>(warp, inst.b)[lane]} : lanes<u64>(warp, inst.c)[lane] >> 32;
+      return by_parity ? u64{lanes<u32>(warp, inst.b)[lane] & 1}
+                       : lanes<u64>(warp, inst.c)[lane] >> 32;
     };
     u32 group = 0;
     for (u32 l = left; l != 0; l &= l - 1) {
@@ -168,10 +169,6 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
     left &= ~group;
     Mbarrier* barrier = mbarrier_at(warp, inst, first, address);
     if (barrier == nullptr) return;
-    if (by_parity && asked(first) > 1) {
-      return warp.fail(FindingKind::bad_operand, inst, first,
-                       [&] { return fmt::format("the parity of a phase is {}", asked(first)); });
-    }
     const auto open = [&] {
       return by_parity ? (barrier->phase & 1) == asked(first) : barrier->phase == asked(first);
     };

@@ -156,7 +156,8 @@ std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std:
         FindingKind::race,
         fmt::format(
             "writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
-            offset, warp_of(record.stamp), lane_of(record.stamp))};
+            offset, warp_of(record.stamp), lane_of(record.stamp)),
+        true};
   }
   std::uint32_t others = record.readers & ~(1u << who.warp);
   for (int warp = 0; others != 0; ++warp, others >>= 1) {

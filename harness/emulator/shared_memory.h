@@ -61,6 +61,7 @@ struct ShadowView {
 struct SharedProblem {
   FindingKind kind = FindingKind::race;
   std::string words;
+  bool between_writes = false;  // none if the second one changes nothing
 };
 
 class SharedMemory {
