@@ -176,6 +176,14 @@ void SharedMemory::record_read(const Accessor& who, Record& record) const {
   record.readers |= 1u << who.warp;
 }
 
+std::size_t SharedMemory::equal_records(std::size_t word, std::size_t end) const {
+  std::size_t next = word + 1;
+  while (next < end && stamp_[next] == stamp_[word] && read_tick_[next] == read_tick_[word] &&
+         readers_[next] == readers_[word])
+    ++next;
+  return next - word;
+}
+
 bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int bytes) {
   if (who.diverged || bytes % 4 != 0) return false;
   const std::size_t first = (offset - kSharedStart) / 4;
@@ -247,7 +255,6 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
   for (std::size_t byte = first; byte < end; ++byte) states |= state_[byte];
   if ((states & kPending) != 0) problem = pending_problem(offset, bytes);
   std::memset(state_.data() + first, kWritten, end - first);
-  Record fine;  // the last one that was
   const std::uint32_t stamp = stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
     const std::size_t word = byte / 4;
@@ -268,12 +275,12 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
       continue;
     }
     const Record before{stamp_[word], read_tick_[word], readers_[word]};
-    if (!problem && before != fine) problem = check_write(who, byte + kSharedStart, before);
-    fine = before;
-    stamp_[word] = stamp;
-    read_tick_[word] = 0;
-    readers_[word] = 0;
-    byte += 4;
+    if (!problem) problem = check_write(who, byte + kSharedStart, before);
+    const std::size_t run = equal_records(word, end / 4);
+    std::fill_n(&stamp_[word], run, stamp);
+    std::fill_n(&read_tick_[word], run, 0u);
+    std::fill_n(&readers_[word], run, 0u);
+    byte += 4 * run;
   }
   return problem;
 }
@@ -293,12 +300,10 @@ std::optional<SharedProblem> SharedMemory::explain_async_read(const Accessor& wh
 
 std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, int bytes) const {
   const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
-  std::uint32_t fine = 0;  // a stamp, the lane left out
   for (std::uint64_t address = offset; address < end; address += 4) {
     const bool split = stamp_[(address - kSharedStart) / 4] == kSplit;
     for (std::uint64_t byte = address; byte < address + (split ? 4 : 1); ++byte) {
       const std::uint32_t stamp = stamp_at(byte);
-      if (stamp >> 5 == fine) continue;
       if (!order_.fenced(warp_of(stamp), stamp >> 10)) {
         return SharedProblem{
             FindingKind::missing_fence,
@@ -306,7 +311,6 @@ std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, i
                         "asynchronous unit does; no fence.proxy.async lies between",
                         byte, warp_of(stamp), lane_of(stamp))};
       }
-      fine = stamp >> 5;
     }
   }
   return std::nullopt;

@@ -113,6 +113,15 @@ class SharedMemory {
   std::optional<SharedProblem> explain_async_read(const Accessor& who, std::uint64_t offset,
                                                   int bytes);
 
+  // Whether 16 bytes were last written, all of them, by the warp and at the tick of the stamp.
+  bool stamped(std::uint64_t offset, std::uint32_t stamp) const {
+    const std::uint32_t* const s = &stamp_[(offset - kSharedStart) / 4];
+    return ((s[0] ^ stamp) | (s[1] ^ stamp) | (s[2] ^ stamp) | (s[3] ^ stamp)) < 32;
+  }
+
+  // Of the last write of a byte.
+  std::uint32_t stamp_at(std::uint64_t address) const;
+
   // The last writes of the bytes, for an asynchronous unit that reads them: fences have to follow.
   std::optional<SharedProblem> fence_problem(std::uint64_t offset, int bytes) const;
 
@@ -128,8 +137,6 @@ class SharedMemory {
     std::uint32_t stamp = 0;
     std::uint32_t read_tick = 0;
     std::uint32_t readers = 0;
-
-    bool operator==(const Record&) const = default;
   };
 
   std::uint32_t stamp_of(const Accessor& who) const {
@@ -137,7 +144,8 @@ class SharedMemory {
            static_cast<std::uint32_t>(who.lane);
   }
 
-  std::uint32_t stamp_at(std::uint64_t address) const;
+  // How many words from this one on have its record.
+  std::size_t equal_records(std::size_t word, std::size_t end) const;
   void split(std::size_t word);
 
   std::optional<SharedProblem> pending_problem(std::uint64_t offset, int bytes) const;

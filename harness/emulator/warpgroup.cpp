@@ -78,10 +78,14 @@ struct Corner {
 void require_fences(Warp& warp, const Inst& inst, u32 lanes, const Pointers& p) {
   SharedMemory& shared = warp.cta().shared();
   if (!shared.check()) return;
+  u32 fine = 0;  // the stamp of the last row that was
   for (u32 left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    const auto problem = shared.fence_problem(p.address[static_cast<std::size_t>(lane)], 16);
+    const u64 row = p.address[static_cast<std::size_t>(lane)];
+    if (shared.stamped(row, fine)) continue;
+    const auto problem = shared.fence_problem(row, 16);
     if (problem) return shared_problem(warp, inst, lane, *problem);
+    fine = shared.stamp_at(row);
   }
 }
 
