@@ -28,8 +28,10 @@ struct BulkBox {
 
   std::uint64_t bytes() const { return std::uint64_t{row_bytes} * rows.size(); }
 
-  // Of shared memory that a swizzle may use.
-  std::uint64_t footprint() const { return (bytes() + swizzle - 1) / swizzle * swizzle; }
+  // Of shared memory that a swizzle of so many rows may use.
+  std::uint64_t footprint(std::uint64_t row_count) const {
+    return (row_bytes * row_count + swizzle - 1) / swizzle * swizzle;
+  }
 };
 
 // Where a chunk of 16 bytes lies under a swizzle: bits of the address change bits below them.

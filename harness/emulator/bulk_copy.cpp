@@ -88,6 +88,16 @@ bool resolve_row(Warp& warp, const Inst& inst, int lane, u64 address, BulkRow& r
   return true;
 }
 
+// Shared memory has room for a box.
+bool check_room(Warp& warp, const Inst& inst, int lane, u64 shared, u64 bytes) {
+  if (warp.cta().shared().holds(shared, bytes)) return true;
+  warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
+    return fmt::format("a bulk copy of {} bytes at {:#x} of shared memory; {}", bytes, shared,
+                       warp.cta().shared().extent());
+  });
+  return false;
+}
+
 std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane,
                                   u64 shared, Intent intent) {
   const std::optional<TensorMap> map = read_tensor_map(warp, inst, lane, address_at(warp, copy.global, lane));
@@ -106,6 +116,9 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
   box.row_bytes = static_cast<u32>(map->box[0] * map->strides[0]);
   box.swizzle = std::max(16u, static_cast<u32>(map->swizzle));
   box.fill = fill_of(*map);
+  u64 rows = 1;
+  for (std::size_t d = 1; d < map->rank; ++d) rows *= static_cast<u64>(map->box[d]);
+  if (!check_room(warp, inst, lane, shared, box.footprint(rows))) return std::nullopt;
   std::array<i64, TensorMap::kMaxRank> at = corner;
   for (std::size_t d = 0; d < map->rank;) {
     BulkRow& row = box.rows.emplace_back();
@@ -134,6 +147,7 @@ std::optional<BulkBox> plain_box(Warp& warp, const Inst& inst, const BulkCopy& c
   }
   BulkBox box;
   box.row_bytes = bytes;
+  if (!check_room(warp, inst, lane, shared, bytes)) return std::nullopt;
   BulkRow& row = box.rows.emplace_back();
   row.shared = shared;
   row.inside = bytes;
@@ -153,16 +167,8 @@ std::optional<BulkBox> box_of(Warp& warp, const Inst& inst, const BulkCopy& copy
     });
     return std::nullopt;
   }
-  std::optional<BulkBox> box = tensor ? tensor_box(warp, inst, copy, lane, shared, intent)
-                                      : plain_box(warp, inst, copy, lane, shared, intent);
-  if (box && !warp.cta().shared().holds(shared, box->footprint())) {
-    warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
-      return fmt::format("a bulk copy of {} bytes at {:#x} of shared memory; {}",
-                         box->footprint(), shared, warp.cta().shared().extent());
-    });
-    return std::nullopt;
-  }
-  return box;
+  return tensor ? tensor_box(warp, inst, copy, lane, shared, intent)
+                : plain_box(warp, inst, copy, lane, shared, intent);
 }
 
 // Calls visit(shared bytes, offset in the row) for every chunk of a row.
@@ -196,7 +202,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
     if (shared.check()) {
       Accessor who = accessor(warp);
       who.lane = lane;
-      const auto bytes = static_cast<int>(box->footprint());
+      const auto bytes = static_cast<int>(box->footprint(box->rows.size()));
       const auto problem = shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
       if (problem) shared_problem(warp, inst, lane, *problem);
     }
@@ -229,7 +235,7 @@ void perform(Warp& warp, const BulkStore& store) {
   if (shared.check() && !box.rows.empty()) {
     Accessor who = accessor(warp);
     who.lane = store.lane;
-    const auto bytes = static_cast<int>(box.footprint());
+    const auto bytes = static_cast<int>(box.footprint(box.rows.size()));
     const auto problem = shared.explain_async_read(who, box.rows.front().shared, bytes);
     if (problem) shared_problem(warp, *store.at, store.lane, *problem);
   }
@@ -287,7 +293,7 @@ void perform(Cta& cta, const BulkLoad& load) {
                [&](std::byte* to, u32 at) { std::memcpy(to, &bytes[at], kChunk); });
   }
   if (!box.rows.empty())
-    shared.mark_written(box.rows.front().shared, static_cast<int>(box.footprint()));
+    shared.mark_written(box.rows.front().shared, static_cast<int>(box.footprint(box.rows.size())));
 }
 
 void report_unfinished_stores(Warp& warp, u32 lanes) {

@@ -297,6 +297,14 @@ TEST(BulkCopy, RefusesWhatDoesNotFit) {
               HasSubstr("a bulk copy of 24 bytes"));
 }
 
+TEST(BulkCopy, RefusesABoxThatIsLargerThanSharedMemory) {
+  TensorMap map = {.format = FormatId::f32, .rank = 5, .dims = {256, 2, 2, 2, 2}, .strides = {4, 1024, 2048, 4096, 8192}, .box = {256, 256, 256, 256, 256}};
+  const std::vector<std::byte> in = input(map);
+  std::string body = load(map, {0, 0});
+  body.replace(body.find("4398046511104"), 13, "1024");
+  EXPECT_THAT(findings_text(run(body, in, 4).outcome), HasSubstr("out of bounds: a bulk copy of 4398046511104 bytes at 0x800 of shared memory"));
+}
+
 TEST(BulkCopy, StaysInsideTheAllocationWhateverTheMapSays) {
   TensorMap map = kMatrix;
   const std::vector<std::byte> in = input(map);
