@@ -15,6 +15,7 @@ const char* name(FindingKind kind) {
     case FindingKind::read_of_unwritten: return "read of unwritten memory";
     case FindingKind::race: return "race";
     case FindingKind::missing_wait: return "missing wait";
+    case FindingKind::missing_fence: return "missing fence";
     case FindingKind::divergent_barrier: return "divergent barrier";
     case FindingKind::deadlock: return "deadlock";
     case FindingKind::trap: return "trap";

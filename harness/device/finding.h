@@ -14,7 +14,8 @@ enum class FindingKind : std::uint8_t {
   misaligned,             // address not a multiple of the access size
   read_of_unwritten,      // global or shared memory that nothing wrote
   race,                   // two lanes, or two CTAs, one writing, and nothing orders them
-  missing_wait,           // cp.async destination read before the issuing thread waited
+  missing_wait,           // destination of an asynchronous copy read before it was waited for
+  missing_fence,          // an asynchronous unit reads what a thread wrote, with no proxy fence between
   divergent_barrier,      // .aligned instruction or barrier reached by part of a warp
   deadlock,               // no warp can run; the message names every waiting warp
   trap,                   // trap, or an assertion inside the kernel

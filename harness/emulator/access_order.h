@@ -5,6 +5,10 @@
 //   t < floor(w)        w passed a barrier of the whole CTA since, or
 //   t < seen(w, q)      w and q (or a chain of warps between them) shared a partial barrier since.
 // A warp is ordered with itself, except for lanes that diverged and have not met again.
+//
+// Plain accesses and those of asynchronous units (wgmma, bulk copies) take different ways to shared
+// memory. What is written by the plain way is there for the other one only after a
+// fence.proxy.async of a warp that knows of the write.
 #pragma once
 
 #include <array>
@@ -13,6 +17,13 @@
 namespace plumbline::emulator {
 
 constexpr int kMaxWarps = 32;
+
+// What a warp may rely on: of each warp, the tick before which its accesses have happened.
+using Knowledge = std::array<std::uint32_t, kMaxWarps>;
+
+inline void join(Knowledge& into, const Knowledge& other) {
+  for (int q = 0; q < kMaxWarps; ++q) into[q] = into[q] > other[q] ? into[q] : other[q];
+}
 
 class AccessOrder {
  public:
@@ -23,6 +34,7 @@ class AccessOrder {
   bool start_cta() {
     if (tick_ > kLastTick / 2) {
       tick_ = 0;
+      fenced_.fill(0);
       enter_tick();
       return false;
     }
@@ -38,17 +50,13 @@ class AccessOrder {
   // The barrier was for the warps in the mask.
   void partial_barrier(std::uint32_t warps) {
     if (tick_ >= kLastTick) return;
-    if (!partial_) {
-      seen_ = {};
-      partial_ = true;
-    }
-    std::array<std::uint32_t, kMaxWarps> joined{};
+    enter_partial();
+    Knowledge joined{};
     std::uint32_t floor = 0;
     for (int w = 0; w < kMaxWarps; ++w) {
       if ((warps >> w & 1) == 0) continue;
       floor = floor > floor_[w] ? floor : floor_[w];
-      for (int q = 0; q < kMaxWarps; ++q)
-        joined[q] = joined[q] > seen_[w][q] ? joined[q] : seen_[w][q];
+      join(joined, seen_[w]);
     }
     ++tick_;
     used_ = false;
@@ -66,6 +74,39 @@ class AccessOrder {
   // did before.
   void acquire(int warp) {
     if (tick_ < kLastTick) floor_[warp] = next_tick();
+  }
+
+  // All that the warp knows, its own accesses so far included; what it does next is not.
+  Knowledge release(int warp) {
+    Knowledge known;
+    for (int q = 0; q < kMaxWarps; ++q) known[q] = known_before(warp, q);
+    known[warp] = next_tick();
+    return known;
+  }
+
+  // The warp learns what others released.
+  void acquire(int warp, const Knowledge& known) {
+    if (tick_ >= kLastTick) return;
+    enter_partial();
+    join(seen_[warp], known);
+  }
+
+  // fence.proxy.async
+  void fence_proxy(int warp) { join(fenced_, release(warp)); }
+
+  // The same for accesses of the warp alone: those that need no fence.
+  void fence_own(int warp) { fenced_[warp] = next_tick(); }
+
+  // Of the accesses of the warp alone.
+  Knowledge own(int warp) const {
+    Knowledge known{};
+    known[warp] = tick_;
+    return known;
+  }
+
+  // Whether an access by the plain way came before a fence.
+  bool fenced(int warp, std::uint32_t tick) const {
+    return tick < fenced_[warp] || tick >= kLastTick;
   }
 
   // A new tick, so that what follows is told apart from what came before.
@@ -92,8 +133,9 @@ class AccessOrder {
     return partial_ && seen_[warp][other] > floor_[warp] ? seen_[warp][other] : floor_[warp];
   }
 
+  // Ticks beyond the last one are not told apart.
   bool ordered(int warp, int other, std::uint32_t tick) const {
-    return tick < known_before(warp, other);
+    return tick < known_before(warp, other) || tick >= kLastTick;
   }
 
   // For two lanes of one diverged warp: whether the access came before they parted.
@@ -108,12 +150,19 @@ class AccessOrder {
     parted_.fill(tick_);
   }
 
+  void enter_partial() {
+    if (partial_) return;
+    seen_ = {};
+    partial_ = true;
+  }
+
   std::uint32_t tick_ = 0;
   bool used_ = false;     // an access was stamped with this tick
   bool partial_ = false;  // seen_ means something
-  std::array<std::uint32_t, kMaxWarps> floor_{};
-  std::array<std::uint32_t, kMaxWarps> parted_{};
-  std::array<std::array<std::uint32_t, kMaxWarps>, kMaxWarps> seen_{};
+  Knowledge floor_{};
+  Knowledge parted_{};
+  Knowledge fenced_{};  // by fence.proxy.async
+  std::array<Knowledge, kMaxWarps> seen_{};
 };
 
 }  // namespace plumbline::emulator

@@ -3,6 +3,7 @@
 // the copy itself, reading the source included, is performed at the wait. A false guard or src-size 0 reads nothing.
 #include "harness/emulator/access.h"
 #include "harness/emulator/decode.h"
+#include "harness/emulator/families.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ void explain_copies(Warp& warp, const Inst& inst, u32 mask, const Pointers& to, 
   for (u32 left = mask; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const u64 address = to.address[static_cast<std::size_t>(who.lane)];
-    const auto problem = warp.cta().shared().explain_copy(who, address, bytes);
+    const auto problem = warp.cta().shared().explain_copy(who, address, bytes, kPending);
     if (problem) shared_problem(warp, inst, who.lane, *problem);
   }
 }
@@ -191,6 +192,7 @@ void decode_copy(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 void decode_async(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   decoder.require_sm(80);
   if (!modifiers.take("async")) return;
+  if (modifiers.take("bulk")) return decode_bulk(decoder, instruction, modifiers, out);
   if (modifiers.take("commit_group")) {
     decoder.require_operands(instruction, 0, 0);
     out.execute = commit;

@@ -2,8 +2,7 @@
 // bar, barrier, bar.warp.sync and fences (PTX ISA 9.0 section 9.7.13.1-4).
 // Lanes wait one by one; a warp has arrived when all its live lanes wait at the same barrier. `bar` is the aligned
 // spelling: arriving through different instructions is a finding, and then counts as barrier.sync does.
-// Fences change no value: memory is sequentially consistent here, and races are found, not imitated. Those between proxies
-// (fence.proxy) are not asked for either.
+// Fences change no value: memory is sequentially consistent here, and what lacks one is found, not imitated.
 #include "harness/emulator/barrier.h"
 
 #include <fmt/format.h>
@@ -60,7 +59,7 @@ void barrier(Warp& warp, const Inst& inst, u32 mask) {
     warp.cta().arrive(operands.id, warp.index(), operands.warps);
     return;
   }
-  warp.park(inst, mask, Wait::barrier, operands.id, 0);
+  warp.park(inst, mask, Wait::barrier).barrier = operands.id;
   if (warp.waiting_at(operands.id) != warp.live()) return;
   if ((inst.flags & kAligned) != 0) warp.require_one_barrier(operands.id);
   warp.cta().arrive(operands.id, warp.index(), operands.warps);
@@ -79,6 +78,10 @@ void fence(Warp& warp, const Inst&, u32) {
 }
 
 void no_fence(Warp&, const Inst&, u32) {}
+
+void fence_proxy(Warp& warp, const Inst&, u32) {
+  warp.cta().shared().order().fence_proxy(warp.index());
+}
 
 void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   modifiers.take("cta");
@@ -121,10 +124,14 @@ void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers&
 
 void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   decoder.require_operands(instruction, 0, 0);
+  if (modifiers.take("mbarrier_init")) {
+    if (modifiers.take("release") && modifiers.take("cluster")) out.execute = no_fence;
+    return;
+  }
   if (modifiers.take("proxy")) {
     if (!modifiers.take("async")) return;
-    modifiers.take_one_of("global", "shared::cta", "shared::cluster");
-    out.execute = no_fence;
+    const int space = modifiers.take_one_of("global", "shared::cta", "shared::cluster");
+    out.execute = space == 0 ? no_fence : fence_proxy;
     return;
   }
   modifiers.take_one_of("sc", "acq_rel", "acquire", "release");

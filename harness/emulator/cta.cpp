@@ -8,12 +8,17 @@
 #include <cstring>
 
 #include "harness/emulator/barrier.h"
+#include "harness/emulator/bulk_copy.h"
+#include "harness/emulator/mbarrier_phases.h"
 
 namespace plumbline::emulator {
 namespace {
 
 // Turns of all warps before a CTA of a communicating kernel makes room for another.
 constexpr int kRoundsBeforeOthers = 4;
+
+// How often waits for mbarriers fail, with nothing happening in between, before that is a deadlock.
+constexpr int kMostExpiries = 4;
 
 std::uint32_t special_value(Special special, const Launch& launch, const std::array<std::int64_t, 3>& cta, int warp,
                             int lane) {
@@ -69,6 +74,8 @@ void Cta::start(std::int64_t linear) {
   stopping_ = false;
   log_.clear();
   barriers_.fill(Barrier());
+  mbarriers_.clear();
+  expiries_ = 0;
   shared_.start_cta();
   if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
   std::fill(local_.begin(), local_.end(), std::byte{0});
@@ -100,8 +107,12 @@ Progress Cta::run() {
       if (stopping_) return Progress::stopped;
       cut_short = cut_short || warp->was_cut_short();
     }
-    if (live_warps() == 0) return Progress::finished;
+    if (live_warps() == 0) {
+      report_unfinished_loads(*this);
+      return Progress::finished;
+    }
     if (!ran) {
+      if (wait_longer()) continue;
       report_deadlock();
       return Progress::stopped;
     }
@@ -150,11 +161,14 @@ void Cta::complete(int id) {
     shared_.order().partial_barrier(barrier.participants);
   }
   if (launch_->program.communicates) clock_.barrier(barrier.participants, all);
+  note_progress();
   for (const auto& warp : warps_) {
     if ((barrier.participants >> warp->index() & 1) == 0) continue;
-    warp->release(id, [&](const Split& split) {
-      finish_reduction(*warp, *split.at, split.mask, {barrier.count, barrier.all, barrier.any});
-    });
+    warp->release(
+        [&](const Split& split) { return split.wait == Wait::barrier && split.barrier == id; },
+        [&](const Split& split) {
+          finish_reduction(*warp, *split.at, split.mask, {barrier.count, barrier.all, barrier.any});
+        });
   }
 }
 
@@ -169,6 +183,17 @@ void Cta::lanes_exited(Warp& warp) {
   }
 }
 
+// Lets waits for mbarriers fail, for code that does something else then.
+bool Cta::wait_longer() { return expiries_++ < kMostExpiries && expire_waits(*this); }
+
+std::string Cta::what_for(const Split& split) {
+  switch (split.wait) {
+    case Wait::barrier: return fmt::format("barrier {}", split.barrier);
+    case Wait::mbarrier: return describe_wait(*this, split);
+    default: return fmt::format("other lanes of {:#010x}", split.members);
+  }
+}
+
 void Cta::report_deadlock() {
   std::string words = "no warp can run:";
   const Inst* first = nullptr;
@@ -177,11 +202,8 @@ void Cta::report_deadlock() {
   for (const auto& warp : warps_) {
     for (const Split& split : warp->splits()) {
       const Instruction* origin = launch_->program.origin[split.at->index];
-      const std::string where = split.wait == Wait::barrier
-                                    ? fmt::format("barrier {}", split.barrier)
-                                    : fmt::format("other lanes of {:#010x}", split.members);
       words += fmt::format("{} warp {}{} waits for {} at line {}", first == nullptr ? "" : ",", warp->index(),
-                           split.mask == warp->live() ? "" : fmt::format(" (lanes {:#010x})", split.mask), where,
+                           split.mask == warp->live() ? "" : fmt::format(" (lanes {:#010x})", split.mask), what_for(split),
                            origin->line);
       if (first == nullptr) {
         first = split.at;

@@ -12,6 +12,7 @@
 #include "harness/emulator/cta_races.h"
 #include "harness/emulator/finding_log.h"
 #include "harness/emulator/launch.h"
+#include "harness/emulator/mbarriers.h"
 #include "harness/emulator/shared_memory.h"
 #include "harness/emulator/warp.h"
 
@@ -49,6 +50,10 @@ class Cta {
   // Of launches that communicate.
   CtaClock& clock() { return clock_; }
 
+  Mbarriers& mbarriers() { return mbarriers_; }
+
+  const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
+
   FindingLog& log() { return log_; }
 
   std::int64_t linear() const { return linear_; }
@@ -71,6 +76,9 @@ class Cta {
   void contribute(int id, std::uint32_t lanes, std::uint32_t predicate);
   void lanes_exited(Warp& warp);
 
+  // Something happened that a thread may wait for.
+  void note_progress() { expiries_ = 0; }
+
   int warp_count() const { return static_cast<int>(warps_.size()); }
 
  private:
@@ -88,12 +96,16 @@ class Cta {
   void settle(int id);
   void complete(int id);
   std::uint32_t live_warps() const;
+  bool wait_longer();
+  std::string what_for(const Split& split);
   void report_deadlock();
 
   const Launch* launch_;
   WorkerState* worker_;
   SharedMemory shared_;
   CtaClock clock_;
+  Mbarriers mbarriers_;
+  int expiries_ = 0;  // of waits for mbarriers, since the last progress
   FindingLog log_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers> barriers_{};

@@ -53,12 +53,26 @@ void CtaClock::learn(int warp, const Horizon& horizon) {
 }
 
 Horizon CtaClock::release(int warp) {
-  KnownCta own{cta_, {}};
-  for (int w = 0; w < kMaxWarps; ++w)
-    own.before[static_cast<std::size_t>(w)] = order_.known_before(warp, w);
-  own.before[static_cast<std::size_t>(warp)] = order_.next_tick();
+  const KnownCta own{cta_, order_.release(warp)};
   return join(warps_[static_cast<std::size_t>(warp)].known,
               std::make_shared<const std::vector<KnownCta>>(1, own));
+}
+
+void CtaClock::Passed::add(const Passed& other) {
+  join(own, other.own);
+  known = join(known, other.known);
+  fenced = join(fenced, other.fenced);
+}
+
+void CtaClock::give(int warp, Passed& to) {
+  const WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
+  to.add({order_.release(warp), knowledge.known, knowledge.fenced});
+}
+
+void CtaClock::take(int warp, const Passed& from) {
+  WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
+  order_.acquire(warp, from.own);
+  knowledge = {join(knowledge.known, from.known), join(knowledge.fenced, from.fenced)};
 }
 
 bool CtaClock::knows(int warp, std::uint32_t cta, int other, std::uint32_t tick) const {

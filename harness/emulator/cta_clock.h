@@ -23,7 +23,7 @@ namespace plumbline::emulator {
 // of none.
 struct KnownCta {
   std::uint32_t cta = 0;
-  std::array<std::uint32_t, kMaxWarps> before{};
+  Knowledge before{};
 };
 
 using Horizon = std::shared_ptr<const std::vector<KnownCta>>;
@@ -48,6 +48,17 @@ class CtaClock {
 
   // What it knew at its last fence.
   const Horizon& fenced(int warp) const { return warps_[static_cast<std::size_t>(warp)].fenced; }
+
+  // What passes from warp to warp through an mbarrier.
+  struct Passed {
+    Knowledge own{};
+    Horizon known, fenced;
+
+    void add(const Passed& other);
+  };
+
+  void give(int warp, Passed& to);
+  void take(int warp, const Passed& from);
 
   // Whether another CTA's access is one that the warp knows of.
   bool knows(int warp, std::uint32_t cta, int other, std::uint32_t tick) const;

@@ -22,7 +22,7 @@ const FamilyTable& families() {
     FamilyTable out;
     for (const auto& group :
          {arithmetic_families(), integer_families(), move_families(), compare_families(), float_families(), convert_families(),
-          memory_families(), atomic_families(), async_copy_families(), barrier_families(), warp_families(),
+          memory_families(), atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(), warp_families(),
           matrix_families(), warpgroup_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
@@ -365,25 +365,34 @@ PredicateUse Decoder::predicate_destination(const Operand& operand) {
   return predicate(operand);
 }
 
-void Decoder::address(const Operand& operand, Space space, Inst& out) {
-  if (operand.kind != OperandKind::address || operand.elements.size() > 1) {
+AddressOperand Decoder::address(const Operand& operand, Space space) {
+  AddressOperand out;
+  if (operand.kind != OperandKind::address) {
     refuse("an address [base + offset] is missing");
-    return;
+    return out;
   }
-  out.immediate = operand.offset;
+  out.offset = operand.offset;
   if (operand.elements.empty()) {
-    out.a = constant(0, 64);
-    return;
+    out.base = constant(0, 64);
+    return out;
   }
   const Operand& base = operand.elements[0];
   if (base.kind == OperandKind::symbol) {
     const std::uint64_t window = space == Space::generic ? window_of(symbol_space(base)) : 0;
-    out.a = constant(symbol_address(base) + window, 64);
-    return;
+    out.base = constant(symbol_address(base) + window, 64);
+    return out;
   }
-  const int width = register_bits(base);
-  if (width == 32) out.flags |= kAddress32;
-  out.a = source(base, width == 32 ? 32 : 64);
+  out.wide = register_bits(base) != 32;
+  out.base = source(base, out.wide ? 64 : 32);
+  return out;
+}
+
+void Decoder::address(const Operand& operand, Space space, Inst& out) {
+  if (operand.elements.size() > 1) return refuse("an address [base + offset] is missing");
+  const AddressOperand where = address(operand, space);
+  if (!where.wide) out.flags |= kAddress32;
+  out.a = where.base;
+  out.immediate = where.offset;
 }
 
 std::int64_t Decoder::parameter_offset(const Operand& operand, int bytes) {

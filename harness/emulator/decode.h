@@ -45,6 +45,7 @@ std::span<const Family> memory_families();
 std::span<const Family> atomic_families();
 std::span<const Family> async_copy_families();
 std::span<const Family> barrier_families();
+std::span<const Family> mbarrier_families();
 std::span<const Family> warp_families();
 std::span<const Family> matrix_families();
 std::span<const Family> warpgroup_families();
@@ -65,7 +66,9 @@ class Decoder {
   Slot destination(const Operand& operand, int width);
   PredicateUse predicate(const Operand& operand);
   PredicateUse predicate_destination(const Operand& operand);
-  // Base of [base + offset] into a (and kAddress32), the offset into immediate.
+  // [base + offset]; coordinates that follow the base are the family's.
+  AddressOperand address(const Operand& operand, Space space);
+  // The base into a (and kAddress32), the offset into immediate; no coordinates.
   void address(const Operand& operand, Space space, Inst& out);
   // Offset of [parameter + offset] in the parameter block; refuses what lies outside the block.
   std::int64_t parameter_offset(const Operand& operand, int bytes);

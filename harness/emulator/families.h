@@ -11,6 +11,9 @@ void decode_float(Decoder& decoder, const Instruction& instruction, Modifiers& m
 void decode_packed(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
 void decode_predicate(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
 
+// cp.async.bulk, behind "cp.async.bulk".
+void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
+
 // Chooses one of the four by the types the instruction names.
 void decode_by_type(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
 

@@ -127,6 +127,24 @@ struct WarpgroupProduct {
   std::uint32_t flip_a = 0, flip_b = 0;  // sign bits, where imm-scale is -1
 };
 
+// [base + offset] as an operand.
+struct AddressOperand {
+  Slot base = kSinkSlot;
+  bool wide = true;  // the base has 64 bits
+  std::int64_t offset = 0;
+};
+
+// One decoded cp.async.bulk or cp.async.bulk.tensor.
+struct BulkCopy {
+  AddressOperand shared;
+  AddressOperand global;           // the bytes, or the tensor map
+  AddressOperand barrier;          // of a load
+  std::vector<Slot> coordinates;   // of a tensor, innermost first; empty: plain bytes
+  Slot bytes = kSinkSlot;          // how many plain bytes
+  bool multicast = false;
+  Slot ctas = kSinkSlot;           // of a multicast, as a mask
+};
+
 struct Parameter {
   std::string name;
   std::int64_t offset = 0;
@@ -150,6 +168,7 @@ struct Program {
   std::vector<MmaOperation> mma;                          // Inst::immediate of an mma indexes this
 
   std::vector<std::unique_ptr<const WarpgroupProduct>> warpgroup_products;  // the same of a wgmma
+  std::vector<std::unique_ptr<const BulkCopy>> bulk_copies;                 // and of a bulk copy
 
   std::vector<Conversion> conversions;  // of the cvt forms without a vector handler
 

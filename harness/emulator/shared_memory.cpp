@@ -79,6 +79,11 @@ ShadowView SharedMemory::view(const Accessor& who) {
   return view;
 }
 
+std::uint32_t SharedMemory::stamp_at(std::uint64_t address) const {
+  const std::size_t byte = address - kSharedStart;
+  return stamp_[byte / 4] == kSplit ? bytes_[byte].stamp : stamp_[byte / 4];
+}
+
 void SharedMemory::split(std::size_t word) {
   if (stamp_[word] == kSplit) return;
   if (bytes_.empty()) bytes_.resize(state_.size());
@@ -101,10 +106,15 @@ std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, i
           fmt::format("reads {} bytes of shared memory at {:#x}; nothing wrote byte {:#x}", bytes,
                       offset, address)};
     }
+    if (state == kInBulk) {
+      return SharedProblem{
+          FindingKind::missing_wait,
+          fmt::format("reads shared memory at {:#x} that a bulk copy of warp {} lane {} is still "
+                      "filling; the copy is complete when the phase of its mbarrier is",
+                      address, warp_of(stamp_at(address)), lane_of(stamp_at(address)))};
+    }
     if (state == kPending) {
-      const std::size_t word = (address - kSharedStart) / 4;
-      const std::uint32_t stamp =
-          stamp_[word] == kSplit ? bytes_[address - kSharedStart].stamp : stamp_[word];
+      const std::uint32_t stamp = stamp_at(address);
       return SharedProblem{FindingKind::missing_wait,
                            fmt::format("reads shared memory at {:#x} that a cp.async of warp {} "
                                        "lane {} is still filling; the copy is "
@@ -170,6 +180,7 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
   order_.note_access();
   std::optional<SharedProblem> problem = state_problem(offset, bytes, used);
   if (problem && problem->kind == FindingKind::missing_wait) return problem;
+  std::uint32_t fine = 0;  // the last stamp that was
   const std::size_t first = offset - kSharedStart;
   const std::size_t end = first + static_cast<std::size_t>(bytes);
   for (std::size_t byte = first; byte < end;) {
@@ -183,7 +194,8 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
       continue;
     }
     Record record{stamp_[word], read_tick_[word], readers_[word]};
-    if (!problem) problem = check_read(who, byte + kSharedStart, record);
+    if (!problem && record.stamp != fine) problem = check_read(who, byte + kSharedStart, record);
+    fine = record.stamp;
     record_read(who, record);
     read_tick_[word] = record.read_tick;
     readers_[word] = record.readers;
@@ -192,24 +204,28 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
   return problem;
 }
 
+std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset, int bytes) const {
+  std::size_t byte = offset - kSharedStart;
+  for (int i = 0; i < bytes && (state_[byte] & kPending) == 0; ++i) ++byte;
+  const std::uint32_t stamp = stamp_at(byte + kSharedStart);
+  return SharedProblem{
+      FindingKind::race,
+      fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
+                  byte + kSharedStart, state_[byte] == kInBulk ? "bulk copy" : "cp.async",
+                  warp_of(stamp), lane_of(stamp))};
+}
+
 std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset,
                                                          int bytes) {
   order_.note_access();
   std::optional<SharedProblem> problem;
   const std::size_t first = offset - kSharedStart;
   const std::size_t end = first + static_cast<std::size_t>(bytes);
-  for (std::size_t byte = first; byte < end; ++byte) {
-    if (state_[byte] == kPending && !problem) {
-      const std::uint32_t stamp =
-          stamp_[byte / 4] == kSplit ? bytes_[byte].stamp : stamp_[byte / 4];
-      problem = SharedProblem{
-          FindingKind::race,
-          fmt::format(
-              "writes shared memory at {:#x} that a cp.async of warp {} lane {} is still filling",
-              byte + kSharedStart, warp_of(stamp), lane_of(stamp))};
-    }
-    state_[byte] = kWritten;
-  }
+  std::uint8_t states = 0;
+  for (std::size_t byte = first; byte < end; ++byte) states |= state_[byte];
+  if ((states & kPending) != 0) problem = pending_problem(offset, bytes);
+  std::memset(state_.data() + first, kWritten, end - first);
+  Record fine;  // the last one that was
   const std::uint32_t stamp = stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
     const std::size_t word = byte / 4;
@@ -229,10 +245,9 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
       byte += count;
       continue;
     }
-    if (!problem) {
-      problem = check_write(who, byte + kSharedStart,
-                            Record{stamp_[word], read_tick_[word], readers_[word]});
-    }
+    const Record before{stamp_[word], read_tick_[word], readers_[word]};
+    if (!problem && before != fine) problem = check_write(who, byte + kSharedStart, before);
+    fine = before;
     stamp_[word] = stamp;
     read_tick_[word] = 0;
     readers_[word] = 0;
@@ -242,10 +257,37 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
 }
 
 std::optional<SharedProblem> SharedMemory::explain_copy(const Accessor& who, std::uint64_t offset,
-                                                      int bytes) {
+                                                        int bytes, ByteState pending) {
   std::optional<SharedProblem> problem = explain_write(who, offset, bytes);
-  std::memset(state_.data() + (offset - kSharedStart), kPending, static_cast<std::size_t>(bytes));
+  std::memset(state_.data() + (offset - kSharedStart), pending, static_cast<std::size_t>(bytes));
   return problem;
+}
+
+std::optional<SharedProblem> SharedMemory::explain_async_read(const Accessor& who,
+                                                              std::uint64_t offset, int bytes) {
+  std::optional<SharedProblem> problem = explain_read(who, offset, bytes);
+  return problem ? problem : fence_problem(offset, bytes);
+}
+
+std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, int bytes) const {
+  const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
+  std::uint32_t fine = 0;  // a stamp, the lane left out
+  for (std::uint64_t address = offset; address < end; address += 4) {
+    const bool split = stamp_[(address - kSharedStart) / 4] == kSplit;
+    for (std::uint64_t byte = address; byte < address + (split ? 4 : 1); ++byte) {
+      const std::uint32_t stamp = stamp_at(byte);
+      if (stamp >> 5 == fine) continue;
+      if (!order_.fenced(warp_of(stamp), stamp >> 10)) {
+        return SharedProblem{
+            FindingKind::missing_fence,
+            fmt::format("reads shared memory at {:#x}, which warp {} lane {} wrote, as an "
+                        "asynchronous unit does; no fence.proxy.async lies between",
+                        byte, warp_of(stamp), lane_of(stamp))};
+      }
+      fine = stamp >> 5;
+    }
+  }
+  return std::nullopt;
 }
 
 void SharedMemory::mark_written(std::uint64_t offset, int bytes) {

@@ -3,8 +3,8 @@
 // 4-byte word who wrote it last and who read it since, so that an access which no barrier orders is
 // a race.
 //
-// - state, per byte: unwritten, written, pending (cp.async issued, not waited for), or outside (the
-//   alignment gap)
+// - state, per byte: unwritten, written, pending (cp.async or a bulk copy issued, not waited for),
+//   or outside (the alignment gap)
 // - stamp, per word: tick << 10 | warp << 5 | lane of the last write
 // - reads, per word: tick of the last read, and the warps that read at that tick
 //
@@ -28,8 +28,14 @@
 
 namespace plumbline::emulator {
 
-// Of a byte. kOutside: between the static and the dynamic part.
-enum ByteState : std::uint8_t { kUnwritten = 0, kWritten = 1, kPending = 2, kOutside = 4 };
+// Of a byte. kInBulk: pending, by a bulk copy. kOutside: between the static and the dynamic part.
+enum ByteState : std::uint8_t {
+  kUnwritten = 0,
+  kWritten = 1,
+  kPending = 2,
+  kOutside = 4,
+  kInBulk = kPending | 8
+};
 
 // Who accesses shared memory.
 struct Accessor {
@@ -94,8 +100,16 @@ class SharedMemory {
                                             std::uint32_t used = ~std::uint32_t{0});
   std::optional<SharedProblem> explain_write(const Accessor& who, std::uint64_t offset, int bytes);
 
-  // cp.async: the destination is pending from here to the wait.
-  std::optional<SharedProblem> explain_copy(const Accessor& who, std::uint64_t offset, int bytes);
+  // An asynchronous copy: the destination is pending, kPending or kInBulk, from here to the wait.
+  std::optional<SharedProblem> explain_copy(const Accessor& who, std::uint64_t offset, int bytes,
+                                            ByteState pending);
+
+  // What an asynchronous unit reads: as a read, and plain writes have to be fenced. Multiples of 4.
+  std::optional<SharedProblem> explain_async_read(const Accessor& who, std::uint64_t offset,
+                                                  int bytes);
+
+  // The last writes of the bytes, for an asynchronous unit that reads them: fences have to follow.
+  std::optional<SharedProblem> fence_problem(std::uint64_t offset, int bytes) const;
 
   // Atomic and volatile accesses take no part in race checks; written bytes count as written.
   void mark_written(std::uint64_t offset, int bytes);
@@ -109,6 +123,8 @@ class SharedMemory {
     std::uint32_t stamp = 0;
     std::uint32_t read_tick = 0;
     std::uint32_t readers = 0;
+
+    bool operator==(const Record&) const = default;
   };
 
   std::uint32_t stamp_of(const Accessor& who) const {
@@ -116,8 +132,10 @@ class SharedMemory {
            static_cast<std::uint32_t>(who.lane);
   }
 
+  std::uint32_t stamp_at(std::uint64_t address) const;
   void split(std::size_t word);
 
+  std::optional<SharedProblem> pending_problem(std::uint64_t offset, int bytes) const;
   std::optional<SharedProblem> state_problem(std::uint64_t offset, int bytes,
                                              std::uint32_t used = ~std::uint32_t{0}) const;
   bool write_ordered(const Accessor& who, std::uint32_t stamp) const;

@@ -62,6 +62,7 @@ void Warp::start() {
   splits_.clear();
   copies_.clear();
   products_.clear();
+  bulk_stores_.clear();
 }
 
 bool Warp::runnable() const {
@@ -174,27 +175,25 @@ void Warp::exit(std::uint32_t lanes) {
   cta_->lanes_exited(*this);
 }
 
-void Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait, int barrier,
-                std::uint32_t members) {
-  Split split;
+Split& Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait) {
+  Split& split = splits_.emplace_back();
   split.pc = pc_;
   split.mask = lanes;
   split.wait = wait;
-  split.barrier = barrier;
-  split.members = members;
   split.at = &inst;
-  splits_.push_back(split);
   active_ &= ~lanes;
   if (active_ == 0) interrupt();
+  return split;
 }
 
-void Warp::release(int barrier, const std::function<void(const Split&)>& resume) {
+void Warp::release(const std::function<bool(const Split&)>& chosen,
+                   const std::function<void(const Split&)>& resume) {
   for (Split& split : splits_) {
-    if (split.wait != Wait::barrier || split.barrier != barrier) continue;
+    if (split.wait == Wait::nothing || !chosen(split)) continue;
     resume(split);
     split.wait = Wait::nothing;
+    interrupt();
   }
-  interrupt();
 }
 
 std::uint32_t Warp::waiting_at(int barrier) const {
@@ -221,7 +220,7 @@ bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask) 
       here |= split.mask;
   }
   if ((here & wanted) != wanted) {
-    park(inst, mask, Wait::warp_sync, 0, members);
+    park(inst, mask, Wait::warp_sync).members = members;
     return false;
   }
   std::erase_if(splits_, [&](const Split& split) {

@@ -14,6 +14,7 @@
 #include "harness/device/finding.h"
 #include "harness/emulator/async_copies.h"
 #include "harness/emulator/async_products.h"
+#include "harness/emulator/bulk_copies.h"
 #include "harness/emulator/program.h"
 #include "oracles/base/random.h"
 
@@ -23,7 +24,7 @@ class Cta;
 struct Allocation;
 
 // What a group of lanes is waiting for.
-enum class Wait : std::uint8_t { nothing, barrier, warp_sync };
+enum class Wait : std::uint8_t { nothing, barrier, warp_sync, mbarrier };
 
 struct Split {
   std::uint32_t pc = 0;    // next instruction
@@ -32,6 +33,8 @@ struct Split {
   bool had_its_turn = false;
   int barrier = 0;            // for Wait::barrier
   std::uint32_t members = 0;  // for Wait::warp_sync
+  std::uint64_t address = 0;  // for Wait::mbarrier: where it is, and the phase that has to end
+  std::uint32_t phase = 0;
   const Inst* at = nullptr;   // the instruction that waits
 };
 
@@ -85,10 +88,12 @@ class Warp {
   void branch(const Inst& inst, std::uint32_t taken);
   void jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target);
   void exit(std::uint32_t lanes);
-  // The lanes stop here until release() or gather() lets them go on behind `inst`.
-  void park(const Inst& inst, std::uint32_t lanes, Wait wait, int barrier, std::uint32_t members);
-  // Lanes waiting at a barrier go on. `resume` may write their results.
-  void release(int barrier, const std::function<void(const Split&)>& resume);
+  // The lanes stop here until release() or gather() lets them go on behind `inst`. What they wait
+  // for is for the caller to fill in.
+  Split& park(const Inst& inst, std::uint32_t lanes, Wait wait);
+  // Waiting lanes go on. `resume` may write their results.
+  void release(const std::function<bool(const Split&)>& chosen,
+               const std::function<void(const Split&)>& resume);
   // True when all live lanes of `members` are at this instruction: the warp then runs it for all of
   // them together
   // (`mask` grows to hold them). Otherwise the lanes wait.
@@ -126,6 +131,8 @@ class Warp {
 
   AsyncProducts& products() { return products_; }
 
+  BulkStores& bulk_stores() { return bulk_stores_; }
+
   // Where a global access of this instruction found its allocation last time.
   const Allocation*& cached_allocation(const Inst& inst) { return allocation_cache_[inst.index]; }
 
@@ -156,6 +163,7 @@ class Warp {
   std::vector<Split> splits_;  // the groups that do not run now
   AsyncCopies copies_;
   AsyncProducts products_;
+  BulkStores bulk_stores_;
   Pointers pointers_;
   std::vector<std::byte> register_storage_;
   std::vector<std::uint32_t> predicate_storage_;

@@ -16,6 +16,7 @@
 
 #include "harness/emulator/access.h"
 #include "harness/emulator/async_products.h"
+#include "harness/emulator/bulk_copies.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/matrix_8x8.h"
 #include "harness/emulator/mma_forms.h"
@@ -62,8 +63,7 @@ struct Tile {
     } else {
       offset += c * 16 % span + c * 16 / span * leading + eighth * stride;
     }
-    const u64 address = start + offset;
-    return address ^ (address >> 3 & (span - 16));
+    return swizzled(start + offset, span);
   }
 
   static constexpr std::array<int, 4> kPatterns = {16, 128, 64, 32};
@@ -73,6 +73,17 @@ struct Tile {
 struct Corner {
   int row, chunk;
 };
+
+// What threads wrote is there for the tensor cores only behind a fence.
+void require_fences(Warp& warp, const Inst& inst, u32 lanes, const Pointers& p) {
+  SharedMemory& shared = warp.cta().shared();
+  if (!shared.check()) return;
+  for (u32 left = lanes; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    const auto problem = shared.fence_problem(p.address[static_cast<std::size_t>(lane)], 16);
+    if (problem) return shared_problem(warp, inst, lane, *problem);
+  }
+}
 
 // Up to four registers. False when the launch stops.
 bool read_fragments(Warp& warp, const Inst& inst, const Tile& tile, std::span<const Corner> corners,
@@ -88,6 +99,7 @@ bool read_fragments(Warp& warp, const Inst& inst, const Tile& tile, std::span<co
   }
   const u32 lanes = corners.size() == 4 ? kFullMask : (u32{1} << 8 * corners.size()) - 1;
   if (!resolve<Space::shared, 16>(warp, inst, lanes, p, Intent::read)) return false;
+  require_fences(warp, inst, lanes, p);
   for (std::size_t i = 0; i < corners.size(); ++i) {
     alignas(64) std::byte rows[128];
     for (std::size_t r = 0; r < 8; ++r) std::memcpy(rows + 16 * r, p.host[8 * i + r], 16);

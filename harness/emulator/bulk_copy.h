@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What mbarriers and Cta need to know of bulk copies.
+#pragma once
+
+#include "harness/emulator/bulk_copies.h"
+
+namespace plumbline::emulator {
+
+class Cta;
+class Warp;
+
+// The bytes come to shared memory.
+void perform(Cta& cta, const BulkLoad& load);
+
+// A thread is about to exit: a finding for every copy of its own that it did not wait for.
+void report_unfinished_stores(Warp& warp, std::uint32_t lanes);
+
+// The CTA has ended: a finding for every copy that no thread waited for.
+void report_unfinished_loads(Cta& cta);
+
+}  // namespace plumbline::emulator
