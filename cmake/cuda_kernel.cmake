@@ -3,6 +3,8 @@
 # A new kernel needs no line here: folders are found by their manifest. kernels/device holds the headers kernels share; it is
 # put beside them in both trees, so that a shipped kernel can be compiled again where it lies.
 
+include(${CMAKE_CURRENT_LIST_DIR}/kernel_targets.cmake)
+
 find_program(PLUMBLINE_NVCC nvcc
   HINTS $ENV{CUDA_HOME}/bin
   PATHS /usr/local/cuda/bin ${PROJECT_SOURCE_DIR}/build/cuda/bin
@@ -47,16 +49,6 @@ add_custom_target(kernel_mutants DEPENDS ${PLUMBLINE_PATCHES})
 add_dependencies(kernels kernel_mutants)
 install(FILES ${patches} DESTINATION share/plumbline/kernels/mutants)
 
-# The numbers of `targets = [80, 90]` in a manifest.
-function(plumbline_kernel_targets manifest result)
-  file(STRINGS ${manifest} lines REGEX "^targets *=")
-  if(NOT "${lines}" MATCHES "\\[([0-9, ]+)\\]")
-    message(FATAL_ERROR "${manifest}: no line of the form targets = [80, 90]")
-  endif()
-  string(REGEX MATCHALL "[0-9]+" targets "${CMAKE_MATCH_1}")
-  set(${result} ${targets} PARENT_SCOPE)
-endfunction()
-
 # add_kernel(name): the kernel of kernels/<name>/.
 function(add_kernel name)
   set(source_folder ${PROJECT_SOURCE_DIR}/kernels/${name})
@@ -76,7 +68,8 @@ function(add_kernel name)
   if(EXISTS ${source_folder}/${name}.cu)
     plumbline_kernel_targets(${source_folder}/${name}.toml targets)
     foreach(target ${targets})
-      set(ptx ${folder}/${name}.sm_${target}.ptx)
+      string(REGEX MATCH "[0-9]+" number ${target})
+      set(ptx ${folder}/${name}.sm_${number}.ptx)
       # Which headers it includes, the compiler says (DEPFILE).
       add_custom_command(OUTPUT ${ptx} DEPENDS ${source_folder}/${name}.cu DEPFILE ${ptx}.d
         COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}

@@ -28,17 +28,25 @@ JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions 
 }
 
 // What broke, worst first: the claim's one-line reason.
+// How far the element is, and how far it may be. Admissible values need not lie on both sides of
+// the exact one: then even a near value may not be one of them.
+std::string distance_words(const ElementVerdict& e) {
+  const double distance = std::abs(e.error_ulp);
+  const std::string far = distance == 0
+                              ? "the exact value, no value of the contract's accumulator"
+                              : ulp_text(distance) + " from exact";
+  if (e.bound_ulp == 0) return far + ", and has to be exact";
+  const bool near = distance != 0 && distance <= e.bound_ulp;
+  return fmt::format("{}, {} {} {}", far, near ? "not admissible though others up to" : "at most",
+                     ulp_text(e.bound_ulp), near ? "away are" : "is admissible");
+}
+
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
   const ElementVerdict& e = v.failures.front();
-  return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}, {}",
+  return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}",
                      v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
-                     element_name(output.name, layout, e.index),
-                     e.error_ulp == 0 ? "the exact value, no value of the contract's accumulator"
-                                      : ulp_text(std::abs(e.error_ulp)) + " from exact",
-                     e.bound_ulp == 0
-                         ? "and has to be exact"
-                         : fmt::format("at most {} is admissible", ulp_text(e.bound_ulp)));
+                     element_name(output.name, layout, e.index), distance_words(e));
 }
 
 std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 
+#include "harness/case_tensor_map.h"
 #include "oracles/base/hash.h"
 #include "oracles/base/random.h"
 
@@ -38,10 +39,43 @@ Error parameter_error(const Manifest& kernel, const std::string& message) {
                "the manifest's `parameters` must match the kernel's signature in order and type"};
 }
 
-// The parameter block as the entry declares it, from the launch's parameter list.
-Result<std::vector<std::byte>> pack_parameters(
-    const Case& test_case, const KernelLaunch& launch, const std::vector<ParameterSlot>& slots,
-    const std::map<std::string, DeviceAddress>& addresses) {
+// A tensor on the device.
+struct Placed {
+  DeviceAddress first = 0;  // the address of its first element
+  FormatId format = FormatId::f32;
+};
+
+using Placement = std::map<std::string, Placed>;
+
+std::int64_t width(KernelParameter::Kind kind) {
+  using Kind = KernelParameter::Kind;
+  if (kind == Kind::tensor_map) return sizeof(EncodedTensorMap);
+  return kind == Kind::pointer || kind == Kind::s64 ? 8 : 4;
+}
+
+// What the kernel gets for a map: zeros where the problem lacks its tensor.
+Result<EncodedTensorMap> encoded_map(const Case& test_case, const std::string& name,
+                                     const Placement& placement, Device& device) {
+  const Manifest& kernel = *test_case.kernel;
+  const auto placed = placement.find(kernel.tensor_maps.at(name).tensor);
+  if (placed == placement.end()) return EncodedTensorMap{};
+  const Result<TensorMap> map =
+      case_tensor_map(kernel, name, test_case.problem, placed->second.format, placed->second.first);
+  if (!map) return map.error();
+  Result<EncodedTensorMap> encoded = device.encode(*map);
+  if (encoded) return encoded;
+  Error error = encoded.error();
+  error.message = fmt::format("tensor map {}: {}", name, error.message);
+  if (error.where.empty()) error.where = kernel.path;
+  return error;
+}
+
+// The parameter block as the entry declares it, from the launch's parameter list. Tensor maps are
+// made only for a launch that `runs`: an empty problem may have none.
+Result<std::vector<std::byte>> pack_parameters(const Case& test_case, const KernelLaunch& launch,
+                                               const std::vector<ParameterSlot>& slots,
+                                               const Placement& placement, Device& device,
+                                               bool runs) {
   const Manifest& kernel = *test_case.kernel;
   const std::string entry = kernel.entry(launch, test_case.problem);
   if (slots.size() != launch.parameters.size()) {
@@ -55,14 +89,21 @@ Result<std::vector<std::byte>> pack_parameters(
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const KernelParameter& parameter = launch.parameters[i];
     using Kind = KernelParameter::Kind;
-    const bool wide = parameter.kind == Kind::pointer || parameter.kind == Kind::s64;
-    if (slots[i].bytes != (wide ? 8 : 4)) {
+    if (slots[i].bytes != width(parameter.kind)) {
       return parameter_error(kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}",
                                                  i, parameter.name, slots[i].bytes, entry));
     }
     if (parameter.kind == Kind::pointer) {
-      const auto found = addresses.find(parameter.name);
-      put(block, slots[i], found == addresses.end() ? DeviceAddress{0} : found->second);
+      const auto found = placement.find(parameter.name);
+      put(block, slots[i], found == placement.end() ? DeviceAddress{0} : found->second.first);
+      continue;
+    }
+    if (parameter.kind == Kind::tensor_map) {
+      if (!runs) continue;
+      const Result<EncodedTensorMap> map =
+          encoded_map(test_case, parameter.name, placement, device);
+      if (!map) return map.error();
+      put(block, slots[i], *map);
       continue;
     }
     if (parameter.kind == Kind::f32) {
@@ -89,9 +130,9 @@ Result<std::vector<std::byte>> pack_parameters(
 }
 
 // A launch as the device wants it; nothing when this problem goes without it or its grid is empty.
-Result<std::optional<LaunchRequest>> request_for(
-    const Case& test_case, const KernelLaunch& launch, const Module& module,
-    const std::map<std::string, DeviceAddress>& addresses) {
+Result<std::optional<LaunchRequest>> request_for(const Case& test_case, const KernelLaunch& launch,
+                                                 const Module& module, const Placement& placement,
+                                                 Device& device) {
   const Problem& problem = test_case.problem;
   if (launch.when) {
     const Result<std::int64_t> wanted = launch.when->evaluate(problem);
@@ -115,7 +156,8 @@ Result<std::optional<LaunchRequest>> request_for(
   request.dynamic_shared_bytes = *shared;
   const Result<std::vector<ParameterSlot>> slots = module.parameters(request.entry);
   if (!slots) return slots.error();
-  Result<std::vector<std::byte>> block = pack_parameters(test_case, launch, *slots, addresses);
+  Result<std::vector<std::byte>> block =
+      pack_parameters(test_case, launch, *slots, placement, device, !empty_grid);
   if (!block) return block.error();
   request.parameters = *std::move(block);
   if (empty_grid) return std::optional<LaunchRequest>();
@@ -124,11 +166,11 @@ Result<std::optional<LaunchRequest>> request_for(
 
 // All launches in order, up to one that does not complete.
 Status run_launches(const Case& test_case, Device& device, const Module& module,
-                    const std::map<std::string, DeviceAddress>& addresses,
-                    const LaunchChoices& choices, LaunchResult& result) {
+                    const Placement& placement, const LaunchChoices& choices,
+                    LaunchResult& result) {
   for (const KernelLaunch& launch : test_case.kernel->launches) {
     Result<std::optional<LaunchRequest>> request =
-        request_for(test_case, launch, module, addresses);
+        request_for(test_case, launch, module, placement, device);
     if (!request) return request.error();
     if (!*request) {
       result.executions.emplace_back();  // an empty grid runs nothing
@@ -279,17 +321,18 @@ Status check_memory(const Case& test_case) {
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module, const LaunchChoices& choices) {
   device.release_all();
-  // Of the allocations, and of the first elements in them.
-  std::map<std::string, DeviceAddress> storage, addresses;
+  std::map<std::string, DeviceAddress> storage;  // of the allocations
+  Placement placement;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
     const Result<DeviceAddress> address = device.allocate(spec.layout.storage_bytes(), spec.name);
     if (!address) return address.error();
     storage[spec.name] = *address;
-    addresses[spec.name] =
-        *address +
-        static_cast<DeviceAddress>(spec.layout.offset * format(spec.layout.format).storage_bytes());
+    placement[spec.name] = {
+        *address + static_cast<DeviceAddress>(spec.layout.offset *
+                                              format(spec.layout.format).storage_bytes()),
+        spec.layout.format};
     Status copied;
     if (spec.role == TensorRole::input) {
       copied = device.write(*address, tensor.storage);
@@ -300,7 +343,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     if (!copied) return copied.error();
   }
   LaunchResult result;
-  if (Status ran = run_launches(test_case, device, module, addresses, choices, result); !ran) {
+  if (Status ran = run_launches(test_case, device, module, placement, choices, result); !ran) {
     return ran.error();
   }
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {

@@ -25,7 +25,7 @@ std::string Target::name() const {
 std::optional<int> best_build(const Manifest& kernel, int sm) {
   std::optional<int> best;
   for (const int target : kernel.targets) {
-    if (target <= sm && (!best || target > *best)) best = target;
+    if (kernel.runs_on(target, sm) && (!best || target > *best)) best = target;
   }
   return best;
 }
@@ -36,9 +36,9 @@ std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<
   const bool use_gpu = gpu && (on == On::gpu || on == On::both || on == On::automatic);
   if (use_gpu) {
     if (!best_build(kernel, gpu->sm)) {
+      const int least = *std::min_element(kernel.targets.begin(), kernel.targets.end());
       skip_reason =
-          fmt::format("needs sm_{}, this device is sm_{}",
-                      *std::min_element(kernel.targets.begin(), kernel.targets.end()), gpu->sm);
+          fmt::format("needs sm_{}, this device is sm_{}", kernel.architecture(least), gpu->sm);
       return {};
     }
     targets.push_back(*gpu);

@@ -34,7 +34,8 @@ struct Target {
 std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<int> sm_filter,
                                    const std::optional<Target>& gpu, std::string& skip_reason);
 
-// The manifest's newest build that a chip can run; empty when all are newer than the chip.
+// The manifest's newest build that a chip can run; empty when all are newer than the chip, or for
+// others alone.
 std::optional<int> best_build(const Manifest& kernel, int sm);
 
 // The GPU of this machine as a target; an Error that says what is missing.

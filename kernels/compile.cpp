@@ -71,9 +71,9 @@ Status compile(const Manifest& kernel, const fs::path& source, const fs::path& i
   const std::string ptx = kernel.ptx_path(target);
   const std::string unfinished = fmt::format("{}.{}.unfinished", ptx, ::getpid());
   const std::string include = includes.empty() ? "" : fmt::format(" -I {}", shell_quoted(includes));
-  const std::string command =
-      fmt::format("{} {} -arch=compute_{}{} -o {} {}", shell_quoted(nvcc), kCompilerFlags, target,
-                  include, shell_quoted(unfinished), shell_quoted(source));
+  const std::string command = fmt::format("{} {} -arch=compute_{}{} -o {} {}", shell_quoted(nvcc),
+                                          kCompilerFlags, kernel.architecture(target), include,
+                                          shell_quoted(unfinished), shell_quoted(source));
   const CommandOutcome outcome = run_command(command);
   std::error_code failure;
   if (!outcome.succeeded) {

@@ -118,6 +118,20 @@ std::optional<std::string> Manifest::excluded(const Problem& problem) const {
   return std::nullopt;
 }
 
+std::string Manifest::architecture(int target) const {
+  const auto specific = specific_targets.find(target);
+  return specific == specific_targets.end() ? fmt::format("{}", target)
+                                            : fmt::format("{}{}", target, specific->second);
+}
+
+// PTX ISA 9.0, .target: code for sm_90a runs on that chip alone, code for sm_100f on later ones of
+// its family too.
+bool Manifest::runs_on(int target, int sm) const {
+  const auto specific = specific_targets.find(target);
+  if (specific == specific_targets.end()) return target <= sm;
+  return specific->second == 'a' ? target == sm : target <= sm && target / 10 == sm / 10;
+}
+
 std::string Manifest::ptx_path(int sm) const {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!ptx.empty()) return folder / ptx;

@@ -21,11 +21,20 @@
 namespace plumbline {
 
 // One kernel parameter: "ptr a" (address of tensor a, null when the problem lacks it), "s32 m",
-// "s64 lda", "f32 alpha".
+// "s64 lda", "f32 alpha", "tensor_map a".
 struct KernelParameter {
-  enum class Kind : std::uint8_t { pointer, s32, u32, s64, f32 } kind;
-  std::string name;       // tensor name for pointers, field name for f32
+  enum class Kind : std::uint8_t { pointer, s32, u32, s64, f32, tensor_map } kind;
+  std::string name;       // tensor name for pointers, field name for f32, name of a tensor map
   Expression expression;  // integers
+};
+
+// [tensor_map.<name>]: a tensor as the chip's bulk copies see it. Counts are of elements, innermost
+// dimension first.
+struct KernelTensorMap {
+  std::string tensor;
+  std::vector<Expression> dims, strides, box;  // strides from dimension 1 on: one fewer
+  int swizzle = 0;                             // bytes: 32, 64, 128, or 0 for none
+  bool fill_nan = false;
 };
 
 struct DomainRule {
@@ -60,7 +69,10 @@ class Manifest {
   std::string source;        // .cu beside the manifest; empty when `ptx` is given
   std::string ptx;           // a PTX file beside the manifest, instead of a source
   std::vector<int> targets;  // {80, 90}
+  // Of targets whose code is for one chip ('a') or one family of chips ('f') alone: "90a".
+  std::map<int, char> specific_targets;
   std::vector<KernelLaunch> launches;
+  std::map<std::string, KernelTensorMap> tensor_maps;  // all that parameters name
   std::map<std::string, std::string>
       formats;  // tensor -> format name, or "{out}" for a field of the problem
   std::vector<DomainRule> domain;
@@ -85,6 +97,10 @@ class Manifest {
   FormatId tensor_format(std::string_view tensor, const Problem& problem) const;
   // Empty when the kernel accepts the problem; else the reason, for people.
   std::optional<std::string> excluded(const Problem& problem) const;
+  // A target as compilers name it: "90", "90a".
+  std::string architecture(int target) const;
+  // Whether the build for a target runs on a chip.
+  bool runs_on(int target, int sm) const;
   // The compiled PTX for a target: beside the manifest, or in the build tree (<name>.sm_80.ptx).
   std::string ptx_path(int sm) const;
 };

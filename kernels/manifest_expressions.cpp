@@ -17,8 +17,10 @@ namespace {
 using Text = TomlReader::Text;
 using Kind = KernelParameter::Kind;
 
-constexpr std::array<std::string_view, 5> kKindWords = {"ptr", "s32", "u32", "s64", "f32"};
-constexpr std::array kKinds = {Kind::pointer, Kind::s32, Kind::u32, Kind::s64, Kind::f32};
+constexpr std::array<std::string_view, 6> kKindWords = {"ptr", "s32", "u32",
+                                                        "s64", "f32", "tensor_map"};
+constexpr std::array kKinds = {Kind::pointer, Kind::s32, Kind::u32,
+                               Kind::s64,     Kind::f32, Kind::tensor_map};
 
 Expression read_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
   Result<Expression> parsed =
@@ -30,33 +32,8 @@ Expression read_expression(TomlReader& reader, const Manifest& manifest, const T
   return *std::move(parsed);
 }
 
-// An expression given as a string, or as a plain number.
-std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
-                                          const toml::node& node, std::string_view what) {
-  if (const auto* number = node.as_integer()) {
-    return read_expression(reader, manifest,
-                           {fmt::format("{}", number->get()), reader.position(node.source())});
-  }
-  const std::optional<Text> text = reader.text(node, what);
-  if (!text) return std::nullopt;
-  return read_expression(reader, manifest, *text);
-}
-
 Text tail(const Text& text, std::size_t from) {
   return {text.text.substr(from), advance_position(text.where, from)};
-}
-
-void check_pointer(TomlReader& reader, const Manifest& manifest, const Text& name) {
-  std::vector<std::string_view> names;
-  for (const TensorName& tensor : manifest.operation->tensor_names()) {
-    names.push_back(tensor.name);
-  }
-  names.push_back(kWorkspace);
-  if (std::find(names.begin(), names.end(), name.text) != names.end()) return;
-  const std::string meant = did_you_mean(name.text, names);
-  reader.fail(name.where,
-              fmt::format("{} has no tensor \"{}\"", manifest.operation->name(), name.text),
-              meant.empty() ? fmt::format("its tensors are {}", fmt::join(names, ", ")) : meant);
 }
 
 void check_real(TomlReader& reader, const Manifest& manifest, const Text& name) {
@@ -93,9 +70,11 @@ KernelParameter read_parameter(TomlReader& reader, const Manifest& manifest, con
   const Text value = tail(text, start);
   parameter.name = value.text;
   if (parameter.kind == Kind::pointer) {
-    check_pointer(reader, manifest, value);
+    check_tensor_name(reader, manifest, value);
   } else if (parameter.kind == Kind::f32) {
     check_real(reader, manifest, value);
+  } else if (parameter.kind == Kind::tensor_map) {
+    check_tensor_map_name(reader, value);
   } else {
     parameter.expression = read_expression(reader, manifest, value);
   }
@@ -182,9 +161,33 @@ KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, const tom
 }  // namespace
 
 std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
+                                          const toml::node& node, std::string_view what) {
+  if (const auto* number = node.as_integer()) {
+    return read_expression(reader, manifest,
+                           {fmt::format("{}", number->get()), reader.position(node.source())});
+  }
+  const std::optional<Text> text = reader.text(node, what);
+  if (!text) return std::nullopt;
+  return read_expression(reader, manifest, *text);
+}
+
+std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
                                           const toml::table& table, std::string_view key) {
   const toml::node* node = table.get(key);
   return node ? read_expression(reader, manifest, *node, fmt::format("\"{}\"", key)) : std::nullopt;
+}
+
+void check_tensor_name(TomlReader& reader, const Manifest& manifest, const TomlReader::Text& name) {
+  std::vector<std::string_view> names;
+  for (const TensorName& tensor : manifest.operation->tensor_names()) {
+    names.push_back(tensor.name);
+  }
+  names.push_back(kWorkspace);
+  if (std::find(names.begin(), names.end(), name.text) != names.end()) return;
+  const std::string meant = did_you_mean(name.text, names);
+  reader.fail(name.where,
+              fmt::format("{} has no tensor \"{}\"", manifest.operation->name(), name.text),
+              meant.empty() ? fmt::format("its tensors are {}", fmt::join(names, ", ")) : meant);
 }
 
 void read_launches(TomlReader& reader, Manifest& manifest) {

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -42,6 +43,29 @@ void read_source(TomlReader& reader, Manifest& manifest) {
   if (ptx) manifest.ptx = ptx->text;
 }
 
+// 90, or "90a": a compute capability, with a letter where the code is for one chip ('a') or one
+// family ('f') alone; ' ' for none.
+struct TargetText {
+  std::int64_t number;
+  char letter;
+};
+
+std::optional<TargetText> read_target(TomlReader& reader, const toml::node& node) {
+  if (!node.is_string()) {
+    const std::optional<std::int64_t> number = reader.integer(node, "a target");
+    return number ? std::optional(TargetText{*number, ' '}) : std::nullopt;
+  }
+  const Text text = *reader.text(node, "a target");
+  std::int64_t number = 0;
+  const char* end = text.text.data() + text.text.size();
+  const auto [letter, failure] = std::from_chars(text.text.data(), end, number);
+  if (failure == std::errc() && end - letter == 1 && (*letter == 'a' || *letter == 'f'))
+    return TargetText{number, *letter};
+  reader.fail(text.where, fmt::format("\"{}\" is not a target", text.text),
+              "write sm_80 as 80, and sm_90a as \"90a\"");
+  return std::nullopt;
+}
+
 void read_targets(TomlReader& reader, Manifest& manifest) {
   const toml::array* targets =
       reader.required_array(reader.root(), "targets", "targets = [80, 90]");
@@ -49,20 +73,22 @@ void read_targets(TomlReader& reader, Manifest& manifest) {
   if (targets->empty())
     reader.fail_at(*targets, "\"targets\" is empty", "add a compute capability, as in [80]");
   for (const toml::node& node : *targets) {
-    const std::optional<std::int64_t> target = reader.integer(node, "a target");
+    const std::optional<TargetText> target = read_target(reader, node);
     if (!target) continue;
-    if (*target < 50 || *target > 999) {
-      reader.fail_at(node, fmt::format("{} is not a compute capability", *target),
+    if (target->number < 50 || target->number > 999) {
+      reader.fail_at(node, fmt::format("{} is not a compute capability", target->number),
                      "write sm_80 as 80");
       continue;
     }
-    if (!manifest.targets.empty() && *target <= manifest.targets.back()) {
-      reader.fail_at(node,
-                     fmt::format("{} does not come after {}", *target, manifest.targets.back()),
-                     "list targets once each, in increasing order");
+    if (!manifest.targets.empty() && target->number <= manifest.targets.back()) {
+      reader.fail_at(
+          node, fmt::format("{} does not come after {}", target->number, manifest.targets.back()),
+          "list targets once each, in increasing order");
       continue;
     }
-    manifest.targets.push_back(static_cast<int>(*target));
+    manifest.targets.push_back(static_cast<int>(target->number));
+    if (target->letter != ' ')
+      manifest.specific_targets.emplace(manifest.targets.back(), target->letter);
   }
 }
 
@@ -103,9 +129,9 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
                     manifest.name),
         "use letters, digits and _", path);
   }
-  reader.check_keys(reader.root(),
-                    {"computes", "summary", "source", "ptx", "targets", "entry", "parameters",
-                     "workspace", "problem", "launch", "formats", "tile", "domain", "contract"});
+  reader.check_keys(reader.root(), {"computes", "summary", "source", "ptx", "targets", "entry",
+                                    "parameters", "workspace", "problem", "launch", "tensor_map",
+                                    "formats", "tile", "domain", "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);
@@ -115,6 +141,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   read_source(reader, manifest);
   read_targets(reader, manifest);
   read_launches(reader, manifest);
+  read_tensor_maps(reader, manifest);
   read_workspace(reader, manifest);
   read_formats(reader, manifest);
   read_tile(reader, manifest);

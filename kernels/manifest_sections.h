@@ -21,6 +21,16 @@ void read_domain(TomlReader& reader, Manifest& manifest);
 // A value of `table` that is an expression or a plain number; nothing when the key is absent.
 std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
                                           const toml::table& table, std::string_view key);
+// The same of an element of an array; `what` names it in messages.
+std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
+                                          const toml::node& node, std::string_view what);
+// The operation must have a tensor of this name, or it is the workspace.
+void check_tensor_name(TomlReader& reader, const Manifest& manifest, const TomlReader::Text& name);
+
+// [tensor_map.<name>]. It comes after the launches: each table has to be a parameter of one.
+void read_tensor_maps(TomlReader& reader, Manifest& manifest);
+// What a parameter "tensor_map <name>" names must have a table.
+void check_tensor_map_name(TomlReader& reader, const TomlReader::Text& name);
 
 // [formats], [tile]
 void read_formats(TomlReader& reader, Manifest& manifest);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/device/finding.h"
+#include "harness/device/tensor_map.h"
 #include "oracles/base/result.h"
 
 namespace plumbline {
@@ -96,6 +97,10 @@ class Device {
   // Writes bytes that a kernel must not rely on: they still count as never written.
   virtual Status poison(DeviceAddress to, std::span<const std::byte> bytes) = 0;
   virtual Status read(DeviceAddress from, std::span<std::byte> bytes) = 0;
+
+  // What a kernel of this device gets for a tensor map, to be passed as a parameter. An Error
+  // (cannot_run) says why there is none: the map (check_tensor_map), the chip, or the driver.
+  virtual Result<EncodedTensorMap> encode(const TensorMap& map) = 0;
 
   // Runs to completion or to the first finding that stops it. An Error is for what could not be
   // launched at all.

@@ -34,7 +34,10 @@ struct TensorMap {
 // Of what a kernel gets as a parameter: opaque to it, and different on each device.
 using EncodedTensorMap = std::array<std::byte, 128>;
 
-// Why no device can make this map: "stride 1 is 100 bytes, not a multiple of 16".
+// Why no device can make this map: "stride of dimension 1 is 100 bytes; it has to be ...".
 Status check_tensor_map(const TensorMap& map);
+
+// Whether a chip has a unit that reads tensor maps at all.
+Status check_tensor_maps_exist(int sm);
 
 }  // namespace plumbline

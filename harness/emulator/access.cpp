@@ -98,14 +98,37 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
     const std::uint64_t address = p.address[static_cast<std::size_t>(who.lane)];
     std::optional<SharedProblem> problem;
     switch (intent) {
-      case Intent::read: problem = shared.explain_read(who, address, bytes, used_bytes(inst)); break;
+      case Intent::read:
+        if (!shared.read_known(who, address, bytes)) problem = shared.explain_read(who, address, bytes, used_bytes(inst));
+        break;
       case Intent::write: problem = shared.explain_write(who, address, bytes); break;
       case Intent::synchronise:
       case Intent::update: problem = shared.explain_synchronising_read(address, bytes); break;
       case Intent::publish: shared.mark_written(address, bytes); break;
     }
-    if (problem) shared_problem(warp, inst, who.lane, *problem);
+    if (!problem) continue;
+    if (intent == Intent::write && problem->between_writes) {
+      ContestedSharedWrite& write = warp.cta().worker().contested_shared.emplace_back();
+      write.lane = who.lane;
+      write.address = address;
+      write.bytes = static_cast<std::size_t>(bytes);
+      std::memcpy(write.before.data(), shared.data(address), write.bytes);
+      write.words = std::move(problem->words);
+    } else {
+      shared_problem(warp, inst, who.lane, *problem);
+    }
   }
+}
+
+void settle_contested(Warp& warp, const Inst& inst) {
+  Cta& cta = warp.cta();
+  WorkerState& worker = cta.worker();
+  if (!worker.contested.empty()) worker.races->settle(warp, inst, worker.contested);
+  for (const ContestedSharedWrite& write : worker.contested_shared) {
+    if (std::memcmp(write.before.data(), cta.shared().data(write.address), write.bytes) == 0) continue;
+    shared_problem(warp, inst, write.lane, {FindingKind::race, write.words});
+  }
+  worker.contested_shared.clear();
 }
 
 void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address, const Allocation& from,

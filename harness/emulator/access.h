@@ -96,6 +96,12 @@ bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Poi
 void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem& problem);
 void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p,
                          int bytes, Intent intent);
+// Once a store has written: contested writes that changed something are races.
+void settle_contested(Warp& warp, const Inst& inst);
+[[gnu::always_inline]] inline void after_store(Warp& warp, const Inst& inst) {
+  const WorkerState& worker = warp.cta().worker();
+  if (!worker.contested.empty() || !worker.contested_shared.empty()) settle_contested(warp, inst);
+}
 void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
                              const Allocation& from, int bytes);
 

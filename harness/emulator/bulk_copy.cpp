@@ -300,12 +300,11 @@ void report_unfinished_stores(Warp& warp, u32 lanes) {
   }
 }
 
-void report_unfinished_loads(Cta& cta) {
-  cta.mbarriers().each_load([&](const BulkLoad& load) {
-    const auto& warp = cta.warps()[static_cast<std::size_t>(load.warp)];
-    warp->report(FindingKind::missing_wait, *load.at, load.lane, [] {
-      return std::string("the CTA ends, and no thread has waited for this copy at its mbarrier");
-    });
+void report_unfinished(Cta& cta, const BulkLoad& load) {
+  const auto& warp = cta.warps()[static_cast<std::size_t>(load.warp)];
+  warp->report(FindingKind::missing_wait, *load.at, load.lane, [] {
+    return std::string(
+        "its mbarrier is gone, or the CTA, and no thread has waited there for this copy");
   });
 }
 

@@ -15,7 +15,7 @@ void perform(Cta& cta, const BulkLoad& load);
 // A thread is about to exit: a finding for every copy of its own that it did not wait for.
 void report_unfinished_stores(Warp& warp, std::uint32_t lanes);
 
-// The CTA has ended: a finding for every copy that no thread waited for.
-void report_unfinished_loads(Cta& cta);
+// The CTA or the mbarrier of the copy ends, and no thread has waited for it.
+void report_unfinished(Cta& cta, const BulkLoad& load);
 
 }  // namespace plumbline::emulator

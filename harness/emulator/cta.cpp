@@ -108,7 +108,7 @@ Progress Cta::run() {
       cut_short = cut_short || warp->was_cut_short();
     }
     if (live_warps() == 0) {
-      report_unfinished_loads(*this);
+      mbarriers_.each_load([&](const BulkLoad& load) { report_unfinished(*this, load); });
       return Progress::finished;
     }
     if (!ran) {

@@ -18,6 +18,15 @@
 
 namespace plumbline::emulator {
 
+// A write of shared memory that another warp wrote: a race if it changes something.
+struct ContestedSharedWrite {
+  int lane = 0;
+  std::uint64_t address = 0;
+  std::size_t bytes = 0;
+  std::array<std::byte, 32> before{};
+  std::string words;
+};
+
 // What a worker lends to the CTAs it runs.
 struct WorkerState {
   std::vector<std::uint64_t> counts;                // executions per instruction
@@ -28,6 +37,7 @@ struct WorkerState {
   MmaWorkspace mma;
   CtaRaces* races = nullptr;  // where they are looked for
   std::vector<ContestedWrite> contested;
+  std::vector<ContestedSharedWrite> contested_shared;
 };
 
 enum class Progress : std::uint8_t { finished, polling, stopped };

@@ -15,6 +15,7 @@
 #include "harness/emulator/inline_calls.h"
 #include "harness/emulator/launch.h"
 #include "harness/emulator/module.h"
+#include "harness/emulator/tensor_map_code.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -169,6 +170,12 @@ class EmulatorDevice final : public Device {
   Status poison(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, false); }
 
   Status read(DeviceAddress from, std::span<std::byte> bytes) override { return global_.read(from, bytes); }
+
+  Result<EncodedTensorMap> encode(const TensorMap& map) override {
+    if (Status exist = check_tensor_maps_exist(options_.sm); !exist) return exist.error();
+    if (Status possible = check_tensor_map(map); !possible) return possible.error();
+    return encode_tensor_map(map);
+  }
 
   Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {
     const auto* own = dynamic_cast<const EmulatorModule*>(&module);

@@ -90,6 +90,7 @@ template <Space S, int Count, bool Transposed>
       if ((mask >> (8 * j + r) & 1) != 0) __builtin_memcpy(p.host[8 * j + r], matrix + 16 * r, 16);
     }
   }
+  after_store(warp, inst);
 }
 
 [[gnu::always_inline]] inline void move_matrix(Warp& warp, const Inst& inst, u32) {

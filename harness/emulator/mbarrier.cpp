@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "harness/emulator/address_space.h"
+#include "harness/emulator/bulk_copy.h"
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/lanes.h"
@@ -26,7 +27,7 @@ constexpr u32 kRelaxed = 1;
 constexpr u32 kDrops = 2;       // arrive_drop
 constexpr u32 kExpects = 4;     // Inst::b: bytes
 constexpr u32 kHasCount = 8;    // Inst::b: arrivals
-constexpr u32 kParity = 16;     // Inst::b: the parity of a phase; else a state
+constexpr u32 kParity = 16;     // Inst::b: the parity of a phase, its lowest bit; else a state in Inst::c
 constexpr u32 kGeneric = 32;    // the address is a generic one
 constexpr u32 kNoComplete = 64;
 
@@ -78,7 +79,9 @@ void invalidate(Warp& warp, const Inst& inst, u32 mask) {
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const u64 address = address_of(warp, inst, lane);
-    if (mbarrier_at(warp, inst, lane, address) == nullptr) return;
+    const Mbarrier* const barrier = mbarrier_at(warp, inst, lane, address);
+    if (barrier == nullptr) return;
+    for (const BulkLoad& load : barrier->loads) report_unfinished(warp.cta(), load);
     warp.cta().mbarriers().remove(address);
   }
 }
@@ -155,7 +158,8 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
     const u64 address = address_of(warp, inst, first);
     const bool by_parity = (inst.flags & kParity) != 0;
     const auto asked = [&](int lane) {
-      return by_parity ? u64{lanes<u32>(warp, inst.b)[lane]} : lanes<u64>(warp, inst.c)[lane] >> 32;
+      return by_parity ? u64{lanes<u32>(warp, inst.b)[lane] & 1}
+                       : lanes<u64>(warp, inst.c)[lane] >> 32;
     };
     u32 group = 0;
     for (u32 l = left; l != 0; l &= l - 1) {
@@ -165,10 +169,6 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
     left &= ~group;
     Mbarrier* barrier = mbarrier_at(warp, inst, first, address);
     if (barrier == nullptr) return;
-    if (by_parity && asked(first) > 1) {
-      return warp.fail(FindingKind::bad_operand, inst, first,
-                       [&] { return fmt::format("the parity of a phase is {}", asked(first)); });
-    }
     const auto open = [&] {
       return by_parity ? (barrier->phase & 1) == asked(first) : barrier->phase == asked(first);
     };

@@ -92,8 +92,7 @@ template <typename T, int Count>
 [[gnu::always_inline]] inline void store(Warp& warp, const Inst& inst, u32 mask) {
   if (!resolve_with_helper(warp, inst, mask)) return;
   move_out<T, Count>(warp, inst, mask, warp.pointers());
-  std::vector<ContestedWrite>& contested = warp.cta().worker().contested;
-  if (!contested.empty()) warp.cta().worker().races->settle(warp, inst, contested);
+  after_store(warp, inst);
 }
 
 // A kernel parameter at a fixed offset: one value for all lanes.

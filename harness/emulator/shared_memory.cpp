@@ -156,7 +156,8 @@ std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std:
         FindingKind::race,
         fmt::format(
             "writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
-            offset, warp_of(record.stamp), lane_of(record.stamp))};
+            offset, warp_of(record.stamp), lane_of(record.stamp)),
+        true};
   }
   std::uint32_t others = record.readers & ~(1u << who.warp);
   for (int warp = 0; others != 0; ++warp, others >>= 1) {
@@ -173,6 +174,27 @@ void SharedMemory::record_read(const Accessor& who, Record& record) const {
   if (record.read_tick != order_.tick()) record.readers = 0;
   record.read_tick = order_.tick();
   record.readers |= 1u << who.warp;
+}
+
+bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int bytes) {
+  if (who.diverged || bytes % 4 != 0) return false;
+  const std::size_t first = (offset - kSharedStart) / 4;
+  const std::size_t end = first + static_cast<std::size_t>(bytes) / 4;
+  const std::uint32_t stamp = stamp_[first];
+  bool same = stamp != kSplit;
+  for (std::size_t word = first; word < end; ++word) {
+    std::uint32_t states;
+    std::memcpy(&states, &state_[4 * word], sizeof states);
+    same = same && stamp_[word] == stamp && states == 0x01010101u * kWritten;
+  }
+  if (!same || !write_ordered(who, stamp)) return false;
+  for (std::size_t word = first; word < end; ++word) {
+    Record record{stamp, read_tick_[word], readers_[word]};
+    record_read(who, record);
+    read_tick_[word] = record.read_tick;
+    readers_[word] = record.readers;
+  }
+  return true;
 }
 
 std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset, int bytes,

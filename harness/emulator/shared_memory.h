@@ -61,6 +61,7 @@ struct ShadowView {
 struct SharedProblem {
   FindingKind kind = FindingKind::race;
   std::string words;
+  bool between_writes = false;  // none if the second one changes nothing
 };
 
 class SharedMemory {
@@ -94,6 +95,10 @@ class SharedMemory {
   // The fast checks (shadow_row.h) work on this; where one says no, explain_read / explain_write
   // look closer.
   ShadowView view(const Accessor& who);
+
+  // Between the two: one write of words that were all written together, of which the reader knows
+  // by something else than a barrier of the whole CTA. Records the read when it says yes.
+  bool read_known(const Accessor& who, std::uint64_t offset, int bytes);
 
   // The complete checks, any size. They also record the access.
   std::optional<SharedProblem> explain_read(const Accessor& who, std::uint64_t offset, int bytes,

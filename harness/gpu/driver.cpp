@@ -18,7 +18,7 @@ bool bind(void* library, const char* symbol, Function& function, std::string& mi
   return function != nullptr;
 }
 
-// Returns the first symbol the library lacks, or an empty string.
+// Returns the first symbol the library lacks of those that must be there, or an empty string.
 std::string bind_all(void* library, Driver& d) {
   std::string missing;
   bind(library, "cuInit", d.init, missing);
@@ -49,6 +49,8 @@ std::string bind_all(void* library, Driver& d) {
   bind(library, "cuEventDestroy_v2", d.event_destroy, missing);
   bind(library, "cuGetErrorName", d.error_name, missing);
   bind(library, "cuGetErrorString", d.error_text, missing);
+  std::string may_be_missing;
+  bind(library, "cuTensorMapEncodeTiled", d.tensor_map_encode, may_be_missing);
   return missing;
 }
 

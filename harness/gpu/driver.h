@@ -45,6 +45,9 @@ struct Driver {
   int (*event_query)(Handle) = nullptr;
   int (*event_elapsed)(float*, Handle, Handle) = nullptr;
   int (*event_destroy)(Handle) = nullptr;
+  // Null where the driver lacks it: only kernels with tensor maps need it.
+  int (*tensor_map_encode)(void*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*,
+                           const unsigned*, const unsigned*, int, int, int, int) = nullptr;
   int (*error_name)(int, const char**) = nullptr;
   int (*error_text)(int, const char**) = nullptr;
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/gpu/driver.h"
+#include "harness/gpu/encode_tensor_map.h"
 
 namespace plumbline {
 namespace {
@@ -158,6 +159,12 @@ class GpuDevice : public Device {
     if (bytes.empty() || stopped_) return {};  // after a fault the memory is gone with its context
     const int code = driver_->copy_out(bytes.data(), from, bytes.size());
     return code == 0 ? Status{} : driver_->error("cuMemcpyDtoH", code);
+  }
+
+  Result<EncodedTensorMap> encode(const TensorMap& map) override {
+    if (Status exist = check_tensor_maps_exist(info_.sm); !exist) return exist.error();
+    if (Status possible = check_tensor_map(map); !possible) return possible.error();
+    return encode_tensor_map(*driver_, map);
   }
 
   Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {

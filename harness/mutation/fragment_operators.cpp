@@ -17,7 +17,10 @@ bool is_mma(const Site& site) {
   return site.is("mma") && site.operands() >= 4 && site.kind(0) == OperandKind::vector;
 }
 
+bool is_wgmma(const Site& site) { return site.is("wgmma") && site.has("mma_async"); }
+
 void leave_out_mma(const Site& site, Replacements& out) {
+  if (is_wgmma(site)) out.remove();
   if (!is_mma(site)) return;
   if (site.text(0) == site.text(3)) return out.remove();
   const std::vector<std::string> to = vector_elements(site.text(0));
@@ -40,6 +43,10 @@ void swap_fragment_registers(const Site& site, Replacements& out) {
   };
   if (is_mma(site)) {
     for (const std::size_t operand : {0, 1, 2}) swap(operand);
+  }
+  if (is_wgmma(site)) {
+    swap(0);
+    swap(1);  // A, where it is in registers
   }
   if (site.is("ldmatrix")) {
     swap(0);
@@ -86,7 +93,8 @@ std::span<const FaultOperator> fragment_operators() { return kOperators; }
 std::vector<FaultOperator> fault_operators() {
   std::vector<FaultOperator> all;
   for (const auto part :
-       {control_operators(), arithmetic_operators(), memory_operators(), fragment_operators()}) {
+       {control_operators(), arithmetic_operators(), memory_operators(), order_operators(),
+        fragment_operators()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Wrong memory traffic: accesses left out or one element off, missing barriers and waits.
+// Wrong memory traffic: accesses left out or one element off.
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 
@@ -17,7 +16,11 @@ using emulator::Operand;
 using emulator::OperandKind;
 
 bool is_async_copy(const Site& site) {
-  return site.is("cp") && site.has("async") && site.operands() >= 3;
+  return site.is("cp") && site.has("async") && !site.has("bulk") && site.operands() >= 3;
+}
+
+bool is_bulk_copy(const Site& site) {
+  return site.is("cp") && site.has("bulk") && site.operands() >= 2;
 }
 
 void leave_out_load(const Site& site, Replacements& out) {
@@ -27,7 +30,8 @@ void leave_out_load(const Site& site, Replacements& out) {
 
 void leave_out_store(const Site& site, Replacements& out) {
   const bool stores = site.is("st") && !site.has("param");
-  if (stores || site.is("red") || site.is("stmatrix") || is_async_copy(site)) out.remove();
+  const bool copies = is_async_copy(site) || is_bulk_copy(site);
+  if (stores || copies || site.is("red") || site.is("stmatrix")) out.remove();
 }
 
 // --- addresses ---
@@ -77,33 +81,27 @@ void forget_zero_fill(const Site& site, Replacements& out) {
   out.add(edited.text());
 }
 
-// --- order ---
-
-void remove_barrier(const Site& site, Replacements& out) {
-  const bool waits = (site.is("bar") || site.is("barrier")) && !site.has("red");
-  if (waits || site.is("membar") || site.is("fence")) out.remove();
+// A box of a tensor whose first two coordinates change places.
+void swap_coordinates(const Site& site, Replacements& out) {
+  if (!site.is("cp") || !site.has("tensor")) return;
+  for (std::size_t i = 0; i < site.operands(); ++i) {
+    const std::string& text = site.text(i);
+    const std::size_t open = text.find('{'), close = text.find('}');
+    if (open == std::string::npos || close == std::string::npos) continue;
+    std::vector<std::string> list = vector_elements(text.substr(open, close + 1 - open));
+    if (list.size() < 2 || list[0] == list[1]) continue;
+    std::swap(list[0], list[1]);
+    out.add(site.with_operand(i, text.substr(0, open) + vector_text(list) + text.substr(close + 1)));
+  }
 }
 
-void weaken_wait(const Site& site, Replacements& out) {
-  if (!site.is("cp") || !site.has("async")) return;
-  if (site.has("wait_all") || site.has("commit_group")) out.remove();
-  if (!site.has("wait_group") || site.operands() != 1) return;
-  out.remove();
-  const std::string& pending = site.text(0);
-  int groups = 0;
-  const auto [end, code] = std::from_chars(pending.data(), pending.data() + pending.size(), groups);
-  if (code == std::errc{}) out.add(site.with_operand(0, fmt::format("{}", groups + 1)));
-}
-
-constexpr std::array<FaultOperator, 6> kOperators = {{
+constexpr std::array<FaultOperator, 5> kOperators = {{
     {"load", "a load is left out: its registers are zero", leave_out_load},
     {"store", "a store, reduction or asynchronous copy is left out", leave_out_store},
     {"address", "an access is one access too far, or too near", change_address},
     {"zero fill", "an asynchronous copy reads past the end instead of filling with zero",
      forget_zero_fill},
-    {"barrier", "a barrier or fence is left out", remove_barrier},
-    {"wait", "a wait for asynchronous copies is left out, or lets one more group be pending",
-     weaken_wait},
+    {"coordinates", "a bulk copy takes two coordinates in the wrong order", swap_coordinates},
 }};
 
 }  // namespace

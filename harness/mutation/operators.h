@@ -38,7 +38,8 @@ struct FaultOperator {
 
 std::span<const FaultOperator> control_operators();  // decisions: comparisons, predicates, branches
 std::span<const FaultOperator> arithmetic_operators();  // operations, operands, constants, rounding
-std::span<const FaultOperator> memory_operators();      // loads, stores, addresses, barriers, waits
+std::span<const FaultOperator> memory_operators();      // loads, stores, addresses
+std::span<const FaultOperator> order_operators();       // barriers, fences, arrivals, waits
 std::span<const FaultOperator> fragment_operators();    // matrix units and shuffles
 
 // All of them, in the order of the tables.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernels that another compiler wrote: GEMMs, attention and softmax of tests/triton, from Triton for three chips, with wgmma on one. They keep
+# Kernels that another compiler wrote: GEMMs, attention and softmax of tests/triton, from Triton for three chips, with wgmma and TMA on one. They keep
 # their contracts, probes find their arithmetic, and faults in their PTX are found. Usage: triton.sh PROGRAM SOURCE KERNEL_FOLDER
 set -u
 program=$1 source=$2
@@ -9,6 +9,9 @@ export PLUMBLINE_KERNELS=$3
 quick="--profile quick --on emulator --no-corpus --out out"
 for name in matmul_bf16_sm_80 matmul_bf16_sm_90 matmul_e4m3_sm_89 matmul_e4m3_sm_90; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'k<=200'
+done
+for name in matmul_pipelined_sm_90 matmul_specialized_sm_90; do
+  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'k<=400'
 done
 for name in attention_bf16_sm_80 attention_bf16_sm_90; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'keys<=150'
@@ -38,6 +41,17 @@ expect 1 "matmul.py:" verify --kernel one_too_many/one_too_many.toml $quick --on
 
 fault least attention_bf16_sm_90 '0,/max.f32/s//min.f32/'
 expect 1 "0 passed, 1 failed" verify --kernel least/least.toml $quick --only 'class=normal keys<=150'
+
+# Copies of the TMA unit: a byte too few is expected, a result is stored before it is there, a buffer is never given back, or chunks lie elsewhere.
+fault too_few matmul_pipelined_sm_90 's/\], 16384/], 16368/'
+expect 1 "lacks 0 of 1 arrivals and -16 bytes" verify --kernel too_few/too_few.toml $quick --only 'class=normal k<=200'
+fault no_fence matmul_pipelined_sm_90 '/fence.proxy.async/d'
+expect 1 "missing fence" verify --kernel no_fence/no_fence.toml $quick --only 'class=normal k<=200'
+fault no_return matmul_specialized_sm_90 '/mbarrier.arrive.shared::cta.b64 _, .*, 128/d'
+expect 1 "deadlock" verify --kernel no_return/no_return.toml $quick --only 'class=normal k>200 k<=2048'
+sed '0,/swizzle = "128B"/s//swizzle = "none"/' "$source/tests/triton/matmul_pipelined_sm_90.toml" >plain.toml
+cp "$source/tests/triton/matmul_pipelined_sm_90.ptx" .
+expect 1 "outside what the contract allows" verify --kernel plain.toml $quick --only 'class=normal k<=200'
 
 # Maxima in base 2 round otherwise than the logits' own.
 sed '/^logits/d; s/^ptx .*/ptx = "attention_bf16_sm_80.ptx"/' "$source/tests/triton/attention_bf16_sm_80.toml" >natural.toml

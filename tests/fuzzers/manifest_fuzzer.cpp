@@ -27,6 +27,13 @@ std::string problem_text(const Manifest& manifest, int size) {
   return text;
 }
 
+void use(const plumbline::KernelTensorMap& map, const Problem& problem) {
+  if (map.strides.size() + 1 != map.dims.size() || map.box.size() != map.dims.size()) std::abort();
+  for (const auto* list : {&map.dims, &map.strides, &map.box}) {
+    for (const Expression& expression : *list) (void)expression.evaluate(problem);
+  }
+}
+
 void use(const Manifest& manifest) {
   for (const int size : {0, 1, 129}) {
     const Result<Problem> problem =
@@ -42,9 +49,12 @@ void use(const Manifest& manifest) {
       (void)launch.shared_bytes.evaluate(*problem);
       if (launch.when) (void)launch.when->evaluate(*problem);
       for (const auto& parameter : launch.parameters) {
-        if (parameter.kind == plumbline::KernelParameter::Kind::pointer) continue;
-        if (parameter.kind == plumbline::KernelParameter::Kind::f32) continue;
-        (void)parameter.expression.evaluate(*problem);
+        using Kind = plumbline::KernelParameter::Kind;
+        if (parameter.kind == Kind::tensor_map) {
+          use(manifest.tensor_maps.at(parameter.name), *problem);
+        } else if (parameter.kind != Kind::pointer && parameter.kind != Kind::f32) {
+          (void)parameter.expression.evaluate(*problem);
+        }
       }
     }
   }

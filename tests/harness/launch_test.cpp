@@ -57,16 +57,59 @@ join = "f32 ordered"
 epilogue = []
 )";
 
+constexpr std::string_view kMaps = R"(
+computes = "gemm"
+summary = "tensor maps"
+ptx = "maps.ptx"
+targets = [90]
+entry = "mapped"
+parameters = ["tensor_map a", "s32 m", "tensor_map bias", "tensor_map flat"]
+workspace = '2 * m * n'
+[problem]
+layout = ["nn", "tn"]
+free = ["lda", "offset"]
+[launch]
+grid = ['m']
+block = [128]
+[tensor_map.a]
+dims = ['layout == "tn" ? m : k', 'layout == "tn" ? k : m']
+strides = ["ld_a"]
+box = [64, 'm']
+swizzle = "128B"
+[tensor_map.bias]
+dims = ["n"]
+box = [8]
+[tensor_map.flat]
+tensor = "workspace"
+dims = ["n", "m", 2]
+strides = ["n", 'm * n']
+box = [4, 2, 1]
+fill = "nan"
+[formats]
+a = "bf16"
+b = "bf16"
+c = "bf16"
+d = "bf16"
+[contract]
+unit = "mma.sync"
+schedule = "sequential"
+epilogue = []
+)";
+
 // Every entry takes its parameters one after the other.
 class OneOfEach : public Module {
  public:
   Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
     if (entry == "clear") return std::vector<ParameterSlot>{{0, 8}, {8, 4}};
+    if (entry == "mapped")
+      return std::vector<ParameterSlot>{{0, map_bytes}, {128, 4}, {192, 128}, {320, 128}};
     const std::int64_t count = entry == "sum" ? 4 : 2;
     std::vector<ParameterSlot> slots;
     for (std::int64_t i = 0; i < count; ++i) slots.push_back({8 * i, 8});
     return slots;
   }
+
+  std::int64_t map_bytes = 128;
 };
 
 // Keeps memory by address, and what was launched.
@@ -80,6 +123,8 @@ class Recorder : public Device {
 
   std::map<DeviceAddress, Memory> memory;
   std::vector<LaunchRequest> launches;
+  std::vector<TensorMap> maps;
+  bool can_encode = true;
   std::function<Result<LaunchOutcome>(const LaunchRequest&)> on_launch = [](const LaunchRequest&) {
     return Result<LaunchOutcome>(LaunchOutcome());
   };
@@ -114,6 +159,15 @@ class Recorder : public Device {
   Status read(DeviceAddress from, std::span<std::byte> bytes) override {
     std::copy_n(memory.at(from).bytes.begin(), bytes.size(), bytes.begin());
     return {};
+  }
+
+  // Numbers them in the order of the calls.
+  Result<EncodedTensorMap> encode(const TensorMap& map) override {
+    maps.push_back(map);
+    if (!can_encode) return Error{ErrorKind::cannot_run, "out of maps", "", ""};
+    EncodedTensorMap code{};
+    code.fill(static_cast<std::byte>(maps.size()));
+    return code;
   }
 
   Result<LaunchOutcome> launch(const Module&, const LaunchRequest& request) override {
@@ -311,6 +365,92 @@ TEST_F(Launches, MustNotChangeInputsOrPadding) {
   for (const Finding& finding : result->findings) messages.push_back(finding.message);
   EXPECT_THAT(messages, ElementsAre("input b was changed by the kernel",
                                     HasSubstr("storage element 5 of output d is padding")));
+}
+
+struct TensorMaps : Launches {
+  TensorMaps() { kernel = *parse_manifest(kMaps, "maps.toml"); }
+
+  std::string error(std::string_view fields) {
+    const Result<LaunchResult> result = launch(fields);
+    EXPECT_TRUE(device.launches.empty());
+    return result ? "launched" : result.error().text();
+  }
+
+  // The 128 bytes at a place of the parameter block, all of which have to be the same.
+  int map_at(std::size_t offset) const {
+    const auto begin = device.launches[0].parameters.begin() + static_cast<std::ptrdiff_t>(offset);
+    EXPECT_EQ(std::count(begin, begin + 128, *begin), 128) << offset;
+    return static_cast<int>(*begin);
+  }
+};
+
+TEST_F(TensorMaps, AreWhatTheManifestSaysOfTheProblem) {
+  const Result<LaunchResult> result = launch("m=3 n=4 k=5 lda=8 offset=8");
+  ASSERT_TRUE(result.ok()) << result.error().text();
+  ASSERT_EQ(device.maps.size(), 2u);
+  const TensorMap& a = device.maps[0];
+  EXPECT_EQ(a.format, FormatId::bf16);
+  EXPECT_EQ(a.address, device.address_of("a") + 16) << "of the first element";
+  EXPECT_EQ(a.rank, 2u);
+  EXPECT_THAT(a.dims, ElementsAre(5, 3, 0, 0, 0));
+  EXPECT_THAT(a.strides, ElementsAre(2, 16, 0, 0, 0));
+  EXPECT_THAT(a.box, ElementsAre(64, 3, 0, 0, 0));
+  EXPECT_EQ(a.swizzle, TensorSwizzle::bytes_128);
+  EXPECT_FALSE(a.fill_nan);
+  const TensorMap& flat = device.maps[1];
+  EXPECT_EQ(flat.format, FormatId::f32);
+  EXPECT_EQ(flat.address, device.address_of("workspace"));
+  EXPECT_THAT(flat.dims, ElementsAre(4, 3, 2, 0, 0));
+  EXPECT_THAT(flat.strides, ElementsAre(4, 16, 48, 0, 0));
+  EXPECT_EQ(flat.swizzle, TensorSwizzle::none);
+  EXPECT_TRUE(flat.fill_nan);
+}
+
+TEST_F(TensorMaps, FollowTheLayout) {
+  ASSERT_TRUE(launch("m=3 n=4 k=5 lda=8 layout=tn").ok());
+  EXPECT_THAT(device.maps[0].dims, ElementsAre(3, 5, 0, 0, 0));
+}
+
+TEST_F(TensorMaps, LieAtTheirParametersAndAreZeroWithoutATensor) {
+  ASSERT_TRUE(launch("m=3 n=4 k=5 lda=8").ok());
+  EXPECT_EQ(device.launches[0].parameters.size(), 448u);
+  EXPECT_EQ(map_at(0), 1);
+  EXPECT_EQ(at<std::int32_t>(device.launches[0].parameters, 128), 3);
+  EXPECT_EQ(map_at(192), 0) << "this problem has no bias";
+  EXPECT_EQ(map_at(320), 2);
+}
+
+TEST_F(TensorMaps, OfNumbersNoChipTakesAreErrors) {
+  EXPECT_EQ(error("m=3 n=4 k=5"),
+            "maps.toml: tensor map a of m=3 n=4 k=5: stride of dimension 1 is 10 bytes; it has to "
+            "be a multiple of 16 and below 2^40, and not negative (a [[domain]] rule should "
+            "exclude such problems)");
+  EXPECT_TRUE(device.maps.empty()) << "the device is not asked";
+  EXPECT_THAT(error("m=300 n=4 k=8"), HasSubstr("box of dimension 1 is 300"));
+}
+
+TEST_F(TensorMaps, WithoutAnyElementAreErrorsOfLaunchesThatRun) {
+  EXPECT_THAT(error("m=3 n=4 k=0 lda=8"), HasSubstr("size of dimension 0 is 0"));
+  EXPECT_TRUE(launch("m=0 n=4 k=8").ok()) << "the grid is empty";
+  EXPECT_TRUE(device.launches.empty());
+}
+
+TEST_F(TensorMaps, OfStridesBeyondAllMemoryAreErrors) {
+  Manifest& changed = kernel;
+  changed.tensor_maps.at("a").strides = {
+      *Expression::parse("9223372036854775807 - m", changed.schema(), "maps.toml:1:1")};
+  EXPECT_THAT(error("m=3 n=4 k=5"),
+              HasSubstr("stride of dimension 1 is 9223372036854775804 elements, more than memory"));
+}
+
+TEST_F(TensorMaps, ThatTheDeviceCannotMakeAreErrorsThatNameThem) {
+  device.can_encode = false;
+  EXPECT_EQ(error("m=3 n=4 k=5 lda=8"), "maps.toml: tensor map a: out of maps");
+}
+
+TEST_F(TensorMaps, AreAsWideAsTheEntrySays) {
+  module.map_bytes = 8;
+  EXPECT_THAT(error("m=3 n=4 k=5 lda=8"), HasSubstr("parameter 0 (a) is 8 bytes wide"));
 }
 
 }  // namespace

@@ -101,5 +101,18 @@ TEST_F(Selection, AGpuRunsTheNewestBuildItCan) {
   EXPECT_EQ(targets[0].name(), "NVIDIA H200 (sm_90)");
 }
 
+TEST_F(Selection, ABuildForOneChipRunsThereAlone) {
+  manifest.specific_targets = {{90, 'a'}};
+  EXPECT_EQ(best_build(manifest, 90), 90);
+  EXPECT_EQ(best_build(manifest, 100), 80) << "what 90a has, 100 need not";
+  manifest.targets = {90};
+  Target blackwell;
+  blackwell.on_gpu = true;
+  blackwell.sm = 100;
+  std::string why;
+  EXPECT_TRUE(kernel_targets(manifest, On::gpu, std::nullopt, blackwell, why).empty());
+  EXPECT_EQ(why, "needs sm_90a, this device is sm_100");
+}
+
 }  // namespace
 }  // namespace plumbline

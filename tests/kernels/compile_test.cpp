@@ -3,6 +3,7 @@
 // a file.
 #include "kernels/compile.h"
 
+#include "kernels/command.h"
 #include "tests/kernels/manifest_files.h"
 
 #include <cstdlib>
@@ -53,6 +54,15 @@ TEST_F(Compile, WritesPtxOfEveryTargetBesideTheManifest) {
             std::string::npos);
 }
 
+TEST_F(Compile, CodeForOneChipIsCompiledForItAndNamedAfterItsNumber) {
+  kernel_.specific_targets = {{90, 'a'}};
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(read_file(folder_.path() + "/k.sm_90.ptx"), "source text\n");
+  const std::string calls = read_file(folder_.path() + "/calls");
+  EXPECT_NE(calls.find(" -arch=compute_80 -o "), std::string::npos);
+  EXPECT_NE(calls.find(" -arch=compute_90a -o "), std::string::npos);
+}
+
 TEST_F(Compile, CompilesOnlyWhatIsOlderThanTheSource) {
   ASSERT_TRUE(compile_outdated(kernel_).ok());
   ASSERT_TRUE(compile_outdated(kernel_).ok());
@@ -93,6 +103,21 @@ TEST_F(Compile, PathsMayHoldQuotesAndSpaces) {
   kernel_.path = folder_.write("it's here/k.toml", "");
   ASSERT_TRUE(compile_outdated(kernel_).ok());
   EXPECT_EQ(read_file(kernel_.ptx_path(80)), "other\n");
+}
+
+TEST(KernelTargets, AreReadAlikeByTheBuild) {
+  const TemporaryFolder folder;
+  const auto build_reads = [&](const std::string& line) {
+    const std::string manifest = folder.write("k.toml", "source = \"k.cu\"\n" + line + "\n");
+    const std::string script = folder.write(
+        "read.cmake", "include(\"" + std::string(PLUMBLINE_SOURCE_DIR) +
+                          "/cmake/kernel_targets.cmake\")\nplumbline_kernel_targets(\"" + manifest +
+                          "\" targets)\nmessage(\"${targets}\")\n");
+    return run_command("cmake -P " + shell_quoted(script)).output;
+  };
+  EXPECT_EQ(build_reads("targets = [80, 90]"), "80;90\n");
+  EXPECT_EQ(build_reads("targets   = [80,\"90a\", \"100f\"]"), "80;90a;100f\n");
+  EXPECT_NE(build_reads("targets = [").find("CMake Error"), std::string::npos);
 }
 
 TEST(CompilerFlags, AreThoseOfTheBuild) {

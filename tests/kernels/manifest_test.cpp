@@ -5,6 +5,7 @@
 #include "tests/kernels/manifest_files.h"
 
 #include <algorithm>
+#include <span>
 
 namespace plumbline {
 namespace {
@@ -32,6 +33,28 @@ TEST(Manifest, TheShippedOneReads) {
   EXPECT_EQ(manifest.launches[0].parameters.size(), 21u);
   EXPECT_EQ(manifest.tile,
             (std::map<std::string, std::int64_t>{{"m", 128}, {"n", 128}, {"k", 32}}));
+}
+
+TEST(Manifest, TargetsMayBeForOneChipOrOneFamily) {
+  const std::string text =
+      replaced(read_file(shipped_manifest_path()), "[80, 90]", "[80, \"90a\", \"100f\"]");
+  const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  EXPECT_EQ(manifest->targets, (std::vector<int>{80, 90, 100}));
+  EXPECT_EQ(manifest->architecture(80), "80");
+  EXPECT_EQ(manifest->architecture(90), "90a");
+  EXPECT_EQ(manifest->architecture(100), "100f");
+  EXPECT_EQ(manifest->ptx_path(90), "k.sm_90.ptx");
+  const auto chips = [&](int target) {
+    std::vector<int> runs;
+    for (const int sm : {75, 80, 89, 90, 91, 100, 103, 110}) {
+      if (manifest->runs_on(target, sm)) runs.push_back(sm);
+    }
+    return runs;
+  };
+  EXPECT_EQ(chips(80), (std::vector<int>{80, 89, 90, 91, 100, 103, 110}));
+  EXPECT_EQ(chips(90), (std::vector<int>{90}));
+  EXPECT_EQ(chips(100), (std::vector<int>{100, 103}));
 }
 
 TEST(Manifest, TheShippedContractIsTheKernels) {
@@ -263,7 +286,13 @@ const Mistake kMistakes[] = {
     {"\"gemm\"", "\"gem\"", "gem\"", R"("gem" is not known here (did you mean "gemm"?))"},
     {"summary  = \"", "summary = 3 #", "3 #", R"("summary" must be a string, not a whole number)"},
     {"source   = \"gemm_bf16.cu\"", "", "# The shipped", R"(neither "source" nor "ptx" is given (add source = "k.cu"))"},
-    {"[80, 90]", "[80, \"90\"]", "\"90\"", "a target must be a whole number, not a string"},
+    {"[80, 90]", "[80, true]", "true]", "a target must be a whole number, not true or false"},
+    {"[80, 90]", "[80, \"90\"]", "90\"", R"("90" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"a\"]", "a\"]", R"("a" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"90b\"]", "90b", R"("90b" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"90aa\"]", "90aa", R"("90aa" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
+    {"[80, 90]", "[80, \"9a\"]", "\"9a", "9 is not a compute capability (write sm_80 as 80)"},
+    {"[80, 90]", "[90, \"90a\"]", "\"90a", "90 does not come after 90 (list targets once each, in increasing order)"},
     {"[80, 90]", "[90, 80]", "80]", "80 does not come after 90 (list targets once each, in increasing order)"},
     {"[80, 90]", "[8, 90]", "8, 90", "8 is not a compute capability (write sm_80 as 80)"},
     {"{layout}_{out}", "{layut}_{out}", "layut", R"(there is no field "layut" (did you mean "layout"?))"},
@@ -307,10 +336,9 @@ const Mistake kMistakes[] = {
 
 // clang-format on
 
-TEST(Manifest, EveryMistakeIsPointedAt) {
-  const std::string text = read_file(shipped_manifest_path());
+void expect_pointed_at(const std::string& text, std::span<const Mistake> mistakes) {
   const TemporaryFolder folder;
-  for (const Mistake& mistake : kMistakes) {
+  for (const Mistake& mistake : mistakes) {
     const std::string changed = replaced(text, mistake.from, mistake.to);
     const std::string path = folder.write("k.toml", changed);
     const Result<Manifest> manifest = read_manifest(path);
@@ -323,6 +351,129 @@ TEST(Manifest, EveryMistakeIsPointedAt) {
     }
     EXPECT_EQ(manifest.error().text(), where + ": " + mistake.message) << mistake.to;
   }
+}
+
+TEST(Manifest, EveryMistakeIsPointedAt) {
+  expect_pointed_at(read_file(shipped_manifest_path()), kMistakes);
+}
+
+// Tensor maps of an input, of an output, and of scratch memory.
+constexpr std::string_view kTensorMaps = R"(
+computes = "gemm"
+summary = "tensor maps"
+ptx = "k.ptx"
+targets = [90]
+entry = "gemm"
+parameters = ["tensor_map a", "tensor_map out", "tensor_map flat", "s32 m"]
+workspace = 'm * n'
+[problem]
+layout = ["nn", "tn"]
+[launch]
+grid = [1]
+block = [128]
+[tensor_map.a]
+dims = ['layout == "tn" ? m : k', 'layout == "tn" ? k : m']
+strides = ["ld_a"]
+box = [64, 'min(m, 256)']
+swizzle = "128B"
+[tensor_map.out]
+tensor = "d"
+dims = ["n", "m", 1]
+strides = ["ld_d", 'm * ld_d']
+box = [8, 16, 1]
+swizzle = "none"
+fill = "nan"
+[tensor_map.flat]
+tensor = "workspace"
+dims = ['m * n']
+box = [256]
+fill = "zero"
+[formats]
+a = "bf16"
+b = "bf16"
+c = "bf16"
+d = "bf16"
+[contract]
+unit = "mma.sync"
+schedule = "sequential"
+epilogue = []
+)";
+
+std::vector<std::int64_t> values(const std::vector<Expression>& expressions,
+                                 std::string_view problem) {
+  std::vector<std::int64_t> all;
+  for (const Expression& expression : expressions) all.push_back(value(expression, problem));
+  return all;
+}
+
+TEST(Manifest, TensorMapsAreExpressionsByName) {
+  const Result<Manifest> manifest = parse_manifest(kTensorMaps, "k.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  const KernelParameter& parameter = manifest->launches[0].parameters[1];
+  EXPECT_EQ(parameter.kind, KernelParameter::Kind::tensor_map);
+  EXPECT_EQ(parameter.name, "out");
+  ASSERT_EQ(manifest->tensor_maps.size(), 3u);
+  const KernelTensorMap& a = manifest->tensor_maps.at("a");
+  EXPECT_EQ(a.tensor, "a") << "the table's name";
+  EXPECT_EQ(values(a.dims, "m=7 n=8 k=9"), (std::vector<std::int64_t>{9, 7}));
+  EXPECT_EQ(values(a.dims, "m=7 n=8 k=9 layout=tn"), (std::vector<std::int64_t>{7, 9}));
+  EXPECT_EQ(values(a.strides, "m=7 n=8 k=9"), (std::vector<std::int64_t>{9}));
+  EXPECT_EQ(values(a.box, "m=7 n=8 k=9"), (std::vector<std::int64_t>{64, 7}));
+  EXPECT_EQ(a.swizzle, 128);
+  EXPECT_FALSE(a.fill_nan);
+  const KernelTensorMap& out = manifest->tensor_maps.at("out");
+  EXPECT_EQ(out.tensor, "d");
+  EXPECT_EQ(values(out.strides, "m=7 n=8 k=9"), (std::vector<std::int64_t>{8, 56}));
+  EXPECT_EQ(out.swizzle, 0);
+  EXPECT_TRUE(out.fill_nan);
+  const KernelTensorMap& flat = manifest->tensor_maps.at("flat");
+  EXPECT_EQ(flat.tensor, "workspace");
+  EXPECT_TRUE(flat.strides.empty()) << "of one dimension there are none to give";
+  EXPECT_EQ(flat.swizzle, 0);
+  EXPECT_FALSE(flat.fill_nan);
+}
+
+TEST(Manifest, EverySwizzleHasItsWord) {
+  for (const int bytes : {32, 64, 128}) {
+    const std::string text = replaced(std::string(kTensorMaps), "swizzle = \"none\"",
+                                      "swizzle = \"" + std::to_string(bytes) + "B\"");
+    const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+    ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+    EXPECT_EQ(manifest->tensor_maps.at("out").swizzle, bytes);
+  }
+}
+
+// clang-format off
+const Mistake kTensorMapMistakes[] = {
+    {"\"tensor_map a\"", "\"tensor_mop a\"", "tensor_mop", R"("tensor_mop" is not known here (did you mean "tensor_map"?))"},
+    {"\"tensor_map a\"", "\"tensor_map\"", "tensor_map\"", R"(this parameter is only a type: "tensor_map" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
+    {"\"tensor_map out\"", "\"tensor_map ouch\"", "ouch", R"(there is no table [tensor_map.ouch] (did you mean "out"?))"},
+    {"\"tensor_map out\"", "\"tensor_map longer\"", "longer", R"(there is no table [tensor_map.longer] (add it, with dims, strides and box))"},
+    {"\"tensor_map out\", ", "", "out]", R"(no parameter is the tensor map "out" (add "tensor_map out" to the parameters, or remove the table))"},
+    {"[tensor_map.a]", "[tensor_map]\nb = 3\n[tensor_map.a]", "3\n", R"("tensor_map.b" must be a table, not a whole number)"},
+    {"tensor = \"d\"\n", "", "out]", R"(gemm has no tensor "out" (its tensors are a, b, c, bias, scale_a, scale_b, scale_d, d, workspace))"},
+    {"tensor = \"workspace\"", "tensor = \"workspce\"", "workspce", R"(gemm has no tensor "workspce" (did you mean "workspace"?))"},
+    {"swizzle = \"128B\"", "swizle = \"128B\"", "swizle", R"(unknown key "swizle" (did you mean "swizzle"?))"},
+    {"swizzle = \"128B\"", "swizzle = \"128\"", "128\"", R"("128" is not known here (did you mean "128B"?))"},
+    {"swizzle = \"128B\"", "swizzle = 128", "128\n[tensor_map.out]", R"("swizzle" must be a string, not a whole number)"},
+    {"fill = \"nan\"", "fill = \"nam\"", "nam\"", R"("nam" is not known here (did you mean "nan"?))"},
+    {"dims = ['m * n']", "", "[tensor_map.flat]", R"("dims" is missing (add dims = ["k", "m"]))"},
+    {"dims = ['m * n']", "dims = []", "[]\nbox", R"("dims" has 0 entries (give one to five, the innermost first))"},
+    {"dims = ['m * n']", "dims = [1, 2, 3, 4, 5, 6]", "[1, 2", R"("dims" has 6 entries (give one to five, the innermost first))"},
+    {"dims = ['m * n']", "dims = ['m * q']", "q']", R"(there is no field "q" (did you mean "m"?))"},
+    {"dims = ['m * n']", "dims = [true]", "true", R"(an entry of "dims" must be a string, not true or false)"},
+    {"strides = [\"ld_a\"]", "", "[tensor_map.a]", R"("strides" is missing (add strides = ["ld_a"]))"},
+    {"strides = [\"ld_a\"]", "strides = [1, \"ld_a\"]", "[1, \"ld_a", R"("strides" has 2 where 1 belong to "dims" (give one for every dimension but the innermost))"},
+    {"strides = [\"ld_a\"]", "strides = [\"ld_q\"]", "ld_q", R"(there is no field "ld_q" (did you mean "ld_a"?))"},
+    {"box = [256]", "", "[tensor_map.flat]", R"("box" is missing (add box = [64, 128]))"},
+    {"box = [256]", "box = [256, 1]", "[256, 1", R"("box" has 2 where 1 belong to "dims" (give one for every dimension))"},
+    {"box = [256]", "strides = [1]\nbox = [256]", "[1]\nbox", R"("strides" has 1 where 0 belong to "dims" (give one for every dimension but the innermost))"},
+};
+
+// clang-format on
+
+TEST(Manifest, EveryMistakeInATensorMapIsPointedAt) {
+  expect_pointed_at(std::string(kTensorMaps), kTensorMapMistakes);
 }
 
 TEST(Manifest, PtxMayStandInForASource) {

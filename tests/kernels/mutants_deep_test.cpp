@@ -17,7 +17,7 @@ TEST(MutantsDeep, EveryMutantCompiles) {
     ASSERT_TRUE(manifest.ok()) << patch << manifest.error().text();
     for (const int target : manifest->targets) {
       const std::string command = "'" + nvcc + "' " + std::string(kCompilerFlags) +
-                                  " -arch=compute_" + std::to_string(target) + " -I '" +
+                                  " -arch=compute_" + manifest->architecture(target) + " -I '" +
                                   folder.path() + "/kernels' -o '" + folder.path() +
                                   "/mutant.ptx' '" + folder.path() + file + ".cu'";
       EXPECT_EQ(std::system(command.c_str()), 0) << patch << target;

@@ -27,10 +27,10 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"kernels",           {"oracles"}},
     {"fuzz",              {"oracles", "kernels"}},
     {"reports",           {"oracles"}},
-    {"harness/device",    {"oracles/base"}},
+    {"harness/device",    {"oracles/base", "oracles/formats"}},
     {"harness/emulator",  {"oracles/base", "oracles/formats", "oracles/models", "harness/device"}},
     {"harness/mutation",  {"oracles/base", "harness/emulator"}},
-    {"harness/gpu",       {"oracles/base", "harness/device"}},
+    {"harness/gpu",       {"oracles/base", "oracles/formats", "harness/device"}},
     {"harness",           {"oracles", "kernels", "fuzz", "reports"}},
 };
 

@@ -22,7 +22,7 @@ def export(name, kernel, sm, manifest, types, constants, aligned, **words):
     here = pathlib.Path(__file__).parent.resolve()
     places = {(kernel.arg_names.index(argument),): [["tt.divisibility", 16]] for argument in aligned}
     source = ASTSource(kernel, types | {constant: "constexpr" for constant in constants}, constants, places)
-    compiled = triton.compile(source, target=GPUTarget("cuda", sm, 32), options={"num_warps": 4, "ptx_version": 84})
+    compiled = triton.compile(source, target=GPUTarget("cuda", sm, 32), options={"num_warps": 4, "ptx_version": 86})
     # Findings name the Python file and a line. Paths of this machine, and what only a debugger reads, are left out.
     ptx = compiled.asm["ptx"].replace(f"{here}/", "").split("\t.section\t.debug_abbrev")[0]
     ptx = re.sub(r'"/.*/site-packages/', '"', re.sub(r", function_name .*", "", ptx))

@@ -230,7 +230,8 @@ TEST(BulkCopy, IsNotThereBeforeTheWait) {
                     HasSubstr("ld.shared.u32")));
   EXPECT_THAT(wrong(kLoad + "@%p0 st.shared.u32 [%r1], %r0; WAIT"),
               HasSubstr("race: writes shared memory at 0x800 that a bulk copy of warp 1 lane 0 is still filling"));
-  EXPECT_THAT(wrong(kLoad), HasSubstr("missing wait: the CTA ends, and no thread has waited for this copy"));
+  EXPECT_THAT(wrong(kLoad), HasSubstr("missing wait: its mbarrier is gone, or the CTA, and no thread has waited there"));
+  EXPECT_THAT(wrong(kLoad + "@%p0 mbarrier.inval.shared.b64 [%r2];"), HasSubstr("missing wait: its mbarrier is gone"));
 }
 
 TEST(BulkCopy, IsThereOnlyForThoseWhoWait) {

@@ -146,6 +146,15 @@ TEST(Race, WriteAfterWriteAndWriteAfterRead) {
   expect_none(run(fmt::format(kReuse, "bar.sync 0;")));
 }
 
+TEST(Race, TwoWritesOfTheSameValueAreNone) {
+  // Each lane of both warps writes the same word of all.
+  expect_none(run("and.b32 %r1, %r0, 31; mad.lo.u32 %r2, %r1, 4, %r30; st.shared.u32 [%r2], %r1;"));
+  expect_none(run("st.shared.v2.u32 [tile], {7, 8};"));
+  // One that changes something is one, be it a single byte.
+  expect(run("shr.u32 %r1, %r0, 5; shl.b32 %r1, %r1, 24;\nst.shared.v2.u32 [tile], {7, %r1};"), FindingKind::race, 12, 1, 0, true,
+         "warp 0 lane 31 wrote");
+}
+
 TEST(Race, BytesOfOneWordMayBelongToDifferentWarps) {
   // Warp w writes halfword w of every word; each reads its own.
   const char* kBody = "shr.u32 %r1, %r0, 5; and.b32 %r2, %r0, 31; shl.b32 %r2, %r2, 2; mad.lo.u32 %r2, %r1, 2, %r2; add.u32 %r2, %r2, %r30;\n"

@@ -58,6 +58,8 @@ TEST(Mbarrier, EndsAPhaseWithTheLastArrival) {
 
 TEST(Mbarrier, BeginsAsIfAPhaseOfParityOneHadEnded) {
   EXPECT_THAT(fine(run("WAIT(1) st.global.u32 [%out], 1;", 1)), Each(1u));
+  // The manual knows two parities. Of other numbers the lowest bit counts; Triton relies on that.
+  EXPECT_THAT(fine(run("WAIT(-1) st.global.u32 [%out], 1;", 1)), Each(1u));
   EXPECT_THAT(wrong(run("WAIT(0) st.global.u32 [%out], 1;", 1)), HasSubstr("deadlock"));
 }
 
@@ -187,8 +189,6 @@ TEST(Mbarrier, RefusesWhatDoesNotFit) {
   EXPECT_THAT(wrong(run("@%p0 mbarrier.init.shared.b64 [%r2+4096], 1;", 1)), HasSubstr("out of bounds"));
   EXPECT_THAT(wrong(run("@%p0 mbarrier.expect_tx.relaxed.cta.shared.b64 [%r2], 1048576;", 1)),
               HasSubstr("counts 1048576 bytes; 1048575 are the most"));
-  EXPECT_THAT(wrong(run("@%p0 mbarrier.try_wait.parity.shared.b64 %p7, [%r2], 2;", 1)),
-              HasSubstr("the parity of a phase is 2"));
 }
 
 }  // namespace

@@ -6,8 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <stdexcept>
 
 namespace plumbline {
 namespace {
@@ -19,8 +23,8 @@ class GpuDevice : public testing::Test {
   void SetUp() override { setenv("PLUMBLINE_LIBCUDA", PLUMBLINE_STAND_IN_DRIVER, 1); }
 
   void TearDown() override {
-    for (const char* name :
-         {"PLUMBLINE_LIBCUDA", "PLUMBLINE_STAND_IN_FAIL", "PLUMBLINE_STAND_IN_DEVICES"})
+    for (const char* name : {"PLUMBLINE_LIBCUDA", "PLUMBLINE_STAND_IN_FAIL",
+                             "PLUMBLINE_STAND_IN_DEVICES", "PLUMBLINE_STAND_IN_MAJOR"})
       unsetenv(name);
   }
 
@@ -149,6 +153,99 @@ TEST_F(GpuDevice, TheJitCompilersMessageReachesTheUser) {
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().text(), HasSubstr("k.ptx"));
   EXPECT_THAT(outcome.error().text(), HasSubstr("ptxas: line 3: no such instruction"));
+}
+
+// Tiles of 64 x 32 of a bf16 matrix.
+TensorMap usual_map() {
+  TensorMap map;
+  map.address = 0x123450;
+  map.rank = 2;
+  map.dims = {4096, 1000};
+  map.strides = {2, 8192};
+  map.box = {64, 32};
+  map.swizzle = TensorSwizzle::bytes_128;
+  return map;
+}
+
+// What the stand-in's driver was asked for, as it packs it.
+std::array<std::uint64_t, 16> asked(const TensorMap& map) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  if (!device) throw std::runtime_error(device.error().text());
+  const Result<EncodedTensorMap> encoded = (*device)->encode(map);
+  if (!encoded) throw std::runtime_error(encoded.error().text());
+  return std::bit_cast<std::array<std::uint64_t, 16>>(*encoded);
+}
+
+std::string refusal(const TensorMap& map) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  if (!device) return "no device: " + device.error().text();
+  const Result<EncodedTensorMap> encoded = (*device)->encode(map);
+  return encoded ? "encoded" : encoded.error().text();
+}
+
+TEST_F(GpuDevice, AsksTheDriverForTheMap) {
+  constexpr std::uint64_t kStep = std::uint64_t{1} << 32;
+  // BFLOAT16, rank 2, no interleaving, 128B, no promotion, zeros.
+  const std::array<std::uint64_t, 16> numbers = asked(usual_map());
+  EXPECT_THAT(numbers, testing::ElementsAre(0x03'00'02'09, 0x123450, 4096, 1000, 0, 0, 0, 8192, 0,
+                                            0, 0, kStep | 64, kStep | 32, 0, 0, 0));
+  TensorMap map = usual_map();
+  map.rank = 5;
+  map.format = FormatId::f32;
+  map.dims = {std::int64_t{1} << 32, 5, 6, 7, 8};
+  map.strides = {4, 16, 32, 48, 64};
+  map.box = {8, 1, 2, 3, 256};
+  map.swizzle = TensorSwizzle::bytes_32;
+  map.fill_nan = true;
+  EXPECT_THAT(asked(map),
+              testing::ElementsAre(0x01'00'01'00'05'07, 0x123450, kStep, 5, 6, 7, 8, 16, 32, 48, 64,
+                                   kStep | 8, kStep | 1, kStep | 2, kStep | 3, kStep | 256));
+}
+
+TEST_F(GpuDevice, MapsHaveTheDriversNamesOfFormatsAndSwizzles) {
+  const auto option = [](const TensorMap& map, int at) {
+    return static_cast<int>(asked(map)[0] >> (8 * at) & 0xff);
+  };
+  const std::map<FormatId, int> types = {
+      {FormatId::e2m1, 0}, {FormatId::e4m3, 0}, {FormatId::e5m2, 0}, {FormatId::ue8m0, 0},
+      {FormatId::f16, 6},  {FormatId::bf16, 9}, {FormatId::tf32, 7}, {FormatId::f32, 7},
+      {FormatId::f64, 8},  {FormatId::s8, 0},   {FormatId::u8, 0},   {FormatId::s32, 3}};
+  for (const Format& format : all_formats()) {
+    TensorMap map = usual_map();
+    map.format = format.id;
+    map.strides[0] = format.storage_bytes();
+    map.box[0] = 16;
+    EXPECT_EQ(option(map, 0), types.at(format.id)) << format.name;
+  }
+  int swizzle = 0;
+  for (const int bytes : {0, 32, 64, 128}) {
+    TensorMap map = usual_map();
+    map.box[0] = 16;
+    map.swizzle = static_cast<TensorSwizzle>(bytes);
+    EXPECT_EQ(option(map, 3), swizzle++);
+  }
+}
+
+TEST_F(GpuDevice, RefusesMapsInPlumblinesOwnWords) {
+  TensorMap map = usual_map();
+  map.strides[1] = 100;
+  EXPECT_EQ(refusal(map), check_tensor_map(map).error().text());
+  setenv("PLUMBLINE_STAND_IN_MAJOR", "8", 1);
+  EXPECT_EQ(refusal(usual_map()), check_tensor_maps_exist(80).error().text());
+}
+
+TEST_F(GpuDevice, AMapTheDriverRefusesIsAnErrorThatNamesTheCall) {
+  setenv("PLUMBLINE_STAND_IN_FAIL", "cuTensorMapEncodeTiled", 1);
+  EXPECT_THAT(refusal(usual_map()), HasSubstr("cuTensorMapEncodeTiled failed"));
+}
+
+TEST_F(GpuDevice, ADriverWithoutTensorMapsRunsEverythingElse) {
+  setenv("PLUMBLINE_LIBCUDA", PLUMBLINE_STAND_IN_DRIVER_WITHOUT_MAPS, 1);
+  EXPECT_THAT(refusal(usual_map()), HasSubstr("the driver has no cuTensorMapEncodeTiled"));
+  Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device) << device.error().text();
+  const Result<LaunchOutcome> outcome = run(**device, "fill");
+  EXPECT_TRUE(outcome) << outcome.error().text();
 }
 
 }  // namespace

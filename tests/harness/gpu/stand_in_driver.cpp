@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A stand-in for libcuda.so.1: device memory is host memory, a "kernel" is an entry name this file
 // knows. The environment says what goes wrong: PLUMBLINE_STAND_IN_FAIL=cuMemAlloc_v2 makes that
-// call fail, PLUMBLINE_STAND_IN_DEVICES=0 leaves no GPU.
+// call fail, PLUMBLINE_STAND_IN_DEVICES=0 leaves no GPU, PLUMBLINE_STAND_IN_MAJOR=8 is a chip
+// before Hopper. Compiled with PLUMBLINE_STAND_IN_WITHOUT_MAPS it is a driver that knows no tensor
+// maps.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -58,7 +60,8 @@ int cuDeviceGetName(char* name, int size, int) {
 }
 
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == 75 ? 9 : 0;
+  const char* major = std::getenv("PLUMBLINE_STAND_IN_MAJOR");
+  *value = attribute == 75 ? (major ? std::atoi(major) : 9) : 0;
   return result("cuDeviceGetAttribute");
 }
 
@@ -168,6 +171,28 @@ int cuEventElapsedTime(float* milliseconds, void*, void*) {
 }
 
 int cuEventDestroy_v2(void*) { return 0; }
+
+#ifndef PLUMBLINE_STAND_IN_WITHOUT_MAPS
+// The map is the arguments, in 16 numbers: the options, a byte each from data type to fill;
+// address; 5 sizes; 4 strides; 5 boxes, with their element strides in the upper halves.
+int cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* address,
+                           const std::uint64_t* dims, const std::uint64_t* strides,
+                           const unsigned* box, const unsigned* steps, int interleave, int swizzle,
+                           int promotion, int fill) {
+  if (reinterpret_cast<std::uintptr_t>(map) % 64 != 0) return 1;
+  std::uint64_t numbers[16] = {};
+  const int options[] = {type, static_cast<int>(rank), interleave, swizzle, promotion, fill};
+  for (int i = 0; i < 6; ++i) numbers[0] |= static_cast<std::uint64_t>(options[i]) << (8 * i);
+  numbers[1] = reinterpret_cast<std::uint64_t>(address);
+  for (unsigned d = 0; d < rank; ++d) {
+    numbers[2 + d] = dims[d];
+    if (d + 1 < rank) numbers[7 + d] = strides[d];
+    numbers[11 + d] = box[d] | static_cast<std::uint64_t>(steps[d]) << 32;
+  }
+  std::memcpy(map, numbers, sizeof numbers);
+  return result("cuTensorMapEncodeTiled");
+}
+#endif
 
 int cuGetErrorName(int, const char** name) {
   *name = "CUDA_ERROR_STAND_IN";

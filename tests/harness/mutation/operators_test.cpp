@@ -186,6 +186,45 @@ TEST(Wait, IsRemovedOrWeaker) {
   EXPECT_THAT(made("wait", "cp.async.commit_group;"), ElementsAre(kRemoved));
 }
 
+TEST(Wait, OfWarpgroupsAndBulkCopiesIsTheSame) {
+  EXPECT_THAT(made("wait", "wgmma.wait_group.sync.aligned 0;"),
+              ElementsAre(kRemoved, "wgmma.wait_group.sync.aligned 1;"));
+  EXPECT_THAT(made("wait", "wgmma.commit_group.sync.aligned;"), ElementsAre(kRemoved));
+  EXPECT_THAT(made("wait", "cp.async.bulk.wait_group.read 0;"),
+              ElementsAre(kRemoved, "cp.async.bulk.wait_group.read 1;"));
+}
+
+TEST(MbarrierFault, LeavesOutArrivalsAndWaits) {
+  EXPECT_THAT(made("mbarrier", "mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 64;"),
+              ElementsAre(kRemoved));
+  EXPECT_THAT(made("mbarrier", "mbarrier.arrive.shared.b64 %d1, [%r1];"), IsEmpty());
+  EXPECT_THAT(made("mbarrier", "@%p2 mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2;"),
+              ElementsAre("@%p2 mov.pred %p1, 1;",
+                          "{ .reg .b32 %mutant; @%p2 xor.b32 %mutant, %r2, 1; @%p2 "
+                          "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %mutant; }"));
+}
+
+TEST(BulkCopyFault, IsLeftOutOrElsewhere) {
+  const std::string load =
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], ";
+  EXPECT_THAT(made("store", load + "[%d1, {%r2, %r3}], [%r4];"), ElementsAre(kRemoved));
+  EXPECT_THAT(made("coordinates", load + "[%d1, {%r2, %r3}], [%r4];"),
+              ElementsAre(load + "[%d1, {%r3, %r2}], [%r4];"));
+  EXPECT_THAT(made("coordinates", load + "[%d1, {%r2, %r2}], [%r4];"), IsEmpty());
+  EXPECT_THAT(made("address", load + "[%d1, {%r2, %r3}], [%r4];"), IsEmpty());
+}
+
+TEST(Mma, OfAWarpgroupIsLeftOutOrHasRegistersInTheWrongOrder) {
+  const std::string head = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 ";
+  const std::string text = head + "{%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, %d2, 1, 1, 1, 0;";
+  EXPECT_THAT(made("mma", text), ElementsAre(kRemoved));
+  EXPECT_THAT(made("fragment", text),
+              ElementsAre(head + "{%f2, %f1, %f3, %f4}, {%r1, %r2, %r3, %r4}, %d2, 1, 1, 1, 0;",
+                          head + "{%f1, %f3, %f2, %f4}, {%r1, %r2, %r3, %r4}, %d2, 1, 1, 1, 0;",
+                          head + "{%f1, %f2, %f3, %f4}, {%r2, %r1, %r3, %r4}, %d2, 1, 1, 1, 0;",
+                          head + "{%f1, %f2, %f3, %f4}, {%r1, %r3, %r2, %r4}, %d2, 1, 1, 1, 0;"));
+}
+
 constexpr std::string_view kMma =
     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, "
     "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4};";
@@ -233,7 +272,7 @@ TEST(Operators, HaveDifferentNames) {
     names.emplace_back(one.name);
     EXPECT_FALSE(one.about.empty());
   }
-  EXPECT_EQ(names.size(), 20u);
+  EXPECT_EQ(names.size(), 22u);
 }
 
 }  // namespace
