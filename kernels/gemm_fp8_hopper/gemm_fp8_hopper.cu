@@ -85,8 +85,8 @@ __device__ __forceinline__ void gemm(const TensorMap& map_a, const TensorMap& ma
   const Ring ring{static_cast<Bits32>(__cvta_generic_to_shared(shared_memory))};
   ring.init();
   TileWalk walk(m, n, 1);
-  const int blocks = static_cast<int>(tiles(k, kBlock)),
-            blocks_n = static_cast<int>(tiles(n, kBlock));
+  const int blocks = static_cast<int>(tiles(k, kBlock));
+  const int blocks_n = static_cast<int>(tiles(n, kBlock));
 
   if (threadIdx.x / kWarpgroupThreads == kMultiplying) {
     keep_registers<kCopyingRegisters>();
