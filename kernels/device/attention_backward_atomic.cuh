@@ -38,10 +38,6 @@ __device__ __forceinline__ void finish_dq(const BackwardArguments& x) {
   });
 }
 
-__device__ __forceinline__ void store_shared(Bits32 shared, Bits32 word) {
-  asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared), "r"(word) : "memory");
-}
-
 // Turns a block's strips round: the fragments a of 64 keys by 64 queries (16 keys a warp) become
 // those of 64 queries by 64 keys, by way of a tile in shared memory.
 __device__ __forceinline__ void transpose_strips(Bits32 (&fragments)[4][4], Bits32 tile) {

@@ -17,52 +17,62 @@ struct Place {
   long long row, column;
   int rows, columns;
 
-  __device__ __forceinline__ Place(int first_row, int first_column, int m, int n) {
-    const WarpPart part(threadIdx.x);
-    row = static_cast<long long>(first_row) + part.row();
-    column = static_cast<long long>(first_column) + part.column();
-    rows = m - first_row - part.row();
-    columns = n - first_column - part.column();
-  }
+  __device__ __forceinline__ Place(int first_row, int first_column, int m, int n)
+      : Place(first_row, first_column, m, n, WarpPart(threadIdx.x)) {}
+
+  // `part` has row() and column() of the lane's first value within the tile.
+  template <typename Part>
+  __device__ __forceinline__ Place(int first_row, int first_column, int m, int n, const Part& part)
+      : row(static_cast<long long>(first_row) + part.row()),
+        column(static_cast<long long>(first_column) + part.column()),
+        rows(m - first_row - part.row()),
+        columns(n - first_column - part.column()) {}
 };
+
+// What a lane holds: pieces of 16 rows by 8 columns, two pairs of neighbors in each. Fragments is
+// such, and so are the sums of a warpgroup.
+template <typename T, int kBands, int kGroups>
+using Pieces = T[kBands][kGroups][4];
 
 // ---- loops over the values ----------------------------------------------------------------------
 
 // step(x, row, column) for all values of a lane; row and column count from the lane's first.
-template <typename T, typename Step>
-__device__ __forceinline__ void each_value(Fragments<T>& x, const Step& step) {
+template <typename T, int kBands, int kGroups, typename Step>
+__device__ __forceinline__ void each_value(Pieces<T, kBands, kGroups>& x, const Step& step) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < kBands; ++i)
 #pragma unroll
-    for (int j = 0; j < 4; ++j)
+    for (int j = 0; j < kGroups; ++j)
 #pragma unroll
       for (int v = 0; v < 4; ++v) step(x[i][j][v], 16 * i + 8 * (v / 2), 8 * j + v % 2);
 }
 
 // step(x, entry) with the entry of a vector over the rows of D, read once a row.
-template <typename Step>
-__device__ __forceinline__ void with_row_vector(Fragments<float>& x, const float* vector,
-                                                const Place& place, const Step& step) {
+template <int kBands, int kGroups, typename Step>
+__device__ __forceinline__ void with_row_vector(Pieces<float, kBands, kGroups>& x,
+                                                const float* vector, const Place& place,
+                                                const Step& step) {
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 2 * kBands; ++i) {
     const float entry = 8 * i < place.rows ? vector[place.row + 8 * i] : 0.0f;
 #pragma unroll
-    for (int j = 0; j < 4; ++j)
+    for (int j = 0; j < kGroups; ++j)
 #pragma unroll
       for (int v = 0; v < 2; ++v) step(x[i / 2][j][i % 2 * 2 + v], entry);
   }
 }
 
-template <typename Step>
-__device__ __forceinline__ void with_column_vector(Fragments<float>& x, const float* vector,
-                                                   const Place& place, const Step& step) {
+template <int kBands, int kGroups, typename Step>
+__device__ __forceinline__ void with_column_vector(Pieces<float, kBands, kGroups>& x,
+                                                   const float* vector, const Place& place,
+                                                   const Step& step) {
 #pragma unroll
-  for (int j = 0; j < 4; ++j)
+  for (int j = 0; j < kGroups; ++j)
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
       const float entry = 8 * j + v < place.columns ? vector[place.column + 8 * j + v] : 0.0f;
 #pragma unroll
-      for (int i = 0; i < 8; ++i) step(x[i / 2][j][i % 2 * 2 + v], entry);
+      for (int i = 0; i < 2 * kBands; ++i) step(x[i / 2][j][i % 2 * 2 + v], entry);
     }
 }
 
@@ -88,17 +98,17 @@ __device__ __forceinline__ void convert(Fragments<float>& x, const Fragments<int
 }
 
 // beta * C, fused into the addition; C is not read when beta is 0.
-template <typename Out>
-__device__ __forceinline__ void add_c(Fragments<float>& x, float beta, const void* matrix,
-                                      long long ldc, const Place& place) {
+template <typename Out, int kBands, int kGroups>
+__device__ __forceinline__ void add_c(Pieces<float, kBands, kGroups>& x, float beta,
+                                      const void* matrix, long long ldc, const Place& place) {
   if (beta == 0.0f) return;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 2 * kBands; ++i) {
     if (8 * i >= place.rows) continue;
     const auto* c =
         static_cast<const typename Out::Stored*>(matrix) + (place.row + 8 * i) * ldc + place.column;
 #pragma unroll
-    for (int j = 0; j < 4; ++j)
+    for (int j = 0; j < kGroups; ++j)
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
         float& value = x[i / 2][j][i % 2 * 2 + v];
@@ -120,7 +130,8 @@ __device__ __forceinline__ void scale(Fragments<float>& x, const Vector& scales,
   }
 }
 
-__device__ __forceinline__ void add_bias(Fragments<float>& x, const Vector& bias,
+template <int kBands, int kGroups>
+__device__ __forceinline__ void add_bias(Pieces<float, kBands, kGroups>& x, const Vector& bias,
                                          const Place& place) {
   const auto add = [](float& value, float entry) { value = __fadd_rn(value, entry); };
   if (bias.kind == kPerRow) {
@@ -141,22 +152,22 @@ __device__ __forceinline__ void add_zero_point(Fragments<float>& x, int zero) {
 }
 
 // NaN passes through; -0 stays -0 (it is not below zero).
-__device__ __forceinline__ void apply_relu(Fragments<float>& x) {
+template <int kBands, int kGroups>
+__device__ __forceinline__ void apply_relu(Pieces<float, kBands, kGroups>& x) {
   each_value(x, [](float& value, int, int) { value = value < 0.0f ? 0.0f : value; });
 }
 
 // ---- the store ----------------------------------------------------------------------------------
 
 // Two neighbors at once where D's rows keep pairs aligned; the last column of an odd N alone.
-// `kGroups` groups of 8 columns: the 4 of Fragments, or fewer.
-template <typename Out, typename T, int kGroups>
-__device__ __forceinline__ void store(const T (&x)[4][kGroups][4], void* matrix, long long ldd,
-                                      const Place& place) {
+template <typename Out, typename T, int kBands, int kGroups>
+__device__ __forceinline__ void store(const Pieces<T, kBands, kGroups>& x, void* matrix,
+                                      long long ldd, const Place& place) {
   using Stored = typename Out::Stored;
   const bool pairs =
       (reinterpret_cast<Address>(matrix) % (2 * sizeof(Stored))) == 0 && ldd % 2 == 0;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 2 * kBands; ++i) {
     if (8 * i >= place.rows) continue;
     Stored* d = static_cast<Stored*>(matrix) + (place.row + 8 * i) * ldd + place.column;
 #pragma unroll

@@ -43,6 +43,10 @@ __device__ __forceinline__ void ldmatrix(Bits32 (&r)[4], Bits32 shared) {
   }
 }
 
+__device__ __forceinline__ void store_shared(Bits32 shared, Bits32 word) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared), "r"(word) : "memory");
+}
+
 __device__ __forceinline__ void store_shared(Bits32 shared, Bits32 w0, Bits32 w1) {
   asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(shared), "r"(w0), "r"(w1) : "memory");
 }
