@@ -73,7 +73,8 @@ bool clip(const TensorMap& map, const std::array<i64, TensorMap::kMaxRank>& at, 
   row.before = static_cast<u32>((first - at[0]) * width);
   row.inside = static_cast<u32>((end - first) * width);
   address = map.address + static_cast<u64>(first * width);
-  for (std::size_t d = 1; d < map.rank; ++d) address += static_cast<u64>(at[d] * map.strides[d]);
+  for (std::size_t d = 1; d < map.rank; ++d)
+    address += static_cast<u64>(at[d]) * static_cast<u64>(map.strides[d]);
   return true;
 }
 
@@ -86,6 +87,16 @@ bool resolve_row(Warp& warp, const Inst& inst, int lane, u64 address, BulkRow& r
   if (!resolve_global_slowly(warp, inst, u32{1} << lane, p, bytes, intent)) return false;
   row.global = p.host[l];
   return true;
+}
+
+// Shared memory has room for the box.
+bool fits(Warp& warp, const Inst& inst, int lane, u64 shared, u64 bytes) {
+  if (warp.cta().shared().holds(shared, bytes)) return true;
+  warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
+    return fmt::format("a bulk copy of {} bytes at {:#x} of shared memory; {}", bytes, shared,
+                       warp.cta().shared().extent());
+  });
+  return false;
 }
 
 std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane,
@@ -106,6 +117,11 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
   box.row_bytes = static_cast<u32>(map->box[0] * map->strides[0]);
   box.swizzle = std::max(16u, static_cast<u32>(map->swizzle));
   box.fill = fill_of(*map);
+  // Before the rows are made: there may be 2^32 of them.
+  u64 bytes = box.row_bytes;
+  for (std::size_t d = 1; d < map->rank; ++d) bytes *= static_cast<u64>(map->box[d]);
+  if (!fits(warp, inst, lane, shared, (bytes + box.swizzle - 1) / box.swizzle * box.swizzle))
+    return std::nullopt;
   std::array<i64, TensorMap::kMaxRank> at = corner;
   for (std::size_t d = 0; d < map->rank;) {
     BulkRow& row = box.rows.emplace_back();
@@ -132,6 +148,7 @@ std::optional<BulkBox> plain_box(Warp& warp, const Inst& inst, const BulkCopy& c
     });
     return std::nullopt;
   }
+  if (!fits(warp, inst, lane, shared, bytes)) return std::nullopt;
   BulkBox box;
   box.row_bytes = bytes;
   BulkRow& row = box.rows.emplace_back();
@@ -153,16 +170,8 @@ std::optional<BulkBox> box_of(Warp& warp, const Inst& inst, const BulkCopy& copy
     });
     return std::nullopt;
   }
-  std::optional<BulkBox> box = tensor ? tensor_box(warp, inst, copy, lane, shared, intent)
-                                      : plain_box(warp, inst, copy, lane, shared, intent);
-  if (box && !warp.cta().shared().holds(shared, box->footprint())) {
-    warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
-      return fmt::format("a bulk copy of {} bytes at {:#x} of shared memory; {}",
-                         box->footprint(), shared, warp.cta().shared().extent());
-    });
-    return std::nullopt;
-  }
-  return box;
+  return tensor ? tensor_box(warp, inst, copy, lane, shared, intent)
+                : plain_box(warp, inst, copy, lane, shared, intent);
 }
 
 // Calls visit(shared bytes, offset in the row) for every chunk of a row.

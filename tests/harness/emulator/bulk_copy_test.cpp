@@ -297,6 +297,21 @@ TEST(BulkCopy, RefusesWhatDoesNotFit) {
               HasSubstr("a bulk copy of 24 bytes"));
 }
 
+TEST(BulkCopy, RefusesBoxesOfAnySize) {
+  TensorMap map = {.format = FormatId::bf16, .rank = 5, .dims = {16, 1, 1, 1, 1}, .strides = {2, 32, 32, 32, 32}};
+  map.box = {16, 256, 256, 256, 256};
+  const std::vector<std::byte> in = input(map);
+  EXPECT_THAT(findings_text(run("@%p0 cp.async.bulk.tensor.5d.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in, {0, 0, 0, "
+                                "0, 0}], [%r2];",
+                                in, 64)
+                                .outcome),
+              HasSubstr("out of bounds: a bulk copy of 137438953472 bytes"));
+  EXPECT_THAT(findings_text(run("@%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in], 0xfffffff0, [%r2];",
+                                in, 64)
+                                .outcome),
+              HasSubstr("out of bounds: a bulk copy of 4294967280 bytes"));
+}
+
 TEST(BulkCopy, StaysInsideTheAllocationWhateverTheMapSays) {
   TensorMap map = kMatrix;
   const std::vector<std::byte> in = input(map);
