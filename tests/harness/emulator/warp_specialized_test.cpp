@@ -25,6 +25,7 @@ struct Ring {
   std::string_view signals;     // sets %p3 where a thread of %r2 (0 to 127 in its warpgroup) arrives
   int in_flight = 0;            // groups of wgmma while the stage before is handed back
   bool too_early = false;       // a stage is handed back while its own group is in flight
+  bool forgets = false;         // the stage is free when the first warpgroup has handed it back
 };
 
 // Tile t of A holds t + 1, and B ones.
@@ -66,7 +67,7 @@ KernelRun run(const Ring& ring) {
 )",
                                  fmt::arg("bytes", ring.stages * kTileBytes), fmt::arg("stages", ring.stages),
                                  fmt::arg("first", first_consumer), fmt::arg("last", first_consumer + consumers),
-                                 fmt::arg("producer", producer), fmt::arg("arrivals", ring.arrivals * ring.warpgroups),
+                                 fmt::arg("producer", producer), fmt::arg("arrivals", ring.arrivals * (ring.forgets ? 1 : ring.warpgroups)),
                                  fmt::arg("tile", kTileBytes));
   body += wait_for("E", "%empty", "%r4");
   const std::string next = fmt::format(
@@ -193,6 +194,92 @@ TEST(WarpSpecialized, HandsBackTooEarly) {
   early.too_early = true;
   done = run(early);
   EXPECT_THAT(findings_text(done.outcome), HasSubstr("race"));
+  for (const bool producer_first : {true, false}) {
+    Ring forgets;
+    forgets.producer_first = producer_first;
+    forgets.warpgroups = 2;
+    forgets.forgets = true;
+    forgets.signals = "setp.eq.u32 %p3, %r3, 0;";
+    EXPECT_THAT(findings_text(run(forgets).outcome), HasSubstr("race: writes shared memory at"));
+  }
+}
+
+// --- other ways to take turns ---
+
+KernelRun run(std::string_view body, int threads, std::size_t out_bytes) {
+  KernelOptions options;
+  options.block = {threads, 1, 1};
+  const std::string start =
+      "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 127; shr.u32 %r2, %r0, 5; and.b32 %r3, %r0, 31; setp.eq.u32 %p0, %r0, 0; "
+      "mul.wide.u32 %d0, %r0, 4;\n";
+  return run_kernel(kernel_text(start + std::string(body)), {}, out_bytes, options);
+}
+
+std::vector<u32> fine(std::string_view body, int threads, std::size_t out_bytes) {
+  const KernelRun done = run(body, threads, out_bytes);
+  EXPECT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
+  return done.values<u32>();
+}
+
+// Two warpgroups use one buffer in turns: %r5 is the barrier of a warpgroup's turn, %r6 that of the other's.
+TEST(WarpSpecialized, PingPongTakesTurnsByNamedBarriers) {
+  const auto turns = [](std::string_view begin, std::string_view end) {
+    return fmt::format(R"(
+      .shared .b32 data[128]; mad.lo.u32 %r10, %r1, 4, data; xor.b32 %r11, %r1, 65; mad.lo.u32 %r11, %r11, 4, data;
+      shr.u32 %r4, %r0, 7; add.u32 %r5, %r4, 1; sub.u32 %r6, 2, %r4; add.u32 %r7, %r4, 3;
+      setp.ne.u32 %p1, %r4, 0; @%p1 barrier.cta.arrive.aligned 1, 256; mov.u32 %r8, 0; mov.u32 %r9, 0;
+      NEXT: {}
+      mad.lo.u32 %r12, %r8, 1000, %r0; st.shared.u32 [%r10], %r12; bar.sync %r7, 128; ld.shared.u32 %r12, [%r11];
+      add.u32 %r9, %r9, %r12; {}
+      add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 5; @%p2 bra NEXT;
+      @!%p1 bar.sync 1, 256; add.s64 %out, %out, %d0; st.global.u32 [%out], %r9;
+)",
+                       begin, end);
+  };
+  const std::string_view begin = "bar.sync %r5, 256;", end = "bar.arrive %r6, 256;";
+  const std::vector<u32> sums = fine(turns(begin, end), 256, 1024);
+  EXPECT_EQ(sums[3], 10000u + 5 * (3 ^ 65));
+  EXPECT_EQ(sums[130], 10000u + 5 * (128 + (2 ^ 65)));
+  EXPECT_THAT(findings_text(run(turns("", ""), 256, 1024).outcome), HasSubstr("race"));
+}
+
+// A buffer that a bulk copy stores from is filled again when the copy has read it.
+TEST(WarpSpecialized, FillsABufferAgainThatWasRead) {
+  const auto rounds = [](std::string_view wait) {
+    return fmt::format(R"(
+      .shared .align 16 .b32 data[128]; mad.lo.u32 %r10, %r1, 4, data; mov.u32 %r11, data; mov.u32 %r8, 0;
+      NEXT: {}
+      bar.sync 0; mad.lo.u32 %r12, %r8, 1000, %r0; st.shared.u32 [%r10], %r12; fence.proxy.async.shared::cta; bar.sync 0;
+      @%p0 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r11], 512; @%p0 cp.async.bulk.commit_group;
+      add.s64 %out, %out, 512; add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 4; @%p2 bra NEXT;
+      @%p0 cp.async.bulk.wait_group 0;
+)",
+                       wait);
+  };
+  const std::vector<u32> stored = fine(rounds("@%p0 cp.async.bulk.wait_group.read 0;"), 128, 2048);
+  for (u32 i = 0; i < 512; ++i) ASSERT_EQ(stored[i], i / 128 * 1000 + i % 128);
+  EXPECT_NE(run(rounds(""), 128, 2048).values<u32>()[0], 0u) << "the buffer was filled again before it was read";
+}
+
+// Warp 0 writes, warp 1 hears of it, warp 2 hears that from warp 1, by one lane.
+TEST(WarpSpecialized, HandsOnByTwoHops) {
+  const auto hops = [](std::string_view second) {
+    return fmt::format(R"(
+      .shared .align 8 .b64 one; .shared .align 8 .b64 two; .shared .b32 data[32]; mad.lo.u32 %r10, %r3, 4, data;
+      mov.u32 %r4, one; mov.u32 %r5, two; setp.eq.u32 %p3, %r3, 0;
+      @%p0 mbarrier.init.shared.b64 [%r4], 1; @%p0 mbarrier.init.shared.b64 [%r5], 1; bar.sync 0;
+      setp.eq.u32 %p1, %r2, 1; @%p1 bra HOP; setp.eq.u32 %p1, %r2, 2; @%p1 bra READ;
+      st.shared.u32 [%r10], %r0; bar.warp.sync 0xffffffff; @%p3 mbarrier.arrive.shared.b64 _, [%r4]; ret;
+      HOP: @!%p3 bra HOPPED; A: mbarrier.try_wait.parity.shared.b64 %p7, [%r4], 0; @!%p7 bra A;
+      HOPPED: bar.warp.sync 0xffffffff; @%p3 mbarrier.arrive{}.shared.b64 _, [%r5]; ret;
+      READ: @!%p3 bra GO; B: mbarrier.try_wait.parity.shared.b64 %p7, [%r5], 0; @!%p7 bra B;
+      GO: bar.warp.sync 0xffffffff; ld.shared.u32 %r6, [%r10]; mul.wide.u32 %d0, %r3, 4; add.s64 %out, %out, %d0;
+      st.global.u32 [%out], %r6;
+)",
+                       second);
+  };
+  EXPECT_EQ(fine(hops(""), 96, 128)[31], 31u);
+  EXPECT_THAT(findings_text(run(hops(".relaxed.cta"), 96, 128).outcome), HasSubstr("race: reads shared memory"));
 }
 
 }  // namespace
