@@ -2,8 +2,10 @@
 // cp.async and its groups (PTX ISA 9.0 section 9.7.9.25). Issuing checks both ends and marks the destination as pending;
 // the copy itself, reading the source included, is performed at the wait. A false guard or src-size 0 reads nothing.
 #include "harness/emulator/access.h"
+#include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/families.h"
+#include "harness/emulator/mbarrier_phases.h"
 
 #include <fmt/format.h>
 
@@ -18,6 +20,9 @@ using u64 = std::uint64_t;
 // Inst::a + immediate: destination. Inst::b + e (signed): source. Inst::c: src-size; Inst::p: ignore-src predicate.
 constexpr u32 kSourceSize = 1;    // Inst::c holds src-size
 constexpr u32 kIgnoreSource = 2;  // Inst::p says which lanes copy zeros
+// cp.async.mbarrier.arrive: the mbarrier is at Inst::a + immediate.
+constexpr u32 kNoIncrement = 1;
+constexpr u32 kGenericBarrier = 2;  // a generic address
 
 void explain_copies(Warp& warp, const Inst& inst, u32 mask, const Pointers& to, int bytes) {
   Accessor who = accessor(warp);
@@ -148,6 +153,37 @@ void commit(Warp& warp, const Inst&, u32 mask) { warp.copies().commit(mask, warp
   warp.copies().wait_all(mask, [&](const AsyncCopy& copy, u32 ready) __attribute__((always_inline)) { perform_copy(warp, copy, ready); });
 }
 
+// cp.async.mbarrier.arrive: what the lanes have issued is complete at once, and they arrive. With .noinc these are
+// arrivals that the mbarrier was made for; else each adds one to the phase first, which leaves what is pending as it is.
+void arrive(Warp& warp, const Inst& inst, u32 mask) {
+  Cta& cta = warp.cta();
+  warp.copies().wait_all(mask, [&](const AsyncCopy& copy, u32 ready) { perform_copy(warp, copy, ready); });
+  const Handover known = released(warp);
+  Pointers at;
+  gather_addresses(warp, inst, at);
+  for (u32 left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    const u64 window = (inst.flags & kGenericBarrier) != 0 ? kSharedWindow : 0;
+    const u64 address = at.address[static_cast<std::size_t>(lane)] - window;
+    Mbarrier* const barrier = mbarrier_at(warp, inst, lane, address);
+    if (barrier == nullptr) return;
+    if ((inst.flags & kNoIncrement) == 0) ++barrier->pending;
+    if (!take_arrivals(warp, inst, lane, address, *barrier, 1, known)) return;
+    cta.note_progress();
+    settle(cta, address, *barrier);
+  }
+}
+
+void decode_arrive(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  if (!modifiers.take("arrive")) return;
+  if (modifiers.take("noinc")) out.flags |= kNoIncrement;
+  const bool shared = modifiers.take_one_of("shared", "shared::cta") >= 0;
+  if (!shared) out.flags |= kGenericBarrier;
+  if (!modifiers.take("b64") || !decoder.require_operands(instruction, 1, 1)) return;
+  decoder.address(instruction.operands[0], shared ? Space::shared : Space::generic, out);
+  out.execute = arrive;
+}
+
 HandlerSet choose(std::int64_t bytes) {
   switch (bytes) {
     case 4: return handlers_of<&copy<4>>;
@@ -191,8 +227,10 @@ void decode_copy(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 
 void decode_async(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   decoder.require_sm(80);
+  if (modifiers.take("reduce")) return decoder.refuse("bulk reductions are not emulated");
   if (!modifiers.take("async")) return;
   if (modifiers.take("bulk")) return decode_bulk(decoder, instruction, modifiers, out);
+  if (modifiers.take("mbarrier")) return decode_arrive(decoder, instruction, modifiers, out);
   if (modifiers.take("commit_group")) {
     decoder.require_operands(instruction, 0, 0);
     out.execute = commit;

@@ -55,6 +55,8 @@ class AsyncProducts {
     pending_.clear();
     sums_.clear();
     group_ = 0;
+    complete_ = 0;
+    read_until_ = 0;
   }
 
   // A new product in the open group, on accumulators that are in flight or taken out of the
@@ -92,7 +94,16 @@ class AsyncProducts {
     }
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
     std::erase_if(sums_, [](const auto& sums) { return sums->in_flight == 0; });
+    complete_ = std::max(complete_, group_ - std::min(allowed, group_));
   }
+
+  // How many groups this warp has computed its part of.
+  std::uint32_t complete() const { return complete_; }
+
+  // The tick (access_order.h) before which it has read the tiles of these groups.
+  std::uint32_t read_until() const { return read_until_; }
+
+  void note_read(std::uint32_t tick) { read_until_ = tick; }
 
  private:
   Accumulators* in_flight(const std::vector<Slot>& registers) const {
@@ -114,6 +125,8 @@ class AsyncProducts {
   std::vector<AsyncProduct> pending_;
   std::vector<std::unique_ptr<Accumulators>> sums_;
   std::uint32_t group_ = 0;  // the open one
+  std::uint32_t complete_ = 0;
+  std::uint32_t read_until_ = 0;
 };
 
 }  // namespace plumbline::emulator

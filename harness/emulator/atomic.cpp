@@ -173,11 +173,12 @@ void add_lanes_randomly(Warp& warp, const Inst& inst, u32 mask) {
 
 void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   const bool returns = instruction.opcode == "atom";
+  if (modifiers.take("async")) return decoder.refuse("asynchronous reductions are not emulated");
   const int order = modifiers.take_one_of("relaxed", "acquire", "release", "acq_rel");
   const int scope = modifiers.take_one_of("cta", "cluster", "gpu", "sys");
   if (order >= 2 && scope != 0) out.flags |= kReleases;
-  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared};
-  const int where = modifiers.take_one_of("global", "shared", "shared::cta");
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::shared};
+  const int where = modifiers.take_one_of("global", "shared", "shared::cta", "shared::cluster");
   const Space space = where < 0 ? Space::generic : kSpaces[where];
   modifiers.take("noftz");
   modifiers.take_hints();

@@ -122,16 +122,30 @@ void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers&
   out.execute = barrier;
 }
 
+// fence.proxy: alias and tensormap change nothing, as virtual addresses are not aliased here and maps do not change.
+void decode_fence_proxy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  if (modifiers.take("tensormap::generic")) {
+    const bool acquires = modifiers.take("acquire");
+    if (!acquires && !modifiers.take("release")) return;
+    modifiers.take_one_of("cta", "cluster", "gpu", "sys");
+    const std::size_t operands = acquires ? 2 : 0;
+    if (decoder.require_operands(instruction, operands, operands)) out.execute = no_fence;
+    return;
+  }
+  decoder.require_operands(instruction, 0, 0);
+  if (modifiers.take("alias")) {
+    out.execute = no_fence;
+  } else if (modifiers.take("async")) {
+    const int space = modifiers.take_one_of("global", "shared::cta", "shared::cluster");
+    out.execute = space == 0 ? no_fence : fence_proxy;
+  }
+}
+
 void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  if (modifiers.take("proxy")) return decode_fence_proxy(decoder, instruction, modifiers, out);
   decoder.require_operands(instruction, 0, 0);
   if (modifiers.take("mbarrier_init")) {
     if (modifiers.take("release") && modifiers.take("cluster")) out.execute = no_fence;
-    return;
-  }
-  if (modifiers.take("proxy")) {
-    if (!modifiers.take("async")) return;
-    const int space = modifiers.take_one_of("global", "shared::cta", "shared::cluster");
-    out.execute = space == 0 ? no_fence : fence_proxy;
     return;
   }
   modifiers.take_one_of("sc", "acq_rel", "acquire", "release");

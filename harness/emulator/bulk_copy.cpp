@@ -73,7 +73,8 @@ bool clip(const TensorMap& map, const std::array<i64, TensorMap::kMaxRank>& at, 
   row.before = static_cast<u32>((first - at[0]) * width);
   row.inside = static_cast<u32>((end - first) * width);
   address = map.address + static_cast<u64>(first * width);
-  for (std::size_t d = 1; d < map.rank; ++d) address += static_cast<u64>(at[d] * map.strides[d]);
+  for (std::size_t d = 1; d < map.rank; ++d)
+    address += static_cast<u64>(at[d]) * static_cast<u64>(map.strides[d]);
   return true;
 }
 
@@ -116,6 +117,7 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
   box.row_bytes = static_cast<u32>(map->box[0] * map->strides[0]);
   box.swizzle = std::max(16u, static_cast<u32>(map->swizzle));
   box.fill = fill_of(*map);
+  // Before the rows are listed: there may be 2^32 of them.
   u64 rows = 1;
   for (std::size_t d = 1; d < map->rank; ++d) rows *= static_cast<u64>(map->box[d]);
   if (!check_room(warp, inst, lane, shared, box.footprint(rows))) return std::nullopt;

@@ -10,6 +10,7 @@
 #include "harness/emulator/barrier.h"
 #include "harness/emulator/bulk_copy.h"
 #include "harness/emulator/mbarrier_phases.h"
+#include "harness/emulator/warpgroup_waits.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -18,7 +19,8 @@ namespace {
 constexpr int kRoundsBeforeOthers = 4;
 
 // How often waits for mbarriers fail, with nothing happening in between, before that is a deadlock.
-constexpr int kMostExpiries = 4;
+// A warp may look at many of them in turn.
+constexpr int kMostExpiries = 64;
 
 std::uint32_t special_value(Special special, const Launch& launch, const std::array<std::int64_t, 3>& cta, int warp,
                             int lane) {
@@ -112,7 +114,7 @@ Progress Cta::run() {
       return Progress::finished;
     }
     if (!ran) {
-      if (wait_longer()) continue;
+      if (give_up_warpgroups(*this) || wait_longer()) continue;
       report_deadlock();
       return Progress::stopped;
     }

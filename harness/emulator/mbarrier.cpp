@@ -22,8 +22,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// Inst::flags.
-constexpr u32 kRelaxed = 1;
+// Inst::flags, besides kRelaxed.
 constexpr u32 kDrops = 2;       // arrive_drop
 constexpr u32 kExpects = 4;     // Inst::b: bytes
 constexpr u32 kHasCount = 8;    // Inst::b: arrivals
@@ -66,6 +65,12 @@ void make(Warp& warp, const Inst& inst, u32 mask) {
       });
     }
     Cta& cta = warp.cta();
+    if (cta.mbarriers().find(address) != nullptr) {
+      warp.report(FindingKind::bad_operand, inst, lane, [&] {
+        return fmt::format(
+            "there is an mbarrier at {:#x} already; mbarrier.inval has to end it first", address);
+      });
+    }
     Mbarrier& barrier = cta.mbarriers().make(address);
     barrier.count = barrier.pending = count;
     barrier.made_by = warp.index();
@@ -114,11 +119,7 @@ u64 state_of(const Mbarrier& barrier) { return u64{barrier.phase} << 32 | barrie
 
 void arrive(Warp& warp, const Inst& inst, u32 mask) {
   Cta& cta = warp.cta();
-  Handover known;
-  if ((inst.flags & kRelaxed) == 0) {
-    known.shared = cta.shared().order().release(warp.index());
-    if (warp.program().communicates) cta.clock().give(warp.index(), known.global);
-  }
+  const Handover known = (inst.flags & kRelaxed) != 0 ? Handover() : released(warp);
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const u64 address = address_of(warp, inst, lane);
@@ -127,18 +128,10 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
     const u32 operand = lanes<u32>(warp, inst.b)[lane];
     if ((inst.flags & kExpects) != 0 && !expect_bytes(warp, inst, lane, *barrier, operand)) return;
     const u32 count = (inst.flags & kHasCount) != 0 ? operand : 1;
-    if (count < 1 || count > barrier->pending) {
-      return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
-        return fmt::format(
-            "{} arrivals at the mbarrier {:#x}, whose phase {} wants {} more of {}{}", count,
-            address, barrier->phase, barrier->pending, barrier->count,
-            barrier->pending == 0 ? fmt::format(" and {} bytes", barrier->bytes) : "");
-      });
-    }
-    lanes<u64>(warp, inst.d).set(lane, state_of(*barrier));
-    barrier->pending -= count;
+    const u64 state = state_of(*barrier);
+    if (!take_arrivals(warp, inst, lane, address, *barrier, count, known)) return;
+    lanes<u64>(warp, inst.d).set(lane, state);
     if ((inst.flags & kDrops) != 0) barrier->count -= count;
-    barrier->arrived.add(known);
     if ((inst.flags & kNoComplete) != 0 && barrier->due()) {
       return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
         return fmt::format("the last arrival of a phase of the mbarrier {:#x} says .noComplete",
@@ -172,6 +165,15 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
     const auto open = [&] {
       return by_parity ? (barrier->phase & 1) == asked(first) : barrier->phase == asked(first);
     };
+    // A state is of this phase or of the one before.
+    if (!by_parity && barrier->phase - asked(first) > 1) {
+      return warp.fail(FindingKind::bad_operand, inst, first, [&] {
+        return fmt::format(
+            "waits for phase {} of the mbarrier {:#x}, which is in phase {}; a state is good for "
+            "its own phase and the next",
+            asked(first), address, barrier->phase);
+      });
+    }
     if (open()) perform_loads(warp.cta(), address, *barrier);
     if (warp.cta().stopping()) return;
     if (!open()) {

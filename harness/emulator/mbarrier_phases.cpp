@@ -50,6 +50,29 @@ bool expect_bytes(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std
   return false;
 }
 
+Handover released(Warp& warp) {
+  Cta& cta = warp.cta();
+  Handover known;
+  known.shared = cta.shared().order().release(warp.index());
+  if (warp.program().communicates) cta.clock().give(warp.index(), known.global);
+  return known;
+}
+
+bool take_arrivals(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Mbarrier& barrier,
+                   std::uint32_t count, const Handover& known) {
+  if (count < 1 || count > barrier.pending) {
+    warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+      return fmt::format("{} arrivals at the mbarrier {:#x}, whose phase {} wants {} more of {}{}",
+                         count, address, barrier.phase, barrier.pending, barrier.count,
+                         barrier.pending == 0 ? fmt::format(" and {} bytes", barrier.bytes) : "");
+    });
+    return false;
+  }
+  barrier.pending -= count;
+  barrier.arrived.add(known);
+  return true;
+}
+
 void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
   if (!barrier.due()) return;
   ++barrier.phase;
@@ -65,7 +88,7 @@ void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
         },
         [&](const Split& split) {
           answer(*warp, split, true);
-          learn(*warp, barrier);
+          if ((split.at->flags & kRelaxed) == 0) learn(*warp, barrier);
         });
   }
 }

@@ -13,12 +13,23 @@ namespace plumbline::emulator {
 
 class Cta;
 
+// Inst::flags of what arrives and waits: no knowledge passes.
+constexpr std::uint32_t kRelaxed = 1;
+
 // The object at an address of shared memory, for a lane that is about to use it. Null after a
 // finding that stops the launch: none was made there.
 Mbarrier* mbarrier_at(Warp& warp, const Inst& inst, int lane, std::uint64_t address);
 
 // Bytes are announced, or, negative, have come. False after a finding that stops the launch.
 bool expect_bytes(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::int64_t bytes);
+
+// What the warp hands over when it arrives.
+Handover released(Warp& warp);
+
+// A lane arrives `count` times. The phase does not end by that: settle() follows. False after a
+// finding that stops the launch.
+bool take_arrivals(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Mbarrier& barrier,
+                   std::uint32_t count, const Handover& known);
 
 // Ends the phase if nothing is missing, and lets those go on that waited for it.
 void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier);

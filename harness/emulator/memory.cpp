@@ -201,10 +201,11 @@ struct Access {
 
 Access take_access(Decoder& decoder, Modifiers& modifiers) {
   Access access;
-  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared,
+  // A cluster is one CTA here.
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared,  Space::shared,
                                Space::local,  Space::param,  Space::constant};
-  const int space =
-      modifiers.take_one_of("global", "shared", "shared::cta", "local", "param", "const");
+  const int space = modifiers.take_one_of("global", "shared", "shared::cta", "shared::cluster",
+                                          "local", "param", "const");
   if (space >= 0) access.space = kSpaces[space];
   const int vector = modifiers.take_one_of("v2", "v4");
   access.count = vector == 0 ? 2 : (vector == 1 ? 4 : 1);
@@ -256,6 +257,7 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 
 void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                   Inst& out) {
+  if (modifiers.take("async")) return decoder.refuse("asynchronous stores are not emulated");
   const Access access = take_access(decoder, modifiers);
   if (!decoder.require_operands(instruction, 2, 2)) return;
   if (access.space == Space::param || access.space == Space::constant) {

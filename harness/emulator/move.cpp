@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-// mov, selp, slct, cvta (PTX ISA 9.0 section 9.7.9). Registers are bits: a move copies them whatever the type says.
+// mov, selp, slct, cvta, mapa (PTX ISA 9.0 section 9.7.9). Registers are bits: a move copies them whatever the type says.
+#include <fmt/format.h>
+
+#include <bit>
+
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/lanes.h"
@@ -158,8 +162,10 @@ void decode_select(Decoder& decoder, const Instruction& instruction, Modifiers& 
 // cvta.space: into the generic window; cvta.to.space: out of it.
 void decode_cvta(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   const bool to_space = modifiers.take("to");
-  const Space spaces[] = {Space::global, Space::shared, Space::local, Space::constant, Space::param, Space::shared};
-  const int which = modifiers.take_one_of("global", "shared", "local", "const", "param", "shared::cta");
+  const Space spaces[] = {Space::global, Space::shared, Space::local, Space::constant, Space::param, Space::shared,
+                          Space::shared};
+  const int which =
+      modifiers.take_one_of("global", "shared", "local", "const", "param", "shared::cta", "shared::cluster");
   modifiers.take("entry");
   const int width = bits(modifiers.take_type());
   if (which < 0 || width != 64 || !decoder.require_operands(instruction, 2, 2)) {
@@ -184,11 +190,52 @@ template <Space S>
 void decode_is_space(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   constexpr HandlerSet handlers[] = {plain<&on_base<&is_space<Space::global>>>, plain<&on_base<&is_space<Space::shared>>>,
                                      plain<&on_base<&is_space<Space::local>>>, plain<&on_base<&is_space<Space::constant>>>,
-                                     plain<&on_base<&is_space<Space::param>>>};
-  const int which = modifiers.take_one_of("global", "shared", "local", "const", "param");
+                                     plain<&on_base<&is_space<Space::param>>>,
+                                     plain<&on_base<&is_space<Space::shared>>>,
+                                     plain<&on_base<&is_space<Space::shared>>>};
+  const int which =
+      modifiers.take_one_of("global", "shared", "local", "const", "param", "shared::cta", "shared::cluster");
   if (which < 0) return;
   place_operands("p=x", decoder, instruction, out);
   out.execute = pick(handlers[which]);
+}
+
+// mapa: an address of shared memory as the CTA Inst::b of the cluster has it. A cluster is one CTA here.
+template <typename T>
+void map_address(Warp& warp, const Inst& inst, u32 mask) {
+  const auto d = lanes<T>(warp, inst.d);
+  const auto a = lanes<T>(warp, inst.a);
+  const auto rank = lanes<u32>(warp, inst.b);
+  for (u32 left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (rank[lane] != 0) {
+      return warp.fail(FindingKind::bad_operand, inst, lane,
+                       [&] { return fmt::format("CTA {} of a cluster of one", rank[lane]); });
+    }
+    d.set(lane, a[lane]);
+  }
+}
+
+void decode_map_address(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  decoder.require_sm(90);
+  modifiers.take("shared::cluster");
+  const int width = bits(modifiers.take_type());
+  if ((width != 32 && width != 64) || !decoder.require_operands(instruction, 3, 3)) return;
+  out.d = decoder.destination(instruction.operands[0], width);
+  out.a = decoder.source(instruction.operands[1], width);
+  out.b = decoder.source(instruction.operands[2], 32);
+  out.execute = width == 64 ? map_address<u64> : map_address<u32>;
+}
+
+// getctarank: of an address of shared memory.
+void decode_rank(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  decoder.require_sm(90);
+  modifiers.take("shared::cluster");
+  modifiers.take_type();
+  if (!decoder.require_operands(instruction, 2, 2)) return;
+  out.d = decoder.destination(instruction.operands[0], 32);
+  out.a = decoder.constant(0, 32);
+  out.execute = pick(handlers_of<&map1<u32, u32, Same>>);
 }
 
 // createpolicy: a cache policy means nothing here; any value will do.
@@ -219,6 +266,7 @@ std::span<const Family> move_families() {
       {"mov", decode_move},         {"selp", decode_select}, {"slct", decode_slct},
       {"createpolicy", decode_policy},
       {"cvta", decode_cvta},        {"isspacep", decode_is_space},
+      {"mapa", decode_map_address}, {"getctarank", decode_rank},
   };
   return kFamilies;
 }

@@ -24,7 +24,7 @@ class Cta;
 struct Allocation;
 
 // What a group of lanes is waiting for.
-enum class Wait : std::uint8_t { nothing, barrier, warp_sync, mbarrier };
+enum class Wait : std::uint8_t { nothing, barrier, warp_sync, mbarrier, warpgroup };
 
 struct Split {
   std::uint32_t pc = 0;    // next instruction
@@ -34,7 +34,7 @@ struct Split {
   int barrier = 0;            // for Wait::barrier
   std::uint32_t members = 0;  // for Wait::warp_sync
   std::uint64_t address = 0;  // for Wait::mbarrier: where it is, and the phase that has to end
-  std::uint32_t phase = 0;
+  std::uint32_t phase = 0;    // for Wait::warpgroup: groups of wgmma
   const Inst* at = nullptr;   // the instruction that waits
 };
 

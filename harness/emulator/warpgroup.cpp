@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Matrix multiplications of four warps (PTX ISA 9.0 section 9.7.15): wgmma.mma_async, fence,
 // commit_group, wait_group. Warp w of the four has rows 16w to 16w + 15 of D = A . B + D, as pieces
-// of m16n8 whose fragments are those of mma.sync; so each warp can compute its rows alone, and
-// needs the others only for what they left in shared memory.
+// of m16n8 whose fragments are those of mma.sync; so each warp computes its rows alone, and then
+// waits for the others (warpgroup_waits.h).
 //
 // B, and A unless it is in registers, are tiles of shared memory that a descriptor describes
 // (section 9.7.15.5.1.2). Whatever the type, a step of k is 32 bytes: two chunks of 16. A
@@ -20,6 +20,7 @@
 #include "harness/emulator/decode.h"
 #include "harness/emulator/matrix_8x8.h"
 #include "harness/emulator/mma_forms.h"
+#include "harness/emulator/warpgroup_waits.h"
 #include "oracles/models/random_node.h"
 
 namespace plumbline::emulator {
@@ -220,10 +221,12 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
 template <RandomRounding R>
 void wait(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
+  const u32 before = warp.products().complete();
   warp.products().wait(
       static_cast<u32>(inst.immediate),
       [&](AsyncProduct& product) { return multiply<R>(warp, product); },
       [&](Slot s) { return warp.slot(s); });
+  if (warp.products().complete() > before) meet_warpgroup(warp, inst);
 }
 
 Handler waiter(RandomRounding rounding) {

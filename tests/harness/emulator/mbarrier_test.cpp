@@ -116,6 +116,19 @@ TEST(Mbarrier, MayFailAWaitWhenNobodyCanGoOn) {
               Each(0u));
 }
 
+TEST(Mbarrier, MayBeOneOfManyThatAWarpLooksAt) {
+  // Ten that nobody arrives at; then the warp does what the other one waits for.
+  std::string looks;
+  for (int i = 0; i < 10; ++i)
+    looks += fmt::format("mbarrier.test_wait.parity.shared.b64 %p3, [%r3+{}], 0; @%p3 trap;\n", 8 * i);
+  EXPECT_THAT(fine(run(".shared .align 8 .b64 more[10]; mov.u32 %r3, more; @!%p0 bra MADE; mov.u32 %r4, 0; MAKE: add.u32 %r5, %r3, %r4; "
+                       "mbarrier.init.shared.b64 [%r5], 1; add.u32 %r4, %r4, 8; setp.lt.u32 %p3, %r4, 80; @%p3 bra MAKE; "
+                       "MADE: bar.sync 0; @%p1 bra WAITS;" +
+                           looks + "@%p0 mbarrier.arrive.shared.b64 _, [%r2]; WAITS: WAIT(0) st.global.u32 [%out], 1;",
+                       1)),
+              Each(1u));
+}
+
 TEST(Mbarrier, TakesGenericAddresses) {
   EXPECT_THAT(fine(run("cvt.u64.u32 %d1, %r2; cvta.shared.u64 %d1, %d1; mbarrier.arrive.b64 _, [%d1]; WAIT(0) st.global.u32 "
                        "[%out], 1;",
@@ -133,6 +146,28 @@ TEST(Mbarrier, HandsOnWhatThreadsDidBeforeTheyArrived) {
   EXPECT_THAT(wrong(run(write + relaxed + "WAIT(0)" + read, 1)), HasSubstr("race: reads shared memory"));
   // What comes after the arrival is not handed on.
   EXPECT_THAT(wrong(run(arrive + write + "WAIT(0)" + read, 1)), HasSubstr("race: reads shared memory"));
+}
+
+TEST(Mbarrier, HandsOnNothingToARelaxedWait) {
+  // Warp 1 waits before warp 0 arrives.
+  const auto by = [](std::string_view order) {
+    return fmt::format("@%p2 bra READ; st.shared.u32 [data], 7; mbarrier.arrive.shared.b64 _, [%r2]; ret; READ: "
+                       "W: mbarrier.try_wait.parity.{}.cta.shared.b64 %p7, [%r2], 0; @!%p7 bra W; "
+                       "ld.shared.u32 %r5, [data]; st.global.u32 [%out], %r5;",
+                       order);
+  };
+  EXPECT_EQ(fine(run(by("acquire"), 32))[40], 7u);
+  EXPECT_THAT(wrong(run(by("relaxed"), 32)), HasSubstr("race: reads shared memory"));
+}
+
+TEST(Mbarrier, TakesStatesOfItsPhaseAndTheOneBefore) {
+  const auto later = [](int phases) {
+    std::string body = "@!%p0 ret; mbarrier.arrive.shared.b64 %d1, [%r2]; ";
+    for (int i = 1; i < phases; ++i) body += "mbarrier.arrive.shared.b64 _, [%r2]; ";
+    return body + "mbarrier.test_wait.shared.b64 %p3, [%r2], %d1; selp.u32 %r5, 1, 0, %p3; st.global.u32 [%out], %r5;";
+  };
+  EXPECT_EQ(fine(run(later(1), 1))[32], 1u);
+  EXPECT_THAT(wrong(run(later(2), 1)), HasSubstr("bad operand: waits for phase 0 of the mbarrier 0x400, which is in phase 2"));
 }
 
 TEST(Mbarrier, HandsOnThatThreadsHaveRead) {
@@ -175,8 +210,30 @@ TEST(Mbarrier, IsUsedOnlyBehindItsInitialization) {
               HasSubstr("bad operand: there is no mbarrier at 0x440"));
   EXPECT_THAT(wrong(run("@%p0 mbarrier.inval.shared.b64 [%r2]; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r2];", 1)),
               HasSubstr("there is no mbarrier"));
-  EXPECT_THAT(wrong(run("@%p0 mbarrier.init.shared.b64 [%r2], 32; @%p1 mbarrier.arrive.shared.b64 _, [%r2];", 1)),
+  EXPECT_THAT(wrong(run("@%p0 mbarrier.inval.shared.b64 [%r2]; @%p0 mbarrier.init.shared.b64 [%r2], 32; "
+                        "@%p1 mbarrier.arrive.shared.b64 _, [%r2];",
+                        1)),
               HasSubstr("race: uses the mbarrier 0x400 that warp 1 made with no barrier between"));
+}
+
+TEST(Mbarrier, IsMadeAgainOnlyAfterItsEnd) {
+  const std::string again = "@%p0 mbarrier.init.shared.b64 [%r2], 64; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r2]; WAIT(0)";
+  EXPECT_THAT(fine(run("@%p0 mbarrier.inval.shared.b64 [%r2]; " + again + " st.global.u32 [%out], 1;", 1)), Each(1u));
+  EXPECT_THAT(wrong(run(again, 1)), HasSubstr("there is an mbarrier at 0x400 already; mbarrier.inval has to end it first"));
+}
+
+TEST(Mbarrier, MayLieInTheLastBytes) {
+  const auto at = [](int offset) {
+    return run_kernel(kernel_text(fmt::format(".shared .align 8 .b8 all[64]; mov.u32 %r2, all; "
+                                              "mbarrier.init.shared.b64 [%r2+{0}], 32; mbarrier.arrive.shared.b64 _, [%r2+{0}]; "
+                                              "W: mbarrier.try_wait.parity.shared.b64 %p7, [%r2+{0}], 0, 1000; @!%p7 bra W;",
+                                              offset)),
+                      {}, 4);
+  };
+  // Every lane makes it: 31 too many.
+  EXPECT_THAT(findings_text(at(56).outcome), HasSubstr("already"));
+  EXPECT_THAT(wrong(at(64)), HasSubstr("out of bounds: an mbarrier at 0x440"));
+  EXPECT_THAT(wrong(at(-8)), HasSubstr("out of bounds"));
 }
 
 TEST(Mbarrier, RefusesWhatDoesNotFit) {
