@@ -35,7 +35,7 @@ void change_comparison(const Site& site, Replacements& out) {
 void negate_predicate(const Site& site, Replacements& out) {
   Statement edited = site.statement;
   if (edited.guard.empty()) return;
-  const std::string name = edited.guard.substr(edited.guard.find('%'));
+  const std::string name = edited.guard.substr(edited.guard.find_first_not_of("@! \t"));
   edited.guard = (site.instruction.guard_negated ? "@" : "@!") + name;
   out.add(edited.text());
 }

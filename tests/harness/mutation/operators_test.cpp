@@ -24,7 +24,7 @@ std::string kernel(std::string_view body) {
 .address_size 64
 .visible .entry k(.param .u64 p)
 {{
-.reg .b16 %h<8>; .reg .b32 %r<32>; .reg .b64 %d<8>; .reg .f32 %f<16>; .reg .f64 %g<8>; .reg .pred %p<8>;
+.reg .b16 %h<8>; .reg .b32 %r<32>; .reg .b64 %d<8>; .reg .f32 %f<16>; .reg .f64 %g<8>; .reg .pred %p<8>, done;
 {}
 end:
 ret;
@@ -64,6 +64,8 @@ TEST(Predicate, TurnsAGuardRound) {
               ElementsAre("@!%p1 add.s32 %r1, %r2, %r3;"));
   EXPECT_THAT(made("predicate", "@!%p1 bra end;"), ElementsAre("@%p1 bra end;"));
   EXPECT_THAT(made("predicate", "add.s32 %r1, %r2, %r3;"), IsEmpty());
+  // A name without a percent sign, as in assembly that people wrote.
+  EXPECT_THAT(made("predicate", "@!done bra end;"), ElementsAre("@done bra end;"));
 }
 
 TEST(Branch, IsForgottenOrAlwaysTaken) {
