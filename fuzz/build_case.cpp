@@ -51,7 +51,12 @@ Case case_of(const Manifest& manifest, const Choice& choice, const Problem& prob
 std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem) {
   const Generator& generator = generator_of(*manifest.operation);
   if (is_usable(manifest, problem)) return problem;
-  for (const std::int64_t granule : {1, 2, 4, 8, 16, 32, 64, 128}) {
+  constexpr std::array kGranules = {1, 2, 4, 8, 16, 32, 64, 128};
+  for (const std::int64_t granule : kGranules) {
+    Problem strided = problem;
+    if (generator.round_strides(strided, granule) && is_usable(manifest, strided)) return strided;
+  }
+  for (const std::int64_t granule : kGranules) {
     Problem rounded = problem;
     generator.round_sizes(rounded, granule);
     if (is_usable(manifest, rounded)) return rounded;

@@ -23,8 +23,9 @@ KernelChoices choices_of(const Manifest& manifest);
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile,
                                double work_limit, Random random);
 
-// The problem itself, or as close to it as the kernel's domain allows: with features at their
-// defaults where some exclude each other, with sizes rounded up. Nothing where that does not help.
+// The problem itself, or as close to it as the kernel's domain allows: with leading dimensions
+// rounded up, with sizes rounded up, with features at their defaults where some exclude each other.
+// Nothing where that does not help.
 std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem);
 
 // The first draw of this kernel's schema, whether its domain accepts it or not.

@@ -13,6 +13,7 @@
 #include "fuzz/gemm_fill.h"
 #include "fuzz/gemm_shapes.h"
 #include "fuzz/gemm_values.h"
+#include "kernels/ops/gemm_layout.h"
 
 namespace plumbline {
 
@@ -44,6 +45,16 @@ constexpr std::array<std::string_view, 17> kSimpleValues = {
     "zero_a=0",  "zero_b=0", "zero_d=0", "splits=1",     "splits=2"};
 constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutFields, kFeatureFields,
                                         kSimpleValues};
+
+constexpr std::array<std::pair<std::string_view, GemmMatrix>, 4> kLeading = {
+    {{"lda", GemmMatrix::a}, {"ldb", GemmMatrix::b}, {"ldc", GemmMatrix::c}, {"ldd", GemmMatrix::d}}};
+
+// Matrices of a batch follow each other, but for those that it shares.
+void tighten_batches(Problem& problem) {
+  for (const std::string_view field : {"stride_a", "stride_b", "stride_c", "stride_d"}) {
+    if (problem.integer(field) != 0) problem.set_integer(field, -1);
+  }
+}
 
 class GemmGenerator : public Generator {
  public:
@@ -104,10 +115,21 @@ class GemmGenerator : public Generator {
       problem.set_integer(field, round_up(problem.integer(field), granule));
     }
     // Tight strides follow the sizes; others would have to be drawn again.
-    for (const std::string_view field : kStrideFields) {
-      const bool broadcast = field.starts_with("stride") && problem.integer(field) == 0;
-      if (!broadcast) problem.set_integer(field, field.starts_with("stride") ? -1 : 0);
+    for (const auto& [field, matrix] : kLeading) problem.set_integer(field, 0);
+    tighten_batches(problem);
+  }
+
+  bool round_strides(Problem& problem, std::int64_t granule) const override {
+    bool any = false;
+    for (const Field& field : problem.schema()) {
+      for (const auto& [name, matrix] : kLeading) {
+        if (field.name != name || field.fixed) continue;
+        problem.set_integer(name, round_up(gemm_leading_dimension(problem, matrix), granule));
+        any = true;
+      }
     }
+    tighten_batches(problem);
+    return any;
   }
 
   std::vector<DesignedCase> designed(const Manifest& manifest) const override {

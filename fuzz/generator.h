@@ -78,6 +78,10 @@ class Generator {
   // strides then: makes every size and leading dimension a multiple of `granule`.
   virtual void round_sizes(Problem& problem, std::int64_t granule) const = 0;
 
+  // Leading dimensions alone, for domains that ask no more: sizes keep their tails. False where the
+  // kernel has none to choose.
+  virtual bool round_strides(Problem& /*problem*/, std::int64_t /*granule*/) const { return false; }
+
   virtual std::vector<DesignedCase> designed(const Manifest& manifest) const = 0;
 
   // Cases large enough for tests of many errors at once; the last ones of a plan.
