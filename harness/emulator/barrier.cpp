@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bar, barrier, bar.warp.sync and fences (PTX ISA 9.0 section 9.7.13.1-4).
+// bar, barrier, barrier.cluster, bar.warp.sync and fences (PTX ISA 9.0 section 9.7.13.1-4).
 // Lanes wait one by one; a warp has arrived when all its live lanes wait at the same barrier. `bar` is the aligned
 // spelling: arriving through different instructions is a finding, and then counts as barrier.sync does.
 // Fences change no value: memory is sequentially consistent here, and what lacks one is found, not imitated.
@@ -65,6 +65,30 @@ void barrier(Warp& warp, const Inst& inst, u32 mask) {
   warp.cta().arrive(operands.id, warp.index(), operands.warps);
 }
 
+// barrier.cluster, of a cluster of one CTA. The lanes of a warp come together, although only .aligned asks for that.
+bool whole_warp(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask == warp.live()) return true;
+  warp.fail(FindingKind::divergent_barrier, inst, std::countr_zero(warp.live() & ~mask), [&] {
+    return fmt::format("only lanes {:#010x} of {:#010x} come to barrier.cluster", mask, warp.live());
+  });
+  return false;
+}
+
+void cluster_arrive(Warp& warp, const Inst& inst, u32 mask) {
+  if (!whole_warp(warp, inst, mask)) return;
+  if (warp.cta().expects_others(kClusterBarrier, warp.index())) {
+    return warp.fail(FindingKind::bad_operand, inst, std::countr_zero(mask),
+                     [] { return std::string("arrives at barrier.cluster twice, with no barrier.cluster.wait between"); });
+  }
+  warp.cta().arrive(kClusterBarrier, warp.index(), 0);
+}
+
+void cluster_wait(Warp& warp, const Inst& inst, u32 mask) {
+  if (!whole_warp(warp, inst, mask)) return;
+  if (warp.cta().expects_others(kClusterBarrier, warp.index()))
+    warp.park(inst, mask, Wait::barrier).barrier = kClusterBarrier;
+}
+
 void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
   // One group of lanes per member mask; nearly always there is one.
   const auto members = lanes<u32>(warp, inst.a);
@@ -83,7 +107,17 @@ void fence_proxy(Warp& warp, const Inst&, u32) {
   warp.cta().shared().order().fence_proxy(warp.index());
 }
 
+void decode_cluster_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  decoder.require_sm(90);
+  const int which = modifiers.take_one_of("arrive", "wait");
+  modifiers.take_one_of("release", "acquire", "relaxed");
+  modifiers.take("aligned");
+  if (which < 0 || !decoder.require_operands(instruction, 0, 0)) return;
+  out.execute = which == 0 ? cluster_arrive : cluster_wait;
+}
+
 void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  if (modifiers.take("cluster")) return decode_cluster_barrier(decoder, instruction, modifiers, out);
   modifiers.take("cta");
   if (modifiers.take("warp")) {
     modifiers.take("sync");

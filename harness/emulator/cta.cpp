@@ -180,7 +180,7 @@ void Cta::lanes_exited(Warp& warp) {
     if (waiting != 0 && waiting == warp.live()) arrive_at_barrier(warp, id);
   }
   if (!warp.done()) return;
-  for (int id = 0; id < kBarriers; ++id) {
+  for (int id = 0; id <= kClusterBarrier; ++id) {
     if (barriers_[static_cast<std::size_t>(id)].expected == 0) settle(id);
   }
 }
@@ -190,7 +190,8 @@ bool Cta::wait_longer() { return expiries_++ < kMostExpiries && expire_waits(*th
 
 std::string Cta::what_for(const Split& split) {
   switch (split.wait) {
-    case Wait::barrier: return fmt::format("barrier {}", split.barrier);
+    case Wait::barrier:
+      return split.barrier == kClusterBarrier ? "barrier.cluster" : fmt::format("barrier {}", split.barrier);
     case Wait::mbarrier: return describe_wait(*this, split);
     default: return fmt::format("other lanes of {:#010x}", split.members);
   }

@@ -43,6 +43,7 @@ struct WorkerState {
 enum class Progress : std::uint8_t { finished, polling, stopped };
 
 constexpr int kBarriers = 16;
+constexpr int kClusterBarrier = kBarriers;  // barrier.cluster, of a cluster of one CTA
 
 class Cta {
  public:
@@ -85,6 +86,10 @@ class Cta {
   // What bar.red gathers from lanes before they arrive.
   void contribute(int id, std::uint32_t lanes, std::uint32_t predicate);
   void lanes_exited(Warp& warp);
+  // The warp has arrived, and the barrier is not complete.
+  bool expects_others(int id, int warp) const {
+    return (barriers_[static_cast<std::size_t>(id)].participants >> warp & 1) != 0;
+  }
 
   // Something happened that a thread may wait for.
   void note_progress() { expiries_ = 0; }
@@ -118,7 +123,7 @@ class Cta {
   int expiries_ = 0;  // of waits for mbarriers, since the last progress
   FindingLog log_;
   std::vector<std::unique_ptr<Warp>> warps_;
-  std::array<Barrier, kBarriers> barriers_{};
+  std::array<Barrier, kBarriers + 1> barriers_{};
   std::vector<std::byte> local_;
   std::size_t local_stride_ = 0;  // per warp
   std::int64_t linear_ = 0;

@@ -75,7 +75,7 @@ void make(Warp& warp, const Inst& inst, u32 mask) {
     barrier.count = barrier.pending = count;
     barrier.made_by = warp.index();
     barrier.made_at = cta.shared().order().tick();
-    cta.shared().mark_written(address, 8);
+    cta.shared().mark_mbarrier(address, true);
   }
   warp.cta().shared().order().next_tick();
 }
@@ -88,6 +88,7 @@ void invalidate(Warp& warp, const Inst& inst, u32 mask) {
     if (barrier == nullptr) return;
     for (const BulkLoad& load : barrier->loads) report_unfinished(warp.cta(), load);
     warp.cta().mbarriers().remove(address);
+    warp.cta().shared().mark_mbarrier(address, false);
   }
 }
 

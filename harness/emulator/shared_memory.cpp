@@ -16,6 +16,13 @@ int warp_of(std::uint32_t stamp) { return static_cast<int>(stamp >> 5 & 31); }
 
 int lane_of(std::uint32_t stamp) { return static_cast<int>(stamp & 31); }
 
+SharedProblem opaque_problem(const char* verb, std::uint64_t address) {
+  return {FindingKind::bad_operand,
+          fmt::format("{} shared memory at {:#x}, where an mbarrier is; only mbarrier instructions "
+                      "may before mbarrier.inval",
+                      verb, address)};
+}
+
 }  // namespace
 
 void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_offset,
@@ -106,6 +113,7 @@ std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, i
           fmt::format("reads {} bytes of shared memory at {:#x}; nothing wrote byte {:#x}", bytes,
                       offset, address)};
     }
+    if (state == kOpaque) return opaque_problem("reads", address);
     if (state == kInBulk) {
       return SharedProblem{
           FindingKind::missing_wait,
@@ -254,6 +262,11 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
   std::uint8_t states = 0;
   for (std::size_t byte = first; byte < end; ++byte) states |= state_[byte];
   if ((states & kPending) != 0) problem = pending_problem(offset, bytes);
+  if ((states & kOpaque) == kOpaque) {
+    std::size_t byte = first;
+    while (state_[byte] != kOpaque) ++byte;
+    problem = opaque_problem("writes", byte + kSharedStart);
+  }
   std::memset(state_.data() + first, kWritten, end - first);
   const std::uint32_t stamp = stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
@@ -314,6 +327,10 @@ std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, i
     }
   }
   return std::nullopt;
+}
+
+void SharedMemory::mark_mbarrier(std::uint64_t offset, bool begins) {
+  if (check_) std::memset(state_.data() + (offset - kSharedStart), begins ? kOpaque : kUnwritten, 8);
 }
 
 void SharedMemory::mark_written(std::uint64_t offset, int bytes) {

@@ -4,7 +4,7 @@
 // a race.
 //
 // - state, per byte: unwritten, written, pending (cp.async or a bulk copy issued, not waited for),
-//   or outside (the alignment gap)
+//   outside (the alignment gap), or an mbarrier's
 // - stamp, per word: tick << 10 | warp << 5 | lane of the last write
 // - reads, per word: tick of the last read, and the warps that read at that tick
 //
@@ -29,12 +29,15 @@
 namespace plumbline::emulator {
 
 // Of a byte. kInBulk: pending, by a bulk copy. kOutside: between the static and the dynamic part.
+// kOpaque: of an mbarrier, which only its own instructions may use; the fast checks take it for
+// outside.
 enum ByteState : std::uint8_t {
   kUnwritten = 0,
   kWritten = 1,
   kPending = 2,
   kOutside = 4,
-  kInBulk = kPending | 8
+  kInBulk = kPending | 8,
+  kOpaque = kOutside | 16
 };
 
 // Who accesses shared memory.
@@ -127,6 +130,9 @@ class SharedMemory {
 
   // Atomic and volatile accesses take no part in race checks; written bytes count as written.
   void mark_written(std::uint64_t offset, int bytes);
+
+  // An mbarrier begins, or ends and leaves nothing.
+  void mark_mbarrier(std::uint64_t offset, bool begins);
   std::optional<SharedProblem> explain_synchronising_read(std::uint64_t offset, int bytes) const;
 
  private:

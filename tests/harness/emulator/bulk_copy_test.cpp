@@ -240,6 +240,9 @@ TEST(BulkCopy, IsThereOnlyForThoseWhoWait) {
 }
 
 TEST(BulkCopy, NeedsItsDestinationForItself) {
+  EXPECT_THAT(wrong("@%p0 mbarrier.init.shared.b64 [%r1+8], 1; @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 16; @%p0 "
+                    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in], 16, [%r2]; WAIT"),
+              HasSubstr("bad operand: writes shared memory at 0x808, where an mbarrier is"));
   EXPECT_THAT(wrong("st.shared.u32 [%r1+4], %r0; " + kLoad + "WAIT"), HasSubstr("race"));
 }
 

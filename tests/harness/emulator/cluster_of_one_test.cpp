@@ -51,6 +51,37 @@ TEST(ClusterOfOne, ReadsAndWritesItsOwnSharedMemory) {
               Each(35u));
 }
 
+KernelRun run_warps(std::string_view body) {
+  const std::string start =
+      ".shared .b32 data[64]; mov.u32 %r0, %tid.x; mad.lo.u32 %r3, %r0, 4, data; xor.b32 %r4, %r0, 33; "
+      "mad.lo.u32 %r4, %r4, 4, data; mul.wide.u32 %d0, %r0, 4; add.s64 %out, %out, %d0; setp.lt.u32 %p1, %r0, 32;\n";
+  KernelOptions options;
+  options.block = {64, 1, 1};
+  return run_kernel(kernel_text(start + std::string(body)), {}, 256, options);
+}
+
+TEST(ClusterOfOne, MeetsAtItsBarrier) {
+  const std::string arrive = "barrier.cluster.arrive.release.aligned; ", wait = "barrier.cluster.wait.acquire.aligned; ";
+  const std::string write = "mov.u32 %r8, 0; NEXT: add.u32 %r6, %r0, %r8; st.shared.u32 [%r3], %r6; ";
+  const std::string read = "ld.shared.u32 %r5, [%r4]; add.u32 %r8, %r8, 1; ";
+  const std::string next = "setp.lt.u32 %p2, %r8, 4; @%p2 bra NEXT; st.global.u32 [%out], %r5;";
+  const KernelRun done = run_warps(write + arrive + wait + read + "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; " + next);
+  EXPECT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
+  EXPECT_EQ(done.values<u32>()[40], (40u ^ 33u) + 3);
+  // One who has arrived may go on to the wait late; one who has exited is not waited for.
+  const KernelRun late = run_warps("@%p1 bra LATE; " + arrive + wait + "ret; LATE: " + arrive + "nanosleep.u32 1; " + wait + "st.global.u32 [%out], 1;");
+  EXPECT_TRUE(late.outcome.findings.empty()) << findings_text(late.outcome);
+  const KernelRun alone = run_warps("@!%p1 ret; " + arrive + wait + "st.global.u32 [%out], 1;");
+  EXPECT_TRUE(alone.outcome.findings.empty()) << findings_text(alone.outcome);
+  EXPECT_THAT(findings_text(run_warps(write + read).outcome), HasSubstr("race"));
+  EXPECT_THAT(findings_text(run_warps("@%p1 bra END; " + arrive + wait + "END: bar.sync 0;").outcome),
+              HasSubstr("waits for barrier.cluster at line"));
+  EXPECT_THAT(findings_text(run_warps("@%p1 bra END; " + arrive + arrive + "END: bar.sync 0;").outcome),
+              HasSubstr("arrives at barrier.cluster twice"));
+  EXPECT_THAT(findings_text(run_warps("setp.eq.u32 %p2, %r0, 3; @%p2 barrier.cluster.arrive;").outcome),
+              HasSubstr("divergent barrier: only lanes 0x00000008 of 0xffffffff come to barrier.cluster"));
+}
+
 TEST(ClusterOfOne, FencesWhatMayBeFenced) {
   EXPECT_THAT(fine("fence.proxy.alias; fence.proxy.async; fence.proxy.async.global; fence.proxy.async.shared::cluster; "
                    "fence.mbarrier_init.release.cluster; fence.proxy.tensormap::generic.acquire.gpu [%in], 128; "

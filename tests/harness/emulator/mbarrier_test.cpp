@@ -222,6 +222,18 @@ TEST(Mbarrier, IsMadeAgainOnlyAfterItsEnd) {
   EXPECT_THAT(wrong(run(again, 1)), HasSubstr("there is an mbarrier at 0x400 already; mbarrier.inval has to end it first"));
 }
 
+TEST(Mbarrier, HasItsBytesForItself) {
+  EXPECT_THAT(wrong(run("@%p0 st.shared.u32 [%r2+4], 7;", 1)),
+              HasSubstr("bad operand: writes shared memory at 0x404, where an mbarrier is"));
+  EXPECT_THAT(wrong(run("@%p0 ld.shared.u32 %r5, [%r2];", 1)),
+              HasSubstr("bad operand: reads shared memory at 0x400, where an mbarrier is"));
+  EXPECT_THAT(wrong(run("@%p0 atom.shared.add.u32 %r5, [%r2], 1;", 1)), HasSubstr("where an mbarrier is"));
+  const std::string end = "@%p0 mbarrier.inval.shared.b64 [%r2]; bar.sync 0; ";
+  EXPECT_THAT(fine(run(end + "@%p0 st.shared.u32 [%r2], 7; bar.sync 0; ld.shared.u32 %r5, [%r2]; st.global.u32 [%out], %r5;", 1)),
+              Each(7u));
+  EXPECT_THAT(wrong(run(end + "@%p0 ld.shared.u32 %r5, [%r2];", 1)), HasSubstr("nothing wrote byte 0x400"));
+}
+
 TEST(Mbarrier, MayLieInTheLastBytes) {
   const auto at = [](int offset) {
     return run_kernel(kernel_text(fmt::format(".shared .align 8 .b8 all[64]; mov.u32 %r2, all; "
