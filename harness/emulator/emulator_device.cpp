@@ -174,6 +174,14 @@ class EmulatorDevice final : public Device {
   Result<EncodedTensorMap> encode(const TensorMap& map) override {
     if (Status exist = check_tensor_maps_exist(options_.sm); !exist) return exist.error();
     if (Status possible = check_tensor_map(map); !possible) return possible.error();
+    const std::int64_t row = map.box[0] * map.strides[0];
+    const auto swizzle = static_cast<std::int64_t>(map.swizzle);
+    // The manual asks for room of the full width then, and does not say where rows lie in it.
+    if (row < swizzle) {
+      return Error{ErrorKind::cannot_run,
+                   fmt::format("a row of the box is {} bytes under swizzle {}B; the emulator knows only rows that fill it", row, swizzle), "",
+                   ""};
+    }
     return encode_tensor_map(map);
   }
 

@@ -137,8 +137,7 @@ TEST(BulkCopy, LoadsBoxesOfEverySwizzle) {
                        .box = {std::min<i64>(columns, 256), 32}, .swizzle = swizzle};
       check_load(map, {0, 0});
       check_load(map, {3, 5});
-      map.box[0] = 16 / width;  // several rows of the box in one row of the pattern
-      map.box[1] = 64;
+      map.box[1] = 3;  // not all rows of the pattern
       check_load(map, {1, 2});
     }
   }

@@ -18,7 +18,7 @@ TensorMap map_of_rank(std::size_t rank) {
   for (std::size_t d = 0; d < rank; ++d) {
     map.dims[d] = (std::int64_t{1} << 32) - static_cast<std::int64_t>(d);
     if (d > 0) map.strides[d] = (std::int64_t{1} << 40) - 16 * static_cast<std::int64_t>(d);
-    map.box[d] = 4 + static_cast<std::int64_t>(d);
+    map.box[d] = 16 + static_cast<std::int64_t>(d);
   }
   map.swizzle = TensorSwizzle::bytes_64;
   map.fill_nan = true;
@@ -76,6 +76,17 @@ TEST(TensorMapCode, TheDeviceEncodesWhatAChipCouldDo) {
   const Result<EncodedTensorMap> refused = device->encode(map);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().text(), check_tensor_map(map).error().text());
+}
+
+// Where the chip puts them nobody says; better no answer than a wrong one.
+TEST(TensorMapCode, RowsThatDoNotFillTheirSwizzleAreRefused) {
+  TensorMap map = map_of_rank(2);
+  map.box[0] = 12;
+  ASSERT_TRUE(check_tensor_map(map).ok());
+  const Result<EncodedTensorMap> refused = make_emulator({.sm = 90, .threads = 1})->encode(map);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message,
+            "a row of the box is 48 bytes under swizzle 64B; the emulator knows only rows that fill it");
 }
 
 TEST(TensorMapCode, ChipsBeforeHopperHaveNone) {
