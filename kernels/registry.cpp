@@ -111,7 +111,9 @@ Result<std::vector<const Manifest*>> Registry::match(const std::vector<std::stri
     if (any) continue;
     std::vector<std::string_view> names;
     for (const Manifest& manifest : manifests_) names.push_back(manifest.name);
-    const std::string meant = did_you_mean(glob, names);
+    std::string meant = did_you_mean(glob, names);
+    if (glob.ends_with(".toml"))
+      meant = fmt::format("a manifest is given by --kernel {}, each by its own", glob);
     return bad_input(is_glob(glob) ? fmt::format("no kernel matches \"{}\"", glob)
                                    : fmt::format("there is no kernel \"{}\"", glob),
                      meant.empty() ? "plumbline list kernels shows them all" : meant);

@@ -51,6 +51,8 @@ TEST(Registry, WhatMatchesNothingIsAnError) {
             "there is no kernel \"gemm_bf61\" (did you mean \"gemm_bf16\"?)");
   EXPECT_EQ(matches(*registry, {"gemm"}),
             "there is no kernel \"gemm\" (plumbline list kernels shows them all)");
+  EXPECT_EQ(matches(*registry, {"a/mine.toml"}),
+            "there is no kernel \"a/mine.toml\" (a manifest is given by --kernel a/mine.toml, each by its own)");
   EXPECT_EQ(matches(*registry, {"gemm_bf16", "att*"}),
             "no kernel matches \"att*\" (plumbline list kernels shows them all)");
 }
