@@ -146,6 +146,12 @@ TEST(Race, WriteAfterWriteAndWriteAfterRead) {
   expect_none(run(fmt::format(kReuse, "bar.sync 0;")));
 }
 
+TEST(DivergentBarrier, SetMaxNRegNeedsTheWholeWarp) {
+  expect_none(run("setmaxnreg.dec.sync.aligned.u32 40;", 32));
+  expect(run("setp.lt.u32 %p1, %r0, 7;\n@%p1 setmaxnreg.dec.sync.aligned.u32 40;", 32), FindingKind::divergent_barrier, 12, 0, 7, false,
+         "only a part of the warp executes setmaxnreg");
+}
+
 TEST(Race, TwoWritesOfTheSameValueAreNone) {
   // Each lane of both warps writes the same word of all.
   expect_none(run("and.b32 %r1, %r0, 31; mad.lo.u32 %r2, %r1, 4, %r30; st.shared.u32 [%r2], %r1;"));

@@ -185,24 +185,24 @@ TEST(Mbarrier, HandsOnWhatAWarpKnowsOfOtherBlocks) {
     KernelOptions options;
     options.block = {kThreads, 1, 1};
     options.grid = {2, 1, 1};
-    options.out_is_written = true;
     const std::string body = fmt::format(R"(
       .shared .align 8 .b64 bar; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, bar;
       setp.eq.u32 %p0, %r0, 0; setp.eq.u32 %p3, %r1, 0; setp.eq.u32 %p4, %r0, 32; setp.lt.u32 %p5, %r0, 32;
       @%p0 mbarrier.init.shared.b64 [%r2], 1; bar.sync 0;
       @!%p3 bra READER;
-      @%p0 st.global.u32 [%out], 7; @%p0 fence.acq_rel.gpu; @%p0 st.relaxed.gpu.global.u32 [%out+4], 1; ret;
+      @%p0 st.global.u32 [%out], 7; @%p0 fence.acq_rel.gpu; @%p0 st.relaxed.gpu.global.u32 [flag], 1; ret;
       READER: @%p5 bra LEARN; @!%p4 ret;
-      F: ld.acquire.gpu.global.u32 %r5, [%out+4]; setp.eq.u32 %p6, %r5, 0; @%p6 bra F;
+      F: ld.acquire.gpu.global.u32 %r5, [flag]; setp.eq.u32 %p6, %r5, 0; @%p6 bra F;
       mbarrier.arrive.shared.b64 _, [%r2]; ret;
       LEARN: {}
       @%p0 ld.global.u32 %r6, [%out]; @%p0 st.global.u32 [%out+8], %r6;
 )",
                                          wait);
-    return run_kernel(kernel_text(body), {}, 16, options);
+    return run_kernel(kernel_text(body, 90, ".global .align 4 .u32 flag;"), {}, 16, options);
   };
   const KernelRun done = flagged("W: mbarrier.try_wait.parity.shared.b64 %p7, [%r2], 0; @!%p7 bra W;");
   EXPECT_EQ(fine(done)[2], 7u);
+  EXPECT_THAT(wrong(flagged("")), HasSubstr("race: reads byte 0 of \"out\", which cta 0,0,0 writes"));
 }
 
 TEST(Mbarrier, IsUsedOnlyBehindItsInitialization) {

@@ -337,6 +337,14 @@ TEST(Wgmma, ReadsSharedMemoryUntilTheWait) {
   EXPECT_LT(first(products("PRODUCT COMMIT ERASE WAIT 0; st.global.f32 [%d4], %f1;")), 18);
 }
 
+TEST(Wgmma, ReadsOnlyWhatWasFenced) {
+  const std::string write = "bar.sync 0; st.shared.v4.u32 [%r3], {%r4, %r4, %r4, %r4}; ";
+  const std::string product = "bar.sync 0; PRODUCT COMMIT WAIT 0; st.global.f32 [%d4], %f1;";
+  EXPECT_EQ(first(products(write + "fence.proxy.async; " + product)), 18);
+  EXPECT_THAT(findings_text(products(write + product).outcome),
+              HasSubstr("missing fence: reads shared memory at 0x500, which warp 0 lane 16 wrote"));
+}
+
 TEST(Wgmma, LeavesRegistersAloneThatHoldSomethingElse) {
   EXPECT_EQ(
       first(products("PRODUCT COMMIT mov.f32 %f1, 0f40A00000; WAIT 0; st.global.f32 [%d4], %f1;")),
