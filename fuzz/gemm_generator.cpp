@@ -47,7 +47,10 @@ constexpr ShrinkFields kShrinkFields = {kSizeFields, kStrideFields, kLayoutField
                                         kSimpleValues};
 
 constexpr std::array<std::pair<std::string_view, GemmMatrix>, 4> kLeading = {
-    {{"lda", GemmMatrix::a}, {"ldb", GemmMatrix::b}, {"ldc", GemmMatrix::c}, {"ldd", GemmMatrix::d}}};
+    {{"lda", GemmMatrix::a},
+     {"ldb", GemmMatrix::b},
+     {"ldc", GemmMatrix::c},
+     {"ldd", GemmMatrix::d}}};
 
 // Matrices of a batch follow each other, but for those that it shares.
 void tighten_batches(Problem& problem) {

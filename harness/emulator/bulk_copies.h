@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bulk copies (cp.async.bulk) that were issued and not performed: one thread moves a range of bytes,
-// or a box of a tensor, between global and shared memory. A box is a list of rows, the innermost
-// dimension of it; what lies outside the tensor is filled, or not stored.
+// Bulk copies (cp.async.bulk) that were issued and not performed: one thread moves a range of
+// bytes, or a box of a tensor, between global and shared memory. A box is a list of rows, the
+// innermost dimension of it; what lies outside the tensor is filled, or not stored.
 #pragma once
 
 #include <array>

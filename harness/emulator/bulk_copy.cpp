@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cp.async.bulk and cp.async.bulk.tensor (PTX ISA 9.0 sections 9.7.9.25.4 and .5, what the TMA unit
-// does), in tile mode: bytes or boxes from global to shared memory, counted by an mbarrier, and back,
-// waited for by groups. Not here: copies between the CTAs of a cluster, im2col, reductions.
+// does), in tile mode: bytes or boxes from global to shared memory, counted by an mbarrier, and
+// back, waited for by groups. Not here: copies between the CTAs of a cluster, im2col, reductions.
 //
 // Issuing checks both ends. A load is performed when a thread asks for the phase that counts it
 // (mbarriers.h), a store when its thread waits for its group, be it with .read or without.
@@ -101,7 +101,8 @@ bool check_room(Warp& warp, const Inst& inst, int lane, u64 shared, u64 bytes) {
 
 std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane,
                                   u64 shared, Intent intent) {
-  const std::optional<TensorMap> map = read_tensor_map(warp, inst, lane, address_at(warp, copy.global, lane));
+  const std::optional<TensorMap> map =
+      read_tensor_map(warp, inst, lane, address_at(warp, copy.global, lane));
   if (!map) return std::nullopt;
   if (map->rank != copy.coordinates.size()) {
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {
@@ -141,9 +142,10 @@ std::optional<BulkBox> plain_box(Warp& warp, const Inst& inst, const BulkCopy& c
   const u32 bytes = lanes<u32>(warp, copy.bytes)[lane];
   if (bytes % kChunk != 0 || address % kChunk != 0) {
     warp.fail(FindingKind::misaligned, inst, lane, [&] {
-      return fmt::format("a bulk copy of {} bytes at {:#x} of global memory; both have to be "
-                         "multiples of 16",
-                         bytes, address);
+      return fmt::format(
+          "a bulk copy of {} bytes at {:#x} of global memory; both have to be "
+          "multiples of 16",
+          bytes, address);
     });
     return std::nullopt;
   }
@@ -205,7 +207,8 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
       Accessor who = accessor(warp);
       who.lane = lane;
       const auto bytes = static_cast<int>(box->footprint(box->rows.size()));
-      const auto problem = shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
+      const auto problem =
+          shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
       if (problem) shared_problem(warp, inst, lane, *problem);
     }
     // Whoever sees the phase end knows of the copy, and no fence lies between it and other
@@ -266,7 +269,8 @@ std::size_t take_rank(Modifiers& modifiers) {
 
 void decode_coordinates(Decoder& decoder, const Operand& tensor, std::size_t rank, BulkCopy& copy) {
   if (tensor.elements.size() != 2 || tensor.elements[1].elements.size() != rank)
-    return decoder.refuse(fmt::format("a tensor of {} dimensions needs [map, {{coordinates}}]", rank));
+    return decoder.refuse(
+        fmt::format("a tensor of {} dimensions needs [map, {{coordinates}}]", rank));
   for (const Operand& coordinate : tensor.elements[1].elements)
     copy.coordinates.push_back(decoder.source(coordinate, 32));
 }
@@ -302,8 +306,9 @@ void report_unfinished_stores(Warp& warp, u32 lanes) {
   for (const BulkStore& store : warp.bulk_stores().pending()) {
     if ((lanes >> store.lane & 1) == 0) continue;
     warp.report(FindingKind::missing_wait, *store.at, store.lane, [] {
-      return std::string("the thread exits without cp.async.bulk.wait_group, and the copy may read "
-                         "shared memory that is no longer there");
+      return std::string(
+          "the thread exits without cp.async.bulk.wait_group, and the copy may read "
+          "shared memory that is no longer there");
     });
   }
 }
@@ -340,8 +345,8 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   if (!modifiers.take(to_global ? "bulk_group" : "mbarrier::complete_tx::bytes")) return;
 
   // Destination, source, the size of plain bytes, the mbarrier of a load, the CTAs of a multicast.
-  const std::size_t expected = 2 + (tensor ? 0 : 1) + (to_global ? 0 : 1) +
-                               (copy->multicast ? 1 : 0) + (hinted ? 1 : 0);
+  const std::size_t expected =
+      2 + (tensor ? 0 : 1) + (to_global ? 0 : 1) + (copy->multicast ? 1 : 0) + (hinted ? 1 : 0);
   if (!decoder.require_operands(instruction, expected, expected)) return;
   const std::vector<Operand>& operands = instruction.operands;
   const Operand &shared = operands[to_global ? 1 : 0], &global = operands[to_global ? 0 : 1];

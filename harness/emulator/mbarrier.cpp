@@ -23,11 +23,11 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 // Inst::flags, besides kRelaxed.
-constexpr u32 kDrops = 2;       // arrive_drop
-constexpr u32 kExpects = 4;     // Inst::b: bytes
-constexpr u32 kHasCount = 8;    // Inst::b: arrivals
-constexpr u32 kParity = 16;     // Inst::b: the parity of a phase, its lowest bit; else a state in Inst::c
-constexpr u32 kGeneric = 32;    // the address is a generic one
+constexpr u32 kDrops = 2;     // arrive_drop
+constexpr u32 kExpects = 4;   // Inst::b: bytes
+constexpr u32 kHasCount = 8;  // Inst::b: arrivals
+constexpr u32 kParity = 16;   // Inst::b, its lowest bit: parity of a phase; else Inst::c: a state
+constexpr u32 kGeneric = 32;  // the address is a generic one
 constexpr u32 kNoComplete = 64;
 
 u64 address_of(Warp& warp, const Inst& inst, int lane) {
@@ -40,8 +40,9 @@ u64 address_of(Warp& warp, const Inst& inst, int lane) {
 // Whether an mbarrier may lie there.
 bool check_place(Warp& warp, const Inst& inst, int lane, u64 address) {
   if (address % 8 != 0) {
-    warp.fail(FindingKind::misaligned, inst, lane,
-              [&] { return fmt::format("an mbarrier at {:#x}, which is not a multiple of 8", address); });
+    warp.fail(FindingKind::misaligned, inst, lane, [&] {
+      return fmt::format("an mbarrier at {:#x}, which is not a multiple of 8", address);
+    });
     return false;
   }
   if (warp.cta().shared().holds(address, 8)) return true;
@@ -158,7 +159,8 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
     u32 group = 0;
     for (u32 l = left; l != 0; l &= l - 1) {
       const int lane = std::countr_zero(l);
-      if (address_of(warp, inst, lane) == address && asked(lane) == asked(first)) group |= 1u << lane;
+      if (address_of(warp, inst, lane) == address && asked(lane) == asked(first))
+        group |= 1u << lane;
     }
     left &= ~group;
     Mbarrier* barrier = mbarrier_at(warp, inst, first, address);

@@ -2,7 +2,7 @@
 // The mbarrier objects of a CTA (PTX ISA 9.0 section 9.7.13.15): counters in shared memory that
 // threads arrive at, bytes of bulk copies are counted by, and threads wait for.
 //
-//   phase      how many phases are complete; waiting for a parity means waiting for the phase that has it
+//   phase      how many phases are complete; who waits for a parity waits for the phase that has it
 //   pending    arrivals that the phase still wants, of `count`
 //   bytes      announced by expect_tx and not come yet; a copy that is faster makes it negative
 //
@@ -55,8 +55,6 @@ constexpr std::int64_t kMostBytes = (1 << 20) - 1;
 class Mbarriers {
  public:
   void clear() { all_.clear(); }
-
-  bool empty() const { return all_.empty(); }
 
   // By the address in shared memory; null where none was made, or it was invalidated.
   Mbarrier* find(std::uint64_t address) {

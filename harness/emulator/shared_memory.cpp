@@ -213,8 +213,8 @@ bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int byt
   return true;
 }
 
-std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset, int bytes,
-                                                        std::uint32_t used) {
+std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,
+                                                        int bytes, std::uint32_t used) {
   order_.note_access();
   std::optional<SharedProblem> problem = state_problem(offset, bytes, used);
   if (problem && problem->kind == FindingKind::missing_wait) return problem;
@@ -330,7 +330,8 @@ std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, i
 }
 
 void SharedMemory::mark_mbarrier(std::uint64_t offset, bool begins) {
-  if (check_) std::memset(state_.data() + (offset - kSharedStart), begins ? kOpaque : kUnwritten, 8);
+  if (check_)
+    std::memset(state_.data() + (offset - kSharedStart), begins ? kOpaque : kUnwritten, 8);
 }
 
 void SharedMemory::mark_written(std::uint64_t offset, int bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A product is one operation of four warps, and wgmma.wait_group waits for the whole of it (PTX ISA
-// 9.0 section 9.7.15.7.3): a warp that comes back may hand the tiles to whoever fills them next, for
-// all four. So a warp that has computed its part waits until the others have computed theirs.
+// 9.0 section 9.7.15.7.3): a warp that comes back may hand the tiles to whoever fills them next,
+// for all four. So a warp that has computed its part waits until the others have computed theirs.
 #pragma once
 
 namespace plumbline::emulator {

@@ -91,7 +91,8 @@ void swap_coordinates(const Site& site, Replacements& out) {
     std::vector<std::string> list = vector_elements(text.substr(open, close + 1 - open));
     if (list.size() < 2 || list[0] == list[1]) continue;
     std::swap(list[0], list[1]);
-    out.add(site.with_operand(i, text.substr(0, open) + vector_text(list) + text.substr(close + 1)));
+    out.add(
+        site.with_operand(i, text.substr(0, open) + vector_text(list) + text.substr(close + 1)));
   }
 }
 
