@@ -28,10 +28,12 @@ struct BulkBox {
 
   std::uint64_t bytes() const { return std::uint64_t{row_bytes} * rows.size(); }
 
-  // Of shared memory that a swizzle of so many rows may use.
+  // Bytes of shared memory that so many rows may use under the swizzle.
   std::uint64_t footprint(std::uint64_t row_count) const {
     return (row_bytes * row_count + swizzle - 1) / swizzle * swizzle;
   }
+
+  std::uint64_t footprint() const { return footprint(rows.size()); }
 };
 
 // Where a chunk of 16 bytes lies under a swizzle: bits of the address change bits below them.

@@ -206,7 +206,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
     if (shared.check()) {
       Accessor who = accessor(warp);
       who.lane = lane;
-      const auto bytes = static_cast<int>(box->footprint(box->rows.size()));
+      const auto bytes = static_cast<int>(box->footprint());
       const auto problem =
           shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
       if (problem) shared_problem(warp, inst, lane, *problem);
@@ -240,7 +240,7 @@ void perform(Warp& warp, const BulkStore& store) {
   if (shared.check() && !box.rows.empty()) {
     Accessor who = accessor(warp);
     who.lane = store.lane;
-    const auto bytes = static_cast<int>(box.footprint(box.rows.size()));
+    const auto bytes = static_cast<int>(box.footprint());
     const auto problem = shared.explain_async_read(who, box.rows.front().shared, bytes);
     if (problem) shared_problem(warp, *store.at, store.lane, *problem);
   }
@@ -277,10 +277,11 @@ void decode_coordinates(Decoder& decoder, const Operand& tensor, std::size_t ran
 
 void decode_group(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                   Handler handler, Inst& out) {
-  modifiers.take("read");
-  const std::size_t operands = handler == wait ? 1 : 0;
+  const bool waits = handler == wait;
+  if (waits) modifiers.take("read");
+  const std::size_t operands = waits ? 1 : 0;
   if (!decoder.require_operands(instruction, operands, operands)) return;
-  if (operands == 1) out.immediate = decoder.immediate(instruction.operands[0]);
+  if (waits) out.immediate = decoder.immediate(instruction.operands[0]);
   out.execute = handler;
 }
 
@@ -299,7 +300,7 @@ void perform(Cta& cta, const BulkLoad& load) {
                [&](std::byte* to, u32 at) { std::memcpy(to, &bytes[at], kChunk); });
   }
   if (!box.rows.empty())
-    shared.mark_written(box.rows.front().shared, static_cast<int>(box.footprint(box.rows.size())));
+    shared.mark_written(box.rows.front().shared, static_cast<int>(box.footprint()));
 }
 
 void report_unfinished_stores(Warp& warp, u32 lanes) {

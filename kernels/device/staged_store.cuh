@@ -3,10 +3,10 @@
 // one of its lanes has them copied to D in bulk. Nobody waits for the copy before the warp has its
 // next tile.
 //
-//             64 columns       64 columns
-//           +----------------+----------------+    a box each: 16 rows of 128 bytes, whose chunks
-//           of | 16 rows        | 16 rows        |    16 bytes are XOR-swizzled, so that the 8 rows
-//           +----------------+----------------+    that lanes write at once lie in different banks
+//     64 columns       64 columns
+//   +----------------+----------------+    a box each: 16 rows of 128 bytes, whose chunks of 16
+//   | 16 rows        | 16 rows        |    bytes are XOR-swizzled, so that the 8 rows that lanes
+//   +----------------+----------------+    write at once lie in different banks
 #pragma once
 
 #include "device/bulk_copy.cuh"
