@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <memory>
 
@@ -24,13 +25,34 @@ std::string_view without_arguments(std::string_view signature) {
   return signature.substr(0, end);
 }
 
+// The names at the front of a mangled one, "a::f" of _ZN1a1fI...: libstdc++ gives up on names of
+// more than 1024 characters, which those of CUTLASS are.
+std::string leading_names(std::string_view mangled) {
+  std::string names;
+  if (!mangled.starts_with("_Z")) return names;
+  mangled.remove_prefix(mangled.starts_with("_ZN") ? 3 : 2);
+  std::size_t length = 0;
+  for (;;) {
+    const char* end = mangled.data() + mangled.size();
+    const auto [name, failure] = std::from_chars(mangled.data(), end, length);
+    if (failure != std::errc() || length > static_cast<std::size_t>(end - name)) return names;
+    if (!names.empty()) names += "::";
+    const std::string_view next(name, length);
+    names += next.starts_with("_GLOBAL__N_") ? "(anonymous namespace)" : next;
+    mangled = {name + length, end};
+  }
+}
+
 }  // namespace
 
 std::string cpp_name(const std::string& entry) {
   int failure = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(entry.c_str(), nullptr, nullptr, &failure), &std::free);
-  if (failure != 0) return entry;
+  if (failure != 0) {
+    const std::string names = leading_names(entry);
+    return names.empty() ? entry : names;
+  }
   // Names of templates carry their result, which is void for every kernel.
   constexpr std::string_view kResult = "void ";
   std::string_view signature = text.get();

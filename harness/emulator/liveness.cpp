@@ -5,6 +5,8 @@
 #include "harness/emulator/liveness.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "harness/emulator/register_groups.h"
 #include "harness/emulator/slot_allocator.h"
@@ -163,7 +165,11 @@ SlotMap assign_slots(const Function& function, const OperandRoles& roles) {
   SlotMap map;
   map.slot.assign(function.registers.size(), -1);
   map.predicate_slot.assign(function.registers.size(), -1);
-  SlotAllocator words;
+  // One pool for each width: 32 bits and less, 64, 128.
+  std::array<SlotAllocator, 3> words;
+  const auto pool_of = [](const Register& reg) {
+    return static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(words_of(reg))));
+  };
   SlotAllocator predicates;
   auto ended = by_end.begin();
   for (const int r : by_start) {
@@ -172,21 +178,30 @@ SlotMap assign_slots(const Function& function, const OperandRoles& roles) {
       if (reg.is_predicate()) {
         predicates.release(map.predicate_slot[*ended], 1);
       } else {
-        words.release(map.slot[*ended], words_of(reg));
+        words[pool_of(reg)].release(map.slot[*ended], words_of(reg));
       }
     }
     const Register& reg = function.registers[r];
     if (reg.is_predicate()) {
       map.predicate_slot[r] = predicates.take(1);
     } else if (group_of[r] < 0) {
-      map.slot[r] = words.take(words_of(reg));
+      map.slot[r] = words[pool_of(reg)].take(words_of(reg));
     } else if (map.slot[r] < 0) {
       const std::vector<int>& group = groups[group_of[r]];
-      int slot = words.take(static_cast<int>(group.size()));
+      int slot = words[0].take(static_cast<int>(group.size()));
       for (const int member : group) map.slot[member] = slot++;
     }
   }
-  map.words = words.size();
+  // The pools lie behind each other, each from a multiple of the longest run on.
+  std::array<int, 3> begin{};
+  for (std::size_t pool = 0; pool < words.size(); ++pool) {
+    if (words[pool].size() == 0) continue;
+    begin[pool] = (map.words + 3) / 4 * 4;
+    map.words = begin[pool] + words[pool].size();
+  }
+  for (std::size_t r = 0; r < map.slot.size(); ++r) {
+    if (map.slot[r] >= 0) map.slot[r] += begin[pool_of(function.registers[r])];
+  }
   map.predicates = predicates.size();
   return map;
 }

@@ -7,7 +7,9 @@
 // the program: a slot is an array of 32 lanes, and an instruction executed under a mask touches
 // only the lanes in the mask. So lane L's column of all slots sees exactly the reads and writes
 // along lane L's own path, and that path is a path of the control-flow graph. Two registers that
-// are never alive together on any path cannot meet in any column. Instructions that read other
+// are never alive together on any path cannot meet in any column. That holds for registers of one
+// width only: 64 bits of lane 16 lie where another slot has 32 bits of lane 0. So a slot belongs to
+// one width for good. Instructions that read other
 // lanes' registers (shfl, mma, ...) do so while those lanes stand at the same instruction, where
 // their own operands are alive too.
 #pragma once

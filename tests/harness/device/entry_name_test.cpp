@@ -21,6 +21,17 @@ TEST(EntryName, InCppIsWhatTheSourceSays) {
   EXPECT_EQ(cpp_name("_Znot_mangled"), "_Znot_mangled");
 }
 
+// Longer names than the demangler reads: those of CUTLASS have their whole template arguments.
+TEST(EntryName, InCppMayHaveAnyLength) {
+  std::string arguments;
+  for (int i = 0; i < 200; ++i) arguments += "N4cute1CILi64EEE";
+  EXPECT_EQ(cpp_name("_ZN7cutlass13device_kernelINS_4GemmI" + arguments + "EEEEvNT_6ParamsE"),
+            "cutlass::device_kernel");
+  EXPECT_EQ(cpp_name("_Z6kernelI" + arguments + "EvPT_"), "kernel");
+  EXPECT_EQ(cpp_name("_ZN12_GLOBAL__N_16hiddenI" + arguments + "EvPT_"),
+            "(anonymous namespace)::hidden");
+}
+
 TEST(EntryName, IsReadFromPtx) {
   EXPECT_THAT(entry_names(".version 8.0\n.visible .entry one(\n.param .u64 p)\n{ ret; }\n"
                           ".entry\ttwo (.param .u64 p) {}\n.weak .entry three() {}\n.entryway x"),

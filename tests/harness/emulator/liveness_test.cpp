@@ -123,8 +123,8 @@ class Machine {
   // With a map registers live in its slots; without, each in a cell of its own.
   Machine(const Function& function, const SlotMap* map) : function_(function), map_(map) {
     const std::size_t cells = 4 * function.registers.size() + 4;
-    words_.resize(cells);
-    predicates_.resize(cells);
+    words_.resize(cells * kLanes);
+    predicates_.resize(cells * kLanes);
   }
 
   // Runs the instruction at this place in these lanes; gives back where they go. Writes what it
@@ -150,31 +150,30 @@ class Machine {
   std::uint64_t trace() const { return trace_; }
 
  private:
-  using Lanes = std::array<std::uint32_t, kLanes>;
-
   int words_in(int r) const { return std::max(1, function_.registers[r].bits / 32); }
 
-  Lanes& cell(int r, int word) {
+  // As in a warp: the lanes of a register lie one after the other, each with all of its words.
+  std::uint32_t& cell(int r, int word, int lane) {
     if (function_.registers[r].is_predicate())
-      return predicates_[map_ != nullptr ? map_->predicate_slot[r] : r];
-    return words_[(map_ != nullptr ? map_->slot[r] : 4 * r) + word];
+      return predicates_[(map_ != nullptr ? map_->predicate_slot[r] : r) * kLanes + lane];
+    return words_[(map_ != nullptr ? map_->slot[r] : 4 * r) * kLanes + lane * words_in(r) + word];
   }
 
   std::array<std::uint32_t, 4> read(int r, int lane) {
     std::array<std::uint32_t, 4> value{};
-    for (int k = 0; k < words_in(r); ++k) value[k] = cell(r, k)[lane];
+    for (int k = 0; k < words_in(r); ++k) value[k] = cell(r, k, lane);
     return value;
   }
 
   void write(int r, int lane, std::uint64_t value) {
     for (int k = 0; k < words_in(r); ++k)
-      cell(r, k)[lane] = static_cast<std::uint32_t>(mix(value + k) >> 7);
+      cell(r, k, lane) = static_cast<std::uint32_t>(mix(value + k) >> 7);
   }
 
   const Function& function_;
   const SlotMap* map_;
-  std::vector<Lanes> words_;
-  std::vector<Lanes> predicates_;
+  std::vector<std::uint32_t> words_;
+  std::vector<std::uint32_t> predicates_;
   std::uint64_t trace_ = 0;
 };
 
@@ -268,7 +267,7 @@ cvt.u16.u64 h, d;
 setp.eq.b16 p, h, 0;
 st.b128 [d], q;)");
   const SlotMap map = assign_slots(function);
-  EXPECT_EQ(map.words, 7);
+  EXPECT_EQ(map.words, 12);  // 1, 2 and 4, each width from a multiple of 4 on
   EXPECT_EQ(map.predicates, 1);
   EXPECT_EQ(map.slot[0] % 4, 0);
   EXPECT_EQ(map.slot[1] % 2, 0);

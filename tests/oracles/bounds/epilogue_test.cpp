@@ -64,7 +64,8 @@ TEST(Epilogue, FusesAlphaWithTheRoundedProductOfBetaAndC) {
     different += want != std::fma(0.7f, c, scaled) ? 1 : 0;
   }
   EXPECT_GT(different, 50);
-  EXPECT_EQ(epilogue.real({2, 0}, {10}).hi, 2 * static_cast<double>(0.3f) + 10 * static_cast<double>(0.7f));
+  EXPECT_EQ(epilogue.real({2, 0}, {10}).hi,
+            2 * static_cast<double>(0.3f) + 10 * static_cast<double>(0.7f));
   EXPECT_FALSE(epilogue.finite({kInfinity}));
   EXPECT_FALSE(Epilogue(contract, {0, 1}, FormatId::f32).regular({1}));
   EXPECT_TRUE(Epilogue(contract, {-1, 1}, FormatId::f32).falling({1}));
