@@ -142,6 +142,32 @@ TEST(Manifest, DomainExcludesWithAReason) {
             "the grid would have more than 2^31 - 1 tiles of 128x128");
 }
 
+TEST(Manifest, KnownFindingsAreToldWithTheContract) {
+  constexpr std::string_view kKnown = R"(
+[[known]]
+says   = "missing wait: the thread exits"
+reason = "the last store is not waited for"
+)";
+  const Manifest plain = shipped();
+  const std::string text = read_file(shipped_manifest_path());
+  const Result<Manifest> manifest = parse_manifest(text + std::string(kKnown), "known.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  ASSERT_EQ(manifest->known.size(), 1u);
+  EXPECT_EQ(manifest->known[0].says, "missing wait: the thread exits");
+  const Problem problem = *parse_problem(plain.schema(), "m=1 n=1 k=1");
+  EXPECT_EQ(manifest->describe_contract(problem, 80),
+            plain.describe_contract(problem, 80) + "; known: the last store is not waited for");
+  const auto mistake = [&](std::string_view known) {
+    return parse_manifest(text + std::string(known), "known.toml").error().text();
+  };
+  EXPECT_THAT(mistake("[[known]]\nreason = \"x\"\n"), HasSubstr("\"says\" is missing"));
+  EXPECT_THAT(mistake("[[known]]\nsays = \"x\"\n"), HasSubstr("\"reason\" is missing"));
+  EXPECT_THAT(mistake("[[known]]\nsays = \"\"\nreason = \"x\"\n"),
+              HasSubstr("every finding would be known"));
+  EXPECT_THAT(mistake("[[known]]\nsay = \"x\"\nreason = \"x\"\n"),
+              HasSubstr("did you mean \"says\"?"));
+}
+
 TEST(Manifest, AKernelHasTheFieldsItLists) {
   const TemporaryFolder folder;
   std::string text = replaced(read_file(shipped_manifest_path()), R"(["none", "row", "column"])",
