@@ -16,7 +16,8 @@ summary = "zeros"
 ptx = "zeros.ptx"
 targets = [80]
 entry = "zeros"
-parameters = ["ptr d"]
+parameters = ["ptr d", "ptr workspace"]
+workspace = 4
 [problem]
 out = ["f32"]
 [launch]
@@ -38,11 +39,12 @@ epilogue = []
 constexpr std::string_view kPtx = R"(.version 8.7
 .target sm_80
 .address_size 64
-.visible .entry zeros(.param .u64 p_d)
+.visible .entry zeros(.param .u64 p_d, .param .u64 p_scratch)
 {{
 .reg .b32 %r<8>; .reg .b64 %d<4>; .reg .f32 %f<4>; .reg .pred %p;
 .shared .align 4 .b8 tile[256];
 ld.param.u64 %d0, [p_d];
+ld.param.u64 %d1, [p_scratch];
 mov.u32 %r0, %tid.x;
 mov.u32 %r1, %ctaid.x;
 mad.lo.u32 %r1, %r1, 32, %r0;
@@ -75,6 +77,7 @@ std::vector<std::string> findings_of(std::string_view use) {
   return findings;
 }
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -84,6 +87,14 @@ TEST(IdleReads, AreNoFindings) {
   EXPECT_THAT(findings_of(""), IsEmpty());
   EXPECT_THAT(findings_of("mul.f32 %f1, %f0, %f0;"), IsEmpty()) << "what comes of it is dropped";
   EXPECT_THAT(findings_of("st.shared.f32 [tile+128], %f0;"), IsEmpty());
+}
+
+TEST(IdleReads, OfScratchMemoryAndOfOutputsAreLikewise) {
+  for (const std::string_view from : {"%d1", "%d0"}) {
+    const std::string load = fmt::format("ld.global.f32 %f3, [{}];", from);
+    EXPECT_THAT(findings_of(load), IsEmpty()) << from;
+    EXPECT_THAT(findings_of(load + "max.f32 %f2, %f2, %f3;"), Contains(kFound)) << from;
+  }
 }
 
 TEST(IdleReads, ThatReachAnOutputAreFindings) {
