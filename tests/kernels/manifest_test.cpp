@@ -160,12 +160,13 @@ reason = "the last store is not waited for"
   const auto mistake = [&](std::string_view known) {
     return parse_manifest(text + std::string(known), "known.toml").error().text();
   };
-  EXPECT_THAT(mistake("[[known]]\nreason = \"x\"\n"), HasSubstr("\"says\" is missing"));
-  EXPECT_THAT(mistake("[[known]]\nsays = \"x\"\n"), HasSubstr("\"reason\" is missing"));
-  EXPECT_THAT(mistake("[[known]]\nsays = \"\"\nreason = \"x\"\n"),
-              HasSubstr("every finding would be known"));
-  EXPECT_THAT(mistake("[[known]]\nsay = \"x\"\nreason = \"x\"\n"),
-              HasSubstr("did you mean \"says\"?"));
+  const auto says = [&](std::string_view known, std::string_view words) {
+    return mistake(known).find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("[[known]]\nreason = \"x\"\n", "\"says\" is missing"));
+  EXPECT_TRUE(says("[[known]]\nsays = \"x\"\n", "\"reason\" is missing"));
+  EXPECT_TRUE(says("[[known]]\nsays = \"\"\nreason = \"x\"\n", "every finding would be known"));
+  EXPECT_TRUE(says("[[known]]\nsay = \"x\"\nreason = \"x\"\n", "did you mean \"says\"?"));
 }
 
 TEST(Manifest, AKernelHasTheFieldsItLists) {
