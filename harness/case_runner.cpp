@@ -145,7 +145,7 @@ Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& targe
     choices.garbage = garbage;
     const Result<LaunchResult> again = launch_on(test_case, tensors, target, choices);
     if (!again) return again.error();
-    if (!again->completed || again->fingerprint != execution.first ||
+    if (!again->completed || again->fingerprint != execution.launch.fingerprint ||
         again->executions != execution.launch.executions) {
       return {};
     }
@@ -162,6 +162,8 @@ Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Lau
   // What either order executes counts as executed, and as often as it did where it did more.
   const std::vector<std::vector<InstructionCount>> first = std::move(execution.launch.executions);
   execution.launch = *std::move(launch);
+  if (const Status asked = forgive_idle_reads(test_case, target, choices, execution); !asked)
+    return asked;
   std::vector<std::vector<InstructionCount>>& both = execution.launch.executions;
   for (std::size_t l = 0; l < first.size(); ++l) {
     if (l >= both.size()) both.push_back(first[l]);

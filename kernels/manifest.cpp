@@ -92,6 +92,7 @@ std::string Manifest::describe_contract(const Problem& problem, int sm) const {
     if (!words.empty()) words += "; ";
     words += operation->factors().size() == 1 ? one : fmt::format("{}: {}", factors.output, one);
   }
+  for (const KnownFinding& finding : known) words += fmt::format("; known: {}", finding.reason);
   return words;
 }
 

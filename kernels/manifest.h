@@ -60,6 +60,13 @@ struct DomainRule {
   std::string reason;    // shown when it is not: "k must be a multiple of 8"
 };
 
+// [[known]]: a finding that people have looked at. Findings whose text has `says` in it do not fail a
+// case; the contract's words carry the reason.
+struct KnownFinding {
+  std::string says;
+  std::string reason;
+};
+
 // One launch of the kernel. All launches of a kernel see the same tensors, one after the other.
 struct KernelLaunch {
   std::string entry;  // "gemm_bf16_{layout}_{out}": {field} is replaced by the word or number
@@ -95,6 +102,7 @@ class Manifest {
   std::map<std::string, std::string>
       formats;  // tensor -> format name, or "{out}" for a field of the problem
   std::vector<DomainRule> domain;
+  std::vector<KnownFinding> known;
   PromisedContract promised;                             // [contract]
   std::map<std::string, PromisedContract> promised_for;  // [contract.<output>] overrides it
   Problem terms;                        // [contract] of an operation with Operation::terms()

@@ -139,7 +139,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   reader.check_keys(reader.root(),
                     {"computes", "summary", "source", "flags", "ptx", "targets", "entry",
                      "parameters", "workspace", "problem", "launch", "struct", "tensor_map",
-                     "formats", "tile", "domain", "contract"});
+                     "formats", "tile", "domain", "known", "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);
@@ -154,6 +154,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   read_formats(reader, manifest);
   read_tile(reader, manifest);
   read_domain(reader, manifest);
+  read_known(reader, manifest);
   read_contract(reader, manifest);
   if (reader.error()) return *reader.error();
   return manifest;
@@ -193,6 +194,26 @@ void read_tile(TomlReader& reader, Manifest& manifest) {
     if (*size < 1)
       reader.fail_at(node, fmt::format("{} is not a tile size", *size), "use at least 1");
     manifest.tile.emplace(key.str(), *size);
+  }
+}
+
+void read_known(TomlReader& reader, Manifest& manifest) {
+  const toml::array* findings = reader.array(reader.root(), "known");
+  if (!findings) return;
+  for (const toml::node& node : *findings) {
+    const toml::table* finding = reader.table(node, "a known finding");
+    if (!finding) continue;
+    reader.check_keys(*finding, {"says", "reason"});
+    const Text says = reader.required_text(
+        *finding, "says", "says = \"read of unwritten memory\", or more of what verify prints");
+    const Text reason = reader.required_text(*finding, "reason", "reason = \"why it is no fault\"");
+    if (reader.error()) return;
+    if (says.text.empty()) {
+      reader.fail(says.where, "every finding would be known",
+                  "write words of the finding, as verify prints it");
+      return;
+    }
+    manifest.known.push_back({says.text, reason.text});
   }
 }
 

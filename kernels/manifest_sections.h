@@ -41,6 +41,9 @@ void check_tensor_map_name(TomlReader& reader, const TomlReader::Text& name);
 void read_formats(TomlReader& reader, Manifest& manifest);
 void read_tile(TomlReader& reader, Manifest& manifest);
 
+// [[known]]
+void read_known(TomlReader& reader, Manifest& manifest);
+
 // [contract]
 void read_contract(TomlReader& reader, Manifest& manifest);
 

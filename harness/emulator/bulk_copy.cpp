@@ -303,7 +303,7 @@ void perform(Cta& cta, const BulkLoad& load) {
     shared.mark_written(box.rows.front().shared, static_cast<int>(box.footprint()));
 }
 
-void report_unfinished_stores(Warp& warp, u32 lanes) {
+void finish_stores(Warp& warp, u32 lanes) {
   for (const BulkStore& store : warp.bulk_stores().pending()) {
     if ((lanes >> store.lane & 1) == 0) continue;
     warp.report(FindingKind::missing_wait, *store.at, store.lane, [] {
@@ -312,6 +312,9 @@ void report_unfinished_stores(Warp& warp, u32 lanes) {
           "shared memory that is no longer there");
     });
   }
+  // It is found, so the rest of the kernel may be seen as on a chip that copies in time.
+  warp.bulk_stores().commit(lanes);
+  warp.bulk_stores().wait(lanes, 0, [&](const BulkStore& store) { perform(warp, store); });
 }
 
 void report_unfinished(Cta& cta, const BulkLoad& load) {

@@ -12,8 +12,9 @@ class Warp;
 // The bytes come to shared memory.
 void perform(Cta& cta, const BulkLoad& load);
 
-// A thread is about to exit: a finding for every copy of its own that it did not wait for.
-void report_unfinished_stores(Warp& warp, std::uint32_t lanes);
+// A thread is about to exit: a finding for every copy to global memory that it did not wait for, and
+// the copies are made.
+void finish_stores(Warp& warp, std::uint32_t lanes);
 
 // The CTA or the mbarrier of the copy ends, and no thread has waited for it.
 void report_unfinished(Cta& cta, const BulkLoad& load);

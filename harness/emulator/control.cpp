@@ -76,7 +76,7 @@ void decode_hint(Decoder&, const Instruction&, Modifiers& modifiers, Inst& out) 
 }  // namespace
 
 void exit_lanes(Warp& warp, const Inst&, std::uint32_t mask) {
-  if (!warp.bulk_stores().empty()) report_unfinished_stores(warp, mask);
+  if (!warp.bulk_stores().empty()) finish_stores(warp, mask);
   warp.exit(mask);
 }
 

@@ -57,7 +57,8 @@ ret;
 }}
 )";
 
-std::vector<std::string> findings_of(std::string_view use) {
+// `reordered`: the blocks run a second time, in another order.
+std::vector<std::string> findings_of(std::string_view use, bool reordered = false) {
   const Result<Manifest> kernel = parse_manifest(kManifest, "zeros.toml");
   EXPECT_TRUE(kernel.ok()) << kernel.error().text();
   Case test_case;
@@ -66,12 +67,14 @@ std::vector<std::string> findings_of(std::string_view use) {
   for (const std::string_view size : {"m", "n"}) test_case.problem.set_integer(size, 8);
   test_case.problem.set_integer("k", 0);
   RunnerOptions options;
+  options.all_relations = reordered;
   options.image = [ptx = fmt::format(kPtx, use)](const Manifest&, int) {
     return Result<std::string>(ptx);
   };
   const Result<Execution> execution =
       CaseRunner(options).execute(test_case, Target{.sm = 80, .gpu_name = ""});
   EXPECT_TRUE(execution.ok()) << execution.error().text();
+  if (execution->launch.findings.empty() && reordered) EXPECT_TRUE(execution->reordered);
   std::vector<std::string> findings;
   for (const Finding& finding : execution->launch.findings) findings.push_back(name(finding.kind));
   return findings;
@@ -95,6 +98,11 @@ TEST(IdleReads, OfScratchMemoryAndOfOutputsAreLikewise) {
     EXPECT_THAT(findings_of(load), IsEmpty()) << from;
     EXPECT_THAT(findings_of(load + "max.f32 %f2, %f2, %f3;"), Contains(kFound)) << from;
   }
+}
+
+TEST(IdleReads, AreNoFindingsInAnotherOrderOfBlocks) {
+  EXPECT_THAT(findings_of("", true), IsEmpty());
+  EXPECT_THAT(findings_of("add.f32 %f2, %f2, %f0;", true), ElementsAre(kFound));
 }
 
 TEST(IdleReads, ThatReachAnOutputAreFindings) {

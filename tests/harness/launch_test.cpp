@@ -338,6 +338,28 @@ TEST_F(Launches, GoOnAfterAFindingThatStopsNothing) {
   EXPECT_EQ(result->findings.size(), 1u);
 }
 
+TEST_F(Launches, FindingsThatTheManifestKnowsAreLeftOut) {
+  kernel.known.push_back({"race: of two", "both write the same"});
+  const auto three = [](LaunchOutcome& outcome) {
+    for (const char* message : {"of two", "of three", "of two again"}) {
+      Finding& finding = outcome.findings.emplace_back();
+      finding.kind = FindingKind::race;
+      finding.message = message;
+    }
+  };
+  when("sum", three);
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2");
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->findings.size(), 1u);
+  EXPECT_EQ(result->findings[0].message, "of three");
+  // Outputs of a kernel that was stopped mean nothing, whatever stopped it.
+  when("sum", [&](LaunchOutcome& outcome) {
+    three(outcome);
+    outcome.completed = false;
+  });
+  EXPECT_EQ(launch("m=3 n=5 k=4 splits=2")->findings.size(), 3u);
+}
+
 TEST_F(Launches, ThatCannotRunAreErrors) {
   device.on_launch = [](const LaunchRequest& request) {
     return Result<LaunchOutcome>(

@@ -142,6 +142,33 @@ TEST(Manifest, DomainExcludesWithAReason) {
             "the grid would have more than 2^31 - 1 tiles of 128x128");
 }
 
+TEST(Manifest, KnownFindingsAreToldWithTheContract) {
+  constexpr std::string_view kKnown = R"(
+[[known]]
+says   = "missing wait: the thread exits"
+reason = "the last store is not waited for"
+)";
+  const Manifest plain = shipped();
+  const std::string text = read_file(shipped_manifest_path());
+  const Result<Manifest> manifest = parse_manifest(text + std::string(kKnown), "known.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  ASSERT_EQ(manifest->known.size(), 1u);
+  EXPECT_EQ(manifest->known[0].says, "missing wait: the thread exits");
+  const Problem problem = *parse_problem(plain.schema(), "m=1 n=1 k=1");
+  EXPECT_EQ(manifest->describe_contract(problem, 80),
+            plain.describe_contract(problem, 80) + "; known: the last store is not waited for");
+  const auto mistake = [&](std::string_view known) {
+    return parse_manifest(text + std::string(known), "known.toml").error().text();
+  };
+  const auto says = [&](std::string_view known, std::string_view words) {
+    return mistake(known).find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("[[known]]\nreason = \"x\"\n", "\"says\" is missing"));
+  EXPECT_TRUE(says("[[known]]\nsays = \"x\"\n", "\"reason\" is missing"));
+  EXPECT_TRUE(says("[[known]]\nsays = \"\"\nreason = \"x\"\n", "every finding would be known"));
+  EXPECT_TRUE(says("[[known]]\nsay = \"x\"\nreason = \"x\"\n", "did you mean \"says\"?"));
+}
+
 TEST(Manifest, AKernelHasTheFieldsItLists) {
   const TemporaryFolder folder;
   std::string text = replaced(read_file(shipped_manifest_path()), R"(["none", "row", "column"])",

@@ -279,6 +279,11 @@ TEST(BulkCopy, OfAStoreIsWaitedFor) {
   EXPECT_THAT(wrong(kLoad + "WAIT " + kStore + "@%p0 cp.async.bulk.wait_group 0;"), HasSubstr("missing wait: the thread exits"));
   EXPECT_THAT(wrong(kLoad + "WAIT " + kStore + "@%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group.read 1;"),
               HasSubstr("missing wait: the thread exits"));
+  // It is made all the same, so that a kernel which relies on that can be judged.
+  TensorMap map = kMatrix;
+  const std::vector<std::byte> in = input(map);
+  const KernelRun done = run(kLoad + "WAIT @%p0 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128;", in, 128);
+  EXPECT_TRUE(std::equal(done.out.begin(), done.out.end(), in.begin() + kHeader));
 }
 
 TEST(BulkCopy, RefusesWhatDoesNotFit) {
