@@ -8,11 +8,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "harness/case_tensor_map.h"
+#include "oracles/base/assert.h"
 #include "oracles/base/hash.h"
 #include "oracles/base/random.h"
 
@@ -28,12 +29,6 @@ std::vector<std::byte> poison_bytes(const TensorLayout& layout) {
   return bytes;
 }
 
-// Appends the low `size` bytes of a value at a slot of the parameter block.
-template <typename T>
-void put(std::vector<std::byte>& block, const ParameterSlot& slot, T value) {
-  std::memcpy(&block[static_cast<std::size_t>(slot.offset)], &value, sizeof(T));
-}
-
 Error parameter_error(const Manifest& kernel, const std::string& message) {
   return Error{ErrorKind::cannot_run, message, kernel.path,
                "the manifest's `parameters` must match the kernel's signature in order and type"};
@@ -46,12 +41,6 @@ struct Placed {
 };
 
 using Placement = std::map<std::string, Placed>;
-
-std::int64_t width(KernelParameter::Kind kind) {
-  using Kind = KernelParameter::Kind;
-  if (kind == Kind::tensor_map) return sizeof(EncodedTensorMap);
-  return kind == Kind::pointer || kind == Kind::s64 ? 8 : 4;
-}
 
 // What the kernel gets for a map: zeros where the problem lacks its tensor.
 Result<EncodedTensorMap> encoded_map(const Case& test_case, const std::string& name,
@@ -70,14 +59,77 @@ Result<EncodedTensorMap> encoded_map(const Case& test_case, const std::string& n
   return error;
 }
 
-// The parameter block as the entry declares it, from the launch's parameter list. Tensor maps are
-// made only for a launch that `runs`: an empty problem may have none.
-Result<std::vector<std::byte>> pack_parameters(const Case& test_case, const KernelLaunch& launch,
+// Where a launch's parameters come from.
+struct ParameterSource {
+  const Case& test_case;
+  const Placement& placement;
+  Device& device;
+  bool runs;  // tensor maps are made only for a launch that runs: an empty problem may have none
+};
+
+template <typename T>
+void put(std::span<std::byte> bytes, T value) {
+  PLUMB_ASSERT(bytes.size() == sizeof(T));
+  std::memcpy(bytes.data(), &value, sizeof(T));
+}
+
+// Whether an integer can be stored in so many bytes; 64 bits hold any.
+bool fits(std::int64_t value, const ValueType& type) {
+  if (type.bytes == 8) return type.is_signed || value >= 0;
+  const std::int64_t count = std::int64_t{1} << 8 * type.bytes;
+  return type.is_signed ? value >= -count / 2 && value < count / 2 : value >= 0 && value < count;
+}
+
+Status put_integer(std::span<std::byte> bytes, const KernelValue& parameter,
+                   const ParameterSource& source) {
+  const Result<std::int64_t> value = parameter.expression.evaluate(source.test_case.problem);
+  if (!value) return value.error();
+  if (!fits(*value, *parameter.type)) {
+    return parameter_error(*source.test_case.kernel,
+                           fmt::format("parameter {} = {} does not fit {}", parameter.name, *value,
+                                       parameter.type->word));
+  }
+  std::memcpy(bytes.data(), &*value, bytes.size());  // little endian: the low bytes
+  return {};
+}
+
+Status put_value(std::span<std::byte> bytes, const KernelValue& parameter,
+                 const ParameterSource& source) {
+  switch (parameter.type->kind) {
+    case ValueType::Kind::pointer: {
+      const auto found = source.placement.find(parameter.name);
+      put(bytes, found == source.placement.end() ? DeviceAddress{0} : found->second.first);
+      return {};
+    }
+    case ValueType::Kind::tensor_map: {
+      if (!source.runs) return {};
+      const Result<EncodedTensorMap> map =
+          encoded_map(source.test_case, parameter.name, source.placement, source.device);
+      if (!map) return map.error();
+      put(bytes, *map);
+      return {};
+    }
+    case ValueType::Kind::real: {
+      const Result<double> value = parameter.expression.evaluate_real(source.test_case.problem);
+      if (!value) return value.error();
+      if (bytes.size() == sizeof(double)) {
+        put(bytes, *value);
+      } else {
+        put(bytes, static_cast<float>(*value));
+      }
+      return {};
+    }
+    case ValueType::Kind::integer:
+      return put_integer(bytes, parameter, source);
+  }
+  PLUMB_ASSERT(false);
+}
+
+// The parameter block as the entry declares it, from the launch's parameter list.
+Result<std::vector<std::byte>> pack_parameters(const KernelLaunch& launch, const std::string& entry,
                                                const std::vector<ParameterSlot>& slots,
-                                               const Placement& placement, Device& device,
-                                               bool runs) {
-  const Manifest& kernel = *test_case.kernel;
-  const std::string entry = kernel.entry(launch, test_case.problem);
+                                               const ParameterSource& source) {
+  const Manifest& kernel = *source.test_case.kernel;
   if (slots.size() != launch.parameters.size()) {
     return parameter_error(kernel,
                            fmt::format("entry {} takes {} parameters, the manifest lists {}", entry,
@@ -88,43 +140,17 @@ Result<std::vector<std::byte>> pack_parameters(const Case& test_case, const Kern
   std::vector<std::byte> block(static_cast<std::size_t>(total));
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const KernelParameter& parameter = launch.parameters[i];
-    using Kind = KernelParameter::Kind;
-    if (slots[i].bytes != width(parameter.kind)) {
-      return parameter_error(kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}",
-                                                 i, parameter.name, slots[i].bytes, entry));
-    }
-    if (parameter.kind == Kind::pointer) {
-      const auto found = placement.find(parameter.name);
-      put(block, slots[i], found == placement.end() ? DeviceAddress{0} : found->second.first);
-      continue;
-    }
-    if (parameter.kind == Kind::tensor_map) {
-      if (!runs) continue;
-      const Result<EncodedTensorMap> map =
-          encoded_map(test_case, parameter.name, placement, device);
-      if (!map) return map.error();
-      put(block, slots[i], *map);
-      continue;
-    }
-    if (parameter.kind == Kind::f32) {
-      put(block, slots[i], test_case.problem.real(parameter.name));
-      continue;
-    }
-    const Result<std::int64_t> value = parameter.expression.evaluate(test_case.problem);
-    if (!value) return value.error();
-    if (parameter.kind == Kind::s64) {
-      put(block, slots[i], *value);
-      continue;
-    }
-    const bool is_signed = parameter.kind == Kind::s32;
-    const std::int64_t low = is_signed ? std::numeric_limits<std::int32_t>::min() : 0;
-    const std::int64_t high = is_signed ? std::numeric_limits<std::int32_t>::max()
-                                        : std::int64_t{std::numeric_limits<std::uint32_t>::max()};
-    if (*value < low || *value > high) {
+    if (slots[i].bytes != parameter.bytes) {
       return parameter_error(
-          kernel, fmt::format("parameter {} = {} does not fit 32 bits", parameter.name, *value));
+          kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}, {} in the manifest",
+                              i, parameter.text, slots[i].bytes, entry, parameter.bytes));
     }
-    put(block, slots[i], static_cast<std::uint32_t>(*value));
+    for (const KernelValue& value : parameter.values) {
+      const std::span<std::byte> bytes =
+          std::span(block).subspan(static_cast<std::size_t>(slots[i].offset + value.offset),
+                                   static_cast<std::size_t>(value.type->bytes));
+      if (const Status done = put_value(bytes, value, source); !done) return done.error();
+    }
   }
   return block;
 }
@@ -157,7 +183,7 @@ Result<std::optional<LaunchRequest>> request_for(const Case& test_case, const Ke
   const Result<std::vector<ParameterSlot>> slots = module.parameters(request.entry);
   if (!slots) return slots.error();
   Result<std::vector<std::byte>> block =
-      pack_parameters(test_case, launch, *slots, placement, device, !empty_grid);
+      pack_parameters(launch, request.entry, *slots, {test_case, placement, device, !empty_grid});
   if (!block) return block.error();
   request.parameters = *std::move(block);
   if (empty_grid) return std::optional<LaunchRequest>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Evaluation of expressions: 64-bit, every overflow caught, nothing evaluated that && || ?: do not
-// need.
+// Evaluation of expressions: integers of 64 bits, every overflow caught, and doubles; nothing
+// evaluated that && || ?: do not need.
 #include "kernels/expression.h"
 
 #include "kernels/bad_input.h"
@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace plumbline {
@@ -62,22 +63,72 @@ bool compare(Operator op, auto a, auto b) {
 
 Integer evaluate_node(const Node& node, const Problem& problem);
 
-// Both sides of a comparison with a real field. Every f32 and every 64-bit integer is exact in
-// x87's long double.
-Result<long double> real_value(const Node& node, const Problem& problem) {
-  static_assert(std::numeric_limits<long double>::digits >= 64);
-  if (node.op == Operator::real_field) return static_cast<long double>(problem.real(node.name));
-  const Integer value = evaluate_node(node, problem);
-  if (!value) return value.error();
-  return static_cast<long double>(*value);
-}
+// Every f32, double and 64-bit integer is exact in x87's long double, so comparisons are exact.
+using Real = Result<long double>;
+static_assert(std::numeric_limits<long double>::digits >= 64);
+
+Real evaluate_real_node(const Node& node, const Problem& problem);
 
 Integer compare_reals(const Node& node, const Problem& problem) {
-  const Result<long double> a = real_value(*node.children[0], problem);
+  const Real a = evaluate_real_node(*node.children[0], problem);
   if (!a) return a.error();
-  const Result<long double> b = real_value(*node.children[1], problem);
+  const Real b = evaluate_real_node(*node.children[1], problem);
   if (!b) return b.error();
   return std::int64_t{compare(node.comparison, *a, *b)};
+}
+
+// Rounded to double, as host code computes the parameters it hands over.
+double combine_reals(Operator op, double a, double b) {
+  switch (op) {
+    case Operator::add:
+      return a + b;
+    case Operator::subtract:
+      return a - b;
+    case Operator::multiply:
+      return a * b;
+    case Operator::divide:
+      return a / b;
+    case Operator::minimum:
+      return std::min(a, b);
+    case Operator::maximum:
+      return std::max(a, b);
+    default:
+      break;
+  }
+  PLUMB_ASSERT(false);
+}
+
+Real evaluate_real_node(const Node& node, const Problem& problem) {
+  if (!node.real) {
+    const Integer value = evaluate_node(node, problem);
+    if (!value) return value.error();
+    return static_cast<long double>(*value);
+  }
+  const auto child = [&](std::size_t i) { return evaluate_real_node(*node.children[i], problem); };
+  switch (node.op) {
+    case Operator::constant:
+      return static_cast<long double>(node.real_value);
+    case Operator::real_field:
+      return static_cast<long double>(problem.real(node.name));
+    case Operator::negate: {
+      const Real value = child(0);
+      if (!value) return value;
+      return -*value;
+    }
+    case Operator::choose: {
+      const Integer condition = evaluate_node(*node.children[0], problem);
+      if (!condition) return condition.error();
+      return child(*condition != 0 ? 1 : 2);
+    }
+    default: {
+      const Real a = child(0);
+      if (!a) return a;
+      const Real b = child(1);
+      if (!b) return b;
+      return static_cast<long double>(
+          combine_reals(node.op, static_cast<double>(*a), static_cast<double>(*b)));
+    }
+  }
 }
 
 // Operators of two integers that need both.
@@ -158,14 +209,25 @@ Integer evaluate_node(const Node& node, const Problem& problem) {
 
 }  // namespace
 
+Error Expression::located(const Error& error) const {
+  Error whole = error;
+  whole.where = advance_position(where_, static_cast<std::size_t>(std::stoull(error.where)));
+  whole.message += fmt::format(", in \"{}\"", text_);
+  return whole;
+}
+
 Result<std::int64_t> Expression::evaluate(const Problem& problem) const {
-  PLUMB_ASSERT(root_);
+  PLUMB_ASSERT(root_ && !root_->real);
   Integer value = evaluate_node(*root_, problem);
-  if (value) return value;
-  Error error = value.error();
-  error.where = advance_position(where_, static_cast<std::size_t>(std::stoull(error.where)));
-  error.message += fmt::format(", in \"{}\"", text_);
-  return error;
+  if (!value) return located(value.error());
+  return value;
+}
+
+Result<double> Expression::evaluate_real(const Problem& problem) const {
+  PLUMB_ASSERT(root_);
+  const Real value = evaluate_real_node(*root_, problem);
+  if (!value) return located(value.error());
+  return static_cast<double>(*value);
 }
 
 }  // namespace plumbline

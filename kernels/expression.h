@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Small integer expressions over a problem's fields, as manifests use them for grids, shared
-// memory, parameters and the domain: + - * / % comparisons && || ! ?: parentheses, ceil_div(a, b),
-// min, max, and field names. A word field compares with a quoted word (layout == "nt"), a real
-// field with numbers (beta != 0). 64-bit; overflow and division by zero are errors; && || and ?:
-// evaluate only what they need. docs/manifest.md is the manual.
+// Small expressions over a problem's fields, as manifests use them for grids, shared memory,
+// parameters and the domain: + - * / % comparisons && || ! ?: parentheses, ceil_div(a, b), min,
+// max, and field names. A word field compares with a quoted word (layout == "nt"). Integers have 64
+// bits; overflow and division by zero are errors; && || and ?: evaluate only what they need. Real
+// fields and literals with a point are real numbers, and so is what is computed from one, in double
+// as C would: f32 parameters take them (scale * 1.4426950408889634), everything else compares them
+// (beta != 0). docs/manifest.md is the manual.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +32,25 @@ class Expression {
   // `where` is "file:line:column" of the text's first character; errors point into it.
   static Result<Expression> parse(std::string_view text, std::span<const Field> schema,
                                   std::string_view where, std::span<const Derived> derived = {});
+  // The same, where a real number is wanted; an integer is one too.
+  static Result<Expression> parse_real(std::string_view text, std::span<const Field> schema,
+                                       std::string_view where,
+                                       std::span<const Derived> derived = {});
+  // Of an expression from parse().
   Result<std::int64_t> evaluate(const Problem& problem) const;
+  // Of any. Infinities and NaN are values.
+  Result<double> evaluate_real(const Problem& problem) const;
 
   const std::string& text() const { return text_; }
 
   struct Node;
 
  private:
+  static Result<Expression> parse_as(bool real, std::string_view text,
+                                     std::span<const Field> schema, std::string_view where,
+                                     std::span<const Derived> derived);
+  Error located(const Error& error) const;
+
   std::string text_;
   std::string where_;
   std::shared_ptr<const Node> root_;

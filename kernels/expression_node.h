@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tree of a parsed expression. Types were settled by the parser: arithmetic only ever sees
-// integers.
+// numbers, and a node with no real number below it is an integer.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 namespace plumbline {
 
 enum class Operator : std::uint8_t {
-  constant,       // value
+  constant,       // value, or real_value where the node is real
   integer_field,  // name
   derived,        // derived
-  real_compare,   // children: two reals or integers; comparison
-  real_field,     // name; only below real_compare
+  real_compare,   // children: two numbers, not both integers; comparison
+  real_field,     // name
   word_is,        // name == word
   add,
   subtract,
@@ -41,8 +41,10 @@ enum class Operator : std::uint8_t {
 
 struct Expression::Node {
   Operator op = Operator::constant;
+  bool real = false;       // else the value is an integer
   std::size_t column = 0;  // offset of the operator or name in the text, for errors
   std::int64_t value = 0;
+  double real_value = 0;
   Operator comparison = Operator::equal;  // of real_compare
   std::string name;                       // field
   std::string word;

@@ -84,8 +84,8 @@ class Parser {
   Parser(std::string_view text, std::span<const Field> schema, std::span<const Derived> derived)
       : text_(text), schema_(schema), derived_(derived) {}
 
-  // The whole text as one integer expression; null after an error.
-  NodePointer parse() {
+  // The whole text as one expression; null after an error.
+  NodePointer parse(Type wanted) {
     if (text_.size() > kMaximumLength) {
       fail(kMaximumLength,
            fmt::format("the expression is longer than {} characters", kMaximumLength), "");
@@ -99,7 +99,7 @@ class Parser {
            text_[at_] == '=' ? "compare with ==" : "");
       return nullptr;
     }
-    return require_integer(whole).node;
+    return (wanted == Type::real ? require_number(whole) : require_integer(whole)).node;
   }
 
   const Error& error() const { return *error_; }
@@ -130,13 +130,18 @@ class Parser {
   }
 
   Typed require_integer(Typed operand) {
-    if (!operand.node || operand.type == Type::integer) return operand;
+    if (!operand.node || operand.type != Type::real) return require_number(std::move(operand));
+    const std::string& name = operand.node->name;
+    return fail(operand.node->column,
+                fmt::format("{} is a real number where a whole one is needed",
+                            name.empty() ? "this" : name),
+                fmt::format("compare it, for example {} == 0", name.empty() ? "beta" : name));
+  }
+
+  Typed require_number(Typed operand) {
+    if (!operand.node || operand.type == Type::integer || operand.type == Type::real)
+      return operand;
     const std::size_t column = operand.node->column;
-    if (operand.type == Type::real) {
-      return fail(column,
-                  fmt::format("{} is a real number: it can only be compared", operand.node->name),
-                  fmt::format("for example {} == 0", operand.node->name));
-    }
     if (operand.type == Type::word_field) {
       return fail(
           column,
@@ -148,12 +153,18 @@ class Parser {
                 "");
   }
 
-  Typed make(Operator op, std::size_t column, std::vector<NodePointer> children) {
+  Typed make(Operator op, std::size_t column, Type type, std::vector<NodePointer> children) {
     auto node = std::make_shared<Node>();
     node->op = op;
     node->column = column;
+    node->real = type == Type::real;
     node->children = std::move(children);
-    return {std::move(node), Type::integer};
+    return {std::move(node), type};
+  }
+
+  // What an operation on two numbers gives: a real number where one of them is.
+  static Type joined(const Typed& a, const Typed& b) {
+    return a.type == Type::real || b.type == Type::real ? Type::real : Type::integer;
   }
 
   // condition ? a : b, and everything that binds tighter.
@@ -167,12 +178,13 @@ class Parser {
     const std::size_t column = at_;
     if (condition.node && take("?")) {
       condition = require_integer(condition);
-      const Typed yes = require_integer(conditional());
+      const Typed yes = require_number(conditional());
       if (yes.node && !take(":"))
         return fail(at_, "\":\" is missing after \"?\"", "write condition ? a : b");
-      const Typed no = yes.node ? require_integer(conditional()) : Typed{};
+      const Typed no = yes.node ? require_number(conditional()) : Typed{};
       if (!condition.node || !yes.node || !no.node) return {};
-      condition = make(Operator::choose, column, {condition.node, yes.node, no.node});
+      condition =
+          make(Operator::choose, column, joined(yes, no), {condition.node, yes.node, no.node});
     }
     --depth_;
     return condition;
@@ -210,10 +222,12 @@ class Parser {
   }
 
   Typed arithmetic(Operator op, std::size_t column, const Typed& left, const Typed& right) {
-    const Typed a = require_integer(left);
-    const Typed b = require_integer(right);
+    const bool whole =
+        op == Operator::remainder || op == Operator::logical_and || op == Operator::logical_or;
+    const Typed a = whole ? require_integer(left) : require_number(left);
+    const Typed b = whole ? require_integer(right) : require_number(right);
     if (!a.node || !b.node) return {};
-    return make(op, column, {a.node, b.node});
+    return make(op, column, joined(a, b), {a.node, b.node});
   }
 
   Typed comparison(Operator op, std::size_t column, const Typed& left, const Typed& right) {
@@ -224,7 +238,7 @@ class Parser {
     const bool real = left.type == Type::real || right.type == Type::real;
     if (real && left.type != Type::word_field && left.type != Type::word &&
         right.type != Type::word_field && right.type != Type::word) {
-      Typed made = make(Operator::real_compare, column, {left.node, right.node});
+      Typed made = make(Operator::real_compare, column, Type::integer, {left.node, right.node});
       auto node = std::make_shared<Node>(*made.node);
       node->comparison = op;
       return {std::move(node), Type::integer};
@@ -247,7 +261,7 @@ class Parser {
     node->name = name.node->name;
     node->word = word.node->word;
     if (op == Operator::equal) return {std::move(node), Type::integer};
-    return make(Operator::logical_not, column, {std::move(node)});
+    return make(Operator::logical_not, column, Type::integer, {std::move(node)});
   }
 
   Typed unary() {
@@ -259,10 +273,11 @@ class Parser {
       return fail(at_, fmt::format("nested more than {} deep", kMaximumDepth),
                   "split the expression");
     }
-    const Typed operand = require_integer(unary());
+    const Typed operand = negate ? require_number(unary()) : require_integer(unary());
     --depth_;
     if (!operand.node) return {};
-    return make(negate ? Operator::negate : Operator::logical_not, column, {operand.node});
+    return make(negate ? Operator::negate : Operator::logical_not, column, operand.type,
+                {operand.node});
   }
 
   Typed primary() {
@@ -298,14 +313,21 @@ class Parser {
     const std::size_t start = at_;
     auto node = std::make_shared<Node>();
     node->column = start;
+    const char* begin = text_.data() + start;
     const char* end = text_.data() + text_.size();
-    const auto [stop, error] = std::from_chars(text_.data() + start, end, node->value);
-    at_ = static_cast<std::size_t>(stop - text_.data());
-    if (error != std::errc()) return fail(start, "this number does not fit 64 bits", "");
-    if (at_ < text_.size() && (is_letter(text_[at_]) || text_[at_] == '.')) {
-      return fail(start, "this is not a whole number", "expressions are integers");
-    }
-    return {std::move(node), Type::integer};
+    const char* stop = std::find_if_not(begin, end, is_digit);
+    node->real = stop != end && (*stop == '.' || *stop == 'e' || *stop == 'E');
+    const std::from_chars_result read = node->real ? std::from_chars(begin, end, node->real_value)
+                                                   : std::from_chars(begin, end, node->value);
+    at_ = static_cast<std::size_t>(read.ptr - text_.data());
+    if (read.ec != std::errc())
+      return fail(start,
+                  fmt::format("this number does not fit {}", node->real ? "a double" : "64 bits"),
+                  "");
+    if (at_ < text_.size() && (is_letter(text_[at_]) || text_[at_] == '.'))
+      return fail(start, "this is not a number", "");
+    const Type type = node->real ? Type::real : Type::integer;
+    return {std::move(node), type};
   }
 
   Typed name() {
@@ -323,6 +345,7 @@ class Parser {
           return {std::move(node), Type::integer};
         case FieldKind::real:
           node->op = Operator::real_field;
+          node->real = true;
           return {std::move(node), Type::real};
         case FieldKind::word:
           return {std::move(node), Type::word_field};
@@ -349,14 +372,18 @@ class Parser {
           column, fmt::format("there is no function \"{}\"", name),
           meant.empty() ? fmt::format("the functions are {}", fmt::join(names, ", ")) : meant);
     }
-    const Typed a = require_integer(conditional());
+    const auto argument = [&] {
+      return found->op == Operator::ceil_div ? require_integer(conditional())
+                                             : require_number(conditional());
+    };
+    const Typed a = argument();
     if (!a.node) return {};
     if (!take(",")) return fail(at_, fmt::format("{} takes two values", name), "");
-    const Typed b = require_integer(conditional());
+    const Typed b = argument();
     if (!b.node) return {};
     if (!take(")"))
       return fail(at_, fmt::format("\")\" is missing after the two values of {}", name), "");
-    return make(found->op, column, {a.node, b.node});
+    return make(found->op, column, joined(a, b), {a.node, b.node});
   }
 
   const Field* field(std::string_view name) const {
@@ -387,8 +414,20 @@ class Parser {
 
 Result<Expression> Expression::parse(std::string_view text, std::span<const Field> schema,
                                      std::string_view where, std::span<const Derived> derived) {
+  return parse_as(false, text, schema, where, derived);
+}
+
+Result<Expression> Expression::parse_real(std::string_view text, std::span<const Field> schema,
+                                          std::string_view where,
+                                          std::span<const Derived> derived) {
+  return parse_as(true, text, schema, where, derived);
+}
+
+Result<Expression> Expression::parse_as(bool real, std::string_view text,
+                                        std::span<const Field> schema, std::string_view where,
+                                        std::span<const Derived> derived) {
   Parser parser(text, schema, derived);
-  NodePointer root = parser.parse();
+  NodePointer root = parser.parse(real ? Type::real : Type::integer);
   if (!root) {
     Error error = parser.error();
     error.where = advance_position(where, parser.error_column());

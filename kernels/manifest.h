@@ -20,12 +20,30 @@
 
 namespace plumbline {
 
-// One kernel parameter: "ptr a" (address of tensor a, null when the problem lacks it), "s32 m",
-// "s64 lda", "f32 alpha", "tensor_map a".
+// What a parameter, or a field of a struct, can be: "s32", 4 bytes.
+struct ValueType {
+  enum class Kind : std::uint8_t { pointer, integer, real, tensor_map } kind;
+  std::string_view word;
+  int bytes;
+  int alignment;
+  bool is_signed = false;
+};
+
+// A value that a kernel gets: "ptr a" (address of tensor a, null when the problem lacks it),
+// "s32 m", "s64 lda", "f32 alpha", "tensor_map a".
+struct KernelValue {
+  const ValueType* type = nullptr;
+  std::int64_t offset = 0;  // in its parameter, in bytes
+  std::string name;         // of a tensor or a tensor map; else the expression's text
+  Expression expression;    // integers and real numbers
+};
+
+// One kernel parameter: a value at offset 0, or "struct params": the values of [struct.params], its
+// bytes between them zero.
 struct KernelParameter {
-  enum class Kind : std::uint8_t { pointer, s32, u32, s64, f32, tensor_map } kind;
-  std::string name;       // tensor name for pointers, field name for f32, name of a tensor map
-  Expression expression;  // integers
+  std::string text;
+  std::int64_t bytes = 0;
+  std::vector<KernelValue> values;
 };
 
 // [tensor_map.<name>]: a tensor as the chip's bulk copies see it. Counts are of elements, innermost
@@ -78,7 +96,7 @@ class Manifest {
   std::vector<DomainRule> domain;
   PromisedContract promised;                             // [contract]
   std::map<std::string, PromisedContract> promised_for;  // [contract.<output>] overrides it
-  Problem terms;  // [contract] of an operation with Operation::terms()
+  Problem terms;                        // [contract] of an operation with Operation::terms()
   std::optional<Expression> workspace;  // f32 elements of scratch memory
   std::shared_ptr<const KernelSchema> own_schema;
   // Sizes at which the kernel's behaviour changes, for the shape classes: tile.m = 128, ...

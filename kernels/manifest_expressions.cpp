@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The parts of a manifest that are expressions over the kernel's fields: launches with their
-// parameters, workspace, domain; and the entry name, which is a pattern over them.
+// The parts of a manifest that are expressions over the kernel's fields: launches, workspace,
+// domain; and the entry name, which is a pattern over them.
+#include "kernels/manifest_parameters.h"
 #include "kernels/manifest_sections.h"
 #include "kernels/position.h"
 #include "oracles/base/suggest.h"
@@ -15,70 +16,11 @@ namespace plumbline {
 namespace {
 
 using Text = TomlReader::Text;
-using Kind = KernelParameter::Kind;
 
-constexpr std::array<std::string_view, 6> kKindWords = {"ptr", "s32", "u32",
-                                                        "s64", "f32", "tensor_map"};
-constexpr std::array kKinds = {Kind::pointer, Kind::s32, Kind::u32,
-                               Kind::s64,     Kind::f32, Kind::tensor_map};
-
-Expression read_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
-  Result<Expression> parsed =
-      Expression::parse(text.text, manifest.schema(), text.where, manifest.operation->derived());
-  if (!parsed) {
-    reader.adopt(parsed.error());
-    return {};
-  }
-  return *std::move(parsed);
-}
-
-Text tail(const Text& text, std::size_t from) {
-  return {text.text.substr(from), advance_position(text.where, from)};
-}
-
-void check_real(TomlReader& reader, const Manifest& manifest, const Text& name) {
-  std::vector<std::string_view> names;
-  for (const Field& field : manifest.schema()) {
-    if (field.kind != FieldKind::real) continue;
-    if (field.name == name.text) return;
-    names.push_back(field.name);
-  }
-  const std::string meant = did_you_mean(name.text, names);
-  reader.fail(
-      name.where, fmt::format("{} has no real field \"{}\"", manifest.operation->name(), name.text),
-      meant.empty() ? fmt::format("its real fields are {}", fmt::join(names, ", ")) : meant);
-}
-
-// "s64 ld_a": a kind, spaces, and a tensor, a real field, or an integer expression.
-KernelParameter read_parameter(TomlReader& reader, const Manifest& manifest, const Text& text) {
-  KernelParameter parameter{};
-  const std::size_t space = text.text.find(' ');
-  const Text kind{text.text.substr(0, space), text.where};
-  const auto found = std::find(kKindWords.begin(), kKindWords.end(), kind.text);
-  if (found == kKindWords.end()) {
-    reader.fail_word(kind, kKindWords);
-    return parameter;
-  }
-  parameter.kind = kKinds[static_cast<std::size_t>(found - kKindWords.begin())];
-  const std::size_t start =
-      space == std::string::npos ? space : text.text.find_first_not_of(' ', space);
-  if (start == std::string::npos) {
-    reader.fail(text.where, fmt::format("this parameter is only a type: \"{}\"", text.text),
-                "write a type and a value, as in \"ptr a\", \"s32 m\" or \"f32 alpha\"");
-    return parameter;
-  }
-  const Text value = tail(text, start);
-  parameter.name = value.text;
-  if (parameter.kind == Kind::pointer) {
-    check_tensor_name(reader, manifest, value);
-  } else if (parameter.kind == Kind::f32) {
-    check_real(reader, manifest, value);
-  } else if (parameter.kind == Kind::tensor_map) {
-    check_tensor_map_name(reader, value);
-  } else {
-    parameter.expression = read_expression(reader, manifest, value);
-  }
-  return parameter;
+Expression adopted(TomlReader& reader, Result<Expression> parsed) {
+  if (parsed) return *std::move(parsed);
+  reader.adopt(parsed.error());
+  return {};
 }
 
 // Grid or block: up to three expressions; the dimensions that are not given are 1.
@@ -100,20 +42,6 @@ std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& ma
     if (expression) dimensions[i] = *expression;
   }
   return dimensions;
-}
-
-std::vector<KernelParameter> read_parameters(TomlReader& reader, const Manifest& manifest,
-                                             const toml::table& table) {
-  std::vector<KernelParameter> parameters;
-  const toml::array* array =
-      reader.required_array(table, "parameters", "parameters = [\"ptr a\", ...]");
-  if (!array) return parameters;
-  for (const toml::node& node : *array) {
-    if (const std::optional<Text> text = reader.text(node, "a parameter")) {
-      parameters.push_back(read_parameter(reader, manifest, *text));
-    }
-  }
-  return parameters;
 }
 
 std::string read_entry(TomlReader& reader, const Manifest& manifest, const toml::table& table) {
@@ -142,14 +70,15 @@ std::string read_entry(TomlReader& reader, const Manifest& manifest, const toml:
 }
 
 // One launch; what it does not say itself, the top of the manifest says for all.
-KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, const toml::table& table) {
+KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, ParameterReader& parameters,
+                         const toml::table& table) {
   reader.check_keys(table, {"entry", "parameters", "grid", "block", "shared", "when"});
   const auto own = [&](std::string_view key) -> const toml::table& {
     return table.get(key) ? table : reader.root();
   };
   KernelLaunch launch;
   launch.entry = read_entry(reader, manifest, own("entry"));
-  launch.parameters = read_parameters(reader, manifest, own("parameters"));
+  launch.parameters = parameters.parameters(own("parameters"));
   launch.grid = read_dimensions(reader, manifest, table, "grid", "grid = ['ceil_div(n, 128)']");
   launch.block = read_dimensions(reader, manifest, table, "block", "block = [256]");
   launch.shared_bytes = read_expression(reader, manifest, table, "shared")
@@ -159,6 +88,16 @@ KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, const tom
 }
 
 }  // namespace
+
+Expression read_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
+  return adopted(reader, Expression::parse(text.text, manifest.schema(), text.where,
+                                           manifest.operation->derived()));
+}
+
+Expression read_real_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
+  return adopted(reader, Expression::parse_real(text.text, manifest.schema(), text.where,
+                                                manifest.operation->derived()));
+}
 
 std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
                                           const toml::node& node, std::string_view what) {
@@ -192,18 +131,18 @@ void check_tensor_name(TomlReader& reader, const Manifest& manifest, const TomlR
 
 void read_launches(TomlReader& reader, Manifest& manifest) {
   const toml::table& root = reader.root();
+  ParameterReader parameters(reader, manifest);
   const toml::node* launch = root.get("launch");
-  const toml::array* several = launch ? launch->as_array() : nullptr;
-  if (!several) {
-    const toml::table* only = reader.required_table(root, "launch", "[launch] with grid and block");
-    if (only) manifest.launches.push_back(read_launch(reader, manifest, *only));
-    return;
-  }
-  for (const toml::node& node : *several) {
-    if (const toml::table* one = reader.table(node, "a launch")) {
-      manifest.launches.push_back(read_launch(reader, manifest, *one));
+  if (const toml::array* several = launch ? launch->as_array() : nullptr) {
+    for (const toml::node& node : *several) {
+      const toml::table* one = reader.table(node, "a launch");
+      if (one) manifest.launches.push_back(read_launch(reader, manifest, parameters, *one));
     }
+  } else if (const toml::table* only =
+                 reader.required_table(root, "launch", "[launch] with grid and block")) {
+    manifest.launches.push_back(read_launch(reader, manifest, parameters, *only));
   }
+  parameters.check_structs();
 }
 
 void read_workspace(TomlReader& reader, Manifest& manifest) {

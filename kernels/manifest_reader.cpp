@@ -130,8 +130,8 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
         "use letters, digits and _", path);
   }
   reader.check_keys(reader.root(), {"computes", "summary", "source", "ptx", "targets", "entry",
-                                    "parameters", "workspace", "problem", "launch", "tensor_map",
-                                    "formats", "tile", "domain", "contract"});
+                                    "parameters", "workspace", "problem", "launch", "struct",
+                                    "tensor_map", "formats", "tile", "domain", "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);

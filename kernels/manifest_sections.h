@@ -21,7 +21,12 @@ void read_domain(TomlReader& reader, Manifest& manifest);
 // A value of `table` that is an expression or a plain number; nothing when the key is absent.
 std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
                                           const toml::table& table, std::string_view key);
-// The same of an element of an array; `what` names it in messages.
+// The same of a text, empty after an error, and of an element of an array; `what` names it in
+// messages.
+Expression read_expression(TomlReader& reader, const Manifest& manifest,
+                           const TomlReader::Text& text);
+Expression read_real_expression(TomlReader& reader, const Manifest& manifest,
+                                const TomlReader::Text& text);
 std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
                                           const toml::node& node, std::string_view what);
 // The operation must have a tensor of this name, or it is the workspace.

@@ -98,13 +98,14 @@ KernelTensorMap read_map(TomlReader& reader, const Manifest& manifest, const tom
 }
 
 bool is_used(const Manifest& manifest, std::string_view name) {
-  const auto names_it = [&](const KernelParameter& parameter) {
-    return parameter.kind == KernelParameter::Kind::tensor_map && parameter.name == name;
-  };
-  return std::any_of(
-      manifest.launches.begin(), manifest.launches.end(), [&](const KernelLaunch& launch) {
-        return std::any_of(launch.parameters.begin(), launch.parameters.end(), names_it);
-      });
+  for (const KernelLaunch& launch : manifest.launches) {
+    for (const KernelParameter& parameter : launch.parameters) {
+      for (const KernelValue& value : parameter.values) {
+        if (value.type->kind == ValueType::Kind::tensor_map && value.name == name) return true;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "harness/device/entry_name.h"
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/global_memory.h"
@@ -66,17 +67,19 @@ class EmulatorModule final : public Module {
   EmulatorModule(PtxModule ptx, ModuleLayout layout) : ptx_(std::move(ptx)), layout_(std::move(layout)) {}
 
   Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
-    const auto found = programs_.find(entry);
-    if (found == programs_.end()) return unknown(entry);
+    const Result<const Program*> found = program(entry);
+    if (!found) return found.error();
     std::vector<ParameterSlot> slots;
-    for (const Parameter& parameter : found->second.parameters) slots.push_back({parameter.offset, parameter.bytes});
+    for (const Parameter& parameter : (*found)->parameters) slots.push_back({parameter.offset, parameter.bytes});
     return slots;
   }
 
   Result<const Program*> program(std::string_view entry) const {
-    const auto found = programs_.find(entry);
-    if (found == programs_.end()) return unknown(entry);
-    return &found->second;
+    std::vector<std::string> entries;
+    for (const auto& [name, decoded] : programs_) entries.push_back(name);
+    const Result<std::string> name = find_entry(entries, entry, ptx_.file);
+    if (!name) return name.error();
+    return &programs_.find(*name)->second;
   }
 
   // Every entry is decoded at load: what cannot run is refused before anything runs.
@@ -122,13 +125,6 @@ class EmulatorModule final : public Module {
     if (std::max({c[0], std::int64_t{1}}) * std::max({c[1], std::int64_t{1}}) * std::max({c[2], std::int64_t{1}}) == 1) return {};
     return Error{ErrorKind::cannot_run, fmt::format("kernel {} needs clusters of CTAs, which are not emulated", function.name),
                  fmt::format("{}:{}:1", ptx_.file, function.line), ""};
-  }
-
-  Error unknown(std::string_view entry) const {
-    std::string names;
-    for (const auto& [name, program] : programs_) names += (names.empty() ? "" : ", ") + name;
-    return Error{ErrorKind::bad_input, fmt::format("there is no entry \"{}\"", entry), ptx_.file,
-                 fmt::format("entries: {}", names)};
   }
 
   PtxModule ptx_;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "harness/device/entry_name.h"
 #include "harness/gpu/driver.h"
 #include "harness/gpu/encode_tensor_map.h"
 
@@ -44,7 +45,12 @@ class GpuModule : public Module {
       : driver_(std::move(driver)), image_(std::move(image)), file_(std::move(file)) {}
 
   // The entry's function; the module is loaded again when the context was reset since.
-  Result<Driver::Handle> function(const std::string& entry, int context_generation) const {
+  Result<Driver::Handle> function(std::string_view name, int context_generation) const {
+    const std::vector<std::string> entries = entry_names(image_);
+    // A cubin has none that could be read.
+    const Result<std::string> entry =
+        entries.empty() ? std::string(name) : find_entry(entries, name, file_);
+    if (!entry) return entry.error();
     if (generation_ != context_generation) {
       // Log buffers of the driver's JIT compiler, so that its message reaches the user.
       std::array<char, 4096> log{};
@@ -62,8 +68,8 @@ class GpuModule : public Module {
       generation_ = context_generation;
     }
     Driver::Handle function = nullptr;
-    if (const int code = driver_->module_function(&function, module_, entry.c_str()); code != 0) {
-      Error error = driver_->error(fmt::format("cuModuleGetFunction({})", entry), code);
+    if (const int code = driver_->module_function(&function, module_, entry->c_str()); code != 0) {
+      Error error = driver_->error(fmt::format("cuModuleGetFunction({})", *entry), code);
       error.where = file_;
       return error;
     }
@@ -71,7 +77,7 @@ class GpuModule : public Module {
   }
 
   Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
-    const Result<Driver::Handle> found = function(std::string(entry), std::max(generation_, 0));
+    const Result<Driver::Handle> found = function(entry, std::max(generation_, 0));
     if (!found) return found.error();
     std::vector<ParameterSlot> slots;
     std::size_t offset = 0, size = 0;

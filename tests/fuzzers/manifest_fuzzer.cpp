@@ -34,6 +34,13 @@ void use(const plumbline::KernelTensorMap& map, const Problem& problem) {
   }
 }
 
+void use(const plumbline::KernelValue& value, const Manifest& manifest, const Problem& problem) {
+  using Kind = plumbline::ValueType::Kind;
+  if (value.type->kind == Kind::tensor_map) use(manifest.tensor_maps.at(value.name), problem);
+  if (value.type->kind == Kind::integer) (void)value.expression.evaluate(problem);
+  if (value.type->kind == Kind::real) (void)value.expression.evaluate_real(problem);
+}
+
 void use(const Manifest& manifest) {
   for (const int size : {0, 1, 129}) {
     const Result<Problem> problem =
@@ -49,12 +56,7 @@ void use(const Manifest& manifest) {
       (void)launch.shared_bytes.evaluate(*problem);
       if (launch.when) (void)launch.when->evaluate(*problem);
       for (const auto& parameter : launch.parameters) {
-        using Kind = plumbline::KernelParameter::Kind;
-        if (parameter.kind == Kind::tensor_map) {
-          use(manifest.tensor_maps.at(parameter.name), *problem);
-        } else if (parameter.kind != Kind::pointer && parameter.kind != Kind::f32) {
-          (void)parameter.expression.evaluate(*problem);
-        }
+        for (const auto& value : parameter.values) use(value, manifest, *problem);
       }
     }
   }

@@ -96,11 +96,43 @@ schedule = "sequential"
 epilogue = []
 )";
 
+constexpr std::string_view kStruct = R"(
+computes = "gemm"
+summary = "a struct"
+ptx = "struct.ptx"
+targets = [90]
+entry = "packed"
+parameters = ["struct params"]
+[struct.params]
+fields = ["ptr a", "ptr bias", "u8 m", "s16 -m", "f32 alpha / 3", "f64 alpha / 3", "u64 n",
+          "tensor_map a", "u32 k"]
+[problem]
+layout = ["nt"]
+free = ["alpha"]
+[launch]
+grid = [1]
+block = [128]
+[tensor_map.a]
+dims = ["k", "m"]
+strides = ["ld_a"]
+box = [8, 8]
+[formats]
+a = "bf16"
+b = "bf16"
+c = "bf16"
+d = "bf16"
+[contract]
+unit = "mma.sync"
+schedule = "sequential"
+epilogue = ["alpha"]
+)";
+
 // Every entry takes its parameters one after the other.
 class OneOfEach : public Module {
  public:
   Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
     if (entry == "clear") return std::vector<ParameterSlot>{{0, 8}, {8, 4}};
+    if (entry == "packed") return std::vector<ParameterSlot>{{0, struct_bytes}};
     if (entry == "mapped")
       return std::vector<ParameterSlot>{{0, map_bytes}, {128, 4}, {192, 128}, {320, 128}};
     const std::int64_t count = entry == "sum" ? 4 : 2;
@@ -110,6 +142,7 @@ class OneOfEach : public Module {
   }
 
   std::int64_t map_bytes = 128;
+  std::int64_t struct_bytes = 256;
 };
 
 // Keeps memory by address, and what was launched.
@@ -367,6 +400,40 @@ TEST_F(Launches, MustNotChangeInputsOrPadding) {
                                     HasSubstr("storage element 5 of output d is padding")));
 }
 
+struct Structs : Launches {
+  Structs() { kernel = *parse_manifest(kStruct, "struct.toml"); }
+};
+
+TEST_F(Structs, HoldTheirFieldsWhereCPutsThem) {
+  const Result<LaunchResult> result = launch("m=3 n=4 k=8 alpha=2");
+  ASSERT_TRUE(result.ok()) << result.error().text();
+  const std::vector<std::byte>& block = device.launches[0].parameters;
+  ASSERT_EQ(block.size(), 256u);
+  EXPECT_EQ(at<DeviceAddress>(block, 0), device.address_of("a"));
+  EXPECT_EQ(at<DeviceAddress>(block, 8), 0u) << "this problem has no bias";
+  EXPECT_EQ(at<std::uint8_t>(block, 16), 3);
+  EXPECT_EQ(at<std::int16_t>(block, 18), -3);
+  EXPECT_EQ(at<float>(block, 20), static_cast<float>(2.0 / 3));
+  EXPECT_EQ(at<double>(block, 24), 2.0 / 3);
+  EXPECT_EQ(at<std::uint64_t>(block, 32), 4u);
+  for (std::size_t i = 64; i < 192; ++i) EXPECT_EQ(block[i], std::byte{1}) << i;
+  EXPECT_EQ(at<std::uint32_t>(block, 192), 8u);
+  for (const std::size_t gap : {17, 40, 63, 196, 255}) EXPECT_EQ(block[gap], std::byte{0}) << gap;
+}
+
+TEST_F(Structs, OfAnotherSizeThanTheKernelsAreErrors) {
+  module.struct_bytes = 248;
+  EXPECT_THAT(launch("m=3 n=4 k=8").error().text(),
+              HasSubstr("parameter 0 (struct params) is 248 bytes wide in entry packed, 256 in the "
+                        "manifest"));
+}
+
+TEST_F(Structs, TakeOnlyIntegersThatFit) {
+  EXPECT_TRUE(launch("m=255 n=4 k=8").ok());
+  EXPECT_THAT(launch("m=256 n=4 k=8").error().text(),
+              HasSubstr("struct.toml: parameter m = 256 does not fit u8"));
+}
+
 struct TensorMaps : Launches {
   TensorMaps() { kernel = *parse_manifest(kMaps, "maps.toml"); }
 
@@ -450,7 +517,7 @@ TEST_F(TensorMaps, ThatTheDeviceCannotMakeAreErrorsThatNameThem) {
 
 TEST_F(TensorMaps, AreAsWideAsTheEntrySays) {
   module.map_bytes = 8;
-  EXPECT_THAT(error("m=3 n=4 k=5 lda=8"), HasSubstr("parameter 0 (a) is 8 bytes wide"));
+  EXPECT_THAT(error("m=3 n=4 k=5 lda=8"), HasSubstr("parameter 0 (tensor_map a) is 8 bytes wide"));
 }
 
 }  // namespace

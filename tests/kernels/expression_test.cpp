@@ -3,6 +3,7 @@
 
 #include "tests/kernels/gemm_problems.h"
 
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 namespace plumbline {
@@ -49,6 +50,53 @@ TEST(Expression, ComparesRealFields) {
   EXPECT_EQ(value("0 < beta", "m=1 n=1 k=1 beta=0.5"), "1");
   EXPECT_EQ(value("alpha == beta", "m=1 n=1 k=1 beta=1"), "1");
   EXPECT_EQ(value("alpha == alpha", "m=1 n=1 k=1 alpha=0x7fc00000"), "0");
+}
+
+// The real value over a problem, or the error's text.
+std::string real_value(std::string_view text, std::string_view problem = "m=65 n=130 k=33") {
+  const Operation& operation = *find_operation("gemm");
+  const Result<Expression> expression =
+      Expression::parse_real(text, operation.schema(), "k.toml:4:10", operation.derived());
+  if (!expression.ok()) return expression.error().text();
+  const Result<double> result = expression->evaluate_real(gemm(problem));
+  return result.ok() ? fmt::format("{}", *result) : result.error().text();
+}
+
+TEST(Expression, ComputesRealNumbersAsHostCodeDoes) {
+  EXPECT_EQ(real_value("alpha", "m=1 n=1 k=1 alpha=0.1"), "0.10000000149011612");
+  EXPECT_EQ(real_value("alpha * 1.4426950408889634", "m=1 n=1 k=1 alpha=0.5"),
+            "0.7213475204444817");
+  EXPECT_EQ(real_value("alpha / beta", "m=1 n=1 k=1 alpha=1 beta=3"), "0.3333333333333333");
+  EXPECT_EQ(real_value("beta != 0 ? alpha / beta : -1e-3", "m=1 n=1 k=1 beta=0"), "-0.001");
+  EXPECT_EQ(real_value("max(alpha, 0.5) - min(1, 0.25)", "m=1 n=1 k=1 alpha=0.125"), "0.25");
+  EXPECT_EQ(real_value("1.0 / m"), "0.015384615384615385");
+  EXPECT_EQ(real_value("1 / m + 0.5"), "0.5");  // integers divide as integers, as in C
+  EXPECT_EQ(real_value("m * n + k"), "8483");
+  EXPECT_EQ(real_value("1.0 / 0"), "inf");
+  EXPECT_EQ(value("alpha * 2.5 > 1 && m < 65.5", "m=65 n=1 k=1 alpha=0.5"), "1");
+  EXPECT_EQ(value("1.5 < 1 ? m : n"), "130");
+}
+
+TEST(Expression, RealNumbersStayOutOfWholeOnes) {
+  EXPECT_EQ(value("1.5"),
+            "k.toml:4:10: this is a real number where a whole one is needed (compare it, for "
+            "example beta == 0)");
+  EXPECT_EQ(value("m + 2 * alpha"),
+            "k.toml:4:12: this is a real number where a whole one is needed (compare it, for "
+            "example beta == 0)");
+  EXPECT_EQ(real_value("m % 1.5"),
+            "k.toml:4:14: this is a real number where a whole one is needed (compare it, for "
+            "example beta == 0)");
+  EXPECT_EQ(real_value("alpha ? 1 : 2"),
+            "k.toml:4:10: alpha is a real number where a whole one is needed (compare it, for "
+            "example alpha == 0)");
+  EXPECT_EQ(real_value("layout"),
+            "k.toml:4:10: layout is a word: it can only be compared with == and != (for example "
+            "layout == \"nn\")");
+  EXPECT_EQ(real_value("1.5x"), "k.toml:4:10: this is not a number");
+  EXPECT_EQ(real_value("1.5.2"), "k.toml:4:10: this is not a number");
+  EXPECT_EQ(real_value("1e999"), "k.toml:4:10: this number does not fit a double");
+  EXPECT_EQ(real_value("1 / 0 + alpha"), "k.toml:4:12: 1 is divided by zero, in \"1 / 0 + alpha\"");
 }
 
 TEST(Expression, KnowsItsFunctions) {
@@ -111,7 +159,8 @@ TEST(Expression, MistakesPointIntoTheText) {
             "k.toml:4:10: layout is a word: it can only be compared with == and != (for example "
             "layout == \"nn\")");
   EXPECT_EQ(value("1 + beta"),
-            "k.toml:4:14: beta is a real number: it can only be compared (for example beta == 0)");
+            "k.toml:4:12: this is a real number where a whole one is needed (compare it, for "
+            "example beta == 0)");
   EXPECT_EQ(value("m = 3"), "k.toml:4:12: \"=\" is not expected here (compare with ==)");
   EXPECT_EQ(value("(m + 1"), "k.toml:4:16: \")\" is missing");
   EXPECT_EQ(value("m +"), "k.toml:4:13: the expression ends too early");
@@ -119,7 +168,6 @@ TEST(Expression, MistakesPointIntoTheText) {
   EXPECT_EQ(value("m ? 1"), "k.toml:4:15: \":\" is missing after \"?\" (write condition ? a : b)");
   EXPECT_EQ(value("min(m)"), "k.toml:4:15: min takes two values");
   EXPECT_EQ(value("min(m, n, k)"), "k.toml:4:18: \")\" is missing after the two values of min");
-  EXPECT_EQ(value("1.5"), "k.toml:4:10: this is not a whole number (expressions are integers)");
   EXPECT_EQ(value("99999999999999999999"), "k.toml:4:10: this number does not fit 64 bits");
   EXPECT_EQ(value("layout == \"nn"), "k.toml:4:20: this word has no closing quote");
   EXPECT_EQ(value("1 < m < 3"), "k.toml:4:16: comparisons do not chain (write a < b && b < c)");

@@ -109,20 +109,27 @@ TEST(Manifest, LaunchCoversTheOutput) {
   EXPECT_EQ(value(launch.shared_bytes, "m=1 n=1 k=5"), 49152);
 }
 
+// The one value of a parameter that is no struct.
+const KernelValue& only(const KernelParameter& parameter) {
+  EXPECT_EQ(parameter.values.size(), 1u);
+  EXPECT_EQ(parameter.bytes, parameter.values[0].type->bytes);
+  return parameter.values[0];
+}
+
 TEST(Manifest, ParametersSayTypeAndValue) {
   const Manifest manifest = shipped();
-  using Kind = KernelParameter::Kind;
   const auto& parameters = manifest.launches[0].parameters;
-  EXPECT_EQ(parameters[0].kind, Kind::pointer);
-  EXPECT_EQ(parameters[3].name, "bias");
-  EXPECT_EQ(parameters[5].kind, Kind::s32);
-  EXPECT_EQ(value(parameters[5].expression, "m=7 n=8 k=9"), 7);
-  EXPECT_EQ(parameters[9].kind, Kind::s64);
-  EXPECT_EQ(value(parameters[9].expression, "m=7 n=8 k=9 layout=tn"), 7);
-  EXPECT_EQ(parameters[17].kind, Kind::f32);
-  EXPECT_EQ(parameters[17].name, "alpha");
-  EXPECT_EQ(value(parameters[19].expression, "m=7 n=8 k=9 bias=column"), 2);
-  EXPECT_EQ(value(parameters[20].expression, "m=7 n=8 k=9 act=relu"), 1);
+  EXPECT_EQ(only(parameters[0]).type->word, "ptr");
+  EXPECT_EQ(only(parameters[3]).name, "bias");
+  EXPECT_EQ(only(parameters[5]).type->word, "s32");
+  EXPECT_EQ(value(only(parameters[5]).expression, "m=7 n=8 k=9"), 7);
+  EXPECT_EQ(only(parameters[9]).type->word, "s64");
+  EXPECT_EQ(value(only(parameters[9]).expression, "m=7 n=8 k=9 layout=tn"), 7);
+  EXPECT_EQ(only(parameters[17]).type->word, "f32");
+  EXPECT_EQ(only(parameters[17]).expression.evaluate_real(gemm("m=1 n=1 k=1 alpha=0.5")).value(),
+            0.5);
+  EXPECT_EQ(value(only(parameters[19]).expression, "m=7 n=8 k=9 bias=column"), 2);
+  EXPECT_EQ(value(only(parameters[20]).expression, "m=7 n=8 k=9 act=relu"), 1);
 }
 
 TEST(Manifest, DomainExcludesWithAReason) {
@@ -228,7 +235,7 @@ TEST(Manifest, LaunchesWorkspaceAndContractsPerOutput) {
   EXPECT_EQ(manifest->entry(manifest->launches[0], problem("m=5 n=1 k=1 out=f32")), "first_f32");
   EXPECT_EQ(manifest->launches[0].parameters.size(), 3u);
   EXPECT_FALSE(manifest->launches[0].when.has_value());
-  EXPECT_EQ(manifest->launches[1].parameters[0].name, "db");
+  EXPECT_EQ(manifest->launches[1].parameters[0].values[0].name, "db");
   EXPECT_EQ(*manifest->launches[1].when->evaluate(problem("m=5 n=1 k=1 out=f32")), 1);
   EXPECT_EQ(*manifest->launches[1].when->evaluate(problem("m=5 n=1 k=1")), 0);
   const auto specs = manifest->tensors(problem("m=5 n=1 k=1"));
@@ -301,7 +308,7 @@ const Mistake kMistakes[] = {
     {"\"s32 k\"", "\"i32 k\"", "i32", R"("i32" is not known here (did you mean "s32"?))"},
     {"\"s32 k\"", "\"s32\"", "s32\"", R"(this parameter is only a type: "s32" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
     {"\"s64 ld_b\"", "\"s64  ld_q\"", "ld_q", R"(there is no field "ld_q" (did you mean "ld_a"?))"},
-    {"f32 alpha", "f32 alhpa", "alhpa", R"(gemm has no real field "alhpa" (did you mean "alpha"?))"},
+    {"f32 alpha", "f32 alhpa", "alhpa", R"(there is no field "alhpa" (did you mean "alpha"?))"},
     {"[launch]", "[lanch]", "lanch", R"(unknown key "lanch" (did you mean "launch"?))"},
     {"grid   =", "gird =", "gird", R"(unknown key "gird" (did you mean "grid"?))"},
     {"ceil_div(m, 128) * ", "ceil_dv(m, 128) * ", "ceil_dv", R"(there is no function "ceil_dv" (did you mean "ceil_div"?))"},
@@ -357,6 +364,110 @@ TEST(Manifest, EveryMistakeIsPointedAt) {
   expect_pointed_at(read_file(shipped_manifest_path()), kMistakes);
 }
 
+// What C would make of
+//   struct Inner { char flag; double factor; short two[2]; };
+//   struct Params { void *a, *b; int m; Inner inner; alignas(64) CUtensorMap map; float alpha; };
+constexpr std::string_view kStructs = R"(
+computes = "gemm"
+summary = "structs"
+ptx = "k.ptx"
+targets = [90]
+entry = "gemm"
+parameters = ["struct params", "s32 n", "struct inner"]
+[struct.params]
+fields = ["ptr a", "ptr b", "s32 m", "struct inner", "tensor_map a", "f32 alpha * 0.5"]
+[struct.inner]
+fields = ["u8 1", "f64 alpha", "s16 m @ 16", "u16 2"]
+[tensor_map.a]
+dims = ["k", "m"]
+strides = ["ld_a"]
+box = [64, 64]
+[problem]
+layout = ["nn"]
+free = ["alpha"]
+[launch]
+grid = [1]
+block = [128]
+[formats]
+a = "bf16"
+b = "bf16"
+c = "bf16"
+d = "bf16"
+[contract]
+unit = "mma.sync"
+schedule = "sequential"
+epilogue = ["alpha"]
+)";
+
+std::vector<std::int64_t> offsets(const KernelParameter& parameter) {
+  std::vector<std::int64_t> all;
+  for (const KernelValue& value : parameter.values) all.push_back(value.offset);
+  return all;
+}
+
+TEST(Manifest, StructsLieAsInC) {
+  struct Inner {
+    char flag;
+    double factor;
+    short two[2];
+  };
+
+  struct Map {
+    alignas(64) char bytes[128];
+  };
+
+  struct Params {
+    void *a, *b;
+    int m;
+    Inner inner;
+    Map map;
+    float alpha;
+  };
+
+  const Result<Manifest> manifest = parse_manifest(kStructs, "k.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  const auto& parameters = manifest->launches[0].parameters;
+  EXPECT_EQ(parameters[0].bytes, static_cast<std::int64_t>(sizeof(Params)));
+  EXPECT_EQ(parameters[2].bytes, static_cast<std::int64_t>(sizeof(Inner)));
+  EXPECT_EQ(offsets(parameters[2]), (std::vector<std::int64_t>{0, 8, 16, 18}));
+  const auto inner = static_cast<std::int64_t>(offsetof(Params, inner));
+  EXPECT_EQ(offsets(parameters[0]),
+            (std::vector<std::int64_t>{0, 8, 16, inner, inner + 8, inner + 16, inner + 18,
+                                       offsetof(Params, map), offsetof(Params, alpha)}));
+  const Result<Manifest> longer = parse_manifest(
+      replaced(std::string(kStructs), "[struct.inner]", "[struct.inner]\nsize = 48"), "k.toml");
+  ASSERT_TRUE(longer.ok()) << longer.error().text();
+  EXPECT_EQ(longer->launches[0].parameters[2].bytes, 48);
+}
+
+// clang-format off
+const Mistake kStructMistakes[] = {
+    {"\"struct params\", \"s32", "\"struct prams\", \"s32", "prams", R"(there is no table [struct.prams] (did you mean "params"?))"},
+    {"\"struct params\", \"s32", "\"strict params\", \"s32", "strict", R"("strict" is not known here (did you mean "struct"?))"},
+    {"\"struct params\", ", "", "params]", R"(no parameter is the struct "params" (add "struct params" to the parameters, or remove the table))"},
+    {"\"s32 n\"", "\"s32 n @ 8\"", "8\", \"struct", R"(parameters have no offsets of their own (fields of a struct do: [struct.<name>]))"},
+    {"\"f64 alpha\"", "\"f64 alfa\"", "alfa", R"(there is no field "alfa" (did you mean "alpha"?))"},
+    {"\"f64 alpha\"", "\"struct inner\"", "inner\", \"s16", R"(struct inner contains itself)"},
+    {"\"f64 alpha\"", "\"f64\"", "f64\"", R"(this parameter is only a type: "f64" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
+    {"\"f64 alpha\"", "\"f64 @ 8\"", "f64 @", R"(this parameter is only a type: "f64 @ 8" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
+    {"s16 m @ 16", "s16 m @ 14", "14", R"(byte 14 belongs to a field before this one (they end at 16))"},
+    {"s16 m @ 16", "s16 m @ 17", "17", R"(byte 17 is not aligned for this field (its offset is a multiple of 2))"},
+    {"s16 m @ 16", "s16 m @ ld_a", "ld_a\", \"u16", R"("ld_a" is not an offset (write bytes from where the struct begins, as offsetof gives them))"},
+    {"s16 m @ 16", "s16 m @ 99999999999999999999", "999", R"("99999999999999999999" is not an offset (write bytes from where the struct begins, as offsetof gives them))"},
+    {"s16 m @ 16", "s16 m @ 32764", "s16 m @", R"(this field ends at byte 32766 (kernels take 32764 at most))"},
+    {"[struct.inner]", "[struct.inner]\nsize = 19", "19\nfields", R"(the struct cannot have 19 bytes (its fields take 20, and kernels take 32764 at most))"},
+    {"[struct.inner]", "[struct.inner]\npacked = true", "packed", R"(unknown key "packed" (the keys here are size, fields))"},
+    {"fields = [\"u8 1\"", "felds = [\"u8 1\"", "felds", R"(unknown key "felds" (did you mean "fields"?))"},
+    {"\"u8 1\"", "1", "1, \"f64", R"(a field must be a string, not a whole number)"},
+    {"[struct.inner]", "[struct]\nb = 3\n[struct.inner]", "b = 3", R"(no parameter is the struct "b" (add "struct b" to the parameters, or remove the table))"},
+};
+
+// clang-format on
+
+TEST(Manifest, EveryMistakeInStructsIsPointedAt) {
+  expect_pointed_at(std::string(kStructs), kStructMistakes);
+}
+
 // Tensor maps of an input, of an output, and of scratch memory.
 constexpr std::string_view kTensorMaps = R"(
 computes = "gemm"
@@ -409,8 +520,8 @@ std::vector<std::int64_t> values(const std::vector<Expression>& expressions,
 TEST(Manifest, TensorMapsAreExpressionsByName) {
   const Result<Manifest> manifest = parse_manifest(kTensorMaps, "k.toml");
   ASSERT_TRUE(manifest.ok()) << manifest.error().text();
-  const KernelParameter& parameter = manifest->launches[0].parameters[1];
-  EXPECT_EQ(parameter.kind, KernelParameter::Kind::tensor_map);
+  const KernelValue& parameter = only(manifest->launches[0].parameters[1]);
+  EXPECT_EQ(parameter.type->kind, ValueType::Kind::tensor_map);
   EXPECT_EQ(parameter.name, "out");
   ASSERT_EQ(manifest->tensor_maps.size(), 3u);
   const KernelTensorMap& a = manifest->tensor_maps.at("a");
