@@ -127,6 +127,33 @@ bool CaseRunner::wants_other_order(const Case& test_case, const LaunchResult& la
   return test_case.kernel->deterministic() && fingerprint(test_case.text()) % kOneIn == 1;
 }
 
+// Pipelined kernels load the fragments of a tile that does not exist, and rows beyond a matrix, and
+// use nothing of them. The first launch found NaN there in every float format; what mattered to an
+// output, or to where a warp goes, shows when it is a large positive and a large negative number.
+Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& target,
+                                      LaunchChoices choices, Execution& execution) {
+  const std::vector<Finding>& findings = execution.launch.findings;
+  const auto may_be_idle = [](const Finding& finding) {
+    return finding.kind == FindingKind::read_of_unwritten_shared;
+  };
+  if (findings.empty() || !execution.launch.completed ||
+      !std::all_of(findings.begin(), findings.end(), may_be_idle)) {
+    return {};
+  }
+  for (const std::uint8_t garbage : {0x5c, 0xdc}) {
+    CaseTensors tensors = execution.tensors;
+    choices.shared_garbage = garbage;
+    const Result<LaunchResult> again = launch_on(test_case, tensors, target, choices);
+    if (!again) return again.error();
+    if (!again->completed || again->fingerprint != execution.first ||
+        again->executions != execution.launch.executions) {
+      return {};
+    }
+  }
+  execution.launch.findings.clear();
+  return {};
+}
+
 Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, LaunchChoices choices,
                                 Execution& execution) {
   choices.cta_order = 1;
@@ -221,6 +248,8 @@ Result<Execution> CaseRunner::execute(const Case& test_case, const Target& targe
   if (!launch) return launch.error();
   execution.launch = *std::move(launch);
   execution.first = execution.launch.fingerprint;
+  if (const Status asked = forgive_idle_reads(test_case, target, choices, execution); !asked)
+    return asked.error();
   for (int i = 1; i < options_.repeat && execution.launch.completed; ++i) {
     const Result<LaunchResult> again = launch_on(test_case, execution.tensors, target, choices);
     if (!again) return again.error();

@@ -68,6 +68,11 @@ class CaseRunner {
   Result<std::unique_ptr<Examined>> judge(const Case& test_case, const Target& target,
                                           Execution execution);
 
+  // Takes reads of unwritten shared memory out of the findings when they are all there are and no
+  // output bit depends on what was read.
+  Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
+                            Execution& execution);
+
   // Whether the kernel's image can be loaded for this target.
   Status load(const Manifest& kernel, const Target& target);
 

@@ -203,6 +203,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
       continue;
     }
     (*request)->cta_order = choices.cta_order;
+    (*request)->shared_garbage = choices.shared_garbage;
     (*request)->instruction_budget = choices.instruction_budget;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);

@@ -40,6 +40,7 @@ struct LaunchChoices {
   std::uint64_t cta_order = 0;
   std::uint64_t instruction_budget = 0;
   std::uint64_t rounding_seed = 0;
+  std::uint8_t shared_garbage = 0xff;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

@@ -5,8 +5,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -29,25 +31,85 @@ fs::path include_folder(const Manifest& kernel) {
   return {};
 }
 
-// The source, and every shared header it may include.
-std::vector<fs::path> inputs(const fs::path& source, const fs::path& includes) {
-  std::vector<fs::path> files = {source};
+// Everything a kernel is compiled with but its target.
+struct Recipe {
+  fs::path source;
+  fs::path includes;  // include_folder()
+  std::string flags;
+};
+
+Recipe recipe(const Manifest& kernel) {
   std::error_code ignored;
-  if (includes.empty()) return files;
-  for (const fs::directory_entry& file : fs::directory_iterator(includes / "device", ignored))
+  const fs::path folder = fs::absolute(fs::path(kernel.path), ignored).parent_path();
+  Recipe recipe{folder / kernel.source, include_folder(kernel), std::string(kCompilerFlags)};
+  if (!kernel.flags.empty()) {
+    recipe.flags = "-ptx -lineinfo";
+    for (const std::string& flag : kernel.flags) recipe.flags += " " + shell_quoted(flag);
+  }
+  if (!recipe.includes.empty()) recipe.flags += " -I " + shell_quoted(recipe.includes);
+  return recipe;
+}
+
+// The source, and every shared header it may include.
+std::vector<fs::path> likely_inputs(const Recipe& recipe) {
+  std::vector<fs::path> files = {recipe.source};
+  std::error_code ignored;
+  if (recipe.includes.empty()) return files;
+  for (const fs::directory_entry& file :
+       fs::directory_iterator(recipe.includes / "device", ignored))
     files.push_back(file.path());
   return files;
 }
 
-bool up_to_date(const fs::path& ptx, const std::vector<fs::path>& inputs) {
+// What a PTX file was made from: the flags, then a file on each line.
+fs::path inputs_path(const fs::path& ptx) { return ptx.string() + ".inputs"; }
+
+// The files that a rule for make names: "k.ptx : k.cu \\<newline> my\ header.cuh". Relative ones
+// are seen from `folder`.
+std::vector<fs::path> prerequisites(std::istream& rule, const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::string word;
+  const auto end_word = [&] {
+    if (!word.empty()) files.push_back(folder / word);
+    word.clear();
+  };
+  std::getline(rule, word, ':');
+  word.clear();
+  for (char c = 0; rule.get(c);) {
+    if (c == '\\' && rule.get(c) && c != '\n') {
+      word += c;
+    } else if (c == ' ' || c == '\n') {
+      end_word();
+    } else {
+      word += c;
+    }
+  }
+  end_word();
+  return files;
+}
+
+void write_inputs(const fs::path& ptx, const Recipe& recipe, const fs::path& rule) {
+  std::ifstream text(rule);
+  std::ofstream inputs(inputs_path(ptx));
+  inputs << recipe.flags << '\n';
+  for (const fs::path& file : prerequisites(text, recipe.source.parent_path()))
+    inputs << file.string() << '\n';
+}
+
+bool up_to_date(const fs::path& ptx, const Recipe& recipe) {
   std::error_code missing;
   const auto written = fs::last_write_time(ptx, missing);
   if (missing) return false;
-  for (const fs::path& input : inputs) {
-    const auto changed = fs::last_write_time(input, missing);
-    if (missing || written < changed) return false;
+  std::vector<fs::path> inputs = likely_inputs(recipe);
+  if (std::ifstream listed(inputs_path(ptx)); listed) {
+    std::string line;
+    if (!std::getline(listed, line) || line != recipe.flags) return false;
+    while (std::getline(listed, line)) inputs.emplace_back(line);
   }
-  return true;
+  return std::all_of(inputs.begin(), inputs.end(), [&](const fs::path& input) {
+    const auto changed = fs::last_write_time(input, missing);
+    return !missing && written >= changed;
+  });
 }
 
 // The compiler's first complaint, which is the one to mend.
@@ -65,23 +127,28 @@ Error cannot_compile(const std::string& where, std::string message, std::string 
   return {ErrorKind::cannot_run, std::move(message), where, std::move(hint)};
 }
 
-Status compile(const Manifest& kernel, const fs::path& source, const fs::path& includes, int target,
-               const std::string& nvcc) {
+Status compile(const Manifest& kernel, const Recipe& recipe, int target, const std::string& nvcc) {
   // Under another name first: a run beside this one must never read half a file.
-  const std::string ptx = kernel.ptx_path(target);
-  const std::string unfinished = fmt::format("{}.{}.unfinished", ptx, ::getpid());
-  const std::string include = includes.empty() ? "" : fmt::format(" -I {}", shell_quoted(includes));
-  const std::string command = fmt::format("{} {} -arch=compute_{}{} -o {} {}", shell_quoted(nvcc),
-                                          kCompilerFlags, kernel.architecture(target), include,
-                                          shell_quoted(unfinished), shell_quoted(source));
-  const CommandOutcome outcome = run_command(command);
   std::error_code failure;
+  const fs::path ptx = fs::absolute(kernel.ptx_path(target), failure);
+  const std::string unfinished = fmt::format("{}.{}.unfinished", ptx.string(), ::getpid());
+  const std::string rule = unfinished + ".d";
+  const std::string command =
+      fmt::format("cd {} && {} {} -arch=compute_{} -MMD -MF {} -o {} {}",
+                  shell_quoted(recipe.source.parent_path()), shell_quoted(nvcc), recipe.flags,
+                  kernel.architecture(target), shell_quoted(rule), shell_quoted(unfinished),
+                  shell_quoted(recipe.source));
+  const CommandOutcome outcome = run_command(command);
   if (!outcome.succeeded) {
     fs::remove(unfinished, failure);
+    fs::remove(rule, failure);
     return cannot_compile(
-        source, fmt::format("does not compile for sm_{}: {}", target, first_error(outcome.output)),
+        recipe.source,
+        fmt::format("does not compile for sm_{}: {}", target, first_error(outcome.output)),
         "the command was " + command);
   }
+  write_inputs(ptx, recipe, rule);
+  fs::remove(rule, failure);
   fs::rename(unfinished, ptx, failure);
   if (failure) return cannot_compile(ptx, "cannot be written: " + failure.message(), "");
   return {};
@@ -110,23 +177,21 @@ std::string find_nvcc() {
 
 Status compile_outdated(const Manifest& kernel) {
   if (kernel.source.empty()) return {};
-  const fs::path source = fs::path(kernel.path).parent_path() / kernel.source;
+  const Recipe how = recipe(kernel);
   std::error_code ignored;
-  if (!fs::exists(source, ignored)) {
-    return cannot_compile(source, "cannot be read",
+  if (!fs::exists(how.source, ignored)) {
+    return cannot_compile(how.source, "cannot be read",
                           fmt::format("{} names it as its source", kernel.path));
   }
-  const fs::path includes = include_folder(kernel);
-  const std::vector<fs::path> read = inputs(source, includes);
   for (const int target : kernel.targets) {
-    if (up_to_date(kernel.ptx_path(target), read)) continue;
+    if (up_to_date(kernel.ptx_path(target), how)) continue;
     const std::string nvcc = find_nvcc();
     if (nvcc.empty()) {
-      return cannot_compile(source, fmt::format("there is no nvcc to compile it for sm_{}", target),
+      return cannot_compile(how.source,
+                            fmt::format("there is no nvcc to compile it for sm_{}", target),
                             "run scripts/setup, or set CUDA_HOME to a CUDA Toolkit 12 or 13");
     }
-    if (Status compiled = compile(kernel, source, includes, target, nvcc); !compiled)
-      return compiled;
+    if (Status compiled = compile(kernel, how, target, nvcc); !compiled) return compiled;
   }
   return {};
 }

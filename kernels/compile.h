@@ -12,17 +12,20 @@
 
 namespace plumbline {
 
-// The flags both ways of compiling use; -arch and files follow.
+// The flags both ways of compiling use, for manifests without flags of their own; -arch and files
+// follow.
 inline constexpr std::string_view kCompilerFlags = "-ptx -std=c++20 -O3 -fmad=false -lineinfo";
 
 // nvcc in CUDA_HOME, PATH, /usr/local/cuda/bin, or build/cuda/bin of the build tree this program is
 // in; empty when there is none.
 std::string find_nvcc();
 
-// Writes <kernel>.sm_<target>.ptx beside the manifest for every target whose PTX is missing or
-// older than the source or a shared header (a folder device/ beside the manifest's files or beside
-// its folder, which #include "device/..." then finds). Does nothing for a manifest that names its
-// PTX. Errors: no compiler, and what the compiler says.
+// Writes <kernel>.sm_<target>.ptx beside the manifest for every target whose PTX is missing, older
+// than a file it was made from, or made with other flags. What it was made from stands in
+// <kernel>.sm_<target>.ptx.inputs; where that is missing (the build made the PTX), the source and
+// the shared headers count: a folder device/ beside the manifest's files or beside its folder,
+// which #include "device/..." then finds. nvcc runs in the manifest's folder. Does nothing for a
+// manifest that names its PTX. Errors: no compiler, and what the compiler says.
 Status compile_outdated(const Manifest& kernel);
 
 }  // namespace plumbline

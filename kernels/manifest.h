@@ -84,9 +84,10 @@ class Manifest {
   std::string path;     // of the .toml
   std::string summary;  // one line for `plumbline list`
   const Operation* operation = nullptr;
-  std::string source;        // .cu beside the manifest; empty when `ptx` is given
-  std::string ptx;           // a PTX file beside the manifest, instead of a source
-  std::vector<int> targets;  // {80, 90}
+  std::string source;              // .cu beside the manifest; empty when `ptx` is given
+  std::vector<std::string> flags;  // nvcc's for the source, in place of the usual ones
+  std::string ptx;                 // a PTX file beside the manifest, instead of a source
+  std::vector<int> targets;        // {80, 90}
   // Of targets whose code is for one chip ('a') or one family of chips ('f') alone: "90a".
   std::map<int, char> specific_targets;
   std::vector<KernelLaunch> launches;

@@ -41,6 +41,13 @@ void read_source(TomlReader& reader, Manifest& manifest) {
     reader.fail(ptx->where, "\"source\" and \"ptx\" are both given", "keep one of them");
   if (source) manifest.source = source->text;
   if (ptx) manifest.ptx = ptx->text;
+  const toml::array* flags = reader.array(reader.root(), "flags");
+  if (!flags) return;
+  if (!source) reader.fail_at(*flags, "\"flags\" belong to a source", "remove them");
+  for (const toml::node& node : *flags) {
+    if (const std::optional<Text> flag = reader.text(node, "a flag"))
+      manifest.flags.push_back(flag->text);
+  }
 }
 
 // 90, or "90a": a compute capability, with a letter where the code is for one chip ('a') or one
@@ -129,9 +136,10 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
                     manifest.name),
         "use letters, digits and _", path);
   }
-  reader.check_keys(reader.root(), {"computes", "summary", "source", "ptx", "targets", "entry",
-                                    "parameters", "workspace", "problem", "launch", "struct",
-                                    "tensor_map", "formats", "tile", "domain", "contract"});
+  reader.check_keys(reader.root(),
+                    {"computes", "summary", "source", "flags", "ptx", "targets", "entry",
+                     "parameters", "workspace", "problem", "launch", "struct", "tensor_map",
+                     "formats", "tile", "domain", "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);

@@ -33,6 +33,8 @@ struct LaunchRequest {
   // Warp instructions one warp may execute in loops before the launch is stopped as endless; 0: the
   // device's own limit. A GPU has none.
   std::uint64_t instruction_budget = 0;
+  // The byte that shared memory is full of before a kernel writes to it. A GPU has what it has.
+  std::uint8_t shared_garbage = 0xff;
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
 };
@@ -41,6 +43,8 @@ struct LaunchRequest {
 struct InstructionCount {
   int ptx_line = 0;
   std::uint64_t executions = 0;
+
+  bool operator==(const InstructionCount&) const = default;
 };
 
 struct LaunchOutcome {

@@ -28,6 +28,7 @@ struct Launch {
   std::int64_t dynamic_shared_bytes = 0;
   std::uint64_t cta_order = 0;
   std::uint64_t rounding_seed = 0;
+  std::uint8_t shared_garbage = 0xff;
   EmulatorOptions options;
 
   std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }

@@ -9,9 +9,6 @@
 namespace plumbline::emulator {
 namespace {
 
-// What unwritten shared memory holds: not zero, not a small number, a NaN in bf16, f16 and f32.
-constexpr int kGarbage = 0xff;
-
 int warp_of(std::uint32_t stamp) { return static_cast<int>(stamp >> 5 & 31); }
 
 int lane_of(std::uint32_t stamp) { return static_cast<int>(stamp & 31); }
@@ -48,8 +45,8 @@ void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_off
   order_ = AccessOrder();
 }
 
-void SharedMemory::start_cta() {
-  std::memset(data_, kGarbage, storage_.size() - 128);
+void SharedMemory::start_cta(std::uint8_t garbage) {
+  std::memset(data_, garbage, storage_.size() - 128);
   if (!check_) return;
   std::fill(state_.begin(), state_.end(), static_cast<std::uint8_t>(kUnwritten));
   if (gap_end_ > gap_begin_) {
@@ -109,7 +106,7 @@ std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, i
     if (state == kWritten || (used >> i & 1) == 0) continue;
     if (state == kUnwritten) {
       return SharedProblem{
-          FindingKind::read_of_unwritten,
+          FindingKind::read_of_unwritten_shared,
           fmt::format("reads {} bytes of shared memory at {:#x}; nothing wrote byte {:#x}", bytes,
                       offset, address)};
     }

@@ -72,7 +72,8 @@ class SharedMemory {
   // Sizes are those of one launch; start_cta() is called for every CTA.
   void configure(std::int64_t static_bytes, std::int64_t dynamic_offset, std::int64_t dynamic_bytes,
                  bool check);
-  void start_cta();
+  // `garbage` is the byte that it is full of until it is written.
+  void start_cta(std::uint8_t garbage);
 
   bool check() const { return check_; }
 

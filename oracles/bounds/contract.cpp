@@ -115,6 +115,8 @@ std::string_view step_words(EpilogueStep step) {
       return "x = fl(x + fl(beta * c))";
     case EpilogueStep::beta_c_fma:
       return "x = fma(beta, c, x)";
+    case EpilogueStep::alpha_beta_c_fma:
+      return "x = fma(alpha, x, fl(beta * c))";
     case EpilogueStep::bias:
       return "x = fl(x + bias)";
     case EpilogueStep::relu:
@@ -197,6 +199,11 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
   };
   if (has(EpilogueStep::beta_c) && has(EpilogueStep::beta_c_fma)) {
     return bad("epilogue adds beta * c twice: as \"beta_c\" and as \"beta_c fma\"",
+               "keep the one the kernel does");
+  }
+  if (has(EpilogueStep::alpha_beta_c_fma) &&
+      (has(EpilogueStep::alpha) || has(EpilogueStep::beta_c) || has(EpilogueStep::beta_c_fma))) {
+    return bad("epilogue has alpha or beta * c twice: in \"alpha beta_c fma\" and by itself",
                "keep the one the kernel does");
   }
   if (has(EpilogueStep::scale_ab) && (has(EpilogueStep::scale_a) || has(EpilogueStep::scale_b))) {

@@ -56,6 +56,8 @@ enum class EpilogueStep : std::uint8_t {
   alpha,       // x = fl(alpha * x)
   beta_c,      // x = fl(x + fl(beta * c)); skipped, and C not read, when beta == 0
   beta_c_fma,  // x = fma(beta, c, x); skipped, and C not read, when beta == 0
+  alpha_beta_c_fma,  // x = fma(alpha, x, fl(beta * c)), in place of alpha and beta_c; fl(alpha * x),
+                     // and C not read, when beta == 0
   bias,        // x = fl(x + bias)
   relu,        // x = max(x, 0); NaN propagates
   scale_d,     // x = fl(x * scale_d)

@@ -24,8 +24,8 @@ std::optional<Schedule> schedule(std::string_view word);  // "sequential", "prom
 std::optional<Join> join(
     std::string_view word);  // "f32 ordered", "f32 any order", "f32 atomic", "bf16"
 std::optional<Promotion> promotion(std::string_view word);  // "add", "scaled fma"
-// "scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "bias", "relu", "scale_d",
-// "zero_d"
+// "scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "alpha beta_c fma", "bias",
+// "relu", "scale_d", "zero_d"
 std::optional<EpilogueStep> epilogue_step(std::string_view word);
 std::optional<Rounding> rounding(
     std::string_view word);  // "nearest even", "nearest away", "toward zero", "up", ...

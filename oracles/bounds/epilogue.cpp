@@ -28,6 +28,8 @@ std::vector<EpilogueStep> needed_steps(const EpilogueScalars& scalars) {
 // Whether a step of a contract does what a problem needs.
 bool does(EpilogueStep step, EpilogueStep needed) {
   if (step == EpilogueStep::beta_c_fma) return needed == EpilogueStep::beta_c;
+  if (step == EpilogueStep::alpha_beta_c_fma)
+    return needed == EpilogueStep::alpha || needed == EpilogueStep::beta_c;
   if (step == EpilogueStep::scale_ab)
     return needed == EpilogueStep::scale_a || needed == EpilogueStep::scale_b;
   return step == needed;
@@ -126,6 +128,7 @@ std::optional<float> Epilogue::factor(EpilogueStep step, const EpilogueOperands&
     case EpilogueStep::scale_ab:
       return operands.scale_a * operands.scale_b;
     case EpilogueStep::alpha:
+    case EpilogueStep::alpha_beta_c_fma:
       return scalars_.alpha;
     case EpilogueStep::scale_d:
       return scalars_.scale_d;
@@ -137,6 +140,12 @@ std::optional<float> Epilogue::factor(EpilogueStep step, const EpilogueOperands&
       break;
   }
   return std::nullopt;
+}
+
+// Without beta, a step that does alpha as well leaves C alone.
+bool Epilogue::adds_c(EpilogueStep step) const {
+  return scalars_.beta != 0 && (step == EpilogueStep::beta_c || step == EpilogueStep::beta_c_fma ||
+                                step == EpilogueStep::alpha_beta_c_fma);
 }
 
 float Epilogue::apply(EpilogueStep step, float x, const EpilogueOperands& operands) const {
@@ -153,6 +162,9 @@ float Epilogue::apply(EpilogueStep step, float x, const EpilogueOperands& operan
       return x + scalars_.beta * operands.c;
     case EpilogueStep::beta_c_fma:
       return std::fma(scalars_.beta, operands.c, x);
+    case EpilogueStep::alpha_beta_c_fma:
+      return scalars_.beta == 0 ? scalars_.alpha * x
+                                : std::fma(scalars_.alpha, x, scalars_.beta * operands.c);
     case EpilogueStep::bias:
       return x + operands.bias;
     case EpilogueStep::relu:
@@ -185,10 +197,7 @@ bool Epilogue::finite(const EpilogueOperands& operands) const {
   for (const EpilogueStep step : steps()) {
     const std::optional<float> by = factor(step, operands);
     if (by && !std::isfinite(*by)) return false;
-    if ((step == EpilogueStep::beta_c || step == EpilogueStep::beta_c_fma) &&
-        !std::isfinite(scalars_.beta * operands.c)) {
-      return false;
-    }
+    if (adds_c(step) && !std::isfinite(scalars_.beta * operands.c)) return false;
     if (step == EpilogueStep::bias && !std::isfinite(operands.bias)) return false;
   }
   return true;
@@ -227,6 +236,10 @@ TwoDoubles Epilogue::real(TwoDoubles y, const EpilogueOperands& operands) const 
       case EpilogueStep::beta_c:
       case EpilogueStep::beta_c_fma:
         x = add(x, times(scalars_.beta, {static_cast<double>(operands.c), 0}));
+        break;
+      case EpilogueStep::alpha_beta_c_fma:
+        x = times(scalars_.alpha, x);
+        if (adds_c(step)) x = add(x, times(scalars_.beta, {static_cast<double>(operands.c), 0}));
         break;
       case EpilogueStep::bias:
         x = add(x, {static_cast<double>(operands.bias), 0});

@@ -91,6 +91,7 @@ class Epilogue {
   static constexpr std::size_t kMostSteps = 8;
 
   float apply(EpilogueStep step, float x, const EpilogueOperands& operands) const;
+  bool adds_c(EpilogueStep step) const;
   // What x is multiplied by; nothing for a step that does not multiply.
   std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;
 

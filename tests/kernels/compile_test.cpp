@@ -50,7 +50,7 @@ TEST_F(Compile, WritesPtxOfEveryTargetBesideTheManifest) {
   EXPECT_EQ(read_file(kernel_.ptx_path(80)), "source text\n");
   EXPECT_EQ(read_file(kernel_.ptx_path(90)), "source text\n");
   EXPECT_NE(read_file(folder_.path() + "/calls")
-                .find(std::string(kCompilerFlags) + " -arch=compute_90 -o "),
+                .find(std::string(kCompilerFlags) + " -arch=compute_90 -MMD -MF "),
             std::string::npos);
 }
 
@@ -59,8 +59,8 @@ TEST_F(Compile, CodeForOneChipIsCompiledForItAndNamedAfterItsNumber) {
   ASSERT_TRUE(compile_outdated(kernel_).ok());
   EXPECT_EQ(read_file(folder_.path() + "/k.sm_90.ptx"), "source text\n");
   const std::string calls = read_file(folder_.path() + "/calls");
-  EXPECT_NE(calls.find(" -arch=compute_80 -o "), std::string::npos);
-  EXPECT_NE(calls.find(" -arch=compute_90a -o "), std::string::npos);
+  EXPECT_NE(calls.find(" -arch=compute_80 -MMD "), std::string::npos);
+  EXPECT_NE(calls.find(" -arch=compute_90a -MMD "), std::string::npos);
 }
 
 TEST_F(Compile, CompilesOnlyWhatIsOlderThanTheSource) {
@@ -71,6 +71,51 @@ TEST_F(Compile, CompilesOnlyWhatIsOlderThanTheSource) {
                       fs::last_write_time(folder_.path() + "/k.cu") - std::chrono::seconds(5));
   ASSERT_TRUE(compile_outdated(kernel_).ok());
   EXPECT_EQ(calls(), 3);
+}
+
+// Notes its arguments, writes the source as "PTX", and of the files it says it read one is told
+// from the manifest's folder.
+constexpr std::string_view kToldInputs =
+    "while [ \"$1\" != -MF ]; do shift; done\n"
+    "printf 'k.ptx : %s \\\\\n    my\\\\ headers/tile.cuh other.cuh\\n' \"$5\" >\"$2\"\n"
+    "cp \"$5\" \"$4\"\n";
+
+TEST_F(Compile, CompilesAgainWhenAHeaderItReadHasChanged) {
+  use_compiler("echo called >>" + folder_.path() + "/calls\n" + std::string(kToldInputs));
+  kernel_.targets = {80};
+  const std::string header = folder_.write("my headers/tile.cuh", "1\n");
+  folder_.write("other.cuh", "1\n");
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 1);
+  fs::last_write_time(header, fs::last_write_time(kernel_.ptx_path(80)) + std::chrono::seconds(5));
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 2);
+  fs::remove(header);
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 3);
+  EXPECT_FALSE(fs::exists(kernel_.ptx_path(80) + ".d"));
+}
+
+TEST_F(Compile, TheManifestsFlagsTakeThePlaceOfTheUsualOnes) {
+  kernel_.targets = {80};
+  kernel_.flags = {"-O2", "-I../it's here"};
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(read_file(folder_.path() + "/calls").find("-ptx -lineinfo -O2 -I../it's here -arch="),
+            0u);
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 1);
+  kernel_.flags = {"-O3"};
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 2) << "other flags, other PTX";
+}
+
+TEST_F(Compile, TheCompilerRunsInTheManifestsFolder) {
+  use_compiler("pwd >>" + folder_.path() + "/calls\n" + std::string(kToldInputs));
+  folder_.write("my headers/tile.cuh", "1\n");
+  folder_.write("other.cuh", "1\n");
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(read_file(folder_.path() + "/calls"), folder_.path() + "\n" + folder_.path() + "\n");
 }
 
 TEST_F(Compile, ShowsTheCompilersFirstError) {
@@ -118,6 +163,18 @@ TEST(KernelTargets, AreReadAlikeByTheBuild) {
   EXPECT_EQ(build_reads("targets = [80, 90]"), "80;90\n");
   EXPECT_EQ(build_reads("targets   = [80,\"90a\", \"100f\"]"), "80;90a;100f\n");
   EXPECT_NE(build_reads("targets = [").find("CMake Error"), std::string::npos);
+}
+
+TEST(KernelTargets, FlagsOfItsOwnAreNotForTheBuild) {
+  const TemporaryFolder folder;
+  const std::string manifest =
+      folder.write("k.toml", "source = \"k.cu\"\nflags = [\"-O1\"]\ntargets = [80]\n");
+  const std::string script =
+      folder.write("read.cmake", "include(\"" + std::string(PLUMBLINE_SOURCE_DIR) +
+                                     "/cmake/kernel_targets.cmake\")\nplumbline_kernel_targets(\"" +
+                                     manifest + "\" targets)\n");
+  EXPECT_NE(run_command("cmake -P " + shell_quoted(script)).output.find("flags"),
+            std::string::npos);
 }
 
 TEST(CompilerFlags, AreThoseOfTheBuild) {

@@ -308,6 +308,8 @@ const Mistake kMistakes[] = {
     {"\"s32 k\"", "\"i32 k\"", "i32", R"("i32" is not known here (did you mean "s32"?))"},
     {"\"s32 k\"", "\"s32\"", "s32\"", R"(this parameter is only a type: "s32" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
     {"\"s64 ld_b\"", "\"s64  ld_q\"", "ld_q", R"(there is no field "ld_q" (did you mean "ld_a"?))"},
+    {"targets  = [80, 90]", "flags = [2]\ntargets  = [80, 90]", "2]", R"(a flag must be a string, not a whole number)"},
+    {"source   = \"gemm_bf16.cu\"", "ptx = \"k.ptx\"\nflags = [\"-O1\"]", "[\"-O1", R"("flags" belong to a source (remove them))"},
     {"f32 alpha", "f32 alhpa", "alhpa", R"(there is no field "alhpa" (did you mean "alpha"?))"},
     {"[launch]", "[lanch]", "lanch", R"(unknown key "lanch" (did you mean "launch"?))"},
     {"grid   =", "gird =", "gird", R"(unknown key "gird" (did you mean "grid"?))"},

@@ -129,6 +129,13 @@ TEST(Contract, CheckRefusesWhatNoChipCanKeep) {
             "epilogue names \"bias\" twice");
   contract.epilogue = {EpilogueStep::beta_c, EpilogueStep::beta_c_fma};
   EXPECT_FALSE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());
+  contract.epilogue = {EpilogueStep::alpha_beta_c_fma, EpilogueStep::bias};
+  EXPECT_TRUE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());
+  for (const EpilogueStep again :
+       {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::beta_c_fma}) {
+    contract.epilogue = {EpilogueStep::alpha_beta_c_fma, again};
+    EXPECT_FALSE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());
+  }
   contract = {};
   contract.unit = Unit::int32;
   EXPECT_FALSE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());

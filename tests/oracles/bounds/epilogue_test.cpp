@@ -48,6 +48,40 @@ TEST(Epilogue, FollowsTheContractsOrder) {
   EXPECT_EQ(epilogue.value(2, {0, 5}), 21);
 }
 
+// CUTLASS's linear combination: the product with beta is rounded, the one with alpha is not.
+TEST(Epilogue, FusesAlphaWithTheRoundedProductOfBetaAndC) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::alpha_beta_c_fma};
+  const Epilogue epilogue(contract, {0.3f, 0.7f}, FormatId::f32);
+  Random random(2);
+  int different = 0;
+  for (int repeat = 0; repeat < 1000; ++repeat) {
+    const float z = static_cast<float>(random.unit() - 0.3), c = static_cast<float>(random.unit());
+    volatile float product = 0.7f * c;
+    volatile float scaled = 0.3f * z;
+    const float want = std::fma(0.3f, z, product);
+    EXPECT_EQ(epilogue.value(z, {c}), want);
+    different += want != std::fma(0.7f, c, scaled) ? 1 : 0;
+  }
+  EXPECT_GT(different, 50);
+  EXPECT_EQ(epilogue.real({2, 0}, {10}).hi, 2 * static_cast<double>(0.3f) + 10 * static_cast<double>(0.7f));
+  EXPECT_FALSE(epilogue.finite({kInfinity}));
+  EXPECT_FALSE(Epilogue(contract, {0, 1}, FormatId::f32).regular({1}));
+  EXPECT_TRUE(Epilogue(contract, {-1, 1}, FormatId::f32).falling({1}));
+  EXPECT_EQ(Epilogue(contract, {1, 2}, FormatId::f32).value(3, {10}), 23);
+}
+
+TEST(Epilogue, FusedAlphaWithoutBetaDoesNotReadC) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::alpha_beta_c_fma};
+  const Epilogue epilogue(contract, {-3, 0}, FormatId::f32);
+  EXPECT_EQ(epilogue.value(2, {std::nanf("")}), -6);
+  EXPECT_TRUE(std::signbit(epilogue.value(0, {})));  // no +0 is added
+  EXPECT_EQ(epilogue.real({2, 0}, {kInfinity}).hi, -6);
+  EXPECT_TRUE(epilogue.finite({kInfinity}));
+  EXPECT_TRUE(Epilogue(contract, {}, FormatId::f32).is_identity());
+}
+
 TEST(Epilogue, DoesStepsTheProblemNeedsAndTheContractDoesNotName) {
   const Epilogue epilogue(Contract{}, {3, 2, true, false}, FormatId::f32);
   EXPECT_EQ(epilogue.value(2, {10, 5}), 31);
