@@ -99,9 +99,7 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
     std::optional<SharedProblem> problem;
     switch (intent) {
       case Intent::read:
-      case Intent::read_tile:
         if (!shared.read_known(who, address, bytes)) problem = shared.explain_read(who, address, bytes, used_bytes(inst));
-        if (intent == Intent::read_tile && problem && problem->kind == FindingKind::read_of_unwritten) problem.reset();
         break;
       case Intent::write: problem = shared.explain_write(who, address, bytes); break;
       case Intent::synchronise:

@@ -18,7 +18,6 @@ namespace plumbline::emulator {
 
 enum class Intent : std::uint8_t {
   read,
-  read_tile,  // of rows of a tile, of which a kernel may want only some: those nothing wrote are NaN
   write,
   synchronise,  // volatile, relaxed or acquire load: no part in race checks
   publish,      // volatile, relaxed or release store: the bytes are written, no part in race checks
@@ -216,13 +215,13 @@ template <int Bytes>
   if (!shared.check()) return true;
   std::uint32_t unclear = mask;
   if constexpr (Bytes % 4 == 0) {
-    if (intent == Intent::read || intent == Intent::read_tile || intent == Intent::write) {
+    if (intent == Intent::read || intent == Intent::write) {
       const ShadowView view = shared.view(accessor(warp));
       unclear = 0;
       for (std::uint32_t left = mask; left != 0; left &= left - 1) {
         const int lane = std::countr_zero(left);
         const ShadowRow<Bytes> row(view, p.address[static_cast<std::size_t>(lane)]);
-        const bool fine = reads(intent) ? row.read() : row.write(lane, kWritten);
+        const bool fine = intent == Intent::read ? row.read() : row.write(lane, kWritten);
         unclear |= static_cast<std::uint32_t>(!fine) << lane;
       }
     }

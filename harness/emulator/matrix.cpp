@@ -49,8 +49,7 @@ template <Space S, int Count>
 template <Space S, int Count, bool Transposed>
 [[gnu::always_inline]] inline void load_matrix(Warp& warp, const Inst& inst, u32 mask) {
   Pointers p;
-  constexpr Intent kIntent = S == Space::shared ? Intent::read_tile : Intent::read;
-  if (!rows<S, Count>(warp, inst, mask, p, kIntent)) return;
+  if (!rows<S, Count>(warp, inst, mask, p, Intent::read)) return;
   for (std::size_t j = 0; j < Count; ++j) {
     std::byte* const d = warp.slot(inst.list[j]);
     if (mask == kFullMask && !Transposed) {

@@ -98,16 +98,6 @@ TEST(ReadOfUnwritten, SeesEveryByteOfAVector) {
   }
 }
 
-// Kernels leave the rows of a last tile unwritten, load them with the others and drop what comes of them.
-TEST(ReadOfUnwritten, IsNoFindingForRowsOfATile) {
-  constexpr const char* kWrite = "and.b32 %r6, %r0, 3; mad.lo.u32 %r6, %r6, 16, %r30; st.shared.v4.u32 [%r6], {%r0, %r0, %r0, %r0}; bar.warp.sync -1;";
-  const auto rows = [&](const std::string& before) {
-    return run(before + "\nand.b32 %r7, %r0, 7; mad.lo.u32 %r7, %r7, 16, %r30; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r7];", 32);
-  };
-  expect_none(rows(kWrite));
-  expect(rows("cp.async.ca.shared.global [%r30], [%in], 16;"), FindingKind::missing_wait, 12, 0, 0, true);
-}
-
 TEST(ReadOfUnwritten, IsCountedOncePerInstruction) {
   const LaunchOutcome outcome = run("ld.global.u32 %r1, [%d1];\nld.global.u32 %r1, [%d1];");
   ASSERT_EQ(outcome.findings.size(), 2u);
