@@ -119,9 +119,9 @@ void RowTrace::find_sum_error() {
     pass(tiles_[t].before, steps_[t - 1], step);  // the first step of a part rescales nothing
   }
   if (contract_.subnormals_flushed) {  // l and what it is multiplied by are 1 at least once
-    const double lost = static_cast<double>(steps_.size()) * 4 * kFlushed;
-    sum_error_.framed += lost;
-    sum_error_.exact += lost;
+    const double flushed = static_cast<double>(steps_.size()) * 4 * kFlushed;
+    sum_error_.framed += flushed;
+    sum_error_.exact += flushed;
   }
   sum_error_.framed *= kSlack;
   sum_error_.exact *= kSlack;
