@@ -68,11 +68,6 @@ class CaseRunner {
   Result<std::unique_ptr<Examined>> judge(const Case& test_case, const Target& target,
                                           Execution execution);
 
-  // Takes reads of unwritten shared memory out of the findings when they are all there are and no
-  // output bit depends on what was read.
-  Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
-                            Execution& execution);
-
   // Whether the kernel's image can be loaded for this target.
   Status load(const Manifest& kernel, const Target& target);
 
@@ -86,6 +81,10 @@ class CaseRunner {
   Result<Loaded*> loaded_for(const Target& target);
   Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target,
                                  const LaunchChoices& choices = {});
+  // Takes reads of unwritten memory out of the findings when they are all there are and neither an
+  // output bit nor the kernel's end depends on what was read.
+  Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
+                            Execution& execution);
   // The first relation that the outputs break, in words; empty when all that were tried hold;
   // nothing when none was tried.
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,

@@ -203,7 +203,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
       continue;
     }
     (*request)->cta_order = choices.cta_order;
-    (*request)->shared_garbage = choices.shared_garbage;
+    if (choices.garbage) (*request)->shared_garbage = *choices.garbage;
     (*request)->instruction_budget = choices.instruction_budget;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
@@ -365,6 +365,8 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       copied = device.write(*address, tensor.storage);
     } else {
       tensor.storage = poison_bytes(spec.layout);
+      if (choices.garbage)
+        std::fill(tensor.storage.begin(), tensor.storage.end(), std::byte{*choices.garbage});
       copied = device.poison(*address, tensor.storage);
     }
     if (!copied) return copied.error();

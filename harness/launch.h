@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,9 @@ struct LaunchChoices {
   std::uint64_t cta_order = 0;
   std::uint64_t instruction_budget = 0;
   std::uint64_t rounding_seed = 0;
-  std::uint8_t shared_garbage = 0xff;
+  // The byte that memory is full of where nothing has written; nothing: poison_code() and, in
+  // shared memory, 0xff.
+  std::optional<std::uint8_t> garbage;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

@@ -12,8 +12,7 @@ const char* name(FindingKind kind) {
   switch (kind) {
     case FindingKind::out_of_bounds: return "out of bounds";
     case FindingKind::misaligned: return "misaligned";
-    case FindingKind::read_of_unwritten:
-    case FindingKind::read_of_unwritten_shared: return "read of unwritten memory";
+    case FindingKind::read_of_unwritten: return "read of unwritten memory";
     case FindingKind::race: return "race";
     case FindingKind::missing_wait: return "missing wait";
     case FindingKind::missing_fence: return "missing fence";

@@ -12,8 +12,7 @@ namespace plumbline {
 enum class FindingKind : std::uint8_t {
   out_of_bounds,          // access outside every allocation, or outside its space
   misaligned,             // address not a multiple of the access size
-  read_of_unwritten,      // global memory that nothing wrote
-  read_of_unwritten_shared,  // the same of shared memory; CaseRunner asks whether the value mattered
+  read_of_unwritten,      // global or shared memory that nothing wrote
   race,                   // two lanes, or two CTAs, one writing, and nothing orders them
   missing_wait,           // destination of an asynchronous copy read before it was waited for
   missing_fence,          // an asynchronous unit reads what a thread wrote, with no proxy fence between

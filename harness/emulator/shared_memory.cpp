@@ -106,7 +106,7 @@ std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, i
     if (state == kWritten || (used >> i & 1) == 0) continue;
     if (state == kUnwritten) {
       return SharedProblem{
-          FindingKind::read_of_unwritten_shared,
+          FindingKind::read_of_unwritten,
           fmt::format("reads {} bytes of shared memory at {:#x}; nothing wrote byte {:#x}", bytes,
                       offset, address)};
     }

@@ -5,11 +5,11 @@ cd "$work" || exit 1
 unset CI
 passed=0 failed=0
 
-# expect CODE TEXT ARGUMENTS...: $program exits with CODE and says TEXT, whatever its line breaks.
+# expect CODE TEXT ARGUMENTS...: $program exits with CODE and says TEXT, whatever its line breaks, within $patience (300) seconds.
 expect() {
   local code=$1 text=$2 output status
   shift 2
-  output=$(timeout 300 "$program" "$@" 2>&1)
+  output=$(timeout "${patience:-300}" "$program" "$@" 2>&1)
   status=$?
   if [ "$status" = "$code" ] && [[ "$(echo "$output" | tr -s ' \n' ' ')" == *"$text"* ]]; then
     passed=$((passed + 1))

@@ -79,8 +79,8 @@ TEST(ReadOfUnwritten, GlobalAndShared) {
   expect(run("ld.global.u32 %r1, [%d1];"), FindingKind::read_of_unwritten, 11, 0, 0, true, "byte 0 of \"out\"");
   expect(run("st.global.u16 [%d1], %r0; ld.global.u32 %r1, [%d1];"), FindingKind::read_of_unwritten, 11, 0, 0, true);
   expect_none(run("st.global.u32 [%d1], %r0; ld.global.u32 %r1, [%d1];"));
-  expect(run("ld.shared.u32 %r1, [%r31+512];"), FindingKind::read_of_unwritten_shared, 11, 0, 0, true, "nothing wrote");
-  expect(run("st.shared.u8 [%r31+1], %r0; st.shared.u16 [%r31+2], %r0; ld.shared.u32 %r1, [%r31];"), FindingKind::read_of_unwritten_shared, 11, 0, 0, true);
+  expect(run("ld.shared.u32 %r1, [%r31+512];"), FindingKind::read_of_unwritten, 11, 0, 0, true, "nothing wrote");
+  expect(run("st.shared.u8 [%r31+1], %r0; st.shared.u16 [%r31+2], %r0; ld.shared.u32 %r1, [%r31];"), FindingKind::read_of_unwritten, 11, 0, 0, true);
   expect_none(run("st.shared.u16 [%r31], %r0; st.shared.u16 [%r31+2], %r0; ld.shared.u32 %r1, [%r31];"));
 }
 
@@ -92,7 +92,7 @@ TEST(ReadOfUnwritten, SeesEveryByteOfAVector) {
     }
     const std::string where = fmt::format("byte {}", 0);
     expect(run(body + "\nld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%out];", 1), FindingKind::read_of_unwritten, 12, 0, 0, true, where);
-    expect(run(body + "\nld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r30];", 1), FindingKind::read_of_unwritten_shared, 12, 0, 0, true);
+    expect(run(body + "\nld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r30];", 1), FindingKind::read_of_unwritten, 12, 0, 0, true);
     expect(run(body + "\nLOOP: ld.global.v2.u64 {%d5, %d6}, [%in]; mov.u64 %in, %out; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 2; @%p1 bra LOOP;", 1),
            FindingKind::read_of_unwritten, 12, 0, 0, true);
   }
@@ -117,7 +117,7 @@ TEST(Race, ReadWithoutABarrier) {
   // Warp 0 reads first, so it is warp 1's write that meets warp 0's read; warp 0 itself reads what is not there yet.
   const LaunchOutcome outcome = run(fmt::format(kBody, ""));
   ASSERT_EQ(outcome.findings.size(), 3u) << findings_text(outcome);
-  EXPECT_EQ(outcome.findings[0].kind, FindingKind::read_of_unwritten_shared);
+  EXPECT_EQ(outcome.findings[0].kind, FindingKind::read_of_unwritten);
   EXPECT_EQ(outcome.findings[0].ptx_line, 14);
   EXPECT_EQ(outcome.findings[1].kind, FindingKind::race);
   EXPECT_EQ(outcome.findings[1].ptx_line, 11);

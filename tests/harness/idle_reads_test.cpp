@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Reads of shared memory that nothing wrote: a finding when something depends on them, and only
+// then. The kernel is one thread for each element of a GEMM over k = 0, whose answer is 0.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/case_runner.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::string_view kManifest = R"(
+computes = "gemm"
+summary = "zeros"
+ptx = "zeros.ptx"
+targets = [80]
+entry = "zeros"
+parameters = ["ptr d", "ptr workspace"]
+workspace = 4
+[problem]
+out = ["f32"]
+[launch]
+grid = ['ceil_div(m * n, 32)']
+block = [32]
+[formats]
+a = "bf16"
+b = "bf16"
+c = "{out}"
+d = "{out}"
+[contract]
+unit = "fma.f32"
+schedule = "sequential"
+epilogue = []
+)";
+
+// %f0 is read from shared memory that nothing wrote, and %f2, which is stored, is 0 but for what
+// {use} makes of it.
+constexpr std::string_view kPtx = R"(.version 8.7
+.target sm_80
+.address_size 64
+.visible .entry zeros(.param .u64 p_d, .param .u64 p_scratch)
+{{
+.reg .b32 %r<8>; .reg .b64 %d<4>; .reg .f32 %f<4>; .reg .pred %p;
+.shared .align 4 .b8 tile[256];
+ld.param.u64 %d0, [p_d];
+ld.param.u64 %d1, [p_scratch];
+mov.u32 %r0, %tid.x;
+mov.u32 %r1, %ctaid.x;
+mad.lo.u32 %r1, %r1, 32, %r0;
+mad.wide.u32 %d0, %r1, 4, %d0;
+ld.shared.f32 %f0, [tile];
+mov.f32 %f2, 0f00000000;
+{}
+st.global.f32 [%d0], %f2;
+ret;
+}}
+)";
+
+std::vector<std::string> findings_of(std::string_view use) {
+  const Result<Manifest> kernel = parse_manifest(kManifest, "zeros.toml");
+  EXPECT_TRUE(kernel.ok()) << kernel.error().text();
+  Case test_case;
+  test_case.kernel = &*kernel;
+  test_case.problem = Problem(kernel->schema());
+  for (const std::string_view size : {"m", "n"}) test_case.problem.set_integer(size, 8);
+  test_case.problem.set_integer("k", 0);
+  RunnerOptions options;
+  options.image = [ptx = fmt::format(kPtx, use)](const Manifest&, int) {
+    return Result<std::string>(ptx);
+  };
+  const Result<Execution> execution =
+      CaseRunner(options).execute(test_case, Target{.sm = 80, .gpu_name = ""});
+  EXPECT_TRUE(execution.ok()) << execution.error().text();
+  std::vector<std::string> findings;
+  for (const Finding& finding : execution->launch.findings) findings.push_back(name(finding.kind));
+  return findings;
+}
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr const char* kFound = "read of unwritten memory";
+
+TEST(IdleReads, AreNoFindings) {
+  EXPECT_THAT(findings_of(""), IsEmpty());
+  EXPECT_THAT(findings_of("mul.f32 %f1, %f0, %f0;"), IsEmpty()) << "what comes of it is dropped";
+  EXPECT_THAT(findings_of("st.shared.f32 [tile+128], %f0;"), IsEmpty());
+}
+
+TEST(IdleReads, OfScratchMemoryAndOfOutputsAreLikewise) {
+  for (const std::string_view from : {"%d1", "%d0"}) {
+    const std::string load = fmt::format("ld.global.f32 %f3, [{}];", from);
+    EXPECT_THAT(findings_of(load), IsEmpty()) << from;
+    EXPECT_THAT(findings_of(load + "max.f32 %f2, %f2, %f3;"), Contains(kFound)) << from;
+  }
+}
+
+TEST(IdleReads, ThatReachAnOutputAreFindings) {
+  EXPECT_THAT(findings_of("add.f32 %f2, %f2, %f0;"), ElementsAre(kFound));
+}
+
+TEST(IdleReads, ThatShowForNumbersOfOneSignAloneAreFindings) {
+  EXPECT_THAT(findings_of("max.f32 %f2, %f2, %f0;"), ElementsAre(kFound)) << "drops NaN";
+  EXPECT_THAT(findings_of("min.f32 %f2, %f2, %f0;"), ElementsAre(kFound));
+}
+
+// A way that leads to the same outputs is none; one that writes others or does not end is.
+TEST(IdleReads, ThatChooseAWayAreFindingsWhereItMatters) {
+  const auto way = [](std::string_view code) {
+    return fmt::format("setp.gt.f32 %p, %f0, 0f00000000; @!%p bra over; {} over:", code);
+  };
+  EXPECT_THAT(findings_of(way("mul.f32 %f1, %f0, %f0;")), IsEmpty());
+  EXPECT_THAT(findings_of(way("mov.f32 %f2, 0f3f800000;")), ElementsAre(kFound));
+  EXPECT_THAT(findings_of(way("again: bra again;")), ElementsAre(kFound));
+}
+
+TEST(IdleReads, DoNotHideOtherFindings) {
+  EXPECT_THAT(findings_of("st.shared.f32 [tile+1024], %f2;").size(), 2u);
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Brings the projects whose kernels tests/third_party compiles: packages.py FOLDER.
+
+Each lands in FOLDER/<name>, at a pinned version with a pinned hash, and is left alone when it is there.
+Exit code 1 and a line on stderr when one cannot be had, as without a network.
+"""
+import hashlib
+import io
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.parse
+import urllib.request
+import zipfile
+
+INDEX = "https://pypi.org/simple"
+# Folder, project and version on PyPI, SHA-256 of its file.
+PACKAGES = [
+    ("nvidia_cutlass", "nvidia-cutlass", "4.2.0.0", "f9599ada45c7bcb6bf53f7d3f0a7d154183e53451c01bfa59eecd37dd4a693f6"),
+    ("flash_attn", "flash-attn", "2.8.3.post2", "d0f9f0b08a986cdeadbffcf5ec8b3a8f514366c68ad1853d3ab061bc83cc340b"),
+]
+# Folder, repository, commit.
+REPOSITORIES = [
+    ("deep_gemm", "https://github.com/deepseek-ai/DeepGEMM.git", "54e22612409371d6364144b69086735beb54e98b"),
+]
+
+
+def read(url):
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        return answer.read()
+
+
+def bring_package(folder, project, version, digest):
+    # The index names every file with its hash (PEP 503).
+    links = re.findall(r'href="([^"]+)#sha256=([0-9a-f]+)', read(f"{INDEX}/{project}/").decode())
+    urls = [urllib.parse.urljoin(f"{INDEX}/{project}/", url) for url, sha256 in links if sha256 == digest]
+    if not urls:
+        raise ValueError(f"{project} {version} has no file with SHA-256 {digest} in {INDEX}")
+    data = read(urls[0])
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError(f"{urls[0]} is not what its hash says")
+    if urls[0].endswith(".whl"):
+        zipfile.ZipFile(io.BytesIO(data)).extractall(folder)
+    else:
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            archive.extractall(folder)
+        (inner,) = folder.iterdir()  # <project>-<version>
+        for entry in list(inner.iterdir()):
+            entry.rename(folder / entry.name)
+        inner.rmdir()
+
+
+def bring_repository(folder, url, commit):
+    folder.mkdir(parents=True)
+    for command in (["init", "-q"], ["fetch", "-q", "--depth", "1", url, commit], ["checkout", "-q", "FETCH_HEAD"]):
+        subprocess.run(["git", "-C", str(folder), *command], check=True, timeout=600)
+
+
+def bring(target, bring_into, *source):
+    if target.exists():
+        return True
+    unfinished = target.with_name(target.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        bring_into(unfinished, *source)
+    except (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile, subprocess.SubprocessError) as error:
+        print(f"packages: {target.name} cannot be had: {error}", file=sys.stderr)
+        return False
+    unfinished.rename(target)
+    return True
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: packages.py FOLDER")
+    root = pathlib.Path(sys.argv[1])
+    root.mkdir(parents=True, exist_ok=True)
+    had = [bring(root / name, bring_package, *source) for name, *source in PACKAGES]
+    had += [bring(root / name, bring_repository, *source) for name, *source in REPOSITORIES]
+    sys.exit(0 if all(had) else 1)
+
+
+main()
