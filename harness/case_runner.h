@@ -82,7 +82,7 @@ class CaseRunner {
   Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target,
                                  const LaunchChoices& choices = {});
   // Takes reads of unwritten memory out of the findings when they are all there are and neither an
-  // output bit nor a warp's way depends on what was read.
+  // output bit nor the kernel's end depends on what was read.
   Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
                             Execution& execution);
   // The first relation that the outputs break, in words; empty when all that were tried hold;

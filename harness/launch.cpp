@@ -243,17 +243,19 @@ std::vector<bool> reached_elements(const TensorLayout& layout) {
   return reached;
 }
 
-void check_padding(const Case& test_case, const TensorSpec& spec, const Tensor& got,
-                   LaunchResult& result) {
+// `before`: the bytes that the storage of `got` had before the launch.
+void check_padding(const Case& test_case, const TensorSpec& spec, std::span<const std::byte> before,
+                   const Tensor& got, LaunchResult& result) {
   if (spec.layout.storage_elements() == spec.layout.count()) return;
-  const std::uint64_t poison = poison_code(format(spec.layout.format));
+  const auto width = static_cast<std::size_t>(format(spec.layout.format).storage_bytes());
   const std::vector<bool> reached = reached_elements(spec.layout);
   Finding finding;
   finding.kind = FindingKind::write_outside_output;
   finding.kernel = test_case.kernel->name;
   finding.occurrences = 0;
   for (std::size_t i = 0; i < reached.size(); ++i) {
-    if (reached[i] || got.bits_at(static_cast<std::int64_t>(i)) == poison) continue;
+    if (reached[i] || std::memcmp(&before[i * width], &got.storage[i * width], width) == 0)
+      continue;
     if (finding.occurrences++ == 0) {
       finding.message = fmt::format(
           "storage element {} of output {} is padding between its rows, and was written", i,
@@ -273,8 +275,13 @@ std::int64_t count_unwritten(const Tensor& got) {
   return unwritten;
 }
 
+// Of the elements: what lies between rows is whatever the launch found there.
 std::uint64_t fingerprint_of(const Tensor& tensor) {
-  return fingerprint(std::span<const std::byte>(tensor.storage));
+  if (tensor.layout.storage_elements() == tensor.layout.count())
+    return fingerprint(std::span<const std::byte>(tensor.storage));
+  std::vector<std::uint64_t> bits(static_cast<std::size_t>(tensor.layout.count()));
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = tensor.bits(static_cast<std::int64_t>(i));
+  return fingerprint(std::as_bytes(std::span(bits)));
 }
 
 }  // namespace
@@ -405,10 +412,10 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       result.findings.push_back(finding);
       continue;
     }
-    tensor.storage = std::move(bytes);
+    std::swap(tensor.storage, bytes);
     result.fingerprint ^= fingerprint_of(tensor) + i;
     if (!result.completed) continue;
-    check_padding(test_case, spec, tensor, result);
+    check_padding(test_case, spec, bytes, tensor, result);
     result.unwritten += count_unwritten(tensor);
   }
   return result;

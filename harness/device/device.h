@@ -43,8 +43,6 @@ struct LaunchRequest {
 struct InstructionCount {
   int ptx_line = 0;
   std::uint64_t executions = 0;
-
-  bool operator==(const InstructionCount&) const = default;
 };
 
 struct LaunchOutcome {

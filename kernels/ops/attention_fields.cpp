@@ -30,8 +30,16 @@ constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f3
 constexpr std::array<std::string_view, 2> kScoreUnits = {"unit", "int32"};
 constexpr std::array<std::string_view, 3> kProbabilities = {"bf16", "f16", "e4m3"};
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
-constexpr std::array<std::string_view, 3> kLogitBases = {"natural", "base 2", "base 2 fused"};
-constexpr std::array<std::string_view, 3> kNormalizations = {"reciprocal", "quotient", "div.full"};
+constexpr std::array<std::string_view, 4> kLogitBases = {"natural", "base 2", "base 2 fused",
+                                                         "natural either"};
+constexpr std::array<std::string_view, 2> kSumStarts = {"zero", "sum"};
+constexpr std::array<std::string_view, 2> kOrders = {"ascending", "descending"};
+constexpr std::array<std::string_view, 2> kLog2Es = {"f32", "f64"};
+constexpr std::array<std::string_view, 2> kTanhs = {"ex2", "approx"};
+constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
+constexpr std::array<std::string_view, 2> kNanLses = {"nan", "+inf"};
+constexpr std::array<std::string_view, 4> kNormalizations = {"reciprocal", "quotient", "div.full",
+                                                             "rcp.approx"};
 constexpr std::array<std::string_view, 2> kMasked = {"-inf", "+inf"};
 
 constexpr auto kInteger = FieldKind::integer;
@@ -74,11 +82,17 @@ constexpr std::array kTerms = {
     Field{"tile",          kInteger, 0, 1, 65536, {},                "keys per step of the online softmax"},
     Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V"},
     Field{"p_shift",       kInteger, 0, 0, 16, {},                   "probabilities are multiplied by 2 to this power before they are rounded"},
-    Field{"logits",        kWord, 0, 0, 0, kLogitBases,              "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA"},
+    Field{"logits",        kWord, 0, 0, 0, kLogitBases,              "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA; natural either: the exponent is that FMA, or a product and a difference, where ptxas may choose"},
     Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},
     Field{"row_sum_lanes", kInteger, 4, 1, 1024, {},                 "partial sums per row, joined at the end"},
-    Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, O / l rounded once, or div.full"},
+    Field{"row_sum_start", kWord, 0, 0, 0, kSumStarts,               "what such a sum over a tile begins with: 0, and the row's sum is added at its end; or the row's sum"},
+    Field{"order",         kWord, 0, 0, 0, kOrders,                  "whether the first tile of keys comes first, or the last"},
+    Field{"log2_e",        kWord, 0, 0, 0, kLog2Es,                  "scale times log2 e: of log2 e rounded to f32, or rounded only once, as host code in double does"},
+    Field{"tanh",          kWord, 0, 0, 0, kTanhs,                   "of a softcap: from ex2; or tanh.approx, and the cap is part of the exponent's factor instead of the logits"},
+    Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, O / l rounded once, div.full, or O times rcp.approx of l"},
+    Field{"subnormals",    kWord, 0, 0, 0, kSubnormals,              "of f32, outside of the unit: flushed is nvcc's --use_fast_math"},
     Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key"},
+    Field{"nan_lse",       kWord, 0, 0, 0, kNanLses,                 "LSE of a row with a logit that is NaN or +Inf"},
 };
 
 // clang-format on
@@ -324,6 +338,12 @@ AttentionContract attention_contract(const Problem& terms, const Problem& proble
   contract.row_sum_lanes = terms.integer("row_sum_lanes");
   contract.logit_base = choice_of<LogitBase>(terms, "logits", kLogitBases);
   contract.normalization = choice_of<Normalization>(terms, "normalize", kNormalizations);
+  contract.row_sum_start = choice_of<RowSumStart>(terms, "row_sum_start", kSumStarts);
+  contract.order = choice_of<TileOrder>(terms, "order", kOrders);
+  contract.log2_e = choice_of<Log2E>(terms, "log2_e", kLog2Es);
+  contract.tanh = choice_of<Tanh>(terms, "tanh", kTanhs);
+  contract.subnormals_flushed = terms.word("subnormals") == "flushed";
+  contract.nan_lse_is_infinite = terms.word("nan_lse") == "+inf";
   contract.masked_lse_is_negative = terms.word("masked_lse") == "-inf";
   contract.parts = problem.integer("splits");
   return contract;

@@ -51,8 +51,8 @@ AttentionPlace AttentionCase::place(int output, std::int64_t index) const {
 }
 
 ClassSet row_classes(AttentionRowKind kind, double lse) {
-  if (kind == AttentionRowKind::nan) return ResultClass::nan;
-  if (kind == AttentionRowKind::masked)
+  if (kind == AttentionRowKind::nan && std::isnan(lse)) return ResultClass::nan;
+  if (kind == AttentionRowKind::masked || kind == AttentionRowKind::nan)
     return lse < 0 ? ResultClass::minus_infinity : ResultClass::plus_infinity;
   return ResultClass::finite;
 }

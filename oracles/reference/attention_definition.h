@@ -60,18 +60,19 @@ Number rounded(FormatId to, const Number& value) {
 // begins anew. `first`: the first logit's key; `part`: keys of a part.
 template <typename Number>
 std::vector<Number> running_maxima(const std::vector<Number>& logits, std::int64_t first,
-                                   std::int64_t tile, std::int64_t part) {
+                                   const AttentionContract& contract, std::int64_t part) {
   std::vector<Number> maxima(logits.size());
   std::optional<Number> largest;
-  for (std::size_t begin = 0, end = 0; begin < logits.size(); begin = end) {
-    if ((first + static_cast<std::int64_t>(begin)) % part == 0) largest.reset();
-    while (end < logits.size() && (first + static_cast<std::int64_t>(end)) / tile ==
-                                      (first + static_cast<std::int64_t>(begin)) / tile) {
-      if (!largest || logits[end] > *largest) largest = logits[end];
-      ++end;
-    }
-    for (std::size_t j = begin; j < end; ++j) maxima[j] = *largest;
-  }
+  const auto at = [&](std::int64_t key) { return static_cast<std::size_t>(key - first); };
+  const std::int64_t end = first + static_cast<std::int64_t>(logits.size());
+  for_each_tile(contract.order, contract.tile, part, first, end,
+                [&](std::int64_t tile, std::int64_t tile_end, bool begins) {
+                  if (begins) largest.reset();
+                  for (std::int64_t j = tile; j < tile_end; ++j) {
+                    if (!largest || logits[at(j)] > *largest) largest = logits[at(j)];
+                  }
+                  for (std::int64_t j = tile; j < tile_end; ++j) maxima[at(j)] = *largest;
+                });
   return maxima;
 }
 
@@ -111,7 +112,7 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
 
   // Probabilities relative to the reference a kernel had when it rounded them.
   const std::vector<Number> references =
-      contract ? attention_definition::running_maxima(logits, first, contract->tile,
+      contract ? attention_definition::running_maxima(logits, first, *contract,
                                                       contract->part_keys(head.keys))
                : std::vector<Number>(logits.size(), *largest);
   Number sum = head.has_sink ? Number(exp(Number(head.sink) - *largest)) : Number(0);

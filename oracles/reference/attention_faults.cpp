@@ -27,6 +27,7 @@ struct RowPlan {
   AttentionHead head;
   std::int64_t query = 0;
   std::int64_t tile = 64, part = 64;  // keys
+  TileOrder order = TileOrder::ascending;
   FormatId p = FormatId::bf16;
   int p_shift = 0;
   std::int64_t diagonal = 0;                       // the whole mask moves by this many keys
@@ -123,11 +124,11 @@ RowValues compute(const RowPlan& plan) {
     maximum = to;
   };
   const std::int64_t end_of_all = head.keys + plan.blank_keys;
-  for (std::int64_t begin = 0; begin < end_of_all; begin += plan.tile) {
-    if (plan.restart_parts && begin % plan.part == 0) join();
+  const auto step = [&](std::int64_t begin, std::int64_t end, bool begins) {
+    if (plan.restart_parts && begins) join();
     std::vector<std::pair<std::int64_t, double>> logits;
     double here = maximum;
-    for (std::int64_t j = begin; j < std::min(begin + plan.tile, end_of_all); ++j) {
+    for (std::int64_t j = begin; j < end; ++j) {
       const bool blank = j >= head.keys;
       if (!blank && (j < keys.first || j >= keys.end)) continue;
       if (j >= plan.skipped_from && j < plan.skipped_end) continue;
@@ -136,7 +137,7 @@ RowValues compute(const RowPlan& plan) {
       logits.emplace_back(j, value);
       here = std::max(here, value);
     }
-    if (logits.empty()) continue;
+    if (logits.empty()) return;
     rescale(here);
     for (const auto& [j, value] : logits) {
       const double reference = plan.subtract_maximum ? maximum : 0;
@@ -159,7 +160,8 @@ RowValues compute(const RowPlan& plan) {
          j = head.end_of_values(j, begin + plan.tile)) {
       for (double& o : row.o) o *= static_cast<double>(head.scale_of_value(j));
     }
-  }
+  };
+  for_each_tile(plan.order, plan.tile, plan.part, 0, end_of_all, step);
   join();
   maximum = all_maximum;
   sum = all_sum;
@@ -435,6 +437,7 @@ RowPlan plan_of(const AttentionCase& attention, const AttentionPlace& at) {
   plan.query = at.query;
   plan.tile = attention.contract.tile;
   plan.part = attention.contract.part_keys(plan.head.keys);
+  plan.order = attention.contract.order;
   plan.p = attention.contract.p;
   plan.p_shift = attention.contract.p_shift;
   plan.sum_rounded = attention.contract.row_sum == RowSum::rounded;

@@ -156,19 +156,21 @@ class RowPass {
   }
 
   void find_tiles(const double* logits) {
-    const std::int64_t tile = operands_.contract().tile, part = operands_.part_keys();
+    const AttentionContract& contract = operands_.contract();
     double maximum = -kInfinity, so_far = -kInfinity;
-    for (std::int64_t first = row_.keys.first; first < row_.keys.end;) {
-      const std::int64_t end = std::min(row_.keys.end, (first / tile + 1) * tile);
-      const double here = largest_of(logits + (first - row_.keys.first), end - first);
-      if (first % part == 0) so_far = -kInfinity;
-      if (here != -kInfinity) {
-        so_far = std::max(so_far, here);
-        row_.tiles.push_back({first, end, so_far, 1});
-      }
-      maximum = std::max(maximum, so_far);
-      first = end;
-    }
+    for_each_tile(contract.order, contract.tile, operands_.part_keys(), row_.keys.first,
+                  row_.keys.end, [&](std::int64_t first, std::int64_t end, bool begins) {
+                    const double here =
+                        largest_of(logits + (first - row_.keys.first), end - first);
+                    if (begins) so_far = -kInfinity;
+                    if (here == -kInfinity) {
+                      blank_.push_back({first, end});
+                      return;
+                    }
+                    so_far = std::max(so_far, here);
+                    maximum = std::max(maximum, so_far);
+                    row_.tiles.push_back({first, end, so_far, 1});
+                  });
     if (head_.has_sink) maximum = std::max(maximum, operands_.sink());
     row_.maximum = maximum;
     if (maximum == -kInfinity) row_.kind = AttentionRowKind::masked;
@@ -181,10 +183,9 @@ class RowPass {
     const double c = operands_.to_base_2();
     const bool rounded_sum = operands_.contract().row_sum == RowSum::rounded;
     double sum = 0;
-    std::int64_t done = row_.keys.first;
+    for (const KeyRange& tile : blank_)
+      std::fill(logits + (tile.first - row_.keys.first), logits + (tile.end - row_.keys.first), 0.0);
     for (const SurveyedTile& tile : row_.tiles) {
-      std::fill(logits + (done - row_.keys.first), logits + (tile.first - row_.keys.first), 0.0);
-      done = tile.end;
       for (std::int64_t begin = tile.first; begin < tile.end; begin += kMostSoftmaxKeys) {
         const std::int64_t end = std::min(tile.end, begin + kMostSoftmaxKeys);
         SoftmaxTile part;
@@ -197,7 +198,6 @@ class RowPass {
         sum += (rounded_sum ? part.rounded_sum : part.sum) * tile.weight;
       }
     }
-    std::fill(logits + (done - row_.keys.first), logits + (row_.keys.end - row_.keys.first), 0.0);
     row_.sum = sum;
     if (head_.has_sink) row_.sum += exp2_of((operands_.sink() - row_.maximum) * c);
     row_.share = sum / row_.sum;
@@ -229,9 +229,8 @@ class RowPass {
     using Number = RealOf<256>;
     const Number own = attention_definition::logit<Number>(head_, row_.query, j);
     std::optional<Number> largest;
-    const std::int64_t part = operands_.part_keys();
-    for (std::int64_t other = std::max(row_.keys.first, tile.first / part * part); other < tile.end;
-         ++other) {
+    const KeyRange met = operands_.met(row_, tile.first, tile.end);
+    for (std::int64_t other = met.first; other < met.end; ++other) {
       const double score = std::inner_product(operands_.q().begin() + row_.query * head_.d,
                                               operands_.q().begin() + (row_.query + 1) * head_.d,
                                               operands_.k().begin() + other * head_.d, 0.0);
@@ -263,6 +262,8 @@ class RowPass {
   void finish_special() {
     row_.tiles.clear();
     row_.lse = kNan;
+    if (row_.kind == AttentionRowKind::nan && operands_.contract().nan_lse_is_infinite)
+      row_.lse = kInfinity;
     if (row_.kind != AttentionRowKind::masked) return;
     row_.lse = operands_.contract().masked_lse_is_negative ? -kInfinity : kInfinity;
   }
@@ -271,6 +272,7 @@ class RowPass {
   const AttentionHead& head_;
   DetailedRow* detail_;
   SurveyedRow row_;
+  std::vector<KeyRange> blank_;  // tiles without a logit above -Inf
   double score_error_ = 0, logit_error_ = 0, largest_ = 0, tolerance_ = 0;
 };
 
@@ -321,6 +323,14 @@ AttentionOperands::AttentionOperands(AttentionHead head, const AttentionContract
   largest_scale_ = std::fabs(scale);
   if (head_.scales_of_blocks())
     largest_scale_ *= largest_size(head_.q_scales) * largest_size(head_.k_scales) * (1 + 0x1p-20);
+}
+
+KeyRange AttentionOperands::met(const SurveyedRow& row, std::int64_t first,
+                                std::int64_t end) const {
+  const std::int64_t part = part_keys(), begin = first / part * part;
+  if (contract_.order == TileOrder::descending)
+    return {first, std::min(row.keys.end, begin + part)};
+  return {std::max(row.keys.first, begin), end};
 }
 
 double AttentionOperands::logit(double score, std::int64_t i, std::int64_t j) const {

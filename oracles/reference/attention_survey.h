@@ -26,6 +26,8 @@ enum class AttentionRowKind : std::uint8_t {
   wild,    // f32 may overflow on the way: anything may come out
 };
 
+struct SurveyedRow;
+
 // One head as the survey reads it, prepared once.
 class AttentionOperands {
  public:
@@ -82,6 +84,9 @@ class AttentionOperands {
   // Keys of each part.
   std::int64_t part_keys() const { return contract_.part_keys(head_.keys); }
 
+  // The visible keys that a part has met when its tile [first, end) is done.
+  KeyRange met(const SurveyedRow& row, std::int64_t first, std::int64_t end) const;
+
   bool may_overflow(std::int64_t i, KeyRange keys) const;
 
  private:
@@ -109,7 +114,7 @@ struct SurveyedRow {
   std::int64_t query = 0;
   AttentionRowKind kind = AttentionRowKind::regular;
   KeyRange keys;                    // visible ones
-  std::vector<SurveyedTile> tiles;  // those that hold a key with a logit above -Inf
+  std::vector<SurveyedTile> tiles;  // those with a logit above -Inf, in the contract's order
   double maximum = 0;               // of all logits, the sink's too
   double sum = 0, sum_error = 0;    // l, relative to the maximum; sum_error is relative
   double lse = 0, lse_error = 0;

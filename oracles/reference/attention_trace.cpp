@@ -16,7 +16,6 @@ using namespace bound;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr float kLog2E = 1.4426950408889634f;
 // ex2 gives 0 for results below the smallest normal number.
 constexpr double kFlushed = 0x1p-126;
 // Errors of maxima in base 2 beyond which nothing below would be of use.
@@ -31,8 +30,14 @@ RowTrace::RowTrace(const AttentionOperands& operands, const DetailedRow& detail)
       detail_(detail),
       row_(detail.row),
       c_(operands.to_base_2()),
-      c_float_(head_.natural_units() ? kLog2E : head_.scale * kLog2E),
-      c_error_(std::fabs(static_cast<double>(c_float_) / c_ - 1) + 0x1p-50),
+      cap_in_c_(head_.softcap != 0 && contract_.tanh == Tanh::approx),
+      c_float_(contract_.to_base_2(cap_in_c_                ? head_.softcap
+                                   : head_.natural_units() ? 1.0F
+                                                           : head_.scale)),
+      c_error_(std::fabs(static_cast<double>(c_float_) /
+                             (c_ * (cap_in_c_ ? static_cast<double>(head_.softcap) : 1)) -
+                         1) +
+               0x1p-50),
       errors_(detail.logits.size(), 0) {}
 
 void RowTrace::run() {
@@ -83,10 +88,16 @@ void RowTrace::add_step(std::int64_t first, std::int64_t end, bool begins, doubl
 
 void RowTrace::finish_step(Step& step) const {
   step.error = std::max(step.high - step.maximum, step.maximum - step.low);
-  step.known = step.error == 0 && is_f32(step.maximum);
-  const double c = static_cast<double>(c_float_), product = step.maximum * c;
+  step.known = knows(step.maximum, step.error);
+  const double c = cap_in_c_ ? c_ : static_cast<double>(c_float_), product = step.maximum * c;
   if (!step.known || !is_f32(product))
     step.base_rounding = half_ulp(product, c * step.error) * kSlack;
+}
+
+// Whether the kernel has this logit bit for bit. Where the cap is in c, logits here are the kernel's
+// times the cap: known is only 0.
+bool RowTrace::knows(double logit, double error) const {
+  return error == 0 && (cap_in_c_ ? logit == 0 : is_f32(logit));
 }
 
 // The maximum at the end: of a sink, which one part has as a last step, and of all parts.
@@ -175,20 +186,22 @@ RowTrace::Exponent RowTrace::exponent(const Step& step, double logit, double err
                                       double apart) const {
   const double ideal = (logit - step.maximum) * c_;
   Exponent out;
-  if (step.known && error == 0 && is_f32(logit)) {  // then so is all of the argument
+  if (step.known && knows(logit, error)) {  // then so is all of the argument
     const float base = static_cast<float>(step.maximum) * c_float_;
     const float z = static_cast<float>(logit);
-    const float argument =
-        contract_.logit_base == LogitBase::two ? z * c_float_ - base : std::fma(z, c_float_, -base);
-    out.zero = argument == 0;
-    out.error = std::fabs(static_cast<double>(argument) - ideal) + std::fabs(ideal) * 0x1p-50;
+    const float fused = std::fma(z, c_float_, -base), unfused = z * c_float_ - base;
+    const bool may_fuse = contract_.logit_base != LogitBase::two, may_not = rounds_products();
+    out.zero = !(may_fuse && fused != 0) && !(may_not && unfused != 0);
+    const auto off = [&](float x) { return std::fabs(static_cast<double>(x) - ideal); };
+    out.error = std::max(may_fuse ? off(fused) : 0, may_not ? off(unfused) : 0) +
+                std::fabs(ideal) * 0x1p-50;
     if (out.zero && logit == step.maximum) out.error = 0;
     if (apart > 0) out.error = (out.error + c_ * apart) * kSlack;
     return out;
   }
   const double size = std::fabs(ideal) + c_ * kSlack * (error + step.error);
   double rounding = step.base_rounding;
-  if (contract_.logit_base == LogitBase::two)
+  if (rounds_products())
     rounding += half_ulp(logit * c_, c_ * kSlack * error + std::fabs(logit * c_) * c_error_);
   out.error = c_ * kSlack * (1 + 4 * kF32Unit) * apart + size * c_error_ + rounding;
   out.error = (out.error + half_ulp(size * (1 + 4 * kF32Unit) + rounding)) * kSlack;
@@ -222,9 +235,8 @@ void RowTrace::set_probability(const Step& step, std::int64_t j) {
 double RowTrace::largest_other(const Step& step, std::int64_t j) const {
   if (detail_.logits[at(j)] + errors_[at(j)] < step.high) return kInfinity;
   double high = -kInfinity;
-  const std::int64_t part = operands_.part_keys();
-  const std::int64_t first = std::max(row_.keys.first, step.first / part * part);
-  for (std::int64_t other = first; other < step.end; ++other) {
+  const KeyRange met = operands_.met(row_, step.first, step.end);
+  for (std::int64_t other = met.first; other < met.end; ++other) {
     const double logit = detail_.logits[at(other)];
     if (other != j && logit != -kInfinity) high = std::max(high, logit + errors_[at(other)]);
   }

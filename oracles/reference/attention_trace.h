@@ -66,6 +66,14 @@ class RowTrace {
   std::size_t at(std::int64_t j) const { return static_cast<std::size_t>(j - row_.keys.first); }
 
   double logit_error(std::int64_t j, double score_error) const;
+  bool knows(double logit, double error) const;
+
+  // Whether z * c may be rounded before the maximum is taken from it.
+  bool rounds_products() const {
+    return contract_.logit_base == LogitBase::two ||
+           contract_.logit_base == LogitBase::natural_either;
+  }
+
 
   void find_steps();
   void add_step(std::int64_t first, std::int64_t end, bool begins, double maximum, double low,
@@ -98,8 +106,9 @@ class RowTrace {
   const AttentionContract& contract_;
   const DetailedRow& detail_;
   const SurveyedRow& row_;
-  double c_;  // base 2 per unit of a logit
-  float c_float_;
+  double c_;                    // base 2 per unit of a logit
+  bool cap_in_c_;               // the kernel's logits are those here over the softcap
+  float c_float_;               // the kernel's c
   double c_error_;              // relative, of c_float_
   std::vector<double> errors_;  // of logits
   std::vector<Step> steps_;

@@ -19,6 +19,7 @@ double RowTrace::logit_error(std::int64_t j, double score_error) const {
   double capped = score * scale, error = 0;
   if (std::isinf(score)) {
     capped = std::copysign(static_cast<double>(head_.softcap), score);  // tanh is exactly 1
+    if (cap_in_c_) error = std::fabs(capped) * 0x1p-50;  // but the logit here is not the kernel's
   } else if (head_.softcap == 0) {
     error = std::fabs(scale) * score_error;
     if (!exact_score || !is_f32(capped)) error += half_ulp(capped, error);
@@ -33,8 +34,13 @@ double RowTrace::logit_error(std::int64_t j, double score_error) const {
     const double nearest = std::max(0.0, argument - off);
     const double slope = std::min(1.0, 4 * std::exp(-2 * nearest));
     capped = cap * std::tanh(score * scale / cap);
-    error = std::fabs(cap) * (slope * off + kTanhAbsoluteError);
-    error += half_ulp(capped, error);
+    if (cap_in_c_) {
+      const double most = std::min(1.0, std::tanh(argument) + slope * off);
+      error = std::fabs(cap) * (slope * off + kTanhApproxError * most);
+    } else {
+      error = std::fabs(cap) * (slope * off + kTanhAbsoluteError);
+      error += half_ulp(capped, error);
+    }
   }
   double logit = capped;
   if (!head_.bias.empty()) {

@@ -114,9 +114,14 @@ void RowTrace::find_sum_error() {
       if (detail_.logits[at(j)] != -kInfinity)
         add(term_error(journey, j, terms[at(j)], detail_.logits[at(j)], errors_[at(j)]));
     }
-    additions += 1;
+    additions += contract_.row_sum_start == RowSumStart::sum ? within + 1 : 1;
     if (!tiles_[t].before.rescaled) continue;
     pass(tiles_[t].before, steps_[t - 1], step);  // the first step of a part rescales nothing
+  }
+  if (contract_.subnormals_flushed) {  // l and what it is multiplied by are 1 at least once
+    const double flushed = static_cast<double>(steps_.size()) * 4 * kFlushed;
+    sum_error_.framed += flushed;
+    sum_error_.exact += flushed;
   }
   sum_error_.framed *= kSlack;
   sum_error_.exact *= kSlack;
@@ -169,6 +174,8 @@ double RowTrace::factor_error() const {
   if (contract_.normalization == Normalization::quotient) return scaled ? kF32Unit : 0;
   if (contract_.normalization == Normalization::div_full)
     return (kDivFullError + (scaled ? kF32Unit : 0)) * (1 + kF32Unit);
+  if (contract_.normalization == Normalization::rcp_approx)
+    return (kRcpError + (scaled ? kF32Unit : 0)) * (1 + kF32Unit);
   if (power_of_two_) return 0;
   return scaled ? 2 * kF32Unit * (1 + kF32Unit) : kF32Unit;
 }
@@ -192,6 +199,9 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
     double error = (numerator + std::fabs(o) * sum_error) / (1 - sum_error) * kSlack;
     if (factor > 0) error = (error + factor * (std::fabs(o) + error)) * kSlack;
     if (contract_.normalization == Normalization::div_full) error += 0x1p-148 * scale;
+    // O and its factors, rescaled in every step, and at the end.
+    if (contract_.subnormals_flushed)
+      error += static_cast<double>(steps_.size() + 2) * 2 * kFlushed * std::max(1.0, scale);
     return error;
   };
   // Two ways to count the choice of maxima: relative to the computed final maximum every tile's
@@ -222,13 +232,16 @@ double RowTrace::lse_error() const {
   const double of_log = theta / (1 - theta);
   if (contract_.base_2()) return lse_error_in_base_2(of_log);
   double head = 0;
-  if (!head_.natural_units()) {
+  if (cap_in_c_) {  // cap * t
+    if (!knows(row_.maximum, last_.error)) head = half_ulp(row_.maximum, last_.error);
+  } else if (!head_.natural_units()) {
     const double product = row_.maximum * natural, error = natural * last_.error;
     if (error > 0 || !is_f32(product)) head = half_ulp(product, error);
   }
   const double log2_sum = (log_sum + of_log) / kLn2;
   double tail = kLg2AbsoluteError * std::max(1.0, log2_sum) * kLn2;
   tail = (tail + (log_sum + of_log) * (kLn2Error + kF32Unit)) * (1 + 4 * kF32Unit);
+  if (contract_.subnormals_flushed) tail += 4 * kFlushed;
   return (of_log + head + tail + 0x1p-149) * kSlack;
 }
 

@@ -70,7 +70,14 @@ class StagedHead::Machine {
     scale_ = static_cast<double>(head_.scale);
     if (faulty(AttentionFault::bf16_scale, argument_))
       scale_ = staged_rounding(FormatId::bf16, scale_);
-    c_ = staged_base2_factor(head_, scale_, argument_);
+    if (head_.softcap != 0 && contract_.tanh == Tanh::approx)
+      unit_ = static_cast<double>(head_.softcap);
+    else if (head_.natural_units())
+      unit_ = 1;
+    else
+      unit_ = scale_;
+    c_ = argument_ ? static_cast<double>(contract_.to_base_2(static_cast<float>(unit_)))
+                   : unit_ * std::numbers::log2e;
     weights_.assign(static_cast<std::size_t>(head_.keys), 0);
   }
 
@@ -111,7 +118,7 @@ class StagedHead::Machine {
     double score = scores_[static_cast<std::size_t>(j)];
     if (faulty(AttentionFault::bf16_scores, scores_low_))
       score = staged_rounding(FormatId::bf16, score);
-    return staged_logit(head_, i_, j, score, scale_of(j), argument_).z;
+    return staged_logit(head_, i_, j, score, scale_of(j), argument_, contract_.tanh).z;
   }
 
   double scale_of(std::int64_t j) const {
@@ -162,8 +169,7 @@ class StagedHead::Machine {
     part.lanes.assign(static_cast<std::size_t>(contract_.row_sum_lanes), 0);
     part.o.assign(static_cast<std::size_t>(head_.dv), 0);
     const KeyRange visible = head_.visible(i_);
-    for (std::int64_t tile = begin; tile < end; tile += contract_.tile) {
-      const std::int64_t tile_end = std::min(end, tile + contract_.tile);
+    const auto step = [&](std::int64_t tile, std::int64_t tile_end, bool) {
       const KeyRange seen{std::max(tile, visible.first), std::min(tile_end, visible.end)};
       std::vector<double> z;
       double next = part.m;
@@ -171,10 +177,15 @@ class StagedHead::Machine {
         z.push_back(logit(j));
         next = std::max(next, z.back());
       }
-      if (z.empty() || next == -kInfinity) continue;
-      rescale(part, next, begin, tile);
+      if (z.empty() || next == -kInfinity) return;
+      if (contract_.order == TileOrder::descending)
+        rescale(part, next, tile_end, end);
+      else
+        rescale(part, next, begin, tile);
       add_tile(part, {tile, tile_end}, seen, z);
-    }
+    };
+    // A part begins with a tile, so its tiles are those of the whole.
+    for_each_tile(contract_.order, contract_.tile, head_.keys, begin, end, step);
     return part;
   }
 
@@ -182,6 +193,8 @@ class StagedHead::Machine {
     const bool adds_rounded =
         (contract_.row_sum == RowSum::rounded) != faulty(AttentionFault::other_row_sum, sums_);
     std::vector<double> lanes(part.lanes.size(), 0);
+    const bool goes_on = contract_.row_sum_start == RowSumStart::sum;
+    if (goes_on) lanes.swap(part.lanes);
     RealOperands p;  // in units of 2^-p_shift, as V meets them
     p.reserve(static_cast<std::size_t>(tile.end - tile.first));
     for (std::int64_t j = tile.first; j < tile.end; ++j) {
@@ -272,7 +285,8 @@ class StagedHead::Machine {
     const double v_scale = std::ldexp(static_cast<double>(head_.v_scale), -contract_.p_shift);
     const double factor = f32_if(normalize_, inverse * v_scale);
     for (std::size_t x = 0; x < out.o.size(); ++x) {
-      out.o[x] = contract_.normalization == Normalization::reciprocal
+      out.o[x] = contract_.normalization == Normalization::reciprocal ||
+                         contract_.normalization == Normalization::rcp_approx
                      ? f32_if(normalize_, all.o[x] * factor)
                      : f32_if(normalize_, f32_if(normalize_, all.o[x] / l) * v_scale);
     }
@@ -284,7 +298,8 @@ class StagedHead::Machine {
       out.lse = f32_if(normalize_, sum * ln2);
       return out;
     }
-    const double largest = head_.natural_units() ? all.m : f32_if(normalize_, all.m * scale_);
+    const double largest =
+        head_.natural_units() && unit_ == 1 ? all.m : f32_if(normalize_, all.m * unit_);
     out.lse = f32_if(normalize_, largest + f32_if(normalize_, log2_sum * ln2));
     return out;
   }
@@ -296,7 +311,7 @@ class StagedHead::Machine {
   std::span<const double> scores_;
   AttentionFault fault_;
   bool scores_low_, argument_, exponential_, p_rounded_, sums_, values_, normalize_;
-  double scale_ = 1, c_ = 1;
+  double scale_ = 1, unit_ = 1, c_ = 1;  // unit: natural units per unit of a logit
   std::vector<double> weights_;  // of all keys, relative to m of their part
 };
 

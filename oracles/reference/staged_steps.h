@@ -37,9 +37,9 @@ inline double staged_exponential(bool low, double x) {
   return low && value < 0x1p-126 ? 0 : value;
 }
 
-// tanh of a capped score over its cap.
-inline double staged_tanh(bool low, double x) {
-  if (!low) return std::tanh(x);
+// tanh of a capped score over its cap; low: tanh.approx as if it were correctly rounded, too.
+inline double staged_tanh(bool low, Tanh how, double x) {
+  if (!low || how == Tanh::approx) return f32_if(low, std::tanh(x));
   const double e =
       staged_exponential(true, f32_if(true, x * f32_if(true, 2 * std::numbers::log2e)));
   return f32_if(true, 1 - f32_if(true, 2 / f32_if(true, 1 + e)));
@@ -50,16 +50,17 @@ struct StagedLogit {
   double tangent = 0;  // tanh of the capped score; 0 without a cap
 };
 
-// From the score of query i and key j.
+// From the score of query i and key j. With Tanh::approx the cap is a factor of later steps.
 inline StagedLogit staged_logit(const AttentionHead& head, std::int64_t i, std::int64_t j,
-                                double score, double scale, bool low) {
+                                double score, double scale, bool low, Tanh how = Tanh::ex2) {
   StagedLogit out{score, 0};
   if (!head.natural_units()) return out;
   if (head.softcap == 0) {
     out.z = f32_if(low, score * scale);
   } else {
     const auto cap = static_cast<double>(head.softcap);
-    out.tangent = staged_tanh(low, f32_if(low, score * f32_if(low, scale / cap)));
+    out.tangent = staged_tanh(low, how, f32_if(low, score * f32_if(low, scale / cap)));
+    if (how == Tanh::approx) return {out.tangent, out.tangent};
     out.z = f32_if(low, cap * out.tangent);
   }
   if (!head.bias.empty()) {

@@ -114,9 +114,14 @@ TEST(IdleReads, ThatShowForNumbersOfOneSignAloneAreFindings) {
   EXPECT_THAT(findings_of("min.f32 %f2, %f2, %f0;"), ElementsAre(kFound));
 }
 
-TEST(IdleReads, ThatChooseAWayAreFindings) {
-  EXPECT_THAT(findings_of("setp.gt.f32 %p, %f0, 0f00000000; @%p bra over; mov.f32 %f1, %f2; over:"),
-              ElementsAre(kFound));
+// A way that leads to the same outputs is none; one that writes others or does not end is.
+TEST(IdleReads, ThatChooseAWayAreFindingsWhereItMatters) {
+  const auto way = [](std::string_view code) {
+    return fmt::format("setp.gt.f32 %p, %f0, 0f00000000; @!%p bra over; {} over:", code);
+  };
+  EXPECT_THAT(findings_of(way("mul.f32 %f1, %f0, %f0;")), IsEmpty());
+  EXPECT_THAT(findings_of(way("mov.f32 %f2, 0f3f800000;")), ElementsAre(kFound));
+  EXPECT_THAT(findings_of(way("again: bra again;")), ElementsAre(kFound));
 }
 
 TEST(IdleReads, DoNotHideOtherFindings) {

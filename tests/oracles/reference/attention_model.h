@@ -81,10 +81,13 @@ class AttentionModel {
     const auto dv = static_cast<std::size_t>(head_.dv);
     const std::int64_t tile = contract_.tile;
     const auto lanes = static_cast<std::size_t>(contract_.row_sum_lanes);
-    const float log2e = 1.4426950408889634f, infinity = std::numeric_limits<float>::infinity();
+    const float infinity = std::numeric_limits<float>::infinity();
     float scale = head_.scale;
     if (faults_.scale_in_bf16) scale = to_bf16(scale);
-    const float c = head_.natural_units() ? log2e : scale * log2e;
+    const float unit = cap_in_c() ? head_.softcap : head_.natural_units() ? 1.0f : scale;
+    const float c = contract_.log2_e == Log2E::f32
+                        ? unit * 1.4426950408889634f
+                        : static_cast<float>(double{unit} * 1.4426950408889634);
     std::vector<float> sums(lanes, 0), o(dv, 0);
     float m = -infinity;
     std::vector<ModelPart> parts;
@@ -96,9 +99,11 @@ class AttentionModel {
       std::fill(o.begin(), o.end(), 0.0f);
       m = -infinity;
     };
-    for (std::int64_t begin = 0; begin < head_.keys; begin += tile) {
-      if (contract_.parts > 1 && begin > 0 && begin % contract_.part_keys(head_.keys) == 0)
-        part_done();
+    std::int64_t part_of_before = 0;
+    for (const std::int64_t begin : tile_starts()) {
+      const std::int64_t part = begin / contract_.part_keys(head_.keys);
+      if (contract_.parts > 1 && part != part_of_before) part_done();
+      part_of_before = part;
       const std::int64_t end = std::min(head_.keys, begin + tile);
       std::vector<float> z(static_cast<std::size_t>(end - begin), -infinity);
       float here = m;
@@ -107,7 +112,7 @@ class AttentionModel {
         here = std::max(here, z[static_cast<std::size_t>(j - begin)]);
       }
       if (here == -infinity) continue;
-      const float base = here * c;
+      const float base = flushed(here * c);
       const float a = m == -infinity ? 0.0f : factor(m, here, c);
       m = here;
       std::vector<float> tile_sums(lanes, 0), p(z.size(), 0);
@@ -119,10 +124,19 @@ class AttentionModel {
         const float summed = contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j];
         tile_sums[(j / 2) % lanes] += summed;
       }
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        sums[lane] = (faults_.no_rescale_l ? sums[lane] : sums[lane] * a) + tile_sums[lane];
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const float before = faults_.no_rescale_l ? sums[lane] : flushed(sums[lane] * a);
+        sums[lane] = flushed(before + tile_sums[lane]);
+        if (contract_.row_sum_start == RowSumStart::zero) continue;
+        sums[lane] = before;
+        for (std::size_t j = 0; j < p.size(); ++j) {
+          if ((j / 2) % lanes != lane) continue;
+          sums[lane] = flushed(sums[lane] +
+                               (contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j]));
+        }
+      }
       for (std::size_t x = 0; x < dv; ++x) {
-        const float start = faults_.no_rescale_o ? o[x] : o[x] * a;
+        const float start = faults_.no_rescale_o ? o[x] : flushed(o[x] * a);
         o[x] = add_values(start, p, begin, x);
       }
     }
@@ -154,15 +168,18 @@ class AttentionModel {
     }
     float l = 0;
     for (const float sum : sums) l += sum;
-    const float inverse = 1.0f / l;
+    const bool approximate = contract_.normalization == Normalization::rcp_approx;
+    const float inverse =
+        approximate ? static_cast<float>(1 / double{l} * (1 + room(kRcpError - 0x1p-24))) : 1.0f / l;
     const float v_scale = std::ldexp(head_.v_scale, -contract_.p_shift), factor = inverse * v_scale;
     for (float x : o) {
-      float value = contract_.normalization == Normalization::reciprocal ? x * factor
-                                                                         : quotient(x, l) * v_scale;
+      const bool multiplied =
+          approximate || contract_.normalization == Normalization::reciprocal;
+      float value = flushed(multiplied ? flushed(x) * factor : quotient(x, l) * v_scale);
       if (faults_.normalization_off) value *= 1 + 0x1p-9f;
       out.o.push_back(value);
     }
-    const float largest = head_.natural_units() ? m : m * head_.scale;
+    const float largest = flushed(unit == 1 ? m : m * (cap_in_c() ? unit : head_.scale));
     const float ln2 = 0.6931471805599453f;
     out.lse = contract_.base_2() ? (m * c + lg2(l)) * ln2 : largest + lg2(l) * ln2;
     return out;
@@ -209,8 +226,30 @@ class AttentionModel {
     return limit * (2 * random_.unit() - 1);
   }
 
-  float argument(float z, float base, float c) const {
-    return contract_.logit_base == LogitBase::two ? z * c - base : std::fma(z, c, -base);
+  bool cap_in_c() const { return head_.softcap != 0 && contract_.tanh == Tanh::approx; }
+
+  float flushed(float x) const {
+    return contract_.subnormals_flushed && std::fabs(x) < 0x1p-126f ? 0 * x : x;
+  }
+
+  // Where tiles begin, in the order in which they are taken.
+  std::vector<std::int64_t> tile_starts() const {
+    std::vector<std::int64_t> starts;
+    for (std::int64_t begin = 0; begin < head_.keys; begin += contract_.tile)
+      starts.push_back(begin);
+    if (contract_.order == TileOrder::ascending) return starts;
+    std::stable_sort(starts.begin(), starts.end(), [&](std::int64_t a, std::int64_t b) {
+      const std::int64_t part = contract_.part_keys(head_.keys);
+      return a / part != b / part ? a < b : a > b;
+    });
+    return starts;
+  }
+
+  float argument(float z, float base, float c) {
+    const bool fused =
+        contract_.logit_base == LogitBase::natural_either ? random_.unit() < 0.5
+                                                          : contract_.logit_base != LogitBase::two;
+    return flushed(fused ? std::fma(z, c, -base) : flushed(z * c) - base);
   }
 
   float factor(float m, float next, float c) {
@@ -237,6 +276,8 @@ class AttentionModel {
   }
 
   float tanh(float x) {
+    if (contract_.tanh == Tanh::approx)
+      return static_cast<float>(std::tanh(double{x}) * (1 + room(kTanhApproxError - 0x1p-24)));
     const float two = 2, e = ex2(x * (two * 1.4426950408889634f));
     return 1 - two / (1 + e);
   }
@@ -276,6 +317,7 @@ class AttentionModel {
     float z = score(i, j);
     if (faults_.scores_in_bf16) z = to_bf16(z);
     if (!head_.natural_units()) return z;
+    if (cap_in_c()) return tanh(flushed(flushed(z) * (scale / head_.softcap)));
     z = head_.softcap != 0 ? head_.softcap * tanh(z * (scale / head_.softcap)) : z * scale;
     if (!head_.bias.empty()) z += head_.bias[static_cast<std::size_t>(i * head_.keys + j)];
     return z;

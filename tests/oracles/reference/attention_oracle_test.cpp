@@ -123,6 +123,78 @@ TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
   }
 }
 
+// What FlashAttention 2 does differently: tiles from the last one back, sums that go on, tanh.approx
+// with the cap in the exponent's factor, rcp.approx, and subnormal numbers that are lost.
+AttentionContract backward_contract(int turn) {
+  AttentionContract contract = testing::attention_contract_of();
+  contract.tile = turn % 3 == 0 ? 16 : 40;
+  contract.order = TileOrder::descending;
+  contract.row_sum_start = RowSumStart::sum;
+  contract.log2_e = Log2E::f64;
+  contract.tanh = Tanh::approx;
+  contract.normalization = Normalization::rcp_approx;
+  contract.logit_base = LogitBase::natural_either;
+  contract.subnormals_flushed = true;
+  contract.masked_lse_is_negative = false;
+  return contract;
+}
+
+TEST(AttentionOracle, NeverFailsWhenTilesComeLastFirst) {
+  Found found;
+  for (int turn = 0; turn < 120; ++turn) {
+    AttentionSetup setup;
+    setup.seed = static_cast<std::uint64_t>(400 + turn);
+    setup.scores =
+        testing::kAllScores[static_cast<std::size_t>(turn) % std::size(testing::kAllScores)];
+    setup.values =
+        testing::kAllValues[static_cast<std::size_t>(turn) % std::size(testing::kAllValues)];
+    setup.queries = 4;
+    setup.keys = 30 + turn;
+    setup.softcap = turn % 4 == 1 ? 15.0f : 0.0f;
+    if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
+    if (turn % 3 == 2) setup.mask.window_left = 20;
+    if (turn % 7 == 3) setup.scale = 0x1p-124f;  // logits of no size
+    AttentionContract contract = backward_contract(turn);
+    if (turn % 5 == 4) contract.parts = 3;
+    Attention attention(setup);
+    attention.run(contract, 80, static_cast<Errors>(turn % 4), setup.seed);
+    judge(attention, contract, 80, found, "turn " + std::to_string(turn) + " " + words(setup, 80));
+  }
+  EXPECT_GT(found.outputs, 3000);
+}
+
+// Each term matters: outputs of a kernel that has it are outside of a contract that has not.
+TEST(AttentionOracle, TellsOrderTanhAndLostSubnormalsApart) {
+  const auto failed = [](const AttentionSetup& setup, const auto& change) {
+    const AttentionContract done = backward_contract(0);
+    AttentionContract promised = done;
+    change(promised);
+    Attention attention(setup);
+    attention.run(done, 80, Errors::none, setup.seed);
+    std::int64_t failed = 0;
+    for (const int output : {0, 1}) {
+      failed += AttentionOracle(attention.problem, promised, 80)
+                    .judge(output, output == 0 ? attention.o : attention.lse, JudgeOptions{})
+                    .failed;
+    }
+    return failed;
+  };
+  AttentionSetup setup;
+  setup.keys = 200;
+  setup.scores = Scores::rising;
+  const auto nothing = [](AttentionContract&) {};
+  EXPECT_EQ(failed(setup, nothing), 0);
+  EXPECT_GT(failed(setup, [](AttentionContract& c) { c.order = TileOrder::ascending; }), 0);
+  setup.scores = Scores::normal;
+  setup.softcap = 2;
+  EXPECT_EQ(failed(setup, nothing), 0);
+  AttentionSetup small;
+  small.scale = 0x1p-127f;
+  small.keys = 1;
+  EXPECT_EQ(failed(small, nothing), 0);
+  EXPECT_GT(failed(small, [](AttentionContract& c) { c.subnormals_flushed = false; }), 0);
+}
+
 // Scores that are known, and maxima that rise: the exponent of a factor is a difference of two that
 // were rounded.
 TEST(AttentionOracle, NeverFailsWithMaximaInBase2) {
