@@ -163,36 +163,61 @@ TEST(AttentionOracle, NeverFailsWhenTilesComeLastFirst) {
   EXPECT_GT(found.outputs, 3000);
 }
 
-// Each term matters: outputs of a kernel that has it are outside of a contract that has not.
+// Each of these terms matters: outputs of a kernel that has it are outside of a contract that has not.
 TEST(AttentionOracle, TellsOrderTanhAndLostSubnormalsApart) {
-  const auto failed = [](const AttentionSetup& setup, const auto& change) {
+  const auto failures = [](const AttentionSetup& setup, std::optional<std::uint64_t> v,
+                           const auto& change) {
     const AttentionContract done = backward_contract(0);
     AttentionContract promised = done;
     change(promised);
     Attention attention(setup);
-    attention.run(done, 80, Errors::none, setup.seed);
-    std::int64_t failed = 0;
+    for (std::int64_t i = 0; v && i < attention.v.layout.count(); ++i) attention.v.set_bits(i, *v);
+    attention.run(done, 80, Errors::high, setup.seed);
+    std::int64_t count = 0;
     for (const int output : {0, 1}) {
-      failed += AttentionOracle(attention.problem, promised, 80)
-                    .judge(output, output == 0 ? attention.o : attention.lse, JudgeOptions{})
-                    .failed;
+      count += AttentionOracle(attention.problem, promised, 80)
+                   .judge(output, output == 0 ? attention.o : attention.lse, JudgeOptions{})
+                   .failed;
     }
-    return failed;
+    return count;
   };
+  const auto nothing = [](AttentionContract&) {};
   AttentionSetup setup;
   setup.keys = 200;
   setup.scores = Scores::rising;
-  const auto nothing = [](AttentionContract&) {};
-  EXPECT_EQ(failed(setup, nothing), 0);
-  EXPECT_GT(failed(setup, [](AttentionContract& c) { c.order = TileOrder::ascending; }), 0);
+  EXPECT_EQ(failures(setup, {}, nothing), 0);
+  EXPECT_GT(failures(setup, {}, [](AttentionContract& c) { c.order = TileOrder::ascending; }), 0);
   setup.scores = Scores::normal;
   setup.softcap = 2;
-  EXPECT_EQ(failed(setup, nothing), 0);
+  EXPECT_EQ(failures(setup, {}, nothing), 0);
+  EXPECT_GT(failures(setup, {}, [](AttentionContract& c) { c.tanh = Tanh::ex2; }), 0);
+  constexpr std::uint64_t kSubnormal = 0x0003;
   AttentionSetup small;
-  small.scale = 0x1p-127f;
   small.keys = 1;
-  EXPECT_EQ(failed(small, nothing), 0);
-  EXPECT_GT(failed(small, [](AttentionContract& c) { c.subnormals_flushed = false; }), 0);
+  EXPECT_EQ(failures(small, kSubnormal, nothing), 0);
+  EXPECT_GT(failures(small, kSubnormal, [](AttentionContract& c) { c.subnormals_flushed = false; }),
+            0);
+}
+
+// 1 / 4 is known to rcp.approx within an ulp alone.
+TEST(AttentionOracle, RcpApproxIsOneUlpOff) {
+  AttentionSetup setup;
+  setup.keys = 4;
+  setup.scores = Scores::equal;
+  setup.values = Values::integers;
+  Attention attention(setup);
+  AttentionContract contract = testing::attention_contract_of();
+  attention.run(contract, 80, Errors::none, setup.seed);
+  for (std::int64_t i = 0; i < attention.o.layout.count(); ++i) {
+    const std::uint64_t bits = attention.o.bits(i);
+    if ((bits & 0x7fffffff) != 0) attention.o.set_bits(i, bits - 1);
+  }
+  const auto failed = [&] {
+    return AttentionOracle(attention.problem, contract, 80).judge(0, attention.o, {}).failed;
+  };
+  EXPECT_GT(failed(), 0);
+  contract.normalization = Normalization::rcp_approx;
+  EXPECT_EQ(failed(), 0);
 }
 
 // Scores that are known, and maxima that rise: the exponent of a factor is a difference of two that
