@@ -141,9 +141,9 @@ Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& targe
            });
   };
   if (execution.launch.findings.empty() || !may_be_idle(execution.launch)) return {};
-  for (const std::uint8_t garbage : {0x5c, 0xdc}) {
+  for (const int garbage : {0x5c, 0xdc}) {
     CaseTensors tensors = execution.tensors;
-    choices.garbage = garbage;
+    choices.garbage = static_cast<std::uint8_t>(garbage);
     const Result<LaunchResult> again = launch_on(test_case, tensors, target, choices);
     if (!again) return again.error();
     if (!may_be_idle(*again) || again->fingerprint != execution.launch.fingerprint) return {};

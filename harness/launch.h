@@ -43,7 +43,7 @@ struct LaunchChoices {
   std::uint64_t rounding_seed = 0;
   // The byte that memory is full of where nothing has written; nothing: poison_code() and, in
   // shared memory, 0xff.
-  std::optional<std::uint8_t> garbage;
+  std::optional<std::uint8_t> garbage = std::nullopt;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

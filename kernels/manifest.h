@@ -60,8 +60,8 @@ struct DomainRule {
   std::string reason;    // shown when it is not: "k must be a multiple of 8"
 };
 
-// [[known]]: a finding that people have looked at. Findings whose text has `says` in it do not fail a
-// case; the contract's words carry the reason.
+// [[known]]: a finding that people have looked at. Findings whose text has `says` in it do not fail
+// a case; the contract's words carry the reason.
 struct KnownFinding {
   std::string says;
   std::string reason;

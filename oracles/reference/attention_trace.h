@@ -74,7 +74,6 @@ class RowTrace {
            contract_.logit_base == LogitBase::natural_either;
   }
 
-
   void find_steps();
   void add_step(std::int64_t first, std::int64_t end, bool begins, double maximum, double low,
                 double high);

@@ -58,8 +58,12 @@ ret;
 }}
 )";
 
-// `reordered`: the blocks run a second time, in another order.
-std::vector<std::string> findings_of(std::string_view use, bool reordered = false) {
+struct Circumstances {
+  bool reordered = false;  // the blocks run a second time, in another order
+  std::int64_t ldd = 0;
+};
+
+std::vector<std::string> findings_of(std::string_view use, Circumstances circumstances = {}) {
   const Result<Manifest> kernel = parse_manifest(kManifest, "zeros.toml");
   EXPECT_TRUE(kernel.ok()) << kernel.error().text();
   Case test_case;
@@ -67,17 +71,16 @@ std::vector<std::string> findings_of(std::string_view use, bool reordered = fals
   test_case.problem = Problem(kernel->schema());
   for (const std::string_view size : {"m", "n"}) test_case.problem.set_integer(size, 8);
   test_case.problem.set_integer("k", 0);
-  test_case.problem.set_integer("ldd", ldd);
+  test_case.problem.set_integer("ldd", circumstances.ldd);
   RunnerOptions options;
-  options.all_relations = true;  // among them the other order of CTAs
-  options.all_relations = reordered;
+  options.all_relations = circumstances.reordered;
   options.image = [ptx = fmt::format(kPtx, use)](const Manifest&, int) {
     return Result<std::string>(ptx);
   };
   const Result<Execution> execution =
       CaseRunner(options).execute(test_case, Target{.sm = 80, .gpu_name = ""});
   EXPECT_TRUE(execution.ok()) << execution.error().text();
-  if (execution->launch.findings.empty() && reordered) EXPECT_TRUE(execution->reordered);
+  EXPECT_EQ(execution->reordered, circumstances.reordered && execution->launch.findings.empty());
   std::vector<std::string> findings;
   for (const Finding& finding : execution->launch.findings) findings.push_back(name(finding.kind));
   return findings;
@@ -99,8 +102,9 @@ TEST(IdleReads, AreNoFindings) {
 TEST(IdleReads, AreNoFindingsWhereOutputsHavePadding) {
   constexpr std::string_view kRows =
       "shr.u32 %r2, %r1, 3; mul.lo.u32 %r2, %r2, 16; mad.wide.u32 %d0, %r2, 1, %d0;";
-  EXPECT_THAT(findings_of(kRows, 12), IsEmpty());
-  EXPECT_THAT(findings_of(std::string(kRows) + "add.f32 %f2, %f2, %f0;", 12), ElementsAre(kFound));
+  EXPECT_THAT(findings_of(kRows, {.ldd = 12}), IsEmpty());
+  EXPECT_THAT(findings_of(std::string(kRows) + "add.f32 %f2, %f2, %f0;", {.ldd = 12}),
+              ElementsAre(kFound));
 }
 
 TEST(IdleReads, OfScratchMemoryAndOfOutputsAreLikewise) {
@@ -112,8 +116,8 @@ TEST(IdleReads, OfScratchMemoryAndOfOutputsAreLikewise) {
 }
 
 TEST(IdleReads, AreNoFindingsInAnotherOrderOfBlocks) {
-  EXPECT_THAT(findings_of("", true), IsEmpty());
-  EXPECT_THAT(findings_of("add.f32 %f2, %f2, %f0;", true), ElementsAre(kFound));
+  EXPECT_THAT(findings_of("", {.reordered = true}), IsEmpty());
+  EXPECT_THAT(findings_of("add.f32 %f2, %f2, %f0;", {.reordered = true}), ElementsAre(kFound));
 }
 
 TEST(IdleReads, ThatReachAnOutputAreFindings) {

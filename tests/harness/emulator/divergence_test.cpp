@@ -102,6 +102,28 @@ TEST(Divergence, ALaneMaySpinOnALaneOfItsOwnWarp) {
   for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], 7u);
 }
 
+TEST(Divergence, ALaneThatRunsAheadIn64BitsLeavesThe32BitsOfLanesThatWait) {
+  // Lanes 0 to 15 hold numbers of 32 bits while the others compute in 64. Registers of both are never alive on one way, but a
+  // lane of 64 bits lies where, in a register of 32, another lane has its place.
+  const std::vector<u32> out = run(R"(
+    .shared .align 4 .b32 flag;
+    mov.u32 %r4, 0; setp.eq.u32 %p1, %r0, 0; @%p1 st.volatile.shared.u32 [flag], %r4; bar.warp.sync -1;
+    setp.ge.u32 %p2, %r0, 16; @%p2 bra AHEAD;
+    add.u32 %r5, %r0, 100; add.u32 %r6, %r0, 200; add.u32 %r7, %r0, 300; add.u32 %r8, %r0, 400;
+  SPIN:
+    ld.volatile.shared.u32 %r4, [flag]; setp.eq.u32 %p3, %r4, 0; @%p3 bra SPIN;
+    add.u32 %r5, %r5, %r6; add.u32 %r7, %r7, %r8; add.u32 %r10, %r5, %r7;
+    bra END;
+  AHEAD:
+    mul.wide.u32 %d5, %r0, 65537; add.s64 %d6, %d5, 7; add.s64 %d7, %d6, %d5; add.s64 %d8, %d7, %d6;
+    add.s64 %d5, %d5, %d6; add.s64 %d7, %d7, %d8; add.s64 %d5, %d5, %d7; cvt.u32.u64 %r10, %d5;
+    mov.u32 %r4, 1; setp.eq.u32 %p1, %r0, 16; @%p1 st.volatile.shared.u32 [flag], %r4;
+  END:
+    st.global.u32 [%d1], %r10;)",
+                                   {}, 32);
+  for (u32 i = 0; i < 16; ++i) EXPECT_EQ(out[i], 4 * i + 1000) << i;
+}
+
 TEST(Divergence, PredicatedInstructionsTouchTheirLanesOnly) {
   const std::vector<u32> out = run(R"(
     mov.u32 %r4, 1; and.b32 %r5, %r0, 1; setp.ne.u32 %p1, %r5, 0;
