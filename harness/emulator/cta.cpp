@@ -16,7 +16,7 @@ namespace plumbline::emulator {
 namespace {
 
 // Turns of all warps before a CTA of a communicating kernel makes room for another.
-constexpr int kRoundsBeforeOthers = 4;
+constexpr int kRoundsBeforeOthers = 4, kMostRounds = 1000;
 
 // How often waits for mbarriers fail, with nothing happening in between, before that is a deadlock.
 // A warp may look at many of them in turn.
@@ -98,8 +98,8 @@ void Cta::fill_special_registers(Warp& warp) {
 
 Progress Cta::run() {
   // Rounds in which a warp used up its time slice: loops without end in sight, perhaps waiting for another CTA. Rounds that
-  // end because all warps wait at barriers are progress.
-  for (int long_rounds = 0;;) {
+  // end because all warps wait at barriers are progress, up to a point: a CTA can wait for another one with a barrier in its loop.
+  for (int rounds = 0, long_rounds = 0;; ++rounds) {
     bool ran = false;
     bool cut_short = false;
     for (const auto& warp : warps_) {
@@ -119,7 +119,8 @@ Progress Cta::run() {
       return Progress::stopped;
     }
     long_rounds += cut_short ? 1 : 0;
-    if (launch_->program.communicates && long_rounds >= kRoundsBeforeOthers) return Progress::polling;
+    if (!launch_->program.communicates) continue;
+    if (long_rounds >= kRoundsBeforeOthers || rounds >= kMostRounds) return Progress::polling;
   }
 }
 

@@ -86,6 +86,27 @@ TEST(Ctas, MayWaitForALaterOne) {
   }
 }
 
+TEST(Ctas, MayWaitWithABarrierInTheLoop) {
+  // All of a CTA asks together whether its first thread has seen the flag, as CUTLASS's semaphore does. The CTA that sets it
+  // counts long enough for the other one to start.
+  const std::vector<u32> out = run(R"(
+    mov.u32 %r5, %ctaid.x; mov.u32 %r4, 0; setp.eq.u32 %p1, %r5, 1; @%p1 bra WAIT;
+    mov.u32 %r6, 0;
+  COUNT: add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 300000; @%p2 bra COUNT;
+    bar.sync 0; mov.u32 %r4, 1; setp.eq.u32 %p3, %r0, 0; @%p3 st.global.release.gpu.u32 [%out+1024], %r4; bra END;
+  ASK: ld.global.acquire.gpu.u32 %r4, [%out+1024];
+  WAIT:
+    setp.ne.u32 %p2, %r4, 1; bar.red.and.pred %p3, 0, %p2; @!%p3 bra SEEN;
+    setp.gt.u32 %p4, %r0, 0; @%p4 bra WAIT; bra ASK;
+  SEEN: mov.u32 %r4, 2; add.s64 %d1, %d1, 512;
+  END: st.global.u32 [%d1], %r4;)",
+                                   64, 2, true);
+  for (u32 i = 0; i < 64; ++i) {
+    EXPECT_EQ(out[i], 1u);
+    EXPECT_EQ(out[128 + i], 2u);
+  }
+}
+
 TEST(Ctas, TakeTurnsAtALock) {
   const std::vector<u32> out = run(R"(
     setp.ne.u32 %p1, %r0, 0; @%p1 ret;

@@ -17,10 +17,12 @@ struct Matrices {
   long long batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;  // in elements
 };
 
-// A GEMM, or a batch of them, without split-K.
+// A GEMM, a batch of them, or one whose k is split over blocks that take turns: the semaphores, one
+// for each tile, are 0.
 template <typename Gemm>
 __device__ void run_universal(const Matrices& matrices,
-                              typename Gemm::EpilogueOutputOp::Params epilogue) {
+                              typename Gemm::EpilogueOutputOp::Params epilogue, int splits = 1,
+                              int k_per_split = 0, int* semaphores = nullptr) {
   extern __shared__ __align__(16) unsigned char shared[];
   using Swizzle = typename Gemm::ThreadblockSwizzle;
   using Tile = typename Gemm::ThreadblockShape;
@@ -28,12 +30,12 @@ __device__ void run_universal(const Matrices& matrices,
   params.mode = matrices.batch > 1 ? cutlass::gemm::GemmUniversalMode::kBatched
                                    : cutlass::gemm::GemmUniversalMode::kGemm;
   params.problem_size = {matrices.m, matrices.n, matrices.k};
-  params.batch_count = matrices.batch;
+  params.batch_count = splits > 1 ? splits : matrices.batch;
   params.grid_tiled_shape = Swizzle::get_tiled_shape(
       params.problem_size, {Tile::kM, Tile::kN, Tile::kK}, params.batch_count);
   params.swizzle_log_tile = Swizzle::get_log_tile(params.grid_tiled_shape);
-  params.gemm_k_size = matrices.k;
-  params.semaphore = nullptr;
+  params.gemm_k_size = splits > 1 ? k_per_split : matrices.k;
+  params.semaphore = semaphores;
   params.params_A = typename Gemm::LayoutA(matrices.ld_a);
   params.params_B = typename Gemm::LayoutB(matrices.ld_b);
   params.params_C = typename Gemm::LayoutC(matrices.ld_c);
