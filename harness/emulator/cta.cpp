@@ -16,7 +16,7 @@ namespace plumbline::emulator {
 namespace {
 
 // Turns of all warps before a CTA of a communicating kernel makes room for another.
-constexpr int kRoundsBeforeOthers = 4, kMostRounds = 1000;
+constexpr int kRoundsBeforeOthers = 4, kMostRounds = 100;
 
 // How often waits for mbarriers fail, with nothing happening in between, before that is a deadlock.
 // A warp may look at many of them in turn.
