@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/ops/attention.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
+#include "kernels/bad_input.h"
 #include "kernels/manifest.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_quantize.h"
@@ -59,6 +62,13 @@ class Attention final : public Operation {
   Status check_terms(const Problem& terms, const Manifest& manifest) const override {
     const Problem any(manifest.schema());
     const AttentionContract contract = attention_contract(terms, any);
+    for (const Field& field : manifest.schema()) {
+      const bool adds = field.name == "bias" || field.name == "sink";
+      if (contract.tanh != Tanh::approx || !adds || field.choices.size() == 1) continue;
+      return bad_input(
+          fmt::format("tanh = \"approx\" says nothing of a kernel with a {}", field.name),
+          "write tanh = \"ex2\", or take it out of [problem]");
+    }
     const std::array products = {
         AttentionProduct{contract.score_product(), manifest.tensor_format("q", any),
                          manifest.tensor_format("k", any)},

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <regex>
 
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_quantize.h"
@@ -56,6 +57,22 @@ struct Attention {
     return good ? "" : good.error().text();
   }
 };
+
+TEST(AttentionOperation, TanhApproxIsForKernelsWithoutBiasAndSink) {
+  const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
+                           "/kernels/attention_bf16_forward/attention_bf16_forward.toml";
+  const std::string approx =
+      replaced(read_file(path), "[contract]\n", "[contract]\ntanh = \"approx\"\n");
+  const Result<Manifest> refused = parse_manifest(approx, "k.toml");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().text(),
+              HasSubstr("tanh = \"approx\" says nothing of a kernel with a bias (write tanh = "
+                        "\"ex2\", or take it out of [problem])"));
+  const std::string without =
+      std::regex_replace(approx, std::regex("\n(bias|sink) [^\n]*\\[[^\n]*"), "");
+  const Result<Manifest> accepted = parse_manifest(without, "k.toml");
+  EXPECT_TRUE(accepted.ok()) << accepted.error().text();
+}
 
 TEST(AttentionOperation, LayoutsPermuteBatchHeadsAndLength) {
   const Attention attention;
