@@ -147,10 +147,11 @@ Status compile(const Manifest& kernel, const Recipe& recipe, int target, const s
         fmt::format("does not compile for sm_{}: {}", target, first_error(outcome.output)),
         "the command was " + command);
   }
-  write_inputs(ptx, recipe, rule);
-  fs::remove(rule, failure);
+  // The PTX first: who is stopped between the two compiles once more, and never trusts an old one.
   fs::rename(unfinished, ptx, failure);
   if (failure) return cannot_compile(ptx, "cannot be written: " + failure.message(), "");
+  write_inputs(ptx, recipe, rule);
+  fs::remove(rule, failure);
   return {};
 }
 

@@ -47,8 +47,9 @@ struct FieldText {
 };
 
 Text part(const Text& text, std::size_t from, std::size_t to = std::string::npos) {
-  const std::size_t begin = std::min(text.text.find_first_not_of(' ', from), text.text.size());
-  std::string piece = text.text.substr(begin, to == std::string::npos ? to : to - begin);
+  const std::size_t end = std::min(to, text.text.size());
+  const std::size_t begin = std::min(text.text.find_first_not_of(' ', from), end);
+  std::string piece = text.text.substr(begin, end - begin);
   piece.erase(piece.find_last_not_of(' ') + 1);
   return {std::move(piece), advance_position(text.where, begin)};
 }

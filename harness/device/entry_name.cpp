@@ -18,7 +18,10 @@ std::string_view without_arguments(std::string_view signature) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   std::size_t end = 0;
   while (end < signature.size()) {
-    if (signature.substr(end).starts_with(kAnonymous)) end += kAnonymous.size();
+    if (signature.substr(end).starts_with(kAnonymous)) {
+      end += kAnonymous.size();
+      continue;
+    }
     if (signature[end] == '<' || signature[end] == '(') break;
     ++end;
   }

@@ -75,6 +75,7 @@ class EmulatorModule final : public Module {
   }
 
   Result<const Program*> program(std::string_view entry) const {
+    if (const auto exact = programs_.find(entry); exact != programs_.end()) return &exact->second;
     std::vector<std::string> entries;
     for (const auto& [name, decoded] : programs_) entries.push_back(name);
     const Result<std::string> name = find_entry(entries, entry, ptx_.file);

@@ -42,14 +42,15 @@ struct Allocation {
 class GpuModule : public Module {
  public:
   GpuModule(std::shared_ptr<const Driver> driver, std::string image, std::string file)
-      : driver_(std::move(driver)), image_(std::move(image)), file_(std::move(file)) {}
+      : driver_(std::move(driver)),
+        image_(std::move(image)),
+        file_(std::move(file)),
+        entries_(entry_names(image_)) {}
 
   // The entry's function; the module is loaded again when the context was reset since.
   Result<Driver::Handle> function(std::string_view name, int context_generation) const {
-    const std::vector<std::string> entries = entry_names(image_);
-    // A cubin has none that could be read.
     const Result<std::string> entry =
-        entries.empty() ? std::string(name) : find_entry(entries, name, file_);
+        entries_.empty() ? std::string(name) : find_entry(entries_, name, file_);
     if (!entry) return entry.error();
     if (generation_ != context_generation) {
       // Log buffers of the driver's JIT compiler, so that its message reaches the user.
@@ -91,6 +92,7 @@ class GpuModule : public Module {
  private:
   std::shared_ptr<const Driver> driver_;
   std::string image_, file_;
+  std::vector<std::string> entries_;  // of PTX; none that could be read of a cubin
   mutable Driver::Handle module_ = nullptr;
   mutable int generation_ = -1;
 };
