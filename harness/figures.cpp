@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
+
+#include "oracles/formats/decode.h"
+#include "oracles/formats/ulp.h"
 
 namespace plumbline {
 namespace {
@@ -12,16 +16,18 @@ namespace {
 // The size that an operation's sums run over, by the names operations give it.
 constexpr std::array<std::string_view, 3> kLengths = {"k", "keys", "n"};
 
-// Looking at an element again costs about its multiply-accumulates.
-constexpr double kMostWork = 3e7;
+// A portrait takes the exact values of all elements again.
+constexpr double kMostWork = 3e8;
 constexpr std::int64_t kMostElements = 1 << 16;
 constexpr std::int64_t kLargestTile = 128;
 
+// Of a format's largest number: integers are also clamped to one less, e.g. to [-127, 127].
+constexpr double kNearlyLargest = 0.99;
+
 // Portrait::heat: the letter of an error.
 char letter(double error_ulp) {
-  if (std::isnan(error_ulp) || std::isinf(error_ulp)) return 'z';
-  if (error_ulp == 0) return '.';
-  return static_cast<char>('a' + std::clamp(std::ilogb(error_ulp) + 4, 0, 25));
+  if (error_ulp <= 0.5) return '.';
+  return std::isinf(error_ulp) ? 'z' : static_cast<char>('a' + std::clamp(std::ilogb(error_ulp) + 4, 0, 25));
 }
 
 // The output that says most: failures first, then the largest share.
@@ -32,6 +38,20 @@ std::size_t output_to_portray(const CaseRecord& record) {
   };
   const auto most = std::max_element(record.outputs.begin(), record.outputs.end(), worse);
   return static_cast<std::size_t>(most - record.outputs.begin());
+}
+
+// The error in ulp; 0 for what has to be infinite or NaN and is, infinity for what has to and is
+// not. The contract is asked only about these and where results may have been clamped: that costs a
+// bound for every element.
+double error_in_ulp(const CaseOracle& oracle, int output, std::int64_t index, const Format& f,
+                    std::uint64_t got, double exact) {
+  const double stored = to_double(f, got);
+  const bool clamped = std::fabs(stored) >= kNearlyLargest * to_double(f, f.max_finite());
+  if (std::isfinite(stored) && std::isfinite(exact) && !clamped)
+    return std::fabs(stored - exact) / ulp(f, exact);
+  const ElementVerdict e = oracle.element(output, index, got);
+  if (!std::isnan(e.error_ulp)) return std::fabs(e.error_ulp);
+  return e.pass ? 0 : std::numeric_limits<double>::infinity();
 }
 
 double take_median(std::vector<double>& values) {
@@ -60,7 +80,7 @@ CaseRecord describe_case(const Case& test_case) {
   return record;
 }
 
-std::optional<Portrait> portrait_of(const Case& test_case, const Examined& examined) {
+std::optional<Portrait> portrait_of(const Case& test_case, const Examined& examined, int threads) {
   const CaseRecord& record = examined.record;
   if (record.outputs.empty() || !examined.oracle) return {};
   const std::size_t output = output_to_portray(record);
@@ -83,18 +103,20 @@ std::optional<Portrait> portrait_of(const Case& test_case, const Examined& exami
   portrait.heat.assign(static_cast<std::size_t>(portrait.tile_rows),
                        std::string(static_cast<std::size_t>(portrait.tile_columns), '.'));
   std::map<int, std::vector<double>> binades;
+  const Format& f = format(layout.format);
+  const std::vector<double> exact = examined.oracle->reference_values(
+      static_cast<int>(output), Reference::contract, threads);
   for (std::int64_t index = 0; index < count; ++index) {
-    const ElementVerdict e =
-        examined.oracle->element(static_cast<int>(output), index, got->bits(index));
-    const bool as_due = e.pass && (e.got == e.expected || std::isnan(e.error_ulp));
-    const double error = as_due ? 0 : std::fabs(e.error_ulp);
+    const double due = exact[static_cast<std::size_t>(index)];
+    const double error = error_in_ulp(*examined.oracle, static_cast<int>(output), index, f,
+                                      got->bits(index), due);
     const auto row =
         static_cast<std::size_t>(index / portrait.columns % portrait.rows % portrait.tile_rows);
     const auto column = static_cast<std::size_t>(index % portrait.columns % portrait.tile_columns);
     char& cell = portrait.heat[row][column];
     cell = std::max(cell, letter(error));
-    if (std::isfinite(e.exact) && e.exact != 0 && !std::isnan(e.error_ulp))
-      binades[std::ilogb(e.exact)].push_back(std::fabs(e.error_ulp));
+    if (std::isfinite(due) && due != 0 && std::isfinite(error))
+      binades[std::ilogb(due)].push_back(error);
   }
   if (record.verdict != Verdict::fail) portrait.heat.clear();  // nobody asks where it goes right
   for (auto& [exponent, errors] : binades) {

@@ -16,8 +16,9 @@ namespace plumbline {
 // (k of a GEMM, the keys of attention, the columns of a norm).
 CaseRecord describe_case(const Case& test_case);
 
-// The errors of a case's output tensor with the worst verdict, element by element. Nothing where
+// The errors of a case's output tensor with the worst verdict, element by element, from its exact
+// values. Nothing where
 // there is no completed output to look at, or the case is too large to look at every element again.
-std::optional<Portrait> portrait_of(const Case& test_case, const Examined& examined);
+std::optional<Portrait> portrait_of(const Case& test_case, const Examined& examined, int threads);
 
 }  // namespace plumbline

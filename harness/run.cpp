@@ -208,7 +208,7 @@ std::optional<Portrait> portray(const Job& job, const RunOptions& options) {
   CaseRunner runner(runner_options);
   const Result<std::unique_ptr<Examined>> examined = runner.examine(job.test_case, job.target);
   if (!examined) return {};
-  return portrait_of(job.test_case, **examined);
+  return portrait_of(job.test_case, **examined, options.jobs);
 }
 
 void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
