@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fuzz/elements.h"
+#include "oracles/formats/elements.h"
 #include "fuzz/generator.h"
 #include "fuzz/literal.h"
 #include "oracles/base/assert.h"

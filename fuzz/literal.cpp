@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz/literal.h"
 
-#include "fuzz/elements.h"
+#include "oracles/formats/elements.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/hash.h"
 

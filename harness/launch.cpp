@@ -16,6 +16,7 @@
 #include "oracles/base/assert.h"
 #include "oracles/base/hash.h"
 #include "oracles/base/random.h"
+#include "oracles/formats/elements.h"
 
 namespace plumbline {
 namespace {
@@ -237,9 +238,8 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
 // Storage elements no logical element reaches: padding between rows, gaps between batches.
 std::vector<bool> reached_elements(const TensorLayout& layout) {
   std::vector<bool> reached(static_cast<std::size_t>(layout.storage_elements()), false);
-  for (std::int64_t i = 0; i < layout.count(); ++i) {
-    reached[static_cast<std::size_t>(layout.storage_index(i))] = true;
-  }
+  for_each_element(layout,
+                   [&](std::int64_t index) { reached[static_cast<std::size_t>(index)] = true; });
   return reached;
 }
 
@@ -270,8 +270,8 @@ std::int64_t count_unwritten(const Tensor& got) {
   if (!f.has_nan()) return 0;  // poison cannot be told from a result
   const std::uint64_t poison = poison_code(f);
   std::int64_t unwritten = 0;
-  const std::int64_t count = got.layout.count();
-  for (std::int64_t i = 0; i < count; ++i) unwritten += got.bits(i) == poison;
+  for_each_element(got.layout,
+                   [&](std::int64_t index) { unwritten += got.bits_at(index) == poison; });
   return unwritten;
 }
 
@@ -279,8 +279,10 @@ std::int64_t count_unwritten(const Tensor& got) {
 std::uint64_t fingerprint_of(const Tensor& tensor) {
   if (tensor.layout.storage_elements() == tensor.layout.count())
     return fingerprint(std::span<const std::byte>(tensor.storage));
-  std::vector<std::uint64_t> bits(static_cast<std::size_t>(tensor.layout.count()));
-  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = tensor.bits(static_cast<std::int64_t>(i));
+  std::vector<std::uint64_t> bits;
+  bits.reserve(static_cast<std::size_t>(tensor.layout.count()));
+  for_each_element(tensor.layout,
+                   [&](std::int64_t index) { bits.push_back(tensor.bits_at(index)); });
   return fingerprint(std::as_bytes(std::span(bits)));
 }
 

@@ -85,11 +85,11 @@ Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
     if (spec.role == TensorRole::input)
       test_case.literals.emplace_back(spec.name, filled(spec, sums, probes));
   }
-  const Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, target);
-  if (!examined) return examined.error();
-  if (!(*examined)->launch.completed) return none;
+  const Result<Execution> ran = runner.execute(test_case, target);
+  if (!ran) return ran.error();
+  if (!ran->launch.completed) return none;
 
-  const Tensor& d = *(*examined)->tensors.find(sums.output);
+  const Tensor& d = *ran->tensors.find(sums.output);
   std::vector<float> found, promised;
   for (std::int64_t i = 0; i < asked; ++i) {
     const ArithmeticProbe& probe = probes[static_cast<std::size_t>(i)];

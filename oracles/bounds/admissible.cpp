@@ -138,26 +138,36 @@ std::vector<ElementRule::Piece> ElementRule::pieces(const GridRange& range) cons
   return out;
 }
 
-GridRange ElementRule::with_order(GridRange range, std::int64_t order) const {
-  // Rising in `sign * index`.
-  const bool falling = falling_;
-  // The first index of the range for which `passed` holds; it holds from some index on.
-  const auto first_where = [&](const auto& passed) {
-    std::int64_t low = range.first, high = range.last + 1;
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (passed(output_order(epilogue_, value(middle)))) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
+template <typename Passed>
+std::int64_t ElementRule::first_where(GridRange range, const Passed& passed) const {
+  std::int64_t low = range.first, high = range.last + 1;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (passed(output_order(epilogue_, value(middle)))) {
+      high = middle;
+    } else {
+      low = middle + 1;
     }
-    return low;
-  };
-  const std::int64_t first =
-      first_where([&](std::int64_t at) { return falling ? at <= order : at >= order; });
+  }
+  return low;
+}
+
+std::int64_t ElementRule::first_with_order(GridRange range, std::int64_t order) const {
+  return falling_ ? first_where(range, [=](std::int64_t at) { return at <= order; })
+                  : first_where(range, [=](std::int64_t at) { return at >= order; });
+}
+
+bool ElementRule::reaches(GridRange range, std::int64_t order) const {
+  const std::int64_t first = first_with_order(range, order);
+  return first <= range.last && output_order(epilogue_, value(first)) == order;
+}
+
+GridRange ElementRule::with_order(GridRange range, std::int64_t order) const {
+  const std::int64_t first = first_with_order(range, order);
+  const GridRange rest = {first, range.last};
   const std::int64_t after =
-      first_where([&](std::int64_t at) { return falling ? at < order : at > order; });
+      falling_ ? first_where(rest, [=](std::int64_t at) { return at < order; })
+               : first_where(rest, [=](std::int64_t at) { return at > order; });
   return {first, after - 1};
 }
 
@@ -217,8 +227,7 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
         out.inside = true;
         continue;
       }
-      const GridRange hits = with_order(piece.range, order);
-      out.inside |= epilogue_.stochastic() || hits.first <= hits.last;
+      out.inside |= epilogue_.stochastic() || reaches(piece.range, order);
     }
   }
   const auto admit_special = [&](float accumulator) {

@@ -92,7 +92,14 @@ class ElementRule {
   };
 
   std::vector<Piece> pieces(const GridRange& range) const;
-  // Indices in range with output order exactly `order`; empty if none. No NaN values in range.
+
+  // Of a range without NaN, whose output orders rise, or fall where falling_. The first index whose
+  // order passes, where all behind one that does pass too; one past the range where none does.
+  template <typename Passed>
+  std::int64_t first_where(GridRange range, const Passed& passed) const;
+  std::int64_t first_with_order(GridRange range, std::int64_t order) const;  // or beyond it
+  bool reaches(GridRange range, std::int64_t order) const;
+  // Indices with output order exactly `order`; empty if none.
   GridRange with_order(GridRange range, std::int64_t order) const;
 
   const Epilogue& epilogue_;

@@ -112,6 +112,12 @@ Epilogue::Epilogue(const Contract& contract, const EpilogueScalars& scalars, For
   sign_mask_ = output_.has_sign ? std::uint64_t{1} << bits : 0;
   magnitude_mask_ = output_.has_sign || !output_.is_integer ? (std::uint64_t{1} << bits) - 1
                                                             : (std::uint64_t{2} << bits) - 1;
+  // Padding says nothing; integers are all numbers.
+  const std::uint64_t padding = (std::uint64_t{1} << output_.padding_bits) - 1;
+  largest_finite_ =
+      output_.specials == Specials::none ? ~std::uint64_t{0} : output_.max_finite() | padding;
+  largest_number_ =
+      largest_finite_ + (output_.has_infinity() ? std::uint64_t{1} << output_.padding_bits : 0);
 }
 
 bool Epilogue::saturates() const {
@@ -279,12 +285,11 @@ std::int64_t Epilogue::order_of(std::uint64_t code, float x) const {
 }
 
 bool Epilogue::is_nan(std::uint64_t code) const {
-  return output_.has_nan() && decode(output_, code).cls == ValueClass::nan;
+  return (code & magnitude_mask_) > largest_number_;
 }
 
 bool Epilogue::is_finite(std::uint64_t code) const {
-  const ValueClass cls = decode(output_, code).cls;
-  return cls == ValueClass::zero || cls == ValueClass::finite;
+  return (code & magnitude_mask_) <= largest_finite_;
 }
 
 TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y,

@@ -103,6 +103,8 @@ class Epilogue {
   EncodeOptions options_, low_options_, high_options_;
   const Format& output_;
   std::uint64_t magnitude_mask_ = 0, sign_mask_ = 0;
+  // Magnitudes above them are NaN, and infinities or NaN.
+  std::uint64_t largest_number_ = 0, largest_finite_ = 0;
   double largest_ = 0, lowest_ = 0;
 };
 

@@ -162,5 +162,23 @@ TEST(RealEpilogue, IsExactToAHundredBits) {
   EXPECT_EQ(real_epilogue({1, 0, false, true}, {-3, 0}, {}).hi, 0);
 }
 
+TEST(Epilogue, CodesHaveTheClassThatDecodingGivesThem) {
+  for (const Format& output : all_formats()) {
+    const Epilogue epilogue(Contract{}, {}, output.id);
+    for (std::uint64_t i = 0; i < 65536; ++i) {
+      // All codes of 16 bits and less; of wider formats the highest bits, with what is below them
+      // clear or set.
+      const int below = std::max(0, output.storage_bits - 16);
+      for (const std::uint64_t rest : {std::uint64_t{0}, (std::uint64_t{1} << below) - 1}) {
+        const std::uint64_t code = i << below | rest;
+        const ValueClass cls = decode(output, code).cls;
+        ASSERT_EQ(epilogue.is_nan(code), cls == ValueClass::nan) << output.name << " " << code;
+        ASSERT_EQ(epilogue.is_finite(code), cls == ValueClass::zero || cls == ValueClass::finite)
+            << output.name << " " << code;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plumbline
