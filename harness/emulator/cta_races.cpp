@@ -58,6 +58,13 @@ CtaRaces::Stripe& CtaRaces::stripe_of(const AccessMark& mark) {
   return stripes_[address / sizeof(AccessMark) / 16 % stripes_.size()];
 }
 
+// Words of a stripe come in a row, mostly: the lock of the last one is kept as long as it will do.
+std::unique_lock<std::mutex> CtaRaces::hold(Stripe& stripe, std::unique_lock<std::mutex> held) {
+  if (held.mutex() == &stripe.mutex) return held;
+  if (held.owns_lock()) held.unlock();  // never two at once
+  return std::unique_lock(stripe.mutex);
+}
+
 void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const Pointers& pointers,
                       const Allocation& allocation, int bytes, Intent intent) {
   Cta& cta = warp.cta();
@@ -65,6 +72,7 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
   mark.cta = static_cast<std::uint32_t>(cta.linear()) + 1;
   mark.inst = inst.index;
   const std::uint32_t tick = launch_.program.communicates ? cta.clock().tick() : 0;
+  std::unique_lock<std::mutex> held;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const std::uint64_t begin = pointers.address[static_cast<std::size_t>(lane)];
@@ -81,12 +89,8 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
       const std::uint64_t offset = word - allocation.base;
       AccessMark& before = allocation.marks[offset / kWord];
       const Access access{inst, lane, word, allocation.data + offset, mark};
-      if (one_worker_) {
-        note(warp, access, before);
-      } else {
-        const std::scoped_lock lock(stripe_of(before).mutex);
-        note(warp, access, before);
-      }
+      if (!one_worker_) held = hold(stripe_of(before), std::move(held));
+      note(warp, access, before);
     }
   }
 }

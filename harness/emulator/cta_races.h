@@ -69,6 +69,7 @@ class CtaRaces {
   void report(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
               const AccessMark& other, const char* doing, const char* other_doing);
   Stripe& stripe_of(const AccessMark& mark);
+  static std::unique_lock<std::mutex> hold(Stripe& stripe, std::unique_lock<std::mutex> held);
 
   const Launch& launch_;
   bool one_worker_;
