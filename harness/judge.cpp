@@ -99,6 +99,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
         {name(f.kind), f.text(), f.ptx_file, f.ptx_line, f.source_file, f.source_line});
   }
 
+  record.known = launch.known;
   record.claims[Claim::in_bounds] = Verdict::pass;
   if (!launch.findings.empty()) {
     record.claims[Claim::in_bounds] = Verdict::fail;

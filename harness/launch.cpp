@@ -191,18 +191,20 @@ Result<std::optional<LaunchRequest>> request_for(const Case& test_case, const Ke
   return std::optional(std::move(request));
 }
 
-// Leaves out what the manifest knows about the kernel. A launch that was stopped has no outputs, so
-// there all findings stay.
-std::vector<Finding> unknown_findings(const Manifest& kernel, const LaunchOutcome& outcome) {
-  std::vector<Finding> left = outcome.findings;
-  if (!outcome.completed) return left;
-  std::erase_if(left, [&](const Finding& finding) {
+// Adds the findings of an outcome, those that the manifest knows apart. A launch that was stopped
+// has no outputs, so there all are findings.
+void add_findings(const Manifest& kernel, const LaunchOutcome& outcome, LaunchResult& result) {
+  for (const Finding& finding : outcome.findings) {
     const std::string text = finding.text();
-    return std::any_of(kernel.known.begin(), kernel.known.end(), [&](const KnownFinding& known) {
-      return text.find(known.says) != std::string::npos;
+    const auto known = std::ranges::find_if(kernel.known, [&](const KnownFinding& one) {
+      return text.find(one.says) != std::string::npos;
     });
-  });
-  return left;
+    if (!outcome.completed || known == kernel.known.end()) {
+      result.findings.push_back(finding);
+    } else if (std::ranges::find(result.known, known->says) == result.known.end()) {
+      result.known.push_back(known->says);
+    }
+  }
 }
 
 // All launches in order, up to one that does not complete.
@@ -223,8 +225,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) return outcome.error();
-    const std::vector<Finding> findings = unknown_findings(*test_case.kernel, *outcome);
-    result.findings.insert(result.findings.end(), findings.begin(), findings.end());
+    add_findings(*test_case.kernel, *outcome, result);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;
     result.elapsed_ms += outcome->elapsed_ms;

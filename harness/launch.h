@@ -18,6 +18,7 @@ namespace plumbline {
 struct LaunchResult {
   std::vector<Finding>
       findings;                // the device's own, and writes outside the outputs found afterwards
+  std::vector<std::string> known;  // what those say that the manifest knows and `findings` leaves out
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
   bool communicates = false;   // CTAs exchange data: another order of them is another execution

@@ -99,6 +99,8 @@ KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& 
   record.formats = formats_text(kernel);
   const std::string folder = kernel.path.substr(0, kernel.path.rfind('/') + 1);
   if (!kernel.source.empty()) record.source_hash = hash_of_file(folder + kernel.source);
+  for (const KnownFinding& known : kernel.known)
+    record.known.push_back({known.says, known.reason, 0});
   Problem any(kernel.schema());
   for (const Target& target : targets) {
     const std::string sm = fmt::format("sm_{}", target.sm);

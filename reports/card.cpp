@@ -65,6 +65,17 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   return lines;
 }
 
+std::string known_note(const KnownRecord& known) {
+  if (known.cases == 0) {
+    return fmt::format(
+        "[[known]] \"{}\" was met in no case: where that holds for the whole plan, take it out of "
+        "the manifest",
+        known.says);
+  }
+  return fmt::format("known, in {} case{}: \"{}\" ({})", known.cases, known.cases == 1 ? "" : "s",
+                     known.says, known.reason);
+}
+
 std::string accuracy_note(double worst_relative) {
   constexpr double kLarge = 0.01;
   if (worst_relative < kLarge) return {};

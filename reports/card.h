@@ -26,4 +26,7 @@ std::string share_text(double share);
 // small (below 1 %).
 std::string accuracy_note(double worst_relative);
 
+// How often a finding was met that the manifest knows, and why that is all right; or that none was.
+std::string known_note(const KnownRecord& known);
+
 }  // namespace plumbline

@@ -106,6 +106,7 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
   const std::string accuracy = accuracy_note(kernel.worst_relative);
   if (!accuracy.empty())
     facts += element("p", fmt::format("{} ({})", accuracy, kernel.least_accurate_case));
+  for (const KnownRecord& known : kernel.known) facts += element("p", known_note(known));
   facts += cards(record, kernel);
   facts += telling_cases(record, kernel);
   facts += heat_maps(record, kernel);

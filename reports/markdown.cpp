@@ -96,6 +96,8 @@ std::string summary_markdown(const RunRecord& record) {
     out += fmt::format("\n{} more kernels in report.html.\n", record.kernels.size() - rows);
   for (const KernelRecord& k : record.kernels) {
     if (out.size() > kMaxTable) break;
+    for (const KnownRecord& known : k.known)
+      out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(known_note(known)));
     const std::string note = accuracy_note(k.worst_relative);
     if (note.empty()) continue;
     out += fmt::format("\n{}: {} ({})\n", markdown_code(k.name), note,

@@ -96,6 +96,8 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
   kernel.errors += test_case.verdict == Verdict::error;
   kernel.skipped += test_case.verdict == Verdict::skip;
   kernel.elapsed_ms += test_case.elapsed_ms;
+  for (KnownRecord& known : kernel.known)
+    known.cases += std::ranges::count(test_case.known, known.says);
   // Plans end with the cases that are meant for it.
   if (!test_case.population.empty()) kernel.population = test_case.population;
   for (const OutputRecord& output : test_case.outputs) {
@@ -133,6 +135,7 @@ KernelRecord without_cases(const KernelRecord& kernel) {
   k.contracts = kernel.contracts;
   k.arithmetic = kernel.arithmetic;
   k.reasons = kernel.reasons;
+  for (const KnownRecord& known : kernel.known) k.known.push_back({known.says, known.reason, 0});
   return k;
 }
 

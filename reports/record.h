@@ -70,6 +70,7 @@ struct CaseRecord {
   std::int64_t length = 0;
   std::vector<OutputRecord> outputs;
   std::vector<FindingRecord> findings;
+  std::vector<std::string> known;      // what the manifest's [[known]] findings say that were met
   std::string population;              // the smallest effects its tests would have seen
   std::string fingerprint;             // of all output bits
   std::vector<std::uint32_t> reached;  // for searches; not part of the file
@@ -128,6 +129,14 @@ struct CodeRecord {
   bool operator==(const CodeRecord&) const = default;
 };
 
+// A finding of the device's that the manifest says is known, and why that is all right.
+struct KnownRecord {
+  std::string says, reason;
+  std::int64_t cases = 0;  // that met it
+
+  bool operator==(const KnownRecord&) const = default;
+};
+
 struct KernelRecord {
   std::string name, summary;
   std::string operation;
@@ -137,6 +146,7 @@ struct KernelRecord {
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words
   std::map<std::string, std::string> arithmetic;  // "emulator sm_80" -> what probes found, in words
   std::map<std::string, CodeRecord> code;  // by device; of whole plans only
+  std::vector<KnownRecord> known;
   std::string population;  // the smallest effects that tests of many errors would have seen
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it

@@ -80,6 +80,7 @@ void describe(Archive& a, T& c) {
   a.optional("length", c.length);
   a.optional("reason", c.reason);
   a.optional("findings", c.findings);
+  a.optional("known", c.known);
   a.required("outputs", c.outputs);
   a.optional("population", c.population);
   a.required("fingerprint", c.fingerprint);
@@ -98,6 +99,13 @@ void describe(Archive& a, T& c) {
   a.optional("holes", c.holes);
 }
 
+template <typename Archive, MaybeConst<KnownRecord> T>
+void describe(Archive& a, T& k) {
+  a.required("says", k.says);
+  a.required("reason", k.reason);
+  a.required("cases", k.cases);
+}
+
 template <typename Archive, MaybeConst<KernelRecord> T>
 void describe(Archive& a, T& k) {
   a.required("name", k.name);
@@ -112,6 +120,7 @@ void describe(Archive& a, T& k) {
   a.required("contracts", k.contracts);
   a.required("arithmetic", k.arithmetic);
   a.optional("code", k.code);
+  a.optional("known", k.known);
   a.optional("population", k.population);
   a.required("cases", k.cases);
   a.required("passed", k.passed);

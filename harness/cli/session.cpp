@@ -65,6 +65,7 @@ void print_kernel(const KernelRecord& k, Terminal& terminal) {
   }
   if (!k.population.empty() && terminal.width() >= 80)
     terminal.print_wrapped(terminal.dim("        all errors at once: " + k.population));
+  for (const KnownRecord& known : k.known) terminal.print_wrapped("        " + known_note(known));
   if (k.sampled_cases > 0) {
     terminal.print_wrapped(
         fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));

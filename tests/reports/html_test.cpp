@@ -227,6 +227,13 @@ TEST(Html, ShowsWhatChangedSinceABaseline) {
   EXPECT_THAT(page, HasSubstr("1 worse, 1 same"));
 }
 
+TEST(Html, SaysHowOftenKnownFindingsWereMet) {
+  const std::string page = main_of(report_html(sample_record(), {}));
+  EXPECT_THAT(page, HasSubstr("known, in 2 cases: &quot;race: of &lt;two&gt;&quot; (both write the "
+                              "same)"));
+  EXPECT_THAT(page, HasSubstr("[[known]] &quot;race: of three&quot; was met in no case"));
+}
+
 TEST(Escape, Base64AndUtf8) {
   EXPECT_EQ(base64(""), "");
   EXPECT_EQ(base64("f"), "Zg==");

@@ -20,9 +20,7 @@ RunRecord shard(int index, int count) {
   r.shard = {index, count, static_cast<std::int64_t>(whole.cases.size())};
   std::erase_if(r.cases, [&](const CaseRecord& c) { return c.position % count != index - 1; });
   r.planned = static_cast<std::int64_t>(r.cases.size());
-  KernelRecord described;
-  described.name = r.kernels[0].name;
-  r.kernels = {described};
+  r.kernels = {without_cases(r.kernels[0])};
   summarize(r);
   if (r.kernels[0].failed == 0) r.counterexamples.clear();
   return r;

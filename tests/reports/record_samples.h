@@ -54,12 +54,14 @@ inline RunRecord sample_record() {
   r.planned = 4;
   KernelRecord k;
   k.name = "gemm_bf16";
+  k.known = {{"race: of <two>", "both write the same", 0}, {"race: of three", "mended", 0}};
   r.kernels.push_back(k);
   r.cases = {sample_case("gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1", Verdict::pass, "normal"),
              sample_case("gemm_bf16 m=9 n=8 k=8 value=normal seed=0x1", Verdict::pass, "normal"),
              sample_case("gemm_bf16 m=8 n=8 k=33 value=ties seed=0x1", Verdict::fail, "ties"),
              sample_case("gemm_bf16 m=8 n=8 k=0 value=ones seed=0x1", Verdict::mistrusted, "ones")};
   for (std::size_t i = 0; i < r.cases.size(); ++i) r.cases[i].position = static_cast<int>(i);
+  r.cases[0].known = r.cases[3].known = {"race: of <two>"};
   Counterexample c;
   c.kernel = "gemm_bf16";
   c.device = "emulator sm_90";
