@@ -148,6 +148,13 @@ bool GradientJudge::close(std::int64_t index, const Wish& wish) const {
          in_fixed_sample(panel, elements_, options_.seed);
 }
 
+// The weights of a line cost far more than the sums of its columns.
+std::vector<Dyadic> GradientJudge::defined_line(std::int64_t line, int bits) const {
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(operands_.rows(output_).width));
+  std::iota(columns.begin(), columns.end(), 0);
+  return defined_sums(operands_, output_, line, columns, bits);
+}
+
 GradientJudge::Glance GradientJudge::glance(std::int64_t line, const GradientSurvey* survey,
                                             const Wish& wish) const {
   const bool only_chosen = !wish.bounded.empty();
@@ -166,9 +173,7 @@ GradientJudge::Glance GradientJudge::glance(std::int64_t line, const GradientSur
   const bool regular_somewhere =
       out.due.empty() || *std::min_element(out.due.begin(), out.due.end()) < Due::anything;
   if (survey == nullptr && regular_somewhere) {
-    std::vector<std::int64_t> every(static_cast<std::size_t>(width));
-    std::iota(every.begin(), every.end(), 0);
-    out.defined = defined_sums(operands_, output_, line, every, options_.mpfr_bits);
+    out.defined = defined_line(line, options_.mpfr_bits);
   }
   out.settled.resize(static_cast<std::size_t>(width));
   for (std::int64_t x = 0; x < width; ++x) {
@@ -205,7 +210,7 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
   OutputTally& tally = findings.tally;
   const bool only_chosen = !wish.bounded.empty();
   std::vector<Refereed> to_referee;
-  int bits = kRefereeBits;
+  std::vector<Dyadic> defined;  // once an element needs it
   for (std::int64_t x = 0; x < operands_.rows(output_).width; ++x) {
     const std::int64_t index = line.first_index + x;
     if (only_chosen && !contains(wish.bounded, index)) continue;
@@ -244,13 +249,11 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
     const GradientKnowledge fast = known;
     if (!decision.decided) {
       tally.undecided.push_back(index);
-      const Dyadic exact =
-          line.defined.empty()
-              ? defined_sums(operands_, output_, line.line, {x}, kDefinitionBits).front()
-              : line.defined[static_cast<std::size_t>(x)];
+      if (defined.empty())
+        defined = line.defined.empty() ? defined_line(line.line, kDefinitionBits) : line.defined;
+      const Dyadic& exact = defined[static_cast<std::size_t>(x)];
       known.sum = enclosure_of(exact);
       decision = rule_.decide(known, exact, code);
-      bits = kDefinitionBits;
     }
     record(index, known, decision, code, tally);
     if (refereed || fast.sum.hi != known.sum.hi || fast.sum.bound != known.sum.bound)
@@ -259,7 +262,12 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
   if (to_referee.empty()) return;
   std::vector<std::int64_t> columns;
   for (const Refereed& element : to_referee) columns.push_back(element.x);
-  const std::vector<Dyadic> exact = defined_sums(operands_, output_, line.line, columns, bits);
+  std::vector<Dyadic> exact;
+  if (defined.empty()) {
+    exact = defined_sums(operands_, output_, line.line, columns, kRefereeBits);
+  } else {
+    for (const std::int64_t x : columns) exact.push_back(defined[static_cast<std::size_t>(x)]);
+  }
   for (std::size_t n = 0; n < to_referee.size(); ++n) {
     ++findings.refereed;
     tally.disagreements += !definition_agrees(to_referee[n], exact[n]);
@@ -323,11 +331,9 @@ GradientJudge::CloseLine GradientJudge::close_line(std::int64_t line) const {
   if (specials_.any()) close.due = specials_.line(output_, line);
   if (!close.due.empty() && *std::min_element(close.due.begin(), close.due.end()) >= Due::anything)
     return close;
-  std::vector<std::int64_t> columns(static_cast<std::size_t>(operands_.rows(output_).width));
-  std::iota(columns.begin(), columns.end(), 0);
   close.block = std::make_unique<GradientBlock>(operands_, weights_, output_,
                                                 std::vector<std::int64_t>{line});
-  close.exact = defined_sums(operands_, output_, line, columns, kDefinitionBits);
+  close.exact = defined_line(line, kDefinitionBits);
   return close;
 }
 

@@ -82,6 +82,8 @@ class GradientJudge {
     bool closer = false;                     // some column needs the weights a kernel may have
   };
 
+  // The sums of all columns of a line by the definition.
+  std::vector<Dyadic> defined_line(std::int64_t line, int bits) const;
   Glance glance(std::int64_t line, const GradientSurvey* survey, const Wish& wish) const;
   static SumEnclosure sum(const Glance& line, GradientOutput output, std::int64_t x);
   bool by_class(const Glance& line, std::int64_t x, std::uint64_t code) const;
