@@ -234,8 +234,13 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
   }
   if (arguments.format == OutputFormat::json) return;
   if (arguments.format == OutputFormat::human) {
+    std::vector<std::string> not_reached;
     for (const KernelRecord& k : record.kernels) {
-      if (!arguments.quiet || k.verdict != Verdict::pass) print_kernel(k, terminal);
+      if (record.interrupted && k.cases == 0 && k.reasons.empty()) {
+        not_reached.push_back(k.name);
+      } else if (!arguments.quiet || k.verdict != Verdict::pass) {
+        print_kernel(k, terminal);
+      }
     }
     for (const Counterexample& card : record.counterexamples) {
       terminal.print("");
@@ -246,6 +251,8 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
       terminal.print("");
       terminal.print_wrapped(fmt::format("interrupted after {} of {} cases; they are in the record",
                                          record.cases.size(), record.planned));
+      if (!not_reached.empty())
+        terminal.print_wrapped(fmt::format("not reached: {}", fmt::join(not_reached, ", ")));
     }
     terminal.print("");
   }

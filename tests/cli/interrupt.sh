@@ -5,7 +5,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset CI
-"$1" verify gemm_bf16 --profile default --on emulator --no-corpus --out out >log 2>&1 &
+"$1" verify gemm_bf16 gemm_s8 --profile default --on emulator --no-corpus --out out >log 2>&1 &
 pid=$!
 for _ in $(seq 100); do
   sleep 0.1
@@ -25,4 +25,5 @@ assert 0 < len(record["cases"]) < record["planned"], (len(record["cases"]), reco
 assert len(lines) == len(record["cases"]), (len(lines), len(record["cases"]))
 PY
 grep -q "interrupted after" log
+grep -q "not reached: gemm_s8$" log
 echo "1 passed, 0 failed"
