@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "oracles/formats/elements.h"
 #include "fuzz/generator.h"
 #include "fuzz/literal.h"
 #include "oracles/base/assert.h"
+#include "oracles/formats/elements.h"
 
 namespace plumbline {
 

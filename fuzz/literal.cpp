@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz/literal.h"
 
-#include "oracles/formats/elements.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/hash.h"
+#include "oracles/formats/elements.h"
 
 namespace plumbline {
 

@@ -27,7 +27,9 @@ constexpr double kNearlyLargest = 0.99;
 // Portrait::heat: the letter of an error.
 char letter(double error_ulp) {
   if (error_ulp <= 0.5) return '.';
-  return std::isinf(error_ulp) ? 'z' : static_cast<char>('a' + std::clamp(std::ilogb(error_ulp) + 4, 0, 25));
+  return std::isinf(error_ulp)
+             ? 'z'
+             : static_cast<char>('a' + std::clamp(std::ilogb(error_ulp) + 4, 0, 25));
 }
 
 // The output that says most: failures first, then the largest share.
@@ -104,12 +106,12 @@ std::optional<Portrait> portrait_of(const Case& test_case, const Examined& exami
                        std::string(static_cast<std::size_t>(portrait.tile_columns), '.'));
   std::map<int, std::vector<double>> binades;
   const Format& f = format(layout.format);
-  const std::vector<double> exact = examined.oracle->reference_values(
-      static_cast<int>(output), Reference::contract, threads);
+  const std::vector<double> exact =
+      examined.oracle->reference_values(static_cast<int>(output), Reference::contract, threads);
   for (std::int64_t index = 0; index < count; ++index) {
     const double due = exact[static_cast<std::size_t>(index)];
-    const double error = error_in_ulp(*examined.oracle, static_cast<int>(output), index, f,
-                                      got->bits(index), due);
+    const double error =
+        error_in_ulp(*examined.oracle, static_cast<int>(output), index, f, got->bits(index), due);
     const auto row =
         static_cast<std::size_t>(index / portrait.columns % portrait.rows % portrait.tile_rows);
     const auto column = static_cast<std::size_t>(index % portrait.columns % portrait.tile_columns);

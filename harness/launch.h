@@ -16,9 +16,10 @@ namespace plumbline {
 
 // What a launch left behind, beside the outputs now in the CaseTensors.
 struct LaunchResult {
-  std::vector<Finding>
-      findings;                // the device's own, and writes outside the outputs found afterwards
-  std::vector<std::string> known;  // what those say that the manifest knows and `findings` leaves out
+  // The device's own, and writes outside the outputs found afterwards; of those that the manifest
+  // knows only what it says of them.
+  std::vector<Finding> findings;
+  std::vector<std::string> known;
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
   bool communicates = false;   // CTAs exchange data: another order of them is another execution

@@ -107,7 +107,7 @@ struct Portrait {
   std::int64_t rows = 0, columns = 0;  // of the output
   std::int64_t tile_rows = 0, tile_columns = 0;
   // The worst error per (row mod tile_rows, column mod tile_columns): a string per row, a letter
-  // per column. '.' is as good as exact (correctly rounded), 'a' below 2^-3 ulp, 'b' below 2^-2,
+  // per column. '.' is at most half an ulp (as good as exact), 'd' below 1 ulp, 'e' below 2,
   // ... 'z' 2^21 and more, or of the wrong class.
   std::vector<std::string> heat;
   std::vector<Binade> binades;

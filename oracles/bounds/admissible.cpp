@@ -165,9 +165,9 @@ bool ElementRule::reaches(GridRange range, std::int64_t order) const {
 GridRange ElementRule::with_order(GridRange range, std::int64_t order) const {
   const std::int64_t first = first_with_order(range, order);
   const GridRange rest = {first, range.last};
-  const std::int64_t after =
-      falling_ ? first_where(rest, [=](std::int64_t at) { return at < order; })
-               : first_where(rest, [=](std::int64_t at) { return at > order; });
+  const std::int64_t after = falling_
+                                 ? first_where(rest, [=](std::int64_t at) { return at < order; })
+                                 : first_where(rest, [=](std::int64_t at) { return at > order; });
   return {first, after - 1};
 }
 
