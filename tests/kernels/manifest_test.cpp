@@ -520,9 +520,10 @@ TEST(Manifest, NestingHasAnEnd) {
   for (int i = 0; i < 50000; ++i) key += ".a";
   const Result<Manifest> dotted = parse_manifest(key + " = 1\n", "k.toml");
   ASSERT_FALSE(dotted.ok());
-  EXPECT_EQ(dotted.error().text(),
-            "k.toml: more than 4096 points: dotted keys could nest without end (shorten keys, texts "
-            "and comments)");
+  EXPECT_EQ(
+      dotted.error().text(),
+      "k.toml: more than 4096 points: dotted keys could nest without end (shorten keys, texts "
+      "and comments)");
 }
 
 TEST(Manifest, OtherThingsThanFilesAreNoManifests) {
@@ -533,8 +534,7 @@ TEST(Manifest, OtherThingsThanFilesAreNoManifests) {
             folder.path() + ": is a folder (name the manifest in it, a file <kernel>.toml)");
   const Result<Manifest> endless = read_manifest("/dev/zero");
   ASSERT_FALSE(endless.ok());
-  EXPECT_EQ(endless.error().text(),
-            "/dev/zero: is longer than 1048576 bytes (is it a manifest?)");
+  EXPECT_EQ(endless.error().text(), "/dev/zero: is longer than 1048576 bytes (is it a manifest?)");
 }
 
 TEST(Manifest, WorkspaceAndPartsThatCannotBeAreErrorsOfTheProblem) {
