@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "fuzz/corpus.h"
@@ -66,9 +67,10 @@ Status check_value_class(const Operation& operation, std::string_view name,
   if (name == kLiteralValues) return literal_class_error(where);
   std::vector<std::string_view> names;
   for (const ValueClassInfo& info : value_classes(operation)) names.push_back(info.name);
+  const std::string meant = did_you_mean(name, names);
   return Error{ErrorKind::bad_input,
                fmt::format("{} has no value class \"{}\"", operation.name(), name),
-               std::string(where), did_you_mean(name, names)};
+               std::string(where), meant.empty() ? "plumbline list classes" : meant};
 }
 
 Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& registry,
@@ -84,9 +86,10 @@ Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& reg
     std::vector<std::string_view> names;
     for (const Manifest& manifest : registry.all()) names.push_back(manifest.name);
     const std::string meant = did_you_mean(tokens[0].text, names);
-    return Error{ErrorKind::bad_input, fmt::format("there is no kernel \"{}\"", tokens[0].text),
-                 advance_position(where, tokens[0].at),
-                 meant.empty() ? "plumbline list kernels" : meant};
+    return Error{
+        ErrorKind::bad_input, fmt::format("there is no kernel \"{}\"", tokens[0].text),
+        advance_position(where, tokens[0].at),
+        meant.empty() ? "plumbline list kernels shows them; others need --kernel FILE" : meant};
   }
   const std::size_t fields = tokens[0].at + tokens[0].text.size();
   Result<Problem> problem = parse_problem(test_case.kernel->schema(), line.substr(fields),
@@ -109,12 +112,20 @@ Result<Case> parse_case_line(std::string_view line, const Registry& registry,
   std::string problem_line(line);
   Recipe recipe;
   std::string value_at;  // where the value class stands
+  std::vector<std::string_view> given;
   for (const Token& token : tokens_of(line)) {
     const std::size_t equals = token.text.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view name = token.text.substr(0, equals),
                            value = token.text.substr(equals + 1);
     const std::string at_value = advance_position(where, token.at + equals + 1);
+    if (name == "value" || name == "seed") {
+      if (std::find(given.begin(), given.end(), name) != given.end()) {
+        return Error{ErrorKind::bad_input, fmt::format("{} is given twice", name),
+                     advance_position(where, token.at), "keep one of them"};
+      }
+      given.push_back(name);
+    }
     if (name == "value") {
       if (value == kLiteralValues) return literal_class_error(at_value);
       recipe.value_class = value;

@@ -3,6 +3,7 @@
 // manifest_reader.cpp.
 #include "kernels/manifest.h"
 
+#include "kernels/bad_input.h"
 #include "oracles/base/assert.h"
 
 #include <fmt/format.h>
@@ -38,6 +39,14 @@ std::string fill_in(std::string_view pattern, const Problem& problem) {
   }
 }
 
+// contract() has no way to say that the number of parts cannot be worked out; here it is said,
+// before anything is judged by it.
+Status check_parts(const PromisedContract& promised, const Problem& problem) {
+  if (!promised.parts) return {};
+  const Result<std::int64_t> parts = promised.parts->evaluate(problem);
+  return parts ? Status() : parts.error();
+}
+
 }  // namespace
 
 std::string Manifest::entry(const KernelLaunch& launch, const Problem& problem) const {
@@ -53,10 +62,18 @@ Result<std::vector<TensorSpec>> Manifest::tensors(const Problem& problem) const 
     spec.layout.offset += problem.integer(kOffset);
     if (const Status usable = spec.layout.check(); !usable) return usable.error();
   }
+  for (const auto& [output, own] : promised_for) {
+    if (const Status possible = check_parts(own, problem); !possible) return possible.error();
+  }
+  if (const Status possible = check_parts(promised, problem); !possible) return possible.error();
   if (!workspace) return specs;
   const Result<std::int64_t> elements = workspace->evaluate(problem);
   if (!elements) return elements.error();
-  TensorLayout layout = dense_layout(FormatId::f32, {std::max<std::int64_t>(*elements, 0)});
+  if (*elements < 0) {
+    return bad_input(fmt::format("the workspace would have {} elements", *elements),
+                     "correct `workspace`, or exclude the problem with a rule of the domain", path);
+  }
+  TensorLayout layout = dense_layout(FormatId::f32, {*elements});
   if (const Status usable = layout.check(); !usable) return usable.error();
   specs->push_back({std::string(kWorkspace), TensorRole::workspace, std::move(layout)});
   return specs;

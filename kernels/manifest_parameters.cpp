@@ -21,6 +21,8 @@ constexpr std::string_view kStruct = "struct";
 // CUDA C++ Programming Guide, 13.3.3.1: the most a kernel takes since CUDA 12.1, on sm_70 and
 // later.
 constexpr std::int64_t kMaximumBytes = 32764;
+// Structs inside structs, far beyond what source code has: each is a level of recursion here.
+constexpr std::size_t kDeepest = 64;
 
 // clang-format off
 constexpr std::array kTypes = {
@@ -151,6 +153,11 @@ ParameterReader::Block ParameterReader::struct_block(const Text& name) {
     reader_.fail(name.where, fmt::format("struct {} contains itself", name.text), "");
     return {};
   }
+  if (open_.size() == kDeepest) {
+    reader_.fail(name.where, fmt::format("structs are nested more than {} deep", kDeepest),
+                 "write the fields of the innermost in place of it");
+    return {};
+  }
   const toml::table* table = reader_.table(*node, fmt::format("\"{}.{}\"", kStruct, name.text));
   if (!table) return {};
   used_.insert(name.text);
@@ -173,8 +180,11 @@ ParameterReader::Block ParameterReader::fields(const toml::table& table) {
   const std::int64_t end = block.bytes;
   block.bytes = aligned(end, block.alignment);
   const std::optional<std::int64_t> size = reader_.integer(table, "size");
+  if (!size && end == 0) {  // twice as many at each level of nesting would take no room
+    reader_.fail_at(*array, "the struct has no bytes", "add its fields, or its size");
+  }
   if (!size) return block;
-  if (*size < end || *size > kMaximumBytes) {
+  if (*size < std::max<std::int64_t>(end, 1) || *size > kMaximumBytes) {
     reader_.fail_at(
         *table.get("size"), fmt::format("the struct cannot have {} bytes", *size),
         fmt::format("its fields take {}, and kernels take {} at most", end, kMaximumBytes));

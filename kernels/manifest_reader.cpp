@@ -14,12 +14,14 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 namespace plumbline {
 namespace {
 
 using Text = TomlReader::Text;
+
+// A hundred times the longest shipped one: what is longer is another file, or a device.
+constexpr std::size_t kLongestManifest = 1 << 20;
 
 void read_operation(TomlReader& reader, Manifest& manifest) {
   const Text name = reader.required_text(reader.root(), "computes", "computes = \"gemm\"");
@@ -28,6 +30,18 @@ void read_operation(TomlReader& reader, Manifest& manifest) {
   std::vector<std::string_view> names;
   for (const Operation* operation : all_operations()) names.push_back(operation->name());
   reader.fail_word(name, names);
+}
+
+// Terminals obey control characters: a summary is printed as it is.
+void read_summary(TomlReader& reader, Manifest& manifest) {
+  const Text text =
+      reader.required_text(reader.root(), "summary", "summary = \"one line for plumbline list\"");
+  const bool control = std::any_of(text.text.begin(), text.text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+  });
+  if (control)
+    reader.fail(text.where, "\"summary\" has a control character", "write one plain line");
+  manifest.summary = text.text;
 }
 
 void read_source(TomlReader& reader, Manifest& manifest) {
@@ -143,9 +157,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);
-  manifest.summary =
-      reader.required_text(reader.root(), "summary", "summary = \"one line for plumbline list\"")
-          .text;
+  read_summary(reader, manifest);
   read_source(reader, manifest);
   read_targets(reader, manifest);
   read_launches(reader, manifest);
@@ -224,11 +236,19 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& path) 
 }
 
 Result<Manifest> read_manifest(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return bad_input("is a folder", "name the manifest in it, a file <kernel>.toml", path);
   std::ifstream file(path, std::ios::binary);
   if (!file) return bad_input("cannot be read", "check that the file exists", path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return parse_manifest(text.str(), path);
+  std::string text(kLongestManifest + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kLongestManifest) {
+    return bad_input(fmt::format("is longer than {} bytes", kLongestManifest), "is it a manifest?",
+                     path);
+  }
+  return parse_manifest(text, path);
 }
 
 }  // namespace plumbline

@@ -114,9 +114,10 @@ Result<std::vector<const Manifest*>> Registry::match(const std::vector<std::stri
     std::string meant = did_you_mean(glob, names);
     if (glob.ends_with(".toml"))
       meant = fmt::format("a manifest is given by --kernel {}, each by its own", glob);
-    return bad_input(is_glob(glob) ? fmt::format("no kernel matches \"{}\"", glob)
-                                   : fmt::format("there is no kernel \"{}\"", glob),
-                     meant.empty() ? "plumbline list kernels shows them all" : meant);
+    return bad_input(
+        is_glob(glob) ? fmt::format("no kernel matches \"{}\"", glob)
+                      : fmt::format("there is no kernel \"{}\"", glob),
+        meant.empty() ? "plumbline list kernels shows them all; others need --kernel FILE" : meant);
   }
   std::vector<const Manifest*> matches;
   for (std::size_t i = 0; i < manifests_.size(); ++i) {

@@ -39,9 +39,19 @@ std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
+// A dotted key opens a table at every point, and toml++ reads and frees tables by recursion: a key
+// of 50,000 points ends the stack. A manifest of many launches has a few dozen, texts and numbers
+// included.
+constexpr std::ptrdiff_t kMostPoints = 4096;
+
 }  // namespace
 
 Result<TomlReader> TomlReader::parse(std::string_view text, const std::string& path) {
+  if (std::count(text.begin(), text.end(), '.') > kMostPoints) {
+    return bad_input(
+        fmt::format("more than {} points: dotted keys could nest without end", kMostPoints),
+        "shorten keys, texts and comments", path);
+  }
   TomlReader reader;
   reader.path_ = path;
   reader.lines_ = split_lines(text);

@@ -26,7 +26,7 @@ std::string share_text(double share) {
 
 std::string replay_subject(const Counterexample& c) {
   if (!c.case_file.empty()) return c.case_file;
-  const bool has_recipe = c.original.find(" bits=") == std::string::npos;
+  const bool has_recipe = !c.original.empty() && c.original.find(" bits=") == std::string::npos;
   return has_recipe ? fmt::format("\"{}\"", c.original) : "";
 }
 

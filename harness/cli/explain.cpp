@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "harness/cli/cases.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
@@ -117,15 +119,18 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
 ExitCode explain(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
-  if (arguments.names.empty()) {
+  if (arguments.names.empty() && arguments.manifests.empty()) {
     return report_error({ErrorKind::bad_input, "explain needs a case or a kernel", "",
                          "a .case file, a case text in quotes, or a kernel's name"});
   }
   const Result<RunOptions> options = run_options(arguments, {});
   if (!options) return report_error(options.error());
-  if (const Manifest* kernel = registry->find(arguments.names.front())) {
+  // Without a name, the first kernel of --kernel.
+  const std::string wanted =
+      arguments.names.empty() ? std::filesystem::path(arguments.manifests.front()).stem().string()
+                              : arguments.names.front();
+  if (const Manifest* kernel = registry->find(wanted))
     return explain_kernel(*kernel, *options, arguments, terminal);
-  }
   const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
   if (!cases) return report_error(cases.error());
   RunnerOptions runner_options = options->runner;

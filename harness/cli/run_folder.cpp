@@ -34,8 +34,11 @@ Status write_file(const fs::path& path, const std::string& text) {
     std::ofstream out(temporary, std::ios::binary);
     out << text;
     if (!out.flush()) {
-      return Error{ErrorKind::bad_input, "cannot write", path.string(),
-                   "choose another folder with --out"};
+      const std::string why = std::strerror(errno);
+      out.close();
+      std::remove(temporary.c_str());
+      return Error{ErrorKind::bad_input, "cannot write: " + why, path.string(),
+                   "make room, or choose another place"};
     }
   }
   std::error_code code;
@@ -75,7 +78,9 @@ Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& nam
 }
 
 void RunFolder::add_line(const std::string& line) {
-  fmt::print(lines_.get(), "{}\n", line);
+  // On a full disk fmt::print would throw, among running workers. finish() says it to people.
+  std::fwrite(line.data(), 1, line.size(), lines_.get());
+  std::fputc('\n', lines_.get());
   std::fflush(lines_.get());
 }
 

@@ -10,6 +10,16 @@
 #include <cstring>
 
 namespace plumbline {
+namespace {
+
+// What cannot be printed (a full disk, a closed pipe) stops no run: fmt::print would throw, among
+// running workers. The exit code and the record say how it ended.
+void put(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
 
 Terminal::Terminal(const Arguments& arguments) {
   const char* term = std::getenv("TERM");
@@ -33,8 +43,7 @@ std::string Terminal::paint(std::string_view code, std::string_view text) const 
 
 void Terminal::print(std::string_view line) {
   clear_status();
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
+  put(fmt::format("{}\n", line));
 }
 
 void Terminal::print_wrapped(std::string_view line) { print(wrap(line, width_)); }
@@ -43,21 +52,19 @@ void Terminal::status(std::string_view line) {
   const auto now = std::chrono::steady_clock::now();
   if (interactive_) {
     if (has_status_ && now - last_status_ < std::chrono::milliseconds(50)) return;
-    fmt::print("\r\x1b[K{}", line.substr(0, static_cast<std::size_t>(width_ - 1)));
+    put(fmt::format("\r\x1b[K{}", line.substr(0, static_cast<std::size_t>(width_ - 1))));
     has_status_ = true;
   } else {
     if (last_status_ == std::chrono::steady_clock::time_point{}) last_status_ = now;
     if (now - last_status_ < std::chrono::minutes(1)) return;
-    fmt::print("{}\n", line);
+    put(fmt::format("{}\n", line));
   }
   last_status_ = now;
-  std::fflush(stdout);
 }
 
 void Terminal::clear_status() {
   if (!has_status_) return;
-  fmt::print("\r\x1b[K");
-  std::fflush(stdout);
+  put("\r\x1b[K");
   has_status_ = false;
 }
 

@@ -51,6 +51,7 @@ sed -i 's/^computes/compuets/' mine/mine.toml
 expect 2 'did you mean "computes"' verify mine --kernel mine/mine.toml
 expect 2 "mine.toml:" verify mine --kernel mine/mine.toml
 expect 2 "nowhere.toml" list --kernel nowhere.toml
+expect 2 "is a folder" verify --kernel mine
 
 # with_ptx FILE: a manifest whose kernel is that PTX file.
 with_ptx() { sed -e 's/^source.*/ptx = "'"$1"'"/' -e 's/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml; }
@@ -59,6 +60,8 @@ mine="mine m=4 n=4 k=4 value=normal seed=0x1"
 cp "$ptx" mine/good.ptx
 with_ptx good.ptx
 expect 0 "1 passed" replay "$mine" --kernel mine/mine.toml --on emulator
+expect 2 "others need --kernel FILE" replay "$mine" --on emulator
+expect 0 "emulator sm_80, by its contract" explain --kernel mine/mine.toml --on emulator
 sed '0,/cp.async.commit_group/s//cp.sync.commit_group/' "$ptx" >mine/unknown.ptx
 with_ptx unknown.ptx
 expect 3 "cp.sync.commit_group" replay "$mine" --kernel mine/mine.toml --on emulator
@@ -76,6 +79,23 @@ expect 1 "endless" replay "$mine" --kernel mine/mine.toml --on emulator
 
 # Limits of the machine.
 expect 3 "GiB" replay "gemm_bf16 m=900000 n=900000 k=64 value=normal seed=0x1" --on emulator
+# Space for 32 KiB a file: the record of a kernel that fails all cases does not fit, and nothing breaks down.
+with_ptx good.ptx
+sed -i 's/"f32 alpha"/"f32 0.5"/' mine/mine.toml
+cat >short_of_space <<RUN
+#!/usr/bin/env bash
+trap '' XFSZ
+ulimit -f 32
+exec "$program" "\$@"
+RUN
+chmod +x short_of_space
+whole_program=$program
+program=./short_of_space
+expect 2 "record.json: cannot write: File too large (make room, or choose another place)" verify --kernel mine/mine.toml --profile quick --only 'm<=16 n<=16' --no-corpus --no-shrink --on emulator
+expect 2 "record.json: cannot write" fuzz --kernel mine/mine.toml --for 2s --seed 1 --only 'm<=16 n<=16' --no-corpus --no-shrink --on emulator
+program=$whole_program
+"$program" verify --kernel mine/mine.toml --profile quick --only 'm<=16 n<=16' --no-corpus --no-shrink --on emulator --format json >/dev/full
+[ $? = 1 ] || { echo "FAILED: a full standard output changed the exit code"; failed=$((failed + 1)); }
 expect 2 "cannot write into the output folder" verify gemm_bf16 --profile quick --only 'm=1' --out /proc/plumbline --on emulator
 
 echo "$passed passed, $failed failed"

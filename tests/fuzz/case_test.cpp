@@ -56,6 +56,14 @@ TEST(Case, LineErrorsNameThePlace) {
   EXPECT_EQ(message(""), "input:3:1: no kernel is named (write <kernel> <field>=<value> ...)");
   EXPECT_EQ(message("gemm_bf61 m=1 n=1 k=1"),
             "input:3:1: there is no kernel \"gemm_bf61\" (did you mean \"gemm_bf16\"?)");
+  EXPECT_EQ(message("elsewhere m=1 n=1 k=1"),
+            "input:3:1: there is no kernel \"elsewhere\" (plumbline list kernels shows them; others need --kernel FILE)");
+  EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 value=zzz"),
+            "input:3:29: gemm has no value class \"zzz\" (plumbline list classes)");
+  EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 value=ones value=ties"),
+            "input:3:34: value is given twice (keep one of them)");
+  EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 seed=1 seed=2"),
+            "input:3:30: seed is given twice (keep one of them)");
   EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 value=canceling"),
             "input:3:29: gemm has no value class \"canceling\" (did you mean \"cancelling\"?)");
   EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 seed=0xz"),

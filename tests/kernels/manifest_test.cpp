@@ -319,6 +319,7 @@ const Mistake kMistakes[] = {
     {"computes =", "computs =", "computs", R"(unknown key "computs" (did you mean "computes"?))"},
     {"\"gemm\"", "\"gem\"", "gem\"", R"("gem" is not known here (did you mean "gemm"?))"},
     {"summary  = \"", "summary = 3 #", "3 #", R"("summary" must be a string, not a whole number)"},
+    {"summary  = \"", "summary = \"\\u001b[2J", "\\u001b", R"("summary" has a control character (write one plain line))"},
     {"source   = \"gemm_bf16.cu\"", "", "# The shipped", R"(neither "source" nor "ptx" is given (add source = "k.cu"))"},
     {"[80, 90]", "[80, true]", "true]", "a target must be a whole number, not true or false"},
     {"[80, 90]", "[80, \"90\"]", "90\"", R"("90" is not a target (write sm_80 as 80, and sm_90a as "90a"))"},
@@ -485,6 +486,8 @@ const Mistake kStructMistakes[] = {
     {"s16 m @ 16", "s16 m @ 99999999999999999999", "999", R"("99999999999999999999" is not an offset (write bytes from where the struct begins, as offsetof gives them))"},
     {"s16 m @ 16", "s16 m @ 32764", "s16 m @", R"(this field ends at byte 32766 (kernels take 32764 at most))"},
     {"[struct.inner]", "[struct.inner]\nsize = 19", "19\nfields", R"(the struct cannot have 19 bytes (its fields take 20, and kernels take 32764 at most))"},
+    {"[\"u8 1\", \"f64 alpha\", \"s16 m @ 16\", \"u16 2\"]", "[]", "[]\n", R"(the struct has no bytes (add its fields, or its size))"},
+    {"[\"u8 1\", \"f64 alpha\", \"s16 m @ 16\", \"u16 2\"]", "[]\nsize = 0", "0\n[tensor", R"(the struct cannot have 0 bytes (its fields take 0, and kernels take 32764 at most))"},
     {"[struct.inner]", "[struct.inner]\npacked = true", "packed", R"(unknown key "packed" (the keys here are size, fields))"},
     {"fields = [\"u8 1\"", "felds = [\"u8 1\"", "felds", R"(unknown key "felds" (did you mean "fields"?))"},
     {"\"u8 1\"", "1", "1, \"f64", R"(a field must be a string, not a whole number)"},
@@ -495,6 +498,62 @@ const Mistake kStructMistakes[] = {
 
 TEST(Manifest, EveryMistakeInStructsIsPointedAt) {
   expect_pointed_at(std::string(kStructs), kStructMistakes);
+}
+
+// Manifests that would end the stack or never end.
+TEST(Manifest, NestingHasAnEnd) {
+  std::string chain = replaced(std::string(kStructs), "[struct.inner]\n", "[struct.innermost]\n");
+  chain = replaced(chain, "\"struct inner\", \"tensor", "\"struct s0\", \"tensor");
+  chain = replaced(chain, ", \"struct inner\"]", "]");
+  const auto nested = [&](int levels) {
+    std::string text = chain;
+    for (int i = 0; i < levels; ++i) {
+      text += "[struct.s" + std::to_string(i) + "]\nfields = [\"struct " +
+              (i + 1 < levels ? "s" + std::to_string(i + 1) : "innermost") + "\"]\n";
+    }
+    const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+    return manifest ? "" : manifest.error().message;
+  };
+  EXPECT_EQ(nested(62), "");
+  EXPECT_EQ(nested(63), "structs are nested more than 64 deep");
+  std::string key = "a";
+  for (int i = 0; i < 50000; ++i) key += ".a";
+  const Result<Manifest> dotted = parse_manifest(key + " = 1\n", "k.toml");
+  ASSERT_FALSE(dotted.ok());
+  EXPECT_EQ(
+      dotted.error().text(),
+      "k.toml: more than 4096 points: dotted keys could nest without end (shorten keys, texts "
+      "and comments)");
+}
+
+TEST(Manifest, OtherThingsThanFilesAreNoManifests) {
+  const TemporaryFolder folder;
+  const Result<Manifest> of_folder = read_manifest(folder.path());
+  ASSERT_FALSE(of_folder.ok());
+  EXPECT_EQ(of_folder.error().text(),
+            folder.path() + ": is a folder (name the manifest in it, a file <kernel>.toml)");
+  const Result<Manifest> endless = read_manifest("/dev/zero");
+  ASSERT_FALSE(endless.ok());
+  EXPECT_EQ(endless.error().text(), "/dev/zero: is longer than 1048576 bytes (is it a manifest?)");
+}
+
+TEST(Manifest, WorkspaceAndPartsThatCannotBeAreErrorsOfTheProblem) {
+  const auto message = [](const std::string& from, const std::string& to) {
+    const Result<Manifest> manifest =
+        parse_manifest(replaced(read_file(shipped_manifest_path()), from, to), "k.toml");
+    EXPECT_TRUE(manifest.ok()) << manifest.error().text();
+    const Result<Problem> problem = parse_problem(manifest->schema(), "m=2 n=3 k=4", "case");
+    EXPECT_TRUE(problem.ok());
+    const auto tensors = manifest->tensors(*problem);
+    return tensors.ok() ? "" : tensors.error().text();
+  };
+  EXPECT_EQ(message("[problem]", "workspace = 'm - n'\n[problem]"),
+            "k.toml: the workspace would have -1 elements (correct `workspace`, or exclude the "
+            "problem with a rule of the domain)");
+  EXPECT_NE(message("\"sequential\"", "\"split_k\"\nparts = 'm / (n - 3)'")
+                .find("2 is divided by zero, in \"m / (n - 3)\""),
+            std::string::npos);
+  EXPECT_EQ(message("\"sequential\"", "\"split_k\"\nparts = 'm / n'"), "");
 }
 
 // Tensor maps of an input, of an output, and of scratch memory.

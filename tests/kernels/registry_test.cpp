@@ -50,11 +50,11 @@ TEST(Registry, WhatMatchesNothingIsAnError) {
   EXPECT_EQ(matches(*registry, {"gemm_bf61"}),
             "there is no kernel \"gemm_bf61\" (did you mean \"gemm_bf16\"?)");
   EXPECT_EQ(matches(*registry, {"gemm"}),
-            "there is no kernel \"gemm\" (plumbline list kernels shows them all)");
+            "there is no kernel \"gemm\" (plumbline list kernels shows them all; others need --kernel FILE)");
   EXPECT_EQ(matches(*registry, {"a/mine.toml"}),
             "there is no kernel \"a/mine.toml\" (a manifest is given by --kernel a/mine.toml, each by its own)");
   EXPECT_EQ(matches(*registry, {"gemm_bf16", "att*"}),
-            "no kernel matches \"att*\" (plumbline list kernels shows them all)");
+            "no kernel matches \"att*\" (plumbline list kernels shows them all; others need --kernel FILE)");
 }
 
 TEST(Registry, ABrokenManifestIsAnError) {

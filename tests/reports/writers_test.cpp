@@ -112,6 +112,15 @@ TEST(Card, FencesCannotBeClosedByItsContent) {
   EXPECT_THAT(summary_markdown(r), HasSubstr("\n`````\n"));
 }
 
+// `explain` shows a case without knowing the file it came from.
+TEST(Card, WithoutACaseToNameThereIsNoReplayLine) {
+  Counterexample card = sample_record().counterexamples[0];
+  card.case_file.clear();
+  card.original.clear();
+  EXPECT_EQ(replay_subject(card), "");
+  for (const std::string& line : card_lines(card)) EXPECT_THAT(line, Not(HasSubstr("replay")));
+}
+
 TEST(Card, NumbersReadWell) {
   EXPECT_EQ(ulp_text(0), "exact");
   EXPECT_EQ(ulp_text(0.5), "0.5 ulp");
