@@ -45,11 +45,13 @@ constexpr Field kLdy{"ldy", kInteger, 0, 0, kLargestStride, {}, "leading dimensi
 constexpr Field kLddx{"lddx", kInteger, 0, 0, kLargestStride, {}, "leading dimension of dX; 0 is tight"};
 constexpr Field kLddy{"lddy", kInteger, 0, 0, kLargestStride, {}, "leading dimension of dY; 0 is tight"};
 
+constexpr Field kPlus{"gamma_plus", kReal, 0, 0, 0, {}, "added to gamma: 1 where weights are kept as what they are off 1, as Gemma's are"};
 constexpr Field kStored{"statistics", kWord, 0, 0, 0, kStatistics, "whether the rows' mean and rstd are outputs as well"};
 
 constexpr std::array kSoftmaxFields = {kM, kN, kOut, kScale, kLdx, kLdy};
 constexpr std::array kSoftmaxBackwardFields = {kM, kN, kOut, kScale, kLdy, kLddy, kLddx};
 constexpr std::array kNormFields = {kM, kN, kOut, kEps, kLdx, kLdy, kStored};
+constexpr std::array kRmsnormFields = {kM, kN, kOut, kEps, kLdx, kLdy, kStored, kPlus};
 constexpr std::array kNormBackwardFields = {kM, kN, kOut, kLdx, kLddy, kLddx};
 
 constexpr TensorName kX{"x", kInput, "[m, n]", "bf16"}, kDy{"dy", kInput, "[m, n]", "bf16"},
@@ -114,8 +116,8 @@ constexpr RowOperation kOperations[] = {
      kSoftmaxFields, kSoftmaxTensors, kForwardDerived, kSoftmaxTerms},
     {RowKind::softmax_backward, "softmax_backward", "dX = scale · Y · (dY − Σ Y dY), row by row, with Y as the forward pass gave it.\n",
      kSoftmaxBackwardFields, kSoftmaxBackwardTensors, kSoftmaxBackwardDerived, kSoftmaxBackwardTerms},
-    {RowKind::rmsnorm, "rmsnorm", "Y = X · rstd · gamma with rstd = 1 / √(mean of X² + eps), row by row.\n",
-     kNormFields, kRmsnormTensors, kForwardDerived, kNormTerms},
+    {RowKind::rmsnorm, "rmsnorm", "Y = X · rstd · (gamma + gamma_plus) with rstd = 1 / √(mean of X² + eps), row by row.\n",
+     kRmsnormFields, kRmsnormTensors, kForwardDerived, kNormTerms},
     {RowKind::rmsnorm_backward, "rmsnorm_backward",
      "The gradients of RMSNorm, with rstd as given: x̂ = X · rstd, w = dY · gamma, dX = rstd · (w − x̂ · mean of w x̂) row by row, and "
      "dgamma = Σ dY x̂ over the rows.\n",
@@ -240,6 +242,7 @@ class Rows final : public Operation {
     rows.n = problem.integer("n");
     if (problem.has("scale")) rows.scale = problem.real("scale");
     if (problem.has("eps")) rows.eps = problem.real("eps");
+    if (problem.has("gamma_plus")) rows.gamma_plus = problem.real("gamma_plus");
     rows.contract = contract_of(manifest.terms);
     const auto input = [&](std::string_view name) -> const Tensor* {
       const auto found = std::find_if(row_.tensors.begin(), row_.tensors.end(),

@@ -17,6 +17,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();
 constexpr double kTwoSmallest = 0x1p-148;  // 2 ulp of what is below 2^-126
 constexpr double kUnit = 0x1p-24;
+constexpr double kQuotientError = kDivFullError + kUnit;  // off a quotient that was rounded
 
 // The smallest range with these values. Comparisons with NaN are false: it only sets the flag.
 template <typename... Values>
@@ -158,8 +159,8 @@ F32Range div_full(const F32Range& a, const F32Range& b) {
   F32Range out = a / b;
   if (!out.has_numbers() || out.high == 0) return out;
   const auto low = static_cast<double>(out.low), high = static_cast<double>(out.high);
-  const F32Range wider = f32_within(std::max(0.0, low * (1 - kDivFullError) - kTwoSmallest),
-                                    std::min(high * (1 + kDivFullError) + kTwoSmallest, kLargest));
+  const F32Range wider = f32_within(std::max(0.0, low * (1 - kQuotientError) - kTwoSmallest),
+                                    std::min(high * (1 + kQuotientError) + kTwoSmallest, kLargest));
   return {wider.low, high > kLargest ? out.high : wider.high, out.nan};
 }
 
@@ -168,7 +169,7 @@ F32Range div_approx(const F32Range& a, const F32Range& b) {
   if (!out.has_numbers() || (out.low == 0 && out.high == 0)) return out;
   const auto beyond = [](float end, double sign) {
     const auto x = static_cast<double>(end);
-    return std::clamp(x + sign * (std::fabs(x) * kDivFullError + kTwoSmallest), -kLargest, kLargest);
+    return std::clamp(x + sign * (std::fabs(x) * kQuotientError + kTwoSmallest), -kLargest, kLargest);
   };
   const F32Range wider = f32_within(out.low == 0 ? 0 : beyond(out.low, -1),
                                     out.high == 0 ? 0 : beyond(out.high, 1));

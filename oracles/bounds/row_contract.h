@@ -9,7 +9,8 @@
 // p,
 //                       Y = fl(p fl(1 / l)), or fl(p / l), or div.full.f32(p, l)
 // softmax_backward      g = sum y dy,  dX = fl(scale fl(y fl(dy - g)))
-// rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma)
+// rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma),
+//                       or with fl(gamma + gamma_plus) in place of gamma
 // layernorm             mean = fl(sum x / n),  d = fl(x - mean),
 //                       rstd = root(fl(fl(sum d^2 / n) + eps)),  Y = fma(fl(d rstd), gamma, beta)
 // rmsnorm_backward      xhat = fl(x rstd),  w = fl(dy gamma),  c = fl(sum w xhat / n),

@@ -123,7 +123,9 @@ struct Rows {
     out.rstd = root(result(divided_by_n(total(squares)) + operand(in.eps)));
     for (std::size_t j = 0; j < in.gamma.size(); ++j) {
       const F32Range normal = result(operand(in.x[j]) * out.rstd);
-      out.out.push_back(result(normal * operand(in.gamma[j])));
+      const F32Range gamma = operand(in.gamma[j]);
+      const bool plus = in.gamma_plus != 0;
+      out.out.push_back(result(normal * (plus ? result(gamma + operand(in.gamma_plus)) : gamma)));
     }
     return out;
   }

@@ -109,6 +109,17 @@ TEST(RowOracle, SubnormalNumbersAreFlushedOnlyWhereTheContractSaysSo) {
   }
 }
 
+TEST(RowOracle, WhatIsAddedToGammaCounts) {
+  for (const RowData data : kRowData) {
+    RowCase made(RowKind::rmsnorm, 9, 40, data, 5);
+    made.problem.gamma_plus = 0.75f;
+    made.run();
+    made.oracle = std::make_unique<RowOracle>(made.problem);
+    Counts counts;
+    judge(made, counts, name_of(RowKind::rmsnorm, data, 40));
+  }
+}
+
 TEST(RowOracle, MpfrAgreesWithDoubleEverywhere) {
   for (const RowKind kind : kRowKinds) {
     for (const RowData data : kRowData) {
@@ -242,6 +253,9 @@ void no_eps(RowCase& made) { made.problem.eps = 0; }
 TEST(RowExplain, NamesMissingNumbers) {
   EXPECT_THAT(faults_of(RowKind::layernorm, no_eps, set_eps), Contains(HasSubstr("eps")));
   EXPECT_THAT(faults_of(RowKind::rmsnorm, no_eps, set_eps, 1), Contains(HasSubstr("eps")));
+  const auto no_plus = [](RowCase& made) { made.problem.gamma_plus = 0; };
+  const auto plus = [](RowCase& made) { made.problem.gamma_plus = 1; };
+  EXPECT_THAT(faults_of(RowKind::rmsnorm, no_plus, plus), Contains("nothing is added to gamma"));
   const auto no_scale = [](RowCase& made) { made.problem.scale = 1; };
   const auto scale = [](RowCase& made) { made.problem.scale = 0.25f; };
   EXPECT_THAT(faults_of(RowKind::softmax, no_scale, scale), Contains("the scale is missing"));

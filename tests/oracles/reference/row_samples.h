@@ -152,7 +152,8 @@ class RowModel {
     for (const float x : xs) d.push_back(centered ? result(x - out.mean) : x);
     out.rstd = root(result(mean(row_sum(d, d), in) + operand(in.eps)));
     for (std::size_t j = 0; j < d.size(); ++j) {
-      const float normal = result(d[j] * out.rstd), gamma = operand(in.gamma[j]);
+      const float normal = result(d[j] * out.rstd), weight = operand(in.gamma[j]),
+                  gamma = in.gamma_plus == 0 ? weight : result(weight + operand(in.gamma_plus));
       out.out.push_back(
           result(centered ? std::fmaf(normal, gamma, operand(in.beta[j])) : normal * gamma));
     }
