@@ -143,11 +143,10 @@ std::vector<Relation> value_relations(std::string_view operation) {
     return {negating("R4", kNegatedDy, {"dy"}, {{"dx", -1}}),
             {"R5", kDoubledDy, doubled_dy_of_softmax}};
   if (operation == "rmsnorm")
-    return {
-        negating("R6", "negating X negates Y and keeps rstd", {"x"}, {{"y", -1}, {"rstd"}}),
-        of_gamma_alone(negating("R7", "negating gamma negates Y and keeps rstd", {"gamma"},
-                                {{"y", -1}, {"rstd"}})),
-        of_gamma_alone({"R8", "doubling gamma doubles Y and keeps rstd", doubled_gamma})};
+    return {negating("R6", "negating X negates Y and keeps rstd", {"x"}, {{"y", -1}, {"rstd"}}),
+            of_gamma_alone(negating("R7", "negating gamma negates Y and keeps rstd", {"gamma"},
+                                    {{"y", -1}, {"rstd"}})),
+            of_gamma_alone({"R8", "doubling gamma doubles Y and keeps rstd", doubled_gamma})};
   if (operation == "layernorm")
     return {negating("R6", "negating X and beta negates Y and mean and keeps rstd", {"x", "beta"},
                      {{"y", -1}, {"mean", -1}, {"rstd"}}),

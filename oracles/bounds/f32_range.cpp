@@ -169,10 +169,11 @@ F32Range div_approx(const F32Range& a, const F32Range& b) {
   if (!out.has_numbers() || (out.low == 0 && out.high == 0)) return out;
   const auto beyond = [](float end, double sign) {
     const auto x = static_cast<double>(end);
-    return std::clamp(x + sign * (std::fabs(x) * kQuotientError + kTwoSmallest), -kLargest, kLargest);
+    return std::clamp(x + sign * (std::fabs(x) * kQuotientError + kTwoSmallest), -kLargest,
+                      kLargest);
   };
-  const F32Range wider = f32_within(out.low == 0 ? 0 : beyond(out.low, -1),
-                                    out.high == 0 ? 0 : beyond(out.high, 1));
+  const F32Range wider =
+      f32_within(out.low == 0 ? 0 : beyond(out.low, -1), out.high == 0 ? 0 : beyond(out.high, 1));
   return {std::isinf(out.low) ? out.low : wider.low, std::isinf(out.high) ? out.high : wider.high,
           out.nan};
 }

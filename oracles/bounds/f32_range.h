@@ -54,8 +54,8 @@ F32Range rsqrt_approx(const F32Range& a);
 // div.approx.f32 by numbers from 1 to 2^126, of numbers of any sign.
 F32Range div_approx(const F32Range& a, const F32Range& b);
 
-// A result of an operation on numbers below 2^-126 as if they were 0 (.ftz), signs aside: a result of
-// 2^-126 may have been rounded up to it, and be 0 too.
+// A result of an operation on numbers below 2^-126 as if they were 0 (.ftz), signs aside: a result
+// of 2^-126 may have been rounded up to it, and be 0 too.
 F32Range flushed(const F32Range& a);
 
 // The f32 values within [low, high]; empty ranges do not happen: the nearest one is taken.
