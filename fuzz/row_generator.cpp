@@ -28,6 +28,7 @@ struct RowGeneratorInfo {
   std::array<std::string_view, 3> strides;  // of the output last
   std::size_t stride_count;
   std::string_view number;  // "scale" or "eps"; empty: none
+  bool adds_to_gamma = false;
 
   std::span<const std::string_view> stride_fields() const {
     return std::span(strides).first(stride_count);
@@ -37,7 +38,7 @@ struct RowGeneratorInfo {
 constexpr RowGeneratorInfo kInfos[] = {
     {"softmax", {"ldx", "ldy"}, 2, "scale"},
     {"softmax_backward", {"ldy", "lddy", "lddx"}, 3, "scale"},
-    {"rmsnorm", {"ldx", "ldy"}, 2, "eps"},
+    {"rmsnorm", {"ldx", "ldy"}, 2, "eps", true},
     {"rmsnorm_backward", {"ldx", "lddy", "lddx"}, 3, ""},
     {"layernorm", {"ldx", "ldy"}, 2, "eps"},
     {"layernorm_backward", {"ldx", "lddy", "lddx"}, 3, ""},
@@ -46,8 +47,12 @@ constexpr RowGeneratorInfo kInfos[] = {
 std::vector<Feature> numbers_of(const RowGeneratorInfo& info) {
   if (info.number == "scale")
     return {{"scale", {"scale=1", "scale=0.125", "scale=2.5", "scale=-0.75"}, true}};
-  if (info.number == "eps") return {{"eps", {"eps=1e-05", "eps=0.25", "eps=0", "eps=1e-12"}, true}};
-  return {};
+  std::vector<Feature> numbers;
+  if (info.number == "eps")
+    numbers.push_back({"eps", {"eps=1e-05", "eps=0.25", "eps=0", "eps=1e-12"}, true});
+  if (info.adds_to_gamma)
+    numbers.push_back({"gamma_plus", {"gamma_plus=0", "gamma_plus=1", "gamma_plus=-0.75"}, true});
+  return numbers;
 }
 
 class RowGenerator final : public Generator {

@@ -170,10 +170,11 @@ Relation negating(std::string_view id, std::string_view words, std::vector<std::
               if (before && !negate(*before, *run.tensors.find(input))) return std::nullopt;
             }
             for (const Follow& output : outputs) {
-              if (output.factor == -1 && !odd(contract, tensors.find(output.output)->layout.format))
-                return std::nullopt;
+              const Tensor* there = tensors.find(output.output);
+              if (there == nullptr) continue;  // not every problem has all of them
+              if (output.factor == -1 && !odd(contract, there->layout.format)) return std::nullopt;
+              run.outputs.push_back(output);
             }
-            run.outputs = outputs;
             return run;
           }};
 }

@@ -80,6 +80,16 @@ Related doubled_gamma(const Case& test_case, const CaseTensors& tensors) {
   return run;
 }
 
+// With something added to gamma, Y does not follow gamma.
+Relation of_gamma_alone(Relation relation) {
+  const auto made = relation.make;
+  relation.make = [made](const Case& test_case, const CaseTensors& tensors) {
+    const Problem& problem = test_case.problem;
+    return problem.real("gamma_plus") == 0 ? made(test_case, tensors) : std::nullopt;
+  };
+  return relation;
+}
+
 // What doubling dY needs: no f32 result on the way is subnormal, but for the factor of the last
 // product. What that makes of a subnormal number is so close to 0 that follows() does not ask.
 constexpr int kLastFactor = 60;
@@ -133,10 +143,10 @@ std::vector<Relation> value_relations(std::string_view operation) {
     return {negating("R4", kNegatedDy, {"dy"}, {{"dx", -1}}),
             {"R5", kDoubledDy, doubled_dy_of_softmax}};
   if (operation == "rmsnorm")
-    return {
-        negating("R6", "negating X negates Y and keeps rstd", {"x"}, {{"y", -1}, {"rstd"}}),
-        negating("R7", "negating gamma negates Y and keeps rstd", {"gamma"}, {{"y", -1}, {"rstd"}}),
-        {"R8", "doubling gamma doubles Y and keeps rstd", doubled_gamma}};
+    return {negating("R6", "negating X negates Y and keeps rstd", {"x"}, {{"y", -1}, {"rstd"}}),
+            of_gamma_alone(negating("R7", "negating gamma negates Y and keeps rstd", {"gamma"},
+                                    {{"y", -1}, {"rstd"}})),
+            of_gamma_alone({"R8", "doubling gamma doubles Y and keeps rstd", doubled_gamma})};
   if (operation == "layernorm")
     return {negating("R6", "negating X and beta negates Y and mean and keeps rstd", {"x", "beta"},
                      {{"y", -1}, {"mean", -1}, {"rstd"}}),

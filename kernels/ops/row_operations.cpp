@@ -23,6 +23,9 @@ constexpr std::int64_t kOne = 0x3f800000, kUsualEpsilon = 0x3727c5ac;  // 1 and 
 constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
 constexpr std::array<std::string_view, 3> kQuotients = {"reciprocal", "quotient", "div.full"};
 constexpr std::array<std::string_view, 2> kExponentials = {"ex2.approx.ftz", "ex2.approx"};
+constexpr std::array<std::string_view, 2> kStatistics = {"stored", "none"};
+constexpr std::array<std::string_view, 2> kMeans = {"quotient", "div.approx"};
+constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
 constexpr std::array<std::string_view, 2> kRoots = {"rsqrt.approx", "1 / sqrt"};
 
 constexpr auto kInteger = FieldKind::integer;
@@ -42,9 +45,13 @@ constexpr Field kLdy{"ldy", kInteger, 0, 0, kLargestStride, {}, "leading dimensi
 constexpr Field kLddx{"lddx", kInteger, 0, 0, kLargestStride, {}, "leading dimension of dX; 0 is tight"};
 constexpr Field kLddy{"lddy", kInteger, 0, 0, kLargestStride, {}, "leading dimension of dY; 0 is tight"};
 
+constexpr Field kPlus{"gamma_plus", kReal, 0, 0, 0, {}, "added to gamma: 1 where weights are kept as what they are off 1, as Gemma's are"};
+constexpr Field kStored{"statistics", kWord, 0, 0, 0, kStatistics, "whether the rows' mean and rstd are outputs as well"};
+
 constexpr std::array kSoftmaxFields = {kM, kN, kOut, kScale, kLdx, kLdy};
 constexpr std::array kSoftmaxBackwardFields = {kM, kN, kOut, kScale, kLdy, kLddy, kLddx};
-constexpr std::array kNormFields = {kM, kN, kOut, kEps, kLdx, kLdy};
+constexpr std::array kNormFields = {kM, kN, kOut, kEps, kLdx, kLdy, kStored};
+constexpr std::array kRmsnormFields = {kM, kN, kOut, kEps, kLdx, kLdy, kStored, kPlus};
 constexpr std::array kNormBackwardFields = {kM, kN, kOut, kLdx, kLddy, kLddx};
 
 constexpr TensorName kX{"x", kInput, "[m, n]", "bf16"}, kDy{"dy", kInput, "[m, n]", "bf16"},
@@ -52,7 +59,7 @@ constexpr TensorName kX{"x", kInput, "[m, n]", "bf16"}, kDy{"dy", kInput, "[m, n
     kMeanIn{"mean", kInput, "[m]: of the rows of X, as LayerNorm gives it", "f32"},
     kRstdIn{"rstd", kInput, "[m]: as the norm gives it", "f32"},
     kY{"y", kOutput, "[m, n]", "{out}"}, kDx{"dx", kOutput, "[m, n]", "{out}"},
-    kMean{"mean", kOutput, "[m]", "f32"}, kRstd{"rstd", kOutput, "[m]", "f32"},
+    kMean{"mean", kOutput, "[m]; with statistics=stored", "f32"}, kRstd{"rstd", kOutput, "[m]; with statistics=stored", "f32"},
     kDgamma{"dgamma", kOutput, "[n]", "f32"}, kDbeta{"dbeta", kOutput, "[n]", "f32"};
 
 constexpr std::array kSoftmaxTensors = {kX, kY};
@@ -67,11 +74,13 @@ constexpr Field kVector{"vector", kInteger, 1, 1, 64, {}, "neighboring columns t
 constexpr Field kStripes{"stripes", kInteger, 0, 1, 65536, {}, "partial sums of a sum along a column, joined one after the other"};
 constexpr Field kNormalize{"normalize", kWord, 0, 0, 0, kQuotients, "p times 1 / l, p / l rounded once, or div.full"};
 constexpr Field kExponential{"exponential", kWord, 0, 0, 0, kExponentials, "whether p below 2^-126 becomes 0"};
+constexpr Field kMeanOf{"mean", kWord, 0, 0, 0, kMeans, "a sum over n, rounded once, or div.approx"};
+constexpr Field kSmall{"subnormals", kWord, 0, 0, 0, kSubnormals, "of f32: flushed is nvcc's --use_fast_math"};
 constexpr Field kRoot{"root", kWord, kNoDefault, 0, 0, kRoots, "how rstd is computed"};
 
 constexpr std::array kSoftmaxTerms = {kLanes, kVector, kExponential, kNormalize};
 constexpr std::array kSoftmaxBackwardTerms = {kLanes, kVector};
-constexpr std::array kNormTerms = {kLanes, kVector, kRoot};
+constexpr std::array kNormTerms = {kLanes, kVector, kMeanOf, kRoot, kSmall};
 constexpr std::array kNormBackwardTerms = {kLanes, kVector, kStripes};
 
 template <char matrix>
@@ -107,8 +116,8 @@ constexpr RowOperation kOperations[] = {
      kSoftmaxFields, kSoftmaxTensors, kForwardDerived, kSoftmaxTerms},
     {RowKind::softmax_backward, "softmax_backward", "dX = scale · Y · (dY − Σ Y dY), row by row, with Y as the forward pass gave it.\n",
      kSoftmaxBackwardFields, kSoftmaxBackwardTensors, kSoftmaxBackwardDerived, kSoftmaxBackwardTerms},
-    {RowKind::rmsnorm, "rmsnorm", "Y = X · rstd · gamma with rstd = 1 / √(mean of X² + eps), row by row.\n",
-     kNormFields, kRmsnormTensors, kForwardDerived, kNormTerms},
+    {RowKind::rmsnorm, "rmsnorm", "Y = X · rstd · (gamma + gamma_plus) with rstd = 1 / √(mean of X² + eps), row by row.\n",
+     kRmsnormFields, kRmsnormTensors, kForwardDerived, kNormTerms},
     {RowKind::rmsnorm_backward, "rmsnorm_backward",
      "The gradients of RMSNorm, with rstd as given: x̂ = X · rstd, w = dY · gamma, dX = rstd · (w − x̂ · mean of w x̂) row by row, and "
      "dgamma = Σ dY x̂ over the rows.\n",
@@ -144,6 +153,12 @@ Result<TensorLayout> layout_of(std::string_view name, const Problem& problem, Fo
   return layout;
 }
 
+// Many kernels of inference keep nothing for a backward pass.
+bool is_there(const TensorName& tensor, const Problem& problem) {
+  const bool statistic = tensor.role == kOutput && (tensor.name == "mean" || tensor.name == "rstd");
+  return !statistic || problem.word("statistics") == "stored";
+}
+
 template <std::size_t count>
 std::size_t index_of(const std::array<std::string_view, count>& words, std::string_view word) {
   const auto found = std::find(words.begin(), words.end(), word);
@@ -160,6 +175,9 @@ RowContract contract_of(const Problem& terms) {
     out.exponential = static_cast<RowExponential>(index_of(kExponentials, terms.word("exponential")));
   if (terms.has("normalize"))
     out.quotient = static_cast<RowQuotient>(index_of(kQuotients, terms.word("normalize")));
+  if (terms.has("mean"))
+    out.mean = static_cast<RowMean>(index_of(kMeans, terms.word("mean")));
+  if (terms.has("subnormals")) out.subnormals_flushed = terms.word("subnormals") == "flushed";
   if (terms.has("root")) out.root = static_cast<RowRoot>(index_of(kRoots, terms.word("root")));
   return out;
 }
@@ -189,6 +207,7 @@ class Rows final : public Operation {
                                           const Manifest& manifest) const override {
     std::vector<TensorSpec> specs;
     for (const TensorName& tensor : row_.tensors) {
+      if (!is_there(tensor, problem)) continue;
       Result<TensorLayout> layout =
           layout_of(tensor.name, problem, manifest.tensor_format(tensor.name, problem));
       if (!layout) return layout.error();
@@ -223,6 +242,7 @@ class Rows final : public Operation {
     rows.n = problem.integer("n");
     if (problem.has("scale")) rows.scale = problem.real("scale");
     if (problem.has("eps")) rows.eps = problem.real("eps");
+    if (problem.has("gamma_plus")) rows.gamma_plus = problem.real("gamma_plus");
     rows.contract = contract_of(manifest.terms);
     const auto input = [&](std::string_view name) -> const Tensor* {
       const auto found = std::find_if(row_.tensors.begin(), row_.tensors.end(),
@@ -236,7 +256,7 @@ class Rows final : public Operation {
     rows.mean = input("mean");
     rows.rstd = input("rstd");
     for (const TensorName& tensor : row_.tensors) {
-      if (tensor.role != kOutput) continue;
+      if (tensor.role != kOutput || !is_there(tensor, problem)) continue;
       rows.outputs.push_back(tensors.find(tensor.name));
       rows.output_names.push_back(tensor.name);
     }

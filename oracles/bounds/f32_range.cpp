@@ -17,6 +17,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();
 constexpr double kTwoSmallest = 0x1p-148;  // 2 ulp of what is below 2^-126
 constexpr double kUnit = 0x1p-24;
+constexpr double kQuotientError = kDivFullError + kUnit;  // off a quotient that was rounded
 
 // The smallest range with these values. Comparisons with NaN are false: it only sets the flag.
 template <typename... Values>
@@ -158,9 +159,23 @@ F32Range div_full(const F32Range& a, const F32Range& b) {
   F32Range out = a / b;
   if (!out.has_numbers() || out.high == 0) return out;
   const auto low = static_cast<double>(out.low), high = static_cast<double>(out.high);
-  const F32Range wider = f32_within(std::max(0.0, low * (1 - kDivFullError) - kTwoSmallest),
-                                    std::min(high * (1 + kDivFullError) + kTwoSmallest, kLargest));
+  const F32Range wider = f32_within(std::max(0.0, low * (1 - kQuotientError) - kTwoSmallest),
+                                    std::min(high * (1 + kQuotientError) + kTwoSmallest, kLargest));
   return {wider.low, high > kLargest ? out.high : wider.high, out.nan};
+}
+
+F32Range div_approx(const F32Range& a, const F32Range& b) {
+  const F32Range out = a / b;
+  if (!out.has_numbers() || (out.low == 0 && out.high == 0)) return out;
+  const auto beyond = [](float end, double sign) {
+    const auto x = static_cast<double>(end);
+    return std::clamp(x + sign * (std::fabs(x) * kQuotientError + kTwoSmallest), -kLargest,
+                      kLargest);
+  };
+  const F32Range wider =
+      f32_within(out.low == 0 ? 0 : beyond(out.low, -1), out.high == 0 ? 0 : beyond(out.high, 1));
+  return {std::isinf(out.low) ? out.low : wider.low, std::isinf(out.high) ? out.high : wider.high,
+          out.nan};
 }
 
 F32Range rsqrt_approx(const F32Range& a) {
@@ -170,6 +185,16 @@ F32Range rsqrt_approx(const F32Range& a) {
   const double high = a.high <= 0 ? 0.0 : static_cast<double>(a.high);
   F32Range out = f32_within(1 / std::sqrt(high) * (1 - kError), 1 / std::sqrt(low) * (1 + kError));
   out.nan = a.nan || a.low < 0;
+  return out;
+}
+
+F32Range flushed(const F32Range& a) {
+  constexpr float kSmallest = 0x1p-126f;
+  F32Range out = a;
+  if (out.low > 0 && out.low <= kSmallest) out.low = 0;
+  if (out.low < 0 && out.low > -kSmallest) out.low = 0;
+  if (out.high < 0 && out.high >= -kSmallest) out.high = 0;
+  if (out.high > 0 && out.high < kSmallest) out.high = 0;
   return out;
 }
 
@@ -205,9 +230,11 @@ F32Range F32Sum::special() const {
   return {infinity, infinity, magnitude_ >= kLargest / 2};
 }
 
-F32Range F32Sum::range(std::int64_t additions) const {
+F32Range F32Sum::range(std::int64_t additions, bool flushes) const {
   if (nan_ || plus_ || minus_ || may_special_) return special();
-  const bool exact = points_ && lattice_ >= -149 && magnitude_ <= kLargest &&
+  // Multiples of 2^-126 have no partial sums below it.
+  const bool may_flush = flushes && !(points_ && lattice_ >= -126);
+  const bool exact = points_ && !may_flush && lattice_ >= -149 && magnitude_ <= kLargest &&
                      magnitude_ <= std::ldexp(1.0, std::min(lattice_ + 24, 1000));
   if (exact) return F32Range::of(static_cast<float>(low_));  // in double too
   const double steps = static_cast<double>(additions) * kUnit;
@@ -215,8 +242,9 @@ F32Range F32Sum::range(std::int64_t additions) const {
   // In double, `count` additions were rounded here as well. Below 2^-126 f32 rounds to multiples of
   // 2^-149 instead.
   const double gamma = steps / (1 - steps) + static_cast<double>(count_) * 0x1.01p-53;
-  const double slack =
-      (magnitude_ * gamma + static_cast<double>(count_) * 0x1p-149) * (1 + 0x1p-20);
+  // A term may be lost as it enters, and each join of two may lose what it gives.
+  const double lost = static_cast<double>(count_) * (may_flush ? 0x1p-125 : 0x1p-149);
+  const double slack = (magnitude_ * gamma + lost) * (1 + 0x1p-20);
   const double low = negative_ ? low_ - slack : std::max(0.0, low_ - slack);
   const double high = high_ + slack;
   if (magnitude_ + slack <= kLargest) return f32_within(low, high);

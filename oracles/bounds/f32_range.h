@@ -51,6 +51,13 @@ F32Range ex2_approx(const F32Range& a, bool flushes = true);
 F32Range div_full(const F32Range& a, const F32Range& b);
 F32Range rsqrt_approx(const F32Range& a);
 
+// div.approx.f32 by numbers from 1 to 2^126, of numbers of any sign.
+F32Range div_approx(const F32Range& a, const F32Range& b);
+
+// A result of an operation on numbers below 2^-126 as if they were 0 (.ftz), signs aside: a result
+// of 2^-126 may have been rounded up to it, and be 0 too.
+F32Range flushed(const F32Range& a);
+
 // The f32 values within [low, high]; empty ranges do not happen: the nearest one is taken.
 F32Range f32_within(double low, double high);
 
@@ -68,7 +75,8 @@ class F32Sum {
   // gamma = additions u / (1 - additions u) of |t| (Higham, Accuracy and Stability, lemma 3.1). The
   // sum is exact in any order where all partial sums are: multiples of what all terms are multiples
   // of, no more than 2^24 of it.
-  F32Range range(std::int64_t additions) const;
+  // With `flushes` partial sums below 2^-126 count as 0.
+  F32Range range(std::int64_t additions, bool flushes = false) const;
 
  private:
   F32Range special() const;

@@ -9,7 +9,8 @@
 // p,
 //                       Y = fl(p fl(1 / l)), or fl(p / l), or div.full.f32(p, l)
 // softmax_backward      g = sum y dy,  dX = fl(scale fl(y fl(dy - g)))
-// rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma)
+// rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma),
+//                       or with fl(gamma + gamma_plus) in place of gamma
 // layernorm             mean = fl(sum x / n),  d = fl(x - mean),
 //                       rstd = root(fl(fl(sum d^2 / n) + eps)),  Y = fma(fl(d rstd), gamma, beta)
 // rmsnorm_backward      xhat = fl(x rstd),  w = fl(dy gamma),  c = fl(sum w xhat / n),
@@ -22,6 +23,10 @@
 // ex2.approx.f32, which keeps results below 2^-126. A term of a sum
 // that is a product is not rounded: it is added by fma. How many additions a term of a sum passes
 // through is all that is promised about the sums' order.
+//
+// Of the two norms, the division by n may be div.approx.f32, and subnormal operands and results of
+// every operation may count as 0 (nvcc's --use_fast_math does both): one that rounds to 2^-126 may
+// be 0 as well, as chips need not tell before or after rounding what is small.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +36,8 @@ namespace plumbline {
 enum class RowQuotient : std::uint8_t { reciprocal, quotient, div_full };
 
 enum class RowExponential : std::uint8_t { flushed, kept };  // results below 2^-126
+
+enum class RowMean : std::uint8_t { quotient, approximate };
 
 enum class RowRoot : std::uint8_t { approximate, exact };
 
@@ -44,14 +51,17 @@ struct RowContract {
   std::int64_t stripes = 32;
   RowQuotient quotient = RowQuotient::reciprocal;
   RowExponential exponential = RowExponential::flushed;
+  RowMean mean = RowMean::quotient;
   RowRoot root = RowRoot::approximate;
+  bool subnormals_flushed = false;
 
   // The most additions that a term passes through in a sum of n.
   std::int64_t row_additions(std::int64_t n) const;
   std::int64_t column_additions(std::int64_t m) const;
 };
 
-// Relative error of div.full.f32 for normal results (PTX ISA 9.7.3.8: 2 ulp).
+// Relative error of div.full.f32, and of div.approx.f32 by 1 to 2^126, for normal results (PTX ISA
+// 9.7.3.8: 2 ulp).
 inline constexpr double kDivFullError = 0x1p-22;
 // And of rsqrt.approx.f32 (PTX ISA 9.7.3.9: 2^-22.9). That of ex2 is kEx2Error of
 // attention_contract.h.

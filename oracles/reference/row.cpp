@@ -31,7 +31,8 @@ RowOf<float> RowProblem::row(std::int64_t i, std::int64_t first, std::int64_t co
           scale,
           eps,
           element(mean, i, 0),
-          element(rstd, i, 1)};
+          element(rstd, i, 1),
+          gamma_plus};
 }
 
 }  // namespace plumbline

@@ -28,6 +28,7 @@ struct RowOf {
   std::vector<Number> dy;  // gradients only
   std::vector<Number> gamma, beta;
   Number scale = 1, eps = 0, mean = 0, rstd = 1;
+  Number gamma_plus = 0;  // what is added to gamma
 
   std::int64_t n() const { return static_cast<std::int64_t>(x.size()); }
 };
@@ -43,7 +44,7 @@ struct RowResult {
 struct RowProblem {
   RowKind kind = RowKind::softmax;
   std::int64_t m = 0, n = 0;
-  float scale = 1, eps = 0;
+  float scale = 1, eps = 0, gamma_plus = 0;
   RowContract contract;
   // Null where the operation has none.
   const Tensor *x = nullptr, *dy = nullptr, *gamma = nullptr, *beta = nullptr, *mean = nullptr,
@@ -71,7 +72,8 @@ RowOf<Number> converted(const RowOf<float>& row) {
   };
   const auto one = [](float value) { return Number(static_cast<double>(value)); };
   return {each(row.x),    each(row.dy), each(row.gamma), each(row.beta),
-          one(row.scale), one(row.eps), one(row.mean),   one(row.rstd)};
+          one(row.scale), one(row.eps), one(row.mean),   one(row.rstd),
+          one(row.gamma_plus)};
 }
 
 }  // namespace plumbline

@@ -53,7 +53,7 @@ RowResult<Number> norm(const RowOf<Number>& in, bool centered) {
   for (const Number& x : in.x) squares += (x - out.mean) * (x - out.mean);
   out.rstd = Number(1) / sqrt(squares / n + in.eps);
   for (std::size_t j = 0; j < in.gamma.size(); ++j) {
-    const Number y = (in.x[j] - out.mean) * out.rstd * in.gamma[j];
+    const Number y = (in.x[j] - out.mean) * out.rstd * (in.gamma[j] + in.gamma_plus);
     out.out.push_back(centered ? Number(y + in.beta[j]) : y);
   }
   return out;

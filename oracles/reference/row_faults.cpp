@@ -156,7 +156,16 @@ constexpr Fault kFaults[] = {
     {kNoMean, without_mean},
     {"gamma is missing",
      [](const Spot& at) {
-       return with_parameter(at, &Row::gamma, [](std::size_t) { return Certified(1.0); });
+       return with_parameter(at, &Row::gamma, [&](std::size_t) {
+         return Certified(1.0 - static_cast<double>(at.problem.gamma_plus));
+       });
+     }},
+    {"nothing is added to gamma",
+     [](const Spot& at) {
+       if (at.problem.gamma_plus == 0) return Faulty();
+       Row row = at.row;
+       row.gamma_plus = 0.0;
+       return at.of(row).out;
      }},
     {"beta is missing",
      [](const Spot& at) {

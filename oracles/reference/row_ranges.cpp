@@ -55,8 +55,21 @@ struct Rows {
 
   std::int64_t additions() const { return contract.row_additions(in.n()); }
 
+  // An operand, and a result. Where operands that are small count as 0, 2^-126 itself does not.
+  F32Range operand(float x) const {
+    const bool lost = contract.subnormals_flushed && std::fabs(x) < 0x1p-126f;
+    return range(lost ? 0.0f : x);
+  }
+
+  F32Range result(const F32Range& a) const { return contract.subnormals_flushed ? flushed(a) : a; }
+
+  F32Range total(const F32Sum& sum) const {
+    return result(sum.range(additions(), contract.subnormals_flushed));
+  }
+
   F32Range divided_by_n(const F32Range& sum) const {
-    return sum / range(static_cast<float>(in.n()));
+    const F32Range n = range(static_cast<float>(in.n()));
+    return result(contract.mean == RowMean::quotient ? sum / n : div_approx(sum, n));
   }
 
   F32Range root(const F32Range& v) const {
@@ -105,11 +118,15 @@ struct Rows {
 
   RowResult<F32Range> rmsnorm() const {
     F32Sum squares;
-    for (const float x : in.x) add_square(squares, range(x));
+    for (const float x : in.x) add_square(squares, operand(x));
     RowResult<F32Range> out;
-    out.rstd = root(divided_by_n(squares.range(additions())) + range(in.eps));
-    for (std::size_t j = 0; j < in.gamma.size(); ++j)
-      out.out.push_back(range(in.x[j]) * out.rstd * range(in.gamma[j]));
+    out.rstd = root(result(divided_by_n(total(squares)) + operand(in.eps)));
+    for (std::size_t j = 0; j < in.gamma.size(); ++j) {
+      const F32Range normal = result(operand(in.x[j]) * out.rstd);
+      const F32Range gamma = operand(in.gamma[j]);
+      const bool plus = in.gamma_plus != 0;
+      out.out.push_back(result(normal * (plus ? result(gamma + operand(in.gamma_plus)) : gamma)));
+    }
     return out;
   }
 
@@ -118,7 +135,7 @@ struct Rows {
   F32Range centered_squares(const F32Range& mean, const std::vector<F32Range>& d) const {
     F32Sum squares;
     for (const F32Range& one : d) add_square(squares, one);
-    const F32Range apart = squares.range(additions());
+    const F32Range apart = total(squares);
     if (!std::isfinite(apart.high) || mean.nan || !std::isfinite(mean.low) ||
         !std::isfinite(mean.high))
       return apart;
@@ -142,7 +159,7 @@ struct Rows {
     const double steps = static_cast<double>(additions() + 2) * kUnit;
     if (steps >= 0.5) return apart;
     const double gamma = steps / (1 - steps) + (n + 4) * 0x1.01p-53;
-    const double underflow = n * 0x1p-149;
+    const double underflow = n * (contract.subnormals_flushed ? 0x1p-124 : 0x1p-149);
     const double low = (centered - n * mean_error * mean_error) * (1 - gamma) - underflow;
     const double high = (centered + n * reach * reach) * (1 + gamma) + underflow;
     constexpr double kOutward = 1 + 0x1p-40;
@@ -151,14 +168,16 @@ struct Rows {
 
   RowResult<F32Range> layernorm() const {
     F32Sum sum;
-    for (const float x : in.x) sum.add(range(x));
+    for (const float x : in.x) sum.add(operand(x));
     RowResult<F32Range> out;
-    out.mean = divided_by_n(sum.range(additions()));
+    out.mean = divided_by_n(total(sum));
     std::vector<F32Range> d;
-    for (const float x : in.x) d.push_back(range(x) - out.mean);
-    out.rstd = root(divided_by_n(centered_squares(out.mean, d)) + range(in.eps));
-    for (std::size_t j = 0; j < in.gamma.size(); ++j)
-      out.out.push_back(fma(d[j] * out.rstd, range(in.gamma[j]), range(in.beta[j])));
+    for (const float x : in.x) d.push_back(result(operand(x) - out.mean));
+    out.rstd = root(result(divided_by_n(centered_squares(out.mean, d)) + operand(in.eps)));
+    for (std::size_t j = 0; j < in.gamma.size(); ++j) {
+      const F32Range normal = result(d[j] * out.rstd);
+      out.out.push_back(result(fma(normal, operand(in.gamma[j]), operand(in.beta[j]))));
+    }
     return out;
   }
 

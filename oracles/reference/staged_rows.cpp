@@ -250,9 +250,13 @@ class StagedRows final : public StagedComputation {
       for (std::size_t j = 0; j < in.x.size(); ++j) {
         const double normal = f32_if(elements, f32_if(elements, in.x[j] - out.mean) * factor);
         out.out.push_back(centered() ? fma_if(elements, normal, in.gamma[j], in.beta[j])
-                                     : f32_if(elements, normal * in.gamma[j]));
+                                     : f32_if(elements, normal * gamma_of(in, j, elements)));
       }
       return out;
+    }
+
+    static double gamma_of(const RowOf<double>& in, std::size_t j, bool rounded) {
+      return f32_if(rounded, in.gamma[j] + in.gamma_plus);
     }
 
     RowResult<double> norm_backward(const RowOf<double>& in) const {

@@ -62,6 +62,28 @@ TEST(RowOperations, TakeTermsFromTheManifest) {
             RowRoot::approximate);
 }
 
+// As kernels of inference are: the bits of FlashInfer's are in its manifest.
+TEST(RowOperations, MayKeepNoStatistics) {
+  const std::string path =
+      std::string(PLUMBLINE_SOURCE_DIR) + "/tests/third_party/flashinfer/rmsnorm.toml";
+  const Result<Manifest> kernel = read_manifest(path);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  const Problem problem = *parse_problem(kernel->schema(), "m=3 n=5 gamma_plus=1");
+  CaseTensors tensors{*kernel->tensors(problem), {}};
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : tensors.specs) {
+    names.push_back(spec.name);
+    tensors.tensors.emplace_back(spec.layout);
+  }
+  EXPECT_THAT(names, ElementsAre("x", "gamma", "y"));
+  const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
+  ASSERT_EQ(oracle->outputs(), 1);
+  const RowProblem& rows = dynamic_cast<const RowOracle&>(*oracle).problem();
+  EXPECT_EQ(rows.gamma_plus, 1);
+  EXPECT_EQ(rows.contract.mean, RowMean::approximate);
+  EXPECT_TRUE(rows.contract.subnormals_flushed);
+}
+
 TEST(RowOperations, RefuseShortStrides) {
   for (const std::string name : {"softmax_bf16", "rmsnorm_bf16", "layernorm_bf16"}) {
     const Manifest kernel = shipped_kernel(name);

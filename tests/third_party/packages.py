@@ -17,10 +17,12 @@ import urllib.request
 import zipfile
 
 INDEX = "https://pypi.org/simple"
-# Folder, project and version on PyPI, SHA-256 of its file.
+# Folder, project and version on PyPI, SHA-256 of its file, and how the names of what is taken of it begin.
 PACKAGES = [
-    ("nvidia_cutlass", "nvidia-cutlass", "4.2.0.0", "f9599ada45c7bcb6bf53f7d3f0a7d154183e53451c01bfa59eecd37dd4a693f6"),
-    ("flash_attn", "flash-attn", "2.8.3.post2", "d0f9f0b08a986cdeadbffcf5ec8b3a8f514366c68ad1853d3ab061bc83cc340b"),
+    ("nvidia_cutlass", "nvidia-cutlass", "4.2.0.0", "f9599ada45c7bcb6bf53f7d3f0a7d154183e53451c01bfa59eecd37dd4a693f6", ""),
+    ("flash_attn", "flash-attn", "2.8.3.post2", "d0f9f0b08a986cdeadbffcf5ec8b3a8f514366c68ad1853d3ab061bc83cc340b", ""),
+    ("flashinfer", "flashinfer-python", "0.7.2.post1", "bfdc18b9e1e4d8d0730fe4343dc0e284cd0c160086de80f99888bc4867922d49",
+     "flashinfer/data/include/"),
 ]
 # Folder, repository, commit.
 REPOSITORIES = [
@@ -33,7 +35,7 @@ def read(url):
         return answer.read()
 
 
-def bring_package(folder, project, version, digest):
+def bring_package(folder, project, version, digest, part):
     # The index names every file with its hash (PEP 503).
     links = re.findall(r'href="([^"]+)#sha256=([0-9a-f]+)', read(f"{INDEX}/{project}/").decode())
     urls = [urllib.parse.urljoin(f"{INDEX}/{project}/", url) for url, sha256 in links if sha256 == digest]
@@ -43,7 +45,8 @@ def bring_package(folder, project, version, digest):
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError(f"{urls[0]} is not what its hash says")
     if urls[0].endswith(".whl"):
-        zipfile.ZipFile(io.BytesIO(data)).extractall(folder)
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        archive.extractall(folder, [name for name in archive.namelist() if name.startswith(part)])
     else:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             archive.extractall(folder)

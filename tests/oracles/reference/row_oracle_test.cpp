@@ -73,6 +73,53 @@ TEST(RowOracle, ConformingKernelsPassInBf16) {
   EXPECT_EQ(counts.failed, 0);
 }
 
+// With eps = 0 the sums of what is small decide.
+TEST(RowOracle, NormsOfFastMathPass) {
+  for (const RowKind kind : {RowKind::rmsnorm, RowKind::layernorm}) {
+    for (const RowData data : kRowData) {
+      for (const std::int64_t n : {1, 2, 33, 300}) {
+        RowContract contract;
+        contract.mean = RowMean::approximate;
+        contract.subnormals_flushed = true;
+        RowCase made(kind, 20, n, data, static_cast<std::uint64_t>(n), FormatId::f32, contract);
+        for (const float eps : {0.0f, 1e-5f, 0x1p-127f}) {
+          made.problem.eps = eps;
+          made.run();
+          made.oracle = std::make_unique<RowOracle>(made.problem);
+          Counts counts;
+          judge(made, counts, name_of(kind, data, n));
+        }
+      }
+    }
+  }
+}
+
+TEST(RowOracle, SubnormalNumbersAreFlushedOnlyWhereTheContractSaysSo) {
+  for (const bool flushed : {false, true}) {
+    RowContract contract;
+    contract.subnormals_flushed = flushed;
+    RowCase made(RowKind::rmsnorm, 2, 8, RowData::integers, 4, FormatId::bf16, contract);
+    made.gamma.set_bits(3, 0x0040);  // 2^-127
+    made.x.set_bits(3, 0x3f80);
+    made.run();
+    EXPECT_EQ(made.stored(0, 3) == 0, flushed);
+    EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 0);
+    made.got[0].set_bits(3, flushed ? 0x0010 : 0);
+    EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 1) << flushed;
+  }
+}
+
+TEST(RowOracle, WhatIsAddedToGammaCounts) {
+  for (const RowData data : kRowData) {
+    RowCase made(RowKind::rmsnorm, 9, 40, data, 5);
+    made.problem.gamma_plus = 0.75f;
+    made.run();
+    made.oracle = std::make_unique<RowOracle>(made.problem);
+    Counts counts;
+    judge(made, counts, name_of(RowKind::rmsnorm, data, 40));
+  }
+}
+
 TEST(RowOracle, MpfrAgreesWithDoubleEverywhere) {
   for (const RowKind kind : kRowKinds) {
     for (const RowData data : kRowData) {
@@ -206,6 +253,9 @@ void no_eps(RowCase& made) { made.problem.eps = 0; }
 TEST(RowExplain, NamesMissingNumbers) {
   EXPECT_THAT(faults_of(RowKind::layernorm, no_eps, set_eps), Contains(HasSubstr("eps")));
   EXPECT_THAT(faults_of(RowKind::rmsnorm, no_eps, set_eps, 1), Contains(HasSubstr("eps")));
+  const auto no_plus = [](RowCase& made) { made.problem.gamma_plus = 0; };
+  const auto plus = [](RowCase& made) { made.problem.gamma_plus = 1; };
+  EXPECT_THAT(faults_of(RowKind::rmsnorm, no_plus, plus), Contains("nothing is added to gamma"));
   const auto no_scale = [](RowCase& made) { made.problem.scale = 1; };
   const auto scale = [](RowCase& made) { made.problem.scale = 0.25f; };
   EXPECT_THAT(faults_of(RowKind::softmax, no_scale, scale), Contains("the scale is missing"));

@@ -65,14 +65,14 @@ class RowModel {
     std::vector<float> parts(lanes, 0.0f);
     for (std::size_t j = 0; j < a.size(); ++j) {
       float& part = parts[j / vector % lanes];
-      part = std::fmaf(a[j], b[j], part);
+      part = result(std::fmaf(a[j], b[j], part));
     }
     while (parts.size() > 1) {
       for (std::size_t i = parts.size() - 1; i > 0; --i)
         std::swap(parts[i], parts[random_.below(i + 1)]);
       std::vector<float> joined;
       for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
-        joined.push_back(parts[i] + parts[i + 1]);
+        joined.push_back(result(parts[i] + parts[i + 1]));
       if (parts.size() % 2 == 1) joined.push_back(parts.back());
       parts = joined;
     }
@@ -83,7 +83,22 @@ class RowModel {
     return row_sum(a, std::vector<float>(a.size(), 1.0f));
   }
 
-  float mean(float sum, const RowOf<float>& in) { return sum / static_cast<float>(in.x.size()); }
+  float mean(float sum, const RowOf<float>& in) {
+    const auto n = static_cast<double>(in.x.size());
+    const bool off = contract_.mean == RowMean::approximate && std::isfinite(sum);
+    return result(
+        static_cast<float>(static_cast<double>(sum) / n * (off ? wrong_by(1.4 * 0x1p-23) : 1)));
+  }
+
+  // Where subnormal numbers are flushed: an operand, and a result, which may lie on the border.
+  float operand(float x) const {
+    return contract_.subnormals_flushed && std::fabs(x) < 0x1p-126f ? 0.0f : x;
+  }
+
+  float result(float x) {
+    const bool border = std::fabs(x) == 0x1p-126f && random_.below(2) == 0;
+    return contract_.subnormals_flushed && border ? 0.0f : operand(x);
+  }
 
   double wrong_by(double most) { return 1 + most * (2 * random_.unit() - 1); }
 
@@ -131,14 +146,16 @@ class RowModel {
 
   RowResult<float> norm(const RowOf<float>& in, bool centered) {
     RowResult<float> out;
-    out.mean = centered ? mean(row_sum(in.x), in) : 0;
-    std::vector<float> d;
-    for (const float x : in.x) d.push_back(centered ? x - out.mean : x);
-    out.rstd = root(mean(row_sum(d, d), in) + in.eps);
+    std::vector<float> xs, d;
+    for (const float x : in.x) xs.push_back(operand(x));
+    out.mean = centered ? mean(row_sum(xs), in) : 0;
+    for (const float x : xs) d.push_back(centered ? result(x - out.mean) : x);
+    out.rstd = root(result(mean(row_sum(d, d), in) + operand(in.eps)));
     for (std::size_t j = 0; j < d.size(); ++j) {
-      const float normal = d[j] * out.rstd;
-      out.out.push_back(centered ? std::fmaf(normal, in.gamma[j], in.beta[j])
-                                 : normal * in.gamma[j]);
+      const float normal = result(d[j] * out.rstd), weight = operand(in.gamma[j]),
+                  gamma = in.gamma_plus == 0 ? weight : result(weight + operand(in.gamma_plus));
+      out.out.push_back(
+          result(centered ? std::fmaf(normal, gamma, operand(in.beta[j])) : normal * gamma));
     }
     return out;
   }
