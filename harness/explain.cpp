@@ -52,6 +52,7 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   const CaseRecord& record = examined.record;
   Counterexample card;
   card.kernel = record.kernel;
+  if (test_case.kernel->added) card.manifest = test_case.kernel->path;
   card.device = record.device;
   card.claim = name(broken_claim(record));
   card.value_class = record.value_class;

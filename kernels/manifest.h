@@ -89,6 +89,7 @@ class Manifest {
  public:
   std::string name;     // the folder's and file's base name: "gemm_bf16"
   std::string path;     // of the .toml
+  bool added = false;   // by --kernel: not of the kernel folder
   std::string summary;  // one line for `plumbline list`
   const Operation* operation = nullptr;
   std::string source;              // .cu beside the manifest; empty when `ptx` is given

@@ -70,7 +70,7 @@ Result<Registry> Registry::open(const std::string& folder) {
   for (const std::string& path : manifest_paths(folder)) {
     if (Status added = registry.add(path); !added) return added.error();
   }
-  registry.added_.clear();
+  for (Manifest& manifest : registry.manifests_) manifest.added = false;
   return registry;
 }
 
@@ -85,7 +85,7 @@ Status Registry::add(const std::string& manifest_path) {
   const auto place = std::find_if(manifests_.begin(), manifests_.end(), [&](const Manifest& other) {
     return other.name > manifest->name;
   });
-  added_.insert(manifest->name);
+  manifest->added = true;
   manifests_.insert(place, *std::move(manifest));
   return {};
 }
@@ -99,8 +99,9 @@ const Manifest* Registry::find(std::string_view name) const {
 
 Result<std::vector<const Manifest*>> Registry::match(const std::vector<std::string>& globs) const {
   std::vector<bool> chosen;
+  const bool any_added = std::ranges::any_of(manifests_, &Manifest::added);
   for (const Manifest& manifest : manifests_)
-    chosen.push_back(globs.empty() && (added_.empty() || added_.contains(manifest.name)));
+    chosen.push_back(globs.empty() && (!any_added || manifest.added));
   for (const std::string& glob : globs) {
     bool any = false;
     for (std::size_t i = 0; i < manifests_.size(); ++i) {

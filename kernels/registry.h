@@ -2,7 +2,6 @@
 // Finds manifests: the installed or built kernel folder, and files named on the command line.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +27,6 @@ class Registry {
 
  private:
   std::vector<Manifest> manifests_;
-  std::set<std::string> added_;  // names, since open()
 };
 
 // The kernel folder of this program: PLUMBLINE_KERNELS if set, else

@@ -25,9 +25,10 @@ std::string share_text(double share) {
 }
 
 std::string replay_subject(const Counterexample& c) {
-  if (!c.case_file.empty()) return c.case_file;
+  const std::string kernel = c.manifest.empty() ? "" : " --kernel " + c.manifest;
+  if (!c.case_file.empty()) return c.case_file + kernel;
   const bool has_recipe = !c.original.empty() && c.original.find(" bits=") == std::string::npos;
-  return has_recipe ? fmt::format("\"{}\"", c.original) : "";
+  return has_recipe ? fmt::format("\"{}\"{}", c.original, kernel) : "";
 }
 
 namespace {

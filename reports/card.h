@@ -15,7 +15,8 @@ namespace plumbline {
 std::vector<std::string> card_lines(const Counterexample& counterexample);
 
 // What `plumbline replay` is given: the saved case, or the case as found where none was saved (the
-// bits of a shrunk one are nowhere else); empty where nothing holds the bits.
+// bits of a shrunk one are nowhere else), and the manifest where the kernel is not a shipped one;
+// empty where nothing holds the bits.
 std::string replay_subject(const Counterexample& counterexample);
 
 // A table cell: "3.1 ulp", "22 %", "64 x".

@@ -83,6 +83,7 @@ struct Counterexample {
   std::string original, text;  // case texts before and after shrinking
   int steps = 0, tried = 0;
   std::string case_file;              // as printed in the replay line
+  std::string manifest;               // which --kernel it needs; empty for shipped kernels
   std::string headline;               // "1x1x2: one output is 64 ulp from the exact value"
   std::vector<std::string> elements;  // aligned lines: place, expected, got
   std::vector<std::string> explanation;

@@ -154,6 +154,7 @@ void describe(Archive& a, T& c) {
   a.required("steps", c.steps);
   a.required("tried", c.tried);
   a.required("case_file", c.case_file);
+  a.optional("manifest", c.manifest);
   a.required("headline", c.headline);
   a.required("elements", c.elements);
   a.required("explanation", c.explanation);

@@ -252,8 +252,10 @@ class EmulatorDevice final : public Device {
       return Error{ErrorKind::cannot_run, fmt::format("cannot launch {}: {}", program.kernel, message), "", ""};
     };
     constexpr std::array<std::int64_t, 3> kGridLimit{0x7fffffff, 65535, 65535};
+    // Far more than anybody waits for.
+    constexpr std::int64_t kMostBlocks = std::int64_t{1} << 24;
     constexpr std::array<std::int64_t, 3> kBlockLimit{1024, 1024, 64};
-    std::int64_t threads = 1;
+    std::int64_t threads = 1, blocks = 1;
     for (std::size_t i = 0; i < 3; ++i) {
       if (request.grid[i] < 1 || request.grid[i] > kGridLimit[i]) {
         return refuse(fmt::format("grid {} x {} x {} is empty or too large", request.grid[0], request.grid[1], request.grid[2]));
@@ -262,7 +264,9 @@ class EmulatorDevice final : public Device {
         return refuse(fmt::format("block {} x {} x {} is empty or too large", request.block[0], request.block[1], request.block[2]));
       }
       threads *= request.block[i];
+      blocks *= request.grid[i];
     }
+    if (blocks > kMostBlocks) return refuse(fmt::format("a grid of {} blocks; the emulator runs {} at most", blocks, kMostBlocks));
     if (threads > 1024) return refuse(fmt::format("a block of {} threads; 1024 is the most", threads));
     const std::array<std::int64_t, 3>& most = program.max_threads;
     const std::int64_t declared = std::max<std::int64_t>(most[0], 1) * std::max<std::int64_t>(most[1], 1) * std::max<std::int64_t>(most[2], 1);

@@ -168,7 +168,10 @@ void AttentionJudge::referee(OutputVerdict& verdict) const {
   std::vector<RefereedRow> rows;
   for (const std::int64_t index : total_.undecided) {
     const AttentionPlace at = case_.place(output_, index);
-    rows.push_back({at.head, at.query, {at.column}});
+    const bool same_row =
+        !rows.empty() && rows.back().head == at.head && rows.back().query == at.query;
+    if (!same_row) rows.push_back({at.head, at.query, {}});
+    rows.back().columns.push_back(at.column);
   }
   Random random = Random(options_.seed).fork(0x7265666572656565u);  // "refereee"
   const std::int64_t wanted = std::min(options_.referee_samples, verdict.elements);

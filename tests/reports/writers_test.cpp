@@ -121,6 +121,14 @@ TEST(Card, WithoutACaseToNameThereIsNoReplayLine) {
   for (const std::string& line : card_lines(card)) EXPECT_THAT(line, Not(HasSubstr("replay")));
 }
 
+TEST(Card, ReplayLinesNameTheManifestOfAKernelFromOutside) {
+  Counterexample card = sample_record().counterexamples[0];
+  card.manifest = "kernels/mine.toml";
+  EXPECT_EQ(replay_subject(card), card.case_file + " --kernel kernels/mine.toml");
+  card.case_file.clear();
+  EXPECT_EQ(replay_subject(card), "\"" + card.original + "\" --kernel kernels/mine.toml");
+}
+
 TEST(Card, NumbersReadWell) {
   EXPECT_EQ(ulp_text(0), "exact");
   EXPECT_EQ(ulp_text(0.5), "0.5 ulp");

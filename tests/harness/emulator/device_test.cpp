@@ -63,6 +63,7 @@ TEST(Launch, LimitsAreThoseOfTheTarget) {
   EXPECT_NE(error([](LaunchRequest& r) { r.block = {1025, 1, 1}; }).find("block 1025 x 1 x 1"), std::string::npos);
   EXPECT_NE(error([](LaunchRequest& r) { r.block = {32, 64, 1}; }).find("2048 threads"), std::string::npos);
   EXPECT_NE(error([](LaunchRequest& r) { r.grid = {0, 1, 1}; }).find("grid 0 x 1 x 1"), std::string::npos);
+  EXPECT_NE(error([](LaunchRequest& r) { r.grid = {0x7fffffff, 65535, 65535}; }).find("blocks; the emulator runs 16777216 at most"), std::string::npos);
   EXPECT_NE(error([](LaunchRequest& r) { r.dynamic_shared_bytes = 170000; }).find("sm_80 has 166912"), std::string::npos);
   EXPECT_NE(error([](LaunchRequest& r) { r.parameters.resize(8); }).find("8 bytes of parameters; the kernel declares 16"), std::string::npos);
   EXPECT_EQ(error([](LaunchRequest& r) { r.dynamic_shared_bytes = 166912; }), "launched");
