@@ -225,10 +225,11 @@ void label_record(RunRecord& record, const Arguments& arguments, const std::stri
 
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
   terminal.clear_status();
-  std::int64_t passed = 0, failed = 0, skipped = 0, thin = 0;
+  std::int64_t passed = 0, failed = 0, errors = 0, skipped = 0, thin = 0;
   for (const KernelRecord& k : record.kernels) {
     passed += k.verdict == Verdict::pass;
-    failed += k.verdict == Verdict::fail || k.verdict == Verdict::error;
+    failed += k.verdict == Verdict::fail;
+    errors += k.verdict == Verdict::error;
     skipped += k.verdict == Verdict::skip;
     thin += k.verdict == Verdict::mistrusted;
   }
@@ -256,8 +257,9 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
     }
     terminal.print("");
   }
-  terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}", record.verb, passed, failed,
-                             skipped, thin > 0 ? fmt::format(", {} mistrusted", thin) : ""));
+  terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}{}", record.verb, passed,
+                             failed, skipped, thin > 0 ? fmt::format(", {} mistrusted", thin) : "",
+                             errors > 0 ? fmt::format(", {} could not run", errors) : ""));
 }
 
 void print_report_path(const std::filesystem::path& folder, const Arguments& arguments,
@@ -270,7 +272,11 @@ ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& ar
                  Terminal& terminal) {
   const Status written = folder.finish(record, strict_evidence(arguments));
   print_record(record, arguments, terminal);
-  if (!written) return report_error(written.error());
+  if (!written) {  // a broken promise is one all the same
+    report_error(written.error());
+    const ExitCode code = exit_code(record, arguments);
+    return code == ExitCode::held ? ExitCode::could_not_run : code;
+  }
   print_report_path(folder.path(), arguments, terminal);
   print_annotations(record, terminal);
   return exit_code(record, arguments);
