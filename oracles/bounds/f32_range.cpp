@@ -156,25 +156,19 @@ F32Range ex2_approx(const F32Range& a, bool flushes) {
 }
 
 F32Range div_full(const F32Range& a, const F32Range& b) {
-  F32Range out = a / b;
-  if (!out.has_numbers() || out.high == 0) return out;
-  const auto low = static_cast<double>(out.low), high = static_cast<double>(out.high);
-  const F32Range wider = f32_within(std::max(0.0, low * (1 - kQuotientError) - kTwoSmallest),
-                                    std::min(high * (1 + kQuotientError) + kTwoSmallest, kLargest));
-  return {wider.low, high > kLargest ? out.high : wider.high, out.nan};
-}
-
-F32Range div_approx(const F32Range& a, const F32Range& b) {
   const F32Range out = a / b;
-  if (!out.has_numbers() || (out.low == 0 && out.high == 0)) return out;
-  const auto beyond = [](float end, double sign) {
+  if (!out.has_numbers()) return out;
+  // An end moved outward, not across 0: the sign is the exact quotient's.
+  const auto moved = [](float end, double direction) {
     const auto x = static_cast<double>(end);
-    return std::clamp(x + sign * (std::fabs(x) * kQuotientError + kTwoSmallest), -kLargest,
-                      kLargest);
+    if (x == 0 || std::isinf(x)) return x;
+    const double beyond = x + direction * (std::fabs(x) * kQuotientError + kTwoSmallest);
+    return x > 0 ? std::clamp(beyond, 0.0, kLargest) : std::clamp(beyond, -kLargest, 0.0);
   };
-  const F32Range wider =
-      f32_within(out.low == 0 ? 0 : beyond(out.low, -1), out.high == 0 ? 0 : beyond(out.high, 1));
-  return {std::isinf(out.low) ? out.low : wider.low, std::isinf(out.high) ? out.high : wider.high,
+  const double low = moved(out.low, -1), high = moved(out.high, 1);
+  const F32Range finite =
+      f32_within(std::clamp(low, -kLargest, kLargest), std::clamp(high, -kLargest, kLargest));
+  return {std::isinf(low) ? out.low : finite.low, std::isinf(high) ? out.high : finite.high,
           out.nan};
 }
 

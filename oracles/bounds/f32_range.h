@@ -45,14 +45,11 @@ F32Range fma(const F32Range& a, const F32Range& b, const F32Range& c);
 F32Range sqrt(const F32Range& a);
 
 // The instructions of the hardware whose results are known up to an error: ex2.approx.ftz.f32
-// (without .ftz unless it flushes), div.full.f32 of numbers that are not negative, and
-// rsqrt.approx.f32.
+// (without .ftz unless it flushes), div.full.f32, which div.approx.f32 by numbers from 1 to 2^126
+// is as well, and rsqrt.approx.f32.
 F32Range ex2_approx(const F32Range& a, bool flushes = true);
 F32Range div_full(const F32Range& a, const F32Range& b);
 F32Range rsqrt_approx(const F32Range& a);
-
-// div.approx.f32 by numbers from 1 to 2^126, of numbers of any sign.
-F32Range div_approx(const F32Range& a, const F32Range& b);
 
 // A result of an operation on numbers below 2^-126 as if they were 0 (.ftz), signs aside: a result
 // of 2^-126 may have been rounded up to it, and be 0 too.

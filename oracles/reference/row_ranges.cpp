@@ -69,7 +69,7 @@ struct Rows {
 
   F32Range divided_by_n(const F32Range& sum) const {
     const F32Range n = range(static_cast<float>(in.n()));
-    return result(contract.mean == RowMean::quotient ? sum / n : div_approx(sum, n));
+    return result(contract.mean == RowMean::quotient ? sum / n : div_full(sum, n));
   }
 
   F32Range root(const F32Range& v) const {

@@ -39,7 +39,9 @@ expect 0 "1 passed" replay "gemm_bf16 m=11 n=35 k=1 batch=2 beta=1 ldc=189 strid
 mkdir mine
 sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml
 sed 's/cvt.rn.bf16/cvt.rz.bf16/' "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
-expect 1 "--kernel mine/mine.toml" fuzz mine --kernel mine/mine.toml --for 5s --seed 1 --on emulator --corpus corpus --only 'k<=64 m<=64 n<=64'
+expect 1 "plumbline replay" fuzz mine --kernel mine/mine.toml --for 5s --seed 1 --on emulator --corpus corpus --only 'k<=64 m<=64 n<=64'
+grep -q 'plumbline replay .*\.case --kernel mine/mine.toml$' plumbline-out/latest/summary.md ||
+  { echo "FAILED: the replay line lacks the manifest"; failed=$((failed + 1)); }
 [ -n "$(ls corpus/mine/*.case 2>/dev/null)" ] || { echo "FAILED: no case was saved"; failed=$((failed + 1)); }
 
 echo "$passed passed, $failed failed"
