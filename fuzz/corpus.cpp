@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "fuzz/case_notes.h"
+#include "oracles/base/file.h"
 #include "oracles/base/hash.h"
 
 namespace plumbline {
@@ -27,17 +28,6 @@ using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
 Error cannot(std::string_view verb, const std::string& path, int error, std::string hint) {
   return {ErrorKind::bad_input, fmt::format("cannot {} {}: {}", verb, path, std::strerror(error)),
           "", std::move(hint)};
-}
-
-Result<std::string> read_text(const std::string& path) {
-  const File file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) return cannot("read", path, errno, "check the path");
-  std::string text;
-  char buffer[1 << 16];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get()))
-    text.append(buffer, count);
-  if (std::ferror(file.get())) return cannot("read", path, errno, "is it a file?");
-  return text;
 }
 
 // Writes beside the target and renames: readers see the old file, none, or all of the new one.
@@ -72,7 +62,7 @@ std::string essence(std::string_view text) {
 }  // namespace
 
 Result<CaseFile> read_case(const std::string& path, const Registry& registry) {
-  const Result<std::string> text = read_text(path);
+  const Result<std::string> text = read_text_file(path, "name a case file, as verify saves them");
   if (!text) return text.error();
   return parse_case(*text, path, registry);
 }
@@ -127,7 +117,8 @@ Result<std::string> save_case(const std::string& corpus_folder, const CaseFile& 
       if (Status written = write_atomically(path, text); !written) return written.error();
       return path;
     }
-    const Result<std::string> present = read_text(path);
+    const Result<std::string> present =
+        read_text_file(path, "name a case file, as verify saves them");
     if (!present) return present.error();
     if (essence(*present) == essence(text)) return path;
   }

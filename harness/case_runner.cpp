@@ -6,13 +6,12 @@
 #include "harness/code_coverage.h"
 #include "harness/figures.h"
 #include "harness/relations.h"
+#include "oracles/base/file.h"
 #include "oracles/base/hash.h"
 #include "oracles/formats/decode.h"
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <sstream>
 
 namespace plumbline {
 
@@ -50,16 +49,14 @@ std::string what_breaks(const Relation& relation, const RelatedRun& run, const L
 
 Result<std::string> read_image(const Manifest& kernel, int sm) {
   const std::string path = kernel.ptx_path(sm);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Error{ErrorKind::cannot_run, fmt::format("no PTX of {} for sm_{}", kernel.name, sm),
-                 path,
-                 kernel.ptx.empty() ? "build the kernels first: scripts/plumbline does"
-                                    : "check `ptx` in the manifest"};
-  }
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+  Result<std::string> text =
+      read_text_file(path, kernel.ptx.empty() ? "build the kernels first: scripts/plumbline does"
+                                              : "check `ptx` in the manifest");
+  if (text) return text;
+  Error error = text.error();
+  error.kind = ErrorKind::cannot_run;
+  error.message = fmt::format("no PTX of {} for sm_{}: {}", kernel.name, sm, error.message);
+  return error;
 }
 
 Status check_domain(const Case& test_case) {

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: MIT
 #include "harness/interrupt.h"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <string_view>
 
 namespace plumbline {
 namespace {
 
 std::atomic<bool> requested{false};
 
+constexpr std::string_view kWord =
+    "\nplumbline: stopping when the cases begun are done; interrupt again to stop at once\n";
+
 void on_signal(int signal) {
   if (requested.exchange(true)) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
+  const int before = errno;
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWord.data(), kWord.size());
+  errno = before;
 }
 
 }  // namespace

@@ -86,9 +86,10 @@ Status put_integer(std::span<std::byte> bytes, const KernelValue& parameter,
   const Result<std::int64_t> value = parameter.expression.evaluate(source.test_case.problem);
   if (!value) return value.error();
   if (!fits(*value, *parameter.type)) {
-    return parameter_error(*source.test_case.kernel,
-                           fmt::format("parameter {} = {} does not fit {}", parameter.name, *value,
-                                       parameter.type->word));
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("parameter {} = {} does not fit {}", parameter.name, *value,
+                             parameter.type->word),
+                 source.test_case.kernel->path, "keep such problems out with a [[domain]] rule"};
   }
   std::memcpy(bytes.data(), &*value, bytes.size());  // little endian: the low bytes
   return {};
@@ -224,7 +225,11 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
     (*request)->instruction_budget = choices.instruction_budget;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
-    if (!outcome) return outcome.error();
+    if (!outcome) {
+      Error error = outcome.error();
+      if (error.where.empty()) error.where = test_case.kernel->path;
+      return error;
+    }
     add_findings(*test_case.kernel, *outcome, result);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;

@@ -100,11 +100,14 @@ bool up_to_date(const fs::path& ptx, const Recipe& recipe) {
   std::error_code missing;
   const auto written = fs::last_write_time(ptx, missing);
   if (missing) return false;
-  std::vector<fs::path> inputs = likely_inputs(recipe);
+  std::vector<fs::path> inputs;
   if (std::ifstream listed(inputs_path(ptx)); listed) {
+    inputs.push_back(recipe.source);
     std::string line;
     if (!std::getline(listed, line) || line != recipe.flags) return false;
     while (std::getline(listed, line)) inputs.emplace_back(line);
+  } else {
+    inputs = likely_inputs(recipe);
   }
   return std::all_of(inputs.begin(), inputs.end(), [&](const fs::path& input) {
     const auto changed = fs::last_write_time(input, missing);

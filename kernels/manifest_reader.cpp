@@ -5,6 +5,7 @@
 #include "kernels/bad_input.h"
 #include "kernels/manifest_sections.h"
 #include "kernels/position.h"
+#include "oracles/base/file.h"
 #include "oracles/base/suggest.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 
 namespace plumbline {
 namespace {
@@ -236,19 +236,10 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& path) 
 }
 
 Result<Manifest> read_manifest(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return bad_input("is a folder", "name the manifest in it, a file <kernel>.toml", path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return bad_input("cannot be read", "check that the file exists", path);
-  std::string text(kLongestManifest + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kLongestManifest) {
-    return bad_input(fmt::format("is longer than {} bytes", kLongestManifest), "is it a manifest?",
-                     path);
-  }
-  return parse_manifest(text, path);
+  const Result<std::string> text =
+      read_text_file(path, "name a manifest, a file <kernel>.toml", kLongestManifest);
+  if (!text) return text.error();
+  return parse_manifest(*text, path);
 }
 
 }  // namespace plumbline

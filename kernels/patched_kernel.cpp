@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "kernels/command.h"
+#include "oracles/base/file.h"
 
 namespace plumbline {
 namespace {
@@ -17,6 +21,20 @@ namespace fs = std::filesystem;
 Error failed(const fs::path& where, const std::string& what) {
   return {ErrorKind::cannot_run, what, where, "is there space, and may it be written?"};
 }
+
+bool same_bytes(const fs::path& a, const fs::path& b) {
+  const Result<std::string> one = read_text_file(a, ""), other = read_text_file(b, "");
+  return one && other && *one == *other;
+}
+
+struct ScratchFolder {
+  fs::path path;
+
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
 
 Result<KernelPatch> read_patch(const fs::path& path) {
   KernelPatch patch;
@@ -62,12 +80,14 @@ Result<std::vector<KernelPatch>> read_patches(const std::string& folder) {
 Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
                              const std::string& folder) {
   const fs::path original = fs::absolute(kernel.path).parent_path();
-  const fs::path all = fs::path(folder) / "kernels";
+  // In a folder of this process, until the patch has proved to apply.
+  const fs::path patching = fs::path(folder) / fmt::format("patching.{}", ::getpid());
+  const fs::path all = patching / "kernels";
   const fs::path copy = all / kernel.name;
   std::error_code code;
-  fs::remove_all(folder, code);
   fs::create_directories(copy, code);
   if (code) return failed(copy, code.message());
+  const ScratchFolder scratch{patching};
   for (const std::string& file : {kernel.name + ".toml", kernel.source})
     fs::copy_file(original / file, copy / file, code);
   fs::copy(original.parent_path() / "device", all / "device", fs::copy_options::recursive, code);
@@ -75,7 +95,7 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
 
   // No fuzz: context that does not match is a patch that no longer says what it means.
   const CommandOutcome patched =
-      run_command(fmt::format("patch --batch --fuzz=0 -p1 -d {} -i {}", shell_quoted(folder),
+      run_command(fmt::format("patch --batch --fuzz=0 -p1 -d {} -i {}", shell_quoted(patching),
                               shell_quoted(fs::absolute(patch.path))));
   if (!patched.succeeded) {
     const bool missing = patched.output.find("not found") != std::string::npos;
@@ -88,13 +108,17 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   // Side by side with the headers, and under its own name, so that it never stands for the kernel
   // it was made from.
   const fs::path manifest = fs::path(folder) / fmt::format("{}_{}.toml", kernel.name, patch.id);
-  for (const auto& [from, to] : {std::pair{copy / (kernel.name + ".toml"), manifest},
-                                 std::pair{copy / kernel.source, folder / fs::path(kernel.source)},
-                                 std::pair{all / "device", folder / fs::path("device")}}) {
+  std::vector<std::pair<fs::path, fs::path>> files = {
+      {copy / (kernel.name + ".toml"), manifest},
+      {copy / kernel.source, folder / fs::path(kernel.source)}};
+  for (const fs::directory_entry& header : fs::directory_iterator(all / "device", code))
+    files.emplace_back(header, folder / fs::path("device") / header.path().filename());
+  fs::create_directories(folder / fs::path("device"), code);
+  for (const auto& [from, to] : files) {
+    if (same_bytes(from, to)) continue;
     fs::rename(from, to, code);
     if (code) return failed(to, code.message());
   }
-  fs::remove_all(all, code);
   return read_manifest(manifest);
 }
 

@@ -24,9 +24,10 @@ struct KernelPatch {
 // All patches of a folder, by id. Errors: no such folder, a patch without its header.
 Result<std::vector<KernelPatch>> read_patches(const std::string& folder);
 
-// Empties the folder, copies the kernel and the shared headers into it, applies the patch, and gives
-// the manifest, <folder>/<kernel>_<id>.toml, to be compiled (compile.h). Errors: a patch that does
-// not apply, no `patch` on this machine.
+// Puts the kernel and the shared headers, patched, into the folder and gives the manifest,
+// <folder>/<kernel>_<id>.toml, to be compiled (compile.h). Files that are there already with the
+// same bytes stay as old as they are, so that PTX made from them need not be made again. Errors: a
+// patch that does not apply, no `patch` on this machine.
 Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
                              const std::string& folder);
 

@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "oracles/base/file.h"
 #include "oracles/base/hash.h"
 #include "reports/json.h"
 
@@ -145,14 +144,10 @@ std::string baseline_json(const Baseline& baseline) {
 
 Result<Baseline> read_baseline(const std::string& path) {
   const std::string file = std::filesystem::is_directory(path) ? path + "/record.json" : path;
-  std::ifstream in(file);
-  if (!in) {
-    return Error{ErrorKind::bad_input, "cannot read", file,
-                 "a baseline, a record.json, or a run's folder"};
-  }
-  std::stringstream text;
-  text << in.rdbuf();
-  const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  const Result<std::string> text =
+      read_text_file(file, "a baseline, a record.json, or a run's folder");
+  if (!text) return text.error();
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !has_string(json, "kind") || json["kind"] != kKind) {
     const Result<RunRecord> record = read_record(file);
     if (!record) return record.error();

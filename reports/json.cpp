@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
+#include "oracles/base/file.h"
 #include "oracles/reference/output_tally.h"
 #include "reports/record_fields.h"
 
@@ -210,15 +210,11 @@ Result<RunRecord> read_record(const std::string& path) {
     file_path = path + "/record.json";
     if (!fs::exists(file_path, code)) file_path = path + "/record.jsonl";
   }
-  std::ifstream file(file_path, std::ios::binary);
-  if (!file || fs::is_directory(file_path, code)) {
-    return Error{ErrorKind::bad_input, "cannot read the record", file_path,
-                 "give the folder of a run, its record.json or its record.jsonl"};
-  }
-  std::stringstream text;
-  text << file.rdbuf();
+  const Result<std::string> text =
+      read_text_file(file_path, "give the folder of a run, its record.json or its record.jsonl");
+  if (!text) return text.error();
   const bool lines = fs::path(file_path).extension() == ".jsonl";
-  return lines ? read_lines(file_path, text.str()) : read_whole(file_path, text.str());
+  return lines ? read_lines(file_path, *text) : read_whole(file_path, *text);
 }
 
 }  // namespace plumbline

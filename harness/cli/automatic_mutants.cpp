@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "oracles/base/file.h"
+
 namespace plumbline {
 namespace {
 
@@ -102,15 +104,14 @@ Status AutomaticMutants::save_survivors(const fs::path& folder,
 }
 
 Status AutomaticMutants::save_kernels(const fs::path& folder) const {
-  std::ifstream file(kernel_->path, std::ios::binary);
-  std::stringstream manifest;
-  manifest << file.rdbuf();
+  const Result<std::string> manifest = read_text_file(kernel_->path, "");
+  if (!manifest) return manifest.error();
   for (const PlantedFault& fault : chosen_) {
     const std::string name = fmt::format("{}_{}", kernel_->name, fault.id);
     Status saved = write(folder / fault.id / (name + ".ptx"), plant(text_, fault));
     if (saved) {
       saved = write(folder / fault.id / (name + ".toml"),
-                    manifest_for(manifest.str(), name + ".ptx", build_));
+                    manifest_for(*manifest, name + ".ptx", build_));
     }
     if (!saved) return saved;
   }

@@ -11,8 +11,9 @@
 
 namespace plumbline {
 
-// Applies all patches, then compiles on all workers, each in <folder>/<id>. Errors: a patch that
-// does not apply, no compiler, what the compiler says.
+// Applies all patches, then compiles on all workers, each in <folder>/<id>; those that lie there
+// compiled already, from the same sources, are taken as they are. Errors: a patch that does not
+// apply, no compiler, what the compiler says.
 Result<std::vector<Mutant>> curated_mutants(const std::vector<KernelPatch>& patches,
                                             const Manifest& kernel, const Target& target,
                                             const std::filesystem::path& folder, int jobs,

@@ -24,7 +24,8 @@ namespace {
 struct Request {
   const Arguments& arguments;
   const MutantOptions& options;
-  std::filesystem::path folder;      // of mutants on disk
+  std::filesystem::path curated;     // where patched kernels are kept from run to run
+  std::filesystem::path automatic;   // where those of this run are saved
   std::vector<std::string> only;     // ids; empty: all of them, or a sample
   std::vector<KernelPatch> patches;  // those asked for, of all kernels
 };
@@ -119,7 +120,7 @@ Status plant_patches(const Request& request, const Manifest& kernel, const Targe
   if (patches.empty()) return {};  // not part of the run
   console.begins(kernel.name);
   const Result<std::vector<Mutant>> mutants =
-      curated_mutants(patches, kernel, target, request.folder, request.options.run.jobs,
+      curated_mutants(patches, kernel, target, request.curated, request.options.run.jobs,
                       [&](std::size_t done) { console.compiled(done, patches.size()); });
   if (!mutants) return mutants.error();
   const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
@@ -139,7 +140,7 @@ Status plant_automatic(const Request& request, const Manifest& kernel, const Tar
   if (!request.only.empty()) {
     automatic->choose(request.only);
     if (automatic->none_chosen()) return {};  // they are of another kernel
-    const Status saved = automatic->save_kernels(request.folder);
+    const Status saved = automatic->save_kernels(request.automatic);
     if (!saved) return saved;
   }
   console.begins(kernel.name);
@@ -155,7 +156,7 @@ Status plant_automatic(const Request& request, const Manifest& kernel, const Tar
                          records);
   console.peers(unmutated->peer_records(kernel.name), records);
   record.mutants.insert(record.mutants.end(), records.begin(), records.end());
-  return automatic->save_survivors(request.folder, records);
+  return automatic->save_survivors(request.automatic, records);
 }
 
 Status test_kernel(const Request& request, const Manifest& kernel, RunRecord& record,
@@ -201,7 +202,7 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
   if (!options) return report_error(options.error());
   options->seed = arguments.seed.value_or(1);
   const MutantOptions mutant_options{*options, arguments.peers};
-  Request request{arguments, mutant_options, {}, split_ids(arguments.only), {}};
+  Request request{arguments, mutant_options, {}, {}, split_ids(arguments.only), {}};
   if (arguments.auto_mutants == 0) {
     Result<std::vector<KernelPatch>> patches = wanted_patches(*kernels, request.only);
     if (!patches) return report_error(patches.error());
@@ -210,7 +211,8 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
   const std::string id = run_id(arguments, *kernels, options->seed);
   Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
-  request.folder = folder->path() / "mutants";
+  request.curated = std::filesystem::path(arguments.out) / "mutants";
+  request.automatic = folder->path() / "mutants";
 
   const auto start = std::chrono::steady_clock::now();
   RunRecord record;

@@ -34,6 +34,7 @@ b bf16[1,2,1] 3f80 3f80
 end
 CASE
 expect 0 "1 passed" replay whole.case --on emulator
+expect 2 "/dev/zero: is a device" replay /dev/zero
 head -c 60 whole.case >half.case
 expect 2 "half.case:" replay half.case
 sed 's/3f80 4000/3f80 400/' whole.case >digits.case
@@ -58,6 +59,8 @@ with_ptx() { sed -e 's/^source.*/ptx = "'"$1"'"/' -e 's/^targets.*/targets = [80
 ptx="$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx
 mine="mine m=4 n=4 k=4 value=normal seed=0x1"
 cp "$ptx" mine/good.ptx
+with_ptx .
+expect 3 "is a folder" replay "$mine" --kernel mine/mine.toml --on emulator
 with_ptx good.ptx
 expect 0 "1 passed" replay "$mine" --kernel mine/mine.toml --on emulator
 expect 2 "others need --kernel FILE" replay "$mine" --on emulator

@@ -40,8 +40,8 @@ expect 1 "fail now" compare mine.json bad/latest
 
 # What is wrong is said, and nothing is written.
 expect 2 "compare needs an old and a new run" compare good/latest
-expect 2 "cannot read" compare nowhere.json good/latest
-expect 2 "cannot read" verify gemm_bf16 --baseline nowhere.json
+expect 2 "nowhere.json: cannot be read" compare nowhere.json good/latest
+expect 2 "nowhere.json: cannot be read" verify gemm_bf16 --baseline nowhere.json
 expect 2 "needs a baseline" verify gemm_bf16 --strict-baseline
 expect 2 'did you mean "gemm_bf16"' accept good/latest gemm_bf61
 head -c 300 plumbline-baseline.json >cut.json

@@ -24,6 +24,7 @@ assert record["interrupted"] is True
 assert 0 < len(record["cases"]) < record["planned"], (len(record["cases"]), record["planned"])
 assert len(lines) == len(record["cases"]), (len(lines), len(record["cases"]))
 PY
+grep -q "^plumbline: stopping when the cases begun are done" log
 grep -q "interrupted after" log
 grep -q "not reached: gemm_s8$" log
 echo "1 passed, 0 failed"

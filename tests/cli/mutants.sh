@@ -18,8 +18,8 @@ exits() { local want=$1; shift; "$@" >last 2>&1; [ $? = "$want" ]; }
 [ $# != 0 ] || set -- $(cd "$source/kernels/mutants" && ls *.patch | sed 's/\.patch$//')
 for id; do
   kernel=$(awk '$1 == "kernel" {print $2; exit}' "$source/kernels/mutants/$id.patch")
-  check "$id is caught" exits 0 "$program" mutants "$kernel" --only "$id" --profile quick --out mutants
-  manifest=mutants/latest/mutants/$id/${kernel}_$id.toml
+  check "$id is caught" exits 0 "$program" mutants "$kernel" --only "$id" --profile quick --out planted
+  manifest=planted/mutants/$id/${kernel}_$id.toml
   check "$id fails verify" exits 1 "$program" verify "${kernel}_$id" --kernel "$manifest" --profile quick --on emulator --corpus corpus
   cp last "$id.log"
   check "$id is explained" grep -qE 'fits[^:]*: |out of bounds|unwritten|were never written|race|missing wait|missing fence|deadlock|nothing in the inputs gives|all errors at once show|of the changed problem' "$id.log"
@@ -31,7 +31,7 @@ for id; do
   sed "s/^case $kernel /case ${kernel}_$id /" "$kept" >kept.case
   check "$id fails its kept case" exits 1 "$program" replay kept.case --kernel "$manifest" --on emulator
   check "$kernel passes the kept case of $id" exits 0 "$program" replay "$kept" --on emulator
-  rm -rf mutants
+  rm -rf planted
 done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -6,8 +6,8 @@ program=$1
 
 # named ID KERNEL WORDS FILTER
 named() {
-  local manifest=mutants/latest/mutants/$1/$2_$1.toml
-  [ -e "$manifest" ] || "$program" mutants "$2" --only "$1" --profile quick --out mutants >mutants.log 2>&1
+  local manifest=planted/mutants/$1/$2_$1.toml
+  [ -e "$manifest" ] || "$program" mutants "$2" --only "$1" --profile quick --out planted >mutants.log 2>&1
   expect 1 "$3" propagate "$2_$1" --on emulator --kernel "$manifest" --only "$4"
 }
 

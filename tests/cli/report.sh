@@ -65,7 +65,8 @@ else
 fi
 
 # What cannot be trusted is refused, with its place.
-expect 2 "cannot read the record" report nowhere
+expect 2 "nowhere: cannot be read" report nowhere
+expect 2 "is a device" report /dev/zero
 head -c 20000 "$whole/record.json" >cut.json
 expect 2 "cut short" report cut.json
 echo '{"cases": []}' >foreign.json

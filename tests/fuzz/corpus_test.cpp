@@ -327,7 +327,7 @@ TEST_F(Corpus, AFolderThatCannotBeWrittenIsAnErrorWithItsName) {
 TEST_F(Corpus, AMissingFileIsAnErrorWithItsName) {
   const Result<CaseFile> file = read_case(folder_ + "/none.case", shipped_registry());
   ASSERT_FALSE(file.ok());
-  EXPECT_THAT(file.error().message, HasSubstr("none.case: No such file"));
+  EXPECT_THAT(file.error().text(), HasSubstr("none.case: cannot be read: No such file"));
   EXPECT_FALSE(read_case(folder_, shipped_registry()).ok());
 }
 

@@ -97,6 +97,21 @@ TEST_F(Compile, CompilesAgainWhenAHeaderItReadHasChanged) {
   EXPECT_FALSE(fs::exists(kernel_.ptx_path(80) + ".d"));
 }
 
+TEST_F(Compile, AHeaderThatItDidNotReadMattersNot) {
+  use_compiler("echo called >>" + folder_.path() + "/calls\n" + std::string(kToldInputs));
+  kernel_.targets = {80};
+  folder_.write("my headers/tile.cuh", "1\n");
+  folder_.write("other.cuh", "1\n");
+  const std::string header = folder_.write("device/another.cuh", "1\n");
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  fs::last_write_time(header, fs::last_write_time(kernel_.ptx_path(80)) + std::chrono::seconds(5));
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 1);
+  fs::remove(kernel_.ptx_path(80) + ".inputs");
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 2) << "which headers were read is not known";
+}
+
 TEST_F(Compile, TheManifestsFlagsTakeThePlaceOfTheUsualOnes) {
   kernel_.targets = {80};
   kernel_.flags = {"-O2", "-I../it's here"};

@@ -76,11 +76,29 @@ TEST_F(PatchedKernel, IsAKernelOfItsOwn) {
   EXPECT_EQ(read_file(folder_.path() + "/kernels/k/k.cu"), "first\nsecond\nthird\n");
 }
 
+TEST_F(PatchedKernel, OnlyFilesThatChangedAreWrittenAgain) {
+  ASSERT_TRUE(apply("second", "planted").ok());
+  const fs::path out = folder_.path() + "/out/X1";
+  const auto long_ago = fs::last_write_time(out / "k.cu") - std::chrono::hours(1);
+  for (const char* file : {"k.cu", "k_X1.toml", "device/shared.cuh"})
+    fs::last_write_time(out / file, long_ago);
+  ASSERT_TRUE(apply("second", "planted").ok());
+  for (const char* file : {"k.cu", "k_X1.toml", "device/shared.cuh"})
+    EXPECT_EQ(fs::last_write_time(out / file), long_ago) << file;
+
+  folder_.write("kernels/device/shared.cuh", "changed\n");
+  ASSERT_TRUE(apply("second", "otherwise").ok());
+  EXPECT_EQ(fs::last_write_time(out / "k_X1.toml"), long_ago);
+  EXPECT_EQ(read_file(out / "k.cu"), "first\notherwise\nthird\n");
+  EXPECT_EQ(read_file(out / "device/shared.cuh"), "changed\n");
+}
+
 TEST_F(PatchedKernel, APatchThatNoLongerAppliesIsAnError) {
   const Result<Manifest> patched = apply("another", "planted");
   ASSERT_FALSE(patched.ok());
   EXPECT_EQ(patched.error().kind, ErrorKind::bad_input);
   EXPECT_THAT(patched.error().text(), HasSubstr("X1 no longer applies to k"));
+  EXPECT_TRUE(fs::is_empty(folder_.path() + "/out/X1"));
 }
 
 }  // namespace

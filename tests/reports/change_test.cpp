@@ -146,7 +146,7 @@ TEST(Baseline, BrokenFilesNameTheirRow) {
   EXPECT_THAT(read_baseline(write("row.json", broken)).error().text(), HasSubstr("row 1"));
   EXPECT_FALSE(read_baseline(write("cut.json", text.substr(0, text.size() / 2))));
   EXPECT_THAT(read_baseline(::testing::TempDir() + "/none.json").error().text(),
-              HasSubstr("cannot read"));
+              HasSubstr("cannot be read"));
 }
 
 }  // namespace
