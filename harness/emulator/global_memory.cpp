@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "harness/emulator/address_space.h"
+#include "oracles/base/large_pages.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -18,11 +19,19 @@ constexpr std::uint64_t kAlignment = 256;
 // What lies between two allocations at least: an index that is off by rows, not only by elements, still misses.
 constexpr std::uint64_t kGap = std::uint64_t{16} << 20;
 
+// Linux gives a mapping of whole large pages an address that fits them.
+std::size_t mapped(std::size_t bytes) {
+  return bytes < kLargePage ? bytes : (bytes + kLargePage - 1) / kLargePage * kLargePage;
+}
+
 }  // namespace
 
-Pages::Pages(std::size_t bytes) : bytes_(bytes) {
-  void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages != MAP_FAILED) data_ = static_cast<std::byte*>(pages);
+Pages::Pages(std::size_t bytes) : bytes_(mapped(bytes)) {
+  void* pages = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return;
+  data_ = static_cast<std::byte*>(pages);
+  // Workers touch these pages for the first time, and wait for each other to get one.
+  prefer_large_pages(pages, static_cast<std::int64_t>(bytes_));
 }
 
 Pages::~Pages() {

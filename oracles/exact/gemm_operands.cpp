@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "oracles/base/assert.h"
-#include "oracles/exact/large_pages.h"
+#include "oracles/base/large_pages.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/exact/per_processor.h"
 #include "oracles/formats/decode.h"

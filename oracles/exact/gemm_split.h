@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "oracles/base/large_pages.h"
 #include "oracles/exact/gemm_operands.h"
-#include "oracles/exact/large_pages.h"
 #include "oracles/exact/row_split.h"
 
 namespace plumbline {

@@ -27,9 +27,9 @@
 #include <memory>
 #include <utility>
 
+#include "oracles/base/large_pages.h"
 #include "oracles/exact/blas.h"
 #include "oracles/exact/gemm_split.h"
-#include "oracles/exact/large_pages.h"
 #include "oracles/exact/parallel.h"
 
 namespace plumbline {

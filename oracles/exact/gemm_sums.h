@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "oracles/base/large_pages.h"
 #include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_operands.h"
-#include "oracles/exact/large_pages.h"
 
 namespace plumbline {
 

@@ -13,6 +13,8 @@
 
 namespace plumbline {
 
+inline constexpr std::size_t kLargePage = std::size_t{2} << 20;
+
 // Asks the system for large pages under memory that was not touched yet. Only ever a hint.
 void prefer_large_pages(void* memory, std::int64_t bytes);
 

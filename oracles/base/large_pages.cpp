@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "oracles/exact/large_pages.h"
+#include "oracles/base/large_pages.h"
 
 #include <sys/mman.h>
 
 namespace plumbline {
 
 void prefer_large_pages(void* memory, std::int64_t bytes) {
-  constexpr std::uintptr_t kPage = 4096, kLargePage = 2 << 20;
-  if (bytes < static_cast<std::int64_t>(2 * kLargePage)) return;
+  constexpr std::uintptr_t kPage = 4096;
+  if (bytes < static_cast<std::int64_t>(kLargePage)) return;
   const auto first = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
   const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kPage * kPage;
   madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
