@@ -65,6 +65,10 @@ std::vector<DesignedCase> attention_backward_designed(const Manifest& manifest) 
          {"high_scores", "equal_scores", "outliers", "wide", "large", "subnormal", "late_gradient"})
       add(q + 9, k + 9, "scales=tensor out=f32", value, "square",
           "weights that saturate or become 0 where they should not, or the other way round");
+    for (const std::string_view rest :
+         {"", "batch=2", "heads=2", "dv=24", "causal=bottom_right", "layout=bsh", "lengths=random"})
+      add(40, 60, fmt::format("scales=tensor out=f32 {}", rest), "lowest_scores", "more_keys",
+          "factors of the scores multiplied in another order than forward");
   }
   const std::string_view nothing = "gradients left as they were in memory";
   for (const std::string_view rest :

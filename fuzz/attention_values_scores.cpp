@@ -15,9 +15,16 @@ namespace {
 
 constexpr double kSpread = 1.5;  // deviation of the scores around their level
 
+// In half of the cases sinks are at that level, too: any other takes all of every row, or nothing.
 AttentionPattern one_level(const AttentionContext& context, double level) {
-  return attention_with_level(
+  AttentionPattern pattern = attention_with_level(
       context, [level](const AttentionSpot&) { return level; }, std::fabs(level), kSpread);
+  if (context.random.fork(1).below(2) == 0) {
+    pattern.sink = [level, about_0 = pattern.sink](std::int64_t head) {
+      return level + about_0(head);
+    };
+  }
+  return pattern;
 }
 
 // A level that changes by the same step from key to key, slowly or fast.

@@ -329,6 +329,20 @@ TEST(AttentionValues, SpecialsReachEveryTensor) {
   }
 }
 
+// A sink at 0 beside scores of -1e5 leaves the keys no weight; one that is down there, too, does.
+TEST(AttentionValues, SinksAreAtTheLevelOfLowScoresInSomeCases) {
+  int there = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const CaseTensors tensors =
+        filled(case_with(kernel(), "heads=5 queries=1 keys=1 d=8 sink=f32", "lowest_scores", seed));
+    std::set<double> sinks;
+    for (int head = 0; head < 5; ++head) sinks.insert(element_of(*tensors.find("sink"), head));
+    there += sinks.contains(-1e5) && sinks.contains(-1e5 - 20);
+  }
+  EXPECT_GT(there, 4);
+  EXPECT_LT(there, 16);
+}
+
 // Neighboring heads meet other kinds of sinks, and five heads meet them all.
 TEST(AttentionValues, FiveHeadsHaveFiveSinks) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
