@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {

@@ -14,9 +14,10 @@
 #include "oracles/bounds/accumulator_grid.h"
 #include "oracles/bounds/epilogue.h"
 #include "oracles/bounds/value_class_set.h"
-#include "oracles/exact/dyadic.h"
 
 namespace plumbline {
+
+class Dyadic;
 
 // An exact sum known to lie in [hi + lo - bound, hi + lo + bound]; bound 0: it is hi + lo.
 struct SumEnclosure {

@@ -28,6 +28,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/exact/blas.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_split.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/exact/per_processor.h"

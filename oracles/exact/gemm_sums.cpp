@@ -29,6 +29,7 @@
 
 #include "oracles/base/large_pages.h"
 #include "oracles/exact/blas.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_split.h"
 #include "oracles/exact/parallel.h"
 

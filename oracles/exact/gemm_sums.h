@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "oracles/base/large_pages.h"
-#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_operands.h"
 
 namespace plumbline {
+
+class Dyadic;
 
 struct SumEnclosures {
   // Row-major [batch, m, n]. bound == 0 means hi + lo is the exact sum.

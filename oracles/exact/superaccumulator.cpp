@@ -10,6 +10,7 @@
 #include <bit>
 #include <utility>
 
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/exact/per_processor.h"
 

@@ -8,9 +8,9 @@
 #include <array>
 #include <cstdint>
 
-#include "oracles/exact/dyadic.h"
-
 namespace plumbline {
+
+class Dyadic;
 
 class Superaccumulator {
  public:

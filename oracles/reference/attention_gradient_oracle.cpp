@@ -6,6 +6,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/base/random.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/attention_gradient_explain.h"
 #include "oracles/reference/attention_gradient_judge.h"

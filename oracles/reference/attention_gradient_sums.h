@@ -5,10 +5,11 @@
 
 #include <vector>
 
-#include "oracles/exact/dyadic.h"
 #include "oracles/reference/attention_gradient_operands.h"
 
 namespace plumbline {
+
+class Dyadic;
 
 // Of P * 2^p_shift or of G = dS * ds_scale, as the accumulator has them; of the columns wanted.
 // Weights are found with at least `bits` bits.

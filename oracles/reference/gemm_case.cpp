@@ -6,6 +6,7 @@
 #include <span>
 
 #include "oracles/base/assert.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_block_sums.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/formats/decode.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oracles/base/assert.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
 

@@ -8,6 +8,7 @@
 
 #include "oracles/base/random.h"
 #include "oracles/bounds/accumulator_model.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/gemm_element.h"

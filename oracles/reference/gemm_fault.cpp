@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_block_sums.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/gemm_element.h"

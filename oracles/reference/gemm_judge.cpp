@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oracles/base/random.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/gemm_referee.h"
 #include "oracles/reference/gemm_sample.h"

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "oracles/exact/real.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "oracles/exact/real.h"
 #include "oracles/formats/tensor.h"
 
 namespace plumbline {

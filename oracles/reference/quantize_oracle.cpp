@@ -10,6 +10,7 @@
 #include "oracles/base/assert.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/output_tally.h"
 #include "oracles/reference/quantize_faults.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "oracles/bounds/silu_range.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/reference/silu.h"
 #include "oracles/reference/swiglu_faults.h"
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "oracles/base/random.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
 #include "tests/oracles/bounds/bound_contracts.h"
 

@@ -2,6 +2,7 @@
 // Sums with block scales against exact arithmetic on every element: bounds never violated, claims
 // of exactness exact, the same bits on any number of threads.
 #include "oracles/exact/gemm_block_sums.h"
+#include "oracles/exact/dyadic.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 // The split FP64 product against the superaccumulator, on every element of many small products:
 // bounds never violated, claims of exactness exact, the same bits on any number of threads.
 #include "oracles/exact/gemm_sums.h"
+#include "oracles/exact/dyadic.h"
 
 #include <gtest/gtest.h>
 

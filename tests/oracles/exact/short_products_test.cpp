@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "oracles/exact/blas.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_split.h"
 #include "oracles/exact/gemm_sums.h"
 #include "tests/oracles/exact/test_data.h"

@@ -2,6 +2,7 @@
 // The fast path against the definition: sums in FP64 within their errors, weights of a kernel
 // around those of the reference, and what NaN and Inf do.
 #include "oracles/reference/attention_gradient_block.h"
+#include "oracles/exact/dyadic.h"
 
 #include <gtest/gtest.h>
 
