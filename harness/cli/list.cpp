@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <span>
+#include <utility>
 
 #include "fuzz/plan.h"
 #include "fuzz/values.h"
@@ -16,24 +17,41 @@
 namespace plumbline {
 namespace {
 
+// Where the texts of a list begin: behind its longest name.
+template <typename Entries, typename NameOf>
+std::size_t text_column(const Entries& entries, const NameOf& name_of) {
+  std::size_t longest = 0;
+  for (const auto& entry : entries) longest = std::max(longest, name_of(entry).size());
+  return longest + 4;
+}
+
 void list_kernels(const Registry& registry, Terminal& terminal) {
-  for (const Manifest& kernel : registry.all()) {
-    terminal.print_wrapped(fmt::format("  {:<16} {:<10} sm_{}  {}", kernel.name,
-                                       kernel.operation->name(), fmt::join(kernel.targets, ", sm_"),
-                                       kernel.summary));
+  const std::size_t column =
+      text_column(registry.all(), [](const Manifest& kernel) { return kernel.name; });
+  for (const Operation* operation : all_operations()) {
+    bool any = false;
+    for (const Manifest& kernel : registry.all()) {
+      if (kernel.operation != operation) continue;
+      if (!std::exchange(any, true)) terminal.print(operation->name());
+      terminal.print_entry(
+          kernel.name,
+          fmt::format("{} (sm_{})", kernel.summary, fmt::join(kernel.targets, ", sm_")), column);
+    }
   }
+}
+
+void list_fields(std::span<const Field> fields, Terminal& terminal) {
+  const std::size_t column = text_column(fields, [](const Field& field) { return field.name; });
+  for (const Field& field : fields) terminal.print_entry(field.name, field.help, column);
 }
 
 void list_oracles(const Registry&, Terminal& terminal) {
   for (const Operation* operation : all_operations()) {
-    terminal.print_wrapped(fmt::format("  {}", operation->name()));
-    for (const Field& field : operation->schema()) {
-      terminal.print_wrapped(fmt::format("      {:<10} {}", field.name, field.help));
-    }
+    terminal.print(operation->name());
+    list_fields(operation->schema(), terminal);
   }
-  terminal.print("  every one");
-  for (const Field& field : common_fields())
-    terminal.print_wrapped(fmt::format("      {:<10} {}", field.name, field.help));
+  terminal.print("every one");
+  list_fields(common_fields(), terminal);
 }
 
 void list_formats(const Registry&, Terminal& terminal) {
@@ -73,20 +91,20 @@ void list_devices(const Registry& registry, Terminal& terminal) {
   terminal.print_wrapped(gpu ? "  " + gpu->name() : "  no GPU: " + gpu.error().text());
 }
 
+template <typename Classes>
+void list_purposes(const Classes& classes, Terminal& terminal) {
+  const std::size_t column = text_column(classes, [](const auto& info) { return info.name; });
+  for (const auto& info : classes) terminal.print_entry(info.name, info.purpose, column);
+}
+
 void list_classes(const Registry&, Terminal& terminal) {
   terminal.print("values");
-  for (const ValueClassInfo& info : value_classes()) {
-    terminal.print_wrapped(fmt::format("  {:<16} {}", info.name, info.purpose));
-  }
+  list_purposes(value_classes(), terminal);
   for (const Operation* operation : all_operations()) {
     terminal.print(fmt::format("shapes of {}", operation->name()));
-    for (const ClassInfo& info : shape_classes(*operation)) {
-      terminal.print_wrapped(fmt::format("  {:<16} {}", info.name, info.purpose));
-    }
+    list_purposes(shape_classes(*operation), terminal);
     terminal.print(fmt::format("layouts of {}", operation->name()));
-    for (const ClassInfo& info : layout_classes(*operation)) {
-      terminal.print_wrapped(fmt::format("  {:<16} {}", info.name, info.purpose));
-    }
+    list_purposes(layout_classes(*operation), terminal);
   }
 }
 

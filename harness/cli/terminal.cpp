@@ -48,6 +48,11 @@ void Terminal::print(std::string_view line) {
 
 void Terminal::print_wrapped(std::string_view line) { print(wrap(line, width_)); }
 
+void Terminal::print_entry(std::string_view name, std::string_view text, std::size_t column) {
+  print(wrap(fmt::format("  {:<{}}{}", name, std::max(name.size() + 1, column - 2), text), width_,
+             column));
+}
+
 void Terminal::status(std::string_view line) {
   const auto now = std::chrono::steady_clock::now();
   if (interactive_) {
@@ -68,29 +73,30 @@ void Terminal::clear_status() {
   has_status_ = false;
 }
 
-std::string wrap(std::string_view line, int width) {
+std::string wrap(std::string_view line, int width, std::size_t column) {
   const std::size_t limit = static_cast<std::size_t>(width);
   if (line.size() <= limit) return std::string(line);
   const std::size_t first = line.find_first_not_of(' ');
   if (first == std::string_view::npos) return "";
-  const std::string indent(first + 2 < limit / 2 ? first + 2 : 2, ' ');
+  if (column == 0 || column > limit / 2) column = first + 2;
+  const std::string indent(column < limit / 2 ? column : 2, ' ');
   std::string out(line.substr(0, first));
-  std::size_t column = first;
+  std::size_t at = first;
   bool fresh = true;
   line.remove_prefix(first);
   while (!line.empty()) {
     const std::size_t gap = std::min(line.find_first_not_of(' '), line.size());
     const std::size_t end = std::min(line.find(' ', gap), line.size());
     const std::string_view word = line.substr(gap, end - gap);
-    if (!fresh && column + gap + word.size() > limit) {
+    if (!fresh && at + gap + word.size() > limit) {
       out += "\n" + indent;
-      column = indent.size();
+      at = indent.size();
     } else {
       out += std::string(gap, ' ');
-      column += gap;
+      at += gap;
     }
     out += word;
-    column += word.size();
+    at += word.size();
     fresh = false;
     line.remove_prefix(end);
   }

@@ -22,6 +22,8 @@ class Terminal {
   void print(std::string_view line);  // a line that stays, above the status line
   void print_wrapped(
       std::string_view line);  // broken at spaces to the width, continuation lines indented alike
+  // "  name      text", the text in a column of its own, from `column` on.
+  void print_entry(std::string_view name, std::string_view text, std::size_t column);
   void status(std::string_view line);  // replaces the live line
   void clear_status();
 
@@ -45,7 +47,8 @@ class Terminal {
   std::chrono::steady_clock::time_point last_status_{};
 };
 
-// Breaks a line at spaces; continuation lines start with the first line's indent (plus two).
-std::string wrap(std::string_view line, int width);
+// Breaks a line at spaces; continuation lines start at `column`, or, where there is none or it is
+// beyond half of the width, with the first line's indent (plus two).
+std::string wrap(std::string_view line, int width, std::size_t column = 0);
 
 }  // namespace plumbline

@@ -105,6 +105,8 @@ TEST(Wrap, BreaksAtSpacesAndKeepsTheIndent) {
   EXPECT_EQ(wrap("short", 20), "short");
   EXPECT_EQ(wrap("  one two three four", 12), "  one two\n    three\n    four");
   EXPECT_EQ(wrap("averyveryverylongword x", 10), "averyveryverylongword\n  x");
+  EXPECT_EQ(wrap("  a  one two three", 12, 5), "  a  one two\n     three");
+  EXPECT_EQ(wrap("  a     one two", 12, 8), "  a     one\n    two") << "no room for a column";
 }
 
 }  // namespace
