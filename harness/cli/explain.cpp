@@ -43,12 +43,9 @@ void print_lines(std::string_view text, Terminal& terminal) {
   }
 }
 
-// The GPU, when it was asked for.
+// An explanation is of the emulator unless the GPU was asked for.
 Result<std::optional<Target>> wanted_gpu(On on) {
-  if (on != On::gpu && on != On::both) return std::optional<Target>();
-  const Result<Target> probed = probe_gpu();
-  if (!probed) return probed.error();
-  return std::optional(*probed);
+  return find_gpu(on == On::automatic ? On::emulator : on);
 }
 
 void explain_on(const Case& test_case, const Target& target, const Examined& examined,

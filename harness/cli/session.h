@@ -12,6 +12,7 @@
 #include "harness/cli/exit_code.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/terminal.h"
+#include "harness/describe.h"
 #include "harness/run.h"
 #include "kernels/registry.h"
 
