@@ -17,9 +17,18 @@ namespace plumbline {
 namespace {
 
 void list_kernels(const Registry& registry, Terminal& terminal) {
+  std::size_t name = 0, operation = 0, chips = 0;
+  const auto chips_of = [](const Manifest& kernel) {
+    return fmt::format("sm_{}", fmt::join(kernel.targets, ", sm_"));
+  };
   for (const Manifest& kernel : registry.all()) {
-    terminal.print_wrapped(fmt::format("  {:<16} {:<10} sm_{}  {}", kernel.name,
-                                       kernel.operation->name(), fmt::join(kernel.targets, ", sm_"),
+    name = std::max(name, kernel.name.size());
+    operation = std::max(operation, kernel.operation->name().size());
+    chips = std::max(chips, chips_of(kernel).size());
+  }
+  for (const Manifest& kernel : registry.all()) {
+    terminal.print_wrapped(fmt::format("  {:<{}}  {:<{}}  {:<{}}  {}", kernel.name, name,
+                                       kernel.operation->name(), operation, chips_of(kernel), chips,
                                        kernel.summary));
   }
 }
@@ -28,22 +37,22 @@ void list_oracles(const Registry&, Terminal& terminal) {
   for (const Operation* operation : all_operations()) {
     terminal.print_wrapped(fmt::format("  {}", operation->name()));
     for (const Field& field : operation->schema()) {
-      terminal.print_wrapped(fmt::format("      {:<10} {}", field.name, field.help));
+      terminal.print_wrapped(fmt::format("      {:<12} {}", field.name, field.help));
     }
   }
   terminal.print("  every one");
   for (const Field& field : common_fields())
-    terminal.print_wrapped(fmt::format("      {:<10} {}", field.name, field.help));
+    terminal.print_wrapped(fmt::format("      {:<12} {}", field.name, field.help));
 }
 
 void list_formats(const Registry&, Terminal& terminal) {
-  terminal.print("  format  bits  exponent  mantissa  emin  emax  specials");
+  terminal.print("  format  stored bits  exponent  mantissa  emin  emax  specials");
   for (const Format& f : all_formats()) {
     const std::string_view specials = f.has_infinity() ? "Inf, NaN" : f.has_nan() ? "NaN" : "none";
     if (f.is_integer) {
-      terminal.print(fmt::format("  {:<6} {:>5}  integer", f.name, f.storage_bits));
+      terminal.print(fmt::format("  {:<6}  {:>11}  integer", f.name, f.storage_bits));
     } else {
-      terminal.print(fmt::format("  {:<6} {:>5}  {:>8}  {:>8}  {:>4}  {:>4}  {}", f.name,
+      terminal.print(fmt::format("  {:<6}  {:>11}  {:>8}  {:>8}  {:>4}  {:>4}  {}", f.name,
                                  f.storage_bits, f.exponent_bits, f.mantissa_bits, f.emin(),
                                  f.emax(), specials));
     }
