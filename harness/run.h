@@ -3,7 +3,6 @@
 // run(); fuzz and replay use the same pieces.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,8 +54,6 @@ class Observer {
   virtual void shrinking(const Case& failing) { (void)failing; }
 
   virtual void probing() {}
-
-  virtual void kernel_done(const KernelRecord& kernel) { (void)kernel; }
 };
 
 // Runs the kernels. The record is complete up to an interrupt. Errors: a broken corpus file, a GPU
@@ -68,13 +65,5 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
 // Stops early on Ctrl-C; jobs that did not run are missing.
 std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
                                  Observer& observer);
-
-// Step 9 for one failure: smaller, explained, saved.
-Counterexample make_counterexample(const Job& failed, const RunOptions& options,
-                                   Observer& observer);
-
-// Fills what does not depend on the cases: version, environment, hashes of sources and builds.
-void describe_environment(RunRecord& record);
-KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& targets);
 
 }  // namespace plumbline

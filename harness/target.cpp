@@ -65,6 +65,14 @@ Result<Target> probe_gpu() {
   return target;
 }
 
+Result<std::optional<Target>> find_gpu(On on) {
+  if (on == On::emulator) return std::optional<Target>();
+  const Result<Target> probed = probe_gpu();
+  if (probed) return std::optional(*probed);
+  if (on != On::automatic) return probed.error();
+  return std::optional<Target>();
+}
+
 Result<std::unique_ptr<Device>> open_device(const Target& target, int threads) {
   if (target.on_gpu) return open_gpu();
   EmulatorOptions options;

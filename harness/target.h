@@ -41,6 +41,10 @@ std::optional<int> best_build(const Manifest& kernel, int sm);
 // The GPU of this machine as a target; an Error that says what is missing.
 Result<Target> probe_gpu();
 
+// The GPU that `on` means: none for the emulator, and none where `auto` finds none. An Error where
+// a GPU was asked for and there is none.
+Result<std::optional<Target>> find_gpu(On on);
+
 // A device for a target. `threads` is for the emulator.
 Result<std::unique_ptr<Device>> open_device(const Target& target, int threads);
 

@@ -58,7 +58,12 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
                                 c.steps, c.tried));
   }
   lines.push_back("");
-  lines.push_back("      case     " + c.text);
+  for (std::string& command : card_commands(c)) lines.push_back(std::move(command));
+  return lines;
+}
+
+std::vector<std::string> card_commands(const Counterexample& c) {
+  std::vector<std::string> lines = {"      case     " + c.text};
   if (const std::string subject = replay_subject(c); !subject.empty()) {
     lines.push_back("      replay   plumbline replay  " + subject);
     lines.push_back("      explain  plumbline explain " + subject);

@@ -11,8 +11,11 @@
 namespace plumbline {
 
 // Lines without trailing newlines; the first is "FAIL  kernel   claim / class", the last ones are
-// the replay lines.
+// card_commands().
 std::vector<std::string> card_lines(const Counterexample& counterexample);
+
+// The case, and what to type to replay and explain it: lines to be copied, so never to be broken.
+std::vector<std::string> card_commands(const Counterexample& counterexample);
 
 // What `plumbline replay` is given: the saved case, or the case as found where none was saved (the
 // bits of a shrunk one are nowhere else), and the manifest where the kernel is not a shipped one;

@@ -124,7 +124,7 @@ struct CommandLine {
       verb.add_flags({*sub, arguments, raw});
       sub->add_option("--format", raw.format,
                       "human, line (one finding a line) or json (events as they happen)");
-      sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honoured)");
+      sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honored)");
       sub->add_flag("-q,--quiet", arguments.quiet, "only failures and the closing line");
       sub->add_flag("-v,--verbose", arguments.verbose, "a line per case");
       verbs.push_back(sub);

@@ -71,8 +71,11 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
     console.finished(record.cases.back(), static_cast<std::int64_t>(record.cases.size()),
                      record.planned);
+    KernelRecord& kernel =
+        *std::find_if(record.kernels.begin(), record.kernels.end(),
+                      [&](const KernelRecord& k) { return k.name == dump.test_case.kernel->name; });
     for (const std::string& name : dump.absent)
-      record.kernels.back().reasons.push_back(fmt::format("output {} is not in the dump", name));
+      kernel.reasons.push_back(fmt::format("output {} is not in the dump", name));
     if (record.cases.back().verdict != Verdict::fail) continue;
     Counterexample card = explain_failure(dump.test_case, **examined);
     card.original = card.text;

@@ -43,12 +43,9 @@ void print_lines(std::string_view text, Terminal& terminal) {
   }
 }
 
-// The GPU, when it was asked for.
+// An explanation is of the emulator unless the GPU was asked for.
 Result<std::optional<Target>> wanted_gpu(On on) {
-  if (on != On::gpu && on != On::both) return std::optional<Target>();
-  const Result<Target> probed = probe_gpu();
-  if (!probed) return probed.error();
-  return std::optional(*probed);
+  return find_gpu(on == On::automatic ? On::emulator : on);
 }
 
 void explain_on(const Case& test_case, const Target& target, const Examined& examined,
@@ -58,10 +55,7 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
       fmt::format("{}  {}  on {}", name(record.verdict), record.text, record.device));
   terminal.print("      contract:");
   print_lines(test_case.kernel->describe_contract(test_case.problem, target.sm), terminal);
-  if (record.verdict == Verdict::fail) {
-    for (const std::string& line : card_lines(explain_failure(test_case, examined)))
-      terminal.print_wrapped(line);
-  }
+  if (record.verdict == Verdict::fail) print_card(explain_failure(test_case, examined), terminal);
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
     const OutputVerdict& v = output.verdict;

@@ -12,6 +12,7 @@
 #include "harness/cli/fuzz_memory.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/counterexample.h"
 #include "harness/explain.h"
 #include "harness/interrupt.h"
 
@@ -54,25 +55,14 @@ class Fuzzer {
 
   // Each kernel with its targets and what earlier searches remember of it.
   Status prepare(const Registry& registry, const std::vector<const Manifest*>& kernels) {
-    std::optional<Target> gpu;
-    if (options_.on != On::emulator) {
-      const Result<Target> probed = probe_gpu();
-      if (probed) gpu = *probed;
-      if (!probed && options_.on != On::automatic) return probed.error();
-    }
+    const Result<std::optional<Target>> gpu = find_gpu(options_.on);
+    if (!gpu) return gpu.error();
     for (const Manifest* kernel : kernels) {
       std::string skipped;
-      std::vector<Target> targets = kernel_targets(*kernel, options_.on, options_.sm, gpu, skipped);
-      record_.kernels.push_back(describe_kernel(*kernel, targets));
-      if (targets.empty()) {
-        record_.kernels.back().reasons.push_back(skipped);
-        continue;
-      }
-      for (const Target& target : targets) {
-        if (std::find(record_.devices.begin(), record_.devices.end(), target.name()) ==
-            record_.devices.end())
-          record_.devices.push_back(target.name());
-      }
+      std::vector<Target> targets =
+          kernel_targets(*kernel, options_.on, options_.sm, *gpu, skipped);
+      add_kernel(record_, *kernel, targets, skipped);
+      if (targets.empty()) continue;
       Result<FuzzMemory> memory = FuzzMemory::open(arguments_.out + "/search", *kernel, registry);
       if (!memory) return memory.error();
       subjects_.push_back({kernel, std::move(targets), Search(*kernel), *std::move(memory)});

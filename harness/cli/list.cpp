@@ -55,13 +55,13 @@ void list_oracles(const Registry&, Terminal& terminal) {
 }
 
 void list_formats(const Registry&, Terminal& terminal) {
-  terminal.print("  format  bits  exponent  mantissa  emin  emax  specials");
+  terminal.print("  format  stored bits  exponent  mantissa  emin  emax  specials");
   for (const Format& f : all_formats()) {
     const std::string_view specials = f.has_infinity() ? "Inf, NaN" : f.has_nan() ? "NaN" : "none";
     if (f.is_integer) {
-      terminal.print(fmt::format("  {:<6} {:>5}  integer", f.name, f.storage_bits));
+      terminal.print(fmt::format("  {:<6}  {:>11}  integer", f.name, f.storage_bits));
     } else {
-      terminal.print(fmt::format("  {:<6} {:>5}  {:>8}  {:>8}  {:>4}  {:>4}  {}", f.name,
+      terminal.print(fmt::format("  {:<6}  {:>11}  {:>8}  {:>8}  {:>4}  {:>4}  {}", f.name,
                                  f.storage_bits, f.exponent_bits, f.mantissa_bits, f.emin(),
                                  f.emax(), specials));
     }

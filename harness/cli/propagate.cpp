@@ -155,16 +155,8 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
   for (const Manifest* kernel : kernels) {
     std::string skipped;
     const std::optional<Target> target = target_of(*kernel, arguments, gpu, skipped);
-    record.kernels.push_back(
-        describe_kernel(*kernel, target ? std::vector{*target} : std::vector<Target>{}));
-    if (!target) {
-      record.kernels.back().reasons.push_back(skipped);
-      continue;
-    }
-    if (std::find(record.devices.begin(), record.devices.end(), target->name()) ==
-        record.devices.end()) {
-      record.devices.push_back(target->name());
-    }
+    add_kernel(record, *kernel, target ? std::vector{*target} : std::vector<Target>{}, skipped);
+    if (!target) continue;
     for (const Case& test_case : cases) {
       if (test_case.kernel == kernel && !interrupted())
         propagate_one(test_case, *target, runner, arguments, folder, terminal, record);
@@ -227,12 +219,8 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
         "nothing selected: no kernel with stages (or gradients), or --only leaves no case");
     return ExitCode::nothing_selected;
   }
-  std::optional<Target> gpu;
-  if (arguments.on != On::emulator) {
-    const Result<Target> probed = probe_gpu();
-    if (probed) gpu = *probed;
-    if (!probed && arguments.on != On::automatic) return report_error(probed.error());
-  }
+  const Result<std::optional<Target>> gpu = find_gpu(arguments.on);
+  if (!gpu) return report_error(gpu.error());
   std::vector<const Manifest*> kernels;
   for (const Case& test_case : *cases) {
     if (std::find(kernels.begin(), kernels.end(), test_case.kernel) == kernels.end())
@@ -247,7 +235,7 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   if (!folder) return report_error(folder.error());
 
   const auto start = std::chrono::steady_clock::now();
-  propagate_kernels(*cases, kernels, gpu, arguments, *folder, terminal, record);
+  propagate_kernels(*cases, kernels, *gpu, arguments, *folder, terminal, record);
   if (arguments.depth > 0) propagate_depth(arguments, terminal, record);
   if (arguments.decode > 0) propagate_decoding(arguments, terminal, record);
   if (arguments.denoise > 0) propagate_denoising(arguments, terminal, record);

@@ -10,6 +10,7 @@
 #include "harness/cli/cases.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/counterexample.h"
 #include "harness/dump.h"
 #include "harness/explain.h"
 #include "harness/interrupt.h"
@@ -61,30 +62,17 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   RunRecord record;
   label_record(record, arguments, id);
   describe_environment(record);
-  std::optional<Target> gpu;
-  if (options->on != On::emulator) {
-    const Result<Target> probed = probe_gpu();
-    if (probed) gpu = *probed;
-    if (!probed && options->on != On::automatic) return report_error(probed.error());
-  }
+  const Result<std::optional<Target>> gpu = find_gpu(options->on);
+  if (!gpu) return report_error(gpu.error());
   std::vector<Job> jobs;
   for (const CaseFile& file : *cases) {
     const Manifest& kernel = *file.test_case.kernel;
     std::string skipped;
     const std::vector<Target> targets =
-        kernel_targets(kernel, options->on, options->sm, gpu, skipped);
-    for (const Target& target : targets) {
+        kernel_targets(kernel, options->on, options->sm, *gpu, skipped);
+    add_kernel(record, kernel, targets, skipped);
+    for (const Target& target : targets)
       jobs.push_back({file.test_case, target, static_cast<std::int64_t>(jobs.size())});
-      if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
-          record.devices.end()) {
-        record.devices.push_back(target.name());
-      }
-    }
-    if (std::none_of(record.kernels.begin(), record.kernels.end(),
-                     [&](const KernelRecord& k) { return k.name == kernel.name; })) {
-      record.kernels.push_back(describe_kernel(kernel, targets));
-      if (targets.empty()) record.kernels.back().reasons.push_back(skipped);
-    }
   }
   record.planned = static_cast<std::int64_t>(jobs.size());
   Console console(arguments, terminal, *folder, id);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -42,19 +44,23 @@ std::string painted(const Terminal& terminal, Verdict verdict) {
   return terminal.yellow(word);
 }
 
-void print_kernel(const KernelRecord& k, Terminal& terminal) {
+void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& terminal) {
   if (k.verdict == Verdict::skip) {
     terminal.print_wrapped(
         fmt::format("  {} {}  {}", painted(terminal, k.verdict), k.name,
                     k.reasons.empty() ? "no case was selected" : k.reasons.front()));
     return;
   }
-  const int name_width = terminal.width() >= 100 ? 24 : 16;
+  const std::size_t name_width =
+      terminal.width() >= 100 ? std::max(longest_name, std::size_t{24}) : 16;
   std::string line = fmt::format("  {} {:<{}}", painted(terminal, k.verdict), k.name, name_width);
   // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of
   // ulp from exact.
-  line += fmt::format(" {:>6} {}   worst error {:>5} of what is allowed", k.cases,
-                      k.cases == 1 ? "case " : "cases", share_text(k.worst_share));
+  const std::string worst =
+      std::isinf(k.worst_share)
+          ? "worst error where none is allowed"
+          : fmt::format("worst error {:>5} of what is allowed", share_text(k.worst_share));
+  line += fmt::format(" {:>6} {}   {:<36}", k.cases, k.cases == 1 ? "case " : "cases", worst);
   if (terminal.width() >= 80) line += fmt::format("  {:>7.1f} s", k.elapsed_ms / 1000);
   terminal.print_wrapped(line);
   if (terminal.width() >= 80) {
@@ -144,10 +150,9 @@ void Console::planned(const RunRecord& so_far) {
   label_record(labelled, arguments_, run_id_);
   folder_.begin(labelled);
   if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
-  terminal_.print_wrapped(fmt::format("{}   {}   {} {}",
-                                      terminal_.bold("plumbline " PLUMBLINE_VERSION),
-                                      fmt::join(so_far.devices, " + "), so_far.planned,
-                                      so_far.planned == 1 ? "case" : "cases"));
+  terminal_.print_wrapped(fmt::format(
+      "{}   {}   {} {}", terminal_.bold("plumbline " PLUMBLINE_VERSION),
+      fmt::join(so_far.devices, " + "), so_far.planned, so_far.planned == 1 ? "case" : "cases"));
 }
 
 void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
@@ -223,6 +228,17 @@ void label_record(RunRecord& record, const Arguments& arguments, const std::stri
   record.run_id = run_id;
 }
 
+void print_card(const Counterexample& card, Terminal& terminal) {
+  const std::vector<std::string> lines = card_lines(card), commands = card_commands(card);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i + commands.size() < lines.size()) {
+      terminal.print_wrapped(lines[i]);
+    } else {
+      terminal.print(lines[i]);
+    }
+  }
+}
+
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
   terminal.clear_status();
   std::int64_t passed = 0, failed = 0, errors = 0, skipped = 0, thin = 0;
@@ -236,16 +252,19 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
   if (arguments.format == OutputFormat::json) return;
   if (arguments.format == OutputFormat::human) {
     std::vector<std::string> not_reached;
+    std::size_t longest_name = 0;
+    for (const KernelRecord& k : record.kernels)
+      longest_name = std::max(longest_name, k.name.size());
     for (const KernelRecord& k : record.kernels) {
       if (record.interrupted && k.cases == 0 && k.reasons.empty()) {
         not_reached.push_back(k.name);
       } else if (!arguments.quiet || k.verdict != Verdict::pass) {
-        print_kernel(k, terminal);
+        print_kernel(k, longest_name, terminal);
       }
     }
     for (const Counterexample& card : record.counterexamples) {
       terminal.print("");
-      for (const std::string& line : card_lines(card)) terminal.print_wrapped(line);
+      print_card(card, terminal);
     }
     print_errors(record, arguments, terminal);
     if (record.interrupted) {

@@ -12,6 +12,7 @@
 #include "harness/cli/exit_code.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/terminal.h"
+#include "harness/describe.h"
 #include "harness/run.h"
 #include "kernels/registry.h"
 
@@ -60,6 +61,9 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
 
 // The table of kernels, the cards, and the closing "verb: N passed, N failed, N skipped" line.
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
+
+// A counterexample: text wrapped, what is there to be copied in whole lines.
+void print_card(const Counterexample& card, Terminal& terminal);
 
 void print_report_path(const std::filesystem::path& folder, const Arguments& arguments,
                        Terminal& terminal);

@@ -15,13 +15,11 @@ class Terminal {
  public:
   explicit Terminal(const Arguments& arguments);
 
-  bool interactive() const { return interactive_; }
-
-  int width() const { return width_; }  // 80 where there is no terminal
+  int width() const { return width_; }  // 120 where there is no terminal
 
   void print(std::string_view line);  // a line that stays, above the status line
-  void print_wrapped(
-      std::string_view line);  // broken at spaces to the width, continuation lines indented alike
+  // Broken at spaces to the width, continuation lines indented alike.
+  void print_wrapped(std::string_view line);
   // "  name      text", the text in a column of its own, from `column` on.
   void print_entry(std::string_view name, std::string_view text, std::size_t column);
   void status(std::string_view line);  // replaces the live line

@@ -27,7 +27,6 @@ std::string bind_all(void* library, Driver& d) {
   bind(library, "cuDeviceGet", d.device_get, missing);
   bind(library, "cuDeviceGetName", d.device_name, missing);
   bind(library, "cuDeviceGetAttribute", d.device_attribute, missing);
-  bind(library, "cuDeviceTotalMem_v2", d.device_memory, missing);
   bind(library, "cuDevicePrimaryCtxRetain", d.context_retain, missing);
   bind(library, "cuDevicePrimaryCtxReset_v2", d.context_reset, missing);
   bind(library, "cuDevicePrimaryCtxRelease_v2", d.context_release, missing);

@@ -24,7 +24,6 @@ struct Driver {
   int (*device_get)(int*, int) = nullptr;
   int (*device_name)(char*, int, int) = nullptr;
   int (*device_attribute)(int*, int, int) = nullptr;
-  int (*device_memory)(std::size_t*, int) = nullptr;
   int (*context_retain)(Handle*, int) = nullptr;
   int (*context_reset)(int) = nullptr;
   int (*context_release)(int) = nullptr;

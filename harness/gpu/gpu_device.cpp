@@ -305,7 +305,6 @@ Result<GpuInfo> describe_gpu(const Driver& driver) {
   GpuInfo info;
   int count = 0, device = 0, major = 0, minor = 0;
   std::array<char, 256> name{};
-  std::size_t memory = 0;
   if (const int code = driver.driver_version(&info.driver_version); code != 0) {
     return driver.error("cuDriverGetVersion", code);
   }
@@ -326,11 +325,8 @@ Result<GpuInfo> describe_gpu(const Driver& driver) {
       return driver.error("cuDeviceGetAttribute", code);
     }
   }
-  if (const int code = driver.device_memory(&memory, device); code != 0)
-    return driver.error("cuDeviceTotalMem", code);
   info.name = name.data();
   info.sm = 10 * major + minor;
-  info.memory_bytes = static_cast<std::int64_t>(memory);
   return info;
 }
 

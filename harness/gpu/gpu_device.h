@@ -16,7 +16,6 @@ struct GpuInfo {
   std::string name;        // "NVIDIA H200"
   int sm = 0;              // 90
   int driver_version = 0;  // 13000 for CUDA 13.0
-  std::int64_t memory_bytes = 0;
 };
 
 // What GPU there is. Errors (cannot_run) say what is missing: the library, the driver, or a device.

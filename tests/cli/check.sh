@@ -80,6 +80,8 @@ expect 2 "it does not say which kernel" check silent.safetensors
 expect 2 "on which chip" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column"
 expect 0 "1 passed" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column" --sm 80
 expect 0 "output lse is not in the dump" check no_lse.safetensors
+# It is said of the kernel that lacks it, whatever comes behind.
+expect 0 "output lse is not in the dump pass gemm_bf16" check no_lse.safetensors gemm.safetensors
 expect 2 "output h is missing: y is judged by it" check no_h.safetensors
 expect 0 "output y is not in the dump" check no_y.safetensors
 expect 0 "1 passed" check python.safetensors

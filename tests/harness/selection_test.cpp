@@ -101,6 +101,16 @@ TEST_F(Selection, AGpuRunsTheNewestBuildItCan) {
   EXPECT_EQ(targets[0].name(), "NVIDIA H200 (sm_90)");
 }
 
+TEST(FindGpu, IsAnErrorOnlyWhereAGpuWasAskedFor) {
+  const Result<Target> there = probe_gpu();
+  for (const On on : {On::automatic, On::emulator, On::gpu, On::both}) {
+    const Result<std::optional<Target>> found = find_gpu(on);
+    const bool asked_for = on == On::gpu || on == On::both;
+    ASSERT_EQ(found.ok(), there.ok() || !asked_for);
+    if (found) EXPECT_EQ(found->has_value(), there.ok() && on != On::emulator);
+  }
+}
+
 TEST_F(Selection, ABuildForOneChipRunsThereAlone) {
   manifest.specific_targets = {{90, 'a'}};
   EXPECT_EQ(best_build(manifest, 90), 90);

@@ -139,10 +139,10 @@ TEST_P(EveryCall, FailsWithAnErrorThatNamesIt) {
 INSTANTIATE_TEST_SUITE_P(Driver, EveryCall,
                          testing::Values("cuInit", "cuDriverGetVersion", "cuDeviceGetCount",
                                          "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
-                                         "cuDeviceTotalMem_v2", "cuDevicePrimaryCtxRetain",
-                                         "cuCtxSetCurrent", "cuModuleLoadDataEx",
-                                         "cuModuleGetFunction", "cuMemAlloc_v2", "cuMemcpyHtoD_v2",
-                                         "cuMemcpyDtoH_v2", "cuLaunchKernel", "cuEventCreate"),
+                                         "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent",
+                                         "cuModuleLoadDataEx", "cuModuleGetFunction",
+                                         "cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2",
+                                         "cuLaunchKernel", "cuEventCreate"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_F(GpuDevice, TheJitCompilersMessageReachesTheUser) {

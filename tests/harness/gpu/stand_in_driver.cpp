@@ -65,11 +65,6 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   return result("cuDeviceGetAttribute");
 }
 
-int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
-  *bytes = std::size_t{1} << 30;
-  return result("cuDeviceTotalMem_v2");
-}
-
 int cuDevicePrimaryCtxRetain(void** context, int) {
   *context = &fault;
   return result("cuDevicePrimaryCtxRetain");

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace plumbline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string printed(const RunRecord& record) {
+  const Arguments arguments;
+  Terminal terminal(arguments);
+  testing::internal::CaptureStdout();
+  print_record(record, arguments, terminal);
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(PrintRecord, CommandsToCopyAreNotWrapped) {
+  RunRecord record;
+  Counterexample& card = record.counterexamples.emplace_back();
+  card.case_file = "fuzz/corpus/mine/9a41c7.case";
+  card.manifest = std::string(200, 'f') + "/mine.toml";
+  card.explanation = {std::string(100, 'a') + " " + std::string(100, 'b')};
+  const std::string text = printed(record);
+  EXPECT_THAT(text, HasSubstr("\n      replay   plumbline replay  " + card.case_file +
+                              " --kernel " + card.manifest + "\n"));
+  EXPECT_THAT(text, Not(HasSubstr(card.explanation.front()))) << "sentences are";
+}
+
+TEST(PrintRecord, FiguresStandBelowEachOtherWhateverTheNames) {
+  RunRecord record;
+  for (const char* name : {"short", "a_kernel_with_a_name_of_34_letters"}) {
+    KernelRecord& kernel = record.kernels.emplace_back();
+    kernel.name = name;
+    kernel.verdict = Verdict::pass;
+    kernel.cases = 2;
+  }
+  record.kernels.front().worst_share = std::numeric_limits<double>::infinity();
+  const std::string text = printed(record);
+  const std::size_t first = text.find("2 cases"), second = text.find("2 cases", first + 1);
+  const std::size_t line = text.rfind('\n', second) + 1;
+  EXPECT_EQ(first, second - line);
+  EXPECT_THAT(text, HasSubstr("worst error where none is allowed"));
+  const std::size_t seconds = text.find("0.0 s");
+  EXPECT_EQ(seconds, text.find("0.0 s", seconds + 1) - line);
+}
+
+}  // namespace
+}  // namespace plumbline
