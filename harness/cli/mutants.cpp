@@ -87,11 +87,7 @@ std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target
   std::vector<Job> jobs;
   for (Case& planned : plan_cases(kernel, plan))
     jobs.push_back({std::move(planned), target, record.planned++});
-  record.kernels.push_back(describe_kernel(kernel, {target}));
-  if (std::find(record.devices.begin(), record.devices.end(), target.name()) ==
-      record.devices.end()) {
-    record.devices.push_back(target.name());
-  }
+  add_kernel(record, kernel, {target}, "");
   console.planned(record);
   UnmutatedKernel unmutated = run_unmutated(jobs, options, console);
   bool sound = true;
@@ -164,8 +160,7 @@ Status test_kernel(const Request& request, const Manifest& kernel, RunRecord& re
   std::string skipped;
   const std::optional<Target> target = chosen_target(kernel, request.options.run, skipped);
   if (!target) {
-    record.kernels.push_back(describe_kernel(kernel, {}));
-    record.kernels.back().reasons.push_back(skipped);
+    add_kernel(record, kernel, {}, skipped);
     return {};
   }
   return request.arguments.auto_mutants > 0
