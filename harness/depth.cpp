@@ -3,9 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "harness/interrupt.h"
+#include "harness/workers.h"
 #include "oracles/base/random.h"
+#include "oracles/reference/output_vectors.h"
 #include "oracles/reference/staged_stack_gradient.h"
+#include "reports/propagation_text.h"
 
 namespace plumbline {
 namespace {
@@ -59,6 +65,38 @@ Rows incoming_gradient(StackShape shape, std::uint64_t seed) {
   return {drawn.input.begin(), drawn.input.end()};
 }
 
+// curve(i) for i below `count`, on a few threads. After Ctrl-C some are missing.
+template <typename Curve>
+std::vector<DepthCurve> curves_of(std::size_t count, int threads, const Curve& curve) {
+  std::vector<DepthCurve> curves(count);
+  for_each_on_workers(count, threads, [&] { return [&](std::size_t i) { curves[i] = curve(i); }; });
+  std::erase_if(curves, [](const DepthCurve& c) { return c.relative.empty(); });
+  return curves;
+}
+
+// What a layer's step back leaves behind: `g` becomes the gradient by its input.
+using WeightStep = std::function<std::vector<double>(std::size_t layer, Rows& g)>;
+
+// The errors of the gradients by weights, from the last layer to the first.
+std::vector<double> weight_errors(std::size_t layers, const Rows& incoming, const WeightStep& exact,
+                                  const WeightStep& low) {
+  std::vector<double> errors;
+  Rows exact_g = incoming, low_g = incoming;
+  for (std::size_t layer = layers; layer-- > 0 && !interrupted();) {
+    const Rows due = exact(layer, exact_g);
+    errors.push_back(distance(low(layer, low_g), due) / norm(due));
+  }
+  return errors;
+}
+
+std::string weights_finding(const DepthCurve& curve) {
+  const auto worst = std::max_element(curve.weights.begin(), curve.weights.end());
+  return fmt::format(
+      "{}: gradients by weights are off by {:.1e} (root mean square over layers), at most by "
+      "{:.1e}, in layer {}.",
+      curve.name, root_mean_square(curve.weights), *worst, curve.weights.end() - worst);
+}
+
 }  // namespace
 
 DepthRecord run_depth(const DepthOptions& options) {
@@ -67,14 +105,15 @@ DepthRecord run_depth(const DepthOptions& options) {
   record.layers = options.shape.layers;
   const Stack stack = random_stack(options.shape, options.seed);
   const ExactSteps exact = exact_forward(stack, options.probes, options.seed);
-  for (const auto& [name, arithmetic] : arithmetics()) {
-    if (interrupted()) return record;
+  const auto variants = arithmetics();
+  record.curves = curves_of(variants.size(), options.threads, [&](std::size_t i) {
+    const auto& [name, arithmetic] = variants[i];
     const StagedStack staged(stack, arithmetic);
     const Step step = [&](std::size_t layer, StepState& state) {
       state.x = staged.layer(layer, state.x);
     };
-    record.curves.push_back(step_curve(std::string(name), {.step = step}, exact));
-  }
+    return step_curve(std::string(name), {.step = step}, exact);
+  });
   tell(record, "error");
   return record;
 }
@@ -87,35 +126,48 @@ DepthRecord run_gradient_depth(const DepthOptions& options) {
   const Stack stack = random_stack(options.shape, options.seed);
   const std::size_t layers = stack.layers.size();
   const std::vector<Rows> exact_inputs = exact_forward(stack, 0, options.seed).x;
+  const Rows incoming = incoming_gradient(options.shape, options.seed);
   const ExactSteps exact = run_exactly(
-      {incoming_gradient(options.shape, options.seed), {}}, layers,
+      {incoming, {}}, layers,
       [&](std::size_t step, StepState& state) {
         const std::size_t layer = layers - 1 - step;
         defined_layer_gradient(stack, layer, exact_inputs[layer], state.x);
       },
       options.probes, options.seed);
-  const auto add_curve = [&](std::string_view name, const StackArithmetic& arithmetic,
-                             bool exact_inputs_only) {
-    if (interrupted()) return;
+  const WeightStep exact_weights = [&](std::size_t layer, Rows& g) {
+    WeightGradients<double> by_weights;
+    defined_layer_gradient(stack, layer, exact_inputs[layer], g, &by_weights);
+    return by_weights.all();
+  };
+  auto variants = arithmetics();
+  variants.emplace_back(kExactInputs, kBf16);
+  record.curves = curves_of(variants.size(), options.threads, [&](std::size_t i) {
+    const auto& [name, arithmetic] = variants[i];
     const StagedStack forward(stack, arithmetic);
     const StagedStackGradient backward(stack, arithmetic);
     std::vector<StagedStack::Activations> left;
     for (std::size_t layer = 0; layer < layers; ++layer) {
       KeyValues<double> nothing_before;
       left.push_back(forward.activations(
-          layer, exact_inputs_only || layer == 0 ? exact_inputs[layer] : left.back().result,
+          layer, name == kExactInputs || layer == 0 ? exact_inputs[layer] : left.back().result,
           nothing_before));
     }
     const Step step = [&](std::size_t index, StepState& state) {
       const std::size_t layer = layers - 1 - index;
       state.x = backward.layer(layer, left[layer], state.x);
     };
-    record.curves.push_back(step_curve(std::string(name), {.step = step}, exact));
-  };
-  for (const auto& [name, arithmetic] : arithmetics()) add_curve(name, arithmetic, false);
-  add_curve(kExactInputs, kBf16, true);
-  if (interrupted()) return record;
+    DepthCurve curve = step_curve(std::string(name), {.step = step}, exact);
+    curve.weights = weight_errors(layers, incoming, exact_weights, [&](std::size_t layer, Rows& g) {
+      WeightGradients<double> by_weights;
+      g = backward.layer(layer, left[layer], g, &by_weights);
+      return by_weights.all();
+    });
+    return curve;
+  });
   tell(record, "gradient's error");
+  for (const DepthCurve& curve : record.curves)
+    if (curve.name == kBf16Stream && !curve.weights.empty())
+      record.findings.push_back(weights_finding(curve));
   const double ratio = end_ratio(record, kBf16Stream, kExactInputs);
   if (ratio > 0) {
     record.findings.push_back(fmt::format(

@@ -24,13 +24,15 @@ constexpr double kBiased = 0.05, kDeviations = 5, kUnexpected = 1.5;
 struct Gathered {
   GradientDifference sum;  // of every measure
   double expected = 0;
-  std::vector<double> rows;
+  double parallel_squares = 0;
+  std::vector<double> rows, heads, channels;
+  DrawSpread spread;
   BiasStatistic bias, expected_bias;
   AdamComparison adam;
 };
 
 void gather(Gathered& all, const std::vector<double>& exact, const std::vector<double>& got,
-            const std::vector<double>& modelled, std::int64_t width) {
+            const std::vector<double>& modelled, const std::vector<std::int64_t>& shape) {
   const GradientDifference one = compare_gradients(exact, got);
   all.sum.relative += one.relative;
   all.sum.cosine_gap += one.cosine_gap;
@@ -40,8 +42,18 @@ void gather(Gathered& all, const std::vector<double>& exact, const std::vector<d
   all.sum.lost += one.lost;
   all.sum.not_finite += one.not_finite;
   all.expected += compare_gradients(exact, modelled).relative;
-  const std::vector<double> rows = row_differences(exact, got, width);
-  all.rows.insert(all.rows.end(), rows.begin(), rows.end());
+  all.parallel_squares += one.parallel * one.parallel;
+  const auto append = [](std::vector<double>& to, const std::vector<double>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  const std::int64_t width = shape.back();
+  append(all.rows, row_differences(exact, got, width));
+  // [batch, heads, tokens, width]: a channel is one of a head. A vector has neither.
+  const std::int64_t height =
+      shape.size() > 2 ? shape[shape.size() - 2] : std::ssize(exact) / width;
+  if (shape.size() > 2) append(all.heads, row_differences(exact, got, height * width));
+  if (shape.size() > 1) append(all.channels, column_differences(exact, got, height, width));
+  all.spread.add(exact, got);
   all.bias.add(difference(got, exact));
   all.expected_bias.add(difference(modelled, exact));
   all.adam.step(exact, got);
@@ -80,17 +92,26 @@ void tell(GradientRecord& record, double expected_bias) {
 
 GradientRecord record_of(const Gathered& all, std::int64_t draws) {
   const auto count = static_cast<double>(draws);
-  std::vector<double> rows = all.rows;
-  std::sort(rows.begin(), rows.end());
+  const auto quantiles = [](std::vector<double> of, double& median, double& high, double& largest) {
+    std::sort(of.begin(), of.end());
+    median = quantile(of, 0.5);
+    high = quantile(of, 0.99);
+    largest = quantile(of, 1);
+  };
   GradientRecord record;
   record.draws = draws;
   record.relative = all.sum.relative / count;
   record.cosine_gap = all.sum.cosine_gap / count;
   record.parallel = all.sum.parallel / count;
   record.orthogonal = all.sum.orthogonal / count;
-  record.row_median = quantile(rows, 0.5);
-  record.row_99 = quantile(rows, 0.99);
-  record.row_largest = quantile(rows, 1);
+  // The standard error of the mean over draws.
+  record.parallel_error =
+      std::sqrt(std::max(0.0, all.parallel_squares / count - record.parallel * record.parallel) /
+                (count - 1));
+  quantiles(all.rows, record.row_median, record.row_99, record.row_largest);
+  quantiles(all.heads, record.head_median, record.head_99, record.head_largest);
+  quantiles(all.channels, record.channel_median, record.channel_99, record.channel_largest);
+  record.of_spread = all.spread.value();
   record.bias = all.bias.value();
   record.bias_noise = all.bias.noise();
   record.expected = all.expected / count;
@@ -138,8 +159,7 @@ Result<ComparedGradients> compare_gradients_of(CaseRunner& runner, const Case& t
                        modelled = computation->evaluate(computation->all_stages());
     for (std::size_t output = 0; output < names.size(); ++output) {
       const Tensor& got = *tensors.find(names[output]);
-      gather(gathered[output], exact[output], values_of(got), modelled[output],
-             got.layout.shape.back());
+      gather(gathered[output], exact[output], values_of(got), modelled[output], got.layout.shape);
     }
   }
   if (out.judged.size() < 2) return out;

@@ -149,6 +149,7 @@ std::vector<std::string> growth_findings(const std::vector<DepthCurve>& curves,
                                          const GrowthWords& words) {
   std::vector<std::string> findings;
   for (const DepthCurve& curve : curves) {
+    if (curve.relative.empty()) continue;  // interrupted
     if (unamplified_exponent(curve) > kCoherent) {
       findings.push_back(fmt::format(
           "{}: the error grows as {}^{:.2f} though errors are not amplified by as much: "

@@ -75,6 +75,8 @@ struct DepthCurve {
   double exponent = 0;           // b of error ~ depth^b
   double growth = 0;             // of a perturbation, ln per layer
   double predicted = 0;          // error at the end from `injected` and `gain`
+  // Of gradients: the error of those by each layer's weights, all seven together.
+  std::vector<double> weights;
 };
 
 struct DepthRecord {
@@ -118,7 +120,12 @@ struct GradientRecord {
   double relative = 0;                  // norm of the difference over that of the exact gradient
   double cosine_gap = 0;                // 1 - cosine
   double parallel = 0, orthogonal = 0;  // of the difference, relative
+  double parallel_error = 0;            // standard error of `parallel` over the draws
   double row_median = 0, row_99 = 0, row_largest = 0;  // of rows' relative differences
+  // The same of whole heads, and of channels (of each head); 0 where a gradient has none.
+  double head_median = 0, head_99 = 0, head_largest = 0;
+  double channel_median = 0, channel_99 = 0, channel_largest = 0;
+  double of_spread = 0;  // squared difference over the variance of exact gradients among draws
   double bias = 0, bias_noise = 0;  // U-statistic over the draws, and what chance makes of it
   double expected = 0;              // relative difference that the contract's model has
   double descent = 0;               // SGD: <g^, g> / <g, g>

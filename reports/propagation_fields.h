@@ -80,6 +80,7 @@ void describe(Archive& a, T& r) {
   a.required("exponent", r.exponent);
   a.required("growth", r.growth);
   a.required("predicted", r.predicted);
+  a.optional("weights", r.weights);
 }
 
 template <typename Archive, MaybeConst<DepthRecord> T>
@@ -123,10 +124,18 @@ void describe(Archive& a, T& r) {
   a.required("relative", r.relative);
   a.required("cosine_gap", r.cosine_gap);
   a.required("parallel", r.parallel);
+  a.optional("parallel_error", r.parallel_error);
   a.required("orthogonal", r.orthogonal);
   a.required("row_median", r.row_median);
   a.required("row_99", r.row_99);
   a.required("row_largest", r.row_largest);
+  a.optional("head_median", r.head_median);
+  a.optional("head_99", r.head_99);
+  a.optional("head_largest", r.head_largest);
+  a.optional("channel_median", r.channel_median);
+  a.optional("channel_99", r.channel_99);
+  a.optional("channel_largest", r.channel_largest);
+  a.optional("of_spread", r.of_spread);
   a.required("bias", r.bias);
   a.required("bias_noise", r.bias_noise);
   a.required("expected", r.expected);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace plumbline {
@@ -67,6 +68,7 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record) {
   lines.push_back(row("together", "", column(total, 0), column(own, 0), column(any, 0)));
   lines.push_back(row("relative error", "", number(record.error), number(record.own_error),
                       number(record.own_error)));
+  lines.push_back(row("interaction", "", "", column(record.interaction, 0), ""));
   lines.push_back("");
   lines.push_back(fmt::format("  {:<22}{:>9}{:>11}", "made of", "relative", "share"));
   for (const ErrorPartRecord& part : record.parts) {
@@ -82,15 +84,33 @@ std::string steps_text(const DepthRecord& record) {
   return fmt::format("{} {}", record.layers, record.steps.empty() ? "layers" : record.steps);
 }
 
+double root_mean_square(const std::vector<double>& errors) {
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  return errors.empty() ? 0 : std::sqrt(squares / static_cast<double>(errors.size()));
+}
+
 std::vector<std::string> depth_lines(const DepthRecord& record) {
   std::vector<std::string> lines;
   lines.push_back(steps_text(record));
   lines.push_back(
       fmt::format("  {:<22}{:>9}{:>7}{:>8}{:>10}", "", "error", "slope", "growth", "predicted"));
+  bool weights = false;
   for (const DepthCurve& curve : record.curves) {
+    weights |= !curve.weights.empty();
     lines.push_back(fmt::format("  {:<22}{:>9}{:>7.2f}{:>8.3f}{:>10}", curve.name,
                                 number(curve.relative.empty() ? 0 : curve.relative.back()),
                                 curve.exponent, curve.growth, number(curve.predicted)));
+  }
+  if (!weights) return lines;
+  lines.push_back("");
+  lines.push_back(
+      fmt::format("  {:<22}{:>16}{:>18}", "gradients by weights", "all layers", "worst layer"));
+  for (const DepthCurve& curve : record.curves) {
+    if (curve.weights.empty()) continue;
+    lines.push_back(
+        fmt::format("  {:<22}{:>16}{:>18}", curve.name, number(root_mean_square(curve.weights)),
+                    number(*std::max_element(curve.weights.begin(), curve.weights.end()))));
   }
   return lines;
 }
@@ -129,14 +149,23 @@ std::vector<std::string> gradient_lines(const GradientRecord& record) {
   const auto line = [&](std::string_view what, const std::string& value) {
     lines.push_back(fmt::format("  {:<32}{:>24}", what, value));
   };
+  const auto quantiles = [&](std::string_view what, double median, double high, double largest) {
+    line(what, fmt::format("{} {} {}", number(median), number(high), number(largest)));
+  };
   lines.push_back(fmt::format("{} on {}, {} draws", record.output, record.device, record.draws));
   line("relative difference", number(record.relative));
   line("the contract's model has", number(record.expected));
   line("1 - cosine", number(record.cosine_gap));
-  line("parallel to the gradient", fmt::format("{:.1e}", record.parallel));
+  line("parallel to the gradient",
+       fmt::format("{:.1e} ± {:.1e}", record.parallel, record.parallel_error));
   line("orthogonal to it", number(record.orthogonal));
-  line("rows: median, 99 %, largest",
-       fmt::format("{:.1e} {:.1e} {:.1e}", record.row_median, record.row_99, record.row_largest));
+  quantiles("rows: median, 99 %, largest", record.row_median, record.row_99, record.row_largest);
+  if (record.head_largest > 0)
+    quantiles("  heads", record.head_median, record.head_99, record.head_largest);
+  if (record.channel_largest > 0) {
+    quantiles("  channels", record.channel_median, record.channel_99, record.channel_largest);
+  }
+  line("squared, over draws' variance", number(record.of_spread));
   line("bias over draws", fmt::format("{:.3f} ± {:.3f}", record.bias, record.bias_noise));
   line("SGD descends by", fmt::format("{:.6f}", record.descent));
   line("Adam's updates differ by", number(record.adam_difference));

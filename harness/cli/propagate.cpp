@@ -180,6 +180,7 @@ void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& 
     options.shape.adaptive = adaptive;
     options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
     options.seed = record.seed;
+    options.threads = std::max(1, arguments.jobs);
     keep_curves(run_depth(options), arguments, terminal, record);
     if (!interrupted()) keep_curves(run_gradient_depth(options), arguments, terminal, record);
   }

@@ -8,6 +8,28 @@
 #include "oracles/reference/output_vectors.h"
 
 namespace plumbline {
+namespace {
+
+// Of each group of elements, by the number that group_of(index) gives it.
+template <typename GroupOf>
+std::vector<double> group_differences(const std::vector<double>& exact,
+                                      const std::vector<double>& got, std::size_t groups,
+                                      const GroupOf& group_of) {
+  PLUMB_ASSERT(exact.size() == got.size());
+  std::vector<double> squares(groups), differences(groups), out;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    if (!std::isfinite(got[i] - exact[i])) continue;
+    const std::size_t group = group_of(i);
+    squares[group] += exact[i] * exact[i];
+    differences[group] += (got[i] - exact[i]) * (got[i] - exact[i]);
+  }
+  for (std::size_t group = 0; group < groups; ++group)
+    if (squares[group] > 0) out.push_back(std::sqrt(differences[group] / squares[group]));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
 
 GradientDifference compare_gradients(const std::vector<double>& exact,
                                      const std::vector<double>& got) {
@@ -43,19 +65,22 @@ GradientDifference compare_gradients(const std::vector<double>& exact,
 
 std::vector<double> row_differences(const std::vector<double>& exact,
                                     const std::vector<double>& got, std::int64_t width) {
-  PLUMB_ASSERT(exact.size() == got.size() && width > 0);
-  std::vector<double> rows;
+  PLUMB_ASSERT(width > 0);
   const auto columns = static_cast<std::size_t>(width);
-  for (std::size_t first = 0; first + columns <= exact.size(); first += columns) {
-    double squares = 0, differences = 0;
-    for (std::size_t i = first; i < first + columns; ++i) {
-      squares += exact[i] * exact[i];
-      differences += (got[i] - exact[i]) * (got[i] - exact[i]);
-    }
-    if (squares > 0) rows.push_back(std::sqrt(differences / squares));
-  }
-  std::sort(rows.begin(), rows.end());
-  return rows;
+  PLUMB_ASSERT(exact.size() % columns == 0);
+  return group_differences(exact, got, exact.size() / columns,
+                           [&](std::size_t i) { return i / columns; });
+}
+
+std::vector<double> column_differences(const std::vector<double>& exact,
+                                       const std::vector<double>& got, std::int64_t height,
+                                       std::int64_t width) {
+  PLUMB_ASSERT(height > 0 && width > 0);
+  const auto columns = static_cast<std::size_t>(width),
+             block = static_cast<std::size_t>(height) * columns;
+  PLUMB_ASSERT(exact.size() % block == 0);
+  return group_differences(exact, got, exact.size() / block * columns,
+                           [&](std::size_t i) { return i / block * columns + i % columns; });
 }
 
 double quantile(const std::vector<double>& ascending, double share) {
@@ -89,6 +114,22 @@ double BiasStatistic::noise() const {
   return std::sqrt(2 / (draws * (draws - 1)) * fourth) / norms_;
 }
 
+void DrawSpread::add(const std::vector<double>& exact, const std::vector<double>& got) {
+  ++draws_;
+  sum_.resize(exact.size());
+  for (std::size_t i = 0; i < exact.size(); ++i) sum_[i] += exact[i];
+  norms_ += inner_product(exact, exact);
+  const std::vector<double> away = difference(got, exact);
+  differences_ += inner_product(away, away);
+}
+
+double DrawSpread::value() const {
+  PLUMB_ASSERT(draws_ >= 2);
+  const auto draws = static_cast<double>(draws_);
+  const double trace = (norms_ - inner_product(sum_, sum_) / draws) / (draws - 1);
+  return differences_ == 0 ? 0 : differences_ / draws / std::max(trace, 0.0);
+}
+
 void AdamComparison::State::step(const std::vector<double>& gradient, std::int64_t time) {
   constexpr double kMeanDecay = 0.9, kSquareDecay = 0.999, kEpsilon = 1e-8;
   mean.resize(gradient.size());
@@ -106,8 +147,11 @@ void AdamComparison::State::step(const std::vector<double>& gradient, std::int64
 
 void AdamComparison::step(const std::vector<double>& exact, const std::vector<double>& got) {
   ++time_;
+  std::vector<double> finite = got;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (!std::isfinite(got[i])) finite[i] = exact[i];
   exact_.step(exact, time_);
-  got_.step(got, time_);
+  got_.step(finite, time_);
 }
 
 double AdamComparison::difference() const {

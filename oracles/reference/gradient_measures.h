@@ -6,6 +6,8 @@
 //   cosine gap   1 - <h, g> / (||h|| ||g||), without cancellation
 //   parallel     <d, g> / ||g||^2: a gradient systematically too short or too long
 //   orthogonal   ||d - parallel g|| / ||g||
+//   of spread    over draws: the mean of ||d||^2 over the trace of g's covariance: small beside 1
+//                where errors drown in what batches differ by (those without a bias, that is)
 //   bias         over draws: U / V, U the mean of <d_r, d_s> over r != s (its expectation is the
 //                square of the mean error, without bias of its own), V the mean of ||d_r||^2. About
 //                0 where errors are random, 1 where they are the same in every draw
@@ -27,9 +29,13 @@ struct GradientDifference {
 GradientDifference compare_gradients(const std::vector<double>& exact,
                                      const std::vector<double>& got);
 
-// The relative difference of every row, ascending; rows of an exact 0 are left out.
+// The relative difference of every row (of `width` elements), or of every column of every block of
+// `height` rows; ascending. Those of an exact 0 are left out, and elements that are not finite.
 std::vector<double> row_differences(const std::vector<double>& exact,
                                     const std::vector<double>& got, std::int64_t width);
+std::vector<double> column_differences(const std::vector<double>& exact,
+                                       const std::vector<double>& got, std::int64_t height,
+                                       std::int64_t width);
 
 // The value at or above which `share` of an ascending list lies not.
 double quantile(const std::vector<double>& ascending, double share);
@@ -50,7 +56,21 @@ class BiasStatistic {
   double norms_ = 0;                   // sum of ||d_r||^2
 };
 
+// The error beside the spread of the exact gradients, draws added one after the other.
+class DrawSpread {
+ public:
+  void add(const std::vector<double>& exact, const std::vector<double>& got);
+
+  double value() const;  // infinite where exact gradients do not differ and computed ones are off
+
+ private:
+  std::int64_t draws_ = 0;
+  std::vector<double> sum_;             // of exact gradients, by element
+  double norms_ = 0, differences_ = 0;  // sums of ||g_r||^2, ||d_r||^2
+};
+
 // Adam's update directions from the same start with exact and computed gradients, step by step.
+// Elements computed as NaN or infinite are taken for exact: they are counted elsewhere.
 class AdamComparison {
  public:
   void step(const std::vector<double>& exact, const std::vector<double>& got);

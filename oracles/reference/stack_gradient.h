@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The backward pass through the stack of stack.h: from the gradient of a loss by a layer's result
-// to that by its input. This header is the definition, over any kind of number;
-// staged_stack_gradient.h is the same in the arithmetic of kernels.
+// to that by its input, and to those by its weights. This header is the definition, over any kind
+// of number; staged_stack_gradient.h is the same in the arithmetic of kernels.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,20 @@
 #include "oracles/reference/stack.h"
 
 namespace plumbline {
+
+// By a layer's weights, in their shapes: one row per output.
+template <typename Number>
+struct WeightGradients {
+  std::vector<Number> query, key, value, out, gate, up, down;
+
+  // One behind the other.
+  std::vector<Number> all() const {
+    std::vector<Number> together;
+    for (const auto* one : {&query, &key, &value, &out, &gate, &up, &down})
+      together.insert(together.end(), one->begin(), one->end());
+    return together;
+  }
+};
 
 namespace stack_definition {
 
@@ -26,6 +40,22 @@ std::vector<Number> linear_gradient(const std::vector<Number>& dy,
     }
   }
   return dx;
+}
+
+// By W, for y = x W^T: summed over the tokens.
+template <typename Number>
+std::vector<Number> weight_gradient(const std::vector<Number>& dy, const std::vector<Number>& x,
+                                    std::int64_t inputs) {
+  const auto width = static_cast<std::size_t>(inputs);
+  const std::size_t rows = x.size() / width, outputs = dy.size() / rows;
+  std::vector<Number> dw(outputs * width, Number(0));
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t o = 0; o < outputs; ++o) {
+      for (std::size_t p = 0; p < width; ++p)
+        dw[o * width + p] += dy[i * outputs + o] * x[i * width + p];
+    }
+  }
+  return dw;
 }
 
 // By x, for h = normalized(x): with n = (x - mean) / root before any modulation,
@@ -132,10 +162,10 @@ std::vector<Number> branch_gradient(const Stack& stack, const StackLayer& layer,
 }  // namespace stack_definition
 
 // `x`: the layer's input; `g`: the gradient by its result, replaced by that by x. Nothing precedes
-// the tokens.
+// the tokens. `by_weights`: null where they are not asked for.
 template <typename Number>
 void defined_layer_gradient(const Stack& stack, std::size_t index, const std::vector<Number>& x,
-                            std::vector<Number>& g) {
+                            std::vector<Number>& g, WeightGradients<Number>* by_weights = nullptr) {
   using std::exp;
   namespace definition = stack_definition;
   const StackLayer& layer = stack.layers[index];
@@ -148,34 +178,42 @@ void defined_layer_gradient(const Stack& stack, std::size_t index, const std::ve
   const std::vector<Number> q = definition::linear(h, layer.query, width);
   const KeyValues<Number> kv{definition::linear(h, layer.key, width),
                              definition::linear(h, layer.value, width)};
+  const std::vector<Number> attended = definition::attention(stack.shape, q, kv);
   std::vector<Number> middle = x;
-  definition::add(stack, layer, 0,
-                  definition::linear(definition::attention(stack.shape, q, kv), layer.out, width),
-                  middle);
+  definition::add(stack, layer, 0, definition::linear(attended, layer.out, width), middle);
   const std::vector<Number> h2 = definition::normalized(stack, &layer, 1, middle);
   const std::vector<Number> gate = definition::linear(h2, layer.gate, width),
                             up = definition::linear(h2, layer.up, width);
 
-  std::vector<Number> d_up = definition::linear_gradient(
-      definition::branch_gradient(stack, layer, 1, g), layer.down, hidden);
-  std::vector<Number> d_gate = d_up;
+  const std::vector<Number> d_mlp = definition::branch_gradient(stack, layer, 1, g);
+  std::vector<Number> d_up = definition::linear_gradient(d_mlp, layer.down, hidden);
+  std::vector<Number> d_gate = d_up, activated = up;
   for (std::size_t n = 0; n < gate.size(); ++n) {
     const Number sigmoid = 1 / (1 + exp(Number(-gate[n])));
     d_gate[n] *= up[n] * sigmoid * (1 + gate[n] * (1 - sigmoid));
     d_up[n] *= gate[n] * sigmoid;
+    activated[n] *= gate[n] * sigmoid;
   }
   std::vector<Number> dh = definition::linear_gradient(d_gate, layer.gate, width);
   added(dh, definition::linear_gradient(d_up, layer.up, width));
   added(g, definition::normalized_gradient(stack, layer, 1, middle, dh));
 
-  const auto of_attention = definition::attention_gradient(
-      stack.shape, q, kv.keys, kv.values,
-      definition::linear_gradient(definition::branch_gradient(stack, layer, 0, g), layer.out,
-                                  width));
+  const std::vector<Number> d_attention = definition::branch_gradient(stack, layer, 0, g);
+  const auto of_attention =
+      definition::attention_gradient(stack.shape, q, kv.keys, kv.values,
+                                     definition::linear_gradient(d_attention, layer.out, width));
   dh = definition::linear_gradient(of_attention.q, layer.query, width);
   added(dh, definition::linear_gradient(of_attention.k, layer.key, width));
   added(dh, definition::linear_gradient(of_attention.v, layer.value, width));
   added(g, definition::normalized_gradient(stack, layer, 0, x, dh));
+  if (by_weights == nullptr) return;
+  *by_weights = {definition::weight_gradient(of_attention.q, h, width),
+                 definition::weight_gradient(of_attention.k, h, width),
+                 definition::weight_gradient(of_attention.v, h, width),
+                 definition::weight_gradient(d_attention, attended, width),
+                 definition::weight_gradient(d_gate, h2, width),
+                 definition::weight_gradient(d_up, h2, width),
+                 definition::weight_gradient(d_mlp, activated, hidden)};
 }
 
 }  // namespace plumbline

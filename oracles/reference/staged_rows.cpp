@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "oracles/base/assert.h"
+#include "oracles/reference/row_condition.h"
 #include "oracles/reference/staged_steps.h"
 #include "oracles/reference/staged_sum.h"
 
@@ -87,8 +88,17 @@ class StagedRows final : public StagedComputation {
 
   const std::vector<StageFault>& faults() const override { return faults_; }
 
-  // Sums along a row make every element depend on all of them.
-  std::vector<double> condition(int) const override { return {}; }
+  // Of the matrix; not of what is summed over a whole row or column.
+  std::vector<double> condition(int output) const override {
+    const std::string_view name = problem_.output_names[static_cast<std::size_t>(output)];
+    if (name == "mean" || name == "rstd" || name == "dgamma" || name == "dbeta") return {};
+    std::vector<double> condition;
+    for (const RowOf<double>& row : rows_[1]) {
+      const std::vector<double> of_row = row_condition(problem_.kind, row);
+      condition.insert(condition.end(), of_row.begin(), of_row.end());
+    }
+    return condition;
+  }
 
   StagedValues evaluate(StageSet low, int fault) const override {
     const Asked asked{*this, low,

@@ -23,25 +23,25 @@ StagedStack::Activations StagedStack::activations(std::size_t index, const std::
   const StackWeights& weights = weights_[index];
   Activations left;
   left.x = x;
-  std::vector<double> h = machine_.normalized(&layer, 0, x);
-  left.q = multiply_(h, weights.query);
-  left.k = cached(multiply_(h, weights.key));
-  left.v = cached(multiply_(h, weights.value));
+  left.attention_h = machine_.normalized(&layer, 0, x);
+  left.q = multiply_(left.attention_h, weights.query);
+  left.k = cached(multiply_(left.attention_h, weights.key));
+  left.v = cached(multiply_(left.attention_h, weights.value));
   cache.append(left.k, left.v);
   left.attended = machine_.attention(left.q, cache);
   left.middle = x;
   machine_.add(layer, 0, multiply_(left.attended.o, weights.out), left.middle);
-  h = machine_.normalized(&layer, 1, left.middle);
-  left.gate = multiply_(h, weights.gate);
-  left.up = multiply_(h, weights.up);
-  std::vector<double> activated(left.gate.size());
-  for (std::size_t n = 0; n < activated.size(); ++n) {
+  left.mlp_h = machine_.normalized(&layer, 1, left.middle);
+  left.gate = multiply_(left.mlp_h, weights.gate);
+  left.up = multiply_(left.mlp_h, weights.up);
+  left.activated.resize(left.gate.size());
+  for (std::size_t n = 0; n < left.activated.size(); ++n) {
     const float silu = nearest_silu(SiluForm::quotient, static_cast<float>(left.gate[n]));
-    activated[n] = arithmetic_.stored(
+    left.activated[n] = arithmetic_.stored(
         static_cast<double>(static_cast<float>(static_cast<double>(silu) * left.up[n])));
   }
   left.result = left.middle;
-  machine_.add(layer, 1, multiply_(activated, weights.down), left.result);
+  machine_.add(layer, 1, multiply_(left.activated, weights.down), left.result);
   return left;
 }
 

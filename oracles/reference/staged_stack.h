@@ -26,7 +26,8 @@ class StagedStack {
 
   // What a layer's kernels leave behind for the backward pass.
   struct Activations {
-    std::vector<double> x, q, k, v, middle, gate, up;  // middle: between attention and the MLP
+    // h: what the products of attention and of the MLP take; middle: between these two.
+    std::vector<double> x, attention_h, q, k, v, middle, mlp_h, gate, up, activated;
     StackMachine::Attended attended;
     std::vector<double> result;
   };

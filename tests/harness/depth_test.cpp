@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace plumbline {
@@ -65,6 +66,39 @@ TEST(Depth, GradientsGrowAsTheRootOfDepthAndFasterWhenCastsTruncate) {
   EXPECT_LT(exact_inputs.relative.back(), bf16.relative.back());
   EXPECT_GT(cut.relative.back(), bf16.relative.back() * 2);
   EXPECT_EQ(bf16.injected.size(), 16u);
+}
+
+TEST(Depth, GradientsByWeightsAreOffByWhatReachesTheirLayer) {
+  const DepthRecord record = run_gradient_depth(small_stack());
+  ASSERT_EQ(record.curves.size(), 5u);
+  const DepthCurve &bf16 = record.curves[0], &fp8 = record.curves[2],
+                   &exact_inputs = record.curves[4];
+  for (const DepthCurve& curve : record.curves) ASSERT_EQ(curve.weights.size(), 16u) << curve.name;
+  for (std::size_t layer = 0; layer < 16; ++layer) {
+    EXPECT_GT(fp8.weights[layer], bf16.weights[layer] * 2);
+    // At least its own rounding, 0.166 %; no more than a few times what reaches the layer.
+    EXPECT_GT(exact_inputs.weights[layer], 0.00166);
+    EXPECT_LT(bf16.weights[layer], 5 * bf16.relative.back());
+  }
+  // The last layer, which is met first, has the largest errors in its activations.
+  EXPECT_GT(bf16.weights.front(), exact_inputs.weights.front() * 1.5);
+  EXPECT_TRUE(std::any_of(record.findings.begin(), record.findings.end(), [](const auto& finding) {
+    return finding.find("gradients by weights are off by") != std::string::npos;
+  }));
+}
+
+TEST(Depth, ThreadsChangeNothing) {
+  DepthOptions options = small_stack();
+  const DepthRecord one = run_gradient_depth(options);
+  options.threads = 3;
+  const DepthRecord three = run_gradient_depth(options);
+  ASSERT_EQ(one.curves.size(), three.curves.size());
+  for (std::size_t c = 0; c < one.curves.size(); ++c) {
+    EXPECT_EQ(one.curves[c].name, three.curves[c].name);
+    EXPECT_EQ(one.curves[c].relative, three.curves[c].relative);
+    EXPECT_EQ(one.curves[c].weights, three.curves[c].weights);
+  }
+  EXPECT_EQ(one.findings, three.findings);
 }
 
 TEST(Depth, TheSameSeedGivesTheSameRecord) {

@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "record_samples.h"
+#include "propagation_samples.h"
 #include "reports/json.h"
 #include "reports/markdown.h"
 #include "reports/propagation_text.h"
@@ -15,73 +13,10 @@
 namespace plumbline {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
-
-PropagationRecord sample_propagation() {
-  PropagationRecord p;
-  p.kernel = "gemm_bf16";
-  p.text = "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1";
-  p.device = "emulator sm_90";
-  p.output = "d";
-  p.error = 0.0375;
-  p.own_error = 0.0017;
-  StageRecord quantize;
-  quantize.name = "quantize inputs";
-  quantize.kind = "quantization";
-  quantize.alone = 0.037;
-  quantize.in_order = 0.998;
-  StageRecord argument;
-  argument.name = "softmax argument";
-  argument.kind = "arithmetic";
-  argument.alone = 1e-7;
-  argument.in_order = 0.003;
-  argument.own_in_order = 1.01;
-  argument.own_any_order = 0.99;
-  argument.own_any_order_error = 0.123;
-  p.stages = {quantize, argument};
-  p.unexplained = -0.001;
-  p.own_unexplained = -0.01;
-  p.parts = {{"quantization", 0.037, 0.998}, {"unexplained", 0, 0.002}};
-  p.condition.bands = {{0, 10, 60, 1e-3, 1e-4}, {1e4, 1e6, 123456, 0.3, 1e-5}};
-  p.findings = {"The fault is in the stage \"output\"."};
-  return p;
-}
-
-RunRecord propagation_run() {
-  RunRecord r = sample_record();
-  r.verb = "propagate";
-  r.counterexamples.clear();
-  r.propagations.push_back(sample_propagation());
-  DepthRecord depth;
-  depth.stack = "pre-norm transformer blocks";
-  depth.layers = 2;
-  depth.curves.push_back(
-      {"bf16 residual stream", {1e-3, 2e-3}, {1e-3, 1e-3}, {1, 1}, 0.5, 0, 2e-3});
-  r.depths.push_back(depth);
-  GradientRecord gradient;
-  gradient.text = "linear_bf16_backward m=8 n=8 k=8 value=normal seed=0x1";
-  gradient.output = "dx";
-  gradient.draws = 32;
-  gradient.bias = 0.47;
-  r.gradients.push_back(gradient);
-  StochasticRecord stochastic;
-  stochastic.kernel = "gemm_bf16";
-  stochastic.text = "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1";
-  stochastic.device = "emulator sm_90";
-  stochastic.output = "d";
-  stochastic.draws = 4096;
-  stochastic.elements = stochastic.steady = 12345678;
-  stochastic.bits = stochastic.bits_low = stochastic.shared_bits =
-      std::numeric_limits<double>::infinity();
-  stochastic.uncertainty = 1.8;
-  stochastic.shared_probability = 0.999;
-  stochastic.of_bound = std::nan("");
-  stochastic.bias = 1.22;
-  stochastic.unbiased_nodes_bias = 0.01;
-  stochastic.findings = {"Every draw gives the same bits."};
-  r.stochastics.push_back(stochastic);
-  return r;
-}
+using ::testing::Not;
 
 std::size_t characters(const std::string& line) {
   std::size_t count = 0;
@@ -109,6 +44,24 @@ TEST(PropagationText, SharesAddUpInTheirColumns) {
   EXPECT_THAT(lines[2], HasSubstr("-            -"));  // quantization is none of the kernel's
 }
 
+TEST(PropagationText, SaysHowStagesInteractAndWhichPartsOfAGradientThereAre) {
+  const RunRecord r = propagation_run();
+  EXPECT_THAT(propagation_lines(r.propagations[0]),
+              Contains(AllOf(HasSubstr("interaction"), HasSubstr(" 2.1 %"))));
+  const std::vector<std::string> lines = gradient_lines(r.gradients[0]);
+  EXPECT_THAT(lines, Contains(HasSubstr("-2.8e-03 ± 1.0e-05")));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("channels"), HasSubstr("1.0e-03 3.0e-03 3.0e-03"))));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("heads"))));  // a matrix has none
+}
+
+TEST(PropagationText, GradientsByWeightsHaveATableOfTheirOwn) {
+  DepthRecord depth = propagation_run().depths[0];
+  EXPECT_THAT(depth_lines(depth), Contains(AllOf(HasSubstr("bf16 residual stream"),
+                                                 HasSubstr("3.2e-03"), HasSubstr("4.0e-03"))));
+  depth.curves[0].weights.clear();
+  EXPECT_THAT(depth_lines(depth), Not(Contains(HasSubstr("by weights"))));
+}
+
 TEST(PropagationText, SmallSharesDoNotReadAsNone) {
   EXPECT_EQ(percent_text(0), "0.0 %");
   EXPECT_EQ(percent_text(1e-6), "under 0.1 %");
@@ -123,7 +76,10 @@ TEST(PropagationJson, HoldsStagesCurvesAndGradients) {
   EXPECT_EQ(propagation["parts"][0]["share"], 0.998);
   EXPECT_EQ(propagation["condition"]["bands"][1]["elements"], 123456);
   EXPECT_EQ(json["depths"][0]["curves"][0]["relative"][1], 2e-3);
+  EXPECT_EQ(json["depths"][0]["curves"][0]["weights"][1], 4e-3);
+  EXPECT_FALSE(json["depths"][0]["curves"][1].contains("weights"));
   EXPECT_EQ(json["gradients"][0]["bias"], 0.47);
+  EXPECT_EQ(json["gradients"][0]["channel_99"], 3e-3);
   EXPECT_EQ(json["stochastics"][0]["bias"], 1.22);
   EXPECT_EQ(json["stochastics"][0]["bits"]["value"], "inf");
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "page_samples.h"
+#include "propagation_samples.h"
 #include "reports/html.h"
 #include "reports/junit.h"
 #include "reports/sarif.h"
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
   write("failing.html", report_html(failing_record()));
   write("passing.html", report_html(passing_record()));
   write("large.html", report_html(large_record()));
+  write("propagation.html", report_html(propagation_run()));
   write("failing.junit.xml", junit_xml(failing_record(), true));
   write("findings.sarif", sarif_json(record_with_findings({88, 90}), "/repo"));
 }

@@ -66,6 +66,41 @@ TEST(GradientMeasures, QuantilesOfRows) {
   EXPECT_EQ(quantile(rows, 0), 0);
 }
 
+TEST(GradientMeasures, QuantilesOfColumnsAreThoseOfEachHead) {
+  // Two heads of two rows and two columns; the second column of the second head is off by half.
+  const std::vector<double> exact = {1, 2, 1, 2, 1, 2, 1, 2}, got = {1, 2, 1, 2, 1, 3, 1, 1};
+  EXPECT_EQ(column_differences(exact, got, 2, 2), (std::vector<double>{0, 0, 0, 0.5}));
+  EXPECT_EQ(column_differences(exact, got, 4, 2).size(), 2u);
+  EXPECT_EQ(row_differences(exact, got, 4),  // whole heads
+            (std::vector<double>{0, std::sqrt(2.0 / 10)}));
+}
+
+TEST(GradientMeasures, WhatIsNotFiniteIsInNoRowNorInAdamsSteps) {
+  const std::vector<double> exact = {1, 1, 1, 1}, got = {NAN, 1.5, 1, INFINITY};
+  EXPECT_EQ(row_differences(exact, got, 2), (std::vector<double>{0, 0.5}));
+  EXPECT_EQ(column_differences(exact, got, 2, 2), (std::vector<double>{0, 0.5}));
+  AdamComparison adam;
+  adam.step(exact, got);
+  adam.step(exact, exact);
+  EXPECT_TRUE(std::isfinite(adam.difference()));
+  EXPECT_GT(adam.difference(), 0);
+}
+
+TEST(GradientMeasures, ErrorsAreHeldAgainstWhatDrawsDifferBy) {
+  // Exact gradients of variance 2 in one element, each off by 0.1 in another.
+  DrawSpread spread;
+  spread.add({1, 5}, {1, 5.1});
+  spread.add({-1, 5}, {-1, 4.9});
+  EXPECT_NEAR(spread.value(), 0.01 / 2, 1e-12);
+  DrawSpread right, same;
+  for (int draw = 0; draw < 2; ++draw) {
+    right.add({1, 5}, {1, 5});
+    same.add({1, 5}, {1, 6});
+  }
+  EXPECT_EQ(right.value(), 0);
+  EXPECT_TRUE(std::isinf(same.value()));
+}
+
 // 32 draws about one point.
 BiasStatistic bias_of(Rounding rounding, std::uint64_t seed) {
   const Random random(seed);
