@@ -17,6 +17,6 @@ find_package(rapidcheck REQUIRED)
 find_library(PLUMBLINE_LODEPNG lodepng REQUIRED DOC "the PNG encoder of liblodepng-dev")
 add_library(lodepng INTERFACE IMPORTED)
 target_link_libraries(lodepng INTERFACE ${PLUMBLINE_LODEPNG})
-# Chart.js in one file, with its licence notice at the top, from libjs-chart.js.
+# Chart.js in one file, with its license notice at the top, from libjs-chart.js.
 find_file(PLUMBLINE_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js REQUIRED NO_DEFAULT_PATH
   DOC "Chart.js 3 or later, to be put into report.html")

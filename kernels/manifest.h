@@ -109,7 +109,7 @@ class Manifest {
   Problem terms;                        // [contract] of an operation with Operation::terms()
   std::optional<Expression> workspace;  // f32 elements of scratch memory
   std::shared_ptr<const KernelSchema> own_schema;
-  // Sizes at which the kernel's behaviour changes, for the shape classes: tile.m = 128, ...
+  // Sizes at which the kernel's behavior changes, for the shape classes: tile.m = 128, ...
   std::map<std::string, std::int64_t> tile;
 
   // The operation's fields as this kernel has them.

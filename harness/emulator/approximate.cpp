@@ -108,23 +108,7 @@ constexpr FunctionRow kRows[] = {
     row<Sqrt>("sqrt"), row<Sin>("sin"), row<Cos>("cos"), {"tanh", one<Evaluate<Tanh, false>>, nullptr, one_randomly<Tanh, false>, nullptr},
 };
 
-// PTX ISA 9.0 section 9.7.3.
-constexpr ApproximateRow kTable[] = {
-    {"ex2.approx.f32", "2 ulp", false},
-    {"lg2.approx.f32", "2^-22 absolute on (0.5, 2), else 2^-22 relative", false},
-    {"rcp.approx.f32", "1 ulp", false},
-    {"rsqrt.approx.f32", "2^-22.9 relative", false},
-    {"sqrt.approx.f32", "2^-23 relative", false},
-    {"sin.approx.f32", "2^-20.5 absolute on [-2pi, 2pi]", false},
-    {"cos.approx.f32", "2^-20.5 absolute on [-2pi, 2pi]", false},
-    {"tanh.approx.f32", "2^-11 relative", false},
-    {"div.approx.f32", "2 ulp for 2^-126 <= |b| <= 2^126", false},
-    {"div.full.f32", "2 ulp", false},
-};
-
 }  // namespace
-
-std::span<const ApproximateRow> approximate_table() { return kTable; }
 
 void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifiers&, bool ftz, Inst& out) {
   if (instruction.opcode == "div") {

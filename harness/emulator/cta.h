@@ -94,8 +94,6 @@ class Cta {
   // Something happened that a thread may wait for.
   void note_progress() { expiries_ = 0; }
 
-  int warp_count() const { return static_cast<int>(warps_.size()); }
-
  private:
   struct Barrier {
     int arrivals = 0;

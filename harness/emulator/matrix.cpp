@@ -280,13 +280,13 @@ void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& mod
     }
     MmaOperation::Fragment& fragment = operation.fragments[f];
     fragment.count = counts[f];
-    bool neighbours = true;
+    bool neighbors = true;
     for (std::size_t i = 0; i < registers.size(); ++i) {
       fragment.slot[i] =
           f == 0 ? decoder.destination(registers[i], 32) : decoder.source(registers[i], 32);
-      neighbours = neighbours && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
+      neighbors = neighbors && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
     }
-    if (neighbours) operation.in_place[f] = fragment.slot[0];
+    if (neighbors) operation.in_place[f] = fragment.slot[0];
   }
   operation.same_a = has_same_a(decoder.program(), instruction, operation);
   out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());

@@ -3,7 +3,7 @@
 // register file. Registers, constants and special registers all live in slots, so a handler never
 // asks what kind of operand it has.
 //
-//   slot: 32 lanes x 32 bits; a 64-bit register takes two neighbouring slots and is an array of 32
+//   slot: 32 lanes x 32 bits; a 64-bit register takes two neighboring slots and is an array of 32
 //   u64 register file of a warp: [sink 2][registers ...][special registers ...][constants ...]
 //   predicates: one 32-bit mask each; 0 is always true, 1 is the sink
 #pragma once

@@ -41,7 +41,7 @@ class Groups {
 
 std::vector<std::vector<int>> register_groups(const Function& function) {
   Groups groups(function);
-  // Four before two: the two halves of an ldmatrix.x4 are B fragments of mma, and stay neighbours that way.
+  // Four before two: the two halves of an ldmatrix.x4 are B fragments of mma, and stay neighbors that way.
   for (const std::size_t count : {std::size_t{4}, std::size_t{2}}) {
     for (const Instruction& instruction : function.instructions) {
       if (std::find(kMatrixOpcodes.begin(), kMatrixOpcodes.end(), instruction.opcode) == kMatrixOpcodes.end()) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Registers that matrix instructions use as one fragment ({%f4, %f5, %f6, %f7}) are best given neighbouring slots: mma
+// Registers that matrix instructions use as one fragment ({%f4, %f5, %f6, %f7}) are best given neighboring slots: mma
 // then works on the register file in place instead of copying 1.3 KiB in and half a KiB out each time.
 #pragma once
 

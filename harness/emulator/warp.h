@@ -138,7 +138,6 @@ class Warp {
 
  private:
   bool attend();
-  void add_split(Split split);
   void backward(const Inst& inst, std::uint32_t target);
 
   std::byte* registers_ = nullptr;

@@ -11,22 +11,22 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-// Each comparison and its neighbour; the ones with u are true for NaN, lo to hs compare unsigned.
-constexpr std::array<Pair, 9> kNeighbours = {{{"lt", "le"},
-                                              {"gt", "ge"},
-                                              {"eq", "ne"},
-                                              {"lo", "ls"},
-                                              {"hi", "hs"},
-                                              {"ltu", "leu"},
-                                              {"gtu", "geu"},
-                                              {"equ", "neu"},
-                                              {"num", "nan"}}};
+// Each comparison and its neighbor; the ones with u are true for NaN, lo to hs compare unsigned.
+constexpr std::array<Pair, 9> kNeighbors = {{{"lt", "le"},
+                                             {"gt", "ge"},
+                                             {"eq", "ne"},
+                                             {"lo", "ls"},
+                                             {"hi", "hs"},
+                                             {"ltu", "leu"},
+                                             {"gtu", "geu"},
+                                             {"equ", "neu"},
+                                             {"num", "nan"}}};
 
 void change_comparison(const Site& site, Replacements& out) {
   if (!site.is("setp") && !site.is("set")) return;
   if (site.instruction.modifiers.empty()) return;
   const std::string_view comparison = site.instruction.modifiers.front();
-  for (const auto& [one, other] : kNeighbours) {
+  for (const auto& [one, other] : kNeighbors) {
     if (comparison == one) out.add(site.with_words_at(1, other));
     if (comparison == other) out.add(site.with_words_at(1, one));
   }

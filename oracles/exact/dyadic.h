@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Dyadic: an exact number integer * 2^exponent of any size. Sums and products are exact; rounding happens only in
-// oracles/formats/encode. Used for undecided elements and referee comparisons, so it favours clarity over speed.
+// oracles/formats/encode. Used for undecided elements and referee comparisons, so it favors clarity over speed.
 #pragma once
 
 #include <cstdint>

@@ -94,7 +94,7 @@ class AttentionOperands {
   AttentionContract contract_;
   ProbabilityRounding rounding_;
   std::vector<double> q_, k_, v_columns_, v_largest_;
-  std::vector<double> q_norm_, k_norm_, q_lowest_, k_lowest_;
+  std::vector<double> q_norm_, q_lowest_;
   std::vector<std::uint8_t> q_special_, k_special_;
   std::vector<std::int64_t> v_special_;
   bool any_special_pair_ = false;

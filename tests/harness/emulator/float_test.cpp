@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 
-#include "harness/emulator/approximate.h"
 #include "oracles/base/random.h"
 #include "tests/harness/emulator/emulator_run.h"
 
@@ -202,7 +201,7 @@ TEST(Float, DoubleArithmeticIsThatOfTheProcessor) {
   }
 }
 
-// The bounds of approximate_table(); the special cases are those of PTX ISA 9.0 section 9.7.3.
+// The bounds that docs/emulator.md lists; the special cases are those of PTX ISA 9.0 section 9.7.3.
 TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
   struct Function {
     const char* name;
@@ -243,11 +242,6 @@ TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
   EXPECT_EQ(specials("rsqrt.approx.f32 d, a;", b(-1)), 0x7fffffffu);
   EXPECT_EQ(specials("rcp.approx.ftz.f32 d, a;", 0x00000001), 0x7f800000u);
   EXPECT_EQ(specials("sqrt.approx.f32 d, a;", 0x80000000), 0x80000000u);
-}
-
-TEST(Float, NoApproximationClaimsToBeBitExact) {
-  ASSERT_EQ(approximate_table().size(), 10u);
-  for (const ApproximateRow& row : approximate_table()) EXPECT_FALSE(row.bit_exact) << row.form;
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST(Plant, ChangesOneStatementAndNoLineNumber) {
             std::count(kText.begin(), kText.end(), '\n'));
 }
 
-TEST(Plant, LeavesANeighbourOnTheSameLine) {
+TEST(Plant, LeavesANeighborOnTheSameLine) {
   EXPECT_THAT(plant(kText, fault_with("mov.b32 %r2, %r1;")),
               HasSubstr("\nmov.b32 %r2, %r1; sub.s32 %r3, %r2, %r1;\n"));
 }
