@@ -144,10 +144,9 @@ void Console::planned(const RunRecord& so_far) {
   label_record(labelled, arguments_, run_id_);
   folder_.begin(labelled);
   if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
-  terminal_.print_wrapped(fmt::format("{}   {}   {} {}",
-                                      terminal_.bold("plumbline " PLUMBLINE_VERSION),
-                                      fmt::join(so_far.devices, " + "), so_far.planned,
-                                      so_far.planned == 1 ? "case" : "cases"));
+  terminal_.print_wrapped(fmt::format(
+      "{}   {}   {} {}", terminal_.bold("plumbline " PLUMBLINE_VERSION),
+      fmt::join(so_far.devices, " + "), so_far.planned, so_far.planned == 1 ? "case" : "cases"));
 }
 
 void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
@@ -308,7 +307,7 @@ ExitCode exit_code(const RunRecord& record, const Arguments& arguments) {
   if (error) return ExitCode::could_not_run;
   if (thin && strict_evidence(arguments)) return ExitCode::thin;
   if (skipped && arguments.strict) return ExitCode::thin;
-  if (record.cases.empty()) return ExitCode::nothing_selected;
+  if (record.cases.empty() && record.depths.empty()) return ExitCode::nothing_selected;
   return ExitCode::held;
 }
 
