@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -126,6 +127,17 @@ Result<RunRecord> read_whole(const std::string& path, const std::string& text) {
   return record;
 }
 
+// What propagate found in one record, behind that of another.
+void add_found(RunRecord& from, RunRecord& to) {
+  const auto append = [](auto& more, auto& all) {
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  };
+  append(from.propagations, to.propagations);
+  append(from.depths, to.depths);
+  append(from.gradients, to.gradients);
+  append(from.stochastics, to.stochastics);
+}
+
 // The lines of a run that did not end. Only the last one may be cut short: the run was killed while
 // it wrote it.
 Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
@@ -149,12 +161,18 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
         run.command = json["command"].get<std::string>();
       run.cases = std::move(record.cases);
       run.mutants = std::move(record.mutants);
+      add_found(record, run);
       record = std::move(run);
     } else if (json.contains("outcome")) {
       MutantRecord& m = record.mutants.emplace_back();
       describe(reader, m);
       if (error.empty() && json.contains("elapsed_ms"))
         m.elapsed_ms = number_or_zero(json["elapsed_ms"]);
+    } else if (json.contains("propagations") || json.contains("depths") ||
+               json.contains("gradients") || json.contains("stochastics")) {
+      RunRecord found;
+      describe_found(reader, found);
+      add_found(found, record);
     } else {
       CaseRecord& c = record.cases.emplace_back();
       describe(reader, c);
@@ -182,6 +200,12 @@ std::string run_json_line(const RunRecord& record) {
   Json json = writer.take();
   json["command"] = record.command;
   return dumped(json, -1);
+}
+
+std::string found_json_line(const RunRecord& found) {
+  JsonWriter writer;
+  describe_found(writer, found);
+  return dumped(writer.take(), -1);
 }
 
 std::string case_json_line(const CaseRecord& record) {

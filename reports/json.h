@@ -13,8 +13,10 @@ namespace plumbline {
 std::string record_json(const RunRecord& record);
 
 // Lines of record.jsonl, without newlines: the run as far as it is known when its cases are
-// planned (again when more are planned), a case, and a planted fault.
+// planned (again when more are planned), what propagate found (`found` holds nothing else), a case,
+// and a planted fault.
 std::string run_json_line(const RunRecord& record);
+std::string found_json_line(const RunRecord& found);
 std::string case_json_line(const CaseRecord& record);
 std::string mutant_json_line(const MutantRecord& record);
 

@@ -68,7 +68,7 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record) {
   lines.push_back(row("together", "", column(total, 0), column(own, 0), column(any, 0)));
   lines.push_back(row("relative error", "", number(record.error), number(record.own_error),
                       number(record.own_error)));
-  lines.push_back(row("interaction", "", "", column(record.interaction, 0), ""));
+  lines.push_back(row("interaction", "", "", column(record.interaction, 0), "-"));
   lines.push_back("");
   lines.push_back(fmt::format("  {:<22}{:>9}{:>11}", "made of", "relative", "share"));
   for (const ErrorPartRecord& part : record.parts) {

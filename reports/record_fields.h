@@ -211,6 +211,15 @@ void describe_run(Archive& a, T& r) {
   a.required("kernels", r.kernels);
 }
 
+// What `plumbline propagate` found.
+template <typename Archive, MaybeConst<RunRecord> T>
+void describe_found(Archive& a, T& r) {
+  a.optional("propagations", r.propagations);
+  a.optional("depths", r.depths);
+  a.optional("gradients", r.gradients);
+  a.optional("stochastics", r.stochastics);
+}
+
 template <typename Archive, MaybeConst<RunRecord> T>
 void describe(Archive& a, T& r) {
   describe_run(a, r);
@@ -218,10 +227,7 @@ void describe(Archive& a, T& r) {
   a.optional("portraits", r.portraits);
   a.optional("mutants", r.mutants);
   a.optional("peers", r.peers);
-  a.optional("propagations", r.propagations);
-  a.optional("depths", r.depths);
-  a.optional("gradients", r.gradients);
-  a.optional("stochastics", r.stochastics);
+  describe_found(a, r);
   a.required("cases", r.cases);
 }
 

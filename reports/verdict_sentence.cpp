@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reports/html_parts.h"
+#include "reports/propagation_text.h"
 
 namespace plumbline {
 namespace {
@@ -23,6 +24,16 @@ std::string names_of(const RunRecord& record, Verdict verdict) {
 std::int64_t count_of(const RunRecord& record, Verdict verdict) {
   return std::count_if(record.kernels.begin(), record.kernels.end(),
                        [&](const KernelRecord& k) { return k.verdict == verdict; });
+}
+
+// "64 layers, 64 backward layers".
+std::string followed(const RunRecord& record) {
+  std::vector<std::string> through;
+  for (const DepthRecord& d : record.depths) {
+    const std::string steps = steps_text(d);
+    if (std::find(through.begin(), through.end(), steps) == through.end()) through.push_back(steps);
+  }
+  return fmt::format("{}", fmt::join(through, ", "));
 }
 
 }  // namespace
@@ -49,6 +60,8 @@ std::string verdict_sentence(const RunRecord& record) {
   } else if (thin > 0) {
     sentence = fmt::format("Nothing broke, but for {} of {} the evidence is thin: {}.", thin,
                            counted(all, "kernel"), names_of(record, Verdict::mistrusted));
+  } else if (passed == 0 && !record.depths.empty()) {
+    sentence = fmt::format("Errors were followed through {}; no kernel ran.", followed(record));
   } else if (passed == 0) {
     sentence = "Nothing ran.";
   } else {

@@ -95,6 +95,16 @@ void print_found(const std::string& name, const std::vector<std::string>& findin
   terminal.print("");
 }
 
+// Into the record, and a line of record.jsonl: a killed run still has it.
+template <typename Found>
+void keep_found(std::vector<Found> RunRecord::*list, Found one, RunFolder& folder,
+                RunRecord& record) {
+  RunRecord found;
+  (found.*list).push_back(one);
+  folder.append_found(found);
+  (record.*list).push_back(std::move(one));
+}
+
 // What belongs to a case: its stages, and its gradients when they are asked for.
 void propagate_one(const Case& test_case, const Target& target, CaseRunner& runner,
                    const Arguments& arguments, RunFolder& folder, Terminal& terminal,
@@ -117,7 +127,7 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
     for (GradientRecord& gradient : compared->outputs) {
       print_found(fmt::format("{}: {}", gradient.text, gradient.output), gradient.findings,
                   gradient_lines(gradient), arguments, terminal);
-      record.gradients.push_back(std::move(gradient));
+      keep_found(&RunRecord::gradients, std::move(gradient), folder, record);
     }
     return;
   }
@@ -131,7 +141,7 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
     for (StochasticRecord& output : drawn->outputs) {
       print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
                   stochastic_lines(output), arguments, terminal);
-      record.stochastics.push_back(std::move(output));
+      keep_found(&RunRecord::stochastics, std::move(output), folder, record);
     }
     return;
   }
@@ -141,7 +151,7 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
   for (PropagationRecord& output : done->outputs) {
     print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
                 propagation_lines(output), arguments, terminal);
-    record.propagations.push_back(std::move(output));
+    keep_found(&RunRecord::propagations, std::move(output), folder, record);
   }
 }
 
@@ -156,6 +166,7 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
     std::string skipped;
     const std::optional<Target> target = target_of(*kernel, arguments, gpu, skipped);
     add_kernel(record, *kernel, target ? std::vector{*target} : std::vector<Target>{}, skipped);
+    folder.begin(record);
     if (!target) continue;
     for (const Case& test_case : cases) {
       if (test_case.kernel == kernel && !interrupted())
@@ -164,15 +175,16 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
   }
 }
 
-void keep_curves(DepthRecord curves, const Arguments& arguments, Terminal& terminal,
-                 RunRecord& record) {
+void keep_curves(DepthRecord curves, const Arguments& arguments, RunFolder& folder,
+                 Terminal& terminal, RunRecord& record) {
   if (arguments.format == OutputFormat::human) terminal.print_wrapped(terminal.bold(curves.stack));
   print_found(curves.stack, curves.findings, depth_lines(curves), arguments, terminal);
-  record.depths.push_back(std::move(curves));
+  keep_found(&RunRecord::depths, std::move(curves), folder, record);
 }
 
 // Two stacks, of a language model's blocks and of a diffusion model's, there and back.
-void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
+void propagate_depth(const Arguments& arguments, RunFolder& folder, Terminal& terminal,
+                     RunRecord& record) {
   for (const bool adaptive : {false, true}) {
     if (interrupted()) return;
     DepthOptions options;
@@ -181,29 +193,32 @@ void propagate_depth(const Arguments& arguments, Terminal& terminal, RunRecord& 
     options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
     options.seed = record.seed;
     options.threads = std::max(1, arguments.jobs);
-    keep_curves(run_depth(options), arguments, terminal, record);
-    if (!interrupted()) keep_curves(run_gradient_depth(options), arguments, terminal, record);
+    keep_curves(run_depth(options), arguments, folder, terminal, record);
+    if (!interrupted())
+      keep_curves(run_gradient_depth(options), arguments, folder, terminal, record);
   }
 }
 
 // With the output fed back whole, and with half of the next input new.
-void propagate_decoding(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
+void propagate_decoding(const Arguments& arguments, RunFolder& folder, Terminal& terminal,
+                        RunRecord& record) {
   for (const double fed_back : {1.0, std::sqrt(0.5)}) {
     if (interrupted()) return;
     DecodingOptions options;
     options.steps = arguments.decode;
     options.fed_back = fed_back;
     options.seed = record.seed;
-    keep_curves(run_decoding(options), arguments, terminal, record);
+    keep_curves(run_decoding(options), arguments, folder, terminal, record);
   }
 }
 
-void propagate_denoising(const Arguments& arguments, Terminal& terminal, RunRecord& record) {
+void propagate_denoising(const Arguments& arguments, RunFolder& folder, Terminal& terminal,
+                         RunRecord& record) {
   if (interrupted()) return;
   DenoisingOptions options;
   options.steps = arguments.denoise;
   options.seed = record.seed;
-  keep_curves(run_denoising(options), arguments, terminal, record);
+  keep_curves(run_denoising(options), arguments, folder, terminal, record);
 }
 
 }  // namespace
@@ -236,10 +251,11 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   if (!folder) return report_error(folder.error());
 
   const auto start = std::chrono::steady_clock::now();
+  folder->begin(record);
   propagate_kernels(*cases, kernels, *gpu, arguments, *folder, terminal, record);
-  if (arguments.depth > 0) propagate_depth(arguments, terminal, record);
-  if (arguments.decode > 0) propagate_decoding(arguments, terminal, record);
-  if (arguments.denoise > 0) propagate_denoising(arguments, terminal, record);
+  if (arguments.depth > 0) propagate_depth(arguments, *folder, terminal, record);
+  if (arguments.decode > 0) propagate_decoding(arguments, *folder, terminal, record);
+  if (arguments.denoise > 0) propagate_denoising(arguments, *folder, terminal, record);
   record.interrupted = interrupted();
   summarize(record);
   record.elapsed_ms =
@@ -252,7 +268,6 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
     terminal.print(
         terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));
   }
-  if (deep && cases->empty() && !record.interrupted) return ExitCode::held;
   return exit_code(record, arguments);
 }
 

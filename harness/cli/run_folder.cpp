@@ -90,6 +90,8 @@ void RunFolder::append(const CaseRecord& record) { add_line(case_json_line(recor
 
 void RunFolder::append(const MutantRecord& record) { add_line(mutant_json_line(record)); }
 
+void RunFolder::append_found(const RunRecord& found) { add_line(found_json_line(found)); }
+
 Status RunFolder::finish(const RunRecord& record, bool strict) {
   return write_reports(path_, record, strict);
 }

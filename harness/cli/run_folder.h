@@ -32,6 +32,7 @@ class RunFolder {
   void begin(const RunRecord& so_far);
   void append(const CaseRecord& record);  // a line, flushed
   void append(const MutantRecord& record);
+  void append_found(const RunRecord& found);  // what propagate found; nothing else is in it
 
   Status finish(const RunRecord& record, bool strict);
   void link_as_latest();  // `root`/latest leads here

@@ -327,7 +327,7 @@ ExitCode exit_code(const RunRecord& record, const Arguments& arguments) {
   if (error) return ExitCode::could_not_run;
   if (thin && strict_evidence(arguments)) return ExitCode::thin;
   if (skipped && arguments.strict) return ExitCode::thin;
-  if (record.cases.empty()) return ExitCode::nothing_selected;
+  if (record.cases.empty() && record.depths.empty()) return ExitCode::nothing_selected;
   return ExitCode::held;
 }
 

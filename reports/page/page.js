@@ -18,11 +18,12 @@
     return size >= 1e5 || size < 1e-3 ? number.toExponential(0).replace("e+", "e") : String(Number(number.toPrecision(3)));
   }
 
-  // On a logarithmic axis only powers of ten (or of two, on a short one) are named.
+  // On a logarithmic axis only powers of ten are named; on a short one their double and half of the next as well.
   function tick(at, index, ticks) {
     const decades = Math.log10(ticks[ticks.length - 1].value / ticks[0].value);
-    const power = decades > 3 ? Math.log10(at) : Math.log2(at);
-    return Math.abs(power - Math.round(power)) < 1e-9 ? short(at) : "";
+    const lead = at / Math.pow(10, Math.floor(Math.log10(at) + 1e-9));
+    const named = decades > 3 ? [1] : [1, 2, 5];
+    return named.some((one) => Math.abs(lead - one) < 1e-6) ? short(at) : "";
   }
 
   function axis(given) {

@@ -33,6 +33,7 @@ done
 expect 2 "no kernel" propagate no_such_kernel --on emulator
 expect 2 "not in range" propagate --depth 1
 expect 0 "4 backward layers" propagate --depth 4
+expect 0 "report: again" report plumbline-out/latest --out again  # with the exit code of the run
 expect 0 "4 decode steps" propagate --decode 4
 expect 0 "4 denoising steps" propagate --denoise 4
 # Random rounding: any operation, and the truncation of tensor cores where an f32 output shows it.

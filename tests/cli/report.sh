@@ -48,6 +48,22 @@ else
   echo "the run was faster than its kill; nothing to rescue"
 fi
 
+# What propagate had found, too.
+"$program" propagate gemm_bf16 attention_bf16_forward --on emulator --stochastic 64 --jobs 1 --out found >/dev/null 2>&1 &
+pid=$!
+for ((i = 0; i < 600; ++i)); do
+  grep -q '^{"stochastics"' found/*/record.jsonl 2>/dev/null && break
+  sleep 0.1
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+if [ ! -e found/*/record.json ]; then
+  expect 0 "the run did not end" report found/* --out rescued_found
+  check "with what it had found" grep -q "How many bits survive" rescued_found/report.html
+else
+  echo "propagate was faster than its kill; nothing to rescue"
+fi
+
 # Planted faults too.
 "$program" mutants softmax_bf16 --auto 40 --profile quick --jobs 1 --out faults >/dev/null 2>&1 &
 pid=$!

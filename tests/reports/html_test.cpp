@@ -87,6 +87,19 @@ TEST(Html, EveryChartDrawsColumnsOfItsOwnTable) {
   }
 }
 
+TEST(Html, ADeepStackAloneIsNoVerdictOnKernels) {
+  RunRecord r;
+  r.verb = "propagate";
+  r.depths = propagation_run().depths;
+  DepthRecord back = r.depths[0];
+  back.steps = "backward layers";
+  r.depths.insert(r.depths.end(), {back, back});
+  const std::string page = main_of(report_html(r));
+  EXPECT_THAT(
+      page, HasSubstr("Errors were followed through 2 layers, 2 backward layers; no kernel ran."));
+  EXPECT_THAT(page, Not(HasSubstr("How close is every kernel")));
+}
+
 TEST(Html, PropagationHasAWaterfallAndAllThatItsRecordHas) {
   const pugi::xml_document document = parsed(report_html(propagation_run()));
   // Of the error: quantization from 0 to 0.998 of it, the stage behind it from there.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "propagation_samples.h"
@@ -82,6 +83,31 @@ TEST(PropagationJson, HoldsStagesCurvesAndGradients) {
   EXPECT_EQ(json["gradients"][0]["channel_99"], 3e-3);
   EXPECT_EQ(json["stochastics"][0]["bias"], 1.22);
   EXPECT_EQ(json["stochastics"][0]["bits"]["value"], "inf");
+}
+
+// Lines of a run that was killed: a case between them, and a kernel that became known later.
+TEST(PropagationJson, LinesOfAKilledRunAreReadBack) {
+  const RunRecord r = propagation_run();
+  RunRecord first, second;
+  first.propagations = r.propagations;
+  first.stochastics = r.stochastics;
+  second.depths = r.depths;
+  second.gradients = r.gradients;
+  const std::string path = testing::TempDir() + "propagation_lines.jsonl";
+  std::ofstream(path) << run_json_line(r) << "\n"
+                      << found_json_line(first) << "\n"
+                      << case_json_line(r.cases[0]) << "\n"
+                      << run_json_line(r) << "\n"
+                      << found_json_line(second) << "\n{\"depths\": [";
+  const Result<RunRecord> read = read_record(path);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_TRUE(read->interrupted);
+  EXPECT_EQ(read->cases.size(), 1u);
+  ASSERT_EQ(read->propagations.size(), 1u);
+  EXPECT_EQ(read->propagations[0].stages.size(), 2u);
+  EXPECT_EQ(read->depths.size(), 1u);
+  EXPECT_EQ(read->gradients.size(), 1u);
+  EXPECT_EQ(read->stochastics.size(), 1u);
 }
 
 TEST(PropagationJson, OtherVerbsHaveNone) {
