@@ -133,7 +133,10 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
   return result("cuMemcpyDtoH_v2");
 }
 
-// Entries: "fill" writes n bytes of 1; "overrun" writes one byte more; "fault" breaks the context.
+static int launches = 0;
+
+// Entries: "fill" writes n bytes of 1; "overrun" writes one byte more, "overrun_later" from its
+// second launch on; "fault" breaks the context.
 int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    unsigned, void*, void**, void** extra) {
   if (fails("cuLaunchKernel")) return 1;
@@ -144,7 +147,8 @@ int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsig
   std::memcpy(&count, static_cast<char*>(extra[1]) + 8, 4);
   fault = std::strcmp(name, "fault") == 0 ? 700 : 0;
   if (fault == 0) {
-    const bool over = std::strcmp(name, "overrun") == 0;
+    const bool later = std::strcmp(name, "overrun_later") == 0 && launches++ > 0;
+    const bool over = std::strcmp(name, "overrun") == 0 || later;
     std::memset(reinterpret_cast<void*>(address), 1,
                 static_cast<std::size_t>(count) + (over ? 1 : 0));
   }
