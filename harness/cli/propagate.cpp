@@ -132,10 +132,9 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
     return;
   }
   if (arguments.stochastic > 0) {
-    auto drawn = run_stochastically(runner, test_case, target,
-                                    {.draws = arguments.stochastic,
-                                     .seed = record.seed,
-                                     .threads = std::max(1, arguments.jobs)});
+    auto drawn = run_stochastically(
+        runner, test_case, target,
+        {.draws = arguments.stochastic, .seed = record.seed, .threads = worker_threads(arguments)});
     if (!drawn) return give_up(drawn.error());
     keep(std::move(drawn->judged));
     for (StochasticRecord& output : drawn->outputs) {
@@ -160,7 +159,7 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
                        const std::optional<Target>& gpu, const Arguments& arguments,
                        RunFolder& folder, Terminal& terminal, RunRecord& record) {
   RunnerOptions runner_options;
-  runner_options.threads = std::max(1, arguments.jobs);
+  runner_options.threads = worker_threads(arguments);
   CaseRunner runner(runner_options);
   for (const Manifest* kernel : kernels) {
     std::string skipped;
@@ -192,7 +191,7 @@ void propagate_depth(const Arguments& arguments, RunFolder& folder, Terminal& te
     options.shape.adaptive = adaptive;
     options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
     options.seed = record.seed;
-    options.threads = std::max(1, arguments.jobs);
+    options.threads = worker_threads(arguments);
     keep_curves(run_depth(options), arguments, folder, terminal, record);
     if (!interrupted())
       keep_curves(run_gradient_depth(options), arguments, folder, terminal, record);

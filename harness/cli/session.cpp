@@ -119,15 +119,18 @@ Result<Registry> open_registry(const Arguments& arguments) {
   return registry;
 }
 
+int worker_threads(const Arguments& arguments) {
+  return arguments.jobs > 0 ? arguments.jobs
+                            : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 Result<RunOptions> run_options(const Arguments& arguments,
                                const std::vector<const Manifest*>& kernels) {
   RunOptions options;
   options.profile = arguments.profile;
   options.on = arguments.on;
   options.sm = arguments.sm;
-  options.jobs = arguments.jobs > 0
-                     ? arguments.jobs
-                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.jobs = worker_threads(arguments);
   options.shard = arguments.shard;
   options.runner.repeat = arguments.repeat;
   options.runner.judge.mpfr_bits = arguments.mpfr_bits;

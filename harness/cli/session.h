@@ -24,6 +24,9 @@ ExitCode report_error(const Error& error);
 // The kernel folder's manifests and those named with --kernel.
 Result<Registry> open_registry(const Arguments& arguments);
 
+// --jobs, or one per core.
+int worker_threads(const Arguments& arguments);
+
 // The run's options from the command line; the corpus folder is settled here.
 Result<RunOptions> run_options(const Arguments& arguments,
                                const std::vector<const Manifest*>& kernels);

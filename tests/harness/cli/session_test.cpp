@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <thread>
 
 namespace plumbline {
 namespace {
@@ -30,6 +32,14 @@ TEST(PrintRecord, CommandsToCopyAreNotWrapped) {
   EXPECT_THAT(text, HasSubstr("\n      replay   plumbline replay  " + card.case_file +
                               " --kernel " + card.manifest + "\n"));
   EXPECT_THAT(text, Not(HasSubstr(card.explanation.front()))) << "sentences are";
+}
+
+TEST(WorkerThreads, OneForEachCoreUnlessTheCommandLineSaysOtherwise) {
+  Arguments arguments;
+  EXPECT_EQ(worker_threads(arguments),
+            std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  arguments.jobs = 3;
+  EXPECT_EQ(worker_threads(arguments), 3);
 }
 
 TEST(PrintRecord, FiguresStandBelowEachOtherWhateverTheNames) {
