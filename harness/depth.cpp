@@ -11,7 +11,6 @@
 #include "oracles/base/random.h"
 #include "oracles/reference/output_vectors.h"
 #include "oracles/reference/staged_stack_gradient.h"
-#include "reports/propagation_text.h"
 
 namespace plumbline {
 namespace {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "oracles/reference/output_vectors.h"
 #include "reports/html_sections.h"
 #include "reports/propagation_text.h"
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracles/reference/output_vectors.h"
+
 namespace plumbline {
 namespace {
 
@@ -82,12 +84,6 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record) {
 
 std::string steps_text(const DepthRecord& record) {
   return fmt::format("{} {}", record.layers, record.steps.empty() ? "layers" : record.steps);
-}
-
-double root_mean_square(const std::vector<double>& errors) {
-  double squares = 0;
-  for (const double error : errors) squares += error * error;
-  return errors.empty() ? 0 : std::sqrt(squares / static_cast<double>(errors.size()));
 }
 
 std::vector<std::string> depth_lines(const DepthRecord& record) {

@@ -18,9 +18,6 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record);
 // "64 layers", "50 denoising steps".
 std::string steps_text(const DepthRecord& record);
 
-// Of the errors of all layers; 0 of none.
-double root_mean_square(const std::vector<double>& errors);
-
 std::vector<std::string> depth_lines(const DepthRecord& record);
 std::vector<std::string> gradient_lines(const GradientRecord& record);
 std::vector<std::string> stochastic_lines(const StochasticRecord& record);

@@ -36,6 +36,10 @@ double inner_product(const std::vector<double>& a, const std::vector<double>& b)
 
 double norm(const std::vector<double>& a) { return std::sqrt(inner_product(a, a)); }
 
+double root_mean_square(const std::vector<double>& a) {
+  return a.empty() ? 0 : norm(a) / std::sqrt(static_cast<double>(a.size()));
+}
+
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
   return norm(difference(a, b));
 }

@@ -15,6 +15,7 @@ std::vector<double> values_of(const Tensor& tensor);
 std::vector<double> difference(const std::vector<double>& a, const std::vector<double>& b);
 double inner_product(const std::vector<double>& a, const std::vector<double>& b);
 double norm(const std::vector<double>& a);
+double root_mean_square(const std::vector<double>& a);  // 0 of none
 double distance(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace plumbline

@@ -30,54 +30,38 @@ expect 2 "a whole run" report shards/*-1of4 "$whole" --out part
 "$program" "${run[@]}" --seed 7 --out other --shard 2/4 >/dev/null
 expect 2 "seed is 0x7" report shards/*-1of4 other/*-2of4 --out part
 
+# killed FOLDER PATTERN COUNT ARGUMENTS...: ends a run as soon as its record.jsonl has so many such lines. False where the run was faster.
+killed() {
+  local folder=$1 pattern=$2 count=$3 pid
+  shift 3
+  "$program" "$@" --jobs 1 --out "$folder" >/dev/null 2>&1 &
+  pid=$!
+  for ((i = 0; i < 600; ++i)); do
+    (($(cat "$folder"/*/record.jsonl 2>/dev/null | grep -c "$pattern") >= count)) && break
+    sleep 0.1
+  done
+  kill -KILL $pid
+  wait $pid 2>/dev/null
+  [ ! -e "$folder"/*/record.json ] && return
+  echo "$folder: the run was faster than its kill; nothing to rescue"
+  return 1
+}
+
 # Killed at any moment: what had finished is reported.
-"$program" "${run[@]}" --jobs 1 --out killed >/dev/null 2>&1 &
-pid=$!
-for ((i = 0; i < 600; ++i)); do
-  lines=$(cat killed/*/record.jsonl 2>/dev/null | wc -l)
-  ((lines > 3)) && break
-  sleep 0.1
-done
-kill -KILL $pid
-wait $pid 2>/dev/null
-if [ ! -e killed/*/record.json ]; then
+if killed killed '' 4 "${run[@]}"; then
   expect 0 "the run did not end" report killed/* --out rescued
   expect 5 "the run did not end" report killed/*/record.jsonl --out rescued --strict
   check "the page says so" grep -q "The run did not end" rescued/report.html
-else
-  echo "the run was faster than its kill; nothing to rescue"
 fi
-
 # What propagate had found, too.
-"$program" propagate gemm_bf16 attention_bf16_forward --on emulator --stochastic 64 --jobs 1 --out found >/dev/null 2>&1 &
-pid=$!
-for ((i = 0; i < 600; ++i)); do
-  grep -q '^{"stochastics"' found/*/record.jsonl 2>/dev/null && break
-  sleep 0.1
-done
-kill -KILL $pid
-wait $pid 2>/dev/null
-if [ ! -e found/*/record.json ]; then
+if killed found '^{"stochastics"' 1 propagate gemm_bf16 attention_bf16_forward --on emulator --stochastic 64; then
   expect 0 "the run did not end" report found/* --out rescued_found
   check "with what it had found" grep -q "How many bits survive" rescued_found/report.html
-else
-  echo "propagate was faster than its kill; nothing to rescue"
 fi
-
 # Planted faults too.
-"$program" mutants softmax_bf16 --auto 40 --profile quick --jobs 1 --out faults >/dev/null 2>&1 &
-pid=$!
-for ((i = 0; i < 600; ++i)); do
-  grep -q '"outcome"' faults/*/record.jsonl 2>/dev/null && break
-  sleep 0.1
-done
-kill -KILL $pid
-wait $pid 2>/dev/null
-if [ ! -e faults/*/record.json ]; then
+if killed faults '"outcome"' 1 mutants softmax_bf16 --auto 40 --profile quick; then
   expect 0 "the run did not end" report faults/* --out rescued_faults
   check "with the faults that were tried" grep -q "faults that change any output are caught" rescued_faults/report.html
-else
-  echo "the mutants were faster than their kill; nothing to rescue"
 fi
 
 # What cannot be trusted is refused, with its place.

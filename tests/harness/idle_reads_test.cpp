@@ -6,34 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "harness/case_runner.h"
+#include "tests/harness/tiny_gemm.h"
 
 namespace plumbline {
 namespace {
-
-constexpr std::string_view kManifest = R"(
-computes = "gemm"
-summary = "zeros"
-ptx = "zeros.ptx"
-targets = [80]
-entry = "zeros"
-parameters = ["ptr d", "ptr workspace"]
-workspace = 4
-[problem]
-out = ["f32"]
-free = ["ldd"]
-[launch]
-grid = ['ceil_div(m * n, 32)']
-block = [32]
-[formats]
-a = "bf16"
-b = "bf16"
-c = "{out}"
-d = "{out}"
-[contract]
-unit = "fma.f32"
-schedule = "sequential"
-epilogue = []
-)";
 
 // %f0 is read from shared memory that nothing wrote, and %f2, which is stored, is 0 but for what
 // {use} makes of it.
@@ -64,7 +40,11 @@ struct Circumstances {
 };
 
 std::vector<std::string> findings_of(std::string_view use, Circumstances circumstances = {}) {
-  const Result<Manifest> kernel = parse_manifest(kManifest, "zeros.toml");
+  const Result<Manifest> kernel = parse_manifest(
+      tiny_gemm_manifest(
+          "entry = \"zeros\"\nparameters = [\"ptr d\", \"ptr workspace\"]\nworkspace = 4",
+          "sequential", "free = [\"ldd\"]"),
+      "zeros.toml");
   EXPECT_TRUE(kernel.ok()) << kernel.error().text();
   Case test_case;
   test_case.kernel = &*kernel;

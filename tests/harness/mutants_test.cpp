@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "tests/harness/tiny_gemm.h"
+
 namespace plumbline {
 namespace {
 
@@ -15,29 +17,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr std::string_view kManifest = R"(
-computes = "gemm"
-summary = "one thread for each element"
-ptx = "tiny.ptx"
-targets = [80]
-entry = "tiny"
-parameters = ["ptr a", "ptr b", "ptr d", "s32 m", "s32 n", "s32 k"]
-[problem]
-out = ["f32"]
-[launch]
-grid = ['ceil_div(m * n, 32)']
-block = [32]
-[formats]
-a = "bf16"
-b = "bf16"
-c = "{out}"
-d = "{out}"
-[contract]
-unit = "fma.f32"
-schedule = "sequential"
-epilogue = []
-)";
 
 constexpr std::string_view kPtx = R"(.version 8.7
 .target sm_80
@@ -96,7 +75,7 @@ struct Mutants : testing::Test {
   std::string unmutated_ptx{kPtx};
 
   void SetUp() override {
-    Result<Manifest> parsed = parse_manifest(kManifest, "tiny.toml");
+    Result<Manifest> parsed = parse_manifest(tiny_gemm_manifest(kTinyEntry), "tiny.toml");
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
     kernel = *std::move(parsed);
     options.run.jobs = 2;

@@ -8,34 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "harness/case_runner.h"
+#include "tests/harness/tiny_gemm.h"
 
 namespace plumbline {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr std::string_view kManifest = R"(
-computes = "gemm"
-summary = "one thread for each element"
-ptx = "tiny.ptx"
-targets = [80]
-entry = "tiny"
-parameters = ["ptr a", "ptr b", "ptr d", "s32 m", "s32 n", "s32 k"]
-[problem]
-out = ["f32"]
-[launch]
-grid = ['ceil_div(m * n, 32)']
-block = [32]
-[formats]
-a = "bf16"
-b = "bf16"
-c = "{out}"
-d = "{out}"
-[contract]
-unit = "fma.f32"
-schedule = "{schedule}"
-epilogue = []
-)";
 
 // In every eighth step from the 65th on, %p3 is set where `{armed}` lets it.
 constexpr std::string_view kPtx = R"(.version 8.7
@@ -99,8 +77,7 @@ struct Population : testing::Test {
   void SetUp() override { promise("sequential"); }
 
   void promise(std::string_view schedule) {
-    Result<Manifest> parsed =
-        parse_manifest(with(std::string(kManifest), "{schedule}", schedule), "tiny.toml");
+    Result<Manifest> parsed = parse_manifest(tiny_gemm_manifest(kTinyEntry, schedule), "tiny.toml");
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
     kernel = *std::move(parsed);
     test_case.kernel = &kernel;

@@ -7,32 +7,10 @@
 #include <cstdlib>
 
 #include "harness/case_runner.h"
+#include "tests/harness/tiny_gemm.h"
 
 namespace plumbline {
 namespace {
-
-constexpr std::string_view kManifest = R"(
-computes = "gemm"
-summary = "fills"
-ptx = "fills.ptx"
-targets = [80]
-entry = "overrun_later"
-parameters = ["ptr d", "s32 4 * m * n"]
-[problem]
-out = ["f32"]
-[launch]
-grid = [1]
-block = [1]
-[formats]
-a = "bf16"
-b = "bf16"
-c = "{out}"
-d = "{out}"
-[contract]
-unit = "fma.f32"
-schedule = "sequential"
-epilogue = []
-)";
 
 constexpr const char* kPtx = R"(.version 8.7
 .target sm_80
@@ -46,7 +24,9 @@ ret;
 // Of the first launches of this process: the stand-in counts.
 std::size_t findings_of_launches(int count) {
   setenv("PLUMBLINE_LIBCUDA", PLUMBLINE_STAND_IN_DRIVER, 1);
-  const Result<Manifest> kernel = parse_manifest(kManifest, "fills.toml");
+  const Result<Manifest> kernel = parse_manifest(
+      tiny_gemm_manifest("entry = \"overrun_later\"\nparameters = [\"ptr d\", \"s32 4 * m * n\"]"),
+      "fills.toml");
   EXPECT_TRUE(kernel.ok()) << kernel.error().text();
   Case test_case;
   test_case.kernel = &*kernel;
