@@ -15,4 +15,10 @@ Number silu(const Number& x) {
   return x * power / (Number(1) + power);
 }
 
+// Its derivative, sigma (1 + x (1 - sigma)) with sigma = 1 / (1 + e^-x).
+inline double silu_slope(double x) {
+  const double sigma = 1 / (1 + std::exp(-x));
+  return sigma * (1 + x * (1 - sigma));
+}
+
 }  // namespace plumbline

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "oracles/base/assert.h"
+#include "oracles/reference/attention_gradient_condition.h"
 #include "oracles/reference/staged_steps.h"
 
 namespace plumbline {
@@ -121,18 +122,20 @@ class StagedAttentionGradient final : public StagedComputation {
 
   const std::vector<StageFault>& faults() const override { return faults_; }
 
-  // Cancellation in dP - delta makes these depend on the data in ways no number per element tells.
-  std::vector<double> condition(int) const override { return {}; }
+  // Of the gradients as functions of Q, K, V and dO.
+  std::vector<double> condition(int output) const override {
+    StagedValues change = empty_values();
+    for (const std::unique_ptr<StagedGroup>& group : groups_) add_changes(*group, change);
+    std::vector<double> condition = std::move(change[static_cast<std::size_t>(output)]);
+    const std::vector<double> exact = evaluate(0, -1)[static_cast<std::size_t>(output)];
+    for (std::size_t n = 0; n < exact.size(); ++n)
+      condition[n] = exact[n] == 0 ? HUGE_VAL : condition[n] / std::fabs(exact[n]);
+    return condition;
+  }
 
   StagedValues evaluate(StageSet low, int fault) const override {
     const Fault kind = fault < 0 ? Fault::none : kFaults[static_cast<std::size_t>(fault)].fault;
-    const AttentionProblem& attention = problem_.attention;
-    const auto count = [](const Tensor& tensor) {
-      return static_cast<std::size_t>(tensor.layout.count());
-    };
-    StagedValues out = {std::vector<double>(count(*attention.q)),
-                        std::vector<double>(count(*attention.k)),
-                        std::vector<double>(count(*attention.v))};
+    StagedValues out = empty_values();
     for (const std::unique_ptr<StagedGroup>& group : groups_) add_group(*group, low, kind, out);
     return out;
   }
@@ -141,6 +144,15 @@ class StagedAttentionGradient final : public StagedComputation {
   static FormatId format_of(const Tensor& tensor) { return tensor.layout.format; }
 
   static bool is_low(StageSet low, Step step) { return (low >> static_cast<int>(step) & 1) != 0; }
+
+  StagedValues empty_values() const {
+    const AttentionProblem& attention = problem_.attention;
+    const auto count = [](const Tensor& tensor) {
+      return static_cast<std::size_t>(tensor.layout.count());
+    };
+    return {std::vector<double>(count(*attention.q)), std::vector<double>(count(*attention.k)),
+            std::vector<double>(count(*attention.v))};
+  }
 
   Operands operands(const GradientHead& gradient, bool stored, int sm) const {
     const AttentionProblem& attention = problem_.attention;
@@ -281,6 +293,58 @@ class StagedAttentionGradient final : public StagedComputation {
     return out;
   }
 
+  void add_changes(const StagedGroup& group, StagedValues& out) const {
+    const std::vector<Operands>& operands = group.operands[1];
+    for (std::size_t h = 0; h < operands.size(); ++h) {
+      const GradientHead& gradient = group.group.heads[h];
+      const HeadPlace& place = group.group.places[h];
+      const Operands& in = operands[h];
+      const HeadWeights exact = weights(gradient, in, 0, Fault::none);
+      const GradientChanges change =
+          gradient_changes(gradient, {in.q.values, in.k.values, in.v.values, in.d_o.values},
+                           exact.p, std::ldexp(1.0, -contract_.p_shift));
+      const Factors factor = factors(gradient.scales);
+      const auto keys = static_cast<std::size_t>(gradient.head.keys),
+                 queries = static_cast<std::size_t>(gradient.head.queries),
+                 d = static_cast<std::size_t>(gradient.head.d),
+                 dv = static_cast<std::size_t>(gradient.head.dv);
+      for (std::size_t i = 0; i < queries; ++i) {
+        const std::size_t query = query_row(place, i);
+        for (std::size_t j = 0; j < keys; ++j) {
+          const std::size_t key = key_row(place, j);
+          const double ds = change.ds[i * keys + j], p = change.p[i * keys + j];
+          for (std::size_t x = 0; x < d; ++x) {
+            out[0][query * d + x] += factor.dq * ds * std::fabs(in.k.values[j * d + x]);
+            out[1][key * d + x] += factor.dk * ds * std::fabs(in.q.values[i * d + x]);
+          }
+          for (std::size_t x = 0; x < dv; ++x)
+            out[2][key * dv + x] += factor.dv * p * std::fabs(in.d_o.values[i * dv + x]);
+        }
+      }
+    }
+  }
+
+  // What the sums over dS and P are multiplied by.
+  struct Factors {
+    double dq, dk, dv;
+  };
+
+  Factors factors(const GradientScales& scales) const {
+    return {static_cast<double>(scales.dq()), static_cast<double>(scales.dk()),
+            std::ldexp(static_cast<double>(scales.d_o), -contract_.p_shift)};
+  }
+
+  // Rows of dQ, and of dK and dV.
+  std::size_t query_row(const HeadPlace& place, std::size_t i) const {
+    return row_of(*problem_.attention.q, place, place.head,
+                  place.first_query + static_cast<std::int64_t>(i));
+  }
+
+  std::size_t key_row(const HeadPlace& place, std::size_t j) const {
+    return row_of(*problem_.attention.k, place, place.kv_head,
+                  place.first_key + static_cast<std::int64_t>(j));
+  }
+
   void add_group(const StagedGroup& group, StageSet low, Fault fault, StagedValues& out) const {
     const bool sums = is_low(low, Step::accumulate),
                stored = is_low(low, Step::output) && problem_.attention.output != FormatId::f32;
@@ -296,10 +360,7 @@ class StagedAttentionGradient final : public StagedComputation {
     const AttentionHead& any = group.group.heads.front().head;
     const auto keys = static_cast<std::size_t>(any.keys), d = static_cast<std::size_t>(any.d),
                dv = static_cast<std::size_t>(any.dv);
-    const GradientScales& scales = group.group.heads.front().scales;
-    const auto dq_factor = static_cast<double>(scales.dq()),
-               dk_factor = static_cast<double>(scales.dk()),
-               dv_factor = std::ldexp(static_cast<double>(scales.d_o), -contract_.p_shift);
+    const Factors factor = factors(group.group.heads.front().scales);
     std::vector<double> dk(keys * d), dv_sum(keys * dv);
     for (std::size_t h = 0; h < operands.size(); ++h) {
       const AttentionHead& head = group.group.heads[h].head;
@@ -325,22 +386,19 @@ class StagedAttentionGradient final : public StagedComputation {
         RealOperands ds;
         for (std::size_t j = 0; j < keys; ++j)
           ds.append(weight.ds[i * keys + j], format(contract_.ds));
-        const std::size_t row =
-            row_of(*problem_.attention.q, group.group.places[h], group.group.places[h].head,
-                   group.group.places[h].first_query + static_cast<std::int64_t>(i));
+        const std::size_t row = query_row(group.group.places[h], i);
         for (std::size_t x = 0; x < d; ++x) {
           const double sum = dsk_(ds, RealSpan(in.k_columns).sub(x * keys, keys), {}, low_sums);
-          store(out[0][row * d + x], f32_if(sums, dq_factor * sum));
+          store(out[0][row * d + x], f32_if(sums, factor.dq * sum));
         }
       }
     }
     for (std::size_t j = 0; j < keys; ++j) {
-      const std::size_t row = row_of(*problem_.attention.k, first, first.kv_head,
-                                     first.first_key + static_cast<std::int64_t>(j));
+      const std::size_t row = key_row(first, j);
       for (std::size_t x = 0; x < d; ++x)
-        store(out[1][row * d + x], f32_if(sums, dk_factor * dk[j * d + x]));
+        store(out[1][row * d + x], f32_if(sums, factor.dk * dk[j * d + x]));
       for (std::size_t x = 0; x < dv; ++x)
-        store(out[2][row * dv + x], f32_if(sums, dv_factor * dv_sum[j * dv + x]));
+        store(out[2][row * dv + x], f32_if(sums, factor.dv * dv_sum[j * dv + x]));
     }
   }
 

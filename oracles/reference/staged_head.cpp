@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "oracles/base/assert.h"
+#include "oracles/reference/sized_product.h"
 #include "oracles/reference/staged_attention.h"
 #include "oracles/reference/staged_steps.h"
 
@@ -327,9 +328,9 @@ StagedHead::Sensitivity StagedHead::sensitivity(std::int64_t i, const Row& exact
   for (std::size_t j = 0; j < keys; ++j) {
     const double weight = exact.weights[j];
     if (weight == 0) continue;
-    double products = 0;
-    for (std::size_t x = 0; x < d; ++x)
-      products += std::fabs(q_.values[static_cast<std::size_t>(i) * d + x] * k_.values[j * d + x]);
+    const double products = sized_product(matrix_row(q_.values, static_cast<std::size_t>(i), d),
+                                          matrix_row(k_.values, j, d))
+                                .size;
     const double score = 2 * weight * products *
                          static_cast<double>(shape_.scale_of(i, static_cast<std::int64_t>(j)));
     out.lse += score;

@@ -2,9 +2,11 @@
 #include "oracles/reference/staged_swiglu.h"
 
 #include <array>
+#include <cmath>
 
 #include "oracles/reference/output_vectors.h"
 #include "oracles/reference/silu.h"
+#include "oracles/reference/sized_product.h"
 #include "oracles/reference/staged_steps.h"
 #include "oracles/reference/staged_sum.h"
 
@@ -106,13 +108,42 @@ class StagedSwiglu final : public StagedComputation {
     return {std::move(h), std::move(y)};
   }
 
-  // No number per element that is small enough to mean something: silu and the product of two sums.
-  std::vector<double> condition(int) const override { return {}; }
+  // With g and u the two sums of h = silu(g) u: |dh| <= |silu'(g) u| |dg| + |silu(g)| |du|, and y
+  // adds up both what changes h and what changes W_down.
+  std::vector<double> condition(int output) const override {
+    const Inputs& in = inputs_[1];
+    std::vector<double> condition;
+    for (std::size_t i = 0; i < tokens_; ++i) {
+      std::vector<double> h(hidden_), change(hidden_);
+      for (std::size_t j = 0; j < hidden_; ++j) {
+        const SizedProduct gate = sized_product(in.x.row(i).values, in.gate.row(j).values),
+                           up = sized_product(in.x.row(i).values, in.up.row(j).values);
+        h[j] = silu(gate.sum) * up.sum;
+        change[j] = 2 * (std::fabs(silu_slope(gate.sum) * up.sum) * gate.size +
+                         std::fabs(silu(gate.sum)) * up.size);
+        if (output == 0) condition.push_back(condition_of(h[j], change[j]));
+      }
+      for (std::size_t o = 0; output == 1 && o < d_out_; ++o) {
+        double y = 0, moved = 0;
+        for (std::size_t j = 0; j < hidden_; ++j) {
+          const double weight = in.down.row(o).values[j];
+          y += h[j] * weight;
+          moved += (std::fabs(h[j]) + change[j]) * std::fabs(weight);
+        }
+        condition.push_back(condition_of(y, moved));
+      }
+    }
+    return condition;
+  }
 
  private:
   bool is_low(StageSet low, Step step) const {
     return static_cast<std::size_t>(step) < stages_.size() &&
            (low >> static_cast<int>(step) & 1) != 0;
+  }
+
+  static double condition_of(double exact, double change) {
+    return exact == 0 ? HUGE_VAL : change / std::fabs(exact);
   }
 
   static StagedSum::Low sums_of(bool low, bool in_bf16) {

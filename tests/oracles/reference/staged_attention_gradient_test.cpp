@@ -11,6 +11,7 @@
 #include "oracles/reference/attention_gradient_oracle.h"
 #include "oracles/reference/attribution.h"
 #include "tests/oracles/reference/attention_gradient_samples.h"
+#include "tests/oracles/reference/condition_samples.h"
 
 namespace plumbline {
 namespace {
@@ -29,6 +30,7 @@ std::unique_ptr<StagedComputation> staged(const GradientCase& example,
 
 std::vector<GradientSetup> setups() {
   std::vector<GradientSetup> all(7);
+  all[0].sink = true;
   all[1].mask.causal = Causal::bottom_right;
   all[1].keys = 30;
   all[2].heads = 4;
@@ -113,14 +115,6 @@ TEST(StagedAttentionGradient, ExactStagesOnStoredInputsAreTheDefinition) {
   }
 }
 
-// What the stored elements stand for, in f32.
-Tensor unscaled(const Tensor& stored, float scale) {
-  Tensor out(dense_layout(FormatId::f32, stored.layout.shape));
-  for (std::int64_t n = 0; n < out.layout.count(); ++n)
-    testing::put(out, n, testing::at(stored, n) * static_cast<double>(scale));
-  return out;
-}
-
 TEST(StagedAttentionGradient, ExactInputsHaveExactOAndLse) {
   for (const bool fp8 : {false, true}) {
     GradientSetup setup;
@@ -128,6 +122,9 @@ TEST(StagedAttentionGradient, ExactInputsHaveExactOAndLse) {
     if (fp8) setup.scales = {0.75f, 1.25f, 0.5f, 1.5f, 96};  // products that f32 holds
     const GradientCase example(setup);
     const testing::SampleScales& scales = example.scales;
+    const auto unscaled = [](const Tensor& stored, float scale) {
+      return testing::perturbed(stored, 0, 0, static_cast<double>(scale));
+    };
     const Tensor q = unscaled(example.q, scales.q), k = unscaled(example.k, scales.k),
                  v = unscaled(example.v, scales.v), d_o = unscaled(example.d_o, scales.d_o);
     const auto computation =
@@ -176,6 +173,34 @@ TEST(StagedAttentionGradient, EveryFaultIsRecognizedAsItself) {
     const StagedValues seen = computation->evaluate(computation->all_stages(), fault);
     const FaultFit fit = best_fault(*computation, output, seen[static_cast<std::size_t>(output)]);
     EXPECT_EQ(fit.fault, fault) << computation->faults()[static_cast<std::size_t>(fault)].words;
+  }
+}
+
+TEST(StagedAttentionGradient, ConditionNumbersBoundWhatSmallChangesDo) {
+  constexpr double kChange = 0x1p-16;
+  for (GradientSetup setup : setups()) {
+    if (setup.fp8) setup.scales = {0.75f, 1.25f, 0.5f, 1.5f, 96};  // products that f32 holds
+    const GradientCase example(setup);
+    const testing::SampleScales& scales = example.scales;
+    const auto use = [&](double change, const auto& read) {
+      const Tensor q = testing::perturbed(example.q, change, 1, scales.q),
+                   k = testing::perturbed(example.k, change, 2, scales.k),
+                   v = testing::perturbed(example.v, change, 3, scales.v),
+                   d_o = testing::perturbed(example.d_o, change, 4, scales.d_o);
+      read(*staged_attention_gradient(example.problem, contract_of(setup), 90, {&q, &k, &v}, d_o));
+    };
+    StagedValues exact, condition, moved;
+    use(0, [&](const StagedComputation& computation) {
+      exact = computation.evaluate(0);
+      for (const int output : {0, 1, 2}) condition.push_back(computation.condition(output));
+    });
+    use(kChange, [&](const StagedComputation& changed) { moved = changed.evaluate(0); });
+    for (std::size_t output = 0; output < 3; ++output) {
+      const double largest =
+          testing::share_of_condition(exact[output], moved[output], condition[output], kChange);
+      EXPECT_LE(largest, 1.01) << "output " << output << " keys " << setup.keys;
+      EXPECT_GT(largest, 0.02) << "output " << output;  // not far from what happens
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "oracles/reference/attention_definition.h"
 #include "oracles/reference/attribution.h"
 #include "tests/oracles/reference/attention_fixture.h"
+#include "tests/oracles/reference/condition_samples.h"
 
 namespace plumbline {
 namespace {
@@ -227,31 +228,16 @@ TEST(StagedAttention, ConditionNumbersBoundWhatSmallChangesDo) {
   const auto computation = staged(attention, testing::attention_contract_of(), 90);
   const StagedValues exact = computation->evaluate(0);
   constexpr double kChange = 0x1p-20;
-  Attention changed({.queries = 8, .keys = 40, .output = FormatId::f32});
-  const auto perturbed = [](const Tensor& from, std::uint64_t seed) {
-    Tensor to(dense_layout(FormatId::f32, from.layout.shape));
-    Random random(seed);
-    for (std::int64_t n = 0; n < from.layout.count(); ++n) {
-      const double value = to_double(format(from.layout.format), from.bits(n));
-      to.set_bits(n, encode(format(FormatId::f32),
-                            value * (1 + (random.below(2) == 0 ? kChange : -kChange))));
-    }
-    return to;
-  };
-  const Tensor q = perturbed(attention.q, 1), k = perturbed(attention.k, 2),
-               v = perturbed(attention.v, 3);
+  const Tensor q = testing::perturbed(attention.q, kChange, 1),
+               k = testing::perturbed(attention.k, kChange, 2),
+               v = testing::perturbed(attention.v, kChange, 3);
   const StagedValues moved =
       staged_attention(attention.problem, testing::attention_contract_of(), 90, {&q, &k, &v})
           ->evaluate(0);
-  for (int output = 0; output < 2; ++output) {
+  for (const int output : {0, 1}) {
     const auto o = static_cast<std::size_t>(output);
-    const std::vector<double> condition = computation->condition(output);
-    double largest = 0;
-    for (std::size_t n = 0; n < exact[o].size(); ++n) {
-      const double share =
-          std::fabs(moved[o][n] - exact[o][n]) / (kChange * condition[n] * std::fabs(exact[o][n]));
-      largest = std::max(largest, share);
-    }
+    const double largest =
+        testing::share_of_condition(exact[o], moved[o], computation->condition(output), kChange);
     EXPECT_LE(largest, 1.001);
     EXPECT_GT(largest, 0.05);  // and they are not far from what happens
   }
