@@ -29,7 +29,15 @@ struct Gathered {
   DrawSpread spread;
   BiasStatistic bias, expected_bias;
   AdamComparison adam;
+  double stagnation_rate = 0;  // by the last draw
 };
+
+// The weights that a gradient is by, where they are stored in 16 bits; else nothing.
+const Tensor* weights_of(const std::string& gradient, const CaseTensors& tensors) {
+  if (gradient != "dw" && gradient != "dgamma") return nullptr;
+  const Tensor* weights = tensors.find(gradient.substr(1));
+  return weights && format(weights->layout.format).storage_bits == 16 ? weights : nullptr;
+}
 
 void gather(Gathered& all, const std::vector<double>& exact, const std::vector<double>& got,
             const std::vector<double>& modelled, const std::vector<std::int64_t>& shape) {
@@ -118,6 +126,7 @@ GradientRecord record_of(const Gathered& all, std::int64_t draws) {
   record.descent = all.sum.descent / count;
   record.adam_difference = all.adam.difference();
   record.adam_flips = all.adam.flips();
+  record.stagnation_rate = all.stagnation_rate;
   record.lost = all.sum.lost / count;
   record.not_finite = all.sum.not_finite / count;
   tell(record, all.expected_bias.value());
@@ -160,6 +169,10 @@ Result<ComparedGradients> compare_gradients_of(CaseRunner& runner, const Case& t
     for (std::size_t output = 0; output < names.size(); ++output) {
       const Tensor& got = *tensors.find(names[output]);
       gather(gathered[output], exact[output], values_of(got), modelled[output], got.layout.shape);
+      if (const Tensor* weights = weights_of(names[output], tensors)) {
+        gathered[output].stagnation_rate = gathered[output].adam.stagnation_rate(
+            values_of(*weights), format(weights->layout.format));
+      }
     }
   }
   if (out.judged.size() < 2) return out;

@@ -316,9 +316,14 @@ Html gradient_places(const RunRecord& record) {
 
 Html gradient_effects(const RunRecord& record) {
   Table table;
-  table.head = {
-      "output",      "SGD descends by", "Adam's updates differ by",         "signs flipped",
-      "stored as 0", "NaN or infinite", "squared, over the draws' variance"};
+  table.head = {"output",
+                "SGD descends by",
+                "Adam's updates differ by",
+                "signs flipped",
+                "stored as 0",
+                "NaN or infinite",
+                "squared, over the draws' variance",
+                "16-bit weights stay below"};
   const GradientRecord& worst =
       *std::max_element(record.gradients.begin(), record.gradients.end(),
                         [](const GradientRecord& a, const GradientRecord& b) {
@@ -328,7 +333,8 @@ Html gradient_effects(const RunRecord& record) {
     table.rows.push_back({cell(fmt::format("{} of {}", g.output, g.kernel)),
                           number_cell(g.descent, fmt::format("{:.6f}", g.descent)),
                           figure_of(g.adam_difference), figure_of(g.adam_flips), share_cell(g.lost),
-                          share_cell(g.not_finite), figure_of(g.of_spread)});
+                          share_cell(g.not_finite), figure_of(g.of_spread),
+                          g.stagnation_rate > 0 ? figure_of(g.stagnation_rate) : cell("-")});
   }
   return figure_around(
       "What does training see of it?",

@@ -130,6 +130,9 @@ struct GradientRecord {
   double expected = 0;              // relative difference that the contract's model has
   double descent = 0;               // SGD: <g^, g> / <g, g>
   double adam_difference = 0, adam_flips = 0;  // of Adam's updates: relative; signs, weighted
+  // Of weights kept in 16 bits: the learning rate, over their root mean square, below which half of
+  // them stay as they are. 0: no such weights.
+  double stagnation_rate = 0;
   double lost = 0;                             // exact elements that are not 0 and were stored as 0
   double not_finite = 0;                       // finite ones that were stored as NaN or infinities
   std::vector<std::string> findings;

@@ -142,6 +142,7 @@ void describe(Archive& a, T& r) {
   a.required("descent", r.descent);
   a.required("adam_difference", r.adam_difference);
   a.required("adam_flips", r.adam_flips);
+  a.optional("stagnation_rate", r.stagnation_rate);
   a.required("lost", r.lost);
   a.required("not_finite", r.not_finite);
   a.required("findings", r.findings);

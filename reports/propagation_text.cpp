@@ -166,6 +166,9 @@ std::vector<std::string> gradient_lines(const GradientRecord& record) {
   line("SGD descends by", fmt::format("{:.6f}", record.descent));
   line("Adam's updates differ by", number(record.adam_difference));
   line("  signs flipped, weighted", number(record.adam_flips));
+  if (record.stagnation_rate > 0) {
+    line("  half of 16-bit weights stay below", number(record.stagnation_rate));
+  }
   line("stored as 0 but not 0", percent_text(record.lost));
   return lines;
 }

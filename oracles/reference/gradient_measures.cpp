@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oracles/base/assert.h"
+#include "oracles/formats/ulp.h"
 #include "oracles/reference/output_vectors.h"
 
 namespace plumbline {
@@ -171,6 +172,20 @@ double AdamComparison::flips() const {
     if (exact_.update[i] * got_.update[i] < 0) flipped += size;
   }
   return all == 0 ? 0 : flipped / all;
+}
+
+double AdamComparison::stagnation_rate(const std::vector<double>& weights,
+                                       const Format& format) const {
+  PLUMB_ASSERT(weights.size() == exact_.update.size());
+  std::vector<double> rates;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const double update = std::fabs(exact_.update[i]);
+    if (update > 0) rates.push_back(ulp(format, weights[i]) / 2 / update);
+  }
+  const double size = root_mean_square(weights);
+  if (rates.empty() || size == 0) return 0;
+  std::sort(rates.begin(), rates.end());
+  return quantile(rates, 0.5) / size;
 }
 
 }  // namespace plumbline

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "oracles/formats/format.h"
+
 namespace plumbline {
 
 struct GradientDifference {
@@ -77,6 +79,11 @@ class AdamComparison {
 
   double difference() const;  // of the last updates, relative
   double flips() const;       // part of the last exact update's magnitude whose sign is another
+
+  // The learning rate, over the weights' root mean square, below which half of the last exact
+  // updates are less than half an ulp of their weight: weights kept in `format` stay as they are. 0
+  // where there are no updates.
+  double stagnation_rate(const std::vector<double>& weights, const Format& format) const;
 
  private:
   struct State {

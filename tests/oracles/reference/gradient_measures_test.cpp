@@ -150,5 +150,14 @@ TEST(GradientMeasures, AdamSeesSignsNotSizes) {
   EXPECT_NEAR(flipped.difference(), 1, 1e-6);
 }
 
+TEST(GradientMeasures, WeightsStayWhereUpdatesAreLessThanHalfAnUlp) {
+  AdamComparison adam;
+  EXPECT_EQ(AdamComparison().stagnation_rate({}, format(FormatId::bf16)), 0);
+  adam.step({1, -1, 2, 0}, {1, -1, 2, 0});  // updates of one unit each, and none
+  // bf16 has 8 bits: half an ulp of 1 is 2^-8, of 4 and of 7 it is 2^-6.
+  const double rate = adam.stagnation_rate({1, 4, 7, 100}, format(FormatId::bf16));
+  EXPECT_NEAR(rate, 0x1p-6 / std::sqrt((1 + 16 + 49 + 10000) / 4.0), 1e-9);
+}
+
 }  // namespace
 }  // namespace plumbline
