@@ -22,6 +22,9 @@ Html mutant_sections(const RunRecord& record);
 // Of the whole run (html_coverage.cpp).
 Html coverage_overview(const RunRecord& record);
 
+// Of the whole run (html_agreement.cpp).
+Html agreement_matrix(const RunRecord& record);
+
 // Of the whole run (html_trust.cpp).
 Html determinism_section(const RunRecord& record);
 Html agreement_section(const RunRecord& record);

@@ -132,6 +132,28 @@ TEST(Html, SaysWhatTheDataSay) {
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
 }
 
+TEST(Html, DevicesAreHeldBesideEachOtherAndBesideExactValues) {
+  RunRecord r = passing_record();
+  EXPECT_THAT(main_of(report_html(r)), Not(HasSubstr("Who gives the same bits")));
+  // Another chip: the same bits in the first case of two, others in the second.
+  r.cases.resize(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    r.cases[i].text = fmt::format("gemm m={}", i);
+    r.cases[i].fingerprint = "11";
+    for (OutputRecord& output : r.cases[i].outputs)
+      output.verdict.magnitudes = {6, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
+  }
+  r.cases.push_back(r.cases[0]);
+  r.cases.push_back(r.cases[1]);
+  r.cases[2].device = r.cases[3].device = "emulator sm_80";
+  r.cases[3].fingerprint = "22";
+  const std::string page = main_of(report_html(r));
+  EXPECT_THAT(page,
+              HasSubstr("emulator sm_80 and emulator sm_90 give different bits in 1 of 2 cases"));
+  EXPECT_THAT(page, HasSubstr("50.0 % of 2 cases"));
+  EXPECT_THAT(page, HasSubstr("87.5 % of 16 outputs"));
+}
+
 TEST(Html, SkipsSectionsWithoutData) {
   const std::string whole = report_html(passing_record()), page = main_of(whole);
   EXPECT_THAT(page, Not(HasSubstr("What is wrong")));
