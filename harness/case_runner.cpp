@@ -238,7 +238,9 @@ Result<Execution> CaseRunner::execute(const Case& test_case, const Target& targe
   Execution execution;
   execution.tensors = *std::move(tensors);
 
-  const LaunchChoices choices{.cta_order = 0, .instruction_budget = instruction_budget};
+  const LaunchChoices choices{.cta_order = 0,
+                              .instruction_budget = instruction_budget,
+                              .keep_writers = options_.keep_writers};
   Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();
   execution.launch = *std::move(launch);

@@ -28,6 +28,7 @@ struct RunnerOptions {
   bool all_relations = false;
   CodeCoverage* coverage = nullptr;  // hears what every case executed
   bool keep_reached = false;         // records say what ran (CaseRecord::reached)
+  bool keep_writers = false;         // LaunchResult::writers
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
 };

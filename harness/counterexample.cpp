@@ -39,6 +39,7 @@ Counterexample make_counterexample(const Job& failed, const RunOptions& options,
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.all_relations = true;
+  runner_options.keep_writers = true;
   CaseRunner runner(runner_options);
   const Claim claim = broken_claim(runner.run(failed.test_case, failed.target));
   const auto fails = [&](const Case& candidate) {

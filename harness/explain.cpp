@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 
 #include "reports/card.h"
@@ -20,8 +21,8 @@ std::string value_text(const Format& f, std::uint64_t bits) {
   return fmt::format("{:<14} 0x{:0{}x}", number, bits, f.storage_bits / 4);
 }
 
-void add_element(std::vector<std::string>& lines, std::string_view tensor,
-                 const TensorLayout& layout, const ElementVerdict& e) {
+void add_element(std::vector<std::string>& lines, const std::string& tensor,
+                 const TensorLayout& layout, const ElementVerdict& e, const LaunchResult& launch) {
   const Format& f = format(layout.format);
   const std::string place = element_name(tensor, layout, e.index);
   const std::string indent(place.size(), ' ');
@@ -34,6 +35,8 @@ void add_element(std::vector<std::string>& lines, std::string_view tensor,
   lines.push_back(
       fmt::format("{}  got        {}   {}", indent, value_text(f, e.got),
                   std::isnan(e.error_ulp) ? "" : fmt::format("{:+.4g} ulp", e.error_ulp)));
+  const std::string writer = stored_by(launch, tensor, layout, e.index);
+  if (!writer.empty()) lines.push_back(fmt::format("{}  stored by  {}", indent, writer));
 }
 
 // The accumulator's way away from exact, of the first output that has one, thinned out.
@@ -47,6 +50,20 @@ void keep_steps(const std::vector<double>& steps, Counterexample& card) {
 }
 
 }  // namespace
+
+std::string stored_by(const LaunchResult& launch, const std::string& output,
+                      const TensorLayout& layout, std::int64_t index) {
+  const Writer* writer = writer_of(launch, output, layout, index);
+  if (writer == nullptr) return "";
+  std::string text = fmt::format("cta {},{},{}, warp {}, lane {}", writer->cta[0], writer->cta[1],
+                                 writer->cta[2], writer->warp, writer->lane);
+  const auto place = launch.code.find(writer->ptx_line);
+  if (place == launch.code.end() || place->second.source_file.empty())
+    return fmt::format("{} at PTX line {}", text, writer->ptx_line);
+  return fmt::format("{} at {}:{} (PTX line {})", text,
+                     std::filesystem::path(place->second.source_file).filename().string(),
+                     place->second.source_line, writer->ptx_line);
+}
 
 Counterexample explain_failure(const Case& test_case, const Examined& examined) {
   const CaseRecord& record = examined.record;
@@ -72,7 +89,7 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     const std::vector<ElementVerdict>& failures = output.verdict.failures;
     const Tensor* got = examined.tensors.find(output.name);
     for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
-      add_element(card.elements, output.name, got->layout, failures[j]);
+      add_element(card.elements, output.name, got->layout, failures[j], examined.launch);
     }
     if (failures.empty()) continue;
     // The largest error tells the most.

@@ -10,6 +10,11 @@
 
 namespace plumbline {
 
+// Who stored an element of an output, and with which instruction: "cta 0,0,0, warp 1, lane 14 at
+// gemm.cu:88 (PTX line 812)". Empty where it is not known (RunnerOptions::keep_writers).
+std::string stored_by(const LaunchResult& launch, const std::string& output,
+                      const TensorLayout& layout, std::int64_t index);
+
 // A counterexample's card from a failed case that was examined. Fills headline, elements,
 // explanation and findings; where it came from is the caller's to add.
 Counterexample explain_failure(const Case& test_case, const Examined& examined);

@@ -32,6 +32,22 @@ char letter(double error_ulp) {
              : static_cast<char>('a' + std::clamp(std::ilogb(error_ulp) + 4, 0, 25));
 }
 
+// Portrait::warps and threads.
+constexpr char kNone = ' ', kMixed = '.';
+
+void note_writer(Portrait& portrait, char& warp, const Writer* writer, char error) {
+  char digit = kMixed;
+  if (writer) {
+    const auto number = static_cast<std::size_t>(writer->warp);
+    digit = static_cast<char>(number < 10 ? '0' + number : 'a' + number - 10);
+    if (number >= portrait.threads.size())
+      portrait.threads.resize(number + 1, std::string(32, kNone));
+    char& worst = portrait.threads[number][static_cast<std::size_t>(writer->lane)];
+    worst = std::max(worst, error);
+  }
+  warp = warp == kNone || warp == digit ? digit : kMixed;
+}
+
 // The output that says most: failures first, then the largest share.
 std::size_t output_to_portray(const CaseRecord& record) {
   const auto worse = [](const OutputRecord& a, const OutputRecord& b) {
@@ -104,6 +120,8 @@ std::optional<Portrait> portrait_of(const Case& test_case, const Examined& exami
   portrait.tile_columns = std::min(portrait.columns, kLargestTile);
   portrait.heat.assign(static_cast<std::size_t>(portrait.tile_rows),
                        std::string(static_cast<std::size_t>(portrait.tile_columns), '.'));
+  if (!examined.launch.writers.empty())
+    portrait.warps.assign(portrait.heat.size(), std::string(portrait.heat.front().size(), kNone));
   std::map<int, std::vector<double>> binades;
   const Format& f = format(layout.format);
   const std::vector<double> exact =
@@ -117,10 +135,18 @@ std::optional<Portrait> portrait_of(const Case& test_case, const Examined& exami
     const auto column = static_cast<std::size_t>(index % portrait.columns % portrait.tile_columns);
     char& cell = portrait.heat[row][column];
     cell = std::max(cell, letter(error));
+    if (!portrait.warps.empty()) {
+      note_writer(portrait, portrait.warps[row][column],
+                  writer_of(examined.launch, portrait.output, layout, index), letter(error));
+    }
     if (std::isfinite(due) && due != 0 && std::isfinite(error))
       binades[std::ilogb(due)].push_back(error);
   }
-  if (record.verdict != Verdict::fail) portrait.heat.clear();  // nobody asks where it goes right
+  if (record.verdict != Verdict::fail) {  // nobody asks where it goes right
+    portrait.heat.clear();
+    portrait.warps.clear();
+    portrait.threads.clear();
+  }
   for (auto& [exponent, errors] : binades) {
     const double worst = *std::max_element(errors.begin(), errors.end());
     portrait.binades.push_back(

@@ -208,10 +208,26 @@ void add_findings(const Manifest& kernel, const LaunchOutcome& outcome, LaunchRe
   }
 }
 
+// The storage of the outputs whose writers are kept.
+struct Watched {
+  std::vector<std::string> names;
+  std::vector<MemoryRange> ranges;
+};
+
+// A later launch stores over an earlier one.
+void add_writers(const Watched& watched, const LaunchOutcome& outcome, LaunchResult& result) {
+  for (std::size_t i = 0; i < outcome.writers.size(); ++i) {
+    std::vector<Writer>& all = result.writers[watched.names[i]];
+    all.resize(outcome.writers[i].size());
+    for (std::size_t word = 0; word < all.size(); ++word)
+      if (outcome.writers[i][word].known()) all[word] = outcome.writers[i][word];
+  }
+}
+
 // All launches in order, up to one that does not complete.
 Status run_launches(const Case& test_case, Device& device, const Module& module,
-                    const Placement& placement, const LaunchChoices& choices,
-                    LaunchResult& result) {
+                    const Placement& placement, const Watched& watched,
+                    const LaunchChoices& choices, LaunchResult& result) {
   for (const KernelLaunch& launch : test_case.kernel->launches) {
     Result<std::optional<LaunchRequest>> request =
         request_for(test_case, launch, module, placement, device);
@@ -223,6 +239,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
     (*request)->cta_order = choices.cta_order;
     if (choices.garbage) (*request)->shared_garbage = *choices.garbage;
     (*request)->instruction_budget = choices.instruction_budget;
+    (*request)->watched = watched.ranges;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) {
@@ -231,6 +248,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
       return error;
     }
     add_findings(*test_case.kernel, *outcome, result);
+    add_writers(watched, *outcome, result);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;
     result.elapsed_ms += outcome->elapsed_ms;
@@ -346,6 +364,15 @@ std::vector<std::uint32_t> reached_codes(const LaunchResult& launch) {
   return codes;
 }
 
+const Writer* writer_of(const LaunchResult& launch, const std::string& output,
+                        const TensorLayout& layout, std::int64_t index) {
+  const auto found = launch.writers.find(output);
+  if (found == launch.writers.end()) return nullptr;
+  const std::int64_t byte = layout.storage_index(index) * format(layout.format).storage_bytes();
+  const Writer& writer = found->second[static_cast<std::size_t>(byte / 4)];
+  return writer.known() ? &writer : nullptr;
+}
+
 Status check_memory(const Case& test_case) {
   const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
   if (!specs) return specs.error();
@@ -379,6 +406,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
   device.release_all();
   std::map<std::string, DeviceAddress> storage;  // of the allocations
   Placement placement;
+  Watched watched;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
@@ -399,10 +427,18 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       copied = device.poison(*address, tensor.storage);
     }
     if (!copied) return copied.error();
+    if (choices.keep_writers && spec.role == TensorRole::output) {
+      watched.names.push_back(spec.name);
+      watched.ranges.push_back({*address, spec.layout.storage_bytes()});
+    }
   }
   LaunchResult result;
-  if (Status ran = run_launches(test_case, device, module, placement, choices, result); !ran) {
+  if (Status ran = run_launches(test_case, device, module, placement, watched, choices, result);
+      !ran) {
     return ran.error();
+  }
+  if (!result.writers.empty()) {
+    for (const CodePlace& place : module.code()) result.code[place.ptx_line] = place;
   }
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +31,15 @@ struct LaunchResult {
   // often each of its instructions ran. 0 and empty elsewhere.
   std::uint64_t instructions = 0;
   std::vector<std::vector<InstructionCount>> executions;
+  // Of every output, when asked for and the device can tell: who stored each 4 bytes of its storage
+  // last, and the kernel's instructions by PTX line.
+  std::map<std::string, std::vector<Writer>> writers;
+  std::map<int, CodePlace> code;
 };
+
+// Who stored an element of an output (row-major index), where it is known.
+const Writer* writer_of(const LaunchResult& launch, const std::string& output,
+                        const TensorLayout& layout, std::int64_t index);
 
 // The PTX lines that were executed at all, in increasing order.
 std::vector<int> executed_lines(const LaunchResult& launch);
@@ -46,6 +55,7 @@ struct LaunchChoices {
   // The byte that memory is full of where nothing has written; nothing: poison_code() and, in
   // shared memory, 0xff.
   std::optional<std::uint8_t> garbage = std::nullopt;
+  bool keep_writers = false;  // LaunchResult::writers
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

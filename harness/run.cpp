@@ -95,6 +95,7 @@ std::optional<Portrait> portray(const Job& job, const RunOptions& options) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.repeat = 1;
+  runner_options.keep_writers = true;
   CaseRunner runner(runner_options);
   const Result<std::unique_ptr<Examined>> examined = runner.examine(job.test_case, job.target);
   if (!examined) return {};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One case of a kernel, element by element: where in a tile its errors are, and for which results.
+// One case of a kernel, element by element: where in a tile its errors are, and which threads
+// stored them.
 #include <fmt/format.h>
 #include <lodepng.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "reports/escape.h"
 #include "reports/html_sections.h"
@@ -16,7 +18,7 @@ namespace {
 using Color = std::array<unsigned char, 3>;
 
 // Light yellow to dark red, readable without hue: lightness falls all the way. Exact is light blue.
-constexpr Color kExact = {222, 235, 247};
+constexpr Color kExact = {222, 235, 247}, kLine = {70, 80, 90};
 constexpr std::array<Color, 5> kScale = {
     {{255, 247, 188}, {254, 196, 79}, {236, 112, 20}, {178, 24, 43}, {74, 0, 31}}};
 
@@ -28,6 +30,11 @@ std::string level_text(int level) {
   if (level == 26) return "2^21 ulp or more";
   return level <= 8 ? fmt::format("below {:g} ulp", std::ldexp(1.0, level - 4))
                     : fmt::format("below 2^{} ulp", level - 4);
+}
+
+std::string short_level_text(int level) {
+  if (level == 0) return "0";
+  return level == 26 ? "≥2^21" : fmt::format("2^{}", level - 4);
 }
 
 Color color_of(int at, int most) {
@@ -43,18 +50,27 @@ Color color_of(int at, int most) {
   return color;
 }
 
-std::string png(const Portrait& p, int most) {
+// Each cell `scale` pixels wide and high. Where cells of different warps meet, the first row or
+// column of pixels is a line.
+std::string png(const Portrait& p, int most, std::size_t scale) {
+  const std::size_t rows = p.heat.size(), columns = p.heat.front().size();
+  const auto other_warp = [&](std::size_t r, std::size_t c, std::size_t beside_r,
+                              std::size_t beside_c) {
+    return !p.warps.empty() && p.warps[r][c] != p.warps[beside_r][beside_c];
+  };
   std::vector<unsigned char> pixels;
-  for (const std::string& row : p.heat) {
-    for (const char letter : row) {
-      const Color color = color_of(level(letter), most);
+  for (std::size_t y = 0; y < rows * scale; ++y) {
+    for (std::size_t x = 0; x < columns * scale; ++x) {
+      const std::size_t r = y / scale, c = x / scale;
+      const bool line = (y % scale == 0 && r > 0 && other_warp(r, c, r - 1, c)) ||
+                        (x % scale == 0 && c > 0 && other_warp(r, c, r, c - 1));
+      const Color color = line ? kLine : color_of(level(p.heat[r][c]), most);
       pixels.insert(pixels.end(), color.begin(), color.end());
     }
   }
   std::vector<unsigned char> bytes;
-  const unsigned failed =
-      lodepng::encode(bytes, pixels, static_cast<unsigned>(p.heat.front().size()),
-                      static_cast<unsigned>(p.heat.size()), LCT_RGB);
+  const unsigned failed = lodepng::encode(bytes, pixels, static_cast<unsigned>(columns * scale),
+                                          static_cast<unsigned>(rows * scale), LCT_RGB);
   return failed ? "" : std::string(bytes.begin(), bytes.end());
 }
 
@@ -132,9 +148,7 @@ Table coarse(const Portrait& p) {
         for (std::size_t j = c; j < std::min(c + wide, columns); ++j)
           worst = std::max(worst, level(p.heat[i][j]));
       }
-      line.push_back(cell(worst == 0    ? "0"
-                          : worst == 26 ? "≥2^21"
-                                        : fmt::format("2^{}", worst - 4)));
+      line.push_back(cell(short_level_text(worst)));
     }
     table.rows.push_back(std::move(line));
   }
@@ -163,23 +177,81 @@ Html heat_map(const Portrait& p) {
   const bool folded = p.rows > p.tile_rows || p.columns > p.tile_columns;
   // Whole pixels per cell, so that no cell is blurred.
   const std::size_t scale =
-      std::max<std::size_t>(1, 384 / std::max(p.heat.size(), p.heat.front().size()));
+      std::clamp<std::size_t>(384 / std::max(p.heat.size(), p.heat.front().size()), 1, 24);
   Html content{
       fmt::format("<img class=\"heat\" alt=\"{}\" width=\"{}\" height=\"{}\" "
                   "src=\"data:image/png;base64,{}\"/>",
-                  html_text(words), p.heat.front().size() * std::min<std::size_t>(scale, 24),
-                  p.heat.size() * std::min<std::size_t>(scale, 24), base64(png(p, most)))};
+                  html_text(words), p.heat.front().size() * scale, p.heat.size() * scale,
+                  base64(png(p, most, scale)))};
   content += legend(most);
   content += element(
       "p",
       Html{fmt::format(
-          "{} of <code>{}</code> on {}: {} by {} outputs{}.", html_text(p.output),
+          "{} of <code>{}</code> on {}: {} by {} outputs{}.{}", html_text(p.output),
           html_text(p.text), html_text(p.device), p.rows, p.columns,
           folded ? fmt::format(", rows modulo {}, columns modulo {}", p.tile_rows, p.tile_columns)
-                 : "")},
+                 : "",
+          p.warps.empty() ? "" : " Lines are where another warp stored.")},
       "class=\"note\"");
   const Table table = coarse(p);
   return figure_around("Where in the output does it go wrong?", words, content, &table);
+}
+
+// "warp 3 of 4", "lanes 0, 1, 2 and 3 of 32"; nothing where it is most of them.
+std::string some_of(const std::set<std::size_t>& some, std::size_t all, std::string_view noun) {
+  if (some.size() * 2 > all) return "";
+  std::string text = fmt::format("{}{} ", noun, some.size() == 1 ? "" : "s");
+  std::size_t at = 0;
+  for (const std::size_t number : some) {
+    if (at > 0) text += at + 1 == some.size() ? " and " : ", ";
+    text += fmt::format("{}", number);
+    ++at;
+  }
+  return fmt::format("{} of {}", text, all);
+}
+
+// By lanes in fours, as tensor cores spread a row over them.
+Html thread_table(const Portrait& p) {
+  constexpr std::size_t kFour = 4;
+  if (p.threads.empty()) return {};
+  int most = 0;
+  for (const std::string& lanes : p.threads) {
+    for (const char letter : lanes) most = std::max(most, level(letter));
+  }
+  std::set<std::size_t> all_warps, all_lanes, warps, lanes;  // that stored anything, and the worst
+  for (std::size_t warp = 0; warp < p.threads.size(); ++warp) {
+    for (std::size_t lane = 0; lane < p.threads[warp].size(); ++lane) {
+      const char letter = p.threads[warp][lane];
+      if (letter == ' ') continue;
+      all_warps.insert(warp);
+      all_lanes.insert(lane);
+      if (level(letter) < std::max(1, most - 2)) continue;
+      warps.insert(warp);
+      lanes.insert(lane);
+    }
+  }
+  const std::string by_warp = some_of(warps, all_warps.size(), "warp"),
+                    by_lane = some_of(lanes, all_lanes.size(), "lane");
+  const std::string finding =
+      by_warp.empty() && by_lane.empty()
+          ? "Threads of most warps and lanes: it is not one of them."
+          : fmt::format("What is within a factor of four of the worst error was stored by {}{}{}.",
+                        by_warp, by_warp.empty() || by_lane.empty() ? "" : ", ", by_lane);
+  Table table;
+  table.caption = "the worst error of what four lanes of a warp stored, in ulp (upper ends)";
+  table.head = {"warp \\ lanes"};
+  for (std::size_t first = 0; first < 32; first += kFour)
+    table.head.push_back(fmt::format("{} to {}", first, first + kFour - 1));
+  for (const std::size_t warp : all_warps) {
+    std::vector<Cell> row = {cell(fmt::format("{}", warp))};
+    for (std::size_t first = 0; first < 32; first += kFour) {
+      const std::string four = p.threads[warp].substr(first, kFour);
+      const char worst = *std::max_element(four.begin(), four.end());
+      row.push_back(cell(worst == ' ' ? "-" : short_level_text(level(worst))));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return figure_around("Which threads stored it?", finding, to_html(table));
 }
 
 }  // namespace
@@ -188,48 +260,9 @@ Html heat_maps(const RunRecord& record, const KernelRecord& kernel) {
   Html html;
   if (kernel.verdict != Verdict::fail) return html;
   for (const Portrait& p : record.portraits) {
-    if (p.kernel == kernel.name && !p.heat.empty() && !p.heat.front().empty()) html += heat_map(p);
-  }
-  return html;
-}
-
-Html error_by_magnitude(const RunRecord& record, const KernelRecord& kernel) {
-  Html html;
-  for (const Portrait& p : record.portraits) {
-    if (p.kernel != kernel.name || p.binades.size() < 2) continue;
-    const auto worst =
-        std::max_element(p.binades.begin(), p.binades.end(),
-                         [](const auto& a, const auto& b) { return a.worst_ulp < b.worst_ulp; });
-    if (worst->worst_ulp == 0) continue;
-    double elsewhere = 0;
-    for (const Portrait::Binade& b : p.binades) {
-      if (b.exponent > worst->exponent + 1) elsewhere = std::max(elsewhere, b.worst_ulp);
-    }
-    Figure figure;
-    figure.question = "Which results are wrong?";
-    const bool small_only =
-        worst->exponent < p.binades.back().exponent - 1 && elsewhere * 8 < worst->worst_ulp;
-    figure.finding =
-        worst->worst_ulp <= 0.5
-            ? "None by their size: all are within half an ulp of exact."
-            : fmt::format(
-                  "The largest error, {:.3g} ulp, is at results near 2^{}; {}.", worst->worst_ulp,
-                  worst->exponent,
-                  small_only
-                      ? "larger results are much closer: where sums cancel, an ulp is small"
-                      : "larger results are no better: the error is not one of cancellation");
-    figure.x.title = "magnitude of the exact result, as a power of two";
-    figure.y = {"error in output ulp", true};
-    figure.table.head = {"2^", "outputs", "median (ulp)", "worst (ulp)"};
-    figure.series = {{"worst", 3, "line", "vermillion"}, {"median", 2, "line", "blue"}};
-    for (const Portrait::Binade& b : p.binades) {
-      figure.table.rows.push_back({number_cell(b.exponent, fmt::format("{}", b.exponent)),
-                                   count_cell(b.outputs),
-                                   number_cell(b.median_ulp, fmt::format("{:.3g}", b.median_ulp)),
-                                   number_cell(b.worst_ulp, fmt::format("{:.3g}", b.worst_ulp))});
-    }
-    figure.note = fmt::format("{} of {} on {}.", p.output, p.text, p.device);
-    html += to_html(figure);
+    if (p.kernel != kernel.name || p.heat.empty() || p.heat.front().empty()) continue;
+    html += heat_map(p);
+    html += thread_table(p);
   }
   return html;
 }

@@ -37,7 +37,8 @@ Html environment_section(const RunRecord& record);
 Html kernel_section(const RunRecord& record, const KernelRecord& kernel);
 std::string kernel_anchor(std::string_view kernel);
 
-// Of a kernel (html_cards.cpp, html_errors.cpp, html_portrait.cpp, html_coverage.cpp).
+// Of a kernel (html_cards.cpp, html_errors.cpp, html_portrait.cpp, html_magnitude.cpp,
+// html_coverage.cpp).
 Html cards(const RunRecord& record, const KernelRecord& kernel);
 Html error_histogram(const RunRecord& record, const KernelRecord& kernel);
 Html error_quantiles(const RunRecord& record, const KernelRecord& kernel);

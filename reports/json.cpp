@@ -92,11 +92,18 @@ std::string inconsistency(const RunRecord& r) {
     }
   }
   for (const Portrait& p : r.portraits) {
-    const bool fits = std::all_of(p.heat.begin(), p.heat.end(), [&](const std::string& row) {
-      return row.size() == p.heat.front().size();
-    });
-    if (!fits || p.heat.size() > 1024 || (!p.heat.empty() && p.heat.front().size() > 1024))
+    const std::size_t width = p.heat.empty() ? 0 : p.heat.front().size();
+    const auto fits = [&](const std::vector<std::string>& map) {
+      return map.size() == p.heat.size() &&
+             std::ranges::all_of(map, [&](const std::string& row) { return row.size() == width; });
+    };
+    if (!fits(p.heat) || !(p.warps.empty() || fits(p.warps)) || p.heat.size() > 1024 ||
+        width > 1024)
       return fmt::format("the heat map of \"{}\" is no rectangle of at most 1024x1024", p.text);
+    const bool in_warps =
+        std::ranges::all_of(p.threads, [](const std::string& lanes) { return lanes.size() == 32; });
+    if (!in_warps || p.threads.size() > 32)
+      return fmt::format("the threads of \"{}\" are not up to 32 warps of 32 lanes", p.text);
   }
   // It names a folder.
   const bool plain = !r.run_id.empty() && r.run_id.size() <= 64 &&

@@ -111,6 +111,12 @@ struct Portrait {
   // per column. '.' is at most half an ulp (as good as exact), 'd' below 1 ulp, 'e' below 2,
   // ... 'z' 2^21 and more, or of the wrong class.
   std::vector<std::string> heat;
+  // The warp that stored each of these cells, as a digit of base 32 ('0' to '9', 'a' to 'v'); '.'
+  // where it is not known or several did. Empty where no device could tell.
+  std::vector<std::string> warps;
+  // A string per warp: the letter of the worst error that each of its 32 lanes stored, ' ' for
+  // none.
+  std::vector<std::string> threads;
   std::vector<Binade> binades;
 };
 

@@ -183,6 +183,8 @@ void describe(Archive& a, T& p) {
   a.required("tile_rows", p.tile_rows);
   a.required("tile_columns", p.tile_columns);
   a.required("heat", p.heat);
+  a.optional("warps", p.warps);
+  a.optional("threads", p.threads);
   a.required("binades", p.binades);
 }
 

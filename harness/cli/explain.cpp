@@ -72,6 +72,8 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
     if (record.verdict != Verdict::fail) {
       terminal.print_wrapped(fmt::format("      the output closest to its bound: {}",
                                          element_name(output.name, got->layout, index)));
+      const std::string writer = stored_by(examined.launch, output.name, got->layout, index);
+      if (!writer.empty()) terminal.print_wrapped("        stored by " + writer);
       for (const std::string& line : explanation.lines) terminal.print_wrapped("        " + line);
     }
     print_steps(explanation.steps, terminal);
@@ -130,6 +132,7 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
   RunnerOptions runner_options = options->runner;
   runner_options.threads = options->jobs;
   runner_options.all_relations = true;
+  runner_options.keep_writers = true;
   CaseRunner runner(runner_options);
   ExitCode worst = ExitCode::held;
   for (const CaseFile& file : *cases) {

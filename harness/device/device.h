@@ -21,6 +21,11 @@ namespace plumbline {
 
 using DeviceAddress = std::uint64_t;
 
+struct MemoryRange {
+  DeviceAddress first = 0;
+  std::int64_t bytes = 0;
+};
+
 struct LaunchRequest {
   std::string entry;  // .entry name in the module
   std::array<std::int64_t, 3> grid{1, 1, 1};
@@ -37,12 +42,22 @@ struct LaunchRequest {
   std::uint8_t shared_garbage = 0xff;
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
+  std::vector<MemoryRange> watched;  // whose writers are wanted (LaunchOutcome::writers)
 };
 
 // How often one PTX instruction was executed, by warps.
 struct InstructionCount {
   int ptx_line = 0;
   std::uint64_t executions = 0;
+};
+
+// The thread that stored to a word of memory last.
+struct Writer {
+  std::array<std::int32_t, 3> cta{};
+  std::int16_t warp = -1, lane = -1;  // -1: nobody did, or several CTAs, or it cannot be told
+  std::int32_t ptx_line = 0;
+
+  bool known() const { return lane >= 0; }
 };
 
 struct LaunchOutcome {
@@ -54,6 +69,8 @@ struct LaunchOutcome {
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount>
       executions;  // one per instruction of the kernel; empty where the device cannot count
+  // Of every 4 bytes of each watched range; empty where the device cannot tell.
+  std::vector<std::vector<Writer>> writers;
 };
 
 // Offset and size of each parameter of an entry, in declaration order.

@@ -26,6 +26,20 @@ const char* name(FindingKind kind) {
   PLUMB_ASSERT(!"finding kind without a name");
 }
 
+namespace {
+
+// "{%f1, %f2, %f3, ..., %f64}": a list of many registers in a product of a warpgroup says nothing more in full.
+std::string shortened(const std::string& instruction) {
+  constexpr std::size_t kMost = 160;
+  const std::size_t open = instruction.find('{'), close = instruction.find('}');
+  if (instruction.size() <= kMost || open == std::string::npos || close == std::string::npos) return instruction;
+  const std::size_t first = instruction.find(',', open), last = instruction.rfind(',', close);
+  if (first == last || last < open) return instruction;
+  return instruction.substr(0, first) + ", ..." + instruction.substr(last);
+}
+
+}  // namespace
+
 std::string Finding::text() const {
   std::string out = fmt::format("{}: {} [", name(kind), message);
   if (!kernel.empty()) out += fmt::format("{}, ", kernel);
@@ -34,7 +48,7 @@ std::string Finding::text() const {
   if (lane >= 0) out += fmt::format(", lane {}", lane);
   out += "]";
   if (ptx_line > 0) out += fmt::format(" at {}:{}", ptx_file.empty() ? "ptx" : ptx_file, ptx_line);
-  if (!ptx.empty()) out += fmt::format(" `{}`", ptx);
+  if (!ptx.empty()) out += fmt::format(" `{}`", shortened(ptx));
   if (!source_file.empty()) out += fmt::format(" ({}:{})", source_file, source_line);
   if (occurrences > 1) out += fmt::format(", {} times", occurrences);
   return out;

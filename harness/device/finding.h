@@ -40,6 +40,7 @@ struct Finding {
   int source_line = 0;
   std::uint64_t occurrences = 1;     // later ones of the same kind at the same instruction are only counted
 
+  // A long list of registers is cut.
   // "race: message [kernel, cta 0,0,0, warp 1, lane 3] at k.ptx:120 `ld.shared.u32 ...` (gemm.cu:88)"
   std::string text() const;
 };

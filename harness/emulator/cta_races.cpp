@@ -33,8 +33,6 @@ void merge(AccessMark& mark, const AccessMark& later) {
   mark.updated |= later.updated;
 }
 
-int warp_of(const AccessMark& mark) { return static_cast<int>(mark.stamp >> 5 & 31); }
-
 std::uint32_t tick_of(const AccessMark& mark) { return mark.stamp >> 10; }
 
 const char* deed(const AccessMark& mark) {
@@ -135,7 +133,7 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
 
 bool CtaRaces::ordered(Warp& warp, const AccessMark& earlier) const {
   return launch_.program.communicates &&
-         warp.cta().clock().knows(warp.index(), earlier.cta - 1, warp_of(earlier),
+         warp.cta().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(),
                                   tick_of(earlier));
 }
 

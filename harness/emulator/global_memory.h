@@ -42,6 +42,13 @@ struct AccessMark {
   std::uint32_t stamp = 0;  // tick, warp (5 bits), lane (5 bits)
   std::uint8_t read = 0, written = 0, updated = 0;  // its bytes, as masks; updated: by atomics
   bool crowded = false;  // several CTAs: they are kept elsewhere
+
+  int warp() const { return static_cast<int>(stamp >> 5 & 31); }
+
+  int lane() const { return static_cast<int>(stamp & 31); }
+
+  // Whether one CTA stored here, and where it did is what the mark says.
+  bool stores() const { return cta != 0 && !crowded && (written | updated) != 0; }
 };
 
 static_assert(sizeof(AccessMark) == 16);

@@ -148,13 +148,33 @@ std::int64_t worker_count(const Launch& launch) {
   return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
 }
 
+// From the marks that the search for races leaves.
+std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range) {
+  std::vector<Writer> writers(static_cast<std::size_t>((range.bytes + 3) / 4));
+  const Allocation* allocation = launch.global.find(range.first);
+  if (allocation == nullptr || allocation->fully_written) return writers;
+  const AccessMark* mark = allocation->marks + (range.first - allocation->base) / 4;
+  for (Writer& writer : writers) {
+    if (const Instruction* origin = mark->stores() ? launch.program.origin[mark->inst] : nullptr) {
+      const std::array<std::int64_t, 3> cta = launch.position(std::int64_t{mark->cta} - 1);
+      std::copy(cta.begin(), cta.end(), writer.cta.begin());
+      writer.warp = static_cast<std::int16_t>(mark->warp());
+      writer.lane = static_cast<std::int16_t>(mark->lane());
+      writer.ptx_line = origin->line;
+    }
+    ++mark;
+  }
+  return writers;
+}
+
 }  // namespace
 
 LaunchOutcome run(const Launch& launch) {
   const auto begin = std::chrono::steady_clock::now();
   Results results;
   const std::int64_t workers = worker_count(launch);
-  const bool watched = launch.options.check_shadow && launch.ctas() > 1 && launch.ctas() < UINT32_MAX;
+  const bool watched = launch.options.check_shadow && (launch.ctas() > 1 || !launch.watched.empty()) &&
+                       launch.ctas() < UINT32_MAX;
   if (watched) launch.global.clear_marks();
   std::optional<CtaRaces> watcher;
   if (watched) watcher.emplace(launch, workers == 1);
@@ -174,6 +194,9 @@ LaunchOutcome run(const Launch& launch) {
   }
   LaunchOutcome out = results.outcome(launch.program);
   out.communicates = launch.program.communicates;
+  if (watched) {
+    for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range));
+  }
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   out.elapsed_ms = std::chrono::duration<double, std::milli>(elapsed).count();
   return out;

@@ -30,6 +30,7 @@ struct Launch {
   std::uint64_t rounding_seed = 0;
   std::uint8_t shared_garbage = 0xff;
   EmulatorOptions options;
+  std::span<const MemoryRange> watched = {};
 
   std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
 

@@ -103,6 +103,28 @@ TEST_F(Figures, APortraitFoldsTilesAndKeepsTheWorst) {
   EXPECT_EQ(p->binades[1].worst_ulp, 8);
 }
 
+// bf16: a word is two columns. Row 0 is warp 0's, of row 1 the first half warp 11's, and the last
+// word of all is nobody's.
+TEST_F(Figures, APortraitKnowsWhoStored) {
+  std::vector<Writer> words(200);
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    words[i].warp = i >= 100 && i < 150 ? 11 : 0;
+    words[i].lane = static_cast<std::int16_t>(i % 100 >= 65 ? 31 : 4);
+  }
+  examined.launch.writers["d"] = words;
+  const std::optional<Portrait> p = portrait_of(test_case, examined, 1);
+  ASSERT_TRUE(p);
+  // Columns 128 on fall onto 0 to 71: there two warps meet in row 1.
+  const std::string mixed = std::string(72, '.') + std::string(28, 'b') + std::string(28, '0');
+  EXPECT_THAT(p->warps, ElementsAre(std::string(128, '0'), mixed));
+  ASSERT_EQ(p->threads.size(), 12u);
+  std::string lanes(32, ' ');
+  lanes[4] = '.';
+  EXPECT_EQ(p->threads[11], lanes);
+  lanes[31] = 'h';
+  EXPECT_EQ(p->threads[0], lanes);
+}
+
 TEST_F(Figures, WhatIsNotFiniteIsAsTheOracleFindsIt) {
   store(0, std::numeric_limits<double>::infinity());
   store(1, std::numeric_limits<double>::infinity());

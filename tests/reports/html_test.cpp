@@ -128,6 +128,7 @@ TEST(Html, SaysWhatTheDataSay) {
   EXPECT_THAT(page, HasSubstr("The largest jump, 12.9 ulp, is at step 33 of 33"));
   EXPECT_THAT(page, HasSubstr("as k to the power 0.5"));
   EXPECT_THAT(page, HasSubstr("a stripe, as lanes or the epilogue leave it"));
+  EXPECT_THAT(page, HasSubstr("was stored by lanes 28, 29, 30 and 31 of 32."));
   EXPECT_THAT(page, HasSubstr("no faster than the square root"));
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
 }

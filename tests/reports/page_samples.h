@@ -80,6 +80,9 @@ inline RunRecord failing_record() {
   p.output = "d";
   p.rows = p.columns = p.tile_rows = p.tile_columns = 64;
   for (int i = 0; i < 64; ++i) p.heat.push_back(std::string(60, i % 7 == 0 ? 'b' : '.') + "hijk");
+  // Four warps of 16 rows each; the lanes that hold the last columns are wrong.
+  for (int i = 0; i < 64; ++i) p.warps.push_back(std::string(64, static_cast<char>('0' + i / 16)));
+  p.threads.assign(4, std::string(24, 'b') + "hhhhkkkk");
   for (int e = -6; e < 4; ++e) p.binades.push_back({e, 100, 0.25, std::ldexp(1.0, 2 - e)});
   r.portraits = {p};
   r.planned = static_cast<std::int64_t>(r.cases.size());

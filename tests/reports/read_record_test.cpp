@@ -59,6 +59,8 @@ RunRecord full_record() {
                   2,
                   2,
                   {".a", "z."},
+                  {"01", "0."},
+                  {std::string(32, 'z'), std::string(32, ' ')},
                   {{-3, 4, 0.5, 12}}}};
   ElementVerdict failure;
   failure.got = 0x7fc0;
@@ -178,6 +180,12 @@ TEST_F(ReadRecord, RefusesWhatDoesNotFitTogether) {
   r = full_record();
   r.portraits[0].heat = {"...", "."};
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("no rectangle"));
+  r = full_record();
+  r.portraits[0].warps = {"0"};
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("no rectangle"));
+  r = full_record();
+  r.portraits[0].threads = {"abc"};
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("32 warps of 32 lanes"));
 }
 
 TEST_F(ReadRecord, KeepsTextThatIsNoUtf8Readable) {

@@ -37,6 +37,46 @@ bool races(const std::string& body, const KernelOptions& options = options_of(2)
   return !outcome.findings.empty();
 }
 
+// The same marks say who stored a word.
+TEST(Writers, AreTheThreadsThatStoredLast) {
+  for (const std::int64_t ctas : {1, 2}) {
+    for (const int workers : {1, 2}) {
+      KernelOptions options = options_of(ctas, workers);
+      options.watch_out = true;
+      // Each thread its word of its CTA's 64, and thread 40 that of thread 3 once more.
+      const LaunchOutcome outcome =
+          run("mad.lo.u32 %r1, %r10, 64, %r0; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %out, %d2;\n"
+              "st.global.u32 [%d2], %r0;\n"
+              "bar.sync 0; setp.eq.u32 %p3, %r0, 40; add.s64 %d2, %d2, -148;\n"
+              "@%p3 st.global.u32 [%d2], %r0;",
+              options);
+      ASSERT_EQ(outcome.writers.size(), 1u);
+      const std::vector<Writer>& words = outcome.writers[0];
+      ASSERT_EQ(words.size(), 1024u);
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i >= static_cast<std::size_t>(64 * ctas)) {
+          EXPECT_FALSE(words[i].known());
+          continue;
+        }
+        const std::size_t thread = i % 64 == 3 ? 40 : i % 64;
+        EXPECT_EQ(words[i].cta[0], static_cast<std::int32_t>(i / 64));
+        EXPECT_EQ(words[i].warp, static_cast<std::int16_t>(thread / 32));
+        EXPECT_EQ(words[i].lane, static_cast<std::int16_t>(thread % 32));
+        EXPECT_EQ(words[i].ptx_line, i % 64 == 3 ? 14 : 12);
+      }
+    }
+  }
+}
+
+TEST(Writers, OfWordsThatSeveralCtasUseAreNotKnown) {
+  KernelOptions options = options_of(2);
+  options.watch_out = true;
+  const LaunchOutcome outcome = run("st.global.u32 [%d1], %r0;", options);
+  EXPECT_FALSE(outcome.writers.at(0).at(5).known());
+  options.watch_out = false;
+  EXPECT_TRUE(run("st.global.u32 [%d1], %r0;", options).writers.empty());
+}
+
 TEST(CtaRace, IsTwoWritesOfDifferentValues) {
   const LaunchOutcome outcome = run("st.global.u32 [%d1+256], %r10;");
   ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);

@@ -56,6 +56,7 @@ struct KernelOptions {
   std::int64_t dynamic_shared_bytes = 0;
   std::uint64_t rounding_seed = 0;
   bool out_is_written = false;  // zeros that count as written, instead of poison
+  bool watch_out = false;       // LaunchOutcome::writers of the output
 };
 
 // Loads `text`, gives it `in` and an output buffer of `out_bytes`, and launches `k`.
@@ -79,6 +80,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.block = options.block;
   request.dynamic_shared_bytes = options.dynamic_shared_bytes;
   request.rounding_seed = options.rounding_seed;
+  if (options.watch_out) request.watched = {{out_address, static_cast<std::int64_t>(out_bytes)}};
   request.parameters.resize(16);
   std::memcpy(request.parameters.data(), &in_address, 8);
   std::memcpy(request.parameters.data() + 8, &out_address, 8);
