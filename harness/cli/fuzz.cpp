@@ -178,8 +178,10 @@ class Fuzzer {
       if (result.verdict == Verdict::fail) {
         ++failed_;
         const std::string kind = fmt::format("{}/{}", result.kernel, name(broken_claim(result)));
-        if (++failures_[kind] <= kExplainedPerKernel)
-          record_.counterexamples.push_back(make_counterexample(*job, options_, console_));
+        if (++failures_[kind] <= kExplainedPerKernel) {
+          if (auto card = make_counterexample(*job, options_, console_))
+            record_.counterexamples.push_back(*std::move(card));
+        }
       }
       result.reached.clear();
       record_.cases.push_back(std::move(result));

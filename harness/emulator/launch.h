@@ -31,6 +31,10 @@ struct Launch {
   std::uint8_t shared_garbage = 0xff;
   EmulatorOptions options;
 
+  bool given_up() const {
+    return options.give_up != nullptr && options.give_up->load(std::memory_order_relaxed);
+  }
+
   std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
 
   std::int64_t ctas() const { return grid[0] * grid[1] * grid[2]; }
@@ -41,6 +45,7 @@ struct Launch {
   }
 };
 
-LaunchOutcome run(const Launch& launch);
+// An Error when it was given up (EmulatorOptions::give_up).
+Result<LaunchOutcome> run(const Launch& launch);
 
 }  // namespace plumbline::emulator
