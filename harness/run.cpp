@@ -156,6 +156,7 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
   std::mutex report;
   std::int64_t finished = 0;
   const auto run_one = [&](std::size_t i, CaseRunner& runner) {
+    if (options.enough && options.enough()) return;
     std::optional<CaseRecord> record = runner.run(jobs[i].test_case, jobs[i].target);
     if (!record) return;
     const std::lock_guard lock(report);
