@@ -12,6 +12,7 @@
 
 #include "kernels/command.h"
 #include "oracles/base/file.h"
+#include "oracles/base/shell_word.h"
 
 namespace plumbline {
 namespace {
@@ -95,8 +96,8 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
 
   // No fuzz: context that does not match is a patch that no longer says what it means.
   const CommandOutcome patched =
-      run_command(fmt::format("patch --batch --fuzz=0 -p1 -d {} -i {}", shell_quoted(patching),
-                              shell_quoted(fs::absolute(patch.path))));
+      run_command(fmt::format("patch --batch --fuzz=0 -p1 -d {} -i {}", shell_word(patching),
+                              shell_word(fs::absolute(patch.path))));
   if (!patched.succeeded) {
     const bool missing = patched.output.find("not found") != std::string::npos;
     return missing ? Error{ErrorKind::cannot_run, "there is no `patch` to apply it", patch.path,
