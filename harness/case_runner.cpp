@@ -5,6 +5,7 @@
 
 #include "harness/code_coverage.h"
 #include "harness/figures.h"
+#include "harness/interrupt.h"
 #include "harness/relations.h"
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
@@ -283,6 +284,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
 
 Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const Target& target,
                                                     Execution execution) {
+  if (interrupted()) return interruption(test_case.text());  // exact values may take minutes
   auto examined = std::make_unique<Examined>();
   static_cast<Execution&>(*examined) = std::move(execution);
   JudgeOptions judging = options_.judge;
@@ -345,8 +347,9 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
   return examined;
 }
 
-CaseRecord CaseRunner::run(const Case& test_case, const Target& target) {
+std::optional<CaseRecord> CaseRunner::run(const Case& test_case, const Target& target) {
   Result<std::unique_ptr<Examined>> examined = examine(test_case, target);
+  if (!examined && interrupted()) return std::nullopt;
   if (!examined) return error_record(test_case, target, examined.error());
   return std::move((*examined)->record);
 }

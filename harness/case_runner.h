@@ -57,10 +57,12 @@ class CaseRunner {
  public:
   explicit CaseRunner(RunnerOptions options);
 
-  // Never fails: what could not run becomes a record with Verdict::error and its reason.
-  CaseRecord run(const Case& test_case, const Target& target);
+  // Never fails: what could not run becomes a record with Verdict::error and its reason. Nothing
+  // when it was given up on Ctrl-C.
+  std::optional<CaseRecord> run(const Case& test_case, const Target& target);
 
-  // The same, keeping tensors and oracle. Errors are what run() would have recorded.
+  // The same, keeping tensors and oracle. Errors are what run() would have recorded, or
+  // nothing.
   Result<std::unique_ptr<Examined>> examine(const Case& test_case, const Target& target);
 
   // The two halves of it: all launches a verdict looks at, and the verdict.

@@ -34,26 +34,31 @@ void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
 
 }  // namespace
 
-Counterexample make_counterexample(const Job& failed, const RunOptions& options,
-                                   Observer& observer) {
+std::optional<Counterexample> make_counterexample(const Job& failed, const RunOptions& options,
+                                                  Observer& observer) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.all_relations = true;
   runner_options.keep_writers = true;
   CaseRunner runner(runner_options);
-  const Claim claim = broken_claim(runner.run(failed.test_case, failed.target));
+  // Of the smallest case so far.
+  Result<std::unique_ptr<Examined>> examined = runner.examine(failed.test_case, failed.target);
+  if (!examined && interrupted()) return std::nullopt;
   const auto fails = [&](const Case& candidate) {
     if (candidate.kernel->excluded(candidate.problem)) return false;
-    const CaseRecord record = runner.run(candidate, failed.target);
-    return record.verdict == Verdict::fail && broken_claim(record) == claim;
+    Result<std::unique_ptr<Examined>> smaller = runner.examine(candidate, failed.target);
+    if (!smaller || (*smaller)->record.verdict != Verdict::fail ||
+        broken_claim((*smaller)->record) != broken_claim((*examined)->record))
+      return false;
+    examined = std::move(smaller);
+    return true;
   };
   ShrinkResult small;
   small.smallest = failed.test_case;
-  if (options.shrink_budget > 0) {
+  if (examined && options.shrink_budget > 0) {
     observer.shrinking(failed.test_case);
     small = shrink(failed.test_case, fails, options.shrink_budget, interrupted);
   }
-  const Result<std::unique_ptr<Examined>> examined = runner.examine(small.smallest, failed.target);
   Counterexample card;
   card.device = failed.target.name();
   if (examined) {

@@ -3,10 +3,10 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <string_view>
+#include <utility>
 
 namespace plumbline {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 std::atomic<bool> requested{false};
 
 constexpr std::string_view kWord =
-    "\nplumbline: stopping when the cases begun are done; interrupt again to stop at once\n";
+    "\nplumbline: stopping soon; what is done is kept; interrupt again to stop at once\n";
 
 void on_signal(int signal) {
   if (requested.exchange(true)) {
@@ -34,5 +34,11 @@ void catch_interrupts() {
 }
 
 bool interrupted() { return requested.load(std::memory_order_relaxed); }
+
+const std::atomic<bool>& interrupt_flag() { return requested; }
+
+Error interruption(std::string case_text) {
+  return {ErrorKind::cannot_run, "interrupted", std::move(case_text), ""};
+}
 
 }  // namespace plumbline

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Ctrl-C: asks a run to stop at the next case and keep what it has, and says so, since a case may
-// take a minute. A second Ctrl-C ends the program at once.
+// Ctrl-C: asks a run to give up the launches that are emulated, to begin nothing new, and to keep
+// what it has; and says so, since exact values of a large case or a GPU may take a minute. A second
+// Ctrl-C ends the program at once.
 #pragma once
+
+#include <atomic>
+
+#include "oracles/base/result.h"
 
 namespace plumbline {
 
 void catch_interrupts();
 bool interrupted();
+
+// What interrupted() looks at, for those that are not to know this file.
+const std::atomic<bool>& interrupt_flag();
+
+// Of a case that was given up. Whatever could not run after Ctrl-C counts as not begun.
+Error interruption(std::string case_text);
 
 }  // namespace plumbline

@@ -157,6 +157,51 @@ Result<std::vector<std::byte>> pack_parameters(const KernelLaunch& launch, const
   return block;
 }
 
+// Grid or block of a launch.
+Result<std::array<std::int64_t, 3>> dimensions(const Case& test_case, const char* key,
+                                               const std::array<Expression, 3>& expressions,
+                                               std::int64_t least) {
+  std::array<std::int64_t, 3> values{};
+  for (std::size_t d = 0; d < values.size(); ++d) {
+    const Result<std::int64_t> value = expressions[d].evaluate(test_case.problem);
+    if (!value) return value.error();
+    if (*value < least) {
+      return Error{ErrorKind::bad_input,
+                   fmt::format("`{}` is {} for {}", key, *value, test_case.text()),
+                   expressions[d].where(), fmt::format("it has to be at least {}", least)};
+    }
+    values[d] = *value;
+  }
+  return values;
+}
+
+// Of a case for which nothing was launched: an Error where outputs have elements all the same, at
+// the grid that is 0, or else the `when`.
+Status check_outputs_are_empty(const Case& test_case, const CaseTensors& tensors) {
+  const auto output = std::ranges::find_if(tensors.specs, [](const TensorSpec& spec) {
+    return spec.role == TensorRole::output && spec.layout.count() > 0;
+  });
+  if (output == tensors.specs.end()) return {};
+  const Expression* zero = nullptr;
+  std::string_view key = "when";
+  for (const KernelLaunch& launch : test_case.kernel->launches) {
+    if (launch.when && *launch.when->evaluate(test_case.problem) == 0) {
+      zero = &*launch.when;
+      continue;
+    }
+    zero = &*std::ranges::find_if(launch.grid, [&](const Expression& dimension) {
+      return *dimension.evaluate(test_case.problem) == 0;
+    });
+    key = "grid";
+    break;
+  }
+  return Error{ErrorKind::bad_input,
+               fmt::format("`{}` is 0 for {}: nothing is launched, and {} has {} elements", key,
+                           test_case.text(), output->name, output->layout.count()),
+               zero == nullptr ? test_case.kernel->path : zero->where(),
+               "give it at least 1 there, or exclude such problems by `domain`"};
+}
+
 // A launch as the device wants it; nothing when this problem goes without it or its grid is empty.
 Result<std::optional<LaunchRequest>> request_for(const Case& test_case, const KernelLaunch& launch,
                                                  const Module& module, const Placement& placement,
@@ -169,16 +214,13 @@ Result<std::optional<LaunchRequest>> request_for(const Case& test_case, const Ke
   }
   LaunchRequest request;
   request.entry = test_case.kernel->entry(launch, problem);
-  bool empty_grid = false;
-  for (std::size_t d = 0; d < 3; ++d) {
-    const Result<std::int64_t> grid = launch.grid[d].evaluate(problem);
-    const Result<std::int64_t> block = launch.block[d].evaluate(problem);
-    if (!grid) return grid.error();
-    if (!block) return block.error();
-    request.grid[d] = *grid;
-    request.block[d] = *block;
-    empty_grid = empty_grid || *grid == 0;
-  }
+  const auto grid = dimensions(test_case, "grid", launch.grid, 0);
+  if (!grid) return grid.error();
+  const bool empty_grid = std::ranges::find(*grid, 0) != grid->end();
+  const auto threads = dimensions(test_case, "block", launch.block, empty_grid ? 0 : 1);
+  if (!threads) return threads.error();
+  request.grid = *grid;
+  request.block = *threads;
   const Result<std::int64_t> shared = launch.shared_bytes.evaluate(problem);
   if (!shared) return shared.error();
   request.dynamic_shared_bytes = *shared;
@@ -224,10 +266,11 @@ void add_writers(const Watched& watched, const LaunchOutcome& outcome, LaunchRes
   }
 }
 
-// All launches in order, up to one that does not complete.
-Status run_launches(const Case& test_case, Device& device, const Module& module,
-                    const Placement& placement, const Watched& watched,
-                    const LaunchChoices& choices, LaunchResult& result) {
+// All launches in order, up to one that does not complete: how many ran.
+Result<int> run_launches(const Case& test_case, Device& device, const Module& module,
+                         const Placement& placement, const Watched& watched,
+                         const LaunchChoices& choices, LaunchResult& result) {
+  int ran = 0;
   for (const KernelLaunch& launch : test_case.kernel->launches) {
     Result<std::optional<LaunchRequest>> request =
         request_for(test_case, launch, module, placement, device);
@@ -236,6 +279,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
       result.executions.emplace_back();  // an empty grid runs nothing
       continue;
     }
+    ++ran;
     (*request)->cta_order = choices.cta_order;
     if (choices.garbage) (*request)->shared_garbage = *choices.garbage;
     (*request)->instruction_budget = choices.instruction_budget;
@@ -256,7 +300,7 @@ Status run_launches(const Case& test_case, Device& device, const Module& module,
     result.executions.push_back(std::move(outcome->executions));
     if (!result.completed) break;
   }
-  return {};
+  return ran;
 }
 
 // Storage elements no logical element reaches: padding between rows, gaps between batches.
@@ -433,9 +477,11 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     }
   }
   LaunchResult result;
-  if (Status ran = run_launches(test_case, device, module, placement, watched, choices, result);
-      !ran) {
-    return ran.error();
+  const Result<int> ran =
+      run_launches(test_case, device, module, placement, watched, choices, result);
+  if (!ran) return ran.error();
+  if (*ran == 0) {
+    if (Status empty = check_outputs_are_empty(test_case, tensors); !empty) return empty.error();
   }
   if (!result.writers.empty()) {
     for (const CodePlace& place : module.code()) result.code[place.ptx_line] = place;

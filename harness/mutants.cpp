@@ -138,6 +138,7 @@ UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions&
         one.executed_lines = executed_lines(one.execution.launch);
         one.execution.launch.executions.clear();
       } else {
+        if (interrupted()) return;
         one.record = error_record(test_case, target, examined.error());
       }
       one.record.position = jobs[i].position;
@@ -170,7 +171,8 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return record;
   };
-  const auto refuse = [&](const Error& error) {
+  const auto refuse = [&](const Error& error) -> std::optional<MutantRecord> {
+    if (interrupted()) return std::nullopt;
     record.reason = error.text();
     return finish(MutantOutcome::refused);
   };

@@ -112,7 +112,8 @@ void explain_cases(const std::vector<Job>& jobs, const RunOptions& options, Obse
   };
   for (const CaseRecord* failed : failures_to_explain(record)) {
     if (interrupted()) break;
-    record.counterexamples.push_back(make_counterexample(job_of(*failed), options, observer));
+    if (auto card = make_counterexample(job_of(*failed), options, observer))
+      record.counterexamples.push_back(*std::move(card));
   }
   for (const CaseRecord* c : cases_to_portray(record)) {
     if (interrupted()) break;
@@ -155,10 +156,13 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
   std::vector<std::optional<CaseRecord>> done(jobs.size());
   std::mutex report;
   std::int64_t finished = 0;
-  const auto keep = [&](std::size_t i, CaseRecord record) {
+  const auto run_one = [&](std::size_t i, CaseRunner& runner) {
+    if (options.enough && options.enough()) return;
+    std::optional<CaseRecord> record = runner.run(jobs[i].test_case, jobs[i].target);
+    if (!record) return;
     const std::lock_guard lock(report);
-    record.position = jobs[i].position;
-    observer.finished(record, ++finished, static_cast<std::int64_t>(jobs.size()));
+    record->position = jobs[i].position;
+    observer.finished(*record, ++finished, static_cast<std::int64_t>(jobs.size()));
     done[i] = std::move(record);
   };
   const auto is_large = [&](const Job& job) {
@@ -171,7 +175,7 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
     RunnerOptions runner_options = options.runner;
     runner_options.threads = 1;
     return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
-      if (!is_large(jobs[i])) keep(i, runner.run(jobs[i].test_case, jobs[i].target));
+      if (!is_large(jobs[i])) run_one(i, runner);
     };
   });
 
@@ -180,7 +184,7 @@ std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions&
   runner_options.threads = options.jobs;
   CaseRunner runner(runner_options);
   for (std::size_t i = 0; i < jobs.size() && !interrupted(); ++i) {
-    if (is_large(jobs[i])) keep(i, runner.run(jobs[i].test_case, jobs[i].target));
+    if (is_large(jobs[i])) run_one(i, runner);
   }
 
   std::vector<CaseRecord> records;

@@ -3,6 +3,7 @@
 // run(); fuzz and replay use the same pieces.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct RunOptions {
   std::string corpus_folder;  // replayed first, counterexamples saved here; empty for neither
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
   int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
+  // Asked before every case, from any thread: none begins once it says yes (a time box). Empty: no.
+  std::function<bool()> enough;
 };
 
 // What a run tells while it goes. Called from one thread at a time.
@@ -62,7 +65,7 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
                       const RunOptions& options, Observer& observer);
 
 // Steps 3 to 8 for a list of jobs on worker threads: records in job order, whatever finished first.
-// Stops early on Ctrl-C; jobs that did not run are missing.
+// Stops early on Ctrl-C and at RunOptions::enough; jobs that did not run are missing.
 std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
                                  Observer& observer);
 

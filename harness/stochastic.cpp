@@ -31,8 +31,11 @@ class RandomRun {
     const Result<std::string> image = read_image(kernel, *build);
     if (!image) return image.error();
     RandomRun run;
-    run.device_ = make_emulator(
-        {.sm = sm, .threads = threads, .check_shadow = false, .random_rounding = rounding});
+    run.device_ = make_emulator({.sm = sm,
+                                 .threads = threads,
+                                 .check_shadow = false,
+                                 .random_rounding = rounding,
+                                 .give_up = &interrupt_flag()});
     Result<std::unique_ptr<Module>> module = run.device_->load(*image, kernel.ptx_path(*build));
     if (!module) return module.error();
     run.module_ = *std::move(module);
@@ -73,7 +76,7 @@ Result<Tallies> tally_draws(const Case& test_case, const Examined& examined, int
       tallies[static_cast<std::size_t>(output)].add(*got);
     }
   }
-  if (interrupted()) return Error{ErrorKind::cannot_run, "interrupted", test_case.text(), ""};
+  if (interrupted()) return interruption(test_case.text());
   return tallies;
 }
 

@@ -7,6 +7,7 @@
 
 #include "harness/emulator/emulator_device.h"
 #include "harness/gpu/gpu_device.h"
+#include "harness/interrupt.h"
 
 namespace plumbline {
 
@@ -78,6 +79,7 @@ Result<std::unique_ptr<Device>> open_device(const Target& target, int threads) {
   EmulatorOptions options;
   options.sm = target.sm;
   options.threads = threads;
+  options.give_up = &interrupt_flag();
   return make_emulator(options);
 }
 

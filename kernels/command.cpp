@@ -16,10 +16,4 @@ CommandOutcome run_command(const std::string& command) {
   return outcome;
 }
 
-std::string shell_quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 }  // namespace plumbline

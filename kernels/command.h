@@ -14,7 +14,4 @@ struct CommandOutcome {
 // By the shell, waiting for its end.
 CommandOutcome run_command(const std::string& command);
 
-// In single quotes for the shell.
-std::string shell_quoted(const std::string& text);
-
 }  // namespace plumbline

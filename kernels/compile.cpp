@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/command.h"
+#include "oracles/base/shell_word.h"
 
 namespace plumbline {
 namespace {
@@ -44,9 +45,9 @@ Recipe recipe(const Manifest& kernel) {
   Recipe recipe{folder / kernel.source, include_folder(kernel), std::string(kCompilerFlags)};
   if (!kernel.flags.empty()) {
     recipe.flags = "-ptx -lineinfo";
-    for (const std::string& flag : kernel.flags) recipe.flags += " " + shell_quoted(flag);
+    for (const std::string& flag : kernel.flags) recipe.flags += " " + shell_word(flag);
   }
-  if (!recipe.includes.empty()) recipe.flags += " -I " + shell_quoted(recipe.includes);
+  if (!recipe.includes.empty()) recipe.flags += " -I " + shell_word(recipe.includes);
   return recipe;
 }
 
@@ -138,9 +139,9 @@ Status compile(const Manifest& kernel, const Recipe& recipe, int target, const s
   const std::string rule = unfinished + ".d";
   const std::string command =
       fmt::format("cd {} && {} {} -arch=compute_{} -MMD -MF {} -o {} {}",
-                  shell_quoted(recipe.source.parent_path()), shell_quoted(nvcc), recipe.flags,
-                  kernel.architecture(target), shell_quoted(rule), shell_quoted(unfinished),
-                  shell_quoted(recipe.source));
+                  shell_word(recipe.source.parent_path()), shell_word(nvcc), recipe.flags,
+                  kernel.architecture(target), shell_word(rule), shell_word(unfinished),
+                  shell_word(recipe.source));
   const CommandOutcome outcome = run_command(command);
   if (!outcome.succeeded) {
     fs::remove(unfinished, failure);

@@ -43,6 +43,9 @@ class Expression {
 
   const std::string& text() const { return text_; }
 
+  // "file:line:column", as given to parse().
+  const std::string& where() const { return where_; }
+
   struct Node;
 
  private:

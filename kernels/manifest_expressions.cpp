@@ -23,12 +23,19 @@ Expression adopted(TomlReader& reader, Result<Expression> parsed) {
   return {};
 }
 
-// Grid or block: up to three expressions; the dimensions that are not given are 1.
+// Grid or block: up to three expressions, or one by itself; the dimensions that are not given
+// are 1.
 std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& manifest,
                                           const toml::table& launch, std::string_view key,
                                           std::string_view example) {
   std::array<Expression, 3> dimensions;
   dimensions.fill(read_expression(reader, manifest, {"1", ""}));
+  const toml::node* only = launch.get(key);
+  if (only != nullptr && (only->is_integer() || only->is_string())) {
+    dimensions[0] =
+        read_expression(reader, manifest, launch, key).value_or(std::move(dimensions[0]));
+    return dimensions;
+  }
   const toml::array* array = reader.required_array(launch, key, example);
   if (!array) return dimensions;
   if (array->empty() || array->size() > dimensions.size()) {
@@ -105,7 +112,8 @@ std::optional<Expression> read_expression(TomlReader& reader, const Manifest& ma
     return read_expression(reader, manifest,
                            {fmt::format("{}", number->get()), reader.position(node.source())});
   }
-  const std::optional<Text> text = reader.text(node, what);
+  const std::optional<Text> text =
+      reader.text(node, what, "an expression in quotes or a whole number");
   if (!text) return std::nullopt;
   return read_expression(reader, manifest, *text);
 }

@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "kernels/command.h"
 #include "oracles/base/file.h"
+#include "oracles/base/shell_word.h"
 
 namespace plumbline {
 namespace {
@@ -35,6 +39,21 @@ struct ScratchFolder {
     fs::remove_all(path, ignored);
   }
 };
+
+// Where this or another process patches until the patch has proved to apply.
+constexpr std::string_view kPatching = "patching.";
+
+// What processes that were killed have left in a kernel's folder.
+void remove_abandoned(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kPatching)) continue;
+    const int process = std::atoi(name.c_str() + kPatching.size());
+    const bool gone = process > 0 && ::kill(process, 0) != 0 && errno == ESRCH;
+    if (gone || process == ::getpid()) fs::remove_all(entry, ignored);
+  }
+}
 
 Result<KernelPatch> read_patch(const fs::path& path) {
   KernelPatch patch;
@@ -80,8 +99,8 @@ Result<std::vector<KernelPatch>> read_patches(const std::string& folder) {
 Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
                              const std::string& folder) {
   const fs::path original = fs::absolute(kernel.path).parent_path();
-  // In a folder of this process, until the patch has proved to apply.
-  const fs::path patching = fs::path(folder) / fmt::format("patching.{}", ::getpid());
+  remove_abandoned(folder);
+  const fs::path patching = fs::path(folder) / fmt::format("{}{}", kPatching, ::getpid());
   const fs::path all = patching / "kernels";
   const fs::path copy = all / kernel.name;
   std::error_code code;
@@ -95,8 +114,8 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
 
   // No fuzz: context that does not match is a patch that no longer says what it means.
   const CommandOutcome patched =
-      run_command(fmt::format("patch --batch --fuzz=0 -p1 -d {} -i {}", shell_quoted(patching),
-                              shell_quoted(fs::absolute(patch.path))));
+      run_command(fmt::format("patch --batch --fuzz=0 -p1 -d {} -i {}", shell_word(patching),
+                              shell_word(fs::absolute(patch.path))));
   if (!patched.succeeded) {
     const bool missing = patched.output.find("not found") != std::string::npos;
     return missing ? Error{ErrorKind::cannot_run, "there is no `patch` to apply it", patch.path,

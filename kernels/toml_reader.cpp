@@ -124,9 +124,10 @@ TomlReader::Text TomlReader::located(const toml::value<std::string>& value) cons
   return {value.get(), fmt::format("{}:{}:{}", path_, begin.line, begin.column + quotes)};
 }
 
-std::optional<TomlReader::Text> TomlReader::text(const toml::node& node, std::string_view what) {
+std::optional<TomlReader::Text> TomlReader::text(const toml::node& node, std::string_view what,
+                                                 std::string_view expected) {
   if (const auto* value = node.as_string()) return located(*value);
-  fail_type(node, what, "a string");
+  fail_type(node, what, expected);
   return std::nullopt;
 }
 

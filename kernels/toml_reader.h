@@ -51,7 +51,8 @@ class TomlReader {
                                     std::string_view example);
 
   // Elements of arrays. `what` names the element in messages: "a parameter".
-  std::optional<Text> text(const toml::node& node, std::string_view what);
+  std::optional<Text> text(const toml::node& node, std::string_view what,
+                           std::string_view expected = "a string");
   std::optional<std::int64_t> integer(const toml::node& node, std::string_view what);
   const toml::table* table(const toml::node& node, std::string_view what);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracles/base/shell_word.h"
+
 namespace plumbline {
 
 std::string ulp_text(double ulp) {
@@ -25,10 +27,10 @@ std::string share_text(double share) {
 }
 
 std::string replay_subject(const Counterexample& c) {
-  const std::string kernel = c.manifest.empty() ? "" : " --kernel " + c.manifest;
-  if (!c.case_file.empty()) return c.case_file + kernel;
+  const std::string kernel = c.manifest.empty() ? "" : " --kernel " + shell_word(c.manifest);
+  if (!c.case_file.empty()) return shell_word(c.case_file) + kernel;
   const bool has_recipe = !c.original.empty() && c.original.find(" bits=") == std::string::npos;
-  return has_recipe ? fmt::format("\"{}\"{}", c.original, kernel) : "";
+  return has_recipe ? shell_word(c.original) + kernel : "";
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "oracles/base/shell_word.h"
 #include "reports/card.h"
 #include "reports/change.h"
 #include "reports/html_sections.h"
@@ -47,7 +48,7 @@ Html lead(const RunRecord& record) {
           [&](const CaseRecord& c) { return c.kernel == k.name && c.verdict == k.verdict; });
       if (wrong != record.cases.end()) {
         words += element("p", wrong->reason);
-        words += element("pre", fmt::format("plumbline replay \"{}\"", wrong->text),
+        words += element("pre", "plumbline replay " + shell_word(wrong->text),
                          "class=\"replay\" tabindex=\"0\"");
       }
     }

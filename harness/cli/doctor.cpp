@@ -7,6 +7,7 @@
 #include "harness/build_info.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/interrupt.h"
 #include "oracles/exact/blas.h"
 #include "oracles/models/mma.h"
 
@@ -56,9 +57,10 @@ void try_kernel(const Registry& registry, const Manifest& kernel, const Target& 
   const Result<Case> test_case = parse_case_line(problem_text, registry);
   if (!test_case) return report.bad(what, test_case.error());
   CaseRunner runner({});
-  const CaseRecord record = runner.run(*test_case, target);
-  if (record.verdict != Verdict::pass)
-    return report.bad(what, {ErrorKind::cannot_run, record.reason, record.text, ""});
+  const std::optional<CaseRecord> record = runner.run(*test_case, target);
+  if (!record) return report.bad(what, interruption(test_case->text()));
+  if (record->verdict != Verdict::pass)
+    return report.bad(what, {ErrorKind::cannot_run, record->reason, record->text, ""});
   report.good(what, fmt::format("{} passes on {}", kernel.name, target.name()));
 }
 

@@ -19,7 +19,7 @@
 namespace plumbline {
 namespace {
 
-constexpr int kBatch = 16;  // cases between two looks at the clock
+constexpr int kBatch = 16;  // cases drawn before anything is learned from them
 
 // One kernel under search.
 struct Subject {
@@ -162,7 +162,9 @@ class Fuzzer {
   }
 
   void run(const std::vector<Job>& jobs, bool remembered) {
-    for (CaseRecord& result : run_jobs(jobs, options_, console_)) {
+    RunOptions in_time = options_;
+    in_time.enough = [this] { return elapsed() >= arguments_.seconds; };
+    for (CaseRecord& result : run_jobs(jobs, in_time, console_)) {
       const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
         return j.test_case.text() == result.text && j.target.name() == result.device;
       });
@@ -178,8 +180,10 @@ class Fuzzer {
       if (result.verdict == Verdict::fail) {
         ++failed_;
         const std::string kind = fmt::format("{}/{}", result.kernel, name(broken_claim(result)));
-        if (++failures_[kind] <= kExplainedPerKernel)
-          record_.counterexamples.push_back(make_counterexample(*job, options_, console_));
+        if (++failures_[kind] <= kExplainedPerKernel) {
+          if (auto card = make_counterexample(*job, options_, console_))
+            record_.counterexamples.push_back(*std::move(card));
+        }
       }
       result.reached.clear();
       record_.cases.push_back(std::move(result));

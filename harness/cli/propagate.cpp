@@ -117,6 +117,7 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
     record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
   };
   const auto give_up = [&](const Error& error) {
+    if (interrupted()) return;  // as if it had not begun
     terminal.print_wrapped("  " + error.text());
     keep(error_record(test_case, target, error));
   };

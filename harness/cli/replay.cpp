@@ -87,8 +87,9 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
           return c.verdict == Verdict::fail && c.text == job.test_case.text() &&
                  c.device == job.target.name();
         });
-    if (failed != record.cases.end())
-      record.counterexamples.push_back(make_counterexample(job, *options, console));
+    if (failed == record.cases.end()) continue;
+    if (auto card = make_counterexample(job, *options, console))
+      record.counterexamples.push_back(*std::move(card));
   }
   if (!arguments.tensors.empty()) {
     const Status written = write_tensors(jobs, arguments.tensors, terminal);

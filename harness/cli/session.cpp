@@ -102,6 +102,7 @@ void print_errors(const RunRecord& record, const Arguments& arguments, Terminal&
 
 ExitCode report_error(const Error& error) {
   fmt::print(stderr, "plumbline: {}\n", error.text());
+  if (interrupted()) return ExitCode::interrupted;
   return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;
 }
 

@@ -122,7 +122,7 @@ class Device {
   virtual Result<EncodedTensorMap> encode(const TensorMap& map) = 0;
 
   // Runs to completion or to the first finding that stops it. An Error is for what could not be
-  // launched at all.
+  // launched at all, or was given up before its end.
   virtual Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) = 0;
 };
 

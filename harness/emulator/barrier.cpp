@@ -12,6 +12,7 @@
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/whole_warp.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -67,11 +68,7 @@ void barrier(Warp& warp, const Inst& inst, u32 mask) {
 
 // barrier.cluster, of a cluster of one CTA. The lanes of a warp come together, although only .aligned asks for that.
 bool whole_warp(Warp& warp, const Inst& inst, u32 mask) {
-  if (mask == warp.live()) return true;
-  warp.fail(FindingKind::divergent_barrier, inst, std::countr_zero(warp.live() & ~mask), [&] {
-    return fmt::format("only lanes {:#010x} of {:#010x} come to barrier.cluster", mask, warp.live());
-  });
-  return false;
+  return has_all_lanes(warp, inst, mask, warp.live(), "barrier.cluster");
 }
 
 void cluster_arrive(Warp& warp, const Inst& inst, u32 mask) {

@@ -8,6 +8,7 @@
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/warp.h"
+#include "harness/emulator/whole_warp.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -25,10 +26,7 @@ void sleep(Warp& warp, const Inst&, std::uint32_t) { warp.give_way(); }
 void nothing(Warp&, const Inst&, std::uint32_t) {}
 
 void set_registers(Warp& warp, const Inst& inst, std::uint32_t mask) {
-  if (mask == ~std::uint32_t{0}) return;
-  warp.fail(FindingKind::divergent_barrier, inst, std::countr_zero(~mask), [] {
-    return std::string("only a part of the warp executes setmaxnreg, which needs all of it");
-  });
+  has_all_lanes(warp, inst, mask, ~std::uint32_t{0}, "setmaxnreg");
 }
 
 void decode_branch(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {

@@ -104,6 +104,7 @@ Progress Cta::run() {
     bool cut_short = false;
     for (const auto& warp : warps_) {
       if (warp->done() || !warp->runnable()) continue;
+      if (launch_->given_up()) return Progress::given_up;
       warp->run();
       ran = true;
       if (stopping_) return Progress::stopped;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A CTA: its warps, shared memory, barriers and findings. It runs warps in turn until all have
-// exited, a finding stops the launch, or, in kernels that communicate, every warp only polls.
+// exited, a finding stops the launch, the launch is given up, or, in kernels that communicate, every
+// warp only polls.
 #pragma once
 
 #include <array>
@@ -40,7 +41,7 @@ struct WorkerState {
   std::vector<ContestedSharedWrite> contested_shared;
 };
 
-enum class Progress : std::uint8_t { finished, polling, stopped };
+enum class Progress : std::uint8_t { finished, polling, stopped, given_up };
 
 constexpr int kBarriers = 16;
 constexpr int kClusterBarrier = kBarriers;  // barrier.cluster, of a cluster of one CTA

@@ -2,6 +2,7 @@
 // The emulator as a Device: runs PTX on the CPU, warp by warp, and watches every access while it does.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -29,6 +30,8 @@ struct EmulatorOptions {
   // CTAs that take turns where CTAs of a kernel wait for each other.
   int resident_ctas = 1024;
   RandomRounding random_rounding = RandomRounding::off;
+  // Once true, the launch that runs is given up within about a second, others before they begin: an Error. Null: never.
+  const std::atomic<bool>* give_up = nullptr;
 };
 
 std::unique_ptr<Device> make_emulator(const EmulatorOptions& options);

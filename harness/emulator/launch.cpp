@@ -102,6 +102,7 @@ void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::
     if (!results.wanted(order[turn])) continue;
     cta.start(order[turn]);
     const Progress progress = cta.run();
+    if (progress == Progress::given_up) return;
     results.add(cta, progress);
   }
   results.add(worker);
@@ -128,6 +129,7 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
         ++i;
         continue;
       }
+      if (progress == Progress::given_up) return;
       results.add(*resident[i], progress);
       stopped = progress == Progress::stopped;
       spare.push_back(std::move(resident[i]));
@@ -169,7 +171,7 @@ std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range) {
 
 }  // namespace
 
-LaunchOutcome run(const Launch& launch) {
+Result<LaunchOutcome> run(const Launch& launch) {
   const auto begin = std::chrono::steady_clock::now();
   Results results;
   const std::int64_t workers = worker_count(launch);
@@ -192,6 +194,7 @@ LaunchOutcome run(const Launch& launch) {
     run_in_order(launch, races, order, next, results);
     for (std::thread& helper : helpers) helper.join();
   }
+  if (launch.given_up()) return Error{ErrorKind::cannot_run, "the launch was interrupted", "", ""};
   LaunchOutcome out = results.outcome(launch.program);
   out.communicates = launch.program.communicates;
   if (watched) {

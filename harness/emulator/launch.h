@@ -32,6 +32,10 @@ struct Launch {
   EmulatorOptions options;
   std::span<const MemoryRange> watched = {};
 
+  bool given_up() const {
+    return options.give_up != nullptr && options.give_up->load(std::memory_order_relaxed);
+  }
+
   std::int64_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
 
   std::int64_t ctas() const { return grid[0] * grid[1] * grid[2]; }
@@ -42,6 +46,7 @@ struct Launch {
   }
 };
 
-LaunchOutcome run(const Launch& launch);
+// An Error when it was given up (EmulatorOptions::give_up).
+Result<LaunchOutcome> run(const Launch& launch);
 
 }  // namespace plumbline::emulator

@@ -30,10 +30,6 @@ struct LiveInterval {
   int last = -1;  // -1: the register is never named
 
   bool empty() const { return last < 0; }
-
-  bool overlaps(const LiveInterval& other) const {
-    return !empty() && !other.empty() && first <= other.last && other.first <= last;
-  }
 };
 
 std::vector<LiveInterval> live_intervals(const Function& function, const ControlFlow& flow,

@@ -11,6 +11,7 @@
 #include "harness/emulator/decode.h"
 #include "harness/emulator/matrix_8x8.h"
 #include "harness/emulator/mma_forms.h"
+#include "harness/emulator/whole_warp.h"
 #include "oracles/models/mma.h"
 #include "oracles/models/random_node.h"
 
@@ -25,11 +26,10 @@ namespace {
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 
+// The lanes that are there go on.
 void require_whole_warp(Warp& warp, const Inst& inst, u32 mask) {
-  warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask), [&] {
-    return fmt::format(
-        "only lanes {:#010x} execute a matrix instruction, which needs the whole warp", mask);
-  });
+  warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask),
+              [&] { return lanes_are_missing(mask, kFullMask, "a matrix instruction"); });
 }
 
 // --- ldmatrix, stmatrix, movmatrix ---

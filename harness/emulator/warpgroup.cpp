@@ -21,6 +21,7 @@
 #include "harness/emulator/matrix_8x8.h"
 #include "harness/emulator/mma_forms.h"
 #include "harness/emulator/warpgroup_waits.h"
+#include "harness/emulator/whole_warp.h"
 #include "oracles/models/random_node.h"
 
 namespace plumbline::emulator {
@@ -30,11 +31,7 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 bool whole_warp(Warp& warp, const Inst& inst, u32 mask) {
-  if (mask == kFullMask) return true;
-  warp.fail(FindingKind::divergent_barrier, inst, std::countr_zero(~mask), [&] {
-    return fmt::format("only lanes {:#010x} execute wgmma, which needs the whole warp", mask);
-  });
-  return false;
+  return has_all_lanes(warp, inst, mask, kFullMask, "wgmma");
 }
 
 // --- tiles in shared memory ---

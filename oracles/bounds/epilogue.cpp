@@ -292,9 +292,4 @@ bool Epilogue::is_finite(std::uint64_t code) const {
   return (code & magnitude_mask_) <= largest_finite_;
 }
 
-TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y,
-                         const EpilogueOperands& operands) {
-  return Epilogue(Contract{}, scalars, FormatId::f32).real(y, operands);
-}
-
 }  // namespace plumbline

@@ -108,8 +108,4 @@ class Epilogue {
   double largest_ = 0, lowest_ = 0;
 };
 
-// real() with the steps in their usual order.
-TwoDoubles real_epilogue(const EpilogueScalars& scalars, TwoDoubles y,
-                         const EpilogueOperands& operands);
-
 }  // namespace plumbline

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracles/formats/decode.h"
+
 namespace plumbline {
 namespace {
 
@@ -40,6 +42,21 @@ void OutputTally::add_error(double error_ulp) {
   const double cell = std::floor((error_ulp + 4) * (kCells / 8));
   ++histogram[static_cast<std::size_t>(std::clamp(cell, 0.0, static_cast<double>(kCells - 1)))];
   ++magnitudes[magnitude_cell(error_ulp)];
+}
+
+void OutputTally::add_element(const Format& f, const ElementVerdict& element,
+                              bool has_to_be_exact) {
+  ++compared;
+  ++bounded;
+  exact_required += has_to_be_exact;
+  nonzero += to_double(f, element.got) != 0;
+  add_error(element.error_ulp);
+  if (!element.pass) {
+    ++failed;
+    class_mismatches += element.class_mismatch;
+    add_failure(element);
+  }
+  add_figures(element);
 }
 
 void OutputTally::add_failure(const ElementVerdict& failure) {

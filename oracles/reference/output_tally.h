@@ -36,6 +36,8 @@ struct OutputTally {
   void add_failure(const ElementVerdict& failure);
   // An element looked at closely: its bound, share and accuracy, and whether it is the worst.
   void add_figures(const ElementVerdict& element);
+  // All of it for an element judged by itself.
+  void add_element(const Format& f, const ElementVerdict& element, bool has_to_be_exact);
   OutputVerdict verdict(std::int64_t elements) const;
 };
 

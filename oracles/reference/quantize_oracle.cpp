@@ -149,18 +149,7 @@ OutputVerdict QuantizeOracle::judge(int output, const Tensor& got,
   for (std::int64_t index = 0; index < count; ++index) {
     const std::uint64_t bits = got.bits(index);
     const std::uint64_t right = options.mpfr_bits > 0 ? defined(output, index) : due(output, index);
-    const ElementVerdict one = verdict(output, index, bits, right);
-    ++tally.compared;
-    ++tally.bounded;
-    ++tally.exact_required;
-    tally.nonzero += to_double(f, bits) != 0;
-    tally.add_error(one.error_ulp);
-    if (!one.pass) {
-      ++tally.failed;
-      tally.class_mismatches += one.class_mismatch;
-      tally.add_failure(one);
-    }
-    tally.add_figures(one);
+    tally.add_element(f, verdict(output, index, bits, right), true);
   }
   OutputVerdict out = tally.verdict(count);
   Random random(options.seed);

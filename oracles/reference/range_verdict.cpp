@@ -75,17 +75,7 @@ ElementVerdict range_verdict(const Format& f, std::int64_t index, const RangedEl
 bool tally_ranged(const Format& f, std::int64_t index, const RangedElement& element,
                   std::uint64_t got, OutputTally& tally) {
   const ElementVerdict one = range_verdict(f, index, element, got);
-  ++tally.compared;
-  ++tally.bounded;
-  tally.exact_required += element.range.is_point();
-  tally.nonzero += to_double(f, got) != 0;
-  tally.add_error(one.error_ulp);
-  if (!one.pass) {
-    ++tally.failed;
-    tally.class_mismatches += one.class_mismatch;
-    tally.add_failure(one);
-  }
-  tally.add_figures(one);
+  tally.add_element(f, one, element.range.is_point());
   return one.pass;
 }
 

@@ -4,6 +4,7 @@
 set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
+. "$(dirname "$(realpath "$0")")/slow_kernel.sh"
 
 search=(fuzz gemm_bf16 --on emulator --sm 80 --no-corpus --only 'k<=300 m<=200 n<=200')
 memory=plumbline-out/search/gemm_bf16.txt
@@ -31,6 +32,12 @@ expect 2 "gemm_bf16.txt:2" "${search[@]}" --for 1s
 timeout --foreground -s INT 4 "$program" "${search[@]}" --for 60s --out stopped >stopped.log 2>&1
 grep -q '^fuzz: 1 passed' stopped.log && [ -s stopped/search/gemm_bf16.txt ] && [ -s stopped/latest/record.json ] ||
   { echo "FAILED: interrupted"; cat stopped.log; failed=$((failed + 1)); }
+
+# The time is looked at between cases, not between batches of 16.
+slow_kernel "$kernels" slow
+expect 0 "slow" fuzz --kernel slow/slow.toml --for 1s --seed 1 -j 1 --on emulator --no-corpus --only 'm<=128 n<=128' --out slow/out
+cases=$(python3 -c 'import json,glob; print(len(json.load(open(glob.glob("slow/out/latest/record.json")[0]))["cases"]))')
+[ "$cases" -ge 1 ] && [ "$cases" -lt 5 ] || { echo "FAILED: $cases cases of half a second in 1 s"; failed=$((failed + 1)); }
 
 # A search found this: batches of C that overlap cannot have their rows reversed.
 expect 0 "1 passed" replay "gemm_bf16 m=11 n=35 k=1 batch=2 beta=1 ldc=189 stride_c=189 value=normal seed=0x1" --on emulator --sm 80

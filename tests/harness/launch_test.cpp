@@ -240,6 +240,14 @@ T at(const std::vector<std::byte>& bytes, std::size_t offset) {
   return value;
 }
 
+// The manifest of three launches, changed in one place.
+std::string with(std::string_view before, std::string_view after) {
+  std::string text(kThreeLaunches);
+  const std::size_t at = text.find(before);
+  EXPECT_NE(at, std::string::npos) << before;
+  return text.replace(at, before.size(), after);
+}
+
 struct Launches : testing::Test {
   Manifest kernel = *parse_manifest(kThreeLaunches, "three.toml");
   Case test_case;
@@ -281,6 +289,28 @@ TEST_F(Launches, RunInOrderWithTheirOwnShapes) {
   EXPECT_THAT(device.launches[2].grid, ElementsAre(5, 1, 1));
   for (const LaunchRequest& request : device.launches)
     EXPECT_EQ(request.cta_order, 7u) << request.entry;
+}
+
+TEST_F(Launches, OfNothingAtAllAreAnErrorOfTheManifestWhereAnOutputHasElements) {
+  kernel.launches.erase(kernel.launches.begin(), kernel.launches.begin() + 2);  // leaves "join"
+  EXPECT_TRUE(launch("m=3 n=5 k=4 splits=2").ok());
+  EXPECT_TRUE(launch("m=3 n=0 k=4 splits=2").ok());
+  const std::string none = launch("m=3 n=5 k=4 splits=1").error().text();
+  EXPECT_THAT(none, HasSubstr("three.toml:26:9: `when` is 0 for "));
+  EXPECT_THAT(none, HasSubstr(": nothing is launched, and d has 15 elements"));
+  kernel = *parse_manifest(with("grid = ['n']", "grid = ['n / 8', 0]"), "three.toml");
+  kernel.launches.erase(kernel.launches.begin(), kernel.launches.begin() + 2);
+  EXPECT_THAT(launch("m=3 n=5 k=4 splits=2").error().text(),
+              HasSubstr("three.toml:24:10: `grid` is 0 for"));
+}
+
+TEST_F(Launches, NeedAThreadAndNoNegativeGrid) {
+  kernel = *parse_manifest(with("block = [64]", "block = ['n / 8']"), "three.toml");
+  EXPECT_THAT(launch("m=3 n=5 k=4").error().text(),
+              HasSubstr("three.toml:19:11: `block` is 0 for"));
+  kernel = *parse_manifest(with("grid = ['n']", "grid = 'n - 8'"), "three.toml");
+  EXPECT_THAT(launch("m=3 n=5 k=4 splits=2").error().text(),
+              HasSubstr("three.toml:24:9: `grid` is -3 for"));
 }
 
 TEST_F(Launches, SeeTheSameTensors) {

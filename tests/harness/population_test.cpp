@@ -95,7 +95,7 @@ struct Population : testing::Test {
   }
 
   CaseRecord run(std::string_view armed) const {
-    return runner(armed).run(test_case, Target{.sm = 80, .gpu_name = ""});
+    return *runner(armed).run(test_case, Target{.sm = 80, .gpu_name = ""});
   }
 };
 

@@ -133,11 +133,11 @@ TEST_P(InsideTheBound, FaultsBreakARelation) {
   const Target target{.sm = kernel->targets.back(), .gpu_name = ""};
   RunnerOptions options;
   options.all_relations = true;
-  EXPECT_EQ(CaseRunner(options).run(test_case, target).verdict, Verdict::pass);
+  EXPECT_EQ(CaseRunner(options).run(test_case, target)->verdict, Verdict::pass);
   options.image = [&](const Manifest& manifest, int sm) -> Result<std::string> {
     return planted(*read_image(manifest, sm), fault);
   };
-  const CaseRecord record = CaseRunner(options).run(test_case, target);
+  const CaseRecord record = *CaseRunner(options).run(test_case, target);
   EXPECT_EQ(record.verdict, Verdict::fail) << record.reason;
   EXPECT_EQ(record.claims.at(Claim::bound), Verdict::pass) << record.reason;
   EXPECT_EQ(record.claims.at(Claim::related), Verdict::fail) << record.reason;

@@ -4,6 +4,7 @@
 #include "kernels/compile.h"
 
 #include "kernels/command.h"
+#include "oracles/base/shell_word.h"
 #include "tests/kernels/manifest_files.h"
 
 #include <cstdlib>
@@ -173,7 +174,7 @@ TEST(KernelTargets, AreReadAlikeByTheBuild) {
         "read.cmake", "include(\"" + std::string(PLUMBLINE_SOURCE_DIR) +
                           "/cmake/kernel_targets.cmake\")\nplumbline_kernel_targets(\"" + manifest +
                           "\" targets)\nmessage(\"${targets}\")\n");
-    return run_command("cmake -P " + shell_quoted(script)).output;
+    return run_command("cmake -P " + shell_word(script)).output;
   };
   EXPECT_EQ(build_reads("targets = [80, 90]"), "80;90\n");
   EXPECT_EQ(build_reads("targets   = [80,\"90a\", \"100f\"]"), "80;90a;100f\n");
@@ -188,8 +189,7 @@ TEST(KernelTargets, FlagsOfItsOwnAreNotForTheBuild) {
       folder.write("read.cmake", "include(\"" + std::string(PLUMBLINE_SOURCE_DIR) +
                                      "/cmake/kernel_targets.cmake\")\nplumbline_kernel_targets(\"" +
                                      manifest + "\" targets)\n");
-  EXPECT_NE(run_command("cmake -P " + shell_quoted(script)).output.find("flags"),
-            std::string::npos);
+  EXPECT_NE(run_command("cmake -P " + shell_word(script)).output.find("flags"), std::string::npos);
 }
 
 TEST(CompilerFlags, AreThoseOfTheBuild) {

@@ -116,6 +116,19 @@ const KernelValue& only(const KernelParameter& parameter) {
   return parameter.values[0];
 }
 
+TEST(Manifest, AGridOfOneDimensionNeedsNoArray) {
+  std::string text = replaced(read_file(shipped_manifest_path()), "[256]", "256");
+  const std::size_t begin = text.find("grid   = ["), end = text.find('\n', begin);
+  text.replace(begin, end - begin, "grid   = 'm * n'");
+  const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  const Problem problem = *parse_problem(manifest->schema(), "m=5 n=3 k=1");
+  const KernelLaunch& launch = manifest->launches[0];
+  EXPECT_EQ(*launch.grid[0].evaluate(problem), 15);
+  EXPECT_EQ(*launch.grid[1].evaluate(problem), 1);
+  EXPECT_EQ(*launch.block[0].evaluate(problem), 256);
+}
+
 TEST(Manifest, ParametersSayTypeAndValue) {
   const Manifest manifest = shipped();
   const auto& parameters = manifest.launches[0].parameters;
@@ -343,6 +356,8 @@ const Mistake kMistakes[] = {
     {"grid   =", "gird =", "gird", R"(unknown key "gird" (did you mean "grid"?))"},
     {"ceil_div(m, 128) * ", "ceil_dv(m, 128) * ", "ceil_dv", R"(there is no function "ceil_dv" (did you mean "ceil_div"?))"},
     {"block  = [256]", "block = [256, 1, 1, 1]", "[256", R"("block" has 4 dimensions (give one, two or three))"},
+    {"block  = [256]", "block = [0.5]", "0.5", R"("block" must be an expression in quotes or a whole number, not a real number)"},
+    {"block  = [256]", "block = 0.5", "0.5", R"("block" must be an array, not a real number)"},
     {"block  = [256]", "", "[launch]", R"("block" is missing (add block = [256]))"},
     {"shared = '3", "shared = '3 +* ", "*  * (128", R"("*" is not expected here)"},
     {"a    = \"bf16\"", "a = \"bf61\"", "bf61", R"(there is no format "bf61" (did you mean "bf16"?))"},
@@ -661,7 +676,7 @@ const Mistake kTensorMapMistakes[] = {
     {"dims = ['m * n']", "dims = []", "[]\nbox", R"("dims" has 0 entries (give one to five, the innermost first))"},
     {"dims = ['m * n']", "dims = [1, 2, 3, 4, 5, 6]", "[1, 2", R"("dims" has 6 entries (give one to five, the innermost first))"},
     {"dims = ['m * n']", "dims = ['m * q']", "q']", R"(there is no field "q" (did you mean "m"?))"},
-    {"dims = ['m * n']", "dims = [true]", "true", R"(an entry of "dims" must be a string, not true or false)"},
+    {"dims = ['m * n']", "dims = [true]", "true", R"(an entry of "dims" must be an expression in quotes or a whole number, not true or false)"},
     {"strides = [\"ld_a\"]", "", "[tensor_map.a]", R"("strides" is missing (add strides = ["ld_a"]))"},
     {"strides = [\"ld_a\"]", "strides = [1, \"ld_a\"]", "[1, \"ld_a", R"("strides" has 2 where 1 belong to "dims" (give one for every dimension but the innermost))"},
     {"strides = [\"ld_a\"]", "strides = [\"ld_q\"]", "ld_q", R"(there is no field "ld_q" (did you mean "ld_a"?))"},

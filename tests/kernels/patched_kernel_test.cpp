@@ -3,7 +3,11 @@
 
 #include "tests/kernels/manifest_files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace plumbline {
 namespace {
@@ -91,6 +95,21 @@ TEST_F(PatchedKernel, OnlyFilesThatChangedAreWrittenAgain) {
   EXPECT_EQ(fs::last_write_time(out / "k_X1.toml"), long_ago);
   EXPECT_EQ(read_file(out / "k.cu"), "first\notherwise\nthird\n");
   EXPECT_EQ(read_file(out / "device/shared.cuh"), "changed\n");
+}
+
+TEST_F(PatchedKernel, WhatAKilledProcessLeftIsCleared) {
+  const pid_t killed = fork();
+  if (killed == 0) _exit(0);
+  waitpid(killed, nullptr, 0);
+  const auto left_by = [&](pid_t process) {
+    const std::string file = fmt::format("out/X1/patching.{}/kernels/k/k.cu", process);
+    return fs::path(folder_.write(file, "half")).parent_path().parent_path().parent_path();
+  };
+  const fs::path abandoned = left_by(killed), own = left_by(getpid()), in_use = left_by(getppid());
+  ASSERT_TRUE(apply("second", "planted").ok());
+  EXPECT_FALSE(fs::exists(abandoned));
+  EXPECT_FALSE(fs::exists(own));
+  EXPECT_TRUE(fs::exists(in_use));
 }
 
 TEST_F(PatchedKernel, APatchThatNoLongerAppliesIsAnError) {

@@ -79,7 +79,7 @@ TEST(ClusterOfOne, MeetsAtItsBarrier) {
   EXPECT_THAT(findings_text(run_warps("@%p1 bra END; " + arrive + arrive + "END: bar.sync 0;").outcome),
               HasSubstr("arrives at barrier.cluster twice"));
   EXPECT_THAT(findings_text(run_warps("setp.eq.u32 %p2, %r0, 3; @%p2 barrier.cluster.arrive;").outcome),
-              HasSubstr("divergent barrier: only lanes 0x00000008 of 0xffffffff come to barrier.cluster"));
+              HasSubstr("divergent barrier: only lanes 0x00000008 of 0xffffffff execute barrier.cluster, which needs all of them"));
 }
 
 TEST(ClusterOfOne, FencesWhatMayBeFenced) {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the device refuses, and how it says so; allocations, poison, launch limits.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/harness/emulator/emulator_run.h"
 
 namespace plumbline::emulator {
@@ -81,6 +85,44 @@ TEST(Launch, ParametersAreLaidOutByAlignment) {
     EXPECT_EQ((*slots)[i].offset, want[i].first);
     EXPECT_EQ((*slots)[i].bytes, want[i].second);
   }
+}
+
+// Whether the 1 that a kernel stores behind a loop of a second or two arrives when its launch is given up 20 ms after it began.
+bool arrives_when_given_up(std::string_view before_the_loop) {
+  std::atomic<bool> give_up = false;
+  const auto device = make_emulator({.sm = 90, .threads = 2, .instruction_budget = std::uint64_t{1} << 40, .give_up = &give_up});
+  const auto module = device->load(kernel_text(std::string(before_the_loop) +
+                                               " mov.u32 %r0, 60000000; $again: sub.u32 %r0, %r0, 1; setp.ne.u32 %p0, %r0, 0;"
+                                               " @%p0 bra $again; mov.u32 %r1, 1; st.global.u32 [%out], %r1;"),
+                                   "k.ptx");
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  const DeviceAddress in = *device->allocate(4, "in"), out = *device->allocate(4, "out");
+  std::vector<std::byte> bytes(4);
+  EXPECT_TRUE(device->write(in, bytes).ok() && device->write(out, bytes).ok());
+  LaunchRequest request;
+  request.entry = "k";
+  request.grid = {4, 1, 1};
+  request.parameters.resize(16);
+  std::memcpy(request.parameters.data(), &in, 8);
+  std::memcpy(request.parameters.data() + 8, &out, 8);
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    give_up = true;
+  });
+  const auto outcome = device->launch(**module, request);
+  other.join();
+  EXPECT_FALSE(outcome.ok());
+  if (!outcome.ok()) {
+    EXPECT_EQ(outcome.error().text(), "the launch was interrupted");
+  }
+  EXPECT_FALSE(device->launch(**module, request).ok());
+  EXPECT_TRUE(device->read(out, bytes).ok());
+  return bytes[0] != std::byte{0};
+}
+
+TEST(Launch, CanBeGivenUpInTheMiddle) {
+  EXPECT_FALSE(arrives_when_given_up(""));
+  EXPECT_FALSE(arrives_when_given_up("red.global.add.u32 [%in], 1;"));  // CTAs that take turns
 }
 
 TEST(Allocations, AreExactApartAndRemembered) {

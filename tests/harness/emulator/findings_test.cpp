@@ -149,7 +149,7 @@ TEST(Race, WriteAfterWriteAndWriteAfterRead) {
 TEST(DivergentBarrier, SetMaxNRegNeedsTheWholeWarp) {
   expect_none(run("setmaxnreg.dec.sync.aligned.u32 40;", 32));
   expect(run("setp.lt.u32 %p1, %r0, 7;\n@%p1 setmaxnreg.dec.sync.aligned.u32 40;", 32), FindingKind::divergent_barrier, 12, 0, 7, false,
-         "only a part of the warp executes setmaxnreg");
+         "execute setmaxnreg, which needs all of them");
 }
 
 TEST(Race, TwoWritesOfTheSameValueAreNone) {

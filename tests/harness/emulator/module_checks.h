@@ -53,6 +53,10 @@ inline bool operand_is_valid(const Operand& operand, const PtxModule& module,
   }
 }
 
+inline bool overlap(const LiveInterval& a, const LiveInterval& b) {
+  return !a.empty() && !b.empty() && a.first <= b.last && b.first <= a.last;
+}
+
 // Registers of a function that are alive together must not share storage.
 inline bool slots_are_disjoint(const Function& function) {
   const SlotMap map = assign_slots(function);
@@ -61,7 +65,7 @@ inline bool slots_are_disjoint(const Function& function) {
   const std::size_t count = std::min(intervals.size(), kMost);
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      if (!intervals[a].overlaps(intervals[b])) continue;
+      if (!overlap(intervals[a], intervals[b])) continue;
       const Register& x = function.registers[a];
       const Register& y = function.registers[b];
       if (x.is_predicate() != y.is_predicate()) continue;

@@ -144,13 +144,14 @@ TEST(Epilogue, PutsNaNFromOverflowBeyondAllNumbers) {
   EXPECT_LT(epilogue.order_of(epilogue.low_code(-500), -500), epilogue.order_of(0xfe));
 }
 
-TEST(RealEpilogue, IsExactToAHundredBits) {
+TEST(Epilogue, IsExactToAHundredBitsOverRealNumbers) {
   const EpilogueScalars scalars{1.0f / 3, -0.7f, true, false};
+  const Epilogue epilogue(Contract{}, scalars, FormatId::f32);
   Random random(4);
   for (int repeat = 0; repeat < 1000; ++repeat) {
     const double hi = random.unit() * 1000, lo = random.unit() * 0x1p-46;
     const float c = static_cast<float>(random.unit()), bias = static_cast<float>(random.unit());
-    const TwoDoubles got = real_epilogue(scalars, {hi, lo}, {c, bias});
+    const TwoDoubles got = epilogue.real({hi, lo}, {c, bias});
     // 64 more bits: enough to see an error of 2^-100 of the largest term.
     __extension__ typedef __float128 Quad;
     const Quad want = static_cast<Quad>(scalars.alpha) * hi +
@@ -159,7 +160,7 @@ TEST(RealEpilogue, IsExactToAHundredBits) {
     const Quad difference = want - got.hi - got.lo;
     EXPECT_LT(std::fabs(static_cast<double>(difference)), 0x1p-98 * 1000);
   }
-  EXPECT_EQ(real_epilogue({1, 0, false, true}, {-3, 0}, {}).hi, 0);
+  EXPECT_EQ(Epilogue(Contract{}, {1, 0, false, true}, FormatId::f32).real({-3, 0}, {}).hi, 0);
 }
 
 TEST(Epilogue, CodesHaveTheClassThatDecodingGivesThem) {
