@@ -55,14 +55,18 @@ std::string stored_by(const LaunchResult& launch, const std::string& output,
                       const TensorLayout& layout, std::int64_t index) {
   const Writer* writer = writer_of(launch, output, layout, index);
   if (writer == nullptr) return "";
-  std::string text = fmt::format("cta {},{},{}, warp {}, lane {}", writer->cta[0], writer->cta[1],
-                                 writer->cta[2], writer->warp, writer->lane);
-  const auto place = launch.code.find(writer->ptx_line);
-  if (place == launch.code.end() || place->second.source_file.empty())
-    return fmt::format("{} at PTX line {}", text, writer->ptx_line);
-  return fmt::format("{} at {}:{} (PTX line {})", text,
-                     std::filesystem::path(place->second.source_file).filename().string(),
-                     place->second.source_line, writer->ptx_line);
+  const std::string thread =
+      fmt::format("cta {},{},{}, warp {}, lane {}", writer->cta[0], writer->cta[1], writer->cta[2],
+                  writer->warp, writer->lane);
+  const auto found = launch.stores.find(writer->ptx_line);
+  if (found == launch.stores.end() || found->second.source_file.empty())
+    return fmt::format("{} at PTX line {}", thread, writer->ptx_line);
+  const CodePlace& place = found->second;
+  const auto base = [](const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+  };
+  return fmt::format("{} at {}:{}{}{}", thread, base(place.source_file), place.source_line,
+                     place.inlined_at.empty() ? "" : ", inlined at ", base(place.inlined_at));
 }
 
 Counterexample explain_failure(const Case& test_case, const Examined& examined) {

@@ -10,8 +10,8 @@
 
 namespace plumbline {
 
-// Who stored an element of an output, and with which instruction: "cta 0,0,0, warp 1, lane 14 at
-// gemm.cu:88 (PTX line 812)". Empty where it is not known (RunnerOptions::keep_writers).
+// Who stored an element of an output, and where: "cta 0,0,0, warp 1, lane 14 at gemm.cu:88", or by
+// the line of PTX. Empty where it is not known (RunnerOptions::keep_writers).
 std::string stored_by(const LaunchResult& launch, const std::string& output,
                       const TensorLayout& layout, std::int64_t index);
 

@@ -264,6 +264,7 @@ void add_writers(const Watched& watched, const LaunchOutcome& outcome, LaunchRes
     for (std::size_t word = 0; word < all.size(); ++word)
       if (outcome.writers[i][word].known()) all[word] = outcome.writers[i][word];
   }
+  for (const CodePlace& place : outcome.stores) result.stores[place.ptx_line] = place;
 }
 
 // All launches in order, up to one that does not complete: how many ran.
@@ -482,9 +483,6 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
   if (!ran) return ran.error();
   if (*ran == 0) {
     if (Status empty = check_outputs_are_empty(test_case, tensors); !empty) return empty.error();
-  }
-  if (!result.writers.empty()) {
-    for (const CodePlace& place : module.code()) result.code[place.ptx_line] = place;
   }
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];

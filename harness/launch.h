@@ -32,9 +32,9 @@ struct LaunchResult {
   std::uint64_t instructions = 0;
   std::vector<std::vector<InstructionCount>> executions;
   // Of every output, when asked for and the device can tell: who stored each 4 bytes of its storage
-  // last, and the kernel's instructions by PTX line.
+  // last, and the instructions they did it with by PTX line.
   std::map<std::string, std::vector<Writer>> writers;
-  std::map<int, CodePlace> code;
+  std::map<int, CodePlace> stores;
 };
 
 // Who stored an element of an output (row-major index), where it is known.

@@ -51,6 +51,14 @@ struct InstructionCount {
   std::uint64_t executions = 0;
 };
 
+// An instruction of a module.
+struct CodePlace {
+  int ptx_line = 0;
+  std::string source_file;  // empty where not known
+  int source_line = 0;
+  std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+};
+
 // The thread that stored to a word of memory last.
 struct Writer {
   std::array<std::int32_t, 3> cta{};
@@ -71,19 +79,13 @@ struct LaunchOutcome {
       executions;  // one per instruction of the kernel; empty where the device cannot count
   // Of every 4 bytes of each watched range; empty where the device cannot tell.
   std::vector<std::vector<Writer>> writers;
+  std::vector<CodePlace> stores;  // the instructions that writers name
 };
 
 // Offset and size of each parameter of an entry, in declaration order.
 struct ParameterSlot {
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
-};
-
-// An instruction of a module.
-struct CodePlace {
-  int ptx_line = 0;
-  std::string source_file;  // empty where not known
-  int source_line = 0;
 };
 
 class Module {

@@ -49,7 +49,9 @@ std::string Finding::text() const {
   out += "]";
   if (ptx_line > 0) out += fmt::format(" at {}:{}", ptx_file.empty() ? "ptx" : ptx_file, ptx_line);
   if (!ptx.empty()) out += fmt::format(" `{}`", shortened(ptx));
-  if (!source_file.empty()) out += fmt::format(" ({}:{})", source_file, source_line);
+  if (!source_file.empty()) {
+    out += fmt::format(" ({}:{}{}{})", source_file, source_line, inlined_at.empty() ? "" : ", inlined at ", inlined_at);
+  }
   if (occurrences > 1) out += fmt::format(", {} times", occurrences);
   return out;
 }

@@ -38,6 +38,7 @@ struct Finding {
   std::string ptx;                   // the instruction's text
   std::string source_file;           // from .loc, empty without -lineinfo
   int source_line = 0;
+  std::string inlined_at;            // "file:line" of the call, where the source line was inlined
   std::uint64_t occurrences = 1;     // later ones of the same kind at the same instruction are only counted
 
   // A long list of registers is cut.

@@ -159,16 +159,21 @@ void BodyParser::parse_variables(Space space) {
 // .loc file line column [, function_name label [+ offset]] [, inlined_at file line column]
 void BodyParser::parse_loc() {
   constexpr std::int64_t kMost = 0x7fffffff;
-  source_.file = static_cast<int>(parse_integer(cursor_, "a file number", 0, kMost));
-  source_.line = static_cast<int>(parse_integer(cursor_, "a line number", 0, kMost));
-  if (cursor_.current().kind == TokenKind::number)
-    parse_integer(cursor_, "a column number", 0, kMost);
+  const auto place = [&](int& file, int& line) {
+    file = static_cast<int>(parse_integer(cursor_, "a file number", 0, kMost));
+    line = static_cast<int>(parse_integer(cursor_, "a line number", 0, kMost));
+    if (cursor_.current().kind == TokenKind::number)
+      parse_integer(cursor_, "a column number", 0, kMost);
+  };
+  source_ = {};
+  place(source_.file, source_.line);
   while (cursor_.accept(',')) {
-    cursor_.expect_word("function_name or inlined_at");
-    const bool names = cursor_.at_word();
-    if (names) cursor_.take();
-    if (names) cursor_.accept('+');
-    while (cursor_.current().kind == TokenKind::number) cursor_.take();
+    if (cursor_.expect_word("function_name or inlined_at").text == "inlined_at") {
+      place(source_.inlined_file, source_.inlined_line);
+      continue;
+    }
+    cursor_.expect_word("a label");
+    if (cursor_.accept('+')) parse_integer(cursor_, "an offset", 0, kMost);
   }
 }
 

@@ -104,13 +104,9 @@ class EmulatorModule final : public Module {
   std::vector<CodePlace> code() const override {
     std::map<int, CodePlace> places;
     for (const auto& [name, program] : programs_) {
-      for (const Instruction* origin : program.origin) {
-        if (origin == nullptr) continue;
-        const int file = origin->source.file;
-        const bool known = file >= 0 && static_cast<std::size_t>(file) < program.source_files.size();
-        places[origin->line] = {origin->line,
-                                known ? program.source_files[static_cast<std::size_t>(file)] : "",
-                                origin->source.line};
+      for (std::size_t i = 0; i < program.code.size(); ++i) {
+        CodePlace place = program.place(i);
+        if (place.ptx_line > 0) places[place.ptx_line] = std::move(place);
       }
     }
     std::vector<CodePlace> in_order;

@@ -28,15 +28,12 @@ void FindingLog::add(FindingKind kind, const Program& program, std::uint32_t ind
   finding.warp = warp;
   finding.lane = lane;
   finding.ptx_file = program.file;
-  if (const Instruction* origin = program.origin[index]) {
-    finding.ptx_line = origin->line;
-    finding.ptx = origin->text;
-    const int file = origin->source.file;
-    if (file >= 0 && static_cast<std::size_t>(file) < program.source_files.size()) {
-      finding.source_file = program.source_files[static_cast<std::size_t>(file)];
-      finding.source_line = origin->source.line;
-    }
-  }
+  const CodePlace place = program.place(index);
+  finding.ptx_line = place.ptx_line;
+  finding.source_file = place.source_file;
+  finding.source_line = place.source_line;
+  finding.inlined_at = place.inlined_at;
+  if (const Instruction* origin = program.origin[index]) finding.ptx = origin->text;
   entries_.push_back(std::move(entry));
 }
 

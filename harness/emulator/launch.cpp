@@ -8,6 +8,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "harness/emulator/cta.h"
@@ -150,19 +151,20 @@ std::int64_t worker_count(const Launch& launch) {
   return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
 }
 
-// From the marks that the search for races leaves.
-std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range) {
+// From the marks that the search for races leaves. Adds the instructions they name to `stores`.
+std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range, std::set<std::uint32_t>& stores) {
   std::vector<Writer> writers(static_cast<std::size_t>((range.bytes + 3) / 4));
   const Allocation* allocation = launch.global.find(range.first);
   if (allocation == nullptr || allocation->fully_written) return writers;
   const AccessMark* mark = allocation->marks + (range.first - allocation->base) / 4;
   for (Writer& writer : writers) {
-    if (const Instruction* origin = mark->stores() ? launch.program.origin[mark->inst] : nullptr) {
+    if (mark->stores()) {
       const std::array<std::int64_t, 3> cta = launch.position(std::int64_t{mark->cta} - 1);
       std::copy(cta.begin(), cta.end(), writer.cta.begin());
       writer.warp = static_cast<std::int16_t>(mark->warp());
       writer.lane = static_cast<std::int16_t>(mark->lane());
-      writer.ptx_line = origin->line;
+      writer.ptx_line = launch.program.origin[mark->inst]->line;
+      stores.insert(mark->inst);
     }
     ++mark;
   }
@@ -198,7 +200,9 @@ Result<LaunchOutcome> run(const Launch& launch) {
   LaunchOutcome out = results.outcome(launch.program);
   out.communicates = launch.program.communicates;
   if (watched) {
-    for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range));
+    std::set<std::uint32_t> stores;
+    for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range, stores));
+    for (const std::uint32_t inst : stores) out.stores.push_back(launch.program.place(inst));
   }
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   out.elapsed_ms = std::chrono::duration<double, std::milli>(elapsed).count();

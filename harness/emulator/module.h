@@ -20,6 +20,8 @@ enum class Space : std::uint8_t { reg, param, global, shared, local, constant, g
 struct SourceLine {
   int file = -1;  // index into Module::files
   int line = 0;
+  int inlined_file = -1;  // where a function with that line was inlined
+  int inlined_line = 0;
 };
 
 struct Register {

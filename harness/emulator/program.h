@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/device.h"
 #include "harness/emulator/convert_exact.h"
 #include "harness/emulator/isa.h"
 #include "harness/emulator/module.h"
@@ -182,6 +183,9 @@ struct Program {
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;
+
+  // Where code[index] comes from; line 0 where no PTX line wrote it.
+  CodePlace place(std::size_t index) const;
 
   // Where dynamic shared memory begins: behind the static part, at least 1024-byte aligned.
   std::int64_t dynamic_shared_offset() const;

@@ -107,7 +107,9 @@ TEST(FindGpu, IsAnErrorOnlyWhereAGpuWasAskedFor) {
     const Result<std::optional<Target>> found = find_gpu(on);
     const bool asked_for = on == On::gpu || on == On::both;
     ASSERT_EQ(found.ok(), there.ok() || !asked_for);
-    if (found) EXPECT_EQ(found->has_value(), there.ok() && on != On::emulator);
+    if (found) {
+      EXPECT_EQ(found->has_value(), there.ok() && on != On::emulator);
+    }
   }
 }
 

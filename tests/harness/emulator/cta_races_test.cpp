@@ -53,6 +53,9 @@ TEST(Writers, AreTheThreadsThatStoredLast) {
       ASSERT_EQ(outcome.writers.size(), 1u);
       const std::vector<Writer>& words = outcome.writers[0];
       ASSERT_EQ(words.size(), 1024u);
+      ASSERT_EQ(outcome.stores.size(), 2u);
+      EXPECT_EQ(outcome.stores[0].ptx_line, 12);
+      EXPECT_EQ(outcome.stores[1].ptx_line, 14);
       for (std::size_t i = 0; i < words.size(); ++i) {
         if (i >= static_cast<std::size_t>(64 * ctas)) {
           EXPECT_FALSE(words[i].known());

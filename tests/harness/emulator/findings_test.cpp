@@ -337,5 +337,26 @@ TEST(Findings, CarryTheSourceLine) {
             " [k, cta 0,0,0, warp 0, lane 0] at test.ptx:11 `ld.global.u64 %d1, [%d0+4096]` (kernel.cu:43)");
 }
 
+TEST(Findings, CarryTheCallOfAnInlinedLine) {
+  const std::string text = header(90) + ".file 1 \"kernel.cu\"\n.file 2 \"loads.cuh\"\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n"
+                                        ".reg .b64 %d<2>;\nld.param.u64 %d0, [b];\n"
+                                        ".loc 2 7 3, function_name $name, inlined_at 1 43 7\nld.global.u64 %d1, [%d0+4096];\nret;\n}\n";
+  const LaunchOutcome outcome = run_kernel(text, {}, 64).outcome;
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].inlined_at, "kernel.cu:43");
+  EXPECT_EQ(outcome.findings[0].text().substr(outcome.findings[0].text().find(" (")), " (loads.cuh:7, inlined at kernel.cu:43)");
+}
+
+TEST(Findings, ALongListOfRegistersIsCut) {
+  Finding finding;
+  finding.ptx = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0";
+  for (int i = 1; i < 32; ++i) finding.ptx += fmt::format(", %f{}", i);
+  finding.ptx += "}, %rd1, %rd2, p, 1, 1";
+  EXPECT_EQ(finding.text().substr(finding.text().find('`')),
+            "`wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, ..., %f31}, %rd1, %rd2, p, 1, 1`");
+  finding.ptx = "mma.sync {%f0, %f1}, {%r0}, {%r1}, {%f0, %f1}";
+  EXPECT_NE(finding.text().find("{%f0, %f1}, {%r0}"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plumbline::emulator
