@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
+#include "reports/error_profile.h"
 #include "reports/html_sections.h"
+#include "reports/propagation_text.h"
 
 namespace plumbline {
 namespace {
@@ -14,49 +15,27 @@ namespace {
 // Of cases that both ran.
 struct Agreement {
   std::int64_t cases = 0, same = 0;
-};
 
-// The outputs of a device that lie within half an ulp of the exact value, as rounding once does.
-struct Nearest {
-  std::int64_t outputs = 0, nearest = 0;
-};
-
-// OutputVerdict::magnitudes: cell i has the errors below 2^(i - 10) ulp.
-constexpr std::size_t kHalfAnUlp = 9;
-
-Nearest nearest_of(const RunRecord& record, const std::string& device) {
-  Nearest out;
-  for (const CaseRecord& c : record.cases) {
-    if (c.device != device) continue;
-    for (const OutputRecord& output : c.outputs) {
-      for (std::size_t i = 0; i < output.verdict.magnitudes.size(); ++i) {
-        out.outputs += output.verdict.magnitudes[i];
-        if (i <= kHalfAnUlp) out.nearest += output.verdict.magnitudes[i];
-      }
-    }
+  double share() const {
+    return cases == 0 ? 0 : static_cast<double>(same) / static_cast<double>(cases);
   }
-  return out;
-}
+};
 
-double percent(std::int64_t part, std::int64_t whole) {
-  return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
-Cell share_of(std::int64_t part, std::int64_t whole, std::string_view noun) {
+Cell share_of(double share, std::int64_t whole, std::string_view noun) {
   if (whole == 0) return cell("-");
-  const double share = percent(part, whole);
-  return number_cell(share, fmt::format("{:.1f} % of {}", share, counted(whole, noun)));
+  return number_cell(100 * share,
+                     fmt::format("{} of {}", percent_text(share), counted(whole, noun)));
 }
 
 }  // namespace
 
 Html agreement_matrix(const RunRecord& record) {
   std::map<std::string, std::map<std::string, std::string>> cases;  // text -> device -> bits
-  std::set<std::string> devices;
+  std::map<std::string, ErrorProfile> devices;
   for (const CaseRecord& c : record.cases) {
     if (c.fingerprint.empty()) continue;
     cases[c.text][c.device] = c.fingerprint;
-    devices.insert(c.device);
+    for (const OutputRecord& output : c.outputs) devices[c.device].add(output.verdict);
   }
   std::map<std::pair<std::string, std::string>, Agreement> pairs;  // both ways round
   for (const auto& [text, bits] : cases) {
@@ -72,14 +51,15 @@ Html agreement_matrix(const RunRecord& record) {
   if (pairs.empty()) return {};
   Table table;
   table.head = {"the same bits as"};
-  table.head.insert(table.head.end(), devices.begin(), devices.end());
+  for (const auto& [device, errors] : devices) table.head.push_back(device);
   table.head.emplace_back("exact, rounded once");
-  for (const std::string& one : devices) {
+  for (const auto& [one, errors] : devices) {
     std::vector<Cell> row = {cell(one)};
-    for (const std::string& other : devices)
-      row.push_back(share_of(pairs[{one, other}].same, pairs[{one, other}].cases, "case"));
-    const Nearest nearest = nearest_of(record, one);
-    row.push_back(share_of(nearest.nearest, nearest.outputs, "output"));
+    for (const auto& [other, other_errors] : devices) {
+      const Agreement& pair = pairs[{one, other}];
+      row.push_back(share_of(pair.share(), pair.cases, "case"));
+    }
+    row.push_back(share_of(errors.share_within_half(), errors.outputs, "output"));
     table.rows.push_back(std::move(row));
   }
   const auto least = std::max_element(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
@@ -90,8 +70,8 @@ Html agreement_matrix(const RunRecord& record) {
       worst.same == worst.cases
           ? "All devices give the same bits in every case that two of them ran."
           : fmt::format(
-                "{} and {} give different bits in {} of {}: where both keep their "
-                "contracts, chips that add up differently.",
+                "{} and {} give different bits in {} of {}: where both keep their contracts, they "
+                "add in another order or precision.",
                 least->first.first, least->first.second, count_text(worst.cases - worst.same),
                 counted(worst.cases, "case"));
   Html content = to_html(table);
