@@ -58,8 +58,8 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
         kernel.outputs));
   }
   if (kernel.disagreements > 0) {
-    reasons.push_back(fmt::format("the fast oracle and the MPFR referee disagree on {} outputs",
-                                  kernel.disagreements));
+    reasons.push_back(
+        fmt::format("the fast oracle and its referees disagree {} times", kernel.disagreements));
   }
   if (kernel.refereed == 0) reasons.push_back("no output was recomputed by the MPFR referee");
   if (auto reason = telling_nothing(kernel, record)) reasons.push_back(*std::move(reason));

@@ -95,8 +95,8 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
   record.elapsed_ms = launch.elapsed_ms;
   record.fingerprint = fmt::format("{:016x}", launch.fingerprint);
   for (const Finding& f : launch.findings) {
-    record.findings.push_back(
-        {name(f.kind), f.text(), f.ptx_file, f.ptx_line, f.source_file, f.source_line});
+    record.findings.push_back({name(f.kind), f.text(), f.ptx_file, f.ptx_line, f.source_file,
+                               f.source_line, f.inlined_at});
   }
 
   record.known = launch.known;
@@ -132,9 +132,8 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
       note(Claim::bound, Verdict::fail, bound_reason(output, got->layout));
     if (v.disagreements > 0) {
       note(Claim::bound, Verdict::mistrusted,
-           fmt::format("the fast oracle and the MPFR referee disagree on {} outputs of {}: a bug "
-                       "in plumbline, please "
-                       "report it",
+           fmt::format("the fast oracle and its referees disagree {} times over {}: a bug in "
+                       "plumbline, please report it",
                        v.disagreements, output.name));
     }
     if (v.unresolved > 0) {

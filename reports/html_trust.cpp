@@ -104,30 +104,39 @@ Html oracle_section(const RunRecord& record) {
                 "bound computed",
                 "decided only exactly",
                 "recomputed by MPFR",
+                "sums confirmed by products",
                 "disagree"};
-  std::int64_t refereed = 0, disagreements = 0, undecided = 0, compared = 0;
+  std::int64_t refereed = 0, confirmed = 0, disagreements = 0, undecided = 0, compared = 0;
   for (const KernelRecord& k : record.kernels) {
     if (k.compared == 0) continue;
     refereed += k.refereed;
+    confirmed += k.confirmed;
     disagreements += k.disagreements;
     undecided += k.undecided;
     compared += k.compared;
     Cell disagree = count_cell(k.disagreements);
     disagree.tone = k.disagreements > 0 ? Tone::fail : Tone::pass;
     table.rows.push_back({cell(k.name), count_cell(k.compared), count_cell(k.bounded),
-                          count_cell(k.undecided), count_cell(k.refereed), disagree});
+                          count_cell(k.undecided), count_cell(k.refereed), count_cell(k.confirmed),
+                          disagree});
   }
   if (table.rows.empty()) return {};
   const std::string finding =
       disagreements > 0
           ? fmt::format(
-                "No: the fast oracle and the MPFR definition disagree on {} of {} outputs. "
-                "That is a bug in plumbline; please report it.",
-                count_text(disagreements), count_text(refereed))
+                "No: the fast oracle and its referees disagree {} times, over {} outputs by the "
+                "MPFR "
+                "definition and {} in whole products. That is a bug in plumbline; please report "
+                "it.",
+                count_text(disagreements), count_text(refereed), count_text(confirmed))
           : fmt::format(
                 "{} of {} outputs were computed again by the plain MPFR definition, and all "
-                "agree; {} needed exact arithmetic to decide.",
-                count_text(refereed), count_text(compared), count_text(undecided));
+                "agree; {} needed exact arithmetic to decide.{}",
+                count_text(refereed), count_text(compared), count_text(undecided),
+                confirmed == 0 ? ""
+                               : fmt::format(" The exact sums of {} were confirmed by Freivalds' "
+                                             "check of the product that they belong to.",
+                                             count_text(confirmed)));
   return figure_around("Can the oracle be trusted here?", finding, to_html(table));
 }
 

@@ -108,6 +108,7 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     kernel.nonzero += v.nonzero;
     kernel.undecided += v.undecided;
     kernel.refereed += v.refereed;
+    kernel.confirmed += v.confirmed;
     kernel.disagreements += v.disagreements;
     kernel.sampled_cases += v.sampled;
     kernel.worst_ulp = std::max(kernel.worst_ulp, v.worst_ulp);

@@ -47,6 +47,7 @@ struct FindingRecord {
   int ptx_line = 0;
   std::string source_file;
   int source_line = 0;
+  std::string inlined_at;  // "file:line" of the call, where the source line was inlined
 
   bool operator==(const FindingRecord&) const = default;
 };
@@ -89,6 +90,8 @@ struct Counterexample {
   std::vector<std::string> explanation;
   std::vector<std::string> faults;  // simple faults that fit, the most telling first
   std::vector<FindingRecord> findings;
+  // Where there are none: where the worst wrong output was stored. Without a kind: not known.
+  FindingRecord store;
   // Accumulator minus exact, in accumulator ulp, after every `difference_stride` steps of k, the
   // last step included; empty where the operation has no such steps.
   std::vector<double> differences;
@@ -160,7 +163,7 @@ struct KernelRecord {
   std::vector<std::string> thin;     // why passing proves too little
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
   std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0,
-               disagreements = 0;
+               confirmed = 0, disagreements = 0;
   std::int64_t sampled_cases = 0;  // large outputs of which only a stratified sample was bounded
   double worst_ulp = 0, worst_share = 0;
   std::string worst_case;  // text of the case with the largest share

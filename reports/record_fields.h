@@ -42,6 +42,7 @@ void describe(Archive& a, T& o) {
   a.required("undecided", v.undecided);
   a.required("unresolved", v.unresolved);
   a.required("refereed", v.refereed);
+  a.optional("confirmed", v.confirmed);
   a.required("disagreements", v.disagreements);
   a.required("sampled", v.sampled);
   a.required("worst_ulp", v.worst_ulp);
@@ -62,6 +63,7 @@ void describe(Archive& a, T& f) {
   a.optional("ptx_line", f.ptx_line);
   a.optional("source_file", f.source_file);
   a.optional("source_line", f.source_line);
+  a.optional("inlined_at", f.inlined_at);
 }
 
 template <typename Archive, MaybeConst<CaseRecord> T>
@@ -134,6 +136,7 @@ void describe(Archive& a, T& k) {
   a.required("nonzero", k.nonzero);
   a.required("undecided", k.undecided);
   a.required("refereed", k.refereed);
+  a.optional("confirmed", k.confirmed);
   a.required("disagreements", k.disagreements);
   a.required("sampled_cases", k.sampled_cases);
   a.required("worst_ulp", k.worst_ulp);
@@ -160,6 +163,7 @@ void describe(Archive& a, T& c) {
   a.required("explanation", c.explanation);
   a.required("faults", c.faults);
   a.required("findings", c.findings);
+  a.optional("store", c.store);
   a.optional("differences", c.differences);
   a.optional("difference_stride", c.difference_stride);
 }

@@ -1,93 +1,122 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/exact/freivalds.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <vector>
 
-#include "oracles/base/assert.h"
 #include "oracles/base/random.h"
 #include "oracles/exact/parallel.h"
+#include "oracles/exact/row_split.h"
 
 namespace plumbline {
 namespace {
 
 using Words = std::vector<std::uint64_t>;  // integers modulo 2^64
 
-// value * scale as integers; false when one is not.
-template <typename Value>
-bool to_integers(const Value* values, double scale, Words& out) {
-  bool integral = true;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const double scaled = double{values[i]} * scale;
-    const bool fits = std::abs(scaled) < 0x1p63;
-    const auto integer = static_cast<std::int64_t>(fits ? scaled : 0);
-    integral &= fits && static_cast<double>(integer) == scaled;
-    out[i] = static_cast<std::uint64_t>(integer);
-  }
-  return integral;
+// A row of A or a column of B as integers, integer = element * per_unit.
+struct Vector {
+  const float* elements;
+  double per_unit = 0;  // 0: left out
+};
+
+Vector in_units(const float* elements, std::int64_t k) {
+  const RowScale scale = scale_of(elements, k);
+  const double per_unit = std::ldexp(1.0, -scale.lattice);
+  return {elements, scale.norm * per_unit < 0x1p31 ? per_unit : 0};
 }
 
-std::uint64_t dot(const Words& a, const Words& b) {
+std::uint64_t word(double integer) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(integer));
+}
+
+std::uint64_t dot(const Vector& a, const Words& b) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  for (std::size_t p = 0; p < b.size(); ++p)
+    sum += static_cast<std::uint64_t>(static_cast<std::int32_t>(a.elements[p] * a.per_unit)) * b[p];
   return sum;
 }
 
-// B r for every vector r.
-std::vector<Words> times_b(const GemmOperands& operands, std::int64_t batch,
-                           const std::vector<Words>& r, const FreivaldsOptions& options) {
-  std::vector<Words> total(r.size(), Words(operands.k));
-  std::mutex mutex;
-  const double scale = std::ldexp(1.0, -options.lattice_b);
-  for_each_block(operands.n, 256, options.threads, [&](std::int64_t first, std::int64_t last) {
-    std::vector<Words> part(r.size(), Words(operands.k));
-    Words column(operands.k);
-    for (std::int64_t j = first; j < last; ++j) {
-      PLUMB_ASSERT(to_integers(operands.column(batch, j), scale, column));
-      for (std::size_t v = 0; v < r.size(); ++v) {
-        for (std::size_t p = 0; p < column.size(); ++p) part[v][p] += column[p] * r[v][j];
+// sum += b * factor
+void add(const Vector& b, std::uint64_t factor, Words& sum) {
+  for (std::size_t p = 0; p < sum.size(); ++p) {
+    sum[p] +=
+        static_cast<std::uint64_t>(static_cast<std::int32_t>(b.elements[p] * b.per_unit)) * factor;
+  }
+}
+
+// One element of the batch.
+class Product {
+ public:
+  Product(const GemmOperands& operands, std::int64_t batch, Random random, int threads)
+      : operands_(operands), batch_(batch), columns_(operands.n), r_(operands.n), b_r_(operands.k) {
+    for (std::uint64_t& entry : r_) entry = random.next() | 1;
+    std::mutex mutex;
+    for_each_block(operands.n, 256, threads, [&](std::int64_t first, std::int64_t last) {
+      Words part(b_r_.size());
+      for (std::int64_t j = first; j < last; ++j) {
+        columns_[j] = in_units(operands.column(batch, j), operands.k);
+        if (columns_[j].per_unit != 0) add(columns_[j], r_[j], part);
+      }
+      const std::lock_guard lock(mutex);
+      for (std::size_t p = 0; p < part.size(); ++p) b_r_[p] += part[p];
+    });
+    taking_part_ = std::ranges::count_if(columns_, [](const Vector& b) { return b.per_unit != 0; });
+  }
+
+  // The number of its sums that took part.
+  std::int64_t check_row(std::int64_t i, const SumEnclosures& c, bool& right) const {
+    const Vector a = in_units(operands_.row(batch_, i), operands_.k);
+    if (a.per_unit == 0) return 0;
+    const std::int64_t first = (batch_ * operands_.m + i) * operands_.n;
+    std::uint64_t c_r = 0;
+    bool integers = true;
+    for (std::int64_t j = 0; j < operands_.n; ++j) {
+      if (columns_[j].per_unit == 0) continue;
+      if (c.bound[first + j] != 0) return 0;
+      const double per_unit = a.per_unit * columns_[j].per_unit;
+      for (const double part : {c.hi[first + j] * per_unit, c.lo[first + j] * per_unit}) {
+        // Written so that a NaN is no integer either.
+        if (!(std::abs(part) < 0x1p63) || std::trunc(part) != part) {
+          integers = false;
+          break;
+        }
+        c_r += word(part) * r_[j];
       }
     }
-    const std::lock_guard lock(mutex);
-    for (std::size_t v = 0; v < r.size(); ++v) {
-      for (std::size_t p = 0; p < column.size(); ++p) total[v][p] += part[v][p];
-    }
-  });
-  return total;
-}
+    right = integers && c_r == dot(a, b_r_);
+    return taking_part_;
+  }
+
+ private:
+  const GemmOperands& operands_;
+  const std::int64_t batch_;
+  std::vector<Vector> columns_;
+  Words r_, b_r_;
+  std::int64_t taking_part_ = 0;
+};
 
 }  // namespace
 
-std::optional<std::int64_t> freivalds_wrong_row(const GemmOperands& operands, std::int64_t batch,
-                                                const double* c, const FreivaldsOptions& options) {
-  std::vector<Words> r(options.vectors, Words(operands.n));
-  Random random(options.seed);
-  for (Words& vector : r) {
-    for (std::uint64_t& word : vector) word = random.next();
-  }
-  const std::vector<Words> b_r = times_b(operands, batch, r, options);
-
-  const double scale_a = std::ldexp(1.0, -options.lattice_a);
-  const double scale_c = std::ldexp(1.0, -options.lattice_a - options.lattice_b);
-  std::atomic<std::int64_t> wrong = operands.m;
-  for_each_block(operands.m, 64, options.threads, [&](std::int64_t first, std::int64_t last) {
-    Words row_a(operands.k), row_c(operands.n);
-    for (std::int64_t i = first; i < last; ++i) {
-      PLUMB_ASSERT(to_integers(operands.row(batch, i), scale_a, row_a));
-      bool right = to_integers(c + i * operands.n, scale_c, row_c);
-      for (std::size_t v = 0; v < r.size() && right; ++v)
-        right = dot(row_a, b_r[v]) == dot(row_c, r[v]);
-      if (right) continue;
-      std::int64_t seen = wrong;
-      while (i < seen && !wrong.compare_exchange_weak(seen, i)) {
+FreivaldsCheck freivalds_check(const GemmOperands& operands, const SumEnclosures& c,
+                               std::uint64_t seed, int threads) {
+  FreivaldsCheck out;
+  std::mutex mutex;
+  for (std::int64_t batch = 0; batch < operands.batch; ++batch) {
+    const Product product(operands, batch, Random(seed).fork(batch), threads);
+    for_each_block(operands.m, 64, threads, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        bool right = true;
+        const std::int64_t sums = product.check_row(i, c, right);
+        const std::lock_guard lock(mutex);
+        out.sums += sums;
+        if (!right)
+          out.wrong_row = std::min(out.wrong_row.value_or(INT64_MAX), batch * operands.m + i);
       }
-      return;  // later rows of this block cannot be the first
-    }
-  });
-  if (wrong == operands.m) return std::nullopt;
-  return wrong;
+    });
+  }
+  return out;
 }
 
 }  // namespace plumbline

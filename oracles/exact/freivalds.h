@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: MIT
-// Freivalds' check of a whole product C = A B of integer matrices in quadratic time: C r must equal
-// A (B r) for random vectors r. All arithmetic is modulo 2^64 with r uniform over all 64-bit words,
-// so nothing can overflow and a true product is never rejected, whatever its size.
+// Freivalds' check of a whole product C = A B in quadratic time (MFCS 1979): for a random vector r,
+// C r must equal A (B r). It confirms every sum of a tensor where the referee looks at a sample.
 //
-// A wrong row with errors e, |e_j| < 2^q, passes one vector when sum e_j r_j = 0 mod 2^64. Some e_j
-// is an odd multiple of 2^v with v < q, and whatever the other r are, at most 2^v of the 2^64
-// values of r_j fit: probability at most 2^(q - 1 - 64), for each vector independently.
+// Rows of A and columns of B are counted in units of their own lattices, so that they are integers;
+// then so are the sums. All arithmetic is modulo 2^64: nothing can overflow, and a true product is
+// never rejected, whatever its size. The entries of r are odd, uniformly random words.
+//
+// A row with one wrong sum is always found: its error e, |e| < 2^63, times an odd number is not 0.
+// A row with errors e_j, |e_j| < 2^q, passes when sum e_j r_j = 0. Some e_j is an odd multiple of
+// 2^v with v < q, and whatever the other r are, at most 2^(v + 1) of the 2^63 values of r_j fit:
+// probability at most 2^(q - 63).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "oracles/exact/gemm_operands.h"
+#include "oracles/exact/gemm_sums.h"
 
 namespace plumbline {
 
-struct FreivaldsOptions {
-  int lattice_a =
-      0;  // the integers are a * 2^-lattice_a, b * 2^-lattice_b and c * 2^-(lattice_a + lattice_b)
-  int lattice_b = 0;
-  int vectors = 2;
-  std::uint64_t seed = 1;
-  int threads = 1;
+struct FreivaldsCheck {
+  // Sums that took part. Left out are rows of A and columns of B that are not vectors of integers
+  // of norm below 2^31 in any unit, and the rows of C with a sum that is only enclosed.
+  std::int64_t sums = 0;
+  std::optional<std::int64_t> wrong_row;  // the first, batch * m + i; none when C passes
 };
 
-// The first row of C that is not the product's; none when C passes. c: [m, n] of the given batch
-// element, row-major. A value of c that is no integer or not below 2^63 is wrong; such a value of a
-// or b is a bug of the caller.
-std::optional<std::int64_t> freivalds_wrong_row(const GemmOperands& operands, std::int64_t batch,
-                                                const double* c,
-                                                const FreivaldsOptions& options = {});
+FreivaldsCheck freivalds_check(const GemmOperands& operands, const SumEnclosures& c,
+                               std::uint64_t seed, int threads);
 
 }  // namespace plumbline

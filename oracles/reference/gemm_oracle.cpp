@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "oracles/base/assert.h"
+#include "oracles/exact/freivalds.h"
 #include "oracles/exact/gemm_block_sums.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/gemm_element.h"
@@ -35,7 +36,15 @@ OutputVerdict GemmOracle::judge(int output, const Tensor& got, const JudgeOption
     const SumEnclosures defined = sums_by_definition(case_, options.mpfr_bits, options.threads);
     return GemmJudge(case_, defined, got, options).run();
   }
-  return GemmJudge(case_, sums(options.threads), got, options).run();
+  const SumEnclosures& exact = sums(options.threads);
+  OutputVerdict verdict = GemmJudge(case_, exact, got, options).run();
+  if (!case_.scales) {
+    const FreivaldsCheck check =
+        freivalds_check(case_.operands, exact, options.seed, options.threads);
+    verdict.confirmed = check.sums;
+    if (check.wrong_row) ++verdict.disagreements;
+  }
+  return verdict;
 }
 
 ElementVerdict GemmOracle::element(int output, std::int64_t index, std::uint64_t got) const {

@@ -38,6 +38,7 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   sum.undecided += part.undecided;
   sum.unresolved += part.unresolved;
   sum.refereed += part.refereed;
+  sum.confirmed += part.confirmed;
   sum.disagreements += part.disagreements;
   sum.sampled = sum.sampled || part.sampled;
   sum.worst_ulp = std::max(sum.worst_ulp, part.worst_ulp);

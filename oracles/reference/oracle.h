@@ -62,7 +62,8 @@ struct OutputVerdict {
   std::int64_t unresolved =
       0;  // still undecided after exact arithmetic (must be 0; counted as passing)
   std::int64_t refereed = 0;       // recomputed by the MPFR definition
-  std::int64_t disagreements = 0;  // referee and fast path differ (must be 0)
+  std::int64_t confirmed = 0;      // their exact sums confirmed by a check of the whole product
+  std::int64_t disagreements = 0;  // a referee and the fast path differ (must be 0)
   bool sampled = false;            // not every element was compared
   double worst_ulp = 0;            // largest |error_ulp|
   double worst_share = 0;          // largest share

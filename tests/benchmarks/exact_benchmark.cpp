@@ -169,10 +169,9 @@ void freivalds(benchmark::State& state) {
       decode_operands(square(n, integer_code, 1), square(n, integer_code, 2), 2);
   const SumEnclosures sums = gemm_sums(operands, 2);
   for (auto _ : state) {
-    if (freivalds_wrong_row(operands, 0, sums.hi.data(),
-                            {.vectors = 2, .threads = static_cast<int>(state.range(1))})) {
-      state.SkipWithError("a true product was rejected");
-    }
+    const FreivaldsCheck check =
+        freivalds_check(operands, sums, 1, static_cast<int>(state.range(1)));
+    if (check.wrong_row || check.sums != n * n) state.SkipWithError("a true product was rejected");
   }
   count_products(state, n * n * n);
 }

@@ -61,7 +61,7 @@ TEST(Evidence, ARefereeThatNeverLookedProvesLittle) {
 TEST(Evidence, DisagreeingOraclesProveNothing) {
   Good g;
   g.kernel.disagreements = 2;
-  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("disagree on 2 outputs")));
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("its referees disagree 2 times")));
 }
 
 TEST(Evidence, ACaseThatIsMistrustedSaysWhy) {

@@ -11,94 +11,128 @@
 namespace plumbline {
 namespace {
 
-// Square operands of random integers below `limit` in magnitude, times a power of two.
-GemmOperands integer_operands(std::int64_t n, std::int64_t limit, double scale,
-                              std::uint64_t seed) {
+// Square operands of random integers up to `limit` in magnitude, times a power of two of every row.
+GemmOperands integer_operands(std::int64_t n, std::int64_t limit, std::uint64_t seed,
+                              int spread = 0, std::int64_t batch = 1) {
   GemmOperands out;
   out.m = out.n = out.k = n;
+  out.batch = out.batch_a = out.batch_b = batch;
   Random random(seed);
   for (std::vector<float>* side : {&out.a, &out.b}) {
-    side->resize(n * n);
-    for (float& x : *side)
-      x = static_cast<float>(static_cast<double>(random.between(-limit, limit)) * scale);
+    side->resize(batch * n * n);
+    for (std::int64_t row = 0; row < batch * n; ++row) {
+      const auto exponent = static_cast<int>(random.between(-spread, spread));
+      for (std::int64_t p = 0; p < n; ++p) {
+        const auto integer = static_cast<double>(random.between(-limit, limit));
+        (*side)[row * n + p] = static_cast<float>(std::ldexp(integer, exponent));
+      }
+    }
   }
   return out;
 }
 
-TEST(Freivalds, FindsEverySingleFaultOfOne) {
+std::optional<std::int64_t> wrong_row(const GemmOperands& operands, const SumEnclosures& sums,
+                                      std::uint64_t seed = 1, int threads = 1) {
+  return freivalds_check(operands, sums, seed, threads).wrong_row;
+}
+
+TEST(Freivalds, FindsEverySingleFault) {
   Random random(1);
   for (const std::int64_t n : {1, 2, 7, 64, 200, 512}) {
-    const GemmOperands operands = integer_operands(n, 127, 1, n);
-    auto c = gemm_sums(operands, 1).hi;
-    for (int round = 0; round < 6; ++round) {
-      const FreivaldsOptions options = {
-          .vectors = 1 + round % 4, .seed = random.next(), .threads = 1 + round % 2};
-      ASSERT_EQ(freivalds_wrong_row(operands, 0, c.data(), options), std::nullopt);
+    const GemmOperands operands = integer_operands(n, 127, n);
+    SumEnclosures sums = gemm_sums(operands, 1);
+    for (const double error : {1.0, -1.0, 0x1p52}) {
+      const int threads = error < 0 ? 2 : 1;
+      const std::uint64_t seed = random.next();
+      ASSERT_EQ(wrong_row(operands, sums, seed, threads), std::nullopt);
       const std::int64_t at = random.between(0, n * n - 1);
-      const double right = c[at];
-      c[at] += round % 2 == 0 ? 1 : -1;
-      ASSERT_EQ(freivalds_wrong_row(operands, 0, c.data(), options), at / n);
-      c[at] = right;
+      const double right = sums.hi[at];
+      sums.hi[at] += error;
+      ASSERT_EQ(wrong_row(operands, sums, seed, threads), at / n);
+      sums.hi[at] = right;
     }
   }
 }
 
+// Errors that cancel in the row's plain sum.
+TEST(Freivalds, FindsTwoSumsThatAreExchanged) {
+  const GemmOperands operands = integer_operands(64, 127, 9);
+  SumEnclosures sums = gemm_sums(operands, 1);
+  ASSERT_NE(sums.hi[640], sums.hi[650]);
+  std::swap(sums.hi[640], sums.hi[650]);
+  for (std::uint64_t seed = 0; seed < 50; ++seed) EXPECT_EQ(wrong_row(operands, sums, seed), 10);
+}
+
 TEST(Freivalds, NamesTheFirstOfSeveralWrongRowsOnAnyNumberOfThreads) {
-  const GemmOperands operands = integer_operands(300, 8, 1, 2);
-  auto c = gemm_sums(operands, 1).hi;
-  for (const std::int64_t row : {299, 130, 70}) c[row * 300 + 5] += 2;
-  for (const int threads : {1, 2, 5}) {
-    EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), {.threads = threads}), 70);
+  const std::int64_t n = 150;
+  const GemmOperands operands = integer_operands(n, 8, 2, 0, 2);
+  SumEnclosures sums = gemm_sums(operands, 1);
+  for (const std::int64_t row : {299, 230, 170}) sums.hi[row * n + 5] += 2;
+  for (const int threads : {1, 2, 5}) EXPECT_EQ(wrong_row(operands, sums, 1, threads), 170);
+}
+
+TEST(Freivalds, EveryRowAndColumnHasAUnitOfItsOwn) {
+  const std::int64_t n = 40;
+  const GemmOperands operands = integer_operands(n, 100, 4, 60);
+  SumEnclosures sums = gemm_sums(operands, 1);
+  const FreivaldsCheck check = freivalds_check(operands, sums, 1, 1);
+  EXPECT_EQ(check.wrong_row, std::nullopt);
+  EXPECT_EQ(check.sums, n * n);
+  double& sum = sums.hi[41];
+  const double right = sum;
+  for (const double bad : {right + 0x1p-200, std::nextafter(right, 0x1p500), std::nan(""),
+                           static_cast<double>(INFINITY), 0x1p200}) {
+    sum = bad;
+    if (bad != right) EXPECT_EQ(wrong_row(operands, sums), 1) << bad;
+  }
+  sum = right;
+  sums.lo[41] = 0x1p-200;  // no integer
+  EXPECT_EQ(wrong_row(operands, sums), 1);
+}
+
+// Every kind of data, of formats with wide ranges too: a true product is never rejected, and what
+// is left out is said.
+TEST(Freivalds, AcceptsTrueProductsOfAnyData) {
+  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2}) {
+    for (const Kind kind : kKinds) {
+      SCOPED_TRACE(testing::Message() << format(id).name << " kind " << static_cast<int>(kind));
+      const Operands tensors = make_operands(id, kind, 2, 60, 50, 40, 1);
+      const GemmOperands operands = decode_operands(tensors.a, tensors.b, 1);
+      const FreivaldsCheck check = freivalds_check(operands, gemm_sums(operands, 1), 1, 1);
+      EXPECT_EQ(check.wrong_row, std::nullopt);
+      if (kind == Kind::normal || kind == Kind::integers || id == FormatId::e4m3) {
+        EXPECT_EQ(check.sums, 2 * 60 * 50);
+      }
+    }
   }
 }
 
-TEST(Freivalds, AcceptsTrueProductsThatOverflowOrdinarySums) {
-  // 31-bit vectors and 64-bit sums overflow here and reject a true product; arithmetic modulo 2^64
-  // has no overflow.
-  const std::int64_t n = 1040;
-  const GemmOperands operands = integer_operands(n, 2000, 1, 3);
-  auto c = gemm_sums(operands, 2).hi;
-  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-    EXPECT_EQ(
-        freivalds_wrong_row(operands, 0, c.data(), {.vectors = 2, .seed = seed, .threads = 2}),
-        std::nullopt);
-  }
-  c[n * n - 1] -= 1;
-  EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), {.threads = 2}), n - 1);
-}
-
-TEST(Freivalds, ScaledIntegersAndValuesOffTheLattice) {
-  const GemmOperands operands = integer_operands(40, 100, 0x1p-9, 4);
-  auto c = gemm_sums(operands, 1).hi;
-  const FreivaldsOptions options = {.lattice_a = -9, .lattice_b = -9};
-  EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), options), std::nullopt);
-  const double right = c[41];
-  c[41] += 0x1p-19;  // half an integer
-  EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), options), 1);
-  for (const double bad : {std::nan(""), static_cast<double>(INFINITY), 0x1p63}) {
-    c[41] = bad;
-    EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), options), 1);
-  }
-  c[41] = right;
-  EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), options), std::nullopt);
-}
-
-TEST(Freivalds, AnErrorOfALargePowerOfTwoIsFoundToo) {
-  // The hardest error: 2^52 is missed by a vector with probability 2^-12.
-  const GemmOperands operands = integer_operands(32, 10, 1, 5);
-  auto c = gemm_sums(operands, 1).hi;
-  c[100] += 0x1p52;
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    EXPECT_EQ(freivalds_wrong_row(operands, 0, c.data(), {.vectors = 4, .seed = seed}), 100 / 32);
-  }
+TEST(Freivalds, LeavesOutWhatIsNoIntegerOfModerateSize) {
+  GemmOperands operands = integer_operands(8, 100, 6);
+  operands.a[3 * 8] = 0x1p40f;  // beside integers: 40 bits
+  operands.b[5 * 8] = 0x1p40f;
+  SumEnclosures sums = gemm_sums(operands, 1);
+  for (double& bound : sums.bound) bound = 0;
+  sums.hi[3 * 8 + 1] += 1;
+  sums.hi[2 * 8 + 5] += 1;
+  FreivaldsCheck check = freivalds_check(operands, sums, 1, 1);
+  EXPECT_EQ(check.sums, 7 * 7);
+  EXPECT_EQ(check.wrong_row, std::nullopt);
+  sums.bound[6 * 8] = 1;
+  sums.hi[6 * 8] += 1;
+  check = freivalds_check(operands, sums, 1, 1);
+  EXPECT_EQ(check.sums, 6 * 7);
+  EXPECT_EQ(check.wrong_row, std::nullopt);
 }
 
 TEST(Freivalds, EmptyProductsAreRight) {
   GemmOperands operands;
-  EXPECT_EQ(freivalds_wrong_row(operands, 0, nullptr), std::nullopt);
+  EXPECT_EQ(wrong_row(operands, {}), std::nullopt);
   operands.m = operands.n = 2;
-  const std::vector<double> zeros(4);
-  EXPECT_EQ(freivalds_wrong_row(operands, 0, zeros.data()), std::nullopt);
+  SumEnclosures zeros = gemm_sums(operands, 1);
+  EXPECT_EQ(wrong_row(operands, zeros), std::nullopt);
+  zeros.hi[2] = 1;
+  EXPECT_EQ(wrong_row(operands, zeros), 1);
 }
 
 }  // namespace

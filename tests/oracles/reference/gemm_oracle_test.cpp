@@ -335,6 +335,37 @@ TEST(GemmOracle, NoticesWrongSums) {
             90);  // the second sum of each, and the referee
 }
 
+// Where no bound is computed and no referee looks, only the whole product can tell.
+TEST(GemmOracle, NoticesOneWrongSumInAWholeProduct) {
+  GemmSetup setup;
+  setup.m = 150;
+  setup.n = 140;
+  setup.k = 20;
+  setup.batch = 2;
+  Gemm gemm(setup);
+  kernel(hopper_bf16()).run(gemm);
+  GemmOracle oracle(gemm.problem, hopper_bf16().contract, 90);
+  JudgeOptions options;
+  options.referee_samples = 0;
+  OutputVerdict verdict = oracle.judge(0, gemm.d, options);
+  EXPECT_EQ(verdict.confirmed, verdict.elements);
+  EXPECT_EQ(verdict.disagreements, 0);
+
+  SumEnclosures wrong = gemm_sums(oracle.gemm().operands, 1);
+  const std::size_t at = 160 * 140 + 77;
+  wrong.hi[at] += 0x1p-20;
+  oracle.use_sums(wrong);
+  verdict = oracle.judge(0, gemm.d, options);
+  EXPECT_EQ(verdict.failed, 0);
+  EXPECT_EQ(verdict.disagreements, 1);
+
+  wrong.bound[at] = 0x1p-20;  // says itself that it may be off
+  oracle.use_sums(wrong);
+  verdict = oracle.judge(0, gemm.d, options);
+  EXPECT_EQ(verdict.confirmed, verdict.elements - 140);
+  EXPECT_EQ(verdict.disagreements, 0);
+}
+
 TEST(GemmOracle, LooksAtAStratifiedSampleWhenTold) {
   GemmSetup setup;
   setup.m = 150;
