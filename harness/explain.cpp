@@ -49,6 +49,24 @@ void keep_steps(const std::vector<double>& steps, Counterexample& card) {
     card.differences.push_back(steps[i]);
 }
 
+const CodePlace* place_of(const Writer& writer, const LaunchResult& launch) {
+  const auto found = launch.stores.find(writer.ptx_line);
+  return found == launch.stores.end() ? nullptr : &found->second;
+}
+
+// The line of code that a wrong output leads to: the one that stored it.
+void keep_store(const Writer* writer, const LaunchResult& launch, Counterexample& card) {
+  const CodePlace* place = writer == nullptr ? nullptr : place_of(*writer, launch);
+  if (place == nullptr || !card.store.kind.empty()) return;
+  card.store = {.kind = "wrong value",
+                .text = card.headline,
+                .ptx_file = place->ptx_file,
+                .ptx_line = place->ptx_line,
+                .source_file = place->source_file,
+                .source_line = place->source_line,
+                .inlined_at = place->inlined_at};
+}
+
 }  // namespace
 
 std::string stored_by(const LaunchResult& launch, const std::string& output,
@@ -58,15 +76,14 @@ std::string stored_by(const LaunchResult& launch, const std::string& output,
   const std::string thread =
       fmt::format("cta {},{},{}, warp {}, lane {}", writer->cta[0], writer->cta[1], writer->cta[2],
                   writer->warp, writer->lane);
-  const auto found = launch.stores.find(writer->ptx_line);
-  if (found == launch.stores.end() || found->second.source_file.empty())
+  const CodePlace* place = place_of(*writer, launch);
+  if (place == nullptr || place->source_file.empty())
     return fmt::format("{} at PTX line {}", thread, writer->ptx_line);
-  const CodePlace& place = found->second;
   const auto base = [](const std::string& path) {
     return std::filesystem::path(path).filename().string();
   };
-  return fmt::format("{} at {}:{}{}{}", thread, base(place.source_file), place.source_line,
-                     place.inlined_at.empty() ? "" : ", inlined at ", base(place.inlined_at));
+  return fmt::format("{} at {}:{}{}{}", thread, base(place->source_file), place->source_line,
+                     place->inlined_at.empty() ? "" : ", inlined at ", base(place->inlined_at));
 }
 
 Counterexample explain_failure(const Case& test_case, const Examined& examined) {
@@ -100,6 +117,8 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     const auto worst = std::max_element(
         failures.begin(), failures.end(),
         [](const auto& a, const auto& b) { return std::abs(a.error_ulp) < std::abs(b.error_ulp); });
+    keep_store(writer_of(examined.launch, output.name, got->layout, worst->index), examined.launch,
+               card);
     Explanation explanation = examined.oracle->explain(static_cast<int>(i), worst->index, *got);
     std::move(explanation.lines.begin(), explanation.lines.end(),
               std::back_inserter(card.explanation));

@@ -45,7 +45,8 @@ std::vector<std::string> github_annotations(const RunRecord& record, const std::
     if (!c.faults.empty()) message += "\nwould explain it: " + c.faults.front();
     if (const std::string subject = replay_subject(c); !subject.empty())
       message += "\nplumbline replay " + subject;
-    all.push_back(annotation(fmt::format("{}: {}", c.kernel, c.claim), message));
+    const auto [file, line] = code_line(c.store, root);
+    all.push_back(annotation(fmt::format("{}: {}", c.kernel, c.claim), message, file, line));
   }
   for (const KernelRecord& k : record.kernels) {
     if (k.errors == 0) continue;

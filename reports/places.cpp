@@ -1,32 +1,52 @@
 // SPDX-License-Identifier: MIT
 #include "reports/places.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
+
+#include "reports/card.h"
 
 namespace plumbline {
 namespace {
 
-std::string relative_to(const std::string& file, std::string root) {
+// The part of `file` below `root`; nothing where it lies elsewhere.
+std::optional<std::string> below(const std::string& file, std::string root) {
   if (!root.ends_with('/')) root += '/';
-  return file.starts_with(root) ? file.substr(root.size()) : file;
+  if (!file.starts_with(root)) return std::nullopt;
+  return file.substr(root.size());
 }
 
 }  // namespace
+
+CodeLine code_line(const FindingRecord& finding, const std::string& root) {
+  if (!finding.source_file.empty() && finding.source_line > 0) {
+    if (const auto file = below(finding.source_file, root)) return {*file, finding.source_line};
+    if (const auto call = below(finding.inlined_at, root)) {
+      const std::size_t colon = call->rfind(':');
+      const int line = colon == std::string::npos ? 0 : std::atoi(call->c_str() + colon + 1);
+      if (line > 0) return {call->substr(0, colon), line};
+    }
+    return {finding.source_file, finding.source_line};
+  }
+  if (finding.ptx_file.empty() || finding.ptx_line <= 0) return {};
+  return {below(finding.ptx_file, root).value_or(finding.ptx_file), finding.ptx_line};
+}
 
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root) {
   std::map<std::tuple<std::string, std::string, std::string, int>, FindingPlace> places;
   for (const CaseRecord& c : record.cases) {
     std::set<const FindingPlace*> seen;  // in this case, at whichever instruction of the line
     for (const FindingRecord& f : c.findings) {
-      const bool source = !f.source_file.empty() && f.source_line > 0;
-      if (!source && (f.ptx_file.empty() || f.ptx_line <= 0)) continue;
-      const std::string file = relative_to(source ? f.source_file : f.ptx_file, root);
-      const int line = source ? f.source_line : f.ptx_line;
+      const auto [file, line] = code_line(f, root);
+      if (file.empty()) continue;
       FindingPlace& place = places[{c.kernel, f.kind, file, line}];
-      if (place.cases == 0) place = {c.kernel, f, file, line, c.text};
+      if (place.cases == 0) place = {c.kernel, f, file, line, fmt::format("\"{}\"", c.text)};
       if (seen.insert(&place).second) ++place.cases;
     }
   }
@@ -35,6 +55,23 @@ std::vector<FindingPlace> finding_places(const RunRecord& record, const std::str
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const FindingPlace& a, const FindingPlace& b) { return a.cases > b.cases; });
   return sorted;
+}
+
+std::vector<FindingPlace> store_places(const RunRecord& record, const std::string& root) {
+  std::vector<FindingPlace> places;
+  std::set<std::tuple<std::string, std::string, int>> seen;
+  for (const Counterexample& card : record.counterexamples) {
+    const auto [file, line] = code_line(card.store, root);
+    if (file.empty() || !seen.insert({card.kernel, file, line}).second) continue;
+    Claim claim = Claim::bound;
+    by_name(card.claim, claim);
+    const auto cases = std::ranges::count_if(record.cases, [&](const CaseRecord& c) {
+      const auto found = c.claims.find(claim);
+      return c.kernel == card.kernel && found != c.claims.end() && found->second == Verdict::fail;
+    });
+    places.push_back({card.kernel, card.store, file, line, replay_subject(card), cases});
+  }
+  return places;
 }
 
 }  // namespace plumbline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The places in source code that the findings of a run lead to, for SARIF and annotations.
+// The places in source code that the findings and wrong outputs of a run lead to, for SARIF and
+// annotations.
 #pragma once
 
 #include <string>
@@ -14,11 +15,22 @@ struct FindingPlace {
   FindingRecord finding;  // the first one there
   std::string file;       // source, else PTX; relative to `root` where it lies below it
   int line = 0;
-  std::string case_text;   // the first case that showed it
+  std::string replay;      // what `plumbline replay` takes to show it again
   std::int64_t cases = 0;  // how many did
 };
 
+struct CodeLine {
+  std::string file;  // relative to a root where it lies below it; empty where not known
+  int line = 0;
+};
+
+// Of the source, else of the PTX. Where a line was inlined from outside `root` it is the call's.
+CodeLine code_line(const FindingRecord& finding, const std::string& root);
+
 // Findings with a line, one per kernel, kind and line: those of most cases first.
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root);
+
+// Where the wrong outputs on the cards were stored, one per kernel and line.
+std::vector<FindingPlace> store_places(const RunRecord& record, const std::string& root);
 
 }  // namespace plumbline

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -31,7 +32,8 @@ std::string_view help(std::string_view kind) {
       {"out of bounds", "An access outside every allocation, or outside its memory space."},
       {"misaligned", "An access whose address is not a multiple of its size."},
       {"read of unwritten memory", "A read of memory that nothing has written."},
-      {"race", "Two lanes or blocks access one address, one of them writing, and nothing orders the two."},
+      {"race",
+       "Two lanes or blocks access one address, one of them writing, and nothing orders the two."},
       {"missing wait", "Data of an asynchronous copy is used before the copy was waited for."},
       {"divergent barrier", "A barrier or .aligned instruction that only part of a warp reaches."},
       {"deadlock", "No warp can go on."},
@@ -39,6 +41,9 @@ std::string_view help(std::string_view kind) {
       {"endless loop", "The kernel did not end within its budget of instructions."},
       {"bad operand", "An operand no correct kernel gives: a lane or barrier that takes no part."},
       {"write outside output", "Memory around an output or in its padding was changed."},
+      {"wrong value",
+       "An output that the kernel's contract does not allow was stored here; it may have gone "
+       "wrong on the way here."},
   };
   const auto found = kHelp.find(kind);
   return found == kHelp.end() ? "Something no correct kernel does." : found->second;
@@ -59,9 +64,9 @@ Json result(const FindingPlace& place, const std::string& fingerprint_text) {
       {"level", "error"},
       {"message",
        {{"text", readable(fmt::format("{}. Seen in {} case{} of {}; replay one with: plumbline "
-                                      "replay \"{}\"",
+                                      "replay {}",
                                       f.text, place.cases, place.cases == 1 ? "" : "s",
-                                      place.kernel, place.case_text))}}},
+                                      place.kernel, place.replay))}}},
       {"locations", Json::array({location(place.file, place.line)})},
       {"partialFingerprints",
        {{"plumblineFinding/v1", fmt::format("{:016x}", fingerprint(fingerprint_text))}}}};
@@ -78,6 +83,7 @@ Json result(const FindingPlace& place, const std::string& fingerprint_text) {
 
 std::string sarif_json(const RunRecord& record, const std::string& root) {
   std::vector<FindingPlace> places = finding_places(record, root);
+  std::ranges::move(store_places(record, root), std::back_inserter(places));
   if (places.size() > kMostResults) places.resize(kMostResults);
   std::map<std::string, std::string> rules;  // id -> kind
   for (const FindingPlace& place : places) rules[rule_id(place.finding.kind)] = place.finding.kind;

@@ -53,6 +53,7 @@ struct InstructionCount {
 
 // An instruction of a module.
 struct CodePlace {
+  std::string ptx_file;  // as given to Device::load
   int ptx_line = 0;
   std::string source_file;  // empty where not known
   int source_line = 0;

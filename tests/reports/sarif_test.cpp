@@ -9,10 +9,12 @@
 
 #include "record_samples.h"
 #include "reports/annotations.h"
+#include "reports/places.h"
 
 namespace plumbline {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -52,7 +54,49 @@ TEST(Sarif, FingerprintsOutliveEditsAboveTheLine) {
   EXPECT_NE(fingerprints({88, 90})[0], fingerprints({88, 90})[1]);
 }
 
-TEST(Sarif, OfNumbersAloneIsEmptyAndValid) {
+TEST(Sarif, AWrongValueIsAtItsStore) {
+  RunRecord r = sample_record();
+  r.counterexamples[0].store = sample_finding(40);
+  r.counterexamples[0].store.kind = "wrong value";
+  r.counterexamples[0].store.text = r.counterexamples[0].headline;
+  r.counterexamples.push_back(r.counterexamples[0]);  // the same line, of another card
+  const Json sarif = Json::parse(sarif_json(r, "/repo"));
+  ASSERT_THAT(sarif["runs"][0]["results"], SizeIs(1));
+  const Json& result = sarif["runs"][0]["results"][0];
+  EXPECT_EQ(result["ruleId"], "wrong-value");
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 40);
+  EXPECT_EQ(result["message"]["text"],
+            "m=1 n=1 k=2: one output is off. Seen in 1 case of gemm_bf16; replay one with: "
+            "plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case");
+  EXPECT_THAT(github_annotations(r, "/repo"),
+              Contains(HasSubstr("::error file=src/a b.cu,line=40,title=gemm_bf16%3A bound::")));
+}
+
+// A helper outside the repository was inlined into a line of it.
+TEST(CodeLine, IsTheCallOfWhatWasInlinedFromElsewhere) {
+  FindingRecord finding = sample_finding(40);
+  finding.source_file = "/usr/include/cuda_fp8.hpp";
+  const auto line_of = [&] {
+    const CodeLine at = code_line(finding, "/repo");
+    return at.file + ":" + std::to_string(at.line);
+  };
+  EXPECT_EQ(line_of(), "/usr/include/cuda_fp8.hpp:40");
+  finding.inlined_at = "/repo/src/gemm.cu:88";
+  EXPECT_EQ(line_of(), "src/gemm.cu:88");
+  finding.inlined_at = "/elsewhere/gemm.cu:88";
+  EXPECT_EQ(line_of(), "/usr/include/cuda_fp8.hpp:40");
+  finding.inlined_at = "/repo/no line";
+  EXPECT_EQ(line_of(), "/usr/include/cuda_fp8.hpp:40");
+  finding.source_file = "/repo/src/own.cuh";
+  finding.inlined_at = "/repo/src/gemm.cu:88";
+  EXPECT_EQ(line_of(), "src/own.cuh:40");
+  finding.source_file = "";
+  EXPECT_EQ(line_of(), "k.ptx:120");
+  finding.ptx_line = 0;
+  EXPECT_EQ(code_line(finding, "/repo").file, "");
+}
+
+TEST(Sarif, OfNumbersWithoutAPlaceIsEmptyAndValid) {
   const Json sarif = Json::parse(sarif_json(sample_record(), "/repo"));
   EXPECT_THAT(sarif["runs"][0]["results"], SizeIs(0));
   EXPECT_TRUE(sarif["runs"][0]["results"].is_array());
