@@ -52,6 +52,7 @@ KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& 
   record.summary = kernel.summary;
   record.operation = kernel.operation->name();
   record.formats = formats_text(kernel);
+  if (kernel.added) record.manifest = kernel.path;
   const std::string folder = kernel.path.substr(0, kernel.path.rfind('/') + 1);
   if (!kernel.source.empty()) record.source_hash = hash_of_file(folder + kernel.source);
   for (const KnownFinding& known : kernel.known)

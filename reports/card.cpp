@@ -26,18 +26,26 @@ std::string share_text(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
 
-std::string replay_subject(const Counterexample& c) {
-  const std::string kernel = c.manifest.empty() ? "" : " --kernel " + shell_word(c.manifest);
-  if (!c.case_file.empty()) return shell_word(c.case_file) + kernel;
-  const bool has_recipe = !c.original.empty() && c.original.find(" bits=") == std::string::npos;
-  return has_recipe ? shell_word(c.original) + kernel : "";
-}
-
 namespace {
 
 constexpr std::size_t kShownFindings = 3;
 
+std::string of_kernel(const std::string& what, const std::string& manifest) {
+  return shell_word(what) + (manifest.empty() ? "" : " --kernel " + shell_word(manifest));
+}
+
 }  // namespace
+
+std::string replay_subject(const Counterexample& c) {
+  if (!c.case_file.empty()) return of_kernel(c.case_file, c.manifest);
+  const bool has_recipe = !c.original.empty() && c.original.find(" bits=") == std::string::npos;
+  return has_recipe ? of_kernel(c.original, c.manifest) : "";
+}
+
+std::string replay_subject(const RunRecord& record, const CaseRecord& planned) {
+  const auto kernel = std::ranges::find(record.kernels, planned.kernel, &KernelRecord::name);
+  return of_kernel(planned.text, kernel == record.kernels.end() ? "" : kernel->manifest);
+}
 
 std::vector<std::string> card_lines(const Counterexample& counterexample) {
   const Counterexample& c = counterexample;

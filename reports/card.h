@@ -22,6 +22,9 @@ std::vector<std::string> card_commands(const Counterexample& counterexample);
 // empty where nothing holds the bits.
 std::string replay_subject(const Counterexample& counterexample);
 
+// The same for a case as it was planned.
+std::string replay_subject(const RunRecord& record, const CaseRecord& planned);
+
 // A table cell: "3.1 ulp", "22 %", "64 x".
 std::string ulp_text(double ulp);
 std::string share_text(double share);

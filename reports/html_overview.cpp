@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 
-#include "oracles/base/shell_word.h"
 #include "reports/card.h"
 #include "reports/change.h"
 #include "reports/html_sections.h"
@@ -48,7 +47,7 @@ Html lead(const RunRecord& record) {
           [&](const CaseRecord& c) { return c.kernel == k.name && c.verdict == k.verdict; });
       if (wrong != record.cases.end()) {
         words += element("p", wrong->reason);
-        words += element("pre", "plumbline replay " + shell_word(wrong->text),
+        words += element("pre", "plumbline replay " + replay_subject(record, *wrong),
                          "class=\"replay\" tabindex=\"0\"");
       }
     }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "reports/places.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -46,7 +44,7 @@ std::vector<FindingPlace> finding_places(const RunRecord& record, const std::str
       const auto [file, line] = code_line(f, root);
       if (file.empty()) continue;
       FindingPlace& place = places[{c.kernel, f.kind, file, line}];
-      if (place.cases == 0) place = {c.kernel, f, file, line, fmt::format("\"{}\"", c.text)};
+      if (place.cases == 0) place = {c.kernel, f, file, line, replay_subject(record, c)};
       if (seen.insert(&place).second) ++place.cases;
     }
   }

@@ -131,6 +131,7 @@ KernelRecord without_cases(const KernelRecord& kernel) {
   k.summary = kernel.summary;
   k.operation = kernel.operation;
   k.formats = kernel.formats;
+  k.manifest = kernel.manifest;
   k.source_hash = kernel.source_hash;
   k.ptx_hashes = kernel.ptx_hashes;
   k.contracts = kernel.contracts;

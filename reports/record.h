@@ -151,6 +151,7 @@ struct KernelRecord {
   std::string name, summary;
   std::string operation;
   std::string formats;  // "bf16·bf16 → bf16, f32"
+  std::string manifest;  // which --kernel it needs; empty for shipped kernels
   std::string source_hash;
   std::map<std::string, std::string> ptx_hashes;  // "sm_80" -> hash
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words

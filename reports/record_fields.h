@@ -117,6 +117,7 @@ void describe(Archive& a, T& k) {
   a.required("verdict", k.verdict);
   a.required("reasons", k.reasons);
   a.optional("thin", k.thin);
+  a.optional("manifest", k.manifest);
   a.required("source_hash", k.source_hash);
   a.required("ptx_hashes", k.ptx_hashes);
   a.required("contracts", k.contracts);

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
@@ -52,6 +53,15 @@ TEST(Sarif, FingerprintsOutliveEditsAboveTheLine) {
   };
   EXPECT_EQ(fingerprints({88, 90}), fingerprints({98, 100}));
   EXPECT_NE(fingerprints({88, 90})[0], fingerprints({88, 90})[1]);
+}
+
+TEST(Sarif, ReplaysNameTheManifestOfAnAddedKernel) {
+  RunRecord r = record_with_findings({88});
+  r.kernels[0].manifest = "my kernels/k.toml";
+  const Json sarif = Json::parse(sarif_json(r, "/repo"));
+  EXPECT_THAT(sarif["runs"][0]["results"][0]["message"]["text"].get<std::string>(),
+              EndsWith("plumbline replay \"gemm_bf16 m=8 n=8 k=33 value=ties seed=0x1\" --kernel "
+                       "\"my kernels/k.toml\""));
 }
 
 TEST(Sarif, AWrongValueIsAtItsStore) {
