@@ -40,7 +40,7 @@ std::vector<Dyadic> defined_sums(const GradientOperands& operands, GradientOutpu
     return 0;
   });
   std::vector<Dyadic> out;
-  for (const Real& sum : sums) out.push_back(dyadic_value(sum));
+  for (const Real& sum : sums) out.push_back(isfinite(sum) ? dyadic_value(sum) : Dyadic());
   return out;
 }
 

@@ -12,7 +12,8 @@ namespace plumbline {
 class Dyadic;
 
 // Of P * 2^p_shift or of G = dS * ds_scale, as the accumulator has them; of the columns wanted.
-// Weights are found with at least `bits` bits.
+// Weights are found with at least `bits` bits. Where one is too large for its format the sum is
+// given as 0: there the bound lets anything pass.
 std::vector<Dyadic> defined_sums(const GradientOperands& operands, GradientOutput output,
                                  std::int64_t line, const std::vector<std::int64_t>& columns,
                                  int bits);

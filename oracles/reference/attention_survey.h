@@ -160,7 +160,8 @@ class RowSurveyor {
 inline double output_error(const SurveyedRow& row, const AttentionOperands& operands,
                            std::int64_t column) {
   // exp2_of() takes what is below 2^-1000 for 0.
-  return (row.error * row.share + 0x1p-980) * operands.v_largest(column);
+  const double largest = operands.v_largest(column);
+  return (row.error * row.share + 0x1p-980) * largest + (largest > 0 ? 0x1p-1074 : 0);
 }
 
 }  // namespace plumbline

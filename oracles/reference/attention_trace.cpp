@@ -43,6 +43,7 @@ RowTrace::RowTrace(const AttentionOperands& operands, const DetailedRow& detail)
 void RowTrace::run() {
   find_steps();
   probabilities_.assign(head_.keys);
+  lift_ = overshoot();
   hopeless_ = !(c_ * worst_maximum_ < kHopeless);
   if (hopeless_) return;
   for (std::size_t t = 0; t < steps_.size(); ++t) add_tile(t);

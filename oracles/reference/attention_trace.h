@@ -98,6 +98,7 @@ class RowTrace {
   SumError sink_error(const Journey& journey) const;
   double known_sum();
   double factor_error() const;
+  double overshoot() const;
   double lse_error_in_base_2(double log_error) const;
 
   const AttentionOperands& operands_;
@@ -115,6 +116,7 @@ class RowTrace {
   std::vector<ValueTile> tiles_;
   ProbabilityRow probabilities_;
   double worst_maximum_ = 0;  // error of any step's maximum
+  double lift_ = 0;           // overshoot()
   bool hopeless_ = false;     // the logits are not known to within many binades
   bool any_flushed_ = false, power_of_two_ = false;
   SumError sum_error_;

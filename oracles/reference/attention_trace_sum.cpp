@@ -180,16 +180,31 @@ double RowTrace::factor_error() const {
   return scaled ? 2 * kF32Unit * (1 + kF32Unit) : kF32Unit;
 }
 
+// How far the argument of ex2 may be from 0 where z is the maximum m itself: fma(z, c, -fl(m c)) is
+// what rounding took from m c. Where both products are rounded alike nothing is left.
+double RowTrace::overshoot() const {
+  if (contract_.logit_base == LogitBase::two) return 0;
+  double most = last_.base_rounding;
+  for (const Step& step : steps_) most = std::max(most, step.base_rounding);
+  return most;
+}
+
 // The error of O before its last rounding.
 double RowTrace::output_error(const ValueBound& value, double o, double largest) const {
-  // Whatever the errors, O is a mean of values with weights P / p: at most 1 and P's relative
-  // error, and for every key half of the smallest subnormal number.
+  // p, and with it l, is at least 2^-lift where the maximum is, and at most 2^lift anywhere. Both
+  // have to be far from the ends of f32; else l may be 0 or Inf.
+  if (!(lift_ < 100)) return kInfinity;
+  // Then, whatever the errors, O is a mean of values with weights P / p: at most 1 and P's relative
+  // error, and for every key half of the smallest subnormal number of P, relative to l.
   const Format& p = format(contract_.p);
   const double coarse = (p.mantissa_bits >= 7 ? 0 : std::ldexp(1.0, -p.precision())) +
                         static_cast<double>(head_.keys) *
-                            std::ldexp(1.0, p.emin() - p.mantissa_bits - contract_.p_shift);
+                            std::exp2(p.emin() - p.mantissa_bits - contract_.p_shift + lift_);
   const double mean = std::fabs(o) + largest * (1 + 0x1p-5 + coarse);
-  if (hopeless_) return mean * static_cast<double>(head_.keys) < kSafe ? mean : kInfinity;
+  if (hopeless_) {
+    const double reach = mean * static_cast<double>(head_.keys) * std::exp2(lift_);
+    return reach < kSafe ? mean : kInfinity;
+  }
   const double scale = std::ldexp(operands_.v_scale(), -contract_.p_shift);
   const double wider = 1 + exp2_growth(2 * c_ * kSlack * worst_maximum_);
   const double factor = factor_error();

@@ -23,15 +23,18 @@ enum class Scores {
   equal,
   constant_keys,
   integers,
-  tiny
+  tiny,
+  enormous  // beyond what f32 knows to within one: the rounding of m c alone moves p
 };
-enum class Values { normal, positive, cancelling, integers, wide, sparse };
+enum class Values { normal, positive, cancelling, integers, wide, sparse, vanishing };
 
 inline constexpr Scores kAllScores[] = {
-    Scores::normal,  Scores::peaked, Scores::far_negative,  Scores::hundreds, Scores::rising,
-    Scores::one_hot, Scores::equal,  Scores::constant_keys, Scores::integers, Scores::tiny};
+    Scores::normal,   Scores::peaked,  Scores::far_negative, Scores::hundreds,
+    Scores::rising,   Scores::one_hot, Scores::equal,        Scores::constant_keys,
+    Scores::integers, Scores::tiny,    Scores::enormous};
 inline constexpr Values kAllValues[] = {Values::normal,   Values::positive, Values::cancelling,
-                                        Values::integers, Values::wide,     Values::sparse};
+                                        Values::integers, Values::wide,     Values::sparse,
+                                        Values::vanishing};
 
 struct AttentionSetup {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 6, keys = 70, d = 16, dv = 8;
@@ -45,6 +48,11 @@ struct AttentionSetup {
   std::optional<FormatId> value_format = {};  // of V; else the same
 
   FormatId of_values() const { return value_format.value_or(format); }
+
+  double largest() const {
+    const Format& row = plumbline::format(format);
+    return to_double(row, row.max_finite());
+  }
 
   // What Q and K are stored times, so that 8-bit integers have use of their bits.
   double units() const { return plumbline::format(format).is_integer ? 16 : 1; }
@@ -152,6 +160,11 @@ struct Attention {
         return static_cast<double>(random.between(-4, 4));
       case Scores::tiny:
         return 0x1p-60 * normal(random);
+      case Scores::enormous:
+        return x == 0 ? std::min(
+                            std::ldexp(1 + random.unit(), static_cast<int>(random.between(10, 45))),
+                            setup.largest() / setup.units())
+                      : normal(random);
       default:
         return normal(random);
     }
@@ -187,6 +200,8 @@ struct Attention {
         return static_cast<double>(random.between(-8, 8));
       case Values::sparse:  // whole tiles of a column are 0
         return random.below(40) == 0 ? normal(random) : 0;
+      case Values::vanishing:  // 0, or a product with an f32 subnormal to be
+        return random.below(2) == 0 ? 0 : std::ldexp(normal(random), -110);
       case Values::wide:
         return std::ldexp(normal(random), static_cast<int>(random.between(-20, 20)));
       default:

@@ -307,6 +307,30 @@ TEST(AttentionGradientOracle, RowsThatSeeNothingAndKeysNobodySeesGetZeros) {
   EXPECT_TRUE(oracle.element(0, 5, 0x8000).pass);  // -0 is a zero
 }
 
+// Weights of 2^(10^11), which no format has: whatever a kernel gives passes, and nothing is asked
+// of the definition, which has no number for it.
+TEST(AttentionGradientOracle, LetsAnythingPassWhereWeightsOverflow) {
+  GradientSetup setup;
+  setup.queries = 6;
+  setup.keys = 5;
+  GradientCase example(setup);
+  for (std::int64_t row = 0; row < example.lse.layout.count(); ++row) put(example.lse, row, -1e11);
+  for (Tensor* tensor : {&example.v, &example.o, &example.d_o}) {
+    for (std::int64_t p = 0; p < tensor->layout.count(); ++p) put(*tensor, p, 0);
+  }
+  const AttentionGradientOracle oracle(example.problem, {}, 90);
+  for (int output = 0; output < 3; ++output) {
+    for (const std::uint64_t code : {0x0000u, 0x7fc0u, 0x7f80u}) {
+      Tensor got = example.output(output);
+      for (std::int64_t p = 0; p < got.layout.count(); ++p) got.set_bits(p, code);
+      JudgeOptions options;
+      EXPECT_EQ(oracle.judge(output, got, options).failed, 0) << output << " " << code;
+      options.mpfr_bits = 200;
+      EXPECT_EQ(oracle.judge(output, got, options).failed, 0) << output << " " << code;
+    }
+  }
+}
+
 // The same verdict by MPFR throughout, from a sample, and on any number of threads.
 TEST(AttentionGradientOracle, AgreesWithTheDefinitionAndWithItself) {
   for (const Mistake mistake : {Mistake::none, Mistake::scale_in_bf16}) {
