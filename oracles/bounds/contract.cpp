@@ -119,6 +119,8 @@ std::string_view step_words(EpilogueStep step) {
       return "x = fma(alpha, x, fl(beta * c))";
     case EpilogueStep::bias:
       return "x = fl(x + bias)";
+    case EpilogueStep::bias_fma:
+      return "x + bias fused with the product before it";
     case EpilogueStep::relu:
       return "x = max(x, 0)";
     case EpilogueStep::scale_d:
@@ -204,6 +206,10 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
   if (has(EpilogueStep::alpha_beta_c_fma) &&
       (has(EpilogueStep::alpha) || has(EpilogueStep::beta_c) || has(EpilogueStep::beta_c_fma))) {
     return bad("epilogue has alpha or beta * c twice: in \"alpha beta_c fma\" and by itself",
+               "keep the one the kernel does");
+  }
+  if (has(EpilogueStep::bias) && has(EpilogueStep::bias_fma)) {
+    return bad("epilogue adds the bias twice: as \"bias\" and as \"bias fma\"",
                "keep the one the kernel does");
   }
   if (has(EpilogueStep::scale_ab) && (has(EpilogueStep::scale_a) || has(EpilogueStep::scale_b))) {

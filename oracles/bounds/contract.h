@@ -50,18 +50,20 @@ enum class Promotion : std::uint8_t {
 // One rounded step between accumulator and stored output, each an f32 operation to nearest even.
 // The order here is the usual one, for steps a contract does not name.
 enum class EpilogueStep : std::uint8_t {
-  scale_a,     // x = fl(x * scale_a), of the tensor or of the row
-  scale_b,     // x = fl(x * scale_b), of the tensor or of the column
-  scale_ab,    // x = fl(x * fl(scale_a * scale_b)), in place of the two above
-  alpha,       // x = fl(alpha * x)
-  beta_c,      // x = fl(x + fl(beta * c)); skipped, and C not read, when beta == 0
-  beta_c_fma,  // x = fma(beta, c, x); skipped, and C not read, when beta == 0
-  alpha_beta_c_fma,  // x = fma(alpha, x, fl(beta * c)), in place of alpha and beta_c; fl(alpha * x),
-                     // and C not read, when beta == 0
-  bias,        // x = fl(x + bias)
-  relu,        // x = max(x, 0); NaN propagates
-  scale_d,     // x = fl(x * scale_d)
-  zero_d,      // x = fl(rint(x) + zero_d), rint to nearest even
+  scale_a,           // x = fl(x * scale_a), of the tensor or of the row
+  scale_b,           // x = fl(x * scale_b), of the tensor or of the column
+  scale_ab,          // x = fl(x * fl(scale_a * scale_b)), in place of the two above
+  alpha,             // x = fl(alpha * x)
+  beta_c,            // x = fl(x + fl(beta * c)); skipped, and C not read, when beta == 0
+  beta_c_fma,        // x = fma(beta, c, x); skipped, and C not read, when beta == 0
+  alpha_beta_c_fma,  // x = fma(alpha, x, fl(beta * c)), in place of alpha and beta_c; fl(alpha *
+                     // x), and C not read, when beta == 0
+  bias,      // x = fl(x + bias)
+  bias_fma,  // x = fma(f, x, bias), where the step before is x = fl(f * x): that rounding is left
+             // out. x = fl(x + bias) where the problem has no such step
+  relu,     // x = max(x, 0); NaN propagates
+  scale_d,  // x = fl(x * scale_d)
+  zero_d,   // x = fl(rint(x) + zero_d), rint to nearest even
 };
 
 struct Contract {

@@ -48,12 +48,13 @@ constexpr WordTable<Join, 4> kJoins{
 constexpr WordTable<Promotion, 2> kPromotions{{"add", "scaled fma"},
                                               {Promotion::add, Promotion::scaled_fma}};
 
-constexpr WordTable<EpilogueStep, 11> kSteps{
+constexpr WordTable<EpilogueStep, 12> kSteps{
     {"scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "alpha beta_c fma", "bias",
-     "relu", "scale_d", "zero_d"},
+     "bias fma", "relu", "scale_d", "zero_d"},
     {EpilogueStep::scale_a, EpilogueStep::scale_b, EpilogueStep::scale_ab, EpilogueStep::alpha,
      EpilogueStep::beta_c, EpilogueStep::beta_c_fma, EpilogueStep::alpha_beta_c_fma,
-     EpilogueStep::bias, EpilogueStep::relu, EpilogueStep::scale_d, EpilogueStep::zero_d}};
+     EpilogueStep::bias, EpilogueStep::bias_fma, EpilogueStep::relu, EpilogueStep::scale_d,
+     EpilogueStep::zero_d}};
 
 constexpr WordTable<Rounding, 6> kRoundings{
     {"nearest even", "nearest away", "toward zero", "up", "down", "stochastic"},

@@ -30,9 +30,17 @@ bool does(EpilogueStep step, EpilogueStep needed) {
   if (step == EpilogueStep::beta_c_fma) return needed == EpilogueStep::beta_c;
   if (step == EpilogueStep::alpha_beta_c_fma)
     return needed == EpilogueStep::alpha || needed == EpilogueStep::beta_c;
+  if (step == EpilogueStep::bias_fma) return needed == EpilogueStep::bias;
   if (step == EpilogueStep::scale_ab)
     return needed == EpilogueStep::scale_a || needed == EpilogueStep::scale_b;
   return step == needed;
+}
+
+// Whether a step is a product and nothing else, so that an addition may be fused with it.
+bool multiplies(EpilogueStep step) {
+  return step == EpilogueStep::scale_a || step == EpilogueStep::scale_b ||
+         step == EpilogueStep::scale_ab || step == EpilogueStep::alpha ||
+         step == EpilogueStep::scale_d;
 }
 
 // The contract's steps that the problem needs, in the contract's order, with the unnamed ones put
@@ -96,8 +104,11 @@ Epilogue::Epilogue(const Contract& contract, const EpilogueScalars& scalars, For
       low_options_(contract.output),
       high_options_(contract.output),
       output_(format(output)) {
-  for (const EpilogueStep step : effective_steps(contract, scalars)) {
+  for (EpilogueStep step : effective_steps(contract, scalars)) {
     PLUMB_ASSERT(step_count_ < steps_.size());
+    if (step == EpilogueStep::bias_fma &&
+        (step_count_ == 0 || !multiplies(steps_[step_count_ - 1])))
+      step = EpilogueStep::bias;
     steps_[step_count_++] = step;
   }
   if (stochastic()) {
@@ -141,6 +152,7 @@ std::optional<float> Epilogue::factor(EpilogueStep step, const EpilogueOperands&
     case EpilogueStep::beta_c:
     case EpilogueStep::beta_c_fma:
     case EpilogueStep::bias:
+    case EpilogueStep::bias_fma:
     case EpilogueStep::relu:
     case EpilogueStep::zero_d:
       break;
@@ -154,7 +166,9 @@ bool Epilogue::adds_c(EpilogueStep step) const {
                                 step == EpilogueStep::alpha_beta_c_fma);
 }
 
-float Epilogue::apply(EpilogueStep step, float x, const EpilogueOperands& operands) const {
+float Epilogue::apply(std::size_t at, float x, const EpilogueOperands& operands) const {
+  const EpilogueStep step = steps_[at];
+  if (at + 1 < step_count_ && steps_[at + 1] == EpilogueStep::bias_fma) return x;  // done there
   switch (step) {
     case EpilogueStep::scale_a:
       return x * operands.scale_a;
@@ -173,6 +187,8 @@ float Epilogue::apply(EpilogueStep step, float x, const EpilogueOperands& operan
                                 : std::fma(scalars_.alpha, x, scalars_.beta * operands.c);
     case EpilogueStep::bias:
       return x + operands.bias;
+    case EpilogueStep::bias_fma:
+      return std::fma(*factor(steps_[at - 1], operands), x, operands.bias);
     case EpilogueStep::relu:
       return x < 0 ? 0.0f : x;  // NaN stays
     case EpilogueStep::scale_d:
@@ -185,15 +201,15 @@ float Epilogue::apply(EpilogueStep step, float x, const EpilogueOperands& operan
 
 float Epilogue::value(float accumulator, const EpilogueOperands& operands) const {
   float x = accumulator;
-  for (const EpilogueStep step : steps()) x = apply(step, x, operands);
+  for (std::size_t at = 0; at < step_count_; ++at) x = apply(at, x, operands);
   return x;
 }
 
 std::uint64_t Epilogue::trace(float accumulator, const EpilogueOperands& operands) const {
   float x = accumulator;
   std::uint64_t classes = class_number(x);
-  for (const EpilogueStep step : steps()) {
-    x = apply(step, x, operands);
+  for (std::size_t at = 0; at < step_count_; ++at) {
+    x = apply(at, x, operands);
     classes = classes * 8 + class_number(x);
   }
   return classes;
@@ -204,7 +220,8 @@ bool Epilogue::finite(const EpilogueOperands& operands) const {
     const std::optional<float> by = factor(step, operands);
     if (by && !std::isfinite(*by)) return false;
     if (adds_c(step) && !std::isfinite(scalars_.beta * operands.c)) return false;
-    if (step == EpilogueStep::bias && !std::isfinite(operands.bias)) return false;
+    const bool adds_bias = step == EpilogueStep::bias || step == EpilogueStep::bias_fma;
+    if (adds_bias && !std::isfinite(operands.bias)) return false;
   }
   return true;
 }
@@ -248,6 +265,7 @@ TwoDoubles Epilogue::real(TwoDoubles y, const EpilogueOperands& operands) const 
         if (adds_c(step)) x = add(x, times(scalars_.beta, {static_cast<double>(operands.c), 0}));
         break;
       case EpilogueStep::bias:
+      case EpilogueStep::bias_fma:
         x = add(x, {static_cast<double>(operands.bias), 0});
         break;
       case EpilogueStep::relu:

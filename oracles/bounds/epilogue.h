@@ -90,7 +90,7 @@ class Epilogue {
  private:
   static constexpr std::size_t kMostSteps = 8;
 
-  float apply(EpilogueStep step, float x, const EpilogueOperands& operands) const;
+  float apply(std::size_t at, float x, const EpilogueOperands& operands) const;  // step `at`
   bool adds_c(EpilogueStep step) const;
   // What x is multiplied by; nothing for a step that does not multiply.
   std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;

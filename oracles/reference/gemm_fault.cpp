@@ -310,6 +310,7 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
   if (!all_finite(vectors.row) || !all_finite(vectors.column) || !all_finite(vectors.factors))
     return false;
   Contract contract = gemm.contract;
+  contract.epilogue = fault.steps;
   contract.output = fault.output;
   const Epilogue epilogue(contract, fault.scalars, gemm.problem.output);
   const auto with_either = [&](const auto& stored_with) {

@@ -154,6 +154,48 @@ std::vector<GemmFault> epilogue_step_missing(const GemmCase& gemm) {
   return faults;
 }
 
+// The same steps, rounded elsewhere: what a compiler or another author makes of the formula. The
+// words in quotes are the contract's.
+std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
+  using enum EpilogueStep;
+
+  struct Variation {
+    std::vector<EpilogueStep> promised, done;
+    std::string_view sentence;
+  };
+
+  static const std::vector<Variation> kVariations = {
+      {{bias},
+       {bias_fma},
+       "the bias was added by one fma with the product before it: \"bias fma\""},
+      {{bias_fma}, {bias}, "the product was rounded before the bias was added: \"bias\""},
+      {{beta_c}, {beta_c_fma}, "beta * C was added by fma: \"beta_c fma\""},
+      {{beta_c_fma}, {beta_c}, "beta * C was rounded before it was added: \"beta_c\""},
+      {{scale_ab},
+       {scale_a, scale_b},
+       "one scale was applied after the other: \"scale_a\", \"scale_b\""},
+      {{scale_ab},
+       {scale_b, scale_a},
+       "one scale was applied after the other: \"scale_b\", \"scale_a\""},
+      {{scale_a, scale_b}, {scale_b, scale_a}, "scale_b was applied before scale_a"},
+      {{scale_b, scale_a}, {scale_a, scale_b}, "scale_a was applied before scale_b"},
+      {{scale_a, scale_b}, {scale_ab}, "the scales were multiplied first: \"scale_ab\""},
+      {{scale_b, scale_a}, {scale_ab}, "the scales were multiplied first: \"scale_ab\""},
+  };
+  std::vector<GemmFault> faults;
+  const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
+  for (const Variation& variation : kVariations) {
+    const auto found = std::ranges::search(steps, variation.promised);
+    if (found.empty()) continue;
+    faults.push_back(fault(gemm, std::string(variation.sentence)));
+    std::vector<EpilogueStep>& done = faults.back().steps;
+    done.assign(steps.begin(), found.begin());
+    done.insert(done.end(), variation.done.begin(), variation.done.end());
+    done.insert(done.end(), found.end(), steps.end());
+  }
+  return faults;
+}
+
 std::vector<GemmFault> bias_by_other_dimension(const GemmCase& gemm) {
   if (gemm.problem.bias_kind == BiasKind::none) return {};
   GemmFault swapped = fault(gemm, gemm.problem.bias_kind == BiasKind::per_column
@@ -240,6 +282,7 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"output rounding",         output_rounding},
       {"output overflow",         output_overflow},
       {"epilogue step missing",   epilogue_step_missing},
+      {"rounded elsewhere",       epilogue_rounded_elsewhere},
       {"alpha narrowed",          alpha_narrowed},
       {"bias by other dimension", bias_by_other_dimension},
       {"scale missing",           scale_missing},

@@ -45,6 +45,7 @@ struct GemmFault {
   KRange skipped, repeated;
   std::function<GemmPlace(const GemmPlace&)> source;  // the element whose product is stored here
   EpilogueScalars scalars;
+  std::vector<EpilogueStep> steps;  // the contract's
   EncodeOptions output;
   bool swapped_bias = false;  // indexed by the other dimension
   bool reads_c = false;       // although beta == 0
@@ -64,7 +65,8 @@ struct GemmFault {
   std::function<std::int64_t(const GemmCase&, const GemmPlace&)> added;
   bool clamped = false;
 
-  explicit GemmFault(const GemmCase& gemm) : scalars(gemm.scalars), output(gemm.contract.output) {}
+  explicit GemmFault(const GemmCase& gemm)
+      : scalars(gemm.scalars), steps(gemm.contract.epilogue), output(gemm.contract.output) {}
 };
 
 // One row of the table: a kind of fault, and every variant of it that makes sense for a case.

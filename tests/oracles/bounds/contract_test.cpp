@@ -124,6 +124,8 @@ TEST(Contract, CheckRefusesWhatNoChipCanKeep) {
   contract.parts = 0;
   EXPECT_FALSE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());
   contract = {};
+  contract.epilogue = {EpilogueStep::bias, EpilogueStep::bias_fma};
+  EXPECT_FALSE(contract.check(80, FormatId::bf16, FormatId::bf16).ok());
   contract.epilogue = {EpilogueStep::bias, EpilogueStep::bias};
   EXPECT_EQ(contract.check(80, FormatId::bf16, FormatId::bf16).error().message,
             "epilogue names \"bias\" twice");

@@ -72,6 +72,38 @@ TEST(Epilogue, FusesAlphaWithTheRoundedProductOfBetaAndC) {
   EXPECT_EQ(Epilogue(contract, {1, 2}, FormatId::f32).value(3, {10}), 23);
 }
 
+// What nvcc makes of acc * scale + bias unless it is told not to.
+TEST(Epilogue, FusesTheBiasWithTheProductBeforeIt) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::scale_ab, EpilogueStep::bias_fma, EpilogueStep::relu};
+  EpilogueScalars scalars;
+  scalars.has_scale_a = scalars.has_scale_b = scalars.has_bias = scalars.relu = true;
+  const Epilogue epilogue(contract, scalars, FormatId::f32);
+  Random random(4);
+  const auto draw = [&] { return static_cast<float>(random.unit() - 0.4); };
+  int different = 0;
+  for (int repeat = 0; repeat < 1000; ++repeat) {
+    const float z = draw();
+    const EpilogueOperands operands{0, draw(), draw(), draw()};
+    volatile float scale = operands.scale_a * operands.scale_b;
+    volatile float product = scale * z;
+    const float want = std::fmax(std::fma(z, scale, operands.bias), 0.0f);
+    EXPECT_EQ(epilogue.value(z, operands), want);
+    different += want != std::fmax(product + operands.bias, 0.0f) ? 1 : 0;
+  }
+  EXPECT_GT(different, 50);
+  EXPECT_EQ(epilogue.real({3, 0}, {0, 0.25f, 2, 5}).hi, 30.25);
+  EXPECT_TRUE(epilogue.falling({0, 1, -1, 2}));
+  EXPECT_FALSE(epilogue.regular({0, 1, 0, 2}));
+  EXPECT_FALSE(epilogue.finite({0, kInfinity, 1, 2}));
+  // An fma has no overflow between product and sum.
+  EXPECT_EQ(epilogue.value(0x1p127f, {0, -0x1.8p127f, 2, 1}), 0x1p126f);
+
+  scalars = {};
+  scalars.has_bias = true;  // and nothing to multiply by
+  EXPECT_EQ(Epilogue(contract, scalars, FormatId::f32).value(3, {0, 0.25f}), 3.25f);
+}
+
 TEST(Epilogue, FusedAlphaWithoutBetaDoesNotReadC) {
   Contract contract;
   contract.epilogue = {EpilogueStep::alpha_beta_c_fma};
