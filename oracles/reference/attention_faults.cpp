@@ -62,6 +62,11 @@ KeyRange visible_keys(const RowPlan& plan) {
   return keys;
 }
 
+// As far as f32 goes: what a kernel makes of its infinities tells faults apart as well.
+double within_f32(double x) {
+  return std::fabs(x) > kLargestFloat ? std::copysign(kInfinity, x) : x;
+}
+
 double logit(const RowPlan& plan, std::int64_t j) {
   const AttentionHead& head = plan.head;
   double score = 0;
@@ -69,9 +74,10 @@ double logit(const RowPlan& plan, std::int64_t j) {
     score += static_cast<double>(head.q[static_cast<std::size_t>(plan.query * head.d + x)]) *
              static_cast<double>(head.k[static_cast<std::size_t>(j * head.d + x)]);
   }
+  score = within_f32(score);
   if (plan.scores_in)
     score = to_double(format(*plan.scores_in), encode(format(*plan.scores_in), score));
-  score *= static_cast<double>(head.scale_of(plan.query, j));
+  score = within_f32(score * static_cast<double>(head.scale_of(plan.query, j)));
   if (head.softcap != 0) {
     const double cap = static_cast<double>(head.softcap);
     score = cap * std::tanh(score / cap);
@@ -152,7 +158,8 @@ RowValues compute(const RowPlan& plan) {
         const std::int64_t from = std::clamp<std::int64_t>(x + plan.column_offset, 0, head.dv - 1);
         const double product =
             rounded * static_cast<double>(head.v[static_cast<std::size_t>(j * head.dv + from)]);
-        row.o[static_cast<std::size_t>(x)] += product;
+        double& o = row.o[static_cast<std::size_t>(x)];
+        o = within_f32(o + product);
         row.magnitude[static_cast<std::size_t>(x)] += std::fabs(product);
       }
     }
@@ -478,22 +485,23 @@ RowPlan plan_of(const AttentionCase& attention, const AttentionPlace& at) {
 }
 
 // One output of a row as a number, how far its last rounding may move it, and the size of the terms
-// that it is a sum of.
+// that it is a sum of; the largest number there is.
 struct Expected {
-  double value, rounding, magnitude;
+  double value, rounding, magnitude, largest;
 };
 
 Expected expected(int output, const RowPlan& plan, const RowValues& row, std::int64_t column,
                   const Format& format) {
-  if (output == kAttentionLse) return {row.lse, 0, 1 + std::fabs(row.lse)};
+  if (output == kAttentionLse) return {row.lse, 0, 1 + std::fabs(row.lse), kLargestFloat};
   const auto x = static_cast<std::size_t>(column);
+  const double largest = to_double(format, format.max_finite());
   double value = row.o[x];
   const double unit = std::isfinite(value) ? ulp(format, value) : 0;
   if (plan.truncate_output && std::isfinite(value)) {
     value = std::trunc(value / unit) * unit;
-    return {value, unit / 8, row.magnitude[x]};
+    return {value, unit / 8, row.magnitude[x], largest};
   }
-  return {value, 0.51 * unit, row.magnitude[x]};
+  return {value, 0.51 * unit, row.magnitude[x], largest};
 }
 
 // A faulty kernel may be off by so many times what the bound allows a conforming one.
@@ -518,6 +526,8 @@ double precision_of(const AttentionCase& attention, const AttentionPlace& at) {
 // infinite where classes differ.
 double distance(const Expected& due, double got) {
   if (due.value == got || (std::isnan(due.value) && std::isnan(got))) return 0;
+  // Rounding alone makes an infinity of what is larger than all numbers of the format.
+  if (std::isinf(got) && due.value * got > 0 && std::fabs(due.value) > due.largest) return 0;
   if (!std::isfinite(due.value) || !std::isfinite(got)) return kInfinity;
   const double beyond = std::fabs(got - due.value) - due.rounding;
   return beyond <= 0 ? 0 : beyond / due.magnitude;

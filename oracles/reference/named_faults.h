@@ -14,7 +14,7 @@ struct NamedFaults {
 
   // What to say where none is named.
   const char* none() const {
-    return close_to_right ? "all of it together is close to right: no simple fault is this small"
+    return close_to_right ? "as a whole this is close to right: no simple fault is this small"
                           : "none of the simple faults known here fits";
   }
 };
