@@ -9,30 +9,69 @@
 #include "fuzz/shrink.h"
 #include "harness/explain.h"
 #include "harness/interrupt.h"
+#include "reports/card.h"
 
 namespace plumbline {
 namespace {
 
-// A small case fits many simple faults; the larger one it came from tells them apart.
+// A fault without what belongs to the case: ranges of k, sizes and strides stand in brackets. A
+// number with a sign says where a kernel looks.
+std::string kind_of(const std::string& fault) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string kind;
+  int brackets = 0;
+  for (const char c : fault) {
+    brackets += (c == '(' || c == '[') - (c == ')' || c == ']');
+    const bool within_word = !kind.empty() && kind.back() != ' ' && kind.back() != '(' &&
+                             kind.back() != '[';  // bf16, +1
+    if (brackets == 0 || !is_digit(c) || within_word) kind += c;
+  }
+  // How many products are left behind a whole tile of k depends on k.
+  if (kind.starts_with("the last ") && kind.find(" k product") != std::string::npos)
+    return "the last k products are missing";
+  return kind;
+}
+
+// What fits the case as found too. Looks at it where it is not the smallest one itself.
 void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
-  if (card.faults.size() < 2) return;
+  if (card.faults.empty() || card.text == failed.test_case.text()) return;
   const Result<std::unique_ptr<Examined>> original =
       runner.examine(failed.test_case, failed.target);
-  if (!original) return;
-  const std::vector<std::string> possible = explain_failure(failed.test_case, **original).faults;
-  std::vector<std::string> left;
-  for (const std::string& fault : possible) {
-    if (std::find(card.faults.begin(), card.faults.end(), fault) != card.faults.end())
-      left.push_back(fault);
-  }
-  if (left.empty() || left.size() == card.faults.size()) return;
-  card.faults = left;
-  card.explanation.push_back(
-      fmt::format("on the case as found, {} of these fits: {}",
-                  left.size() == 1 ? "only one" : fmt::format("{}", left.size()), left.front()));
+  if (!original || (*original)->record.verdict != Verdict::fail) return;
+  const Counterexample found = explain_failure(failed.test_case, **original);
+  if (!found.explanation.empty()) keep_faults_of(card, found.faults);
 }
 
 }  // namespace
+
+void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found) {
+  constexpr std::size_t kTold = 4;
+  const auto also_fits = [&](const std::string& fault) {
+    return std::ranges::any_of(
+        as_found, [&](const std::string& other) { return kind_of(other) == kind_of(fault); });
+  };
+  const std::size_t before = card.faults.size();
+  std::erase_if(card.faults, [&](const std::string& fault) { return !also_fits(fault); });
+  const std::size_t left = card.faults.size();
+  if (left == before) return;
+  if (left == 0) {
+    std::erase_if(card.explanation, tells_a_fit);
+    card.explanation.push_back(fmt::format(
+        "{} this small case and not the case as found: take that for chance",
+        before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
+    return;
+  }
+  if (left == 1) {
+    card.explanation.push_back("on the case as found, only one of these fits: " +
+                               card.faults.front());
+    return;
+  }
+  const std::vector<std::string> told(card.faults.begin(),
+                                      card.faults.begin() + std::min(left, kTold));
+  card.explanation.push_back(fmt::format(
+      "on the case as found, {} of these {} fit: {}{}", left, before, fmt::join(told, "; "),
+      left > kTold ? fmt::format("; and {} more", left - kTold) : std::string()));
+}
 
 std::optional<Counterexample> make_counterexample(const Job& failed, const RunOptions& options,
                                                   Observer& observer) {

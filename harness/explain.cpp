@@ -32,11 +32,21 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
     lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low),
                                 value_text(f, e.high)));
   }
-  lines.push_back(
-      fmt::format("{}  got        {}   {}", indent, value_text(f, e.got),
-                  std::isnan(e.error_ulp) ? "" : fmt::format("{:+.4g} ulp", e.error_ulp)));
+  // Around 0 an ulp is the least number there is.
+  const bool in_ulp = !std::isnan(e.error_ulp) && e.exact != 0;
+  lines.push_back(fmt::format("{}  got        {}   {}", indent, value_text(f, e.got),
+                              in_ulp ? fmt::format("{:+.4g} ulp", e.error_ulp) : ""));
   const std::string writer = stored_by(launch, tensor, layout, e.index);
   if (!writer.empty()) lines.push_back(fmt::format("{}  stored by  {}", indent, writer));
+}
+
+// A correctly rounded output that is wrong all the same.
+std::string more_accurate(const Manifest& kernel, const std::string& element) {
+  const bool softmax = kernel.operation->name() == "softmax";
+  return fmt::format(
+      "{} is the exact result, rounded once, but the steps that the contract names cannot give it: "
+      "the kernel is more accurate than its manifest says. Look at the words of its [contract]{}",
+      element, softmax ? ", `exponential` first" : "");
 }
 
 // The accumulator's way away from exact, of the first output that has one, thinned out.
@@ -122,9 +132,15 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     Explanation explanation = examined.oracle->explain(static_cast<int>(i), worst->index, *got);
     std::move(explanation.lines.begin(), explanation.lines.end(),
               std::back_inserter(card.explanation));
+    if (worst->got == worst->expected && !worst->class_mismatch) {
+      card.explanation.push_back(
+          more_accurate(*test_case.kernel, element_name(output.name, got->layout, worst->index)));
+    }
     keep_steps(explanation.steps, card);
-    std::move(explanation.faults.begin(), explanation.faults.end(),
-              std::back_inserter(card.faults));
+    // Several outputs may suffer from the same one.
+    for (std::string& fault : explanation.faults) {
+      if (std::ranges::count(card.faults, fault) == 0) card.faults.push_back(std::move(fault));
+    }
   }
   return card;
 }

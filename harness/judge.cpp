@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "harness/figures.h"
+#include "oracles/formats/decode.h"
+#include "oracles/reference/error_words.h"
 #include "reports/card.h"
 
 namespace plumbline {
@@ -27,26 +30,45 @@ JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions 
   return options;
 }
 
-// What broke, worst first: the claim's one-line reason.
-// How far the element is, and how far it may be. Admissible values need not lie on both sides of
-// the exact one: then even a near value may not be one of them.
-std::string distance_words(const ElementVerdict& e) {
-  const double distance = std::abs(e.error_ulp);
-  const std::string far = distance == 0
-                              ? "the exact value, no value of the contract's accumulator"
-                              : ulp_text(distance) + " from exact";
-  if (e.bound_ulp == 0) return far + ", and has to be exact";
-  const bool near = distance != 0 && distance <= e.bound_ulp;
-  return fmt::format("{}, {} {} {}", far, near ? "not admissible though others up to" : "at most",
-                     ulp_text(e.bound_ulp), near ? "away are" : "is admissible");
+// Two distances in ulp, with the digits it takes to tell them apart.
+std::pair<std::string, std::string> ulp_texts(double x, double y) {
+  std::pair<std::string, std::string> texts = {ulp_text(x), ulp_text(y)};
+  constexpr int kAll = 17;
+  for (int digits = 4; texts.first == texts.second && x != y && digits <= kAll; ++digits)
+    texts = {fmt::format("{:.{}g} ulp", x, digits), fmt::format("{:.{}g} ulp", y, digits)};
+  return texts;
 }
 
+// How far the element is, and how far it may be. Admissible values need not lie on both sides of
+// the exact one: then even a near value may not be one of them.
+std::string distance_words(const ElementVerdict& e, const Format& f) {
+  const double distance = std::abs(e.error_ulp);
+  const bool near = distance != 0 && distance <= e.bound_ulp;
+  // Around 0 an ulp is the least number there is.
+  const bool from_zero = e.exact == 0 && distance != 0;
+  auto [far, bound] = ulp_texts(distance, e.bound_ulp);
+  if (from_zero) {
+    far = fmt::format("{:.4g}", to_double(f, e.got));
+    bound = fmt::format("{:.4g}", largest_admissible(f, e));
+  }
+  if (distance == 0) {
+    far = "the exact value, no value of the contract's accumulator";
+  } else {
+    far += from_zero ? " where 0 is exact" : " from exact";
+  }
+  if (e.bound_ulp == 0) return far + ", and has to be exact";
+  return fmt::format("{}, {} {} {}", far, near ? "not admissible though others up to" : "at most",
+                     bound, near ? "away are" : "is admissible");
+}
+
+// What broke, worst first: the claim's one-line reason.
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
   const ElementVerdict& e = v.failures.front();
   return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}",
                      v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
-                     element_name(output.name, layout, e.index), distance_words(e));
+                     element_name(output.name, layout, e.index),
+                     distance_words(e, format(layout.format)));
 }
 
 std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {
@@ -66,6 +88,21 @@ std::string specials_reason(const OutputRecord& output, const TensorLayout& layo
   }
   return fmt::format("{} outputs of {} are NaN, Inf or finite where another class is due",
                      v.class_mismatches, output.name);
+}
+
+std::string unwritten_reason(const LaunchResult& launch, const CaseTensors& tensors) {
+  std::vector<std::string> places;
+  for (const Unwritten& one : launch.unwritten_of) {
+    const TensorLayout& layout = tensors.find(one.output)->layout;
+    places.push_back(element_name(one.output, layout, one.first));
+    if (one.count > 1)
+      places.back() += fmt::format(" and {} more of {}", one.count - 1, one.output);
+  }
+  return fmt::format("{} never written: {}",
+                     launch.unwritten == 1
+                         ? "1 output element was"
+                         : fmt::format("{} output elements were", launch.unwritten),
+                     fmt::join(places, ", "));
 }
 
 Verdict worst(const std::map<Claim, Verdict>& claims) {
@@ -106,7 +143,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
     record.reason = record.findings.front().text;
   } else if (launch.unwritten > 0) {
     record.claims[Claim::in_bounds] = Verdict::fail;
-    record.reason = fmt::format("{} output elements were never written", launch.unwritten);
+    record.reason = unwritten_reason(launch, tensors);
   }
   if (!launch.completed) {
     record.verdict = Verdict::fail;

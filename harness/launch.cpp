@@ -334,14 +334,19 @@ void check_padding(const Case& test_case, const TensorSpec& spec, std::span<cons
   if (finding.occurrences > 0) result.findings.push_back(finding);
 }
 
-std::int64_t count_unwritten(const Tensor& got) {
+void find_unwritten(const std::string& output, const Tensor& got, LaunchResult& result) {
   const Format& f = format(got.layout.format);
-  if (!f.has_nan()) return 0;  // poison cannot be told from a result
+  if (!f.has_nan()) return;  // poison cannot be told from a result
   const std::uint64_t poison = poison_code(f);
-  std::int64_t unwritten = 0;
-  for_each_element(got.layout,
-                   [&](std::int64_t index) { unwritten += got.bits_at(index) == poison; });
-  return unwritten;
+  Unwritten found{output};
+  std::int64_t at = 0;
+  for_each_element(got.layout, [&](std::int64_t index) {
+    if (got.bits_at(index) == poison && found.count++ == 0) found.first = at;
+    ++at;
+  });
+  if (found.count == 0) return;
+  result.unwritten += found.count;
+  result.unwritten_of.push_back(found);
 }
 
 // Of the elements: what lies between rows is whatever the launch found there.
@@ -504,7 +509,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     result.fingerprint ^= fingerprint_of(tensor) + i;
     if (!result.completed) continue;
     check_padding(test_case, spec, bytes, tensor, result);
-    result.unwritten += count_unwritten(tensor);
+    find_unwritten(spec.name, tensor, result);
   }
   return result;
 }

@@ -15,6 +15,13 @@
 
 namespace plumbline {
 
+// Elements of an output that still hold their poison.
+struct Unwritten {
+  std::string output;
+  std::int64_t first = 0;  // row-major index
+  std::int64_t count = 0;
+};
+
 // What a launch left behind, beside the outputs now in the CaseTensors.
 struct LaunchResult {
   // The device's own, and writes outside the outputs found afterwards; of those that the manifest
@@ -23,6 +30,7 @@ struct LaunchResult {
   std::vector<std::string> known;
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
+  std::vector<Unwritten> unwritten_of;  // those of each output that has any
   bool communicates = false;   // CTAs exchange data: another order of them is another execution
   std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
   double elapsed_ms = 0;

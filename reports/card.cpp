@@ -81,6 +81,11 @@ std::vector<std::string> card_commands(const Counterexample& c) {
   return lines;
 }
 
+bool tells_a_fit(const std::string& sentence) {
+  return sentence.starts_with("fits: ") || sentence.starts_with("fits the whole row: ") ||
+         sentence.ends_with(" more fit as well") || sentence.ends_with(" more fits as well");
+}
+
 std::string known_note(const KnownRecord& known) {
   if (known.cases == 0) {
     return fmt::format(

@@ -17,6 +17,9 @@ std::vector<std::string> card_lines(const Counterexample& counterexample);
 // The case, and what to type to replay and explain it: lines to be copied, so never to be broken.
 std::vector<std::string> card_commands(const Counterexample& counterexample);
 
+// Whether a sentence of Counterexample::explanation names simple faults that fit, or counts them.
+bool tells_a_fit(const std::string& sentence);
+
 // What `plumbline replay` is given: the saved case, or the case as found where none was saved (the
 // bits of a shrunk one are nowhere else), and the manifest where the kernel is not a shipped one;
 // empty where nothing holds the bits.

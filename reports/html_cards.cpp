@@ -74,7 +74,7 @@ Html card(const Counterexample& c) {
   html += list_of(c.faults, "Simple faults that give exactly these outputs");
   // The faults that fit are above.
   std::vector<std::string> why = c.explanation;
-  std::erase_if(why, [](const std::string& line) { return line.starts_with("fits: "); });
+  std::erase_if(why, tells_a_fit);
   html += list_of(why, "Why");
   if (c.steps > 0) {
     html += element("p", fmt::format("Found as {}; shrunk in {} steps of {} tries.", c.original,

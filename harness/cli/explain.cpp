@@ -64,7 +64,7 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
         output.name, v.elements, ulp_text(v.worst_ulp), share_text(v.worst_share),
         v.exact_required));
     const std::string note = accuracy_note(v.worst_relative);
-    if (!note.empty()) terminal.print_wrapped("      " + note);
+    if (!note.empty() && record.verdict == Verdict::pass) terminal.print_wrapped("      " + note);
     if (v.compared == 0) continue;
     const Tensor* got = examined.tensors.find(output.name);
     const std::int64_t index = v.failures.empty() ? v.worst.index : v.failures.front().index;

@@ -11,6 +11,7 @@
 #include "oracles/reference/attention_definition.h"
 #include "oracles/reference/attention_faults.h"
 #include "oracles/reference/attention_judge.h"
+#include "oracles/reference/error_words.h"
 
 namespace plumbline {
 namespace {
@@ -23,9 +24,10 @@ std::string code_text(const Format& format, std::uint64_t code) {
 
 std::string place_text(const AttentionCase& attention, const AttentionPlace& at, int output) {
   const HeadPlace& place = attention.places[at.head];
-  std::string text = fmt::format("{}[{}, {}, {}", output == kAttentionO ? "o" : "lse", place.batch,
-                                 place.head, place.first_query + at.query);
-  if (output == kAttentionO) text += fmt::format(", {}", at.column);
+  std::string text = output == kAttentionO ? "o[" : "lse[";
+  if (attention.problem.batch() > 1) text += fmt::format("{},", place.batch);
+  text += fmt::format("{},{}", place.head, place.first_query + at.query);
+  if (output == kAttentionO) text += fmt::format(",{}", at.column);
   return text + "]";
 }
 
@@ -44,9 +46,7 @@ void tell_result(const AttentionCase& attention, const AttentionPlace& at, int o
         "NaN, Inf and finite results must match, and here they do not; NaN may mean that "
         "the element was never written");
   } else if (!std::isnan(verdict.error_ulp)) {
-    lines.push_back(
-        fmt::format("error {:+.4g} ulp of {}; an admissible output is at most {:.4g} ulp away",
-                    verdict.error_ulp, format.name, verdict.bound_ulp));
+    lines.push_back(error_words(format, verdict));
   }
   if (std::isfinite(verdict.share) && verdict.share > 0) {
     lines.push_back(
@@ -189,13 +189,16 @@ Explanation explain_attention(const AttentionCase& attention, int output, std::i
   tell_real_reference(operands, at, output, detail, out.lines);
   if (verdict.pass) return out;
   tell_neighbors(attention, output, at, operands, got, out.lines);
-  out.faults = attention_faults(attention, output, index, got);
+  NamedFaults faults = attention_faults(attention, output, index, got);
   constexpr std::size_t kTold = 4;
-  for (std::size_t f = 0; f < std::min(kTold, out.faults.size()); ++f)
-    out.lines.push_back("fits the whole row: " + out.faults[f]);
-  if (out.faults.size() > kTold)
-    out.lines.push_back(fmt::format("{} more fit as well", out.faults.size() - kTold));
-  if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
+  for (std::size_t f = 0; f < std::min(kTold, faults.names.size()); ++f)
+    out.lines.push_back("fits the whole row: " + faults.names[f]);
+  if (faults.names.size() > kTold) {
+    const std::size_t more = faults.names.size() - kTold;
+    out.lines.push_back(fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
+  }
+  if (faults.names.empty()) out.lines.emplace_back(faults.none());
+  out.faults = std::move(faults.names);
   return out;
 }
 

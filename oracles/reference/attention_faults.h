@@ -3,17 +3,15 @@
 // whole row and named when it gives the outputs the kernel stored.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "oracles/formats/tensor.h"
 #include "oracles/reference/attention_case.h"
+#include "oracles/reference/named_faults.h"
 
 namespace plumbline {
 
 // The faults that would give all outputs of the row that holds element `index`, the most telling
 // first.
-std::vector<std::string> attention_faults(const AttentionCase& attention, int output,
-                                          std::int64_t index, const Tensor& got);
+NamedFaults attention_faults(const AttentionCase& attention, int output, std::int64_t index,
+                             const Tensor& got);
 
 }  // namespace plumbline

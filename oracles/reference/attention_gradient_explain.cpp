@@ -10,6 +10,7 @@
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/attention_gradient_definition.h"
 #include "oracles/reference/attention_gradient_faults.h"
+#include "oracles/reference/error_words.h"
 
 namespace plumbline {
 namespace {
@@ -155,17 +156,15 @@ Explanation explain_gradient(const GradientOperands& operands, const GradientJud
   const GradientJudge::Place at = *judge.place(verdict.index);
   const std::vector<std::int64_t>& shape = got.layout.shape;
   const std::int64_t row = verdict.index / shape[3];
-  out.lines.push_back(fmt::format("{}[{}, {}, {}, {}]: got {}, expected {}; the exact result is {}",
-                                  kNames[static_cast<int>(output)], row / shape[2] / shape[1],
-                                  row / shape[2] % shape[1], row % shape[2], at.x,
-                                  code_text(stored, verdict.got),
-                                  code_text(stored, verdict.expected), verdict.exact));
+  const std::string batch = shape[0] == 1 ? "" : fmt::format("{},", row / shape[2] / shape[1]);
+  out.lines.push_back(fmt::format(
+      "{}[{}{},{},{}]: got {}, expected {}; the exact result is {}",
+      kNames[static_cast<int>(output)], batch, row / shape[2] % shape[1], row % shape[2], at.x,
+      code_text(stored, verdict.got), code_text(stored, verdict.expected), verdict.exact));
   if (verdict.class_mismatch)
     out.lines.push_back("NaN, infinite and finite results must match, and here they do not");
   if (!std::isnan(verdict.error_ulp)) {
-    out.lines.push_back(
-        fmt::format("error {:+.4g} ulp of {}; an admissible output is at most {:.4g} ulp away",
-                    verdict.error_ulp, stored.name, verdict.bound_ulp));
+    out.lines.push_back(error_words(stored, verdict));
   }
   tell_place(operands, output, at.line, out.lines);
   if (!std::isfinite(verdict.exact)) return out;

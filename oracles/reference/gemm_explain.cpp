@@ -11,6 +11,7 @@
 #include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
+#include "oracles/reference/error_words.h"
 #include "oracles/reference/gemm_element.h"
 #include "oracles/reference/gemm_hypotheses.h"
 #include "oracles/reference/gemm_survey.h"
@@ -19,8 +20,8 @@ namespace plumbline {
 namespace {
 
 std::string place_text(const GemmCase& gemm, const GemmPlace& at) {
-  if (gemm.problem.batch == 1) return fmt::format("d[{}, {}]", at.i, at.j);
-  return fmt::format("d[{}, {}, {}]", at.batch, at.i, at.j);
+  if (gemm.problem.batch == 1) return fmt::format("d[{},{}]", at.i, at.j);
+  return fmt::format("d[{},{},{}]", at.batch, at.i, at.j);
 }
 
 std::string code_text(const GemmCase& gemm, std::uint64_t code) {
@@ -37,16 +38,13 @@ void tell_result(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict
     lines.push_back(fmt::format("admissible under the contract: {} to {}",
                                 code_text(gemm, verdict.low), code_text(gemm, verdict.high)));
   }
-  const std::string_view name = gemm.epilogue.output().name;
   if (verdict.class_mismatch) {
     lines.push_back(std::isnan(verdict.exact) || std::isinf(verdict.exact)
                         ? "NaN, Inf and finite results must match, and here they do not"
                         : "nothing in the inputs gives this class of result; NaN may mean that the "
                           "element was never written");
   } else if (!std::isnan(verdict.error_ulp)) {
-    lines.push_back(
-        fmt::format("error {:+.4g} ulp of {}; an admissible output is at most {:.4g} ulp away",
-                    verdict.error_ulp, name, verdict.bound_ulp));
+    lines.push_back(error_words(gemm.epilogue.output(), verdict));
   }
 }
 
@@ -200,8 +198,10 @@ void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
     }
     lines.push_back(std::move(line));
   }
-  if (found.size() > kTold)
-    lines.push_back(fmt::format("{} more fit as well", found.size() - kTold));
+  if (found.size() > kTold) {
+    const std::size_t more = found.size() - kTold;
+    lines.push_back(fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
+  }
 }
 
 }  // namespace

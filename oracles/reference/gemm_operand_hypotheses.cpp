@@ -58,7 +58,7 @@ void add_faults(const GemmCase& gemm, const Lines& x, std::vector<GemmFault>& fa
   }
   for (const std::int64_t stride : {x.lines * x.width, x.lines * x.leading}) {
     if (x.batches == 1 || stride == x.stride) continue;
-    read(fmt::format("{} was read with a batch stride of {} instead of {}", x.name, stride,
+    read(fmt::format("{} was read with another batch stride ({} instead of {})", x.name, stride,
                      x.stride),
          [x, stride](const GemmPlace& at) {
            return at.batch * stride + x.line(at) * x.leading + x.within(at);

@@ -50,25 +50,27 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
   const Part which = part(output);
   const RangedElement known = at(output, index);
   const double stored = to_double(f, got.bits(index));
+  NamedFaults faults;
   if (which == Part::gamma || which == Part::beta) {
     out.lines.push_back(fmt::format(
         "{}[{}] is a sum over {} rows; a term passes through at most {} additions",
         output_name(output), index, problem_.m, problem_.contract.column_additions(problem_.m)));
-    out.faults = column_faults(problem_, which == Part::gamma, values(got, 0, problem_.n));
+    faults = column_faults(problem_, which == Part::gamma, values(got, 0, problem_.n));
   } else {
     const std::int64_t i = which == Part::elements ? index / problem_.n : index;
     out.lines.push_back(
         fmt::format("row {} has {}; in its sums a term passes through at most {} additions", i,
                     words_of(problem_.row(i).x), problem_.contract.row_additions(problem_.n)));
-    out.faults = which == Part::elements
-                     ? row_faults(problem_, i, values(got, i * problem_.n, problem_.n), f)
-                     : statistic_faults(problem_, i, which == Part::mean, stored);
+    faults = which == Part::elements
+                 ? row_faults(problem_, i, values(got, i * problem_.n, problem_.n), f)
+                 : statistic_faults(problem_, i, which == Part::mean, stored);
   }
   out.lines.push_back(fmt::format(
       "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored {:.9g}",
       known.exact.value, words_of(known.range), stored));
-  for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
-  if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
+  for (const std::string& fault : faults.names) out.lines.push_back("fits: " + fault);
+  if (faults.names.empty()) out.lines.emplace_back(faults.none());
+  out.faults = std::move(faults.names);
   return out;
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
+#include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/row_definition.h"
@@ -23,6 +25,7 @@ struct Spot {
   const RowProblem& problem;
   std::int64_t i;
   Row row;
+  const Format& f;  // of the output
 
   Outcome of(const Row& changed) const { return defined_row(problem.kind, changed); }
 
@@ -124,6 +127,68 @@ Faulty without_projection(const Spot& at) {
   return out;
 }
 
+// A norm whose mean is right and whose rstd is this.
+Faulty with_rstd(const Spot& at, const Certified& rstd) {
+  const bool centered = at.is(RowKind::layernorm);
+  const Certified mean = row_definition::norm(at.row, centered).mean;
+  Faulty out;
+  for (std::size_t j = 0; j < at.row.x.size(); ++j) {
+    out.push_back((at.row.x[j] - mean) * rstd * (at.row.gamma[j] + at.row.gamma_plus));
+    if (centered) out.back() += at.row.beta[j];
+  }
+  return out;
+}
+
+Certified rstd_with(const Spot& at, const Certified& eps) {
+  Row row = at.row;
+  row.eps = eps;
+  return row_definition::norm(row, at.is(RowKind::layernorm)).rstd;
+}
+
+Certified columns(const Spot& at) { return static_cast<double>(at.row.n()); }
+
+Faulty with_eps_in_sum(const Spot& at) {
+  if (!at.is_norm() || at.problem.eps == 0 || at.row.n() < 2) return {};
+  return with_rstd(at, rstd_with(at, at.row.eps / columns(at)));
+}
+
+Faulty with_eps_outside(const Spot& at) {
+  if (!at.is_norm() || at.problem.eps == 0) return {};
+  const Certified one(1.0);
+  return with_rstd(at, one / (one / rstd_with(at, 0.0) + at.row.eps));
+}
+
+Faulty without_division(const Spot& at) {
+  if (!at.is_norm() || at.row.n() < 2) return {};
+  return with_rstd(at, rstd_with(at, at.row.eps / columns(at)) / sqrt(columns(at)));
+}
+
+// The means of a gradient are sums.
+Faulty without_means(const Spot& at) {
+  if (!at.is_norm_backward() || at.row.n() < 2) return {};
+  const Faulty right = at.of(at.row).out;
+  Faulty out;
+  for (std::size_t j = 0; j < right.size(); ++j) {
+    const Certified whole = at.row.rstd * (at.row.dy[j] * at.row.gamma[j]);
+    out.push_back(whole - columns(at) * (whole - right[j]));
+  }
+  return out;
+}
+
+Faulty with_rounded_product(const Spot& at) {
+  if (!at.is_norm() || at.f.id == FormatId::f32) return {};
+  const bool centered = at.is(RowKind::layernorm);
+  const Outcome right = row_definition::norm(at.row, centered);
+  Faulty out;
+  for (std::size_t j = 0; j < at.row.x.size(); ++j) {
+    const Certified normal = (at.row.x[j] - right.mean) * right.rstd;
+    const Certified rounded(to_double(at.f, encode(at.f, normal.value)));
+    out.push_back(rounded * (at.row.gamma[j] + at.row.gamma_plus));
+    if (centered) out.back() += at.row.beta[j];
+  }
+  return out;
+}
+
 // LayerNorm's gradient with one of its two means.
 Faulty as_rmsnorm_backward(const Spot& at) {
   if (!at.is(RowKind::layernorm_backward)) return {};
@@ -150,6 +215,11 @@ constexpr Fault kFaults[] = {
        row.eps = 0.0;
        return at.of(row).out;
      }},
+    {kEpsInSum, with_eps_in_sum},
+    {kEpsOutside, with_eps_outside},
+    {kNoDivision, without_division},
+    {"the sums are not divided by n", without_means},
+    {"x rstd is rounded to the output's format before gamma", with_rounded_product},
     {"the scale is missing", [](const Spot& at) { return with_scale(at, 1.0); }},
     {"the scale is applied twice",
      [](const Spot& at) { return with_scale(at, at.row.scale * at.row.scale); }},
@@ -200,32 +270,46 @@ constexpr Fault kFaults[] = {
     {"it is the row below", [](const Spot& at) { return of_row(at, at.i + 1); }},
 };
 
-// One rounding to the output, and what f32 arithmetic may have lost on the way.
-bool fits(const Faulty& faulty, std::span<const double> got, const Format& f) {
-  if (faulty.empty()) return false;
+// How far what was stored is from the faulty row, beyond one rounding to the output, where it is
+// farthest; infinite where classes differ.
+double farthest(const Faulty& faulty, std::span<const double> got, const Format& f) {
+  double most = 0;
+  for (std::size_t j = 0; j < faulty.size(); ++j) {
+    const double due = faulty[j].value;
+    if (due == got[j] || (std::isnan(due) && std::isnan(got[j]))) continue;
+    if (!std::isfinite(due) || !std::isfinite(got[j]))
+      return std::numeric_limits<double>::infinity();
+    most = std::max(most, std::fabs(got[j] - due) - 0.51 * ulp(f, due));
+  }
+  return most;
+}
+
+// Up to what f32 arithmetic may have lost on the way.
+bool fits(const Faulty& faulty, double far) {
   double largest = 0;
   for (const Certified& one : faulty) {
     if (std::isfinite(one.value)) largest = std::max(largest, std::fabs(one.value));
   }
-  for (std::size_t j = 0; j < faulty.size(); ++j) {
-    const double due = faulty[j].value;
-    if (due == got[j] || (std::isnan(due) && std::isnan(got[j]))) continue;
-    if (!std::isfinite(due) || !std::isfinite(got[j])) return false;
-    if (std::fabs(got[j] - due) > 0.51 * ulp(f, due) + 0x1p-14 * largest) return false;
-  }
-  return true;
+  return far <= 0x1p-14 * largest;
 }
 
 }  // namespace
 
-std::vector<std::string> row_faults(const RowProblem& problem, std::int64_t i,
-                                    std::span<const double> got, const Format& f) {
-  const Spot spot{problem, i, converted<Certified>(problem.row(i))};
-  std::vector<std::string> named;
+NamedFaults row_faults(const RowProblem& problem, std::int64_t i, std::span<const double> got,
+                       const Format& f) {
+  const Spot spot{problem, i, converted<Certified>(problem.row(i)), f};
+  const double right = farthest(spot.of(spot.row).out, got, f);
+  NamedFaults named;
+  named.close_to_right = right == 0;
   for (const Fault& fault : kFaults) {
-    if (fits(fault.row(spot), got, f)) named.emplace_back(fault.words);
+    const Faulty faulty = fault.row(spot);
+    if (faulty.empty()) continue;
+    // What is hardly nearer than the right row tells nothing.
+    const double far = farthest(faulty, got, f);
+    if (fits(faulty, far) && 2 * far < right) named.names.emplace_back(fault.words);
   }
-  if (one_pass_fits(problem, i, got, f)) named.emplace_back(kOnePass);
+  if (!named.close_to_right && one_pass_fits(problem, i, got, f))
+    named.names.emplace_back(kOnePass);
   return named;
 }
 

@@ -4,9 +4,8 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <vector>
 
+#include "oracles/reference/named_faults.h"
 #include "oracles/reference/row.h"
 
 namespace plumbline {
@@ -15,6 +14,9 @@ namespace plumbline {
 namespace row_fault_words {
 
 inline constexpr const char* kNoEps = "eps is missing";
+inline constexpr const char* kEpsInSum = "eps is added before the division by n";
+inline constexpr const char* kEpsOutside = "eps is added outside the root";
+inline constexpr const char* kNoDivision = "the sum of squares is not divided by n";
 inline constexpr const char* kNoMean = "the mean is not subtracted";
 inline constexpr const char* kLastColumn = "the last column is missing from the sums";
 inline constexpr const char* kTail =
@@ -28,15 +30,13 @@ inline constexpr const char* kOnePass =
 }  // namespace row_fault_words
 
 // `got`: all elements of row i of Y or dX.
-std::vector<std::string> row_faults(const RowProblem& problem, std::int64_t i,
-                                    std::span<const double> got, const Format& f);
+NamedFaults row_faults(const RowProblem& problem, std::int64_t i, std::span<const double> got,
+                       const Format& f);
 
 // `got`: all of dgamma or dbeta.
-std::vector<std::string> column_faults(const RowProblem& problem, bool gamma,
-                                       std::span<const double> got);
+NamedFaults column_faults(const RowProblem& problem, bool gamma, std::span<const double> got);
 
 // `got`: the mean or rstd of row i.
-std::vector<std::string> statistic_faults(const RowProblem& problem, std::int64_t i, bool mean,
-                                          double got);
+NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mean, double got);
 
 }  // namespace plumbline

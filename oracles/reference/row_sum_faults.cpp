@@ -38,17 +38,17 @@ bool fits(const std::vector<double>& faulty, std::span<const double> got) {
 
 }  // namespace
 
-std::vector<std::string> column_faults(const RowProblem& problem, bool gamma,
-                                       std::span<const double> got) {
+NamedFaults column_faults(const RowProblem& problem, bool gamma, std::span<const double> got) {
   const std::int64_t m = problem.m, stripes = problem.contract.stripes;
   const auto among = [&](const std::function<bool(std::int64_t)>& counts) {
     return fits(column_sums(problem, gamma, counts), got);
   };
+  const auto all = [](std::int64_t) { return true; };
+  if (among(all)) return {.names = {}, .close_to_right = true};
   std::vector<std::string> named;
-  if (problem.kind == RowKind::layernorm_backward &&
-      fits(column_sums(problem, !gamma, [](std::int64_t) { return true; }), got))
+  if (problem.kind == RowKind::layernorm_backward && fits(column_sums(problem, !gamma, all), got))
     named.emplace_back(gamma ? "it is dbeta" : "it is dgamma");
-  if (m < 2) return named;
+  if (m < 2) return {named};
   if (among([&](std::int64_t i) { return i != m - 1; }))
     named.emplace_back("the last row is missing");
   if (among([](std::int64_t i) { return i == 0; })) named.emplace_back("only the first row counts");
@@ -64,18 +64,19 @@ std::vector<std::string> column_faults(const RowProblem& problem, bool gamma,
     if (among([&](std::int64_t i) { return i % stripes != stripe; }))
       named.push_back("the rows of a stripe are missing: stripe " + std::to_string(stripe));
   }
-  return named;
+  return {named};
 }
 
-std::vector<std::string> statistic_faults(const RowProblem& problem, std::int64_t i, bool mean,
-                                          double got) {
+NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mean, double got) {
   const bool centered = problem.kind == RowKind::layernorm;
   const Row in = converted<Certified>(problem.row(i));
   std::vector<std::string> named;
+  const auto is_close = [&](const Certified& value) {
+    return got == value.value || (std::isfinite(value.value) &&
+                                  std::fabs(got - value.value) <= 0x1p-18 * std::fabs(value.value));
+  };
   const auto consider = [&](const char* words, const Certified& value) {
-    const bool close = std::isfinite(value.value) &&
-                       std::fabs(got - value.value) <= 0x1p-18 * std::fabs(value.value);
-    if (close || got == value.value) named.emplace_back(words);
+    if (is_close(value)) named.emplace_back(words);
   };
   const auto of = [&](Row row, bool about_mean) {
     row.gamma.clear();  // statistics alone
@@ -87,22 +88,31 @@ std::vector<std::string> statistic_faults(const RowProblem& problem, std::int64_
     row.x.resize(static_cast<std::size_t>(n), Certified(0.0));
     return of(row, centered);
   };
+  if (is_close(of(in, centered))) return {.names = {}, .close_to_right = true};
   const std::int64_t n = problem.n;
   if (n > 1) consider(kLastColumn, of_columns(n - 1));
   if (n > 8 && n % 8 > 1) consider(kTail, of_columns(n / 8 * 8));
   if (n % 8 != 0) consider(kZeros, of_columns(n / 8 * 8 + 8));
-  if (mean) return named;
-  if (problem.eps != 0) {
+  if (mean) return {named};
+  const Certified columns(static_cast<double>(n));
+  const auto with_eps = [&](const Certified& eps) {
     Row row = in;
-    row.eps = 0.0;
-    consider(kNoEps, of(row, centered));
+    row.eps = eps;
+    return of(row, centered);
+  };
+  if (problem.eps != 0) {
+    const Certified without = with_eps(0.0);
+    consider(kNoEps, without);
+    if (n > 1) consider(kEpsInSum, with_eps(in.eps / columns));
+    consider(kEpsOutside, Certified(1.0) / (Certified(1.0) / without + in.eps));
   }
-  if (!centered) return named;
+  if (n > 1) consider(kNoDivision, with_eps(in.eps / columns) / sqrt(columns));
+  if (!centered) return {named};
   consider(kNoMean, of(in, false));
   if (n % 8 != 0) consider(kPaddingInVariance, Certified(1.0) / sqrt(padded_variance(in) + in.eps));
   if (one_pass_layernorm(problem.contract, problem.row(i)).rstd.contains(static_cast<float>(got)))
     named.emplace_back(kOnePass);
-  return named;
+  return {named};
 }
 
 }  // namespace plumbline

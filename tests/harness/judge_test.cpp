@@ -58,6 +58,7 @@ struct Judged : testing::Test {
     e.pass = false;
     e.class_mismatch = wrong_class;
     e.got = wrong_class ? 0x7fc0 : 0x3f80;
+    e.exact = 0.5;
     e.error_ulp = 64;
     e.bound_ulp = 0.5;
     return e;
@@ -90,9 +91,17 @@ TEST_F(Judged, AStoppedLaunchIsNotJudgedByItsValues) {
   EXPECT_EQ(record.claims.count(Claim::bound), 0u);
 }
 
-TEST_F(Judged, UnwrittenOutputsFail) {
-  launch.unwritten = 2;
-  EXPECT_THAT(judge().reason, HasSubstr("2 output elements were never written"));
+TEST_F(Judged, UnwrittenOutputsFailAndAreNamed) {
+  tensors.specs.push_back({"lse", TensorRole::output, {FormatId::f32, {1, 1, 3}, {3, 3, 1}, 0}});
+  tensors.tensors.emplace_back(tensors.specs.back().layout);
+  launch.unwritten = 4;
+  launch.unwritten_of = {{"d", 1, 3}, {"lse", 2, 1}};
+  EXPECT_EQ(judge().reason,
+            "4 output elements were never written: d[0,1] and 2 more of d, lse[0,2]");
+  EXPECT_EQ(judge().claims.at(Claim::in_bounds), Verdict::fail);
+  launch.unwritten = 1;
+  launch.unwritten_of = {{"d", 3, 1}};
+  EXPECT_EQ(judge().reason, "1 output element was never written: d[1,1]");
 }
 
 TEST_F(Judged, ABrokenBoundNamesTheElement) {
@@ -103,6 +112,36 @@ TEST_F(Judged, ABrokenBoundNamesTheElement) {
   EXPECT_EQ(record.claims.at(Claim::specials), Verdict::pass);
   EXPECT_THAT(record.reason, HasSubstr("1 of 4 outputs of d is outside"));
   EXPECT_THAT(record.reason, HasSubstr("d[1,1] is 64 ulp from exact, at most 0.5 ulp"));
+}
+
+// Numbers that differ are not to look alike.
+TEST_F(Judged, ANarrowMissIsTold) {
+  ElementVerdict e = failure(false);
+  e.error_ulp = -0.50001;
+  e.bound_ulp = 0.50000125;
+  oracle.verdict.failed = 1;
+  oracle.verdict.failures.push_back(e);
+  EXPECT_THAT(judge().reason,
+              HasSubstr("is 0.50001 ulp from exact, at most 0.5 ulp is admissible"));
+  oracle.verdict.failures[0].bound_ulp = 0.5;
+  EXPECT_THAT(judge().reason,
+              HasSubstr("is 0.50001 ulp from exact, at most 0.5 ulp is admissible"));
+  oracle.verdict.failures[0].error_ulp = 64;
+  EXPECT_THAT(judge().reason, HasSubstr("is 64 ulp from exact, at most 0.5 ulp is admissible"));
+}
+
+TEST_F(Judged, AroundZeroErrorsAreNotCountedInUlps) {
+  ElementVerdict e = failure(false);
+  e.exact = 0;
+  e.error_ulp = 1e40;
+  e.low = 0x8000;
+  e.high = 0x3a00;  // 2^-11
+  oracle.verdict.failed = 1;
+  oracle.verdict.failures.push_back(e);
+  EXPECT_THAT(judge().reason,
+              HasSubstr("d[1,1] is 1 where 0 is exact, at most 0.0004883 is admissible"));
+  oracle.verdict.failures[0].bound_ulp = 0;
+  EXPECT_THAT(judge().reason, HasSubstr("d[1,1] is 1 where 0 is exact, and has to be exact"));
 }
 
 TEST_F(Judged, AWrongClassFailsSpecials) {

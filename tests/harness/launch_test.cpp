@@ -423,6 +423,25 @@ TEST_F(Launches, FindOutputsAndWorkspacePoisoned) {
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(seen);
   EXPECT_EQ(result->unwritten, 15) << "nothing wrote d; the workspace need not be written";
+  ASSERT_EQ(result->unwritten_of.size(), 1u);
+  EXPECT_EQ(result->unwritten_of[0].output, "d");
+  EXPECT_EQ(result->unwritten_of[0].first, 0);
+}
+
+TEST_F(Launches, TellWhichElementsNothingWrote) {
+  device.on_launch = [&](const LaunchRequest&) {
+    std::vector<std::byte>& bytes = device.labeled("d").bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const std::size_t element = i / 4;
+      if (element != 7 && element != 14) bytes[i] = std::byte{0x40};
+    }
+    return Result<LaunchOutcome>(LaunchOutcome());
+  };
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2");
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->unwritten_of.size(), 1u);
+  EXPECT_EQ(result->unwritten_of[0].first, 7);
+  EXPECT_EQ(result->unwritten_of[0].count, 2);
 }
 
 TEST_F(Launches, ReadBackWhatTheLastOneLeft) {

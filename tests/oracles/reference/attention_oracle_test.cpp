@@ -450,6 +450,66 @@ TEST(AttentionOracle, NamesTheFault) {
               ::testing::Contains("the last visible key is missing"));
 }
 
+// Kernels that keep another contract than the one they are judged by.
+TEST(AttentionOracle, NamesOtherTilesAndOrders) {
+  AttentionSetup setup;
+  setup.keys = 300;
+  setup.d = setup.dv = 16;
+  const AttentionContract contract = testing::attention_contract_of();
+  ASSERT_EQ(contract.tile, 64);
+  const auto told = [&](int output, const AttentionContract& kept) {
+    Attention attention(setup);
+    attention.run(kept, 90, Errors::random, 5);
+    const AttentionOracle oracle(attention.problem, contract, 90);
+    const Tensor& got = output == 0 ? attention.o : attention.lse;
+    const OutputVerdict verdict = oracle.judge(output, got, {});
+    EXPECT_GT(verdict.failed, 0);
+    return oracle.explain(output, verdict.worst.index, got).faults;
+  };
+  using ::testing::AllOf;
+  using ::testing::Contains;
+  using ::testing::ElementsAre;
+  using ::testing::Le;
+  using ::testing::SizeIs;
+  AttentionContract kept = contract;
+  kept.order = kept.order == TileOrder::ascending ? TileOrder::descending : TileOrder::ascending;
+  EXPECT_THAT(told(0, kept), ElementsAre("tiles of keys are taken from the other end"));
+  kept = contract;
+  for (const auto& [tile, words] :
+       {std::pair(16, "tiles hold 16 keys"), std::pair(48, "tiles hold 48 keys"),
+        std::pair(128, "tiles hold 128 keys")}) {
+    kept.tile = tile;
+    // Tiles whose maxima are nearly the same may stay beside it.
+    EXPECT_THAT(told(0, kept), AllOf(Contains(words), SizeIs(Le(2))));
+  }
+  kept = contract;
+  kept.masked_lse_is_negative = !kept.masked_lse_is_negative;
+  setup.mask.causal = Causal::bottom_right;
+  setup.keys = 3;
+  EXPECT_THAT(told(1, kept), ElementsAre("LSE of a row that sees no key has the other sign"));
+}
+
+TEST(AttentionOracle, NamesExchangedOperands) {
+  AttentionSetup setup;
+  setup.queries = setup.keys = 40;
+  setup.d = setup.dv = 16;
+  const AttentionContract contract = testing::attention_contract_of();
+  const auto told = [&](const auto& exchange) {
+    Attention attention(setup), right(setup);
+    exchange(attention.problem);
+    attention.run(contract, 90, Errors::random, 5);
+    const AttentionOracle oracle(right.problem, contract, 90);
+    const OutputVerdict verdict = oracle.judge(0, attention.o, {});
+    EXPECT_GT(verdict.failed, 0);
+    return oracle.explain(0, verdict.worst.index, attention.o).faults;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(told([](AttentionProblem& x) { std::swap(x.k, x.v); }),
+              ElementsAre("K and V are exchanged"));
+  EXPECT_THAT(told([](AttentionProblem& x) { std::swap(x.q, x.k); }),
+              ElementsAre("Q and K are exchanged"));
+}
+
 // Exact parts are joined exactly.
 TEST(AttentionOracle, PartsOfEqualScoresAreBitExact) {
   AttentionSetup setup;

@@ -13,6 +13,7 @@ namespace {
 
 using namespace plumbline::testing;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Counts {
@@ -316,6 +317,90 @@ TEST(RowExplain, NamesVariancesThatCancel) {
     EXPECT_GT(made.oracle->judge(output, got, {}).failed, 0);
     EXPECT_THAT(made.oracle->explain(output, 0, got).faults,
                 Contains(HasSubstr("mean of squares")));
+  }
+}
+
+// Norms of rows of bf16, with the rstd of a faulty kernel and what it makes of x rstd.
+template <typename Rstd, typename Normal>
+void store_norms(RowCase& made, const Rstd& rstd, const Normal& normal) {
+  for (std::int64_t i = 0; i < made.problem.m; ++i) {
+    const RowOf<float> row = made.problem.row(i);
+    double squares = 0;
+    for (const float x : row.x) squares += static_cast<double>(x) * static_cast<double>(x);
+    const double r = rstd(squares, static_cast<double>(row.n()));
+    made.store(1, i, static_cast<float>(r));
+    for (std::size_t j = 0; j < row.x.size(); ++j) {
+      const double x = normal(static_cast<double>(row.x[j]) * r);
+      made.store(0, i * row.n() + static_cast<std::int64_t>(j),
+                 static_cast<float>(x * static_cast<double>(row.gamma[j])));
+    }
+  }
+}
+
+TEST(RowExplain, NamesWrongPlacesOfEps) {
+  const double eps = 0.25;
+  const auto named = [&](double (*rstd)(double squares, double n, double eps), int output) {
+    RowCase made(RowKind::rmsnorm, 2, 21, RowData::normal, 8);
+    set_eps(made);
+    store_norms(
+        made, [&](double squares, double n) { return rstd(squares, n, eps); },
+        [](double x) { return x; });
+    const RowOracle oracle(made.problem);
+    const Tensor& got = made.got[static_cast<std::size_t>(output)];
+    EXPECT_GT(oracle.judge(output, got, {}).failed, 0);
+    return oracle.explain(output, 0, got).faults;
+  };
+  for (const int output : {0, 1}) {
+    EXPECT_THAT(
+        named([](double s, double n, double e) { return 1 / std::sqrt((s + e) / n); }, output),
+        ElementsAre("eps is added before the division by n"));
+    EXPECT_THAT(
+        named([](double s, double n, double e) { return 1 / (std::sqrt(s / n) + e); }, output),
+        ElementsAre("eps is added outside the root"));
+    EXPECT_THAT(named([](double s, double, double e) { return 1 / std::sqrt(s + e); }, output),
+                ElementsAre("the sum of squares is not divided by n"));
+  }
+}
+
+TEST(RowExplain, NamesAProductThatIsRoundedTooEarly) {
+  RowCase made(RowKind::rmsnorm, 2, 21, RowData::normal, 8, FormatId::bf16);
+  const Format& f = format(FormatId::bf16);
+  store_norms(
+      made, [](double squares, double n) { return 1 / std::sqrt(squares / n + 1e-5); },
+      [&](double x) { return to_double(f, encode(f, x)); });
+  const OutputVerdict verdict = made.oracle->judge(0, made.got[0], {});
+  ASSERT_GT(verdict.failed, 0);
+  EXPECT_THAT(made.oracle->explain(0, verdict.worst.index, made.got[0]).faults,
+              ElementsAre("x rstd is rounded to the output's format before gamma"));
+}
+
+TEST(RowExplain, NamesGradientsWithSumsForMeans) {
+  RowCase made(RowKind::rmsnorm_backward, 1, 21, RowData::normal, 8);
+  const RowOf<float> row = made.problem.row(0);
+  double projected = 0;
+  for (std::size_t j = 0; j < row.x.size(); ++j)
+    projected += static_cast<double>(row.dy[j] * row.gamma[j] * row.x[j] * row.rstd);
+  for (std::size_t j = 0; j < row.x.size(); ++j) {
+    const double w = static_cast<double>(row.dy[j] * row.gamma[j]),
+                 xhat = static_cast<double>(row.x[j] * row.rstd);
+    made.store(0, static_cast<std::int64_t>(j),
+               static_cast<float>(static_cast<double>(row.rstd) * (w - xhat * projected)));
+  }
+  EXPECT_GT(made.oracle->judge(0, made.got[0], {}).failed, 0);
+  EXPECT_THAT(made.oracle->explain(0, 0, made.got[0]).faults,
+              ElementsAre("the sums are not divided by n"));
+}
+
+// A fault that is smaller than a rounding of the output fits every right row.
+TEST(RowExplain, NamesNothingWhereTheRowIsRight) {
+  for (const RowKind kind : kRowKinds) {
+    RowCase made(kind, 3, 2, RowData::positive, 8, FormatId::bf16);
+    for (int output = 0; output < made.oracle->outputs(); ++output) {
+      const Explanation said =
+          made.oracle->explain(output, 1, made.got[static_cast<std::size_t>(output)]);
+      EXPECT_THAT(said.faults, ::testing::IsEmpty()) << static_cast<int>(kind) << " " << output;
+      EXPECT_THAT(said.lines, Contains(HasSubstr("no simple fault is this small")));
+    }
   }
 }
 
