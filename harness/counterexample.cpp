@@ -56,6 +56,13 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
   if (left == before) return;
   if (left == 0) {
     std::erase_if(card.explanation, tells_a_fit);
+    if (!as_found.empty()) {
+      card.faults = as_found;
+      card.explanation.push_back(
+          fmt::format("this small case fits other faults by chance; the case as found fits: {}",
+                      fmt::join(as_found, "; ")));
+      return;
+    }
     card.explanation.push_back(fmt::format(
         "{} this small case and not the case as found: take that for chance",
         before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));

@@ -48,7 +48,7 @@ TEST(FaultsAsFound, NothingIsSaidWhereAllOfThemFit) {
 
 TEST(FaultsAsFound, ChanceIsNoCause) {
   Counterexample card = card_with({"a"});
-  keep_faults_of(card, {"b"});
+  keep_faults_of(card, {});
   EXPECT_THAT(card.faults, IsEmpty());
   EXPECT_THAT(card.explanation, ElementsAre("row 0 has 2 columns",
                                             "one simple fault fits this small case and not the "
@@ -61,11 +61,21 @@ TEST(FaultsAsFound, ChanceIsNoCause) {
                                             "as found: take that for chance"));
 }
 
+TEST(FaultsAsFound, TakeThePlaceOfOthersThatFitByChance) {
+  Counterexample card = card_with({"a"});
+  keep_faults_of(card, {"b", "c"});
+  EXPECT_THAT(card.faults, ElementsAre("b", "c"));
+  EXPECT_THAT(
+      card.explanation,
+      ElementsAre("row 0 has 2 columns",
+                  "this small case fits other faults by chance; the case as found fits: b; c"));
+}
+
 TEST(FaultsAsFound, NumbersOfTheCaseAreNotPartOfAFault) {
   const auto same = [](const std::string& small, const std::string& found) {
     Counterexample card = card_with({small});
     keep_faults_of(card, {found});
-    return !card.faults.empty();
+    return card.faults.front() == small;
   };
   EXPECT_TRUE(same("a k tile was dropped: k in [0, 8)", "a k tile was dropped: k in [64, 128)"));
   EXPECT_TRUE(same("the last k product is missing (the result is the sum over k < 0)",
