@@ -39,7 +39,12 @@ void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
       runner.examine(failed.test_case, failed.target);
   if (!original || (*original)->record.verdict != Verdict::fail) return;
   const Counterexample found = explain_failure(failed.test_case, **original);
-  if (!found.explanation.empty()) keep_faults_of(card, found.faults);
+  if (found.explanation.empty()) return;
+  // Simple faults are tried in real numbers: where nothing fits a NaN or an infinity, that may be
+  // what f32 makes of the very same fault.
+  const bool out_of_range = broken_claim((*original)->record) == Claim::specials;
+  if (out_of_range && found.faults.empty()) return;
+  keep_faults_of(card, found.faults);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/row_definition.h"
 #include "oracles/reference/row_oracle.h"
+#include "oracles/reference/row_ranges.h"
 #include "oracles/reference/row_variance.h"
 
 namespace plumbline {
@@ -91,15 +92,21 @@ Faulty with_padding_in_variance(const Spot& at) {
   return out;
 }
 
-bool one_pass_fits(const RowProblem& problem, std::int64_t i, std::span<const double> got,
-                   const Format& f) {
-  if (problem.kind != RowKind::layernorm) return false;
-  const std::vector<F32Range> ranges = one_pass_layernorm(problem.contract, problem.row(i)).out;
+bool within(const std::vector<F32Range>& ranges, std::span<const double> got, const Format& f) {
   for (std::size_t j = 0; j < got.size(); ++j) {
     const std::uint64_t bits = encode(f, got[j]);
     if (!range_verdict(f, 0, {ranges[j], Certified(got[j], 0.0)}, bits).pass) return false;
   }
   return true;
+}
+
+// By ranges, which tell it from the right row however near the two are.
+bool one_pass_fits(const RowProblem& problem, std::int64_t i, std::span<const double> got,
+                   const Format& f) {
+  if (problem.kind != RowKind::layernorm) return false;
+  const RowOf<float> row = problem.row(i);
+  return within(one_pass_layernorm(problem.contract, row).out, got, f) &&
+         !within(row_ranges(problem.kind, problem.contract, row).out, got, f);
 }
 
 Faulty without_mean(const Spot& at) {
@@ -255,7 +262,7 @@ constexpr Fault kFaults[] = {
     {kTail,
      [](const Spot& at) {
        const std::size_t n = at.row.x.size();
-       return n < 8 || n % 8 < 2 ? Faulty() : with_columns(at, n / 8 * 8);
+       return n < 8 || n % 8 == 0 ? Faulty() : with_columns(at, n / 8 * 8);
      }},
     {"the maximum is not subtracted", without_maximum},
     {kPaddingInVariance, with_padding_in_variance},
@@ -308,8 +315,7 @@ NamedFaults row_faults(const RowProblem& problem, std::int64_t i, std::span<cons
     const double far = farthest(faulty, got, f);
     if (fits(faulty, far) && 2 * far < right) named.names.emplace_back(fault.words);
   }
-  if (!named.close_to_right && one_pass_fits(problem, i, got, f))
-    named.names.emplace_back(kOnePass);
+  if (one_pass_fits(problem, i, got, f)) named.names.emplace_back(kOnePass);
   return named;
 }
 

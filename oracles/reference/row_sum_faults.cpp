@@ -91,7 +91,7 @@ NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mea
   if (is_close(of(in, centered))) return {.names = {}, .close_to_right = true};
   const std::int64_t n = problem.n;
   if (n > 1) consider(kLastColumn, of_columns(n - 1));
-  if (n > 8 && n % 8 > 1) consider(kTail, of_columns(n / 8 * 8));
+  if (n > 8 && n % 8 != 0) consider(kTail, of_columns(n / 8 * 8));
   if (n % 8 != 0) consider(kZeros, of_columns(n / 8 * 8 + 8));
   if (mean) return {named};
   const Certified columns(static_cast<double>(n));

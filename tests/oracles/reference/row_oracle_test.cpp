@@ -298,6 +298,18 @@ TEST(RowExplain, NamesMissingColumns) {
   }
 }
 
+// Also where that is one column: another case tells which of the two it is.
+TEST(RowExplain, NamesAMissingRestOfOneColumn) {
+  RowCase made(RowKind::softmax, 1, 17, RowData::positive, 8);
+  RowCase shorter(RowKind::softmax, 1, 16, RowData::positive, 8);
+  for (std::int64_t j = 0; j < 16; ++j) shorter.x.set_bits(j, made.x.bits(j));
+  shorter.run();
+  for (std::int64_t j = 0; j < 16; ++j) made.store(0, j, shorter.stored(0, j));
+  EXPECT_THAT(made.oracle->explain(0, 3, made.got[0]).faults,
+              ::testing::IsSupersetOf({HasSubstr("the last column is missing"),
+                                       HasSubstr("after the last multiple of 8 are missing")}));
+}
+
 TEST(RowExplain, NamesVariancesThatCancel) {
   RowCase made(RowKind::layernorm, 1, 64, RowData::offset, 9);
   const RowOf<float> row = made.problem.row(0);
