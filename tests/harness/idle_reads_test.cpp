@@ -119,6 +119,20 @@ TEST(IdleReads, ThatChooseAWayAreFindingsWhereItMatters) {
   EXPECT_THAT(findings_of(way("again: bra again;")), ElementsAre(kFound));
 }
 
+// Compilers compute quotients ahead of the branch that asks for them.
+TEST(IdleQuotients, ByZeroAreFindingsWhereItMatters) {
+  const std::string quotient = "mov.u32 %r2, 0; div.u32 %r3, %r1, %r2;";
+  constexpr const char* kDivided = "division by zero";
+  EXPECT_THAT(findings_of(quotient), IsEmpty());
+  EXPECT_THAT(findings_of(quotient + "cvt.rn.f32.u32 %f2, %r3;"), Contains(kDivided));
+  EXPECT_THAT(findings_of("mov.u32 %r2, 0; rem.s32 %r3, %r1, %r2; cvt.rn.f32.u32 %f2, %r3;"),
+              Contains(kDivided));
+  const std::string asked = "setp.ne.u32 %p, %r2, 0; @!%p bra over; cvt.rn.f32.u32 %f2, %r3; over:";
+  EXPECT_THAT(findings_of(quotient + asked), IsEmpty());
+  const std::string chosen = "setp.gt.s32 %p, %r3, 0; @%p mov.f32 %f2, 0f3f800000;";
+  EXPECT_THAT(findings_of(quotient + chosen), Contains(kDivided));
+}
+
 TEST(IdleReads, DoNotHideOtherFindings) {
   EXPECT_THAT(findings_of("st.shared.f32 [tile+1024], %f2;").size(), 2u);
 }
