@@ -129,15 +129,13 @@ bool CaseRunner::wants_other_order(const Case& test_case, const LaunchResult& la
 // them. The first launch found NaN there in every float format; what mattered to an output, or to
 // whether the kernel ends, shows when it is a large positive and a large negative number. Which way
 // a warp goes may depend on it: FlashAttention 2 asks of every row's sum, also of those beyond the
-// last query, whether there is anything to divide by. The same goes for quotients by zero, which
-// compilers compute ahead of the branch that asks for them.
+// last query, whether there is anything to divide by.
 Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& target,
                                       LaunchChoices choices, Execution& execution) {
   const auto may_be_idle = [](const LaunchResult& launch) {
     return launch.completed &&
            std::all_of(launch.findings.begin(), launch.findings.end(), [](const Finding& finding) {
-             return finding.kind == FindingKind::read_of_unwritten ||
-                    finding.kind == FindingKind::division_by_zero;
+             return finding.kind == FindingKind::read_of_unwritten;
            });
   };
   if (execution.launch.findings.empty() || !may_be_idle(execution.launch)) return {};

@@ -268,7 +268,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     }
     ++ran;
     (*request)->cta_order = choices.cta_order;
-    if (choices.garbage) (*request)->garbage = *choices.garbage;
+    if (choices.garbage) (*request)->shared_garbage = *choices.garbage;
     (*request)->instruction_budget = choices.instruction_budget;
     (*request)->watched = watched.ranges;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();

@@ -52,8 +52,8 @@ struct LaunchChoices {
   std::uint64_t cta_order = 0;
   std::uint64_t instruction_budget = 0;
   std::uint64_t rounding_seed = 0;
-  // The byte that memory is full of where nothing has written, and integers divided by zero;
-  // nothing: poison_code() and, elsewhere than in outputs and workspaces, 0xff.
+  // The byte that memory is full of where nothing has written; nothing: poison_code() and, in
+  // shared memory, 0xff.
   std::optional<std::uint8_t> garbage = std::nullopt;
   bool keep_writers = false;  // LaunchResult::writers
 };

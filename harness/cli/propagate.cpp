@@ -48,12 +48,15 @@ struct Selected {
 
 // A kernel that accepts none of the problems that propagate knows.
 std::string refusal_words(const Manifest& kernel, const std::string& refusal) {
+  std::string fields;
+  for (const Field& field : kernel.schema()) {
+    if (must_be_given(field)) fields += fmt::format(" {}=...", field.name);
+  }
   return fmt::format(
       "nothing selected: {} accepts none of the problems that propagate has for {} ({}). Name a "
-      "case of it, as in: plumbline propagate{} \"{} {} value=normal seed=1\"",
+      "case that it accepts, as in: plumbline propagate{} \"{}{} value=normal seed=1\"",
       kernel.name, kernel.operation->name(), refusal,
-      kernel.added ? fmt::format(" --kernel {}", kernel.path) : "", kernel.name,
-      refusal.substr(0, refusal.find(": ")));
+      kernel.added ? fmt::format(" --kernel {}", kernel.path) : "", kernel.name, fields);
 }
 
 // The cases asked for: those named, and of every kernel the first of its propagation cases, or what

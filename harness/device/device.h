@@ -38,9 +38,8 @@ struct LaunchRequest {
   // Warp instructions one warp may execute in loops before the launch is stopped as endless; 0: the
   // device's own limit. A GPU has none.
   std::uint64_t instruction_budget = 0;
-  // The byte that shared memory is full of before a kernel writes to it, and integers divided by
-  // zero (a remainder is the dividend where this is 0xff). A GPU has what it has.
-  std::uint8_t garbage = 0xff;
+  // The byte that shared memory is full of before a kernel writes to it. A GPU has what it has.
+  std::uint8_t shared_garbage = 0xff;
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
   std::vector<MemoryRange> watched;  // whose writers are wanted (LaunchOutcome::writers)

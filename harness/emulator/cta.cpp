@@ -78,7 +78,7 @@ void Cta::start(std::int64_t linear) {
   barriers_.fill(Barrier());
   mbarriers_.clear();
   expiries_ = 0;
-  shared_.start_cta(launch_->garbage);
+  shared_.start_cta(launch_->shared_garbage);
   if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
   std::fill(local_.begin(), local_.end(), std::byte{0});
   for (const auto& warp : warps_) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Integer arithmetic and bit operations (PTX ISA 9.0 section 9.7.1, 9.7.8): one struct per operation, one row per form.
 // Signed and unsigned addition, subtraction and low products are the same bits, so they share the unsigned handler.
-#include "harness/emulator/cta.h"
 #include "harness/emulator/lanes.h"
 #include "harness/emulator/rows.h"
 
@@ -142,28 +141,20 @@ struct Rem {
   }
 };
 
-// A finding, and the value: what Op gives, unless the launch is to have other garbage there, which shows whether anything
-// depends on it.
 template <typename T, typename Op>
-[[gnu::noinline]] void divide_by_zero(Warp& warp, const Inst& inst, std::uint32_t mask, std::uint32_t zero) {
-  const auto a = lanes<T>(warp, inst.a);
+[[gnu::noinline]] void report_division(Warp& warp, const Inst& inst, std::uint32_t zero) {
   const int lane = std::countr_zero(zero);
-  const T dividend = a[lane];
-  warp.report(FindingKind::division_by_zero, inst, lane,
-              [&] { return fmt::format("{} {} by 0", Op::kVerb, dividend); });
-  map2<T, T, T, Op>(warp, inst, mask);
-  const std::uint8_t garbage = warp.cta().launch().garbage;
-  if (garbage == 0xff) return;
-  const auto d = lanes<T>(warp, inst.d);
-  const T value = static_cast<T>(garbage * (std::numeric_limits<std::make_unsigned_t<T>>::max() / 0xff));
-  for (std::uint32_t left = zero; left != 0; left &= left - 1) d.set(std::countr_zero(left), value);
+  const T dividend = lanes<T>(warp, inst.a)[lane];
+  warp.report(FindingKind::division_by_zero, inst, lane, [&] { return fmt::format("{} {} by 0", Op::kVerb, dividend); });
 }
 
+// A divisor of 0 is a finding whatever becomes of the result: LLVM, which is behind nvcc and Triton, takes it for undefined
+// behavior and so never computes a quotient ahead of the branch that asks for it.
 template <typename T, typename Op>
 void divide(Warp& warp, const Inst& inst, std::uint32_t mask) {
   const auto b = lanes<T>(warp, inst.b);
   const std::uint32_t zero = lanes_where([&](int i) { return b[i] == 0; }) & mask;
-  if (zero != 0) return divide_by_zero<T, Op>(warp, inst, mask, zero);
+  if (zero != 0) report_division<T, Op>(warp, inst, zero);
   map2<T, T, T, Op>(warp, inst, mask);
 }
 

@@ -28,7 +28,7 @@ struct Launch {
   std::int64_t dynamic_shared_bytes = 0;
   std::uint64_t cta_order = 0;
   std::uint64_t rounding_seed = 0;
-  std::uint8_t garbage = 0xff;
+  std::uint8_t shared_garbage = 0xff;
   EmulatorOptions options;
   std::span<const MemoryRange> watched = {};
 

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 2> kSiluForms = {"g / (1 + e)", "g * (1 /
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kWord = FieldKind::word;
 
-using tensor_formats::kFactor;
+using tensor_formats::kRealFactor;
 using tensor_formats::kFloat;
 using tensor_formats::kStored;
 
@@ -44,10 +44,10 @@ constexpr std::array kTerms = {
 };
 
 constexpr std::array kTensors = {
-    TensorName{"x",      TensorRole::input,  "[tokens, d]", "", kFactor},
-    TensorName{"w_gate", TensorRole::input,  "[hidden, d]", "", kFactor},
-    TensorName{"w_up",   TensorRole::input,  "[hidden, d]", "", kFactor},
-    TensorName{"w_down", TensorRole::input,  "[d_out, hidden]", "", kFactor},
+    TensorName{"x",      TensorRole::input,  "[tokens, d]", "", kRealFactor},
+    TensorName{"w_gate", TensorRole::input,  "[hidden, d]", "", kRealFactor},
+    TensorName{"w_up",   TensorRole::input,  "[hidden, d]", "", kRealFactor},
+    TensorName{"w_down", TensorRole::input,  "[d_out, hidden]", "", kRealFactor},
     TensorName{"h",      TensorRole::output, "[tokens, hidden]", "", kFloat},
     TensorName{"y",      TensorRole::output, "[tokens, d_out]", "{out}", kStored, "out"},
 };

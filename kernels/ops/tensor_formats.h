@@ -17,6 +17,7 @@ inline constexpr Names<3> kStored = {"bf16", "f16", "f32"};
 // Factors of products of a tensor core, of f32 FMAs, and of int32 sums.
 inline constexpr Names<9> kFactor = {"bf16", "f16",  "f32", "tf32", "e4m3",
                                      "e5m2", "e2m1", "s8",  "u8"};
+inline constexpr Names<7> kRealFactor = {"bf16", "f16", "f32", "tf32", "e4m3", "e5m2", "e2m1"};
 // Of scores and of what is summed by probabilities.
 inline constexpr Names<6> kAttentionFactor = {"bf16", "f16", "f32", "e4m3", "e5m2", "s8"};
 // What only one format makes sense for.

@@ -330,7 +330,7 @@ std::string position_of(const std::string& text, const std::string& part) {
 // clang-format off
 const Mistake kMistakes[] = {
     {"computes =", "computs =", "computs", R"(unknown key "computs" (did you mean "computes"?))"},
-    {"\"gemm\"", "\"gem\"", "gem\"", R"("gem" is not known here (did you mean "gemm"?))"},
+    {"\"gemm\"", "\"gem\"", "gem\"", R"("gem" is not known here (did you mean "gemm"? it is one of "attention", "attention_backward", "gemm", "grouped_gemm", "layernorm", "layernorm_backward", "linear_backward", "quantize", "rmsnorm", "rmsnorm_backward", "softmax", "softmax_backward", "swiglu_mlp"))"},
     {"summary  = \"", "summary = 3 #", "3 #", R"("summary" must be a string, not a whole number)"},
     {"summary  = \"", "summary = \"\\u001b[2J", "\\u001b", R"("summary" has a control character (write one plain line))"},
     {"source   = \"gemm_bf16.cu\"", "", "# The shipped", R"(neither "source" nor "ptx" is given (add source = "k.cu"))"},
@@ -346,7 +346,7 @@ const Mistake kMistakes[] = {
     {"{layout}_{out}", "{layut}_{out}", "layut", R"(there is no field "layut" (did you mean "layout"?))"},
     {"{layout}_{out}", "{layout}_{out", "{out", "this brace is never closed (write {field})"},
     {"\"ptr bias\"", "\"ptr bia\"", "bia\"", R"(gemm has no tensor "bia" (did you mean "bias"?))"},
-    {"\"s32 k\"", "\"i32 k\"", "i32", R"("i32" is not known here (did you mean "s32"?))"},
+    {"\"s32 k\"", "\"i32 k\"", "i32", R"("i32" is not known here (did you mean "s32"? it is one of "struct", "ptr", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64", "tensor_map"))"},
     {"\"s32 k\"", "\"s32\"", "s32\"", R"(this parameter is only a type: "s32" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
     {"\"s64 ld_b\"", "\"s64  ld_q\"", "ld_q", R"(there is no field "ld_q" (did you mean "ld_a"?))"},
     {"targets  = [80, 90]", "flags = [2]\ntargets  = [80, 90]", "2]", R"(a flag must be a string, not a whole number)"},
@@ -373,20 +373,20 @@ const Mistake kMistakes[] = {
     {"require = 'm", "requires = 'm", "requires", R"(unknown key "requires" (did you mean "require"?))"},
     {"require = 'm", "require = 'mm", "mm <=", R"(there is no field "mm" (did you mean "m"?))"},
     {"reason  = \"m", "# \"m", "[[domain]]", R"("reason" is missing (add reason = "k must be a multiple of 8"))"},
-    {"mma.sync\"\n", "mma_sync\"\n", "mma_sync", R"("mma_sync" is not known here (did you mean "mma.sync"?))"},
+    {"mma.sync\"\n", "mma_sync\"\n", "mma_sync", R"("mma_sync" is not known here (did you mean "mma.sync"? it is one of "mma.sync", "wgmma", "tcgen05", "fma.f32", "int32"))"},
     {"mma.sync\"\n", "wgmma\"\n", "[contract]", "sm_80 has no wgmma for bf16 with an f32 accumulator (choose another target or another unit)"},
-    {"\"sequential\"", "\"sequental\"", "sequental", R"("sequental" is not known here (did you mean "sequential"?))"},
+    {"\"sequential\"", "\"sequental\"", "sequental", R"("sequental" is not known here (did you mean "sequential"? it is one of "sequential", "promote", "split_k", "any"))"},
     {"\"sequential\"", "\"promote\"", "[contract]", R"("interval" is missing: schedule "promote" or "split_k" needs it (add interval = ...))"},
     {"\"sequential\"", "\"sequential\"\nparts = 4", "4\n", R"("parts" has no meaning without schedule "split_k" or "any" (remove it, or correct the schedule))"},
-    {"\"beta_c fma\"", "\"beta_c_fma\"", "beta_c_fma", R"("beta_c_fma" is not known here (did you mean "beta_c fma"?))"},
+    {"\"beta_c fma\"", "\"beta_c_fma\"", "beta_c_fma", R"("beta_c_fma" is not known here (did you mean "beta_c fma"? it is one of "scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "alpha beta_c fma", "bias", "relu", "scale_d", "zero_d"))"},
     {"\"beta_c fma\"", "\"alpha\"", "[contract]", R"(epilogue names "alpha" twice (name each step once))"},
     {"\"nearest even\"", "\"nearest\"", "nearest\"", R"("nearest" is not known here (it is one of "nearest even", "nearest away", "toward zero", "up", "down", "stochastic"))"},
     {"deterministic        = true", "deterministic = \"yes\"", "\"yes\"", R"("deterministic" must be true or false, not a string)"},
     {"act    = [", "acts = [", "acts", R"(unknown key "acts" (did you mean "act"?))"},
-    {"\"relu\"]", "\"gelu\"]", "gelu\"]", R"("gelu" is not known here (did you mean "relu"?))"},
+    {"\"relu\"]", "\"gelu\"]", "gelu\"]", R"("gelu" is not known here (did you mean "relu"? it is one of "none", "relu"))"},
     {"\"relu\"]", "\"none\"]", "\"none\"]\nc", R"("none" is listed twice (keep one))"},
     {"[\"none\", \"relu\"]", "[]", "[]", R"("act" must be a list of the words the kernel has (they are among none, relu))"},
-    {"\"alpha\", \"beta\", \"lda", "\"alhpa\", \"beta\", \"lda", "alhpa", R"("alhpa" is not known here (did you mean "alpha"?))"},
+    {"\"alpha\", \"beta\", \"lda", "\"alhpa\", \"beta\", \"lda", "alhpa", R"("alhpa" is not known here (did you mean "alpha"? it is one of "m", "n", "k", "batch", "alpha", "beta", "lda", "ldb", "ldc", "ldd", "stride_a", "stride_b", "stride_c", "stride_d", "zero_a", "zero_b", "zero_d", "splits", "offset"))"},
     {"[tile]", "[tile", "\nm = 128", ""},
 };
 
@@ -492,7 +492,7 @@ TEST(Manifest, StructsLieAsInC) {
 // clang-format off
 const Mistake kStructMistakes[] = {
     {"\"struct params\", \"s32", "\"struct prams\", \"s32", "prams", R"(there is no table [struct.prams] (did you mean "params"?))"},
-    {"\"struct params\", \"s32", "\"strict params\", \"s32", "strict", R"("strict" is not known here (did you mean "struct"?))"},
+    {"\"struct params\", \"s32", "\"strict params\", \"s32", "strict", R"("strict" is not known here (did you mean "struct"? it is one of "struct", "ptr", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64", "tensor_map"))"},
     {"\"struct params\", ", "", "params]", R"(no parameter is the struct "params" (add "struct params" to the parameters, or remove the table))"},
     {"\"s32 n\"", "\"s32 n @ 8\"", "8\", \"struct", R"(parameters have no offsets of their own (fields of a struct do: [struct.<name>]))"},
     {"\"f64 alpha\"", "\"f64 alfa\"", "alfa", R"(there is no field "alfa" (did you mean "alpha"?))"},
@@ -664,7 +664,7 @@ TEST(Manifest, EverySwizzleHasItsWord) {
 
 // clang-format off
 const Mistake kTensorMapMistakes[] = {
-    {"\"tensor_map a\"", "\"tensor_mop a\"", "tensor_mop", R"("tensor_mop" is not known here (did you mean "tensor_map"?))"},
+    {"\"tensor_map a\"", "\"tensor_mop a\"", "tensor_mop", R"("tensor_mop" is not known here (did you mean "tensor_map"? it is one of "struct", "ptr", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64", "tensor_map"))"},
     {"\"tensor_map a\"", "\"tensor_map\"", "tensor_map\"", R"(this parameter is only a type: "tensor_map" (write a type and a value, as in "ptr a", "s32 m" or "f32 alpha"))"},
     {"\"tensor_map out\"", "\"tensor_map ouch\"", "ouch", R"(there is no table [tensor_map.ouch] (did you mean "out"?))"},
     {"\"tensor_map out\"", "\"tensor_map longer\"", "longer", R"(there is no table [tensor_map.longer] (add it, with dims, strides and box))"},
@@ -673,9 +673,9 @@ const Mistake kTensorMapMistakes[] = {
     {"tensor = \"d\"\n", "", "out]", R"(gemm has no tensor "out" (its tensors are a, b, c, bias, scale_a, scale_b, scale_d, d, workspace))"},
     {"tensor = \"workspace\"", "tensor = \"workspce\"", "workspce", R"(gemm has no tensor "workspce" (did you mean "workspace"?))"},
     {"swizzle = \"128B\"", "swizle = \"128B\"", "swizle", R"(unknown key "swizle" (did you mean "swizzle"?))"},
-    {"swizzle = \"128B\"", "swizzle = \"128\"", "128\"", R"("128" is not known here (did you mean "128B"?))"},
+    {"swizzle = \"128B\"", "swizzle = \"128\"", "128\"", R"("128" is not known here (did you mean "128B"? it is one of "none", "32B", "64B", "128B"))"},
     {"swizzle = \"128B\"", "swizzle = 128", "128\n[tensor_map.out]", R"("swizzle" must be a string, not a whole number)"},
-    {"fill = \"nan\"", "fill = \"nam\"", "nam\"", R"("nam" is not known here (did you mean "nan"?))"},
+    {"fill = \"nan\"", "fill = \"nam\"", "nam\"", R"("nam" is not known here (did you mean "nan"? it is one of "zero", "nan"))"},
     {"dims = ['m * n']", "", "[tensor_map.flat]", R"("dims" is missing (add dims = ["k", "m"]))"},
     {"dims = ['m * n']", "dims = []", "[]\nbox", R"("dims" has 0 entries (give one to five, the innermost first))"},
     {"dims = ['m * n']", "dims = [1, 2, 3, 4, 5, 6]", "[1, 2", R"("dims" has 6 entries (give one to five, the innermost first))"},

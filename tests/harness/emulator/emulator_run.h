@@ -56,7 +56,6 @@ struct KernelOptions {
   std::array<std::int64_t, 3> block{32, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
   std::uint64_t rounding_seed = 0;
-  std::uint8_t garbage = 0xff;
   bool out_is_written = false;  // zeros that count as written, instead of poison
   bool watch_out = false;       // LaunchOutcome::writers of the output
 };
@@ -82,7 +81,6 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.block = options.block;
   request.dynamic_shared_bytes = options.dynamic_shared_bytes;
   request.rounding_seed = options.rounding_seed;
-  request.garbage = options.garbage;
   if (options.watch_out) request.watched = {{out_address, static_cast<std::int64_t>(out_bytes)}};
   request.parameters.resize(16);
   std::memcpy(request.parameters.data(), &in_address, 8);

@@ -315,24 +315,6 @@ TEST(DivisionByZero, OfIntegersIsFoundOncePerInstruction) {
   expect_none(run("setp.ne.u32 %p1, %r0, 0; @%p1 div.u32 %r2, %r0, %r0;"));
 }
 
-// All ones and the dividend, unless other garbage is asked for.
-TEST(DivisionByZero, GivesWhatChipsGive) {
-  const auto stored = [](std::string_view operation, std::uint8_t garbage) {
-    KernelOptions options;
-    options.garbage = garbage;
-    options.block = {1, 1, 1};
-    const auto body = fmt::format("mov.u32 %r1, 0; add.u32 %r0, %r0, 7; {} %r2, %r0, %r1; st.global.u32 [%d1], %r2;", operation);
-    const auto result = run_kernel(kernel_text(std::string(kThread) + body, 90, kScope), std::vector<std::byte>(1024), 1024, options);
-    u32 value = 0;
-    std::memcpy(&value, result.out.data(), sizeof value);
-    return value;
-  };
-  EXPECT_EQ(stored("div.u32", 0xff), 0xffffffffu);
-  EXPECT_EQ(stored("rem.s32", 0xff), 7u);
-  EXPECT_EQ(stored("div.s32", 0x5c), 0x5c5c5c5cu);
-  EXPECT_EQ(stored("rem.u32", 0xdc), 0xdcdcdcdcu);
-}
-
 TEST(Findings, AreTheSameForAnyNumberOfThreads) {
   std::vector<std::string> texts;
   for (const int threads : {1, 2, 7}) {
