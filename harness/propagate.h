@@ -24,7 +24,8 @@ struct PropagatedCase {
 Result<PropagatedCase> propagate_case(CaseRunner& runner, const Case& test_case,
                                       const Target& target, const PropagateOptions& options);
 
-// Why the case fails as far as this output tells: nothing where it does not, or other outputs do it.
+// Why the case fails as far as this output tells: nothing where it does not, or other outputs do
+// it.
 std::string failure_of(const std::string& output, const CaseRecord& judged);
 
 // The kernel's problems that propagation and random rounding (stochastic.h) look at: formats,

@@ -43,7 +43,8 @@ Status check_launch(const Manifest& kernel, const KernelLaunch& launch,
                     const emulator::PtxModule& ptx) {
   std::vector<std::string> names;
   for (const emulator::Function& function : ptx.functions) {
-    if (function.is_entry && (function.has_body || function.body_skipped)) names.push_back(function.name);
+    if (function.is_entry && (function.has_body || function.body_skipped))
+      names.push_back(function.name);
   }
   const std::vector<std::string> wanted = possible_entries(kernel, launch.entry);
   bool any = wanted.empty();

@@ -45,7 +45,8 @@ Recipe recipe(const Manifest& kernel) {
   Recipe recipe{folder / kernel.source, include_folder(kernel), std::string(kCompilerFlags)};
   if (!kernel.flags.empty()) {
     recipe.flags = "-ptx -lineinfo";
-    for (const std::string& flag : kernel.flags) recipe.flags += fmt::format(" {}", shell_word(flag));
+    for (const std::string& flag : kernel.flags)
+      recipe.flags += fmt::format(" {}", shell_word(flag));
   }
   if (!recipe.includes.empty()) recipe.flags += fmt::format(" -I {}", shell_word(recipe.includes));
   return recipe;

@@ -25,8 +25,8 @@ constexpr auto kWord = FieldKind::word;
 
 using tensor_formats::kAttentionFactor;
 using tensor_formats::kF32;
-using tensor_formats::kIndices;
 using tensor_formats::kFloat;
+using tensor_formats::kIndices;
 using tensor_formats::kStored;
 
 // clang-format off

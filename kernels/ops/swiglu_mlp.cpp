@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 2> kSiluForms = {"g / (1 + e)", "g * (1 /
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kWord = FieldKind::word;
 
-using tensor_formats::kRealFactor;
 using tensor_formats::kFloat;
+using tensor_formats::kRealFactor;
 using tensor_formats::kStored;
 
 // clang-format off

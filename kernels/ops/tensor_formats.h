@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which formats tensors can have (TensorName::formats): lists that operations share. An oracle reads
-// or judges every format it lists here; a manifest that asks for another is refused.
+// Which formats tensors can have (TensorName::formats): lists that operations share. An oracle
+// reads or judges every format it lists here; a manifest that asks for another is refused.
 #pragma once
 
 #include <array>

@@ -119,8 +119,8 @@ TEST(IdleReads, ThatChooseAWayAreFindingsWhereItMatters) {
   EXPECT_THAT(findings_of(way("again: bra again;")), ElementsAre(kFound));
 }
 
-// No compiler computes a quotient ahead of the branch that asks whether there is a divisor: one that
-// reaches no output is a mistake of the source all the same.
+// No compiler computes a quotient ahead of the branch that asks whether there is a divisor: one
+// that reaches no output is a mistake of the source all the same.
 TEST(IdleReads, ForgiveNoDivisionByZero) {
   const std::string quotient = "mov.u32 %r2, 0; div.u32 %r3, %r1, %r2;";
   constexpr const char* kDivided = "division by zero";

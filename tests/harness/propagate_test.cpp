@@ -15,7 +15,9 @@ using ::testing::IsEmpty;
 Manifest attention(const std::string& from, const std::string& to) {
   const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
                            "/kernels/attention_bf16_forward/attention_bf16_forward.toml";
-  Result<Manifest> manifest = parse_manifest(replaced(read_file(path), from, to), "k.toml");
+  const std::string text = replaced(
+      read_file(path), R"(s32 causal == "none" ? 0 : causal == "bottom_right" ? 1 : 2)", "s32 0");
+  Result<Manifest> manifest = parse_manifest(replaced(text, from, to), "k.toml");
   EXPECT_TRUE(manifest.ok()) << manifest.error().text();
   return *std::move(manifest);
 }
@@ -23,7 +25,8 @@ Manifest attention(const std::string& from, const std::string& to) {
 TEST(PropagationCases, PassOverProblemsThatAKernelDoesNotAccept) {
   const Manifest whole = attention("[formats]", "[formats]");
   const Manifest uncausal = attention("\ncausal ", "\n#");
-  const PropagationCases all = propagation_cases(whole, 1), without = propagation_cases(uncausal, 1);
+  const PropagationCases all = propagation_cases(whole, 1),
+                         without = propagation_cases(uncausal, 1);
   EXPECT_EQ(all.refusal, "");
   EXPECT_EQ(without.cases.size() * 3, all.cases.size() * 2) << "one of three problems is causal";
   EXPECT_THAT(without.refusal, HasSubstr("causal=bottom_right is not what this kernel has"));

@@ -45,16 +45,18 @@ TEST(Signature, ThatAgreesIsSilent) {
 }
 
 TEST(Signature, EntriesThatAreMissingArePointedAt) {
-  EXPECT_THAT(disagreement("tiny_f3", kRight),
-              EndsWith("k.toml:6:10: there is no entry \"tiny_f3\" in tiny.ptx (entries: tiny_f32)"));
+  EXPECT_THAT(
+      disagreement("tiny_f3", kRight),
+      EndsWith("k.toml:6:10: there is no entry \"tiny_f3\" in tiny.ptx (entries: tiny_f32)"));
   EXPECT_THAT(disagreement("tiny_{layout}", kRight), HasSubstr("there is no entry \"tiny_nn\""));
 }
 
 TEST(Signature, ParametersAreCounted) {
-  EXPECT_THAT(disagreement("tiny_f32", R"("ptr a", "s32 n")"),
-              EndsWith("k.toml:7:14: entry tiny_f32 takes 3 parameters, the manifest lists 2 (they "
-                       "must match the kernel's signature in order and type; the first that differs "
-                       "is parameter 1, 8 bytes there and \"s32 n\" here)"));
+  EXPECT_THAT(
+      disagreement("tiny_f32", R"("ptr a", "s32 n")"),
+      EndsWith("k.toml:7:14: entry tiny_f32 takes 3 parameters, the manifest lists 2 (they "
+               "must match the kernel's signature in order and type; the first that differs "
+               "is parameter 1, 8 bytes there and \"s32 n\" here)"));
   EXPECT_THAT(disagreement("tiny_{out}", R"("ptr a", "ptr d", "s32 n", "s32 k")"),
               HasSubstr("takes 3 parameters, the manifest lists 4 (they must match the kernel's "
                         "signature in order and type)"));
@@ -62,7 +64,7 @@ TEST(Signature, ParametersAreCounted) {
 
 TEST(Signature, ParametersOfAnotherWidthArePointedAt) {
   EXPECT_THAT(disagreement("tiny_f32", R"("ptr a", "ptr d", "s64 n")"),
-              HasSubstr("k.toml:7:32: parameter 2 (s64 n) is 4 bytes wide in entry tiny_f32, 8 in "
+              HasSubstr("k.toml:7:34: parameter 2 (s64 n) is 4 bytes wide in entry tiny_f32, 8 in "
                         "the manifest"));
 }
 

@@ -24,8 +24,7 @@ TEST(TensorFormats, AreSaidOfEveryTensor) {
       if (!tensor.format.empty() && tensor.field.empty())
         EXPECT_THAT(tensor.formats, Contains(tensor.format));
       if (tensor.field.empty()) continue;
-      if (!tensor.format.empty())
-        EXPECT_EQ(tensor.format, "{" + std::string(tensor.field) + "}");
+      if (!tensor.format.empty()) EXPECT_EQ(tensor.format, "{" + std::string(tensor.field) + "}");
       int fields = 0;
       for (const Field& field : operation->schema()) {
         if (field.name != tensor.field) continue;
@@ -49,9 +48,9 @@ std::string error_of(const std::string& kernel, const std::string& from, const s
 TEST(TensorFormats, ThatNoOracleKnowsAreRefused) {
   EXPECT_THAT(error_of("attention_bf16_forward", "[formats]\n", "[formats]\nlse = \"bf16\"\n"),
               EndsWith(R"(: "lse" of attention cannot be bf16 (it can be f32))"));
-  EXPECT_THAT(error_of("attention_bf16_forward", "[formats]\n",
-                       "[formats]\nquery_starts = \"f32\"\n"),
-              HasSubstr(R"("query_starts" of attention cannot be f32 (it can be s32))"));
+  EXPECT_THAT(
+      error_of("attention_bf16_forward", "[formats]\n", "[formats]\nquery_starts = \"f32\"\n"),
+      HasSubstr(R"("query_starts" of attention cannot be f32 (it can be s32))"));
   for (const std::string format : {"s8", "s32", "ue8m0", "f64"}) {
     EXPECT_THAT(error_of("rmsnorm_bf16", "gamma = \"bf16\"", "gamma = \"" + format + "\""),
                 HasSubstr("\"gamma\" of rmsnorm cannot be " + format))
@@ -74,8 +73,9 @@ TEST(TensorFormats, OfAFieldMustAllBePossible) {
 }
 
 TEST(TensorFormats, OfOutputsAgreeWithTheProblem) {
-  EXPECT_THAT(error_of("attention_bf16_forward", "o = \"{out}\"", "o = \"f32\""),
-              HasSubstr(R"("o" is "f32", but [problem] has out = ["bf16", "f32"] (write o = "{out}")"));
+  EXPECT_THAT(
+      error_of("attention_bf16_forward", "o = \"{out}\"", "o = \"f32\""),
+      HasSubstr(R"("o" is "f32", but [problem] has out = ["bf16", "f32"] (write o = "{out}")"));
   EXPECT_THAT(error_of("gemm_fp8", "a = \"{a}\"", "a = \"e4m3\""),
               HasSubstr(R"("a" is "e4m3", but [problem] has a = ["e4m3", "e5m2"])"));
   EXPECT_EQ(error_of("quantize_s8", "q = \"s8\"", "q = \"{out}\""), "") << "which is s8 alone";
