@@ -13,6 +13,7 @@
 #include <span>
 
 #include "harness/case_tensor_map.h"
+#include "harness/signature.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/hash.h"
 #include "oracles/base/random.h"
@@ -28,11 +29,6 @@ std::vector<std::byte> poison_bytes(const TensorLayout& layout) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(layout.storage_bytes()));
   for (std::size_t at = 0; at < bytes.size(); at += width) std::memcpy(&bytes[at], &code, width);
   return bytes;
-}
-
-Error parameter_error(const Manifest& kernel, const std::string& message) {
-  return Error{ErrorKind::cannot_run, message, kernel.path,
-               "the manifest's `parameters` must match the kernel's signature in order and type"};
 }
 
 // A tensor on the device.
@@ -131,22 +127,12 @@ Status put_value(std::span<std::byte> bytes, const KernelValue& parameter,
 Result<std::vector<std::byte>> pack_parameters(const KernelLaunch& launch, const std::string& entry,
                                                const std::vector<ParameterSlot>& slots,
                                                const ParameterSource& source) {
-  const Manifest& kernel = *source.test_case.kernel;
-  if (slots.size() != launch.parameters.size()) {
-    return parameter_error(kernel,
-                           fmt::format("entry {} takes {} parameters, the manifest lists {}", entry,
-                                       slots.size(), launch.parameters.size()));
-  }
+  if (const Status same = check_parameters(launch, entry, slots); !same) return same.error();
   std::int64_t total = 0;
   for (const ParameterSlot& slot : slots) total = std::max(total, slot.offset + slot.bytes);
   std::vector<std::byte> block(static_cast<std::size_t>(total));
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const KernelParameter& parameter = launch.parameters[i];
-    if (slots[i].bytes != parameter.bytes) {
-      return parameter_error(
-          kernel, fmt::format("parameter {} ({}) is {} bytes wide in entry {}, {} in the manifest",
-                              i, parameter.text, slots[i].bytes, entry, parameter.bytes));
-    }
     for (const KernelValue& value : parameter.values) {
       const std::span<std::byte> bytes =
           std::span(block).subspan(static_cast<std::size_t>(slots[i].offset + value.offset),

@@ -74,7 +74,7 @@ void tell_sources(PropagationRecord& record) {
   }
 }
 
-void tell_remainder(PropagationRecord& record, double part_of_own, const CaseRecord& judged) {
+void tell_remainder(PropagationRecord& record, double part_of_own, const std::string& failure) {
   if (!record.fault.empty()) {
     record.findings.push_back(
         fmt::format("The fault is in the stage \"{}\": {}. That explains {} of what the contract "
@@ -86,13 +86,12 @@ void tell_remainder(PropagationRecord& record, double part_of_own, const CaseRec
         "one "
         "stage explains that. {}",
         percent_text(part_of_own),
-        judged.verdict == Verdict::fail
+        !failure.empty()
             ? "It breaks its contract."
             : "Its contract leaves room for it (the order of a join, or the last bits of ex2 and "
               "lg2)."));
   }
-  if (judged.verdict == Verdict::fail && record.fault.empty())
-    record.findings.push_back("The case fails: " + judged.reason);
+  if (!failure.empty() && record.fault.empty()) record.findings.push_back(failure);
 }
 
 // Inputs that ask for large errors, or a kernel that makes them.
@@ -173,12 +172,28 @@ PropagationRecord analyze(const StagedComputation& computation, int output,
                                       computation.condition(output));
   tell_sources(record);
   const double own_norm = distance(seen, given);
-  tell_remainder(record, own_norm == 0 ? 0 : distance(seen, modelled) / own_norm, judged);
+  tell_remainder(record, own_norm == 0 ? 0 : distance(seen, modelled) / own_norm,
+                 failure_of(record.output, judged));
   tell_condition(record);
   return record;
 }
 
 }  // namespace
+
+std::string failure_of(const std::string& output, const CaseRecord& judged) {
+  if (judged.verdict != Verdict::fail) return "";
+  const auto fails = [](const OutputRecord& one) { return one.verdict.failed > 0; };
+  const auto first = std::ranges::find_if(judged.outputs, fails);
+  if (first == judged.outputs.end() || !judged.findings.empty() || first->name == output)
+    return "The case fails: " + judged.reason;  // of all outputs, or of this one
+  for (const OutputRecord& one : judged.outputs) {
+    if (one.name != output || !fails(one)) continue;
+    return fmt::format("The case fails: {} of {} outputs of {} {} outside what the contract allows",
+                       one.verdict.failed, one.verdict.elements, output,
+                       one.verdict.failed == 1 ? "is" : "are");
+  }
+  return "";
+}
 
 Result<PropagatedCase> propagate_case(CaseRunner& runner, const Case& test_case,
                                       const Target& target, const PropagateOptions& options) {

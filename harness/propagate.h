@@ -24,9 +24,18 @@ struct PropagatedCase {
 Result<PropagatedCase> propagate_case(CaseRunner& runner, const Case& test_case,
                                       const Target& target, const PropagateOptions& options);
 
+// Why the case fails as far as this output tells: nothing where it does not, or other outputs do
+// it.
+std::string failure_of(const std::string& output, const CaseRecord& judged);
+
 // The kernel's problems that propagation and random rounding (stochastic.h) look at: formats,
 // shapes and classes of data crossed. The first is what it looks at when nothing else is asked for.
-Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_t seed);
+struct PropagationCases {
+  std::vector<Case> cases;
+  std::string refusal;  // the first problem that the kernel does not accept, and why; else empty
+};
+
+PropagationCases propagation_cases(const Manifest& kernel, std::uint64_t seed);
 
 // What an output's errors look like beside its condition numbers (empty where those are): `error`
 // is the kernel's own, `expected` that of the contract's model.

@@ -44,8 +44,8 @@ constexpr std::array<std::string_view, 4> kClasses = {"normal", "outliers", "pos
 
 }  // namespace
 
-Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_t seed) {
-  std::vector<Case> cases;
+PropagationCases propagation_cases(const Manifest& kernel, std::uint64_t seed) {
+  PropagationCases found;
   std::vector<std::string> outputs;
   for (const Field& field : kernel.schema()) {
     if (field.name != "out") continue;
@@ -72,20 +72,24 @@ Result<std::vector<Case>> propagation_cases(const Manifest& kernel, std::uint64_
               text += fmt::format(" {}={}", field, value);
           }
         }
-        Result<Problem> problem = parse_problem(kernel.schema(), text);
-        if (!problem) return problem.error();
-        if (kernel.excluded(*problem)) continue;
+        const Result<Problem> problem = parse_problem(kernel.schema(), text);
+        const std::optional<std::string> refusal =
+            problem ? kernel.excluded(*problem) : problem.error().text();
+        if (refusal) {
+          if (found.refusal.empty()) found.refusal = fmt::format("{}: {}", text, *refusal);
+          continue;
+        }
         for (const std::string_view value_class : kClasses) {
           Case test_case;
           test_case.kernel = &kernel;
           test_case.problem = *problem;
           test_case.recipe = {std::string(value_class), seed};
-          cases.push_back(std::move(test_case));
+          found.cases.push_back(std::move(test_case));
         }
       }
     }
   }
-  return cases;
+  return found;
 }
 
 }  // namespace plumbline

@@ -45,9 +45,10 @@ Recipe recipe(const Manifest& kernel) {
   Recipe recipe{folder / kernel.source, include_folder(kernel), std::string(kCompilerFlags)};
   if (!kernel.flags.empty()) {
     recipe.flags = "-ptx -lineinfo";
-    for (const std::string& flag : kernel.flags) recipe.flags += " " + shell_word(flag);
+    for (const std::string& flag : kernel.flags)
+      recipe.flags += fmt::format(" {}", shell_word(flag));
   }
-  if (!recipe.includes.empty()) recipe.flags += " -I " + shell_word(recipe.includes);
+  if (!recipe.includes.empty()) recipe.flags += fmt::format(" -I {}", shell_word(recipe.includes));
   return recipe;
 }
 
@@ -178,6 +179,12 @@ std::string find_nvcc() {
     if (::access(nvcc.c_str(), X_OK) == 0) return nvcc;
   }
   return {};
+}
+
+bool is_compiled(const Manifest& kernel, int target) {
+  std::error_code ignored;
+  if (kernel.source.empty()) return fs::exists(kernel.ptx_path(target), ignored);
+  return up_to_date(kernel.ptx_path(target), recipe(kernel));
 }
 
 Status compile_outdated(const Manifest& kernel) {

@@ -28,4 +28,7 @@ std::string find_nvcc();
 // manifest that names its PTX. Errors: no compiler, and what the compiler says.
 Status compile_outdated(const Manifest& kernel);
 
+// Whether the PTX for a target is there, and what the source would compile to.
+bool is_compiled(const Manifest& kernel, int target);
+
 }  // namespace plumbline

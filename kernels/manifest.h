@@ -42,6 +42,7 @@ struct KernelValue {
 // bytes between them zero.
 struct KernelParameter {
   std::string text;
+  std::string where;  // in the manifest
   std::int64_t bytes = 0;
   std::vector<KernelValue> values;
 };
@@ -71,6 +72,7 @@ struct KnownFinding {
 struct KernelLaunch {
   std::string entry;  // "gemm_bf16_{layout}_{out}": {field} is replaced by the word or number
   std::vector<KernelParameter> parameters;
+  std::string entry_where, parameters_where;  // in the manifest
   std::array<Expression, 3> grid, block;
   Expression shared_bytes;
   std::optional<Expression> when;  // 0: this problem goes without the launch

@@ -143,13 +143,7 @@ void read_output(TomlReader& reader, const toml::table& contract_table,
 std::vector<FormatId> possible_formats(const Manifest& manifest, std::string_view tensor) {
   const auto declared = manifest.formats.find(std::string(tensor));
   if (declared == manifest.formats.end()) return {};
-  if (const auto fixed = format_by_name(declared->second)) return {*fixed};
-  std::vector<FormatId> formats;
-  for (const Field& field : manifest.schema()) {
-    if ("{" + std::string(field.name) + "}" != declared->second) continue;
-    for (const std::string_view word : field.choices) formats.push_back(*format_by_name(word));
-  }
-  return formats;
+  return formats_named(manifest, declared->second);
 }
 
 // Whether every target can keep the contract with every pair of formats the factors may have.

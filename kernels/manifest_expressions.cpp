@@ -51,7 +51,7 @@ std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& ma
   return dimensions;
 }
 
-std::string read_entry(TomlReader& reader, const Manifest& manifest, const toml::table& table) {
+Text read_entry(TomlReader& reader, const Manifest& manifest, const toml::table& table) {
   const Text entry = reader.required_text(table, "entry", "entry = \"the_kernel's_extern_C_name\"");
   for (std::size_t open = entry.text.find('{'); open != std::string::npos;
        open = entry.text.find('{', open + 1)) {
@@ -73,7 +73,7 @@ std::string read_entry(TomlReader& reader, const Manifest& manifest, const toml:
                   meant.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : meant);
     }
   }
-  return entry.text;
+  return entry;
 }
 
 // One launch; what it does not say itself, the top of the manifest says for all.
@@ -84,8 +84,12 @@ KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, Parameter
     return table.get(key) ? table : reader.root();
   };
   KernelLaunch launch;
-  launch.entry = read_entry(reader, manifest, own("entry"));
+  const Text entry = read_entry(reader, manifest, own("entry"));
+  launch.entry = entry.text;
+  launch.entry_where = entry.where;
   launch.parameters = parameters.parameters(own("parameters"));
+  if (const toml::node* list = own("parameters").get("parameters"))
+    launch.parameters_where = reader.position(list->source());
   launch.grid = read_dimensions(reader, manifest, table, "grid", "grid = ['ceil_div(n, 128)']");
   launch.block = read_dimensions(reader, manifest, table, "block", "block = [256]");
   launch.shared_bytes = read_expression(reader, manifest, table, "shared")

@@ -101,7 +101,7 @@ KernelParameter ParameterReader::parameter(const Text& text) {
                  "fields of a struct do: [struct.<name>]");
   }
   Block block = field_block(field->type, field->value);
-  return {text.text, block.bytes, std::move(block.values)};
+  return {text.text, text.where, block.bytes, std::move(block.values)};
 }
 
 ParameterReader::Block ParameterReader::field_block(const Text& word, const Text& text) {

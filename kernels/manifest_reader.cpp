@@ -113,7 +113,7 @@ void read_targets(TomlReader& reader, Manifest& manifest) {
   }
 }
 
-// "bf16", or "{out}" for a field whose words all are formats.
+// "bf16", or "{out}" for a field whose words all are formats: there is such a format, or field.
 void check_format(TomlReader& reader, const Manifest& manifest, const Text& text) {
   std::vector<std::string_view> names;
   if (text.text.starts_with('{') && text.text.ends_with('}')) {
@@ -138,6 +138,40 @@ void check_format(TomlReader& reader, const Manifest& manifest, const Text& text
   const std::string meant = did_you_mean(text.text, names);
   reader.fail(text.where, fmt::format("there is no format \"{}\"", text.text),
               meant.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : meant);
+}
+
+// The tensor can have all formats that its entry stands for.
+void check_possible(TomlReader& reader, const Manifest& manifest, const TensorName& tensor,
+                    const Text& text) {
+  for (const FormatId id : formats_named(manifest, text.text)) {
+    const std::string_view name = format(id).name;
+    if (std::ranges::find(tensor.formats, name) != tensor.formats.end()) continue;
+    const bool field = name != text.text;
+    reader.fail(text.where,
+                fmt::format("\"{}\" of {} cannot be {}{}", tensor.name, manifest.operation->name(),
+                            name, field ? fmt::format(", as \"{}\" can", text.text) : ""),
+                fmt::format("it can be {}", fmt::join(tensor.formats, ", ")));
+    return;
+  }
+}
+
+// [problem] says which formats the kernel has, where the operation has a field for that: what the
+// entry names must be these.
+void check_agreement(TomlReader& reader, const Manifest& manifest, const TensorName& tensor,
+                     const Text& text) {
+  const toml::table* problem = reader.table(reader.root(), "problem");
+  const std::string chosen = fmt::format("{{{}}}", tensor.field);
+  if (tensor.field.empty() || text.text == chosen || !problem || !problem->get(tensor.field))
+    return;
+  const std::vector<FormatId> fields = formats_named(manifest, chosen);
+  if (fields == formats_named(manifest, text.text)) return;
+  std::vector<std::string_view> words;
+  for (const FormatId id : fields) words.push_back(format(id).name);
+  reader.fail(text.where,
+              fmt::format("\"{}\" is \"{}\", but [problem] has {} = [\"{}\"]", tensor.name,
+                          text.text, tensor.field, fmt::join(words, "\", \"")),
+              fmt::format("write {} = \"{}\", and in [problem] every format that the kernel has",
+                          tensor.name, chosen));
 }
 
 Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
@@ -174,6 +208,16 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
 
 }  // namespace
 
+std::vector<FormatId> formats_named(const Manifest& manifest, std::string_view entry) {
+  if (const auto fixed = format_by_name(entry)) return {*fixed};
+  std::vector<FormatId> formats;
+  for (const Field& field : manifest.schema()) {
+    if (fmt::format("{{{}}}", field.name) != entry) continue;
+    for (const std::string_view word : field.choices) formats.push_back(*format_by_name(word));
+  }
+  return formats;
+}
+
 void read_formats(TomlReader& reader, Manifest& manifest) {
   const toml::table* formats =
       reader.required_table(reader.root(), "formats", "[formats] with a format per tensor");
@@ -188,6 +232,9 @@ void read_formats(TomlReader& reader, Manifest& manifest) {
                                                    fmt::format("{} = \"f32\"", tensor.name));
     if (reader.error()) return;
     check_format(reader, manifest, text);
+    if (reader.error()) return;
+    check_possible(reader, manifest, tensor, text);
+    check_agreement(reader, manifest, tensor, text);
     manifest.formats.emplace(tensor.name, text.text);
   }
 }

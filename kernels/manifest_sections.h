@@ -39,6 +39,8 @@ void check_tensor_map_name(TomlReader& reader, const TomlReader::Text& name);
 
 // [formats], [tile]
 void read_formats(TomlReader& reader, Manifest& manifest);
+// What an entry of [formats] stands for: "bf16", or the words of a field, "{out}".
+std::vector<FormatId> formats_named(const Manifest& manifest, std::string_view entry);
 void read_tile(TomlReader& reader, Manifest& manifest);
 
 // [[known]]

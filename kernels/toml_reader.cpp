@@ -83,8 +83,9 @@ void TomlReader::adopt(const Error& error) {
 
 void TomlReader::fail_word(const Text& text, std::span<const std::string_view> words) {
   const std::string meant = did_you_mean(text.text, words);
+  const std::string all = fmt::format("it is one of \"{}\"", fmt::join(words, "\", \""));
   fail(text.where, fmt::format("\"{}\" is not known here", text.text),
-       meant.empty() ? fmt::format("it is one of \"{}\"", fmt::join(words, "\", \"")) : meant);
+       meant.empty() ? all : fmt::format("{} {}", meant, all));
 }
 
 void TomlReader::fail_missing(const toml::table& table, std::string_view key,

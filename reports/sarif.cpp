@@ -39,6 +39,7 @@ std::string_view help(std::string_view kind) {
       {"deadlock", "No warp can go on."},
       {"trap", "The kernel trapped, or an assertion in it failed."},
       {"endless loop", "The kernel did not end within its budget of instructions."},
+      {"division by zero", "A quotient or remainder of integers by zero, which the ISA leaves open."},
       {"bad operand", "An operand no correct kernel gives: a lane or barrier that takes no part."},
       {"write outside output", "Memory around an output or in its padding was changed."},
       {"wrong value",

@@ -66,6 +66,17 @@ Result<std::vector<KernelPatch>> wanted_patches(const std::vector<const Manifest
   return all;
 }
 
+// Nothing to plant: none of these kernels has a patch, as kernels of others never do.
+std::string no_patches(const std::vector<const Manifest*>& kernels, const Arguments& arguments) {
+  std::string again = "plumbline mutants";
+  for (const std::string& name : arguments.names) again += " " + name;
+  for (const std::string& manifest : arguments.manifests) again += " --kernel " + manifest;
+  return fmt::format(
+      "nothing selected: there are no patches of {}, and curated mutants are patches of the "
+      "shipped kernels' sources. Faults planted in the PTX of any kernel: {} --auto 50",
+      kernels.size() == 1 ? kernels.front()->name : "these kernels", again);
+}
+
 // The newest chip the kernel is built for, or the one asked for.
 std::optional<Target> chosen_target(const Manifest& kernel, const RunOptions& options,
                                     std::string& skipped) {
@@ -202,6 +213,10 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
     Result<std::vector<KernelPatch>> patches = wanted_patches(*kernels, request.only);
     if (!patches) return report_error(patches.error());
     request.patches = *std::move(patches);
+  }
+  if (arguments.auto_mutants == 0 && request.patches.empty()) {
+    terminal.print_wrapped(no_patches(*kernels, arguments));
+    return ExitCode::nothing_selected;
   }
   const std::string id = run_id(arguments, *kernels, options->seed);
   Result<RunFolder> folder = create_run_folder(arguments, id);

@@ -41,13 +41,32 @@ Result<Named> split_names(const std::vector<std::string>& names, const Registry&
   return named;
 }
 
+struct Selected {
+  std::vector<Case> cases;
+  std::string why_none;  // there are no cases: what people can do about it
+};
+
+// A kernel that accepts none of the problems that propagate knows.
+std::string refusal_words(const Manifest& kernel, const std::string& refusal) {
+  std::string fields;
+  for (const Field& field : kernel.schema()) {
+    if (must_be_given(field)) fields += fmt::format(" {}=...", field.name);
+  }
+  return fmt::format(
+      "nothing selected: {} accepts none of the problems that propagate has for {} ({}). Name a "
+      "case that it accepts, as in: plumbline propagate{} \"{}{} value=normal seed=1\"",
+      kernel.name, kernel.operation->name(), refusal,
+      kernel.added ? fmt::format(" --kernel {}", kernel.path) : "", kernel.name, fields);
+}
+
 // The cases asked for: those named, and of every kernel the first of its propagation cases, or what
 // --only leaves of them.
-Result<std::vector<Case>> selected_cases(const Arguments& arguments, const Registry& registry) {
+Result<Selected> selected_cases(const Arguments& arguments, const Registry& registry) {
   Result<Named> named = split_names(arguments.names, registry);
   if (!named) return named.error();
-  std::vector<Case> cases = std::move(named->cases);
-  if (!cases.empty() && named->globs.empty()) return cases;
+  Selected selected{std::move(named->cases), ""};
+  std::vector<Case>& cases = selected.cases;
+  if (!cases.empty() && named->globs.empty()) return selected;
   const auto kernels = registry.match(named->globs);
   if (!kernels) return kernels.error();
   std::optional<Filter> filter;
@@ -57,16 +76,17 @@ Result<std::vector<Case>> selected_cases(const Arguments& arguments, const Regis
     filter = *parsed;
   }
   for (const Manifest* kernel : *kernels) {
-    const auto all = propagation_cases(*kernel, arguments.seed.value_or(1));
-    if (!all) return all.error();
-    for (const Case& test_case : *all) {
+    const PropagationCases all = propagation_cases(*kernel, arguments.seed.value_or(1));
+    if (all.cases.empty() && !all.refusal.empty() && selected.why_none.empty())
+      selected.why_none = refusal_words(*kernel, all.refusal);
+    for (const Case& test_case : all.cases) {
       if (arguments.draws > 0 && !has_gradients(*kernel->operation)) continue;
       if (filter && !filter->holds(test_case)) continue;
       cases.push_back(test_case);
       if (!filter) break;
     }
   }
-  return cases;
+  return selected;
 }
 
 // The newest chip the kernel runs on, or the one asked for.
@@ -227,32 +247,35 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
   const bool deep = arguments.depth > 0 || arguments.decode > 0 || arguments.denoise > 0;
-  const Result<std::vector<Case>> cases =
-      deep && arguments.names.empty() ? std::vector<Case>() : selected_cases(arguments, *registry);
-  if (!cases) return report_error(cases.error());
-  if (cases->empty() && !deep) {
-    terminal.print(
-        "nothing selected: no kernel with stages (or gradients), or --only leaves no case");
+  const Result<Selected> selected =
+      deep && arguments.names.empty() ? Selected() : selected_cases(arguments, *registry);
+  if (!selected) return report_error(selected.error());
+  const std::vector<Case>& cases = selected->cases;
+  if (cases.empty() && !deep) {
+    terminal.print_wrapped(
+        !selected->why_none.empty()
+            ? selected->why_none
+            : "nothing selected: no kernel with stages (or gradients), or --only leaves no case");
     return ExitCode::nothing_selected;
   }
   const Result<std::optional<Target>> gpu = find_gpu(arguments.on);
   if (!gpu) return report_error(gpu.error());
   std::vector<const Manifest*> kernels;
-  for (const Case& test_case : *cases) {
+  for (const Case& test_case : cases) {
     if (std::find(kernels.begin(), kernels.end(), test_case.kernel) == kernels.end())
       kernels.push_back(test_case.kernel);
   }
   RunRecord record;
   record.seed = arguments.seed.value_or(1);
   label_record(record, arguments, run_id(arguments, kernels, record.seed));
-  record.planned = static_cast<std::int64_t>(cases->size());
+  record.planned = static_cast<std::int64_t>(cases.size());
   describe_environment(record);
   Result<RunFolder> folder = create_run_folder(arguments, record.run_id);
   if (!folder) return report_error(folder.error());
 
   const auto start = std::chrono::steady_clock::now();
   folder->begin(record);
-  propagate_kernels(*cases, kernels, *gpu, arguments, *folder, terminal, record);
+  propagate_kernels(cases, kernels, *gpu, arguments, *folder, terminal, record);
   if (arguments.depth > 0) propagate_depth(arguments, *folder, terminal, record);
   if (arguments.decode > 0) propagate_decoding(arguments, *folder, terminal, record);
   if (arguments.denoise > 0) propagate_denoising(arguments, *folder, terminal, record);

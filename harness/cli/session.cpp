@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "harness/interrupt.h"
+#include "harness/signature.h"
 #include "kernels/compile.h"
 #include "oracles/base/hash.h"
 #include "reports/annotations.h"
@@ -112,10 +113,13 @@ Result<Registry> open_registry(const Arguments& arguments) {
   for (const std::string& path : arguments.manifests) {
     const Status added = registry->add(path);
     if (!added) return added.error();
-    if (arguments.verb == "list") continue;
     const Manifest* kernel = registry->find(fs::path(path).stem().string());
-    const Status compiled = compile_outdated(*kernel);
-    if (!compiled) return compiled.error();
+    if (arguments.verb != "list") {
+      const Status compiled = compile_outdated(*kernel);
+      if (!compiled) return compiled.error();
+    }
+    const Status same = check_signatures(*kernel);
+    if (!same) return same.error();
   }
   return registry;
 }

@@ -20,6 +20,7 @@ enum class FindingKind : std::uint8_t {
   deadlock,               // no warp can run; the message names every waiting warp
   trap,                   // trap, or an assertion inside the kernel
   endless_loop,           // instruction budget exhausted
+  division_by_zero,       // of integers: the ISA leaves the result open
   bad_operand,            // shuffle from a lane that takes no part, bad barrier id, ...
   write_outside_output,   // guard band or padding changed (found after the launch)
 };

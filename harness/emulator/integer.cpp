@@ -4,6 +4,8 @@
 #include "harness/emulator/lanes.h"
 #include "harness/emulator/rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -116,6 +118,7 @@ struct Mad24Low {
 // Division by zero gives all ones, the remainder the dividend: unspecified by the ISA, and what the hardware's sequence
 // gives. The one signed quotient that overflows wraps.
 struct Div {
+  static constexpr const char* kVerb = "divides";
   template <typename T>
   static T apply(T a, T b) {
     if (b == 0) return static_cast<T>(~T{0});
@@ -127,6 +130,7 @@ struct Div {
 };
 
 struct Rem {
+  static constexpr const char* kVerb = "takes the remainder of";
   template <typename T>
   static T apply(T a, T b) {
     if (b == 0) return a;
@@ -136,6 +140,23 @@ struct Rem {
     return static_cast<T>(a % b);
   }
 };
+
+template <typename T, typename Op>
+[[gnu::noinline]] void report_division(Warp& warp, const Inst& inst, std::uint32_t zero) {
+  const int lane = std::countr_zero(zero);
+  const T dividend = lanes<T>(warp, inst.a)[lane];
+  warp.report(FindingKind::division_by_zero, inst, lane, [&] { return fmt::format("{} {} by 0", Op::kVerb, dividend); });
+}
+
+// A divisor of 0 is a finding whatever becomes of the result: LLVM, which is behind nvcc and Triton, takes it for undefined
+// behavior and so never computes a quotient ahead of the branch that asks for it.
+template <typename T, typename Op>
+void divide(Warp& warp, const Inst& inst, std::uint32_t mask) {
+  const auto b = lanes<T>(warp, inst.b);
+  const std::uint32_t zero = lanes_where([&](int i) { return b[i] == 0; }) & mask;
+  if (zero != 0) report_division<T, Op>(warp, inst, zero);
+  map2<T, T, T, Op>(warp, inst, mask);
+}
 
 struct Min {
   template <typename T>
@@ -444,6 +465,8 @@ constexpr HandlerSet unary = handlers_of<&map1<T, T, Op>>;
 template <typename T, typename Op>
 constexpr HandlerSet binary = handlers_of<&map2<T, T, T, Op>>;
 template <typename T, typename Op>
+constexpr HandlerSet division = handlers_of<&divide<T, Op>>;
+template <typename T, typename Op>
 constexpr HandlerSet ternary = handlers_of<&map3<T, T, T, T, Op>>;
 template <typename D, typename T>
 constexpr HandlerSet wide = handlers_of<&map2<D, T, T, MulWide<D>>>;
@@ -482,12 +505,12 @@ constexpr Row kRows[] = {
   {"mul24.lo.u32", "w=ww", binary<u32, Mul24Low>}, {"mul24.lo.s32", "w=ww", binary<s32, Mul24Low>},
   {"mul24.hi.u32", "w=ww", binary<u32, Mul24High>}, {"mul24.hi.s32", "w=ww", binary<s32, Mul24High>},
   {"mad24.lo.u32", "w=www", ternary<u32, Mad24Low>}, {"mad24.lo.s32", "w=www", ternary<s32, Mad24Low>},
-  {"div.u16", "h=hh", binary<u16, Div>}, {"div.s16", "h=hh", binary<s16, Div>},
-  {"div.u32", "w=ww", binary<u32, Div>}, {"div.s32", "w=ww", binary<s32, Div>},
-  {"div.u64", "x=xx", binary<u64, Div>}, {"div.s64", "x=xx", binary<s64, Div>},
-  {"rem.u16", "h=hh", binary<u16, Rem>}, {"rem.s16", "h=hh", binary<s16, Rem>},
-  {"rem.u32", "w=ww", binary<u32, Rem>}, {"rem.s32", "w=ww", binary<s32, Rem>},
-  {"rem.u64", "x=xx", binary<u64, Rem>}, {"rem.s64", "x=xx", binary<s64, Rem>},
+  {"div.u16", "h=hh", division<u16, Div>}, {"div.s16", "h=hh", division<s16, Div>},
+  {"div.u32", "w=ww", division<u32, Div>}, {"div.s32", "w=ww", division<s32, Div>},
+  {"div.u64", "x=xx", division<u64, Div>}, {"div.s64", "x=xx", division<s64, Div>},
+  {"rem.u16", "h=hh", division<u16, Rem>}, {"rem.s16", "h=hh", division<s16, Rem>},
+  {"rem.u32", "w=ww", division<u32, Rem>}, {"rem.s32", "w=ww", division<s32, Rem>},
+  {"rem.u64", "x=xx", division<u64, Rem>}, {"rem.s64", "x=xx", division<s64, Rem>},
   {"min.u16", "h=hh", binary<u16, Min>}, {"min.s16", "h=hh", binary<s16, Min>},
   {"min.u32", "w=ww", binary<u32, Min>}, {"min.s32", "w=ww", binary<s32, Min>},
   {"min.u64", "x=xx", binary<u64, Min>}, {"min.s64", "x=xx", binary<s64, Min>},

@@ -9,26 +9,32 @@
 #include "kernels/manifest.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_quantize.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/reference/attention_oracle.h"
 #include "oracles/reference/staged_attention.h"
 
 namespace plumbline {
 namespace {
 
+using tensor_formats::kAttentionFactor;
+using tensor_formats::kF32;
+using tensor_formats::kIndices;
+using tensor_formats::kStored;
+
 // clang-format off
 constexpr std::array kTensors = {
-    TensorName{"q",            TensorRole::input,  "[batch, heads, queries, d]; [1, heads, all queries, d] where lengths vary"},
-    TensorName{"k",            TensorRole::input,  "[batch, kv_heads, keys, d]"},
-    TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]"},
-    TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32"},
-    TensorName{"sink",         TensorRole::input,  "[heads]", "f32"},
-    TensorName{"q_scale",      TensorRole::input,  "[batch, heads]: what the elements of Q stand for, times themselves; [batch, heads, ceil(queries / 64)] per block of rows, and [1, heads, ceil(all queries / 64)] where lengths vary", "f32"},
-    TensorName{"k_scale",      TensorRole::input,  "[batch, kv_heads]: the same for K; [batch, kv_heads, ceil(keys / 64)] per block", "f32"},
-    TensorName{"v_scale",      TensorRole::input,  "[batch, kv_heads]: the same for V; [batch, kv_heads, ceil(keys / 64)] per block, where V has 8 bits", "f32"},
-    TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
-    TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
-    TensorName{"o",            TensorRole::output, "[batch, heads, queries, dv]", "{out}"},
-    TensorName{"lse",          TensorRole::output, "[batch, heads, queries]: natural logarithm of the sum of exponentials", "f32"},
+    TensorName{"q",            TensorRole::input,  "[batch, heads, queries, d]; [1, heads, all queries, d] where lengths vary", "", kAttentionFactor},
+    TensorName{"k",            TensorRole::input,  "[batch, kv_heads, keys, d]", "", kAttentionFactor},
+    TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]", "", kAttentionFactor},
+    TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32", kStored},
+    TensorName{"sink",         TensorRole::input,  "[heads]", "f32", kStored},
+    TensorName{"q_scale",      TensorRole::input,  "[batch, heads]: what the elements of Q stand for, times themselves; [batch, heads, ceil(queries / 64)] per block of rows, and [1, heads, ceil(all queries / 64)] where lengths vary", "f32", kF32},
+    TensorName{"k_scale",      TensorRole::input,  "[batch, kv_heads]: the same for K; [batch, kv_heads, ceil(keys / 64)] per block", "f32", kF32},
+    TensorName{"v_scale",      TensorRole::input,  "[batch, kv_heads]: the same for V; [batch, kv_heads, ceil(keys / 64)] per block, where V has 8 bits", "f32", kF32},
+    TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32", kIndices},
+    TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32", kIndices},
+    TensorName{"o",            TensorRole::output, "[batch, heads, queries, dv]", "{out}", kStored, "out"},
+    TensorName{"lse",          TensorRole::output, "[batch, heads, queries]: natural logarithm of the sum of exponentials", "f32", kF32},
 };
 // clang-format on
 

@@ -8,6 +8,7 @@
 #include "kernels/manifest.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/gemm_quantize.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/bounds/contract_words.h"
 #include "oracles/reference/attention_gradient_oracle.h"
 #include "oracles/reference/staged_attention_gradient.h"
@@ -22,6 +23,12 @@ constexpr std::array<std::string_view, 2> kJoins = {"ordered", "f32 atomic"};
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kWord = FieldKind::word;
 
+using tensor_formats::kAttentionFactor;
+using tensor_formats::kF32;
+using tensor_formats::kFloat;
+using tensor_formats::kIndices;
+using tensor_formats::kStored;
+
 // clang-format off
 constexpr std::array kTerms = {
     Field{"unit", kWord, kNoDefault, 0, 0, kUnits,         "what adds products, as for GEMM"},
@@ -33,24 +40,24 @@ constexpr std::array kTerms = {
 };
 
 constexpr std::array kTensors = {
-    TensorName{"q",            TensorRole::input,  "[batch, heads, queries, d]; [1, heads, all queries, d] where lengths vary"},
-    TensorName{"k",            TensorRole::input,  "[batch, kv_heads, keys, d]"},
-    TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]"},
-    TensorName{"o",            TensorRole::input,  "[batch, heads, queries, dv]: as the forward pass stored it"},
-    TensorName{"lse",          TensorRole::input,  "[batch, heads, queries]: the same", "f32"},
-    TensorName{"do",           TensorRole::input,  "[batch, heads, queries, dv]: the gradient of O"},
-    TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32"},
-    TensorName{"sink",         TensorRole::input,  "[heads]; it has done its work in LSE", "f32"},
-    TensorName{"q_scale",      TensorRole::input,  "[1]: what the elements of Q stand for, times themselves", "f32"},
-    TensorName{"k_scale",      TensorRole::input,  "[1]: the same for K", "f32"},
-    TensorName{"v_scale",      TensorRole::input,  "[1]: the same for V", "f32"},
-    TensorName{"do_scale",     TensorRole::input,  "[1]: the same for dO", "f32"},
-    TensorName{"ds_scale",     TensorRole::input,  "[1]: what dS is multiplied by before it is rounded", "f32"},
-    TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32"},
-    TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32"},
-    TensorName{"dq",           TensorRole::output, "[batch, heads, queries, d]", "{out}"},
-    TensorName{"dk",           TensorRole::output, "[batch, kv_heads, keys, d]", "{out}"},
-    TensorName{"dv",           TensorRole::output, "[batch, kv_heads, keys, dv]", "{out}"},
+    TensorName{"q",            TensorRole::input,  "[batch, heads, queries, d]; [1, heads, all queries, d] where lengths vary", "", kAttentionFactor},
+    TensorName{"k",            TensorRole::input,  "[batch, kv_heads, keys, d]", "", kAttentionFactor},
+    TensorName{"v",            TensorRole::input,  "[batch, kv_heads, keys, dv]", "", kAttentionFactor},
+    TensorName{"o",            TensorRole::input,  "[batch, heads, queries, dv]: as the forward pass stored it", "", kFloat},
+    TensorName{"lse",          TensorRole::input,  "[batch, heads, queries]: the same", "f32", kF32},
+    TensorName{"do",           TensorRole::input,  "[batch, heads, queries, dv]: the gradient of O", "", kFloat},
+    TensorName{"bias",         TensorRole::input,  "[heads, queries, keys]", "f32", kStored},
+    TensorName{"sink",         TensorRole::input,  "[heads]; it has done its work in LSE", "f32", kStored},
+    TensorName{"q_scale",      TensorRole::input,  "[1]: what the elements of Q stand for, times themselves", "f32", kF32},
+    TensorName{"k_scale",      TensorRole::input,  "[1]: the same for K", "f32", kF32},
+    TensorName{"v_scale",      TensorRole::input,  "[1]: the same for V", "f32", kF32},
+    TensorName{"do_scale",     TensorRole::input,  "[1]: the same for dO", "f32", kF32},
+    TensorName{"ds_scale",     TensorRole::input,  "[1]: what dS is multiplied by before it is rounded", "f32", kF32},
+    TensorName{"query_starts", TensorRole::input,  "[batch + 1]: where each sequence's queries start", "s32", kIndices},
+    TensorName{"key_starts",   TensorRole::input,  "[batch + 1]: where each sequence's keys start", "s32", kIndices},
+    TensorName{"dq",           TensorRole::output, "[batch, heads, queries, d]", "{out}", kStored, "out"},
+    TensorName{"dk",           TensorRole::output, "[batch, kv_heads, keys, d]", "{out}", kStored, "out"},
+    TensorName{"dv",           TensorRole::output, "[batch, kv_heads, keys, dv]", "{out}", kStored, "out"},
 };
 // clang-format on
 

@@ -6,6 +6,7 @@
 #include "kernels/manifest.h"
 #include "kernels/ops/gemm_layout.h"
 #include "kernels/ops/gemm_quantize.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/reference/gemm.h"
 #include "oracles/reference/gemm_oracle.h"
@@ -26,6 +27,9 @@ constexpr std::int64_t kMustBeGiven = -1;
 constexpr std::array<std::string_view, 4> kLayouts = {"nn", "nt", "tn", "tt"};
 constexpr std::array<std::string_view, 6> kOperands = {"bf16", "f16", "e4m3", "e5m2", "s8", "u8"};
 constexpr std::array<std::string_view, 6> kOutputs = {"bf16", "f32", "f16", "s32", "e4m3", "s8"};
+// Those, and what only a kernel with one format of D has.
+constexpr std::array<std::string_view, 7> kGemmOutput = {"bf16", "f32",  "f16", "s32",
+                                                         "e4m3", "e5m2", "s8"};
 constexpr std::array<std::string_view, 5> kScalesOfA = {"none", "tensor", "row", "1x128", "1x32"};
 constexpr std::array<std::string_view, 5> kScalesOfB = {"none", "tensor", "column", "128x128",
                                                         "32x1"};
@@ -37,6 +41,11 @@ constexpr std::array<std::string_view, 2> kPresences = {"auto", "always"};
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kReal = FieldKind::real;
 constexpr auto kWord = FieldKind::word;
+
+using tensor_formats::kF32;
+using tensor_formats::kFactor;
+using tensor_formats::kScale;
+using tensor_formats::kStored;
 
 // clang-format off
 constexpr std::array kSchema = {
@@ -71,14 +80,14 @@ constexpr std::array kSchema = {
 };
 
 constexpr std::array kTensors = {
-    TensorName{"a",    TensorRole::input,  "[batch, m, k]"},
-    TensorName{"b",    TensorRole::input,  "[batch, k, n]"},
-    TensorName{"c",    TensorRole::input,  "[batch, m, n]; when beta is not 0, or c=always"},
-    TensorName{"bias", TensorRole::input,  "[m] for bias=row, [n] for bias=column", "f32"},
-    TensorName{"scale_a", TensorRole::input, "[1], [m] or [m, blocks of k]", "f32"},
-    TensorName{"scale_b", TensorRole::input, "[1], [n] or [blocks of k, n or blocks of n]", "f32"},
-    TensorName{"scale_d", TensorRole::input, "[1]", "f32"},
-    TensorName{"d",    TensorRole::output, "[batch, m, n]"},
+    TensorName{"a",    TensorRole::input,  "[batch, m, k]", "", kFactor, "a"},
+    TensorName{"b",    TensorRole::input,  "[batch, k, n]", "", kFactor, "b"},
+    TensorName{"c",    TensorRole::input,  "[batch, m, n]; when beta is not 0, or c=always", "", kGemmOutput},
+    TensorName{"bias", TensorRole::input,  "[m] for bias=row, [n] for bias=column", "f32", kStored},
+    TensorName{"scale_a", TensorRole::input, "[1], [m] or [m, blocks of k]", "f32", kScale},
+    TensorName{"scale_b", TensorRole::input, "[1], [n] or [blocks of k, n or blocks of n]", "f32", kScale},
+    TensorName{"scale_d", TensorRole::input, "[1]", "f32", kF32},
+    TensorName{"d",    TensorRole::output, "[batch, m, n]", "", kGemmOutput, "out"},
 };
 
 // clang-format on

@@ -8,6 +8,7 @@
 #include "kernels/bad_input.h"
 #include "kernels/manifest.h"
 #include "kernels/ops/gemm_quantize.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/joined_oracle.h"
@@ -28,6 +29,11 @@ constexpr std::array<std::string_view, 2> kScalesOfB = {"none", "tensor"};
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kWord = FieldKind::word;
 
+using tensor_formats::kF32;
+using tensor_formats::kFactor;
+using tensor_formats::kIndices;
+using tensor_formats::kStored;
+
 // clang-format off
 constexpr std::array kSchema = {
     Field{"m",       kInteger, -1, 0, kLargestSize, {},  "rows of A and D, of all groups together"},
@@ -44,12 +50,12 @@ constexpr std::array kSchema = {
 };
 
 constexpr std::array kTensors = {
-    TensorName{"a",           TensorRole::input,  "[m, k]"},
-    TensorName{"b",           TensorRole::input,  "[groups, k, n]"},
-    TensorName{"group_sizes", TensorRole::input,  "[groups]: rows per group; they add up to m", "s32"},
-    TensorName{"scale_a",     TensorRole::input,  "[1] or [m]", "f32"},
-    TensorName{"scale_b",     TensorRole::input,  "[groups]", "f32"},
-    TensorName{"d",           TensorRole::output, "[m, n]"},
+    TensorName{"a",           TensorRole::input,  "[m, k]", "", kFactor, "a"},
+    TensorName{"b",           TensorRole::input,  "[groups, k, n]", "", kFactor, "b"},
+    TensorName{"group_sizes", TensorRole::input,  "[groups]: rows per group; they add up to m", "s32", kIndices},
+    TensorName{"scale_a",     TensorRole::input,  "[1] or [m]", "f32", kF32},
+    TensorName{"scale_b",     TensorRole::input,  "[groups]", "f32", kF32},
+    TensorName{"d",           TensorRole::output, "[m, n]", "", kStored, "out"},
 };
 // clang-format on
 

@@ -10,6 +10,7 @@
 
 #include "kernels/manifest.h"
 #include "kernels/ops/gemm_quantize.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
@@ -28,6 +29,10 @@ constexpr std::array<std::string_view, 3> kScales = {"none", "tensor", "channel"
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kWord = FieldKind::word;
 
+using tensor_formats::kF32;
+using tensor_formats::kFactor;
+using tensor_formats::kStored;
+
 // clang-format off
 constexpr std::array kSchema = {
     Field{"m",      kInteger, -1, 0, kLargestSize, {}, "rows of x and dy: tokens"},
@@ -38,15 +43,15 @@ constexpr std::array kSchema = {
 };
 
 constexpr std::array kTensors = {
-    TensorName{"dy",       TensorRole::input,  "[m, n]"},
-    TensorName{"x",        TensorRole::input,  "[m, k]"},
-    TensorName{"w",        TensorRole::input,  "[n, k]"},
-    TensorName{"scale_dy", TensorRole::input,  "[1]", "f32"},
-    TensorName{"scale_x",  TensorRole::input,  "[1]", "f32"},
-    TensorName{"scale_w",  TensorRole::input,  "[1], or [n] for scales=channel", "f32"},
-    TensorName{"dx",       TensorRole::output, "[m, k]", "{out}"},
-    TensorName{"dw",       TensorRole::output, "[n, k]", "{out}"},
-    TensorName{"db",       TensorRole::output, "[n]", "f32"},
+    TensorName{"dy",       TensorRole::input,  "[m, n]", "", kFactor},
+    TensorName{"x",        TensorRole::input,  "[m, k]", "", kFactor},
+    TensorName{"w",        TensorRole::input,  "[n, k]", "", kFactor},
+    TensorName{"scale_dy", TensorRole::input,  "[1]", "f32", kF32},
+    TensorName{"scale_x",  TensorRole::input,  "[1]", "f32", kF32},
+    TensorName{"scale_w",  TensorRole::input,  "[1], or [n] for scales=channel", "f32", kF32},
+    TensorName{"dx",       TensorRole::output, "[m, k]", "{out}", kStored, "out"},
+    TensorName{"dw",       TensorRole::output, "[n, k]", "{out}", kStored, "out"},
+    TensorName{"db",       TensorRole::output, "[n]", "f32", kStored},
 };
 // clang-format on
 

@@ -6,6 +6,7 @@
 
 #include "kernels/bad_input.h"
 #include "kernels/manifest.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/reference/quantize_oracle.h"
 #include "oracles/reference/staged_quantize.h"
@@ -23,6 +24,9 @@ constexpr std::array<std::string_view, 3> kGroups = {"tensor", "row", "1x128"};
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kWord = FieldKind::word;
 
+using tensor_formats::kF32;
+using tensor_formats::kStored;
+
 // clang-format off
 constexpr std::array kSchema = {
     Field{"m",     kInteger, -1, 0, kLargestSize, {}, "rows of X"},
@@ -35,10 +39,10 @@ constexpr std::array kSchema = {
 };
 
 constexpr std::array kTensors = {
-    TensorName{"x",     TensorRole::input,  "[m, n]", "{in}"},
-    TensorName{"q",     TensorRole::output, "[m, n]: the codes", "{out}"},
-    TensorName{"scale", TensorRole::output, "[1], [m] or [m, blocks of n]", "f32"},
-    TensorName{"amax",  TensorRole::output, "the largest magnitudes; shaped as scale", "f32"},
+    TensorName{"x",     TensorRole::input,  "[m, n]", "{in}", kStored, "in"},
+    TensorName{"q",     TensorRole::output, "[m, n]: the codes", "{out}", kCodes, "out"},
+    TensorName{"scale", TensorRole::output, "[1], [m] or [m, blocks of n]", "f32", kF32},
+    TensorName{"amax",  TensorRole::output, "the largest magnitudes; shaped as scale", "f32", kF32},
 };
 
 // clang-format on

@@ -7,6 +7,7 @@
 
 #include "kernels/bad_input.h"
 #include "kernels/manifest.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/reference/row_oracle.h"
 #include "oracles/reference/staged_rows.h"
@@ -33,6 +34,8 @@ constexpr auto kReal = FieldKind::real;
 constexpr auto kWord = FieldKind::word;
 constexpr auto kInput = TensorRole::input;
 constexpr auto kOutput = TensorRole::output;
+using tensor_formats::kFloat;
+constexpr auto& kStatistic = tensor_formats::kStored;
 
 // clang-format off
 constexpr Field kM{"m", kInteger, -1, 0, kMostRows, {}, "rows"};
@@ -54,16 +57,16 @@ constexpr std::array kNormFields = {kM, kN, kOut, kEps, kLdx, kLdy, kStored};
 constexpr std::array kRmsnormFields = {kM, kN, kOut, kEps, kLdx, kLdy, kStored, kPlus};
 constexpr std::array kNormBackwardFields = {kM, kN, kOut, kLdx, kLddy, kLddx};
 
-constexpr TensorName kX{"x", kInput, "[m, n]", "bf16"}, kDy{"dy", kInput, "[m, n]", "bf16"},
-    kGamma{"gamma", kInput, "[n]", "bf16"}, kBeta{"beta", kInput, "[n]", "bf16"},
-    kMeanIn{"mean", kInput, "[m]: of the rows of X, as LayerNorm gives it", "f32"},
-    kRstdIn{"rstd", kInput, "[m]: as the norm gives it", "f32"},
-    kY{"y", kOutput, "[m, n]", "{out}"}, kDx{"dx", kOutput, "[m, n]", "{out}"},
-    kMean{"mean", kOutput, "[m]; with statistics=stored", "f32"}, kRstd{"rstd", kOutput, "[m]; with statistics=stored", "f32"},
-    kDgamma{"dgamma", kOutput, "[n]", "f32"}, kDbeta{"dbeta", kOutput, "[n]", "f32"};
+constexpr TensorName kX{"x", kInput, "[m, n]", "bf16", kFloat}, kDy{"dy", kInput, "[m, n]", "bf16", kFloat},
+    kGamma{"gamma", kInput, "[n]", "bf16", kFloat}, kBeta{"beta", kInput, "[n]", "bf16", kFloat},
+    kMeanIn{"mean", kInput, "[m]: of the rows of X, as LayerNorm gives it", "f32", kStatistic},
+    kRstdIn{"rstd", kInput, "[m]: as the norm gives it", "f32", kStatistic},
+    kY{"y", kOutput, "[m, n]", "{out}", tensor_formats::kStored, "out"}, kDx{"dx", kOutput, "[m, n]", "{out}", tensor_formats::kStored, "out"},
+    kMean{"mean", kOutput, "[m]; with statistics=stored", "f32", kStatistic}, kRstd{"rstd", kOutput, "[m]; with statistics=stored", "f32", kStatistic},
+    kDgamma{"dgamma", kOutput, "[n]", "f32", tensor_formats::kStored}, kDbeta{"dbeta", kOutput, "[n]", "f32", tensor_formats::kStored};
 
 constexpr std::array kSoftmaxTensors = {kX, kY};
-constexpr std::array kSoftmaxBackwardTensors = {TensorName{"y", kInput, "[m, n]", "bf16"}, kDy, kDx};
+constexpr std::array kSoftmaxBackwardTensors = {TensorName{"y", kInput, "[m, n]", "bf16", kFloat}, kDy, kDx};
 constexpr std::array kRmsnormTensors = {kX, kGamma, kY, kRstd};
 constexpr std::array kRmsnormBackwardTensors = {kX, kGamma, kRstdIn, kDy, kDx, kDgamma};
 constexpr std::array kLayernormTensors = {kX, kGamma, kBeta, kY, kMean, kRstd};

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "kernels/manifest.h"
+#include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/bounds/contract_words.h"
 #include "oracles/reference/staged_swiglu.h"
@@ -21,6 +22,10 @@ constexpr std::array<std::string_view, 2> kSiluForms = {"g / (1 + e)", "g * (1 /
 
 constexpr auto kInteger = FieldKind::integer;
 constexpr auto kWord = FieldKind::word;
+
+using tensor_formats::kFloat;
+using tensor_formats::kRealFactor;
+using tensor_formats::kStored;
 
 // clang-format off
 constexpr std::array kSchema = {
@@ -39,12 +44,12 @@ constexpr std::array kTerms = {
 };
 
 constexpr std::array kTensors = {
-    TensorName{"x",      TensorRole::input,  "[tokens, d]"},
-    TensorName{"w_gate", TensorRole::input,  "[hidden, d]"},
-    TensorName{"w_up",   TensorRole::input,  "[hidden, d]"},
-    TensorName{"w_down", TensorRole::input,  "[d_out, hidden]"},
-    TensorName{"h",      TensorRole::output, "[tokens, hidden]"},
-    TensorName{"y",      TensorRole::output, "[tokens, d_out]", "{out}"},
+    TensorName{"x",      TensorRole::input,  "[tokens, d]", "", kRealFactor},
+    TensorName{"w_gate", TensorRole::input,  "[hidden, d]", "", kRealFactor},
+    TensorName{"w_up",   TensorRole::input,  "[hidden, d]", "", kRealFactor},
+    TensorName{"w_down", TensorRole::input,  "[d_out, hidden]", "", kRealFactor},
+    TensorName{"h",      TensorRole::output, "[tokens, hidden]", "", kFloat},
+    TensorName{"y",      TensorRole::output, "[tokens, d_out]", "{out}", kStored, "out"},
 };
 
 // clang-format on

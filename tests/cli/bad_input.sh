@@ -54,6 +54,21 @@ expect 2 "mine.toml:" verify mine --kernel mine/mine.toml
 expect 2 "nowhere.toml" list --kernel nowhere.toml
 expect 2 "is a folder" verify --kernel mine
 
+# What a manifest says of an entry is held against the PTX before anything runs, where it says it.
+copy own gemm_bf16 's/^entry .*/entry = "gemm_bf17"/'
+line=$(grep -n '^entry' own/own.toml | cut -d: -f1)
+expect 2 "own/own.toml:$line:10: there is no entry \"gemm_bf17\" in own.sm_80.ptx (entries: gemm_bf16_nn_bf16" list kernels --kernel own/own.toml
+expect 2 "own/own.toml:$line:10: there is no entry" verify --kernel own/own.toml --on emulator
+copy own gemm_bf16 's/"s64 ld_b"/"s32 ld_b"/'
+expect 2 "(s32 ld_b) is 8 bytes wide in entry gemm_bf16_nn_bf16, 4 in the manifest" list kernels --kernel own/own.toml
+copy own gemm_bf16 's/"s64 ld_b", //'
+expect 2 "entry gemm_bf16_nn_bf16 takes 21 parameters, the manifest lists 20" explain --kernel own/own.toml --on emulator
+copy own gemm_bf16 's/^source/source/'
+expect 0 "own" list kernels --kernel own/own.toml
+expect 4 "plumbline mutants --kernel own/own.toml --auto 50" mutants --kernel own/own.toml
+copy own gemm_bf16 's/^bias *= "f32"/bias = "s32"/'
+expect 2 '"bias" of gemm cannot be s32 (it can be bf16, f16, f32)' verify --kernel own/own.toml
+
 # with_ptx FILE: a manifest whose kernel is that PTX file.
 with_ptx() { sed -e 's/^source.*/ptx = "'"$1"'"/' -e 's/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml; }
 ptx="$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx

@@ -43,6 +43,13 @@ expect 0 "toward zero, as truncation makes it; it goes when tensor cores round t
 [ "$(grep -c '"stochastics"' plumbline-out/latest/record.json)" = 1 ] || failed=$((failed + 1))
 expect 2 "not in range" propagate gemm_bf16 --on emulator --stochastic 1
 
+# Problems that a kernel does not accept are passed over; where none is left, it says so.
+copy uncausal attention_bf16_forward "/^causal/d; s/'s32 causal.*'/'s32 0'/"
+expect 0 '"output"' propagate --on emulator --kernel uncausal/uncausal.toml
+copy wide attention_bf16_forward 's/^\[contract\]/[[domain]]\nrequire = "d == 128"\nreason = "d is 128"\n\n[contract]/'
+expect 4 "wide accepts none of the problems that propagate has for attention (queries=64 keys=256 d=64 scale=0.125 out=bf16: d is 128). Name a case that it accepts, as in: plumbline propagate --kernel wide/wide.toml \"wide queries=... keys=... d=... value=normal seed=1\"" \
+  propagate --on emulator --kernel wide/wide.toml
+
 # Truncating where the contract rounds to nearest.
 planted gemm_bf16 cut 's/cvt.rn.bf16/cvt.rz.bf16/'
 expect 1 'The fault is in the stage "output": rounded toward zero instead of to nearest' \

@@ -119,6 +119,17 @@ TEST(IdleReads, ThatChooseAWayAreFindingsWhereItMatters) {
   EXPECT_THAT(findings_of(way("again: bra again;")), ElementsAre(kFound));
 }
 
+// No compiler computes a quotient ahead of the branch that asks whether there is a divisor: one
+// that reaches no output is a mistake of the source all the same.
+TEST(IdleReads, ForgiveNoDivisionByZero) {
+  const std::string quotient = "mov.u32 %r2, 0; div.u32 %r3, %r1, %r2;";
+  constexpr const char* kDivided = "division by zero";
+  EXPECT_THAT(findings_of(quotient), Contains(kDivided));
+  EXPECT_THAT(findings_of(quotient + "setp.eq.u32 %p, %r3, 12345; @%p mov.f32 %f2, 0f3f800000;"),
+              Contains(kDivided));
+  EXPECT_THAT(findings_of("mov.u32 %r2, 3; div.u32 %r3, %r1, %r2;"), IsEmpty());
+}
+
 TEST(IdleReads, DoNotHideOtherFindings) {
   EXPECT_THAT(findings_of("st.shared.f32 [tile+1024], %f2;").size(), 2u);
 }

@@ -62,11 +62,12 @@ std::string page_of(const Operation& operation) {
     page += fmt::format("| `{}` | {} | {} | {} |\n", term.name, values_of(term), default_of(term),
                         term.help);
   }
-  page += "\n| tensor | role | logical shape | usual format |\n|---|---|---|---|\n";
+  page += "\n| tensor | role | logical shape | usual format | can be |\n|---|---|---|---|---|\n";
   for (const TensorName& tensor : operation.tensor_names()) {
-    page += fmt::format("| `{}` | {} | {} | {} |\n", tensor.name,
+    page += fmt::format("| `{}` | {} | {} | {} | `{}` |\n", tensor.name,
                         tensor.role == TensorRole::input ? "input" : "output", tensor.help,
-                        tensor.format.empty() ? "" : fmt::format("`{}`", tensor.format));
+                        tensor.format.empty() ? "" : fmt::format("`{}`", tensor.format),
+                        fmt::join(tensor.formats, "`, `"));
   }
   return page;
 }

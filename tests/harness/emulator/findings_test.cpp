@@ -306,6 +306,15 @@ TEST(BadOperand, BarrierNumbersAndCounts) {
   expect(run("shfl.sync.idx.b32 %r1, %r0, 0, 31, 1;"), FindingKind::bad_operand, 11, 0, 1, false, "not in its member mask");
 }
 
+TEST(DivisionByZero, OfIntegersIsFoundOncePerInstruction) {
+  expect(run("sub.u32 %r1, %r0, 5; div.u32 %r2, %r0, %r1;"), FindingKind::division_by_zero, 11, 0, 5, true, "divides 5 by 0");
+  expect(run("shr.u32 %r1, %r0, 5; rem.s32 %r2, %r0, %r1;"), FindingKind::division_by_zero, 11, 0, 0, true, "takes the remainder of 0 by 0");
+  expect(run("mov.u64 %d3, 0; div.s64 %d3, %d1, %d3;"), FindingKind::division_by_zero, 11, 0, 0, true);
+  expect_none(run("add.u32 %r1, %r0, 1; div.u32 %r2, %r0, %r1; rem.u32 %r2, %r0, %r1;"));
+  // Lanes that do not take part divide nothing.
+  expect_none(run("setp.ne.u32 %p1, %r0, 0; @%p1 div.u32 %r2, %r0, %r0;"));
+}
+
 TEST(Findings, AreTheSameForAnyNumberOfThreads) {
   std::vector<std::string> texts;
   for (const int threads : {1, 2, 7}) {
