@@ -128,9 +128,8 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
   return case_of(manifest, choice, *best, draw_seed(random));
 }
 
-Case build_unchecked(const Manifest& manifest, Random random) {
+Case build_unchecked(const Manifest& manifest, const KernelChoices& choices, Random random) {
   const Generator& generator = generator_of(*manifest.operation);
-  const KernelChoices choices = choices_of(manifest);
   for (int texts = 0; texts < kTexts; ++texts) {
     Choice choice;
     choice.shape = draw_one_of(random, choices.shapes);

@@ -72,14 +72,31 @@ SizeValues values_of(const Manifest& manifest, const Problem& problem, std::stri
       add(round_up(value, divisor.value) + divisor.remainder);
     add(value);
   }
-  // Another one comes first for another problem, so that a bound and what is beyond it are both met.
+  // Another one comes first for another problem, so that a bound and what is beyond it are both
+  // met.
   if (!all.values.empty()) {
-    const auto first = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(drawn) %
-                                                   all.values.size());
+    const auto first =
+        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(drawn) % all.values.size());
     std::rotate(all.values.begin(), all.values.begin() + first, all.values.end());
     all.values.resize(std::min(all.values.size(), kMostValues));
   }
   return all;
+}
+
+// The fields that rules speak of which refuse a problem.
+std::vector<std::string_view> refused_fields(const Manifest& manifest, const Problem& problem) {
+  std::vector<std::string_view> fields;
+  for (const DomainRule& rule : manifest.domain) {
+    const Result<std::int64_t> accepted = rule.condition.evaluate(problem);
+    if (accepted && *accepted != 0) continue;
+    for (const FieldConstant& constant : rule.condition.constants())
+      fields.push_back(constant.field);
+  }
+  return fields;
+}
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // A size of 0 is what its shape class is about, but for those whose 0 means another size.
@@ -92,9 +109,11 @@ bool may_change(const Problem& problem, std::string_view name) {
 template <typename Take>
 bool resized(const Manifest& manifest, const Problem& problem, Take take) {
   const Generator& generator = generator_of(*manifest.operation);
+  const std::vector<std::string_view> refused = refused_fields(manifest, problem);
   std::vector<SizeValues> sizes;
   for (const std::string_view name : generator.shrink_fields().sizes) {
-    if (!may_change(problem, name) || sizes.size() == kMostSizes) continue;
+    if (!contains(refused, name) || !may_change(problem, name) || sizes.size() == kMostSizes)
+      continue;
     SizeValues values = values_of(manifest, problem, name);
     if (!values.values.empty()) sizes.push_back(std::move(values));
   }
@@ -149,13 +168,13 @@ bool nearby(const Manifest& manifest, const Problem& problem, Take take) {
   return resized(manifest, problem, take_resized) || resized(manifest, plain, take_resized);
 }
 
-// Smaller where the domain says nothing of a size.
-void lighten(const Manifest& manifest, double work_limit, Problem& problem) {
+// Smaller in the sizes that the domain did not ask to be others than in `drawn`.
+void lighten(const Manifest& manifest, const Problem& drawn, double work_limit, Problem& problem) {
   const Generator& generator = generator_of(*manifest.operation);
+  const std::vector<std::string_view> refused = refused_fields(manifest, drawn);
   std::vector<std::string_view> open;
   for (const std::string_view name : generator.shrink_fields().sizes) {
-    if (may_change(problem, name) && values_of(manifest, problem, name).values.empty())
-      open.push_back(name);
+    if (may_change(problem, name) && !contains(refused, name)) open.push_back(name);
   }
   const auto with = [&](std::string_view name, std::int64_t size) {
     Problem other = problem;
@@ -201,7 +220,7 @@ std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& pr
   nearby(manifest, problem, [&](const Problem& other, bool by_numbers) {
     if (!is_usable(manifest, other)) return false;
     fitting = other;
-    if (by_numbers) lighten(manifest, work_limit, *fitting);
+    if (by_numbers) lighten(manifest, problem, work_limit, *fitting);
     return true;
   });
   return fitting;
@@ -210,10 +229,11 @@ std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& pr
 std::string domain_refusals(const Manifest& manifest) {
   constexpr int kProblems = 100;
   std::vector<int> refused(manifest.domain.size() + 1);  // the last: no rule, but the operation
+  const KernelChoices choices = choices_of(manifest);
   Random random(0);
   for (int i = 0; i < kProblems; ++i) {
     const Problem drawn =
-        build_unchecked(manifest, random.fork(static_cast<std::uint64_t>(i))).problem;
+        build_unchecked(manifest, choices, random.fork(static_cast<std::uint64_t>(i))).problem;
     std::size_t best = 0;
     nearby(manifest, drawn, [&](const Problem& other, bool) {
       best = std::max(best, rules_that_hold(manifest, other));

@@ -15,9 +15,8 @@ namespace plumbline {
 // and last with sizes taken from what the domain compares them with ("n == 4096"). A domain that
 // asks for large sizes gets small ones where it asks for none, so that padded multiply-accumulates
 // stay near `work_limit`. Nothing where none of that helps.
-std::optional<Problem> fit_to_domain(
-    const Manifest& manifest, const Problem& problem,
-    double work_limit = std::numeric_limits<double>::infinity());
+std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem,
+                                     double work_limit = std::numeric_limits<double>::infinity());
 
 // Why so few problems of a kernel are in its domain: which of its rules refused most of those that
 // are drawn for it, even after all that fit_to_domain() tries. One sentence for people.

@@ -94,8 +94,8 @@ void Designer::leading_dimensions() {
   add(m, n, k, fmt::format("ldd={} out=f32", n + 8), "integers", "k_tail", "padded_8", rows);
   add(m, n, k, fmt::format("beta=1 ldc={} ldd={}", n + 8, n + 16), "integers", "k_tail", "padded_8",
       rows);
-  add(m, n, k, fmt::format("lda={} ldb={} ldd={}", a_row + 1, b_row + 1, n + 3), "integers", "k_tail",
-      "padded_odd", rows);
+  add(m, n, k, fmt::format("lda={} ldb={} ldd={}", a_row + 1, b_row + 1, n + 3), "integers",
+      "k_tail", "padded_odd", rows);
   const std::string_view batches = "the stride between matrices of a batch";
   add(m, n, k, "batch=3", "integers", "batched", "nn", batches);
   add(m, n, k, fmt::format("batch=3 stride_a={}", m * k + 24), "integers", "batched", "batch_gaps",

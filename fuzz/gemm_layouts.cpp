@@ -81,15 +81,16 @@ std::string batch_gaps(GemmLayoutRequest& request, Random& random) {
 std::string interleaved(GemmLayoutRequest& request, Random& random) {
   if (request.sizes.batch < 2) request.sizes.batch = random.between(2, 3);
   bool any = false;
-  std::string text = for_each_matrix(request, draw_word(request, random), [&](const Stored& matrix) {
-    if (!is_free(request.schema, fmt::format("ld{}", matrix.name)) ||
-        !is_free(request.schema, fmt::format("stride_{}", matrix.name)))
-      return std::string();
-    any = true;
-    const std::int64_t width = std::max<std::int64_t>(1, matrix.width);
-    return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, width * request.sizes.batch,
-                       width);
-  });
+  std::string text =
+      for_each_matrix(request, draw_word(request, random), [&](const Stored& matrix) {
+        if (!is_free(request.schema, fmt::format("ld{}", matrix.name)) ||
+            !is_free(request.schema, fmt::format("stride_{}", matrix.name)))
+          return std::string();
+        any = true;
+        const std::int64_t width = std::max<std::int64_t>(1, matrix.width);
+        return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, width * request.sizes.batch,
+                           width);
+      });
   return any ? text : std::string();
 }
 

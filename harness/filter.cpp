@@ -67,7 +67,8 @@ std::vector<std::string_view> values_of(std::string_view key,
     if (key == "shape") add(shape_classes(*kernel->operation));
     if (key == "strides") add(layout_classes(*kernel->operation));
     for (const Field& field : kernel->operation->schema()) {
-      if (field.name == key) values.insert(values.end(), field.choices.begin(), field.choices.end());
+      if (field.name == key)
+        values.insert(values.end(), field.choices.begin(), field.choices.end());
     }
   }
   return values;
