@@ -197,7 +197,8 @@ TEST(Expression, SaysWhatNumbersItComparesFieldsWith) {
             "k=56 n=72 m=99 k~16");
   EXPECT_EQ(constants_of("min(m, n) >= 64"), "m~64 n~64");
   EXPECT_EQ(constants_of("layout == \"nt\" ? k == 1 : k == 2"), "k=1 k=2");
-  EXPECT_EQ(constants_of("ld_a % 8 == 0 && beta == 0 && m == n && k / 0 == 1 && 1 / 0 == k"), "k=0");
+  EXPECT_EQ(constants_of("ld_a % 8 == 0 && beta == 0 && m == n && k / 0 == 1 && 1 / 0 == k"),
+            "k=0");
 }
 
 TEST(Expression, RefusesToRecurseWithoutEnd) {
