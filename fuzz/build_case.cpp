@@ -1,36 +1,67 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz/build_case.h"
 
-#include <array>
-
+#include "fuzz/domain_fit.h"
+#include "fuzz/draw.h"
+#include "fuzz/free_fields.h"
+#include "fuzz/memory.h"
 #include "oracles/base/assert.h"
 
 namespace plumbline {
 
 namespace {
 
-constexpr int kDraws = 8;
+constexpr int kDraws = 8;   // that are problems of the kernel
+constexpr int kTexts = 64;  // for those
 
 // 32 bits are enough for a seed, and short enough to read out.
 std::uint64_t draw_seed(Random& random) { return random.next() >> 32; }
 
-bool is_usable(const Manifest& manifest, const Problem& problem) {
-  return !manifest.excluded(problem) && manifest.tensors(problem).ok();
+// Of tensors and what is kept beside them: one case must not need a large machine.
+double most_memory(Profile profile) {
+  switch (profile) {
+    case Profile::quick:
+      return 0x1p30;
+    case Profile::standard:
+      return 0x1p32;
+    case Profile::deep:
+      break;
+  }
+  return 0x1p34;
 }
 
-Result<Problem> parsed(const Manifest& manifest, const std::string& text) {
-  return parse_problem(manifest.schema(), text, text);
+// Drawn text as a problem of the kernel, which need not have every stride that a class writes.
+struct Drawn {
+  Result<Problem> problem;
+  bool strides_left;  // or there were none
+};
+
+Drawn parsed(const Manifest& manifest, std::string_view text) {
+  const Generator& generator = generator_of(*manifest.operation);
+  const FreeStrides free = free_strides(manifest, generator.shrink_fields().strides, text);
+  return {parse_problem(manifest.schema(), free.text, free.text), !free.nothing_left};
 }
 
-// Whether some draw of the choice is a problem of this kernel's schema.
-bool has_draws(const Manifest& manifest, const Choice& choice) {
+// Some draw of the choice that is a problem of this kernel's schema, with strides if the layout
+// class is about them.
+std::optional<Problem> some_draw(const Manifest& manifest, const Choice& choice) {
   const Generator& generator = generator_of(*manifest.operation);
   Random random(0);
   for (int draw = 0; draw < 2 * kDraws; ++draw) {
-    if (parsed(manifest, generator.problem_text(choice, manifest, Profile::quick, random)))
-      return true;
+    const Drawn drawn =
+        parsed(manifest, generator.problem_text(choice, manifest, Profile::quick, random));
+    if (drawn.problem && drawn.strides_left) return *drawn.problem;
   }
-  return false;
+  return std::nullopt;
+}
+
+bool has_draws(const Manifest& manifest, const Choice& choice) {
+  return some_draw(manifest, choice).has_value();
+}
+
+bool fits_memory(const Manifest& manifest, const Problem& problem, Profile profile) {
+  const Result<std::vector<TensorSpec>> specs = manifest.tensors(problem);
+  return specs && memory_of(*specs) <= most_memory(profile);
 }
 
 Case case_of(const Manifest& manifest, const Choice& choice, const Problem& problem,
@@ -47,28 +78,6 @@ Case case_of(const Manifest& manifest, const Choice& choice, const Problem& prob
 }
 
 }  // namespace
-
-std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem) {
-  const Generator& generator = generator_of(*manifest.operation);
-  if (is_usable(manifest, problem)) return problem;
-  constexpr std::array kGranules = {1, 2, 4, 8, 16, 32, 64, 128};
-  for (const std::int64_t granule : kGranules) {
-    Problem strided = problem;
-    if (generator.round_strides(strided, granule) && is_usable(manifest, strided)) return strided;
-  }
-  for (const std::int64_t granule : kGranules) {
-    Problem rounded = problem;
-    generator.round_sizes(rounded, granule);
-    if (is_usable(manifest, rounded)) return rounded;
-  }
-  Problem plain = problem;
-  const std::vector<Feature> features = generator.features(manifest);
-  for (auto feature = features.rbegin(); feature != features.rend(); ++feature) {
-    plain.reset(feature->name);
-    if (is_usable(manifest, plain)) return plain;
-  }
-  return std::nullopt;
-}
 
 KernelChoices choices_of(const Manifest& manifest) {
   const Generator& generator = generator_of(*manifest.operation);
@@ -104,12 +113,13 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
                                double work_limit, Random random) {
   const Generator& generator = generator_of(*manifest.operation);
   std::optional<Problem> best;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  for (int draw = 0, texts = 0; draw < kDraws && texts < kTexts; ++texts) {
     const Result<Problem> drawn =
-        parsed(manifest, generator.problem_text(choice, manifest, profile, random));
+        parsed(manifest, generator.problem_text(choice, manifest, profile, random)).problem;
     if (!drawn) continue;
-    const std::optional<Problem> problem = fit_to_domain(manifest, *drawn);
-    if (!problem) continue;
+    ++draw;
+    const std::optional<Problem> problem = fit_to_domain(manifest, *drawn, work_limit);
+    if (!problem || !fits_memory(manifest, *problem, profile)) continue;
     const double work = generator.padded_work(*problem, manifest);
     if (!best || work < generator.padded_work(*best, manifest)) best = problem;
     if (work <= work_limit) break;
@@ -118,20 +128,40 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
   return case_of(manifest, choice, *best, draw_seed(random));
 }
 
-Case build_unchecked(const Manifest& manifest, const Choice& choice, Profile profile,
-                     Random random) {
+Case build_unchecked(const Manifest& manifest, const KernelChoices& choices, Random random) {
   const Generator& generator = generator_of(*manifest.operation);
-  for (;;) {
+  for (int texts = 0; texts < kTexts; ++texts) {
+    Choice choice;
+    choice.shape = draw_one_of(random, choices.shapes);
+    choice.layout = draw_one_of(random, choices.layouts);
+    choice.value = static_cast<int>(random.below(generator.value_classes().size()));
+    for (const Feature& feature : choices.features)
+      choice.features.push_back(static_cast<int>(random.below(feature.fragments.size())));
+    if (!generator.compatible(choice.shape, choice.layout)) continue;
     const Result<Problem> drawn =
-        parsed(manifest, generator.problem_text(choice, manifest, profile, random));
+        parsed(manifest, generator.problem_text(choice, manifest, Profile::quick, random)).problem;
     if (drawn) return case_of(manifest, choice, *drawn, draw_seed(random));
   }
+  // What choices_of() found the first shape by.
+  Choice choice;
+  choice.features.assign(choices.features.size(), 0);
+  choice.shape = choices.shapes.front();
+  for (const int layout : choices.layouts) {
+    choice.layout = layout;
+    if (!generator.compatible(choice.shape, layout)) continue;
+    if (const auto drawn = some_draw(manifest, choice))
+      return case_of(manifest, choice, *drawn, draw_seed(random));
+  }
+  PLUMB_ASSERT(!"the first shape of a kernel has draws");
+  return {};
 }
 
 std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed,
                                    Random random) {
-  const Result<Problem> problem = parsed(manifest, designed.problem);
-  if (!problem || !is_usable(manifest, *problem)) return std::nullopt;
+  const auto [problem, strides_left] = parsed(manifest, designed.problem);
+  if (!problem || !strides_left || manifest.excluded(*problem) ||
+      !fits_memory(manifest, *problem, Profile::quick))
+    return std::nullopt;
   Case built;
   built.kernel = &manifest;
   built.problem = *problem;

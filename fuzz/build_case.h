@@ -17,20 +17,14 @@ struct KernelChoices {
 
 KernelChoices choices_of(const Manifest& manifest);
 
-// Nothing when no draw of this choice lies in the kernel's domain, even with sizes rounded up and
-// features given up. `work_limit` is in padded multiply-accumulates; draws above it are repeated,
-// and the smallest is taken.
+// Nothing when no draw of this choice lies in the kernel's domain, even as near to it as
+// fit_to_domain() comes, or none fits the memory that a case of the profile may take. `work_limit`
+// is in padded multiply-accumulates; draws above it are repeated, and the smallest is taken.
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile,
                                double work_limit, Random random);
 
-// The problem itself, or as close to it as the kernel's domain allows: with leading dimensions
-// rounded up, with sizes rounded up, with features at their defaults where some exclude each other.
-// Nothing where that does not help.
-std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem);
-
-// The first draw of this kernel's schema, whether its domain accepts it or not.
-Case build_unchecked(const Manifest& manifest, const Choice& choice, Profile profile,
-                     Random random);
+// A problem of this kernel's schema, whether its domain accepts it or not.
+Case build_unchecked(const Manifest& manifest, const KernelChoices& choices, Random random);
 
 // A designed case, or nothing where it is not a problem of this kernel.
 std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed,

@@ -54,8 +54,7 @@ class CaseSource {
       }
     }
     // A domain this narrow: let the runner say which rule excludes the problem.
-    Case refused =
-        build_unchecked(*manifest_, choices(source, size).value(), profile, Random(source.next()));
+    Case refused = build_unchecked(*manifest_, possible, Random(source.next()));
     refused.origin = "fuzz";
     return rc::shrinkable::just(std::move(refused));
   }

@@ -14,7 +14,8 @@ namespace {
 
 class Designer {
  public:
-  explicit Designer(const GemmTile& tile) : tile_(tile) {}
+  Designer(const GemmTile& tile, std::string_view word)
+      : tile_(tile), a_transposed_(word[0] == 't'), b_transposed_(word[1] == 't') {}
 
   void add(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view rest,
            std::string_view value, std::string_view shape, std::string_view layout,
@@ -36,6 +37,7 @@ class Designer {
 
  private:
   GemmTile tile_;
+  bool a_transposed_, b_transposed_;  // where a case names no layout
   std::vector<DesignedCase> cases_;
 };
 
@@ -83,16 +85,17 @@ void Designer::output_tiles() {
 // A leading dimension taken for the width, a batch stride ignored.
 void Designer::leading_dimensions() {
   const std::int64_t m = 20, n = 12, k = 40;
+  const std::int64_t a_row = a_transposed_ ? m : k, b_row = b_transposed_ ? k : n;
   const std::string_view rows = "a leading dimension longer than the row";
-  add(m, n, k, fmt::format("lda={}", k + 8), "integers", "k_tail", "padded_8", rows);
-  add(m, n, k, fmt::format("ldb={}", n + 8), "integers", "k_tail", "padded_8", rows);
+  add(m, n, k, fmt::format("lda={}", a_row + 8), "integers", "k_tail", "padded_8", rows);
+  add(m, n, k, fmt::format("ldb={}", b_row + 8), "integers", "k_tail", "padded_8", rows);
   add(m, n, k, fmt::format("layout=tt lda={} ldb={}", m + 8, k + 8), "integers", "k_tail",
       "padded_8", rows);
   add(m, n, k, fmt::format("ldd={} out=f32", n + 8), "integers", "k_tail", "padded_8", rows);
   add(m, n, k, fmt::format("beta=1 ldc={} ldd={}", n + 8, n + 16), "integers", "k_tail", "padded_8",
       rows);
-  add(m, n, k, fmt::format("lda={} ldb={} ldd={}", k + 1, n + 1, n + 3), "integers", "k_tail",
-      "padded_odd", rows);
+  add(m, n, k, fmt::format("lda={} ldb={} ldd={}", a_row + 1, b_row + 1, n + 3), "integers",
+      "k_tail", "padded_odd", rows);
   const std::string_view batches = "the stride between matrices of a batch";
   add(m, n, k, "batch=3", "integers", "batched", "nn", batches);
   add(m, n, k, fmt::format("batch=3 stride_a={}", m * k + 24), "integers", "batched", "batch_gaps",
@@ -109,8 +112,10 @@ void Designer::leading_dimensions() {
   const std::string_view absurd = "strides of dimensions of size 1 must not be used";
   add(m, n, k, "stride_a=123456789012 stride_b=123456789012 stride_d=123456789012", "integers",
       "k_tail", "absurd_strides", absurd);
-  add(1, n, k, "lda=123456789 ldd=123456789", "integers", "k_tail", "absurd_strides", absurd);
-  add(m, n, 1, "ldb=123456789", "integers", "tiny", "absurd_strides", absurd);
+  add(1, n, a_transposed_ ? 1 : k, "lda=123456789 ldd=123456789", "integers",
+      a_transposed_ ? "tiny" : "k_tail", "absurd_strides", absurd);
+  add(m, b_transposed_ ? 1 : n, b_transposed_ ? k : 1, "ldb=123456789", "integers",
+      b_transposed_ ? "k_tail" : "tiny", "absurd_strides", absurd);
 }
 
 // Bias taken by the other dimension; beta = 0 that still reads C; alpha, beta ignored or held in
@@ -213,7 +218,8 @@ void Designer::selection() {
 }  // namespace
 
 std::vector<DesignedCase> gemm_designed(const Manifest& manifest) {
-  Designer designer(gemm_tile(manifest));
+  const Problem plain(manifest.schema());
+  Designer designer(gemm_tile(manifest), plain.word("layout"));
   designer.k_loop();
   designer.output_tiles();
   designer.leading_dimensions();

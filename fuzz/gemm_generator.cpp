@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -52,11 +53,52 @@ constexpr std::array<std::pair<std::string_view, GemmMatrix>, 4> kLeading = {
      {"ldc", GemmMatrix::c},
      {"ldd", GemmMatrix::d}}};
 
+constexpr std::array<std::pair<std::string_view, GemmMatrix>, 4> kBatchStrides = {
+    {{"stride_a", GemmMatrix::a},
+     {"stride_b", GemmMatrix::b},
+     {"stride_c", GemmMatrix::c},
+     {"stride_d", GemmMatrix::d}}};
+
+// Strides of dimensions of size 1 are this long and longer, padding is not.
+constexpr std::int64_t kAbsurd = 1 << 20;
+
 // Matrices of a batch follow each other, but for those that it shares.
 void tighten_batches(Problem& problem) {
-  for (const std::string_view field : {"stride_a", "stride_b", "stride_c", "stride_d"}) {
+  for (const auto& [field, matrix] : kBatchStrides) {
     if (problem.integer(field) != 0) problem.set_integer(field, -1);
   }
+}
+
+// How a matrix would be stored without padding.
+struct TightMatrix {
+  std::int64_t rows = 0, width = 0;
+};
+
+TightMatrix tight_matrix(Problem problem, std::size_t matrix) {
+  problem.set_integer(kLeading[matrix].first, 0);
+  problem.set_integer(kBatchStrides[matrix].first, -1);
+  const std::int64_t width = gemm_leading_dimension(problem, kLeading[matrix].second);
+  const Result<std::int64_t> size = gemm_batch_stride(problem, kLeading[matrix].second);
+  return {size && width > 0 ? *size / width : 0, width};
+}
+
+// The strides of a matrix whose sizes changed: the same padding, the same gap, or side by side as
+// before.
+void keep_padding_of(const Problem& before, Problem& after, std::size_t matrix) {
+  const auto& [leading, which] = kLeading[matrix];
+  const std::string_view stride = kBatchStrides[matrix].first;
+  const TightMatrix old = tight_matrix(before, matrix), now = tight_matrix(after, matrix);
+  const std::int64_t ld = gemm_leading_dimension(before, which), gap = before.integer(stride);
+  const bool side_by_side = gap > 0 && gap < old.rows * ld && gap < kAbsurd;
+  if (before.integer(leading) != 0) {
+    const std::int64_t padding = std::max<std::int64_t>(0, ld - old.width);
+    const std::int64_t padded =
+        side_by_side ? now.width * after.integer("batch") : now.width + padding;
+    after.set_integer(leading, padding < kAbsurd || now.rows == 1 ? padded : 0);
+  }
+  if (gap <= 0 || gap >= kAbsurd + old.rows * ld) return;
+  const std::int64_t now_ld = gemm_leading_dimension(after, which);
+  after.set_integer(stride, side_by_side ? now.width : now.rows * now_ld + gap - old.rows * ld);
 }
 
 class GemmGenerator : public Generator {
@@ -98,7 +140,10 @@ class GemmGenerator : public Generator {
     request.has_c =
         features.find("beta=") != std::string::npos && features.find("beta=0") == std::string::npos;
     request.has_c = request.has_c || features.find("c=always") != std::string::npos;
+    request.words = gemm_layout_words(manifest);
+    request.schema = manifest.schema();
     const std::string strides = layout.draw(request, random);
+    if (strides.empty()) return {};
     const GemmSizes& sizes = request.sizes;
     return fmt::format("m={} n={} k={} batch={} {} {}", sizes.m, sizes.n, sizes.k, sizes.batch,
                        strides, features);
@@ -133,6 +178,11 @@ class GemmGenerator : public Generator {
     }
     tighten_batches(problem);
     return any;
+  }
+
+  void keep_padding(const Problem& before, Problem& after) const override {
+    for (std::size_t matrix = 0; matrix < kLeading.size(); ++matrix)
+      keep_padding_of(before, after, matrix);
   }
 
   std::vector<DesignedCase> designed(const Manifest& manifest) const override {

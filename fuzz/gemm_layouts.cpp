@@ -7,13 +7,12 @@
 #include <algorithm>
 
 #include "fuzz/draw.h"
+#include "fuzz/free_fields.h"
 #include "fuzz/gemm_shapes.h"
 
 namespace plumbline {
 
 namespace {
-
-constexpr std::array<std::string_view, 4> kWords = {"nn", "nt", "tn", "tt"};
 
 // A matrix as stored: rows of `width` elements.
 struct Stored {
@@ -40,6 +39,10 @@ std::string for_each_matrix(const GemmLayoutRequest& request, std::string_view w
   return text;
 }
 
+std::string_view draw_word(const GemmLayoutRequest& request, Random& random) {
+  return draw_one_of(random, request.words);
+}
+
 std::string nn(GemmLayoutRequest&, Random&) { return "layout=nn"; }
 
 std::string nt(GemmLayoutRequest&, Random&) { return "layout=nt"; }
@@ -49,21 +52,21 @@ std::string tn(GemmLayoutRequest&, Random&) { return "layout=tn"; }
 std::string tt(GemmLayoutRequest&, Random&) { return "layout=tt"; }
 
 std::string padded_8(GemmLayoutRequest& request, Random& random) {
-  return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
+  return for_each_matrix(request, draw_word(request, random), [&](const Stored& matrix) {
     const std::int64_t aligned = (matrix.width + 7) / 8 * 8;
     return fmt::format(" ld{}={}", matrix.name, aligned + 8 * random.between(1, 3));
   });
 }
 
 std::string padded_odd(GemmLayoutRequest& request, Random& random) {
-  return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
+  return for_each_matrix(request, draw_word(request, random), [&](const Stored& matrix) {
     return fmt::format(" ld{}={}", matrix.name, matrix.width + 1 + 2 * random.between(0, 3));
   });
 }
 
 std::string batch_gaps(GemmLayoutRequest& request, Random& random) {
   if (request.sizes.batch < 2) request.sizes.batch = random.between(2, 3);
-  return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
+  return for_each_matrix(request, draw_word(request, random), [&](const Stored& matrix) {
     const std::int64_t padding = random.below(2) == 0 ? 0 : random.between(1, 9);
     const std::int64_t leading = std::max<std::int64_t>(1, matrix.width + padding);
     const std::int64_t gap =
@@ -73,19 +76,27 @@ std::string batch_gaps(GemmLayoutRequest& request, Random& random) {
   });
 }
 
-// [row, batch, column] in memory: a batch stride shorter than the matrix.
+// [row, batch, column] in memory: a batch stride shorter than the matrix, which takes both strides
+// of it.
 std::string interleaved(GemmLayoutRequest& request, Random& random) {
   if (request.sizes.batch < 2) request.sizes.batch = random.between(2, 3);
-  return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
-    const std::int64_t width = std::max<std::int64_t>(1, matrix.width);
-    return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, width * request.sizes.batch,
-                       width);
-  });
+  bool any = false;
+  std::string text =
+      for_each_matrix(request, draw_word(request, random), [&](const Stored& matrix) {
+        if (!is_free(request.schema, fmt::format("ld{}", matrix.name)) ||
+            !is_free(request.schema, fmt::format("stride_{}", matrix.name)))
+          return std::string();
+        any = true;
+        const std::int64_t width = std::max<std::int64_t>(1, matrix.width);
+        return fmt::format(" ld{0}={1} stride_{0}={2}", matrix.name, width * request.sizes.batch,
+                           width);
+      });
+  return any ? text : std::string();
 }
 
 std::string broadcast(GemmLayoutRequest& request, Random& random, char name) {
   if (request.sizes.batch < 2) request.sizes.batch = random.between(2, 3);
-  std::string text = fmt::format("layout={} stride_{}=0", draw_one_of(random, kWords), name);
+  std::string text = fmt::format("layout={} stride_{}=0", draw_word(request, random), name);
   if (request.has_c && random.below(2) == 0) text += " stride_c=0";
   return text;
 }
@@ -100,7 +111,7 @@ std::string broadcast_b(GemmLayoutRequest& request, Random& random) {
 
 // Strides of dimensions of size 1 are never stepped along; frameworks leave anything in them.
 std::string absurd_strides(GemmLayoutRequest& request, Random& random) {
-  return for_each_matrix(request, draw_one_of(random, kWords), [&](const Stored& matrix) {
+  return for_each_matrix(request, draw_word(request, random), [&](const Stored& matrix) {
     std::string text;
     if (matrix.rows == 1)
       text += fmt::format(" ld{}={}", matrix.name, random.between(100000001, 199999999));
@@ -127,6 +138,15 @@ constexpr std::array kLayoutClasses = {
 // clang-format on
 
 }  // namespace
+
+std::vector<std::string_view> gemm_layout_words(const Manifest& manifest) {
+  std::vector<std::string_view> words;
+  for (const Field& field : manifest.schema()) {
+    if (field.name == "layout") words.assign(field.choices.begin(), field.choices.end());
+  }
+  std::sort(words.begin(), words.end());
+  return words;
+}
 
 std::span<const GemmLayoutClass> gemm_layout_classes() { return kLayoutClasses; }
 

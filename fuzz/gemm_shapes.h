@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fuzz/plan.h"
 #include "oracles/base/random.h"
@@ -19,6 +20,9 @@ struct GemmTile {
 };
 
 GemmTile gemm_tile(const Manifest& manifest);
+
+// The layouts that a kernel has, in the operation's order.
+std::vector<std::string_view> gemm_layout_words(const Manifest& manifest);
 
 struct GemmSizes {
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
@@ -33,11 +37,14 @@ struct GemmShapeClass {
 struct GemmLayoutRequest {
   GemmSizes sizes;
   bool has_c = false;
+  std::vector<std::string_view> words;  // the kernel's layouts, in the operation's order
+  std::span<const Field> schema;        // the kernel's
 };
 
 struct GemmLayoutClass {
   ClassInfo info;
   // Problem fields (" layout=nt lda=40"); may raise sizes.batch where the class is about batches.
+  // Strides that the kernel lacks are taken out later. Empty where it has none of the class.
   std::string (*draw)(GemmLayoutRequest& request, Random& random);
 };
 

@@ -70,7 +70,8 @@ class Generator {
   virtual bool compatible(int shape, int layout) const = 0;
 
   // Problem text of a choice, with sizes drawn from `random`. Sizes depend on the manifest's tile
-  // and the profile.
+  // and the profile. Strides are written whether the kernel has them or not (free_fields.h). Empty
+  // where the kernel has nothing of a class.
   virtual std::string problem_text(const Choice& choice, const Manifest& manifest, Profile profile,
                                    Random& random) const = 0;
 
@@ -81,6 +82,9 @@ class Generator {
   // Leading dimensions alone, for domains that ask no more: sizes keep their tails. False where the
   // kernel has none to choose.
   virtual bool round_strides(Problem& /*problem*/, std::int64_t /*granule*/) const { return false; }
+
+  // Strides of `after`, a problem `before` with other sizes: padded as they were.
+  virtual void keep_padding(const Problem& /*before*/, Problem& /*after*/) const {}
 
   virtual std::vector<DesignedCase> designed(const Manifest& manifest) const = 0;
 

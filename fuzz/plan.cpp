@@ -63,7 +63,7 @@ class Planner {
     const std::size_t wanted = limits_of(profile_).cases;
     const std::size_t most_rounds = 1 + wanted / 50;
     for (std::size_t round = 0; round < most_rounds; ++round) {
-      if (round > 0 && cases_.size() >= wanted) break;
+      if (round > 0 && (cases_.size() >= wanted || planned_work_ == 0)) break;
       add_array(round, round == 0 ? SIZE_MAX : wanted);
     }
     for (const DesignedCase& designed : generator_.populations()) {
@@ -82,9 +82,15 @@ class Planner {
     };
     Random array_seed = random_.fork(0xa77a'0000 + round);
     for (const std::vector<int>& row : pairwise_rows(factors, allowed, array_seed.next())) {
-      if (cases_.size() >= wanted) return;
-      const double work_limit = limits_of(profile_).case_work;
-      add(build_case(manifest_, choice_of(row), profile_, work_limit, random_.fork(counter_++)));
+      // Of a kernel that only takes large problems fewer cases are as much work.
+      const Limits limits = limits_of(profile_);
+      if (cases_.size() >= wanted ||
+          planned_work_ >= static_cast<double>(limits.cases) * limits.case_work)
+        return;
+      std::optional<Case> built = build_case(manifest_, choice_of(row), profile_, limits.case_work,
+                                             random_.fork(counter_++));
+      if (built) planned_work_ += 1 + generator_.padded_work(built->problem, manifest_);
+      add(std::move(built));
     }
   }
 
@@ -111,6 +117,7 @@ class Planner {
   Profile profile_;
   Random random_;
   std::uint64_t counter_ = 0;
+  double planned_work_ = 0;  // of what the arrays brought
   std::vector<Case> cases_;
   std::unordered_set<std::string> texts_;
 };

@@ -65,6 +65,14 @@ class QuantizeGenerator : public Generator {
     for (const std::string_view field : kStrideFields) problem.reset(field);
   }
 
+  // Every matrix has rows of n elements.
+  void keep_padding(const Problem& before, Problem& after) const override {
+    for (const std::string_view field : kStrideFields) {
+      if (before.integer(field) == 0) continue;
+      after.set_integer(field, before.integer(field) + after.integer("n") - before.integer("n"));
+    }
+  }
+
   std::vector<DesignedCase> designed(const Manifest& manifest) const override {
     return quantize_designed(manifest);
   }

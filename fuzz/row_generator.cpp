@@ -94,6 +94,14 @@ class RowGenerator final : public Generator {
     for (const std::string_view field : info_.stride_fields()) problem.reset(field);
   }
 
+  // Every matrix has rows of n elements.
+  void keep_padding(const Problem& before, Problem& after) const override {
+    for (const std::string_view field : info_.stride_fields()) {
+      if (before.integer(field) == 0) continue;
+      after.set_integer(field, before.integer(field) + after.integer("n") - before.integer("n"));
+    }
+  }
+
   std::vector<DesignedCase> designed(const Manifest& manifest) const override {
     return row_designed(manifest, info_.stride_fields());
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "fuzz/build_case.h"
+#include "fuzz/domain_fit.h"
 #include "fuzz/plan.h"
 
 namespace plumbline {
@@ -91,7 +91,7 @@ Case varied(const Case& from, Random random) {
         cross(near.problem, other.problem, random);
         break;
     }
-    const std::optional<Problem> fitting = fit_to_domain(kernel, near.problem);
+    const std::optional<Problem> fitting = fit_to_domain(kernel, near.problem, kWorkLimit);
     if (!fitting || !is_small(kernel, *fitting)) continue;
     near.problem = *fitting;
     return near;

@@ -2,11 +2,15 @@
 #include "harness/filter.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
+#include "fuzz/literal.h"
+#include "fuzz/plan.h"
+#include "fuzz/values.h"
 #include "oracles/base/suggest.h"
 
 namespace plumbline {
@@ -41,6 +45,46 @@ const Field* find_field(const Problem& problem, std::string_view key) {
     if (field.name == key) return &field;
   }
   return nullptr;
+}
+
+// Where cases come from, as the field `origin` of a record has it.
+constexpr std::array<std::string_view, 5> kOrigins = {"designed", "planned", "population", "corpus",
+                                                      "fuzz"};
+
+// What a word can be for some of the kernels; empty where it is a number.
+std::vector<std::string_view> values_of(std::string_view key,
+                                        const std::vector<const Manifest*>& kernels) {
+  std::vector<std::string_view> values;
+  const auto add = [&](const auto& classes) {
+    for (const auto& one : classes) values.push_back(one.name);
+  };
+  if (key == "origin") values.assign(kOrigins.begin(), kOrigins.end());
+  for (const Manifest* kernel : kernels) {
+    if (key == "class") {
+      add(value_classes(*kernel->operation));
+      values.push_back(kLiteralValues);
+    }
+    if (key == "shape") add(shape_classes(*kernel->operation));
+    if (key == "strides") add(layout_classes(*kernel->operation));
+    for (const Field& field : kernel->operation->schema()) {
+      if (field.name == key)
+        values.insert(values.end(), field.choices.begin(), field.choices.end());
+    }
+  }
+  return values;
+}
+
+Status check_value(std::string_view key, std::string_view value,
+                   const std::vector<const Manifest*>& kernels) {
+  const std::vector<std::string_view> values = values_of(key, kernels);
+  if (values.empty() || std::find(values.begin(), values.end(), value) != values.end()) return {};
+  const std::string meant = did_you_mean(value, values);
+  return Error{ErrorKind::bad_input,
+               fmt::format("--only: no case of these kernels has {}={}", key, value), "",
+               !meant.empty() ? meant
+               : is_class_word(key) && key != "origin"
+                   ? "plumbline list classes"
+                   : fmt::format("it is one of {}", fmt::join(values, ", "))};
 }
 
 }  // namespace
@@ -79,6 +123,8 @@ Result<Filter> Filter::parse(std::string_view text, const std::vector<const Mani
       return Error{ErrorKind::bad_input, fmt::format("--only: nothing is called \"{}\"", term.key),
                    "", did_you_mean(term.key, known)};
     }
+    const Status checked = check_value(term.key, term.value, kernels);
+    if (!checked) return checked.error();
     filter.terms_.push_back(std::move(term));
   }
 }

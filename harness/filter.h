@@ -14,7 +14,8 @@ namespace plumbline {
 
 class Filter {
  public:
-  // An unknown word is an error that names the known ones.
+  // An unknown word is an error that names the known ones, and so is a class or a word of a field
+  // that no case of these kernels' operations can have.
   static Result<Filter> parse(std::string_view text, const std::vector<const Manifest*>& kernels);
   bool holds(const Case& test_case) const;
 

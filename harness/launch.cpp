@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "fuzz/memory.h"
 #include "harness/case_tensor_map.h"
 #include "harness/signature.h"
 #include "oracles/base/assert.h"
@@ -412,14 +413,7 @@ const Writer* writer_of(const LaunchResult& launch, const std::string& output,
 Status check_memory(const Case& test_case) {
   const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
   if (!specs) return specs.error();
-  double bytes = 0;
-  for (const TensorSpec& spec : *specs) {
-    const auto storage = static_cast<double>(spec.layout.storage_bytes());
-    // Host copy, device copy, written-shadow; inputs are decoded (4 bytes) and split (16) for the
-    // oracle; others carry their enclosures (24 bytes) and who wrote them.
-    bytes += (spec.role == TensorRole::input ? 3 : 7) * storage;
-    bytes += static_cast<double>(spec.layout.count()) * (spec.role == TensorRole::input ? 20 : 24);
-  }
+  const double bytes = memory_of(*specs);
   std::ifstream meminfo("/proc/meminfo");
   std::string key, unit;
   double kib = 0;

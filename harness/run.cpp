@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "fuzz/corpus.h"
+#include "fuzz/domain_fit.h"
 #include "harness/code_coverage.h"
 #include "harness/counterexample.h"
 #include "harness/describe.h"
@@ -63,6 +64,8 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
     if (targets.empty()) continue;
     const Result<std::vector<Case>> cases = select_cases(registry, *kernel, options);
     if (!cases) return cases.error();
+    if (cases->empty() && !options.filter && options.only_cases.empty())
+      record.kernels.back().reasons.push_back(domain_refusals(*kernel));
     for (const Case& test_case : *cases) {
       const bool mine = !options.shard || options.shard->holds(test_case);
       for (const Target& target : targets) {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace plumbline {
 namespace {
@@ -207,7 +208,88 @@ Integer evaluate_node(const Node& node, const Problem& problem) {
   }
 }
 
+// The value of a tree without fields.
+std::optional<std::int64_t> constant_value(const Node& node) {
+  switch (node.op) {
+    case Operator::integer_field:
+    case Operator::derived:
+    case Operator::real_compare:
+    case Operator::real_field:
+    case Operator::word_is:
+      return std::nullopt;
+    default:
+      break;
+  }
+  if (node.real) return std::nullopt;
+  for (const auto& child : node.children) {
+    if (!constant_value(*child)) return std::nullopt;
+  }
+  const Integer value = evaluate_node(node, Problem());
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+constexpr std::int64_t kLargestConstant = std::int64_t{1} << 40;  // of what sizes are compared with
+
+// What fields must be for this tree to be `wanted`, about.
+void solve(const Node& node, std::int64_t wanted, bool exact, std::vector<FieldConstant>& found) {
+  if (wanted < -kLargestConstant || wanted > kLargestConstant) return;
+  if (node.op == Operator::integer_field) {
+    found.push_back({node.name, wanted, exact});
+    return;
+  }
+  if (node.children.size() != 2) return;
+  const Node &a = *node.children[0], &b = *node.children[1];
+  const std::optional<std::int64_t> left = constant_value(a), right = constant_value(b);
+  if (node.op == Operator::minimum || node.op == Operator::maximum) {
+    solve(a, wanted, exact, found);
+    solve(b, wanted, exact, found);
+    return;
+  }
+  if (left.has_value() == right.has_value()) return;
+  const std::int64_t constant = left ? *left : *right;
+  if (constant < -kLargestConstant || constant > kLargestConstant) return;
+  const Node& rest = left ? b : a;
+  std::int64_t scaled = 0;
+  switch (node.op) {
+    case Operator::add:
+      return solve(rest, wanted - constant, exact, found);
+    case Operator::subtract:
+      return solve(rest, left ? constant - wanted : wanted + constant, exact, found);
+    case Operator::multiply:
+      if (constant != 0) solve(rest, wanted / constant, exact, found);
+      return;
+    case Operator::divide:
+    case Operator::ceil_div:
+      if (right && !__builtin_mul_overflow(wanted, constant, &scaled))
+        solve(rest, scaled, exact, found);
+      return;
+    case Operator::remainder:
+      if (right && constant > 0 && rest.op == Operator::integer_field)
+        found.push_back({rest.name, constant, false, true, wanted});
+      return;
+    default:
+      return;
+  }
+}
+
+void collect(const Node& node, std::vector<FieldConstant>& found) {
+  if (node.op >= Operator::equal && node.op <= Operator::greater_equal) {
+    const bool exact = node.op == Operator::equal;
+    const Node &a = *node.children[0], &b = *node.children[1];
+    if (const auto constant = constant_value(b)) solve(a, *constant, exact, found);
+    if (const auto constant = constant_value(a)) solve(b, *constant, exact, found);
+  }
+  for (const auto& child : node.children) collect(*child, found);
+}
+
 }  // namespace
+
+std::vector<FieldConstant> Expression::constants() const {
+  PLUMB_ASSERT(root_);
+  std::vector<FieldConstant> found;
+  collect(*root_, found);
+  return found;
+}
 
 Error Expression::located(const Error& error) const {
   Error whole = error;

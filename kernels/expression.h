@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/problem.h"
 #include "oracles/base/result.h"
@@ -25,6 +26,17 @@ struct Derived {
   std::string_view name;
   Result<std::int64_t> (*value)(const Problem&);
   std::string_view help{};
+};
+
+// A number that an expression compares an integer field with, or divides it by: "k >= 256" is
+// {k, 256}, "n % 64 == 0" is {n, 64, divides}. Where more than the field is compared
+// ("k / 64 > 3"), the number is about what the field would have to be.
+struct FieldConstant {
+  std::string_view field;
+  std::int64_t value = 0;
+  bool exact = false;    // compared with ==
+  bool divides = false;  // the field's remainder by it is compared with `remainder`
+  std::int64_t remainder = 0;
 };
 
 class Expression {
@@ -40,6 +52,9 @@ class Expression {
   Result<std::int64_t> evaluate(const Problem& problem) const;
   // Of any. Infinities and NaN are values.
   Result<double> evaluate_real(const Problem& problem) const;
+
+  // The numbers that say which fields are likely to satisfy the expression, as long as it lives.
+  std::vector<FieldConstant> constants() const;
 
   const std::string& text() const { return text_; }
 

@@ -8,6 +8,8 @@
 #include <map>
 #include <random>
 
+#include "fuzz/domain_fit.h"
+#include "fuzz/plan.h"
 #include "fuzz/search.h"
 #include "harness/cli/fuzz_memory.h"
 #include "harness/cli/session.h"
@@ -34,6 +36,15 @@ double share_of(const CaseRecord& record) {
   for (const OutputRecord& output : record.outputs)
     share = std::max(share, output.verdict.worst_share);
   return share;
+}
+
+// Whether a search would find anything in the kernel's domain.
+bool has_cases(const Manifest& kernel) {
+  constexpr std::uint64_t kTries = 3;
+  for (std::uint64_t seed = 0; seed < kTries; ++seed) {
+    if (!kernel.excluded(random_case(kernel, seed).problem)) return true;
+  }
+  return false;
 }
 
 class Fuzzer {
@@ -63,6 +74,10 @@ class Fuzzer {
           kernel_targets(*kernel, options_.on, options_.sm, *gpu, skipped);
       add_kernel(record_, *kernel, targets, skipped);
       if (targets.empty()) continue;
+      if (!has_cases(*kernel)) {
+        record_.kernels.back().reasons.push_back(domain_refusals(*kernel));
+        continue;
+      }
       Result<FuzzMemory> memory = FuzzMemory::open(arguments_.out + "/search", *kernel, registry);
       if (!memory) return memory.error();
       subjects_.push_back({kernel, std::move(targets), Search(*kernel), *std::move(memory)});

@@ -13,6 +13,8 @@ expect 2 'did you mean "--profile"' verify --profil quick
 expect 2 'did you mean "gemm_bf16"' verify gemm_bf15
 expect 2 'no kernel matches "nothing_*"' verify 'nothing_*'
 expect 2 'did you mean "class"' verify gemm_bf16 --only 'clas=normal'
+expect 2 'no case of these kernels has class=integr (did you mean "integers"' verify gemm_bf16 --only 'class=integr'
+expect 2 'did you mean "k_tail"' verify gemm_bf16 --only 'shape=ktail'
 expect 4 "0 passed" verify gemm_bf16 --profile quick --only 'm=123456' --on emulator
 expect 2 "cannot list" list kernel_
 expect 3 "no NVIDIA driver here" verify gemm_bf16 --on gpu

@@ -51,5 +51,11 @@ grep -q 'plumbline replay .*\.case --kernel mine/mine.toml$' plumbline-out/lates
   { echo "FAILED: the replay line lacks the manifest"; failed=$((failed + 1)); }
 [ -n "$(ls corpus/mine/*.case 2>/dev/null)" ] || { echo "FAILED: no case was saved"; failed=$((failed + 1)); }
 
+# A domain that no problem is in: the rule is named, and the search ends.
+{ sed '/^\[contract\]/,$d' mine/mine.toml; printf '[[domain]]\nrequire = "m == 7 && m == 5"\nreason = "none"\n\n'
+  sed -n '/^\[contract\]/,$p' mine/mine.toml; } >mine/none.toml
+expect 4 'refused by the rule "m == 7 && m == 5"' fuzz --kernel mine/none.toml --for 5s --on emulator --no-corpus
+expect 4 'refused by the rule "m == 7 && m == 5"' verify --kernel mine/none.toml --profile quick --on emulator --no-corpus
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -56,6 +56,11 @@ TEST_F(Selection, AFilterThatMakesNoSenseSaysWhy) {
   EXPECT_THAT(error("clas=normal"), HasSubstr("did you mean \"class\"?"));
   EXPECT_THAT(error("k"), HasSubstr("\"k\" is not key=value"));
   EXPECT_THAT(error("k=>3"), HasSubstr("unknown comparison \"=>\""));
+  EXPECT_THAT(error("class=cancelin"), HasSubstr("did you mean \"cancelling\"?"));
+  EXPECT_THAT(error("class!=zzzzzz"), HasSubstr("plumbline list classes"));
+  EXPECT_THAT(error("layout=nnn"), HasSubstr("no case of these kernels has layout=nnn"));
+  EXPECT_THAT(error("origin=desined"), HasSubstr("did you mean \"designed\"?"));
+  EXPECT_FALSE(holds("class=literal origin=corpus shape=k_tail strides=padded_8"));
 }
 
 TEST_F(Selection, EveryCaseIsInExactlyOneShard) {

@@ -174,6 +174,33 @@ TEST(Expression, MistakesPointIntoTheText) {
   EXPECT_EQ(value("m $ 3"), "k.toml:4:12: \"$\" is not expected here");
 }
 
+// "k=512 k%16=8 n~1024": the constants an expression speaks of, = where they are compared with ==.
+std::string constants_of(std::string_view text) {
+  const Result<Expression> expression = parse(text);
+  EXPECT_TRUE(expression.ok()) << text;
+  std::string words;
+  for (const FieldConstant& c : expression->constants()) {
+    if (!words.empty()) words += ' ';
+    words += c.divides ? fmt::format("{}%{}={}", c.field, c.value, c.remainder)
+                       : fmt::format("{}{}{}", c.field, c.exact ? "=" : "~", c.value);
+  }
+  return words;
+}
+
+TEST(Expression, SaysWhatNumbersItComparesFieldsWith) {
+  EXPECT_EQ(constants_of("k == 512 && n >= 1024"), "k=512 n~1024");
+  EXPECT_EQ(constants_of("256 < k || !(m != 7)"), "k~256 m~7");
+  EXPECT_EQ(constants_of("k % 16 == 0 && 8 == n % 64"), "k%16=0 n%64=8");
+  EXPECT_EQ(constants_of("k == 32 * 128 + 1"), "k=4097");
+  EXPECT_EQ(constants_of("k / 64 > 3 && ceil_div(n, 128) == 2"), "k~192 n=256");
+  EXPECT_EQ(constants_of("k + 8 == 64 && n - 8 == 64 && 100 - m == 1 && 4 * k <= 64"),
+            "k=56 n=72 m=99 k~16");
+  EXPECT_EQ(constants_of("min(m, n) >= 64"), "m~64 n~64");
+  EXPECT_EQ(constants_of("layout == \"nt\" ? k == 1 : k == 2"), "k=1 k=2");
+  EXPECT_EQ(constants_of("ld_a % 8 == 0 && beta == 0 && m == n && k / 0 == 1 && 1 / 0 == k"),
+            "k=0");
+}
+
 TEST(Expression, RefusesToRecurseWithoutEnd) {
   EXPECT_NE(value(std::string(500, '(') + "1" + std::string(500, ')')).find("nested more than"),
             std::string::npos);
