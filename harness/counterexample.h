@@ -17,7 +17,8 @@ std::optional<Counterexample> make_counterexample(const Job& failed, const RunOp
 
 // A small case fits many simple faults, some of them by chance; the larger one that it came from
 // tells them apart. Keeps of a card's faults those that are among `as_found`, the faults that fit
-// the case as found, or takes those where none is, and says so. Numbers in them may differ: they belong to the case.
+// the case as found, or takes those where none is, and says so. Numbers in them may differ: they
+// belong to the case.
 void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found);
 
 }  // namespace plumbline

@@ -272,6 +272,9 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   }
   manifest.promised = read_one(reader, *table, manifest);
   check_targets(reader, *table, manifest, manifest.promised.contract, "");
+  if (reader.error()) return;
+  if (const Status possible = manifest.operation->check_terms(manifest.terms, manifest); !possible)
+    reader.fail_at(*table, possible.error().message, possible.error().hint);
 }
 
 }  // namespace plumbline

@@ -10,6 +10,7 @@
 #include "oracles/base/assert.h"
 #include "oracles/reference/gemm.h"
 #include "oracles/reference/gemm_oracle.h"
+#include "oracles/reference/gemm_scales.h"
 #include "oracles/reference/staged_gemm.h"
 
 #include <fmt/format.h>
@@ -221,6 +222,27 @@ class Gemm final : public Operation {
                                             const CaseTensors& sources) const override {
     return staged_gemm(gemm_problem(problem, tensors), manifest.contract(problem, "d"), sm,
                        *sources.find("a"), *sources.find("b"));
+  }
+
+  // Every kind of scale that the kernel has, and zero points where it has any.
+  Status check_terms(const Problem&, const Manifest& manifest) const override {
+    const Tensor some;
+    GemmProblem gemm;
+    Problem problem(manifest.schema());
+    for (const Field& field : manifest.schema()) {
+      if (!field.fixed && field.name == "zero_a") gemm.zero_a = 1;
+      if (!field.fixed && field.name == "zero_b") gemm.zero_b = 1;
+      if (field.name != "scale_a" && field.name != "scale_b") continue;
+      const bool of_a = field.name == "scale_a";
+      for (const std::string_view word : field.choices) {
+        problem.set_word(field.name, word);
+        (of_a ? gemm.scale_a : gemm.scale_b) = word == "none" ? nullptr : &some;
+        (of_a ? gemm.scale_a_block : gemm.scale_b_block) = gemm_scale_block(problem, field.name);
+        if (Status possible = check_gemm(gemm, manifest.promised.contract); !possible)
+          return possible;
+      }
+    }
+    return check_gemm(gemm, manifest.promised.contract);
   }
 
  private:

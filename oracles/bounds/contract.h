@@ -58,12 +58,12 @@ enum class EpilogueStep : std::uint8_t {
   beta_c_fma,        // x = fma(beta, c, x); skipped, and C not read, when beta == 0
   alpha_beta_c_fma,  // x = fma(alpha, x, fl(beta * c)), in place of alpha and beta_c; fl(alpha *
                      // x), and C not read, when beta == 0
-  bias,      // x = fl(x + bias)
+  bias,              // x = fl(x + bias)
   bias_fma,  // x = fma(f, x, bias), where the step before is x = fl(f * x): that rounding is left
              // out. x = fl(x + bias) where the problem has no such step
-  relu,     // x = max(x, 0); NaN propagates
-  scale_d,  // x = fl(x * scale_d)
-  zero_d,   // x = fl(rint(x) + zero_d), rint to nearest even
+  relu,      // x = max(x, 0); NaN propagates
+  scale_d,   // x = fl(x * scale_d)
+  zero_d,    // x = fl(rint(x) + zero_d), rint to nearest even
 };
 
 struct Contract {

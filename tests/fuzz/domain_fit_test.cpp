@@ -20,8 +20,8 @@ namespace {
 // gemm_bf16, were it to take nothing else.
 Manifest narrowed(std::string_view rule) {
   Manifest narrow = gemm_kernel();
-  Result<Expression> condition = Expression::parse(rule, narrow.operation->schema(), "test:1:1",
-                                                   narrow.operation->derived());
+  Result<Expression> condition =
+      Expression::parse(rule, narrow.operation->schema(), "test:1:1", narrow.operation->derived());
   PLUMB_ASSERT(condition.ok());
   narrow.domain.push_back({*condition, "so it is built"});
   return narrow;
