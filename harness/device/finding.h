@@ -10,19 +10,19 @@
 namespace plumbline {
 
 enum class FindingKind : std::uint8_t {
-  out_of_bounds,      // access outside every allocation, or outside its space
-  misaligned,         // address not a multiple of the access size
-  read_of_unwritten,  // global or shared memory that nothing wrote
-  race,               // two lanes, or two CTAs, one writing, and nothing orders them
-  missing_wait,       // destination of an asynchronous copy read before it was waited for
-  missing_fence,      // an asynchronous unit reads what a thread wrote, with no proxy fence between
-  divergent_barrier,  // .aligned instruction or barrier reached by part of a warp
-  deadlock,           // no warp can run; the message names every waiting warp
-  trap,               // trap, or an assertion inside the kernel
-  endless_loop,       // instruction budget exhausted
-  division_by_zero,   // of integers: the ISA leaves the result open
-  bad_operand,        // shuffle from a lane that takes no part, bad barrier id, ...
-  write_outside_output,  // guard band or padding changed (found after the launch)
+  out_of_bounds,          // access outside every allocation, or outside its space
+  misaligned,             // address not a multiple of the access size
+  read_of_unwritten,      // global or shared memory that nothing wrote
+  race,                   // two lanes, or two CTAs, one writing, and nothing orders them
+  missing_wait,           // destination of an asynchronous copy read before it was waited for
+  missing_fence,          // an asynchronous unit reads what a thread wrote, with no proxy fence between
+  divergent_barrier,      // .aligned instruction or barrier reached by part of a warp
+  deadlock,               // no warp can run; the message names every waiting warp
+  trap,                   // trap, or an assertion inside the kernel
+  endless_loop,           // instruction budget exhausted
+  division_by_zero,       // of integers: the ISA leaves the result open
+  bad_operand,            // shuffle from a lane that takes no part, bad barrier id, ...
+  write_outside_output,   // guard band or padding changed (found after the launch)
 };
 
 const char* name(FindingKind kind);
