@@ -104,8 +104,10 @@ AttentionDecision decide(const Format& format, const AttentionKnowledge& known,
   return out;
 }
 
-AttentionDecision decide_exactly(const Format& format, const Real& exact,
-                                 const AttentionKnowledge& known, std::uint64_t code) {
+AttentionDecision decide_exactly(const Format& format, const Real& exact, AttentionKnowledge& known,
+                                 std::uint64_t code) {
+  known.exact = static_cast<double>(exact);
+  known.error = std::fabs(known.exact) * 0x1p-53 + 0x1p-1074;
   const auto stored = [&](const Real& x) {
     const double rounded =
         to_double(plumbline::format(FormatId::f32), encode(plumbline::format(FormatId::f32), x));

@@ -43,9 +43,9 @@ bool surely_admissible(const Format& format, const AttentionKnowledge& known, st
 
 AttentionDecision decide(const Format& format, const AttentionKnowledge& known, std::uint64_t got);
 
-// The same for a y known to many digits: always decided.
-AttentionDecision decide_exactly(const Format& format, const Real& exact,
-                                 const AttentionKnowledge& known, std::uint64_t got);
+// The same for a y known to many digits: always decided. `known` has it as nearly as double can.
+AttentionDecision decide_exactly(const Format& format, const Real& exact, AttentionKnowledge& known,
+                                 std::uint64_t got);
 
 ElementVerdict describe(const Format& format, const AttentionKnowledge& known,
                         const AttentionDecision& decision, std::int64_t index, std::uint64_t got);

@@ -151,7 +151,7 @@ void AttentionJudge::look_closely(const AttentionOperands& operands,
   for (const std::int64_t x : pending.columns) {
     const std::int64_t at = index(pending.head, pending.query, x);
     const std::uint64_t code = got_.bits(at);
-    const AttentionKnowledge known = bounded_knowledge(output_, operands, row, bound, x);
+    AttentionKnowledge known = bounded_knowledge(output_, operands, row, bound, x);
     AttentionDecision decision = decide(format_, known, code);
     if (!decision.decided) {
       tally.undecided.push_back(at);

@@ -206,13 +206,16 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
     return reach < kSafe ? mean : kInfinity;
   }
   const double scale = std::ldexp(operands_.v_scale(), -contract_.p_shift);
+  // |O|. In double `o` may have lost all of it: values of a tile that cancel leave those of tiles
+  // far below.
+  const double size = (std::fabs(value.sum) + value.drift) * scale / row_.sum * kSlack;
   const double wider = 1 + exp2_growth(2 * c_ * kSlack * worst_maximum_);
   const double factor = factor_error();
   const auto through = [&](double maxima, double sum_error) {
     if (!(sum_error < 0.5)) return kInfinity;
     const double numerator = (value.drift + maxima) * scale * wider / row_.sum;
-    double error = (numerator + std::fabs(o) * sum_error) / (1 - sum_error) * kSlack;
-    if (factor > 0) error = (error + factor * (std::fabs(o) + error)) * kSlack;
+    double error = (numerator + size * sum_error) / (1 - sum_error) * kSlack;
+    if (factor > 0) error = (error + factor * (size + error)) * kSlack;
     if (contract_.normalization == Normalization::div_full) error += 0x1p-148 * scale;
     // O and its factors, rescaled in every step, and at the end.
     if (contract_.subnormals_flushed)

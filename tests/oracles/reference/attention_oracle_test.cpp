@@ -251,6 +251,43 @@ OutputVerdict judged(const Attention& attention, int output = 0) {
 }
 
 // A1: equal scores of 0, as many keys as a power of two, integers in V.
+// The values of the last tile cancel, and what is left is 2^-92 of them: double loses all of it, an
+// accumulator that gets the sum of each instruction nothing. Its error is that of l, in which the
+// rounding of m c is.
+TEST(AttentionOracle, KnowsTheErrorOfWhatATileThatCancelsLeaves) {
+  AttentionSetup setup;
+  setup.format = FormatId::e4m3;
+  setup.queries = 1;
+  setup.keys = 128;
+  setup.d = 16;
+  setup.scale = 1.0f;
+  AttentionContract contract = testing::attention_contract_of(FormatId::e4m3);
+  contract.p_shift = 8;
+  Found found;
+  for (int step = 0; step < 60; ++step) {
+    Attention attention(setup);
+    const auto put = [](Tensor& tensor, std::int64_t at, double value) {
+      tensor.set_bits(at, encode(format(tensor.layout.format), value));
+    };
+    // A key's logit is 64 coarse + fine.
+    const auto key = [&](std::int64_t j, double coarse, double fine, double value) {
+      for (std::int64_t x = 0; x < setup.d; ++x)
+        put(attention.k, j * setup.d + x, x == 0 ? coarse : x == 1 ? fine : 0);
+      for (std::int64_t x = 0; x < setup.dv; ++x) put(attention.v, j * setup.dv + x, value);
+    };
+    for (std::int64_t x = 0; x < setup.d; ++x) put(attention.q, x, x == 0 ? 64 : 1);
+    for (std::int64_t j = 0; j < setup.keys; ++j) key(j, -15, 0, 0);
+    const double coarse = 9 + step % 6, fine = step / 6;
+    key(0, coarse - 1, fine, -0.375);
+    key(64, coarse, fine, -4.5 / 256);  // times 1
+    key(65, coarse, fine - 4, 1);       // times exp(-4), which rounds to 4.5 / 256
+    attention.run(contract, 90, static_cast<Errors>(step % 4));
+    EXPECT_NEAR(to_double(format(FormatId::f32), attention.o.bits(0)) / -5.9e-29, 1, 0.05);
+    judge(attention, contract, 90, found, "step " + std::to_string(step));
+  }
+  EXPECT_GT(found.worst_share, 0.5);
+}
+
 TEST(AttentionOracle, DemandsBitEqualityWhereTheArithmeticIsExact) {
   AttentionSetup setup;
   setup.scores = Scores::equal;
