@@ -14,11 +14,16 @@ namespace {
 
 constexpr std::size_t kKept = 32;
 
-// At most kKept of them, spread evenly.
+// At most kKept of them, at random: every n-th would be the same few columns again and again.
 void thin(std::vector<SurveyedElement>& elements) {
-  if (elements.size() <= kKept) return;
-  for (std::size_t e = 0; e < kKept; ++e) elements[e] = elements[e * elements.size() / kKept];
-  elements.resize(kKept);
+  std::vector<SurveyedElement> kept;
+  Random random(2);
+  for (std::size_t left = elements.size(), needed = std::min(left, kKept); needed > 0; --left) {
+    if (random.below(left) >= needed) continue;
+    kept.push_back(elements[elements.size() - left]);
+    --needed;
+  }
+  elements = std::move(kept);
 }
 
 // Outputs to look at: all that a budget of products allows.
@@ -44,21 +49,26 @@ std::vector<std::int64_t> surveyed(const GemmCase& gemm, const GemmPlace& around
   return {chosen.begin(), chosen.end()};
 }
 
-// "row 3", "rows 0 to 7", "rows 1 mod 8": what a set of coordinates has in common. Empty when that
-// is nothing.
+// "row 3", "rows 0 to 7", "rows 1 mod 8", "rows 1 mod 8 from 9 to 41": what a set of coordinates
+// has in common. Empty when that is nothing.
 std::string common(std::string_view name, const std::set<std::int64_t>& failing,
                    const std::set<std::int64_t>& all) {
   if (failing.empty() || failing == all) return {};
   if (failing.size() == 1) return fmt::format("{} {}", name, *failing.begin());
   const std::int64_t first = *failing.begin(), last = *failing.rbegin();
-  if (first > *all.begin() || last < *all.rbegin())
-    return fmt::format("{}s {} to {}", name, first, last);
+  const bool range = first > *all.begin() || last < *all.rbegin();
   for (const std::int64_t modulus : {64, 32, 16, 8, 4, 2}) {
-    const bool same = std::all_of(failing.begin(), failing.end(),
-                                  [&](std::int64_t x) { return x % modulus == first % modulus; });
-    if (same) return fmt::format("{}s {} mod {}", name, first % modulus, modulus);
+    const auto like_first = [&](std::int64_t x) { return x % modulus == first % modulus; };
+    if (!std::ranges::all_of(failing, like_first)) continue;
+    const std::string every = fmt::format("{}s {} mod {}", name, first % modulus, modulus);
+    if (!range) return every;
+    // Two of a range have some difference, whatever it means; all that there are and at least three
+    // are a pattern.
+    const auto there_are = std::count_if(all.lower_bound(first), all.upper_bound(last), like_first);
+    if (there_are < 3 || static_cast<std::size_t>(there_are) != failing.size()) continue;
+    return fmt::format("{} from {} to {}", every, first, last);
   }
-  return {};
+  return range ? fmt::format("{}s {} to {}", name, first, last) : std::string();
 }
 
 // Coordinates of elements along each dimension.
