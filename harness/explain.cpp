@@ -26,8 +26,11 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
   const Format& f = format(layout.format);
   const std::string place = element_name(tensor, layout, e.index);
   const std::string indent(place.size(), ' ');
-  lines.push_back(fmt::format("{}  expected   {}   exact {:.12g}, rounded once", place,
-                              value_text(f, e.expected), e.exact));
+  const bool overflows =
+      std::isinf(to_double(f, e.expected)) && std::fabs(e.exact) <= to_double(f, f.max_finite());
+  lines.push_back(fmt::format("{}  expected   {}   exact {:.12g}, {}", place,
+                              value_text(f, e.expected), e.exact,
+                              overflows ? "but a step of the contract overflows" : "rounded once"));
   if (e.low != e.high) {
     lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low),
                                 value_text(f, e.high)));
@@ -117,7 +120,10 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   if (memory) return card;  // values after a wrong access explain nothing
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
-    const std::vector<ElementVerdict>& failures = output.verdict.failures;
+    std::vector<ElementVerdict> failures = output.verdict.failures;
+    // Of what the headline speaks of comes first.
+    if (broken_claim(record) == Claim::specials)
+      std::ranges::stable_partition(failures, &ElementVerdict::class_mismatch);
     const Tensor* got = examined.tensors.find(output.name);
     for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
       add_element(card.elements, output.name, got->layout, failures[j], examined.launch);

@@ -26,9 +26,11 @@ TEST(StoredBy, NamesThreadLineAndCall) {
   launch.writers["d"] = {Writer{}, writer};
   EXPECT_EQ(stored_by(launch, "d", layout, 1), "");
   EXPECT_EQ(stored_by(launch, "d", layout, 2), "cta 1,0,2, warp 3, lane 5 at PTX line 12");
-  launch.stores[12] = {.ptx_line = 12, .source_file = "/k/store.cuh", .source_line = 7};
+  CodePlace& place = launch.stores[12];
+  place.source_file = "/k/store.cuh";
+  place.source_line = 7;
   EXPECT_EQ(stored_by(launch, "d", layout, 3), "cta 1,0,2, warp 3, lane 5 at store.cuh:7");
-  launch.stores[12].inlined_at = "/k/kernel.cu:90";
+  place.inlined_at = "/k/kernel.cu:90";
   EXPECT_EQ(stored_by(launch, "d", layout, 3),
             "cta 1,0,2, warp 3, lane 5 at store.cuh:7, inlined at kernel.cu:90");
 }
@@ -107,6 +109,25 @@ TEST_F(Explained, ErrorsOfZerosAreNotCountedInUlps) {
   EXPECT_THAT(card(0).elements, ::testing::Contains(::testing::HasSubstr("+64 ulp")));
   wrong.exact = 0;
   EXPECT_THAT(card(1).elements.back(), ::testing::Not(::testing::HasSubstr("ulp")));
+}
+
+TEST_F(Explained, WrongClassesComeFirstWhereTheHeadlineSpeaksOfThem) {
+  using ::testing::HasSubstr;
+  card(0);
+  wrong.index = 2;
+  wrong.class_mismatch = true;
+  EXPECT_THAT(card(0).elements.front(), HasSubstr("o[1,1]"));
+  examined.record.claims[Claim::specials] = Verdict::fail;
+  EXPECT_THAT(explain_failure(test_case, examined).elements.front(), HasSubstr("o[1,0]"));
+}
+
+TEST_F(Explained, AnInfinityThatTheContractMakesIsNoRoundingOfItsExactValue) {
+  using ::testing::HasSubstr;
+  wrong.expected = 0x7f80;
+  wrong.exact = 1e30;
+  EXPECT_THAT(card(0).elements.front(), HasSubstr("a step of the contract overflows"));
+  wrong.exact = 1e39;
+  EXPECT_THAT(card(1).elements, ::testing::Contains(HasSubstr("exact 1e+39, rounded once")));
 }
 
 }  // namespace
