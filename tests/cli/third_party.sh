@@ -18,7 +18,10 @@ for manifest in "$source"/tests/third_party/*/*.toml; do
     echo "skipped: $(basename "$manifest" .toml) needs$missing"
     skipped=$((skipped + 1))
   else
-    expect 0 "1 passed, 0 failed" verify --kernel "$manifest" --profile quick --on emulator --strict --no-corpus --out out
+    start=$SECONDS before=$failed
+    # Without --strict: half of a template may be for launches that are not made here, as CUTLASS's split-K.
+    expect 0 ", 0 failed, 0 skipped" verify --kernel "$manifest" --profile quick --on emulator --no-corpus --out out
+    [ "$failed" != "$before" ] || echo "passed: $(basename "$manifest" .toml), $((SECONDS - start)) s"
   fi
 done
 

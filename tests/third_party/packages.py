@@ -70,6 +70,7 @@ def bring(target, bring_into, *source):
     try:
         bring_into(unfinished, *source)
     except (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile, subprocess.SubprocessError) as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
         print(f"packages: {target.name} cannot be had: {error}", file=sys.stderr)
         return False
     unfinished.rename(target)
