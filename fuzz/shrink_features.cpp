@@ -102,7 +102,7 @@ SimpleValue split(std::string_view text) {
 
 // The field's value in canonical text: "2", "row".
 std::string value_text(const Problem& problem, std::string_view field) {
-  const std::string text = " " + problem.full_text() + " ";
+  const std::string text = fmt::format(" {} ", problem.full_text());
   const std::string key = fmt::format(" {}=", field);
   const std::size_t start = text.find(key) + key.size();
   return text.substr(start, text.find(' ', start) - start);
@@ -123,7 +123,7 @@ class FeaturePass : public ShrinkPass {
       const SimpleValue simpler = split(simple_values[static_cast<std::size_t>(i)]);
       if (simpler.field == wanted.field && simpler.value == current) return std::nullopt;
     }
-    std::string text = " " + test_case.problem.full_text();
+    std::string text = fmt::format(" {}", test_case.problem.full_text());
     const std::string old = fmt::format(" {}={}", wanted.field, current);
     text.replace(text.find(old), old.size(), fmt::format(" {}={}", wanted.field, wanted.value));
     const Result<Problem> problem = parse_problem(test_case.problem.schema(), text);

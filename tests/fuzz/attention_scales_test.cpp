@@ -44,7 +44,9 @@ TEST(AttentionScales, EveryHeadOfEverySequenceHasItsOwn) {
       EXPECT_LT(scale, 2);
       const bool power = std::exp2(std::ilogb(scale)) == scale;
       powers_of_two += power;
-      if (!power) EXPECT_TRUE(all.insert(scales.bits(i)).second);
+      if (!power) {
+        EXPECT_TRUE(all.insert(scales.bits(i)).second);
+      }
     }
   }
   EXPECT_GT(powers_of_two, 0);

@@ -21,10 +21,13 @@ TEST(TensorFormats, AreSaidOfEveryTensor) {
       SCOPED_TRACE(std::string(operation->name()) + " " + std::string(tensor.name));
       EXPECT_FALSE(tensor.formats.empty());
       for (const std::string_view name : tensor.formats) EXPECT_TRUE(format_by_name(name)) << name;
-      if (!tensor.format.empty() && tensor.field.empty())
+      if (!tensor.format.empty() && tensor.field.empty()) {
         EXPECT_THAT(tensor.formats, Contains(tensor.format));
+      }
       if (tensor.field.empty()) continue;
-      if (!tensor.format.empty()) EXPECT_EQ(tensor.format, "{" + std::string(tensor.field) + "}");
+      if (!tensor.format.empty()) {
+        EXPECT_EQ(tensor.format, "{" + std::string(tensor.field) + "}");
+      }
       int fields = 0;
       for (const Field& field : operation->schema()) {
         if (field.name != tensor.field) continue;

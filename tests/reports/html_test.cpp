@@ -183,7 +183,7 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   c.kernel += evil;
   c.claim = c.value_class = c.original = c.text = c.case_file = c.headline = evil;
   c.elements = c.explanation = c.faults = {evil};
-  c.findings = {{evil, evil, evil, 1, evil, 1}};
+  c.findings = {{evil, evil, evil, 1, evil, 1, evil}};
   r.portraits[0].kernel += evil;
   r.portraits[0].text = r.portraits[0].device = r.portraits[0].output = evil;
   r.verb = r.profile = r.git_hash = r.command = evil;

@@ -39,8 +39,14 @@ inline CaseRecord sample_case(std::string text, Verdict verdict, std::string val
 
 // A wrong access, as the emulator sees it.
 inline FindingRecord sample_finding(int line) {
-  return {"race", "race: two lanes write `st.shared.u32`", "/repo/k.ptx", 120, "/repo/src/a b.cu",
-          line};
+  FindingRecord finding;
+  finding.kind = "race";
+  finding.text = "race: two lanes write `st.shared.u32`";
+  finding.ptx_file = "/repo/k.ptx";
+  finding.ptx_line = 120;
+  finding.source_file = "/repo/src/a b.cu";
+  finding.source_line = line;
+  return finding;
 }
 
 inline RunRecord sample_record() {

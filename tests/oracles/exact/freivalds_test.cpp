@@ -83,7 +83,9 @@ TEST(Freivalds, EveryRowAndColumnHasAUnitOfItsOwn) {
   for (const double bad : {right + 0x1p-200, std::nextafter(right, 0x1p500), std::nan(""),
                            static_cast<double>(INFINITY), 0x1p200}) {
     sum = bad;
-    if (bad != right) EXPECT_EQ(wrong_row(operands, sums), 1) << bad;
+    if (bad != right) {
+      EXPECT_EQ(wrong_row(operands, sums), 1) << bad;
+    }
   }
   sum = right;
   sums.lo[41] = 0x1p-200;  // no integer

@@ -31,7 +31,9 @@ TEST_P(Plan, SharesAnUnpackedAWithTheRunBefore) {
       LaneRegister shared[4], fresh[4];
       const bool done = plan.run_fast(in.a, in.b, in.c, shared, workspace, run > 0);
       ASSERT_EQ(done, mma_fast(kind, in.a, in.b, in.c, fresh)) << i << ", run " << run;
-      if (done) ASSERT_EQ(std::memcmp(shared, fresh, sizeof fresh), 0) << i << ", run " << run;
+      if (done) {
+        ASSERT_EQ(std::memcmp(shared, fresh, sizeof fresh), 0) << i << ", run " << run;
+      }
     }
   }
 }
