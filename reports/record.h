@@ -39,6 +39,20 @@ std::string_view name(
     Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees", ...
 bool by_name(std::string_view word, Claim& claim);
 
+// The second access of a finding that two accesses make.
+struct OtherAccessRecord {
+  std::string access;  // "read", "write", "atomic", "cp.async", "bulk copy"
+  std::string text;    // it and its place in one line
+  int warp = 0, lane = 0;
+  std::string ptx_file;  // as those of a FindingRecord
+  int ptx_line = 0;
+  std::string source_file;
+  int source_line = 0;
+  std::string inlined_at;
+
+  bool operator==(const OtherAccessRecord&) const = default;
+};
+
 // What a device saw that no correct kernel does, as far as a report needs it.
 struct FindingRecord {
   std::string kind;      // "race"
@@ -48,6 +62,7 @@ struct FindingRecord {
   std::string source_file;
   int source_line = 0;
   std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+  std::optional<OtherAccessRecord> other = std::nullopt;  // of a race, where it is known
 
   bool operator==(const FindingRecord&) const = default;
 };

@@ -26,6 +26,12 @@ struct MemoryRange {
   std::int64_t bytes = 0;
 };
 
+// A byte of the shared memory of a CTA.
+struct SharedByte {
+  std::array<std::int64_t, 3> cta{};
+  std::uint64_t address = 0;  // as findings give it
+};
+
 struct LaunchRequest {
   std::string entry;  // .entry name in the module
   std::array<std::int64_t, 3> grid{1, 1, 1};
@@ -43,6 +49,9 @@ struct LaunchRequest {
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
   std::vector<MemoryRange> watched;  // whose writers are wanted (LaunchOutcome::writers)
+  // Every access of them is followed, so that findings there name the other access
+  // (Finding::other).
+  std::vector<SharedByte> traced;
 };
 
 // How often one PTX instruction was executed, by warps.

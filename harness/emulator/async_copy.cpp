@@ -26,6 +26,7 @@ constexpr u32 kGenericBarrier = 2;  // a generic address
 
 void explain_copies(Warp& warp, const Inst& inst, u32 mask, const Pointers& to, int bytes) {
   Accessor who = accessor(warp);
+  who.inst = &inst;
   for (u32 left = mask; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const u64 address = to.address[static_cast<std::size_t>(who.lane)];
@@ -131,6 +132,7 @@ template <int Bytes>
     const int lane = std::countr_zero(left);
     ShadowRow<Bytes>(view, copy.to[static_cast<std::size_t>(lane)]).record_write(lane, kWritten);
   }
+  shared.keep_tracing();
 }
 
 [[gnu::always_inline]] inline void perform_copy(Warp& warp, const AsyncCopy& copy, u32 ready) {

@@ -25,7 +25,7 @@ struct ContestedSharedWrite {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
   std::array<std::byte, 32> before{};
-  std::string words;
+  SharedProblem problem;
 };
 
 // What a worker lends to the CTAs it runs.

@@ -237,8 +237,8 @@ void Warp::give_way() {
   interrupt();
 }
 
-void Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {
-  cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words);
+Finding* Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {
+  return cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words);
 }
 
 void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words) {
