@@ -52,7 +52,7 @@ template <int Bytes>
   u32 unclear = 0;
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    const bool fine = ShadowRow<Bytes>(view, to.address[static_cast<std::size_t>(lane)]).write(lane, kPending);
+    const bool fine = ShadowRow<Bytes>(view, to.address[static_cast<std::size_t>(lane)]).copy(lane);
     unclear |= static_cast<u32>(!fine) << lane;
   }
   if (unclear != 0) explain_copies(warp, inst, unclear, to, Bytes);
@@ -130,7 +130,7 @@ template <int Bytes>
   const ShadowView view = shared.view(accessor(warp));
   for (u32 left = ready; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    ShadowRow<Bytes>(view, copy.to[static_cast<std::size_t>(lane)]).record_write(lane, kWritten);
+    ShadowRow<Bytes>(view, copy.to[static_cast<std::size_t>(lane)]).record_write(lane);
   }
   shared.keep_tracing();
 }

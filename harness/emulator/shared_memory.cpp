@@ -123,7 +123,34 @@ void SharedMemory::split(std::size_t word) {
   readers_[word] = ~std::uint32_t{0};
 }
 
-std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, int bytes,
+// A copy that a barrier orders before the read is one that nobody waited for. Where none does and the bytes held
+// something before, the copy may as well have come too early: it refills what is still read.
+SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t address) const {
+  const std::uint8_t state = state_[address - kSharedStart];
+  const bool refills = (state & kWritten) != 0, bulk = (state & ~kWritten) == kInBulk;
+  const std::uint32_t stamp = stamp_at(address);
+  const std::string copy =
+      fmt::format("a {} of warp {} lane {}", bulk ? "bulk copy" : "cp.async", warp_of(stamp), lane_of(stamp));
+  if (refills && who != nullptr && warp_of(stamp) != who->warp &&
+      !order_.ordered(who->warp, warp_of(stamp), stamp >> 10)) {
+    return problem_with_writer(
+        FindingKind::race, address, stamp,
+        fmt::format("reads shared memory at {:#x} that {} already refills, with {}; {}", address, copy,
+                    bulk ? "nothing that orders the two" : "no barrier between",
+                    bulk ? "who reads the old contents has to arrive where the copying thread waits before it copies, "
+                           "who reads the new contents has to wait for the phase of the copy's mbarrier"
+                         : "between reading the old contents and the copy a barrier is needed, and another between "
+                           "the copying thread's wait and reading the new contents"));
+  }
+  return problem_with_writer(
+      FindingKind::missing_wait, address, stamp,
+      fmt::format("reads shared memory at {:#x} that {} is still filling; {}", address, copy,
+                  bulk ? "the copy is complete when the phase of its mbarrier is"
+                       : "the copy is complete only after that thread's cp.async.wait_group, and visible to others "
+                         "after a barrier"));
+}
+
+std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, std::uint64_t offset, int bytes,
                                                          std::uint32_t used) const {
   for (int i = 0; i < bytes; ++i) {
     const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
@@ -136,21 +163,7 @@ std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, i
                       offset, address)};
     }
     if (state == kOpaque) return opaque_problem("reads", address);
-    if (state == kInBulk) {
-      return problem_with_writer(
-          FindingKind::missing_wait, address, stamp_at(address),
-          fmt::format("reads shared memory at {:#x} that a bulk copy of warp {} lane {} is still "
-                      "filling; the copy is complete when the phase of its mbarrier is",
-                      address, warp_of(stamp_at(address)), lane_of(stamp_at(address))));
-    }
-    if (state == kPending) {
-      const std::uint32_t stamp = stamp_at(address);
-      return problem_with_writer(
-          FindingKind::missing_wait, address, stamp,
-          fmt::format("reads shared memory at {:#x} that a cp.async of warp {} lane {} is still filling; the copy is "
-                      "complete only after that thread's cp.async.wait_group, and visible to others after a barrier",
-                      address, warp_of(stamp), lane_of(stamp)));
-    }
+    if ((state & kPending) != 0) return pending_read(who, address);
     return SharedProblem{
         FindingKind::out_of_bounds,
         fmt::format("reads shared memory at {:#x}, between the static and the dynamic part",
@@ -179,7 +192,7 @@ std::optional<SharedProblem> SharedMemory::check_read(const Accessor& who, std::
 }
 
 std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std::uint64_t offset,
-                                                       const Record& record) const {
+                                                       const Record& record, bool copies) const {
   if (!write_ordered(who, record.stamp)) {
     SharedProblem problem = problem_with_writer(
         FindingKind::race, offset, record.stamp,
@@ -192,7 +205,8 @@ std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std:
   for (int warp = 0; others != 0; ++warp, others >>= 1) {
     if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_tick)) continue;
     SharedProblem problem;
-    problem.words = fmt::format("writes shared memory at {:#x} that warp {} read with no barrier between", offset, warp);
+    problem.words = fmt::format("{} shared memory at {:#x} that warp {} read with no barrier between",
+                                copies ? "refills" : "writes", offset, warp);
     problem.address = offset;
     problem.other_warp = warp;
     problem.other_reads = true;
@@ -239,7 +253,7 @@ bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int byt
 std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,
                                                         int bytes, std::uint32_t used) {
   order_.note_access();
-  std::optional<SharedProblem> problem = state_problem(offset, bytes, used);
+  std::optional<SharedProblem> problem = state_problem(&who, offset, bytes, used);
   if (problem && problem->other_warp >= 0) return traced(std::move(problem));
   std::uint32_t fine = 0;  // the last stamp that was
   const std::size_t first = offset - kSharedStart;
@@ -274,17 +288,19 @@ std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset,
   return problem_with_writer(
       FindingKind::race, byte + kSharedStart, stamp,
       fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
-                  byte + kSharedStart, state_[byte] == kInBulk ? "bulk copy" : "cp.async",
+                  byte + kSharedStart, (state_[byte] & ~kWritten) == kInBulk ? "bulk copy" : "cp.async",
                   warp_of(stamp), lane_of(stamp)));
 }
 
 std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset, int bytes) {
-  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes);
+  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, kWritten);
   if (!trace_.empty()) trace_.note_write({"write", who.inst, who.warp, who.lane}, offset, static_cast<std::uint64_t>(bytes));
   return problem;
 }
 
-std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, std::uint64_t offset, int bytes) {
+std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, std::uint64_t offset, int bytes,
+                                                           ByteState state) {
+  const bool copies = state != kWritten;
   order_.note_access();
   std::optional<SharedProblem> problem;
   const std::size_t first = offset - kSharedStart;
@@ -297,7 +313,9 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, 
     while (state_[byte] != kOpaque) ++byte;
     problem = opaque_problem("writes", byte + kSharedStart);
   }
-  std::memset(state_.data() + first, kWritten, end - first);
+  for (std::size_t byte = first; byte < end; ++byte) {
+    state_[byte] = static_cast<std::uint8_t>(copies ? (state_[byte] & kWritten) | state : state);
+  }
   const std::uint32_t stamp = stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
     const std::size_t word = byte / 4;
@@ -306,7 +324,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, 
     if (stamp_[word] == kSplit) {
       const std::size_t count = whole ? 4 : 1;
       for (std::size_t i = byte; i < byte + count; ++i) {
-        if (!problem) problem = check_write(who, i + kSharedStart, bytes_[i]);
+        if (!problem) problem = check_write(who, i + kSharedStart, bytes_[i], copies);
         bytes_[i] = Record{stamp, 0, 0};
       }
       if (whole && !trace_.follows(byte + kSharedStart, 4)) {  // one owner again
@@ -318,7 +336,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, 
       continue;
     }
     const Record before{stamp_[word], read_tick_[word], readers_[word]};
-    if (!problem) problem = check_write(who, byte + kSharedStart, before);
+    if (!problem) problem = check_write(who, byte + kSharedStart, before, copies);
     const std::size_t run = equal_records(word, end / 4);
     std::fill_n(&stamp_[word], run, stamp);
     std::fill_n(&read_tick_[word], run, 0u);
@@ -330,8 +348,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, 
 
 std::optional<SharedProblem> SharedMemory::explain_copy(const Accessor& who, std::uint64_t offset,
                                                         int bytes, ByteState pending) {
-  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes);
-  std::memset(state_.data() + (offset - kSharedStart), pending, static_cast<std::size_t>(bytes));
+  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, pending);
   if (!trace_.empty()) {
     trace_.note_write({pending == kInBulk ? "bulk copy" : "cp.async", who.inst, who.warp, who.lane}, offset,
                       static_cast<std::uint64_t>(bytes));
@@ -375,7 +392,7 @@ void SharedMemory::mark_written(std::uint64_t offset, int bytes) {
 
 std::optional<SharedProblem> SharedMemory::explain_synchronising_read(std::uint64_t offset,
                                                                       int bytes) const {
-  return check_ ? state_problem(offset, bytes) : std::nullopt;
+  return check_ ? state_problem(nullptr, offset, bytes) : std::nullopt;
 }
 
 }  // namespace plumbline::emulator

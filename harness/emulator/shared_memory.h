@@ -29,7 +29,8 @@
 
 namespace plumbline::emulator {
 
-// Of a byte. kInBulk: pending, by a bulk copy. kOutside: between the static and the dynamic part.
+// Of a byte. kInBulk: pending, by a bulk copy. A pending byte that was written before has the bit kWritten too: it is
+// refilled. kOutside: between the static and the dynamic part.
 // kOpaque: of an mbarrier, which only its own instructions may use; the fast checks take it for
 // outside.
 enum ByteState : std::uint8_t {
@@ -170,17 +171,20 @@ class SharedMemory {
   std::size_t equal_records(std::size_t word, std::size_t end) const;
   // What is wrong and, where the byte is traced, with which access.
   std::optional<SharedProblem> traced(std::optional<SharedProblem> problem) const;
-  std::optional<SharedProblem> check_and_write(const Accessor& who, std::uint64_t offset, int bytes);
+  // Leaves the bytes written, or pending.
+  std::optional<SharedProblem> check_and_write(const Accessor& who, std::uint64_t offset, int bytes, ByteState state);
+  SharedProblem pending_read(const Accessor* who, std::uint64_t address) const;
   void split(std::size_t word);
 
   std::optional<SharedProblem> pending_problem(std::uint64_t offset, int bytes) const;
-  std::optional<SharedProblem> state_problem(std::uint64_t offset, int bytes,
+  // `who` is null for accesses that take no part in the search for races.
+  std::optional<SharedProblem> state_problem(const Accessor* who, std::uint64_t offset, int bytes,
                                              std::uint32_t used = ~std::uint32_t{0}) const;
   bool write_ordered(const Accessor& who, std::uint32_t stamp) const;
   std::optional<SharedProblem> check_read(const Accessor& who, std::uint64_t offset,
                                           const Record& record) const;
   std::optional<SharedProblem> check_write(const Accessor& who, std::uint64_t offset,
-                                           const Record& record) const;
+                                           const Record& record, bool copies) const;
   void record_read(const Accessor& who, Record& record) const;
 
   bool check_ = true;
