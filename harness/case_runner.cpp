@@ -187,8 +187,10 @@ Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Lau
   std::vector<std::vector<InstructionCount>>& both = execution.launch.executions;
   for (std::size_t l = 0; l < first.size(); ++l) {
     if (l >= both.size()) both.push_back(first[l]);
-    for (std::size_t i = 0; i < std::min(first[l].size(), both[l].size()); ++i)
+    for (std::size_t i = 0; i < std::min(first[l].size(), both[l].size()); ++i) {
       both[l][i].executions = std::max(both[l][i].executions, first[l][i].executions);
+      both[l][i].repeats = std::max(both[l][i].repeats, first[l][i].repeats);
+    }
   }
   execution.reordered = true;
   execution.same_in_any_order = execution.launch.fingerprint == execution.first;

@@ -150,6 +150,8 @@ struct CodeHole {
 struct CodeRecord {
   std::int64_t instructions = 0, executed = 0;
   std::vector<CodeHole> holes;  // the largest
+  // Loops that cases reached and whose body none ran twice in a row: "gemm.cu:91".
+  std::vector<std::string> unrepeated = {};
 
   bool operator==(const CodeRecord&) const = default;
 };

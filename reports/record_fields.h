@@ -113,6 +113,7 @@ void describe(Archive& a, T& c) {
   a.required("instructions", c.instructions);
   a.required("executed", c.executed);
   a.optional("holes", c.holes);
+  a.optional("unrepeated", c.unrepeated);
 }
 
 template <typename Archive, MaybeConst<KnownRecord> T>

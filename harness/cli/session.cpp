@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "harness/interrupt.h"
@@ -69,6 +70,15 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
         "        {} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} "
         "of {} agree",
         k.outputs, k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
+  }
+  std::map<std::string, std::vector<std::string>> unrepeated;  // loops, and the devices
+  for (const auto& [device, code] : k.code) {
+    if (!code.unrepeated.empty())
+      unrepeated[fmt::format("{}", fmt::join(code.unrepeated, ", "))].push_back(device);
+  }
+  for (const auto& [loops, devices] : unrepeated) {
+    terminal.print_wrapped(fmt::format("        no case repeats the loop at {} ({})", loops,
+                                       fmt::join(devices, " + ")));
   }
   if (!k.population.empty() && terminal.width() >= 80)
     terminal.print_wrapped(terminal.dim("        all errors at once: " + k.population));

@@ -58,6 +58,7 @@ struct LaunchRequest {
 struct InstructionCount {
   int ptx_line = 0;
   std::uint64_t executions = 0;
+  std::uint64_t repeats = 0;  // of a branch backward: how often it was taken
 };
 
 // An instruction of a module.
@@ -67,6 +68,9 @@ struct CodePlace {
   std::string source_file;  // empty where not known
   int source_line = 0;
   std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+  // A branch backward, which repeats a loop. Not of a loop that waits for others: it may never have
+  // to.
+  bool repeats_loop = false;
 };
 
 // The thread that stored to a word of memory last.

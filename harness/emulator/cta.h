@@ -31,6 +31,7 @@ struct ContestedSharedWrite {
 // What a worker lends to the CTAs it runs.
 struct WorkerState {
   std::vector<std::uint64_t> counts;                // executions per instruction
+  std::vector<std::uint64_t> repeats;               // of these, branches backward that were taken
   std::vector<const Allocation*> allocation_cache;  // per instruction
   // The last mma that a whole warp executed, and what it unpacked.
   const Inst* last_mma = nullptr;

@@ -15,6 +15,7 @@
 #include "harness/emulator/global_memory.h"
 #include "harness/emulator/inline_calls.h"
 #include "harness/emulator/launch.h"
+#include "harness/emulator/loops.h"
 #include "harness/emulator/module.h"
 #include "harness/emulator/tensor_map_code.h"
 
@@ -104,8 +105,10 @@ class EmulatorModule final : public Module {
   std::vector<CodePlace> code() const override {
     std::map<int, CodePlace> places;
     for (const auto& [name, program] : programs_) {
+      const std::vector<bool> loops = loop_branches(program);
       for (std::size_t i = 0; i < program.code.size(); ++i) {
         CodePlace place = program.place(i);
+        place.repeats_loop = loops[i];
         if (place.ptx_line > 0) places[place.ptx_line] = std::move(place);
       }
     }

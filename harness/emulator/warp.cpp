@@ -123,6 +123,7 @@ bool Warp::attend() {
 }
 
 void Warp::backward(const Inst& inst, std::uint32_t target) {
+  ++cta_->worker().repeats[inst.index];
   executed_ += inst.index - target + 1;
   if (executed_ > cta_->launch().options.instruction_budget) {
     const Instruction* first = program_->origin[target];

@@ -69,6 +69,15 @@ TEST(Html, TellsWhatIsWrongFirst) {
   EXPECT_LT(page.find("id=\"kgemm_bf16\""), page.find("id=\"environment\""));
 }
 
+TEST(Html, NamesLoopsThatNoCaseRepeated) {
+  RunRecord r = passing_record();
+  r.kernels[0].code["emulator sm_90"] = {.instructions = 10, .executed = 9, .holes = {}, .unrepeated = {"k.cu:20"}};
+  const std::string page = report_html(r);
+  parsed(page);
+  EXPECT_LT(page.find("loops no case repeated"), page.find("k.cu:20"));
+  EXPECT_NE(page.find("k.cu:20"), std::string::npos);
+}
+
 TEST(Html, EveryChartDrawsColumnsOfItsOwnTable) {
   for (const auto& [record, least] :
        {std::pair{failing_record(), 8u}, std::pair{propagation_run(), 6u}}) {
