@@ -176,6 +176,7 @@ struct KernelRecord {
   std::map<std::string, CodeRecord> code;  // by device; of whole plans only
   std::vector<KnownRecord> known;
   std::string population;  // the smallest effects that tests of many errors would have seen
+  std::string failing;     // what tells its failing cases from the others, where one thing does
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it
   std::vector<std::string> thin;     // why passing proves too little

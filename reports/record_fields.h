@@ -140,6 +140,7 @@ void describe(Archive& a, T& k) {
   a.optional("code", k.code);
   a.optional("known", k.known);
   a.optional("population", k.population);
+  a.optional("failing", k.failing);
   a.required("cases", k.cases);
   a.required("passed", k.passed);
   a.required("failed", k.failed);

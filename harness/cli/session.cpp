@@ -17,6 +17,7 @@
 #include "reports/annotations.h"
 #include "reports/card.h"
 #include "reports/json.h"
+#include "reports/separation.h"
 
 namespace plumbline {
 namespace {
@@ -91,6 +92,8 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
   if (!accuracy.empty()) {
     terminal.print_wrapped(fmt::format("        {} ({})", accuracy, k.least_accurate_case));
   }
+  if (const std::string failures = failures_line(k); !failures.empty())
+    terminal.print_wrapped("        " + failures);
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
   for (const std::string& reason : k.thin) terminal.print_wrapped("        " + reason);
 }

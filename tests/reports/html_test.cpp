@@ -60,6 +60,7 @@ TEST(Html, TellsWhatIsWrongFirst) {
   const std::string lead = text_of(document.select_node("//div[@class='lead']").node());
   EXPECT_THAT(lead, HasSubstr("Would explain it exactly: the last product of k is missing."));
   EXPECT_THAT(lead, HasSubstr("plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_THAT(lead, HasSubstr(" of 60 cases failed"));
   // Failing kernels stand open, the others are folded.
   EXPECT_TRUE(document.select_node("//section[@id='kgemm_bf16_G01']"));
   EXPECT_TRUE(document.select_node("//details[@id='kgemm_bf16']"));

@@ -43,6 +43,7 @@ RunRecord full_record() {
   RunRecord r = sample_record();
   r.shard = {2, 4, 400};
   r.kernels[0].thin = {"too little"};
+  r.kernels[0].failing = "all 3 have k > 64, and no other case does";
   r.kernels[0].code["emulator sm_90"].unrepeated = {"k.cu:20"};
   r.kernels[0].contracts = {{"sm_90", "words"}};
   r.cases[2].findings = {sample_finding(88), sample_finding(90)};
@@ -78,6 +79,7 @@ TEST_F(ReadRecord, GivesBackEveryByteThatWasWritten) {
   const Result<RunRecord> back = read_record(write(text));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(back->cases[2].findings, full_record().cases[2].findings);
+  EXPECT_EQ(back->kernels[0].failing, full_record().kernels[0].failing);
   EXPECT_EQ(back->kernels[0].code, full_record().kernels[0].code);
   EXPECT_EQ(record_json(*back), text);
 }
