@@ -102,11 +102,10 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const std::uint64_t address = p.address[static_cast<std::size_t>(who.lane)];
+    if (intent == Intent::read && shared.read_known(who, address, bytes)) continue;
     std::optional<SharedProblem> problem;
     switch (intent) {
-      case Intent::read:
-        if (!shared.read_known(who, address, bytes)) problem = shared.explain_read(who, address, bytes, used_bytes(inst));
-        break;
+      case Intent::read: problem = shared.explain_read(who, address, bytes, used_bytes(inst)); break;
       case Intent::write: problem = shared.explain_write(who, address, bytes); break;
       case Intent::synchronise:
       case Intent::update: problem = shared.explain_synchronising_read(address, bytes); break;

@@ -313,8 +313,14 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, 
     while (state_[byte] != kOpaque) ++byte;
     problem = opaque_problem("writes", byte + kSharedStart);
   }
-  for (std::size_t byte = first; byte < end; ++byte) {
-    state_[byte] = static_cast<std::uint8_t>(copies ? (state_[byte] & kWritten) | state : state);
+  if (copies) {
+    std::uint8_t* const held = state_.data() + first;  // a bulk copy has many
+    const auto pending = static_cast<std::uint8_t>(state);
+    for (std::size_t i = 0; i < end - first; ++i) {
+      held[i] = static_cast<std::uint8_t>((held[i] & kWritten) | pending);
+    }
+  } else {
+    std::memset(state_.data() + first, kWritten, end - first);
   }
   const std::uint32_t stamp = stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
