@@ -94,6 +94,14 @@ TEST(OtherAccess, OfAReadBehindACopyIsTheCopy) {
   expect_other(both, 13, "cp.async", 0, 0, 12);
 }
 
+TEST(OtherAccess, OfAWriteBehindACopyIsTheRead) {
+  const TwoLaunches both = run_twice(
+      "mad.lo.u32 %r1, %r0, 16, %r30; setp.eq.u32 %p1, %r0, 37; setp.eq.u32 %p2, %r0, 0;\n"
+      "@%p7 cp.async.cg.shared.global [%r1], [%in], 16; cp.async.wait_all; bar.sync 0;\n@%p1 ld.shared.u32 %r3, [tile];\n"
+      "@%p2 st.shared.u32 [tile], 9;");
+  expect_other(both, 14, "read", 1, 5, 13);
+}
+
 TEST(OtherAccess, OfTwoLanesOfAnInstructionIsTheOtherLane) {
   KernelOptions options;
   const LaunchOutcome outcome = run("st.shared.u32 [tile], %r0;", options);
