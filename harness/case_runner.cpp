@@ -20,6 +20,8 @@ namespace {
 
 // Other orders of CTAs are tried on one case in so many.
 constexpr std::uint64_t kOneIn = 4;
+// LaunchChoices::cta_order of that order.
+constexpr std::uint64_t kOtherOrder = 1;
 
 // And relations. Where judging a case takes little time beside emulating it, they are to cost no
 // more than a twentieth of a run.
@@ -150,9 +152,33 @@ Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& targe
   return {};
 }
 
+Status CaseRunner::name_other_accesses(const Case& test_case, const Target& target,
+                                       Execution& execution) {
+  const auto is_open = [](const Finding& finding) {
+    return finding.shared_address && !finding.other;
+  };
+  LaunchChoices choices{.cta_order = execution.reordered ? kOtherOrder : 0};
+  for (const Finding& finding : execution.launch.findings) {
+    if (is_open(finding)) choices.traced.push_back({finding.cta, *finding.shared_address});
+  }
+  if (choices.traced.empty()) return {};
+  CaseTensors tensors = execution.tensors;
+  const Result<LaunchResult> again = launch_on(test_case, tensors, target, choices);
+  if (!again) return again.error();
+  for (Finding& finding : execution.launch.findings) {
+    if (!is_open(finding)) continue;
+    const auto same = std::ranges::find_if(again->findings, [&](const Finding& other) {
+      return other.kind == finding.kind && other.ptx_line == finding.ptx_line &&
+             other.cta == finding.cta && other.warp == finding.warp && other.lane == finding.lane;
+    });
+    if (same != again->findings.end()) finding.other = same->other;
+  }
+  return {};
+}
+
 Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, LaunchChoices choices,
                                 Execution& execution) {
-  choices.cta_order = 1;
+  choices.cta_order = kOtherOrder;
   Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();
   // What either order executes counts as executed, and as often as it did where it did more.
@@ -161,8 +187,10 @@ Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Lau
   std::vector<std::vector<InstructionCount>>& both = execution.launch.executions;
   for (std::size_t l = 0; l < first.size(); ++l) {
     if (l >= both.size()) both.push_back(first[l]);
-    for (std::size_t i = 0; i < std::min(first[l].size(), both[l].size()); ++i)
+    for (std::size_t i = 0; i < std::min(first[l].size(), both[l].size()); ++i) {
       both[l][i].executions = std::max(both[l][i].executions, first[l][i].executions);
+      both[l][i].repeats = std::max(both[l][i].repeats, first[l][i].repeats);
+    }
   }
   execution.reordered = true;
   execution.same_in_any_order = execution.launch.fingerprint == execution.first;
@@ -275,6 +303,8 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
   const auto start = std::chrono::steady_clock::now();
   Result<Execution> execution = execute(test_case, target);
   if (!execution) return execution.error();
+  if (const Status named = name_other_accesses(test_case, target, *execution); !named)
+    return named.error();
   Result<std::unique_ptr<Examined>> examined = judge(test_case, target, *std::move(execution));
   if (!examined) return examined.error();
   (*examined)->record.elapsed_ms =

@@ -88,6 +88,9 @@ class CaseRunner {
   // output bit nor the kernel's end depends on what was read.
   Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
                             Execution& execution);
+  // Launches again, with the bytes traced in which races of shared memory met: they then name both
+  // accesses.
+  Status name_other_accesses(const Case& test_case, const Target& target, Execution& execution);
   // The first relation that the outputs break, in words; empty when all that were tried hold;
   // nothing when none was tried.
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,

@@ -37,10 +37,12 @@ void CodeCoverage::add(const std::string& kernel, const std::string& device, con
     code.places = module.code();
     if (!code.places.empty())
       code.executed.resize(static_cast<std::size_t>(code.places.back().ptx_line) + 1);
+    code.repeated.resize(code.executed.size());
   }
   for (const std::vector<InstructionCount>& counts : launch.executions) {
     for (const InstructionCount& count : counts) {
       if (count.executions > 0) code.executed[static_cast<std::size_t>(count.ptx_line)] = true;
+      if (count.repeats > 0) code.repeated[static_cast<std::size_t>(count.ptx_line)] = true;
     }
   }
 }
@@ -51,14 +53,20 @@ std::map<std::string, CodeRecord> CodeCoverage::of(const std::string& kernel) co
     if (key.first != kernel || code.places.empty()) continue;
     CodeRecord record;
     std::map<std::string, std::int64_t> missing;
+    // A compiler makes several loops of one: what one of them repeats is repeated.
+    std::map<std::string, bool> loops;  // that were reached; whether one was repeated
     for (const CodePlace& place : code.places) {
       ++record.instructions;
       if (code.executed[static_cast<std::size_t>(place.ptx_line)]) {
         ++record.executed;
+        if (place.repeats_loop)
+          loops[source_of(place)] |= code.repeated[static_cast<std::size_t>(place.ptx_line)];
       } else {
         ++missing[source_of(place)];
       }
     }
+    for (const auto& [where, repeated] : loops)
+      if (!repeated) record.unrepeated.push_back(where);
     record.holes = largest(missing);
     records[key.second] = std::move(record);
   }

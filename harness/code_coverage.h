@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// CodeCoverage: which of a kernel's instructions the cases of a run executed, on each device that
-// can tell. A fault in an instruction that never ran is one that no case can find.
+// CodeCoverage: which of a kernel's instructions the cases of a run executed, and which of its
+// loops they repeated, on each device that can tell. A fault in an instruction that never ran is
+// one that no case can find; so is one in what a turn of a loop leaves to a next one that never
+// came.
 #pragma once
 
 #include <map>
@@ -27,7 +29,7 @@ class CodeCoverage {
  private:
   struct Code {
     std::vector<CodePlace> places;
-    std::vector<bool> executed;  // by PTX line
+    std::vector<bool> executed, repeated;  // by PTX line
   };
 
   std::mutex mutex_;

@@ -114,6 +114,13 @@ Verdict worst(const std::map<Claim, Verdict>& claims) {
   return failed ? Verdict::fail : thin ? Verdict::mistrusted : Verdict::pass;
 }
 
+std::optional<OtherAccessRecord> other_access(const Finding& finding) {
+  if (!finding.other) return std::nullopt;
+  const OtherAccess& o = *finding.other;
+  return OtherAccessRecord{o.deed,     o.text(),      o.warp,        o.lane,      o.ptx_file,
+                           o.ptx_line, o.source_file, o.source_line, o.inlined_at};
+}
+
 }  // namespace
 
 std::string element_name(std::string_view tensor, const TensorLayout& layout, std::int64_t index) {
@@ -133,7 +140,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
   record.fingerprint = fmt::format("{:016x}", launch.fingerprint);
   for (const Finding& f : launch.findings) {
     record.findings.push_back({name(f.kind), f.text(), f.ptx_file, f.ptx_line, f.source_file,
-                               f.source_line, f.inlined_at});
+                               f.source_line, f.inlined_at, other_access(f)});
   }
 
   record.known = launch.known;

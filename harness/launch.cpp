@@ -272,6 +272,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     if (choices.garbage) (*request)->shared_garbage = *choices.garbage;
     (*request)->instruction_budget = choices.instruction_budget;
     (*request)->watched = watched.ranges;
+    (*request)->traced = choices.traced;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) {

@@ -64,6 +64,7 @@ struct LaunchChoices {
   // shared memory, 0xff.
   std::optional<std::uint8_t> garbage = std::nullopt;
   bool keep_writers = false;  // LaunchResult::writers
+  std::vector<SharedByte> traced = {};  // in every launch of the case
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

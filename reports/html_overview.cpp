@@ -10,6 +10,7 @@
 #include "reports/card.h"
 #include "reports/change.h"
 #include "reports/html_sections.h"
+#include "reports/separation.h"
 
 namespace plumbline {
 namespace {
@@ -34,6 +35,8 @@ Html lead(const RunRecord& record) {
     Html words;
     if (card != record.counterexamples.end()) {
       words += element("p", card->headline);
+      if (const std::string failures = failures_line(k); !failures.empty())
+        words += element("p", failures);
       if (!card->findings.empty()) words += element("p", card->findings.front().text);
       if (!card->faults.empty())
         words += element("p", Html{fmt::format("Would explain it exactly: <strong>{}</strong>.",

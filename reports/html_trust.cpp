@@ -75,7 +75,8 @@ Html relations_section(const RunRecord& record) {
 
 Html code_section(const RunRecord& record) {
   Table table;
-  table.head = {"kernel", "device", "instructions", "never ran", "most of them at"};
+  table.head = {"kernel",    "device",          "instructions",
+                "never ran", "most of them at", "loops no case repeated"};
   std::int64_t instructions = 0, executed = 0;
   for (const KernelRecord& k : record.kernels) {
     for (const auto& [device, code] : k.code) {
@@ -85,7 +86,8 @@ Html code_section(const RunRecord& record) {
       for (const CodeHole& hole : code.holes)
         holes += fmt::format("{}{} ({})", holes.empty() ? "" : ", ", hole.where, hole.instructions);
       table.rows.push_back({cell(k.name), cell(device), count_cell(code.instructions),
-                            count_cell(code.instructions - code.executed), cell(holes)});
+                            count_cell(code.instructions - code.executed), cell(holes),
+                            cell(fmt::format("{}", fmt::join(code.unrepeated, ", ")))});
     }
   }
   if (table.rows.empty()) return {};

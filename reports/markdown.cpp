@@ -9,6 +9,7 @@
 #include "reports/escape.h"
 #include "reports/peer_table.h"
 #include "reports/propagation_text.h"
+#include "reports/separation.h"
 #include "reports/verdict_sentence.h"
 
 namespace plumbline {
@@ -96,6 +97,8 @@ std::string summary_markdown(const RunRecord& record) {
     out += fmt::format("\n{} more kernels in report.html.\n", record.kernels.size() - rows);
   for (const KernelRecord& k : record.kernels) {
     if (out.size() > kMaxTable) break;
+    if (const std::string failures = failures_line(k); !failures.empty())
+      out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(failures));
     for (const KnownRecord& known : k.known)
       out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(known_note(known)));
     const std::string note = accuracy_note(k.worst_relative);

@@ -20,20 +20,30 @@ std::optional<std::string> below(const std::string& file, std::string root) {
   return file.substr(root.size());
 }
 
-}  // namespace
-
-CodeLine code_line(const FindingRecord& finding, const std::string& root) {
-  if (!finding.source_file.empty() && finding.source_line > 0) {
-    if (const auto file = below(finding.source_file, root)) return {*file, finding.source_line};
-    if (const auto call = below(finding.inlined_at, root)) {
+// Of a finding or its other access.
+template <typename Access>
+CodeLine line_of(const Access& access, const std::string& root) {
+  if (!access.source_file.empty() && access.source_line > 0) {
+    if (const auto file = below(access.source_file, root)) return {*file, access.source_line};
+    if (const auto call = below(access.inlined_at, root)) {
       const std::size_t colon = call->rfind(':');
       const int line = colon == std::string::npos ? 0 : std::atoi(call->c_str() + colon + 1);
       if (line > 0) return {call->substr(0, colon), line};
     }
-    return {finding.source_file, finding.source_line};
+    return {access.source_file, access.source_line};
   }
-  if (finding.ptx_file.empty() || finding.ptx_line <= 0) return {};
-  return {below(finding.ptx_file, root).value_or(finding.ptx_file), finding.ptx_line};
+  if (access.ptx_file.empty() || access.ptx_line <= 0) return {};
+  return {below(access.ptx_file, root).value_or(access.ptx_file), access.ptx_line};
+}
+
+}  // namespace
+
+CodeLine code_line(const FindingRecord& finding, const std::string& root) {
+  return line_of(finding, root);
+}
+
+CodeLine code_line(const OtherAccessRecord& access, const std::string& root) {
+  return line_of(access, root);
 }
 
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root) {
@@ -44,7 +54,10 @@ std::vector<FindingPlace> finding_places(const RunRecord& record, const std::str
       const auto [file, line] = code_line(f, root);
       if (file.empty()) continue;
       FindingPlace& place = places[{c.kernel, f.kind, file, line}];
-      if (place.cases == 0) place = {c.kernel, f, file, line, replay_subject(record, c)};
+      if (place.cases == 0) {
+        const CodeLine other = f.other ? code_line(*f.other, root) : CodeLine{};
+        place = {c.kernel, f, file, line, other, replay_subject(record, c)};
+      }
       if (seen.insert(&place).second) ++place.cases;
     }
   }
@@ -67,7 +80,7 @@ std::vector<FindingPlace> store_places(const RunRecord& record, const std::strin
       const auto found = c.claims.find(claim);
       return c.kernel == card.kernel && found != c.claims.end() && found->second == Verdict::fail;
     });
-    places.push_back({card.kernel, card.store, file, line, replay_subject(card), cases});
+    places.push_back({card.kernel, card.store, file, line, {}, replay_subject(card), cases});
   }
   return places;
 }

@@ -10,22 +10,24 @@
 
 namespace plumbline {
 
-struct FindingPlace {
-  std::string kernel;
-  FindingRecord finding;  // the first one there
-  std::string file;       // source, else PTX; relative to `root` where it lies below it
-  int line = 0;
-  std::string replay;      // what `plumbline replay` takes to show it again
-  std::int64_t cases = 0;  // how many did
-};
-
 struct CodeLine {
   std::string file;  // relative to a root where it lies below it; empty where not known
   int line = 0;
 };
 
+struct FindingPlace {
+  std::string kernel;
+  FindingRecord finding;  // the first one there
+  std::string file;       // source, else PTX; relative to `root` where it lies below it
+  int line = 0;
+  CodeLine other;          // of the other access of a race
+  std::string replay;      // what `plumbline replay` takes to show it again
+  std::int64_t cases = 0;  // how many did
+};
+
 // Of the source, else of the PTX. Where a line was inlined from outside `root` it is the call's.
 CodeLine code_line(const FindingRecord& finding, const std::string& root);
+CodeLine code_line(const OtherAccessRecord& access, const std::string& root);
 
 // Findings with a line, one per kernel, kind and line: those of most cases first.
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root);

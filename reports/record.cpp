@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
+
+#include "reports/separation.h"
 
 namespace plumbline {
 
@@ -126,6 +129,20 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
 
 }  // namespace
 
+namespace {
+
+// Those that passed or failed.
+std::vector<SortedCase> sorted_cases(const RunRecord& record, const KernelRecord& kernel) {
+  std::vector<SortedCase> sorted;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel == kernel.name && c.verdict != Verdict::error && c.verdict != Verdict::skip)
+      sorted.push_back(sorted_case(c));
+  }
+  return sorted;
+}
+
+}  // namespace
+
 KernelRecord without_cases(const KernelRecord& kernel) {
   KernelRecord k;
   k.name = kernel.name;
@@ -149,6 +166,7 @@ void summarize(RunRecord& record) {
     }
     if (kernel.failed > 0) {
       kernel.verdict = Verdict::fail;
+      kernel.failing = what_separates(sorted_cases(record, kernel));
     } else if (kernel.errors > 0) {
       kernel.verdict = Verdict::error;
     } else if (kernel.mistrusted > 0) {

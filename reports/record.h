@@ -39,6 +39,20 @@ std::string_view name(
     Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees", ...
 bool by_name(std::string_view word, Claim& claim);
 
+// The second access of a finding that two accesses make.
+struct OtherAccessRecord {
+  std::string access;  // "read", "write", "atomic", "cp.async", "bulk copy"
+  std::string text;    // it and its place in one line
+  int warp = 0, lane = 0;
+  std::string ptx_file;  // as those of a FindingRecord
+  int ptx_line = 0;
+  std::string source_file;
+  int source_line = 0;
+  std::string inlined_at;
+
+  bool operator==(const OtherAccessRecord&) const = default;
+};
+
 // What a device saw that no correct kernel does, as far as a report needs it.
 struct FindingRecord {
   std::string kind;      // "race"
@@ -48,6 +62,7 @@ struct FindingRecord {
   std::string source_file;
   int source_line = 0;
   std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+  std::optional<OtherAccessRecord> other = std::nullopt;  // of a race, where it is known
 
   bool operator==(const FindingRecord&) const = default;
 };
@@ -135,6 +150,8 @@ struct CodeHole {
 struct CodeRecord {
   std::int64_t instructions = 0, executed = 0;
   std::vector<CodeHole> holes;  // the largest
+  // Loops that cases reached and whose body none ran twice in a row: "gemm.cu:91".
+  std::vector<std::string> unrepeated = {};
 
   bool operator==(const CodeRecord&) const = default;
 };
@@ -159,6 +176,7 @@ struct KernelRecord {
   std::map<std::string, CodeRecord> code;  // by device; of whole plans only
   std::vector<KnownRecord> known;
   std::string population;  // the smallest effects that tests of many errors would have seen
+  std::string failing;     // what tells its failing cases from the others, where one thing does
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it
   std::vector<std::string> thin;     // why passing proves too little

@@ -55,6 +55,19 @@ void describe(Archive& a, T& o) {
   a.optional("magnitudes", v.magnitudes);
 }
 
+template <typename Archive, MaybeConst<OtherAccessRecord> T>
+void describe(Archive& a, T& o) {
+  a.required("access", o.access);
+  a.required("text", o.text);
+  a.required("warp", o.warp);
+  a.required("lane", o.lane);
+  a.optional("ptx_file", o.ptx_file);
+  a.optional("ptx_line", o.ptx_line);
+  a.optional("source_file", o.source_file);
+  a.optional("source_line", o.source_line);
+  a.optional("inlined_at", o.inlined_at);
+}
+
 template <typename Archive, MaybeConst<FindingRecord> T>
 void describe(Archive& a, T& f) {
   a.required("kind", f.kind);
@@ -64,6 +77,7 @@ void describe(Archive& a, T& f) {
   a.optional("source_file", f.source_file);
   a.optional("source_line", f.source_line);
   a.optional("inlined_at", f.inlined_at);
+  a.optional("other", f.other);
 }
 
 template <typename Archive, MaybeConst<CaseRecord> T>
@@ -99,6 +113,7 @@ void describe(Archive& a, T& c) {
   a.required("instructions", c.instructions);
   a.required("executed", c.executed);
   a.optional("holes", c.holes);
+  a.optional("unrepeated", c.unrepeated);
 }
 
 template <typename Archive, MaybeConst<KnownRecord> T>
@@ -125,6 +140,7 @@ void describe(Archive& a, T& k) {
   a.optional("code", k.code);
   a.optional("known", k.known);
   a.optional("population", k.population);
+  a.optional("failing", k.failing);
   a.required("cases", k.cases);
   a.required("passed", k.passed);
   a.required("failed", k.failed);

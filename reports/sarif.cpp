@@ -74,10 +74,16 @@ Json result(const FindingPlace& place, const std::string& fingerprint_text) {
        {{"plumblineFinding/v1", fmt::format("{:016x}", fingerprint(fingerprint_text))}}}};
   json["locations"][0]["logicalLocations"] =
       Json::array({{{"name", readable(place.kernel)}, {"kind", "function"}}});
-  if (!f.source_file.empty() && !f.ptx_file.empty() && f.ptx_line > 0) {
-    json["relatedLocations"] = Json::array({location(f.ptx_file, f.ptx_line)});
-    json["relatedLocations"][0]["message"] = {{"text", "the PTX instruction"}};
-  }
+  Json related = Json::array();
+  const auto relate = [&](const std::string& file, int line, const std::string& message) {
+    related.push_back(location(file, line));
+    related.back()["message"] = {{"text", readable(message)}};
+  };
+  if (!f.source_file.empty() && !f.ptx_file.empty() && f.ptx_line > 0)
+    relate(f.ptx_file, f.ptx_line, "the PTX instruction");
+  if (!place.other.file.empty())
+    relate(place.other.file, place.other.line, "the other access: " + f.other->text);
+  if (!related.empty()) json["relatedLocations"] = std::move(related);
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "harness/interrupt.h"
@@ -16,6 +17,7 @@
 #include "reports/annotations.h"
 #include "reports/card.h"
 #include "reports/json.h"
+#include "reports/separation.h"
 
 namespace plumbline {
 namespace {
@@ -70,6 +72,15 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
         "of {} agree",
         k.outputs, k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
   }
+  std::map<std::string, std::vector<std::string>> unrepeated;  // loops, and the devices
+  for (const auto& [device, code] : k.code) {
+    if (!code.unrepeated.empty())
+      unrepeated[fmt::format("{}", fmt::join(code.unrepeated, ", "))].push_back(device);
+  }
+  for (const auto& [loops, devices] : unrepeated) {
+    terminal.print_wrapped(fmt::format("        no case repeats the loop at {} ({})", loops,
+                                       fmt::join(devices, " + ")));
+  }
   if (!k.population.empty() && terminal.width() >= 80)
     terminal.print_wrapped(terminal.dim("        all errors at once: " + k.population));
   for (const KnownRecord& known : k.known) terminal.print_wrapped("        " + known_note(known));
@@ -81,6 +92,8 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
   if (!accuracy.empty()) {
     terminal.print_wrapped(fmt::format("        {} ({})", accuracy, k.least_accurate_case));
   }
+  if (const std::string failures = failures_line(k); !failures.empty())
+    terminal.print_wrapped("        " + failures);
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
   for (const std::string& reason : k.thin) terminal.print_wrapped("        " + reason);
 }

@@ -26,6 +26,12 @@ struct MemoryRange {
   std::int64_t bytes = 0;
 };
 
+// A byte of the shared memory of a CTA.
+struct SharedByte {
+  std::array<std::int64_t, 3> cta{};
+  std::uint64_t address = 0;  // as findings give it
+};
+
 struct LaunchRequest {
   std::string entry;  // .entry name in the module
   std::array<std::int64_t, 3> grid{1, 1, 1};
@@ -43,12 +49,16 @@ struct LaunchRequest {
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
   std::vector<MemoryRange> watched;  // whose writers are wanted (LaunchOutcome::writers)
+  // Every access of them is followed, so that findings there name the other access
+  // (Finding::other).
+  std::vector<SharedByte> traced;
 };
 
 // How often one PTX instruction was executed, by warps.
 struct InstructionCount {
   int ptx_line = 0;
   std::uint64_t executions = 0;
+  std::uint64_t repeats = 0;  // of a branch backward: how often it was taken
 };
 
 // An instruction of a module.
@@ -58,6 +68,9 @@ struct CodePlace {
   std::string source_file;  // empty where not known
   int source_line = 0;
   std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+  // A branch backward, which repeats a loop. Not of a loop that waits for others: it may never have
+  // to.
+  bool repeats_loop = false;
 };
 
 // The thread that stored to a word of memory last.

@@ -39,7 +39,22 @@ std::string shortened(const std::string& instruction) {
   return instruction.substr(0, first) + ", ..." + instruction.substr(last);
 }
 
+// " at k.ptx:120 `ld.shared.u32 ...` (gemm.cu:88)", of a Finding or the other access.
+template <typename Access>
+std::string place(const Access& access) {
+  std::string out;
+  if (access.ptx_line > 0) out += fmt::format(" at {}:{}", access.ptx_file.empty() ? "ptx" : access.ptx_file, access.ptx_line);
+  if (!access.ptx.empty()) out += fmt::format(" `{}`", shortened(access.ptx));
+  if (!access.source_file.empty()) {
+    out += fmt::format(" ({}:{}{}{})", access.source_file, access.source_line,
+                       access.inlined_at.empty() ? "" : ", inlined at ", access.inlined_at);
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string OtherAccess::text() const { return fmt::format("{} by warp {}, lane {}{}", deed, warp, lane, place(*this)); }
 
 std::string Finding::text() const {
   std::string out = fmt::format("{}: {} [", name(kind), message);
@@ -48,12 +63,9 @@ std::string Finding::text() const {
   if (warp >= 0) out += fmt::format(", warp {}", warp);
   if (lane >= 0) out += fmt::format(", lane {}", lane);
   out += "]";
-  if (ptx_line > 0) out += fmt::format(" at {}:{}", ptx_file.empty() ? "ptx" : ptx_file, ptx_line);
-  if (!ptx.empty()) out += fmt::format(" `{}`", shortened(ptx));
-  if (!source_file.empty()) {
-    out += fmt::format(" ({}:{}{}{})", source_file, source_line, inlined_at.empty() ? "" : ", inlined at ", inlined_at);
-  }
+  out += place(*this);
   if (occurrences > 1) out += fmt::format(", {} times", occurrences);
+  if (other) out += "; the other access: " + other->text();
   return out;
 }
 

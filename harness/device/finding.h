@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace plumbline {
@@ -27,6 +28,23 @@ enum class FindingKind : std::uint8_t {
 
 const char* name(FindingKind kind);
 
+// The second access of a finding that two accesses make: the earlier one of a race, the copy that nobody waited for.
+struct OtherAccess {
+  std::string deed;                  // "read", "write", "atomic", "cp.async", "bulk copy"
+  std::array<std::int64_t, 3> cta{};
+  int warp = -1;
+  int lane = -1;
+  std::string ptx_file;              // as those of a Finding
+  int ptx_line = 0;
+  std::string ptx;
+  std::string source_file;
+  int source_line = 0;
+  std::string inlined_at;
+
+  // "write by warp 1, lane 3 at k.ptx:118 `st.shared.u32 ...` (gemm.cu:86)"
+  std::string text() const;
+};
+
 struct Finding {
   FindingKind kind = FindingKind::out_of_bounds;
   std::string message;               // one sentence, lower case
@@ -41,9 +59,13 @@ struct Finding {
   int source_line = 0;
   std::string inlined_at;            // "file:line" of the call, where the source line was inlined
   std::uint64_t occurrences = 1;     // later ones of the same kind at the same instruction are only counted
+  std::optional<OtherAccess> other;  // where there is one, and it is known
+  // Where two accesses of shared memory met: what LaunchRequest::traced takes, so that `other` is known next time.
+  std::optional<std::uint64_t> shared_address;
 
   // A long list of registers is cut.
   // "race: message [kernel, cta 0,0,0, warp 1, lane 3] at k.ptx:120 `ld.shared.u32 ...` (gemm.cu:88)"
+  // and where it is known "; the other access: write by warp 1, ..."
   std::string text() const;
 };
 

@@ -87,20 +87,25 @@ bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Poi
 }
 
 void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem& problem) {
-  warp.report(problem.kind, inst, lane, [&] { return problem.words; });
+  Finding* const finding = warp.report(problem.kind, inst, lane, [&] { return problem.words; });
+  if (finding == nullptr || problem.other_warp < 0) return;
+  finding->shared_address = problem.address;
+  const SharedAccess& other = problem.other;
+  if (other.inst == nullptr) return;
+  finding->other = describe_access(warp.program(), other.inst->index, other.deed, finding->cta, other.warp, other.lane);
 }
 
 void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int bytes, Intent intent) {
   SharedMemory& shared = warp.cta().shared();
   Accessor who = accessor(warp);
+  who.inst = &inst;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const std::uint64_t address = p.address[static_cast<std::size_t>(who.lane)];
+    if (intent == Intent::read && shared.read_known(who, address, bytes)) continue;
     std::optional<SharedProblem> problem;
     switch (intent) {
-      case Intent::read:
-        if (!shared.read_known(who, address, bytes)) problem = shared.explain_read(who, address, bytes, used_bytes(inst));
-        break;
+      case Intent::read: problem = shared.explain_read(who, address, bytes, used_bytes(inst)); break;
       case Intent::write: problem = shared.explain_write(who, address, bytes); break;
       case Intent::synchronise:
       case Intent::update: problem = shared.explain_synchronising_read(address, bytes); break;
@@ -113,7 +118,7 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
       write.address = address;
       write.bytes = static_cast<std::size_t>(bytes);
       std::memcpy(write.before.data(), shared.data(address), write.bytes);
-      write.words = std::move(problem->words);
+      write.problem = std::move(*problem);
     } else {
       shared_problem(warp, inst, who.lane, *problem);
     }
@@ -126,7 +131,7 @@ void settle_contested(Warp& warp, const Inst& inst) {
   if (!worker.contested.empty()) worker.races->settle(warp, inst, worker.contested);
   for (const ContestedSharedWrite& write : worker.contested_shared) {
     if (std::memcmp(write.before.data(), cta.shared().data(write.address), write.bytes) == 0) continue;
-    shared_problem(warp, inst, write.lane, {FindingKind::race, write.words});
+    shared_problem(warp, inst, write.lane, write.problem);
   }
   worker.contested_shared.clear();
 }
@@ -192,10 +197,13 @@ void report_clash(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointe
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int other = std::countr_zero(left);
     if (other == lane || p.host[static_cast<std::size_t>(other)] != p.host[static_cast<std::size_t>(lane)]) continue;
-    warp.report(FindingKind::race, inst, lane, [&] {
+    Finding* const finding = warp.report(FindingKind::race, inst, lane, [&] {
       return fmt::format("lanes {} and {} write different values to the same {} bytes at {:#x} in one instruction", lane,
                          other, bytes, p.address[static_cast<std::size_t>(lane)]);
     });
+    if (finding != nullptr) {
+      finding->other = describe_access(warp.program(), inst.index, "write", finding->cta, warp.index(), other);
+    }
     return;
   }
 }

@@ -221,7 +221,7 @@ template <int Bytes>
       for (std::uint32_t left = mask; left != 0; left &= left - 1) {
         const int lane = std::countr_zero(left);
         const ShadowRow<Bytes> row(view, p.address[static_cast<std::size_t>(lane)]);
-        const bool fine = intent == Intent::read ? row.read() : row.write(lane, kWritten);
+        const bool fine = intent == Intent::read ? row.read() : row.write(lane);
         unclear |= static_cast<std::uint32_t>(!fine) << lane;
       }
     }

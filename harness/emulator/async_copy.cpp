@@ -26,6 +26,7 @@ constexpr u32 kGenericBarrier = 2;  // a generic address
 
 void explain_copies(Warp& warp, const Inst& inst, u32 mask, const Pointers& to, int bytes) {
   Accessor who = accessor(warp);
+  who.inst = &inst;
   for (u32 left = mask; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const u64 address = to.address[static_cast<std::size_t>(who.lane)];
@@ -51,7 +52,7 @@ template <int Bytes>
   u32 unclear = 0;
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    const bool fine = ShadowRow<Bytes>(view, to.address[static_cast<std::size_t>(lane)]).write(lane, kPending);
+    const bool fine = ShadowRow<Bytes>(view, to.address[static_cast<std::size_t>(lane)]).copy(lane);
     unclear |= static_cast<u32>(!fine) << lane;
   }
   if (unclear != 0) explain_copies(warp, inst, unclear, to, Bytes);
@@ -129,8 +130,9 @@ template <int Bytes>
   const ShadowView view = shared.view(accessor(warp));
   for (u32 left = ready; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    ShadowRow<Bytes>(view, copy.to[static_cast<std::size_t>(lane)]).record_write(lane, kWritten);
+    ShadowRow<Bytes>(view, copy.to[static_cast<std::size_t>(lane)]).record_write(lane);
   }
+  shared.keep_tracing();
 }
 
 [[gnu::always_inline]] inline void perform_copy(Warp& warp, const AsyncCopy& copy, u32 ready) {

@@ -206,6 +206,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
     if (shared.check()) {
       Accessor who = accessor(warp);
       who.lane = lane;
+      who.inst = &inst;
       const auto bytes = static_cast<int>(box->footprint());
       const auto problem =
           shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
@@ -240,6 +241,7 @@ void perform(Warp& warp, const BulkStore& store) {
   if (shared.check() && !box.rows.empty()) {
     Accessor who = accessor(warp);
     who.lane = store.lane;
+    who.inst = store.at;
     const auto bytes = static_cast<int>(box.footprint());
     const auto problem = shared.explain_async_read(who, box.rows.front().shared, bytes);
     if (problem) shared_problem(warp, *store.at, store.lane, *problem);

@@ -79,6 +79,9 @@ void Cta::start(std::int64_t linear) {
   mbarriers_.clear();
   expiries_ = 0;
   shared_.start_cta(launch_->shared_garbage);
+  for (const SharedByte& byte : launch_->traced) {
+    if (byte.cta == position_) shared_.trace(byte.address);
+  }
   if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
   std::fill(local_.begin(), local_.end(), std::byte{0});
   for (const auto& warp : warps_) {

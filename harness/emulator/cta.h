@@ -25,12 +25,13 @@ struct ContestedSharedWrite {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
   std::array<std::byte, 32> before{};
-  std::string words;
+  SharedProblem problem;
 };
 
 // What a worker lends to the CTAs it runs.
 struct WorkerState {
   std::vector<std::uint64_t> counts;                // executions per instruction
+  std::vector<std::uint64_t> repeats;               // of these, branches backward that were taken
   std::vector<const Allocation*> allocation_cache;  // per instruction
   // The last mma that a whole warp executed, and what it unpacked.
   const Inst* last_mma = nullptr;

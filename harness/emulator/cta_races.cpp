@@ -40,6 +40,11 @@ const char* deed(const AccessMark& mark) {
   return mark.updated != 0 ? "updates" : "reads";
 }
 
+const char* noun(const AccessMark& mark) {
+  if (mark.written != 0) return "write";
+  return mark.updated != 0 ? "atomic" : "read";
+}
+
 }  // namespace
 
 // One lane's part in one word.
@@ -171,8 +176,8 @@ void CtaRaces::settle(Warp& warp, const Inst& inst, std::vector<ContestedWrite>&
 
 void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
                       const AccessMark& other, const char* doing, const char* other_doing) {
-  warp.report(FindingKind::race, inst, lane, [&] {
-    const std::array<std::int64_t, 3> at = launch_.position(other.cta - 1);
+  const std::array<std::int64_t, 3> at = launch_.position(other.cta - 1);
+  Finding* const finding = warp.report(FindingKind::race, inst, lane, [&] {
     const Instruction* origin = launch_.program.origin[other.inst];
     const Allocation* allocation = launch_.global.find(address);
     return fmt::format(
@@ -180,6 +185,8 @@ void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
         doing, address - allocation->base, allocation->label, at[0], at[1], at[2], other_doing,
         origin == nullptr ? 0 : origin->line);
   });
+  if (finding == nullptr) return;
+  finding->other = describe_access(launch_.program, other.inst, noun(other), at, other.warp(), other.lane());
 }
 
 void CtaRaces::synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes,

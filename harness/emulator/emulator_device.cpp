@@ -15,6 +15,7 @@
 #include "harness/emulator/global_memory.h"
 #include "harness/emulator/inline_calls.h"
 #include "harness/emulator/launch.h"
+#include "harness/emulator/loops.h"
 #include "harness/emulator/module.h"
 #include "harness/emulator/tensor_map_code.h"
 
@@ -104,8 +105,10 @@ class EmulatorModule final : public Module {
   std::vector<CodePlace> code() const override {
     std::map<int, CodePlace> places;
     for (const auto& [name, program] : programs_) {
+      const std::vector<bool> loops = loop_branches(program);
       for (std::size_t i = 0; i < program.code.size(); ++i) {
         CodePlace place = program.place(i);
+        place.repeats_loop = loops[i];
         if (place.ptx_line > 0) places[place.ptx_line] = std::move(place);
       }
     }
@@ -187,7 +190,8 @@ class EmulatorDevice final : public Device {
     EmulatorOptions options = options_;
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.shared_garbage, options, request.watched});
+                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.shared_garbage, options, request.watched,
+                request.traced});
   }
 
  private:

@@ -16,6 +16,10 @@ namespace plumbline::emulator {
 
 constexpr std::size_t kMostFindings = 64;
 
+// The other access of a finding, by the instruction that made it.
+OtherAccess describe_access(const Program& program, std::uint32_t index, const char* deed,
+                            const std::array<std::int64_t, 3>& cta, int warp, int lane);
+
 class FindingLog {
  public:
   struct Entry {
@@ -27,7 +31,8 @@ class FindingLog {
 
   bool empty() const { return entries_.empty(); }
 
-  void add(FindingKind kind, const Program& program, std::uint32_t index, const std::array<std::int64_t, 3>& cta,
+  // The finding, until the next one is added; null where it was only counted.
+  Finding* add(FindingKind kind, const Program& program, std::uint32_t index, const std::array<std::int64_t, 3>& cta,
            int warp, int lane, const std::function<std::string()>& words);
 
   // Adds the entries of a later CTA.

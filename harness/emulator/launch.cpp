@@ -34,7 +34,11 @@ class Results {
   void add(const WorkerState& worker) {
     const std::scoped_lock lock(mutex_);
     counts_.resize(worker.counts.size());
-    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += worker.counts[i];
+    repeats_.resize(worker.repeats.size());
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i] += worker.counts[i];
+      repeats_[i] += worker.repeats[i];
+    }
   }
 
   LaunchOutcome outcome(const Program& program) {
@@ -49,7 +53,7 @@ class Results {
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       if (program.origin[i] == nullptr) continue;
       out.instructions += counts_[i];
-      out.executions.push_back({program.origin[i]->line, counts_[i]});
+      out.executions.push_back({program.origin[i]->line, counts_[i], repeats_[i]});
     }
     return out;
   }
@@ -60,12 +64,13 @@ class Results {
   std::mutex mutex_;
   std::atomic<std::int64_t> stopped_at_ = kNone;
   std::vector<std::pair<std::int64_t, FindingLog>> logs_;
-  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> counts_, repeats_;
 };
 
 WorkerState worker_state(const Program& program, CtaRaces* races) {
   WorkerState worker;
   worker.counts.resize(program.code.size());
+  worker.repeats.resize(program.code.size());
   worker.allocation_cache.resize(program.code.size());
   worker.races = races;
   return worker;

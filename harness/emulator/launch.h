@@ -31,6 +31,7 @@ struct Launch {
   std::uint8_t shared_garbage = 0xff;
   EmulatorOptions options;
   std::span<const MemoryRange> watched = {};
+  std::span<const SharedByte> traced = {};
 
   bool given_up() const {
     return options.give_up != nullptr && options.give_up->load(std::memory_order_relaxed);

@@ -46,21 +46,37 @@ class ShadowRow {
     return true;
   }
 
-  [[gnu::always_inline]] bool write(std::int32_t lane, ByteState state) const {
-    const Row reads = less(load(view_.read_tick + word()), view_.floor_tick) |
-                      equal(load(view_.readers + word()), view_.own_reader);
-    const Row bad = (load(view_.state + byte_) & 0x06060606) | ~(write_ordered(load(view_.stamp + word())) & reads);
-    if (any(bad)) return false;
-    record_write(lane, state);
+  [[gnu::always_inline]] bool write(std::int32_t lane) const {
+    if (!may_write(load(view_.state + byte_))) return false;
+    record_write(lane);
     return true;
   }
 
-  [[gnu::always_inline]] void record_write(std::int32_t lane, ByteState state) const {
-    store(view_.state + byte_, Row{} + 0x01010101 * static_cast<std::int32_t>(state));
-    store(view_.stamp + word(), Row{} + (view_.tick << 10 | view_.own_warp | lane));
+  // The destination of a cp.async is pending from here on; what held something before stays told apart.
+  [[gnu::always_inline]] bool copy(std::int32_t lane) const {
+    const Row state = load(view_.state + byte_);
+    if (!may_write(state)) return false;
+    store(view_.state + byte_, (state & 0x01010101 * kWritten) | 0x01010101 * kPending);
+    stamp(lane);
+    return true;
+  }
+
+  [[gnu::always_inline]] void record_write(std::int32_t lane) const {
+    store(view_.state + byte_, Row{} + 0x01010101 * kWritten);
+    stamp(lane);
   }
 
  private:
+  [[gnu::always_inline]] bool may_write(Row state) const {
+    const Row reads = less(load(view_.read_tick + word()), view_.floor_tick) |
+                      equal(load(view_.readers + word()), view_.own_reader);
+    return !any((state & 0x06060606) | ~(write_ordered(load(view_.stamp + word())) & reads));
+  }
+
+  [[gnu::always_inline]] void stamp(std::int32_t lane) const {
+    store(view_.stamp + word(), Row{} + (view_.tick << 10 | view_.own_warp | lane));
+  }
+
   [[gnu::always_inline]] std::size_t word() const { return byte_ / 4; }
 
   [[gnu::always_inline]] Row write_ordered(Row stamp) const {

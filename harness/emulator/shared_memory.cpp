@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace plumbline::emulator {
 namespace {
@@ -12,6 +13,16 @@ namespace {
 int warp_of(std::uint32_t stamp) { return static_cast<int>(stamp >> 5 & 31); }
 
 int lane_of(std::uint32_t stamp) { return static_cast<int>(stamp & 31); }
+
+// Of a byte that the thread of the stamp wrote, or asked to be written.
+SharedProblem problem_with_writer(FindingKind kind, std::uint64_t address, std::uint32_t stamp, std::string words) {
+  SharedProblem problem;
+  problem.kind = kind;
+  problem.words = std::move(words);
+  problem.address = address;
+  problem.other_warp = warp_of(stamp);
+  return problem;
+}
 
 SharedProblem opaque_problem(const char* verb, std::uint64_t address) {
   return {FindingKind::bad_operand,
@@ -47,6 +58,7 @@ void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_off
 
 void SharedMemory::start_cta(std::uint8_t garbage) {
   std::memset(data_, garbage, storage_.size() - 128);
+  trace_.clear();
   if (!check_) return;
   std::fill(state_.begin(), state_.end(), static_cast<std::uint8_t>(kUnwritten));
   if (gap_end_ > gap_begin_) {
@@ -83,6 +95,19 @@ ShadowView SharedMemory::view(const Accessor& who) {
   return view;
 }
 
+void SharedMemory::trace(std::uint64_t address) {
+  if (!check_ || !holds(address, 1)) return;
+  trace_.follow(address);
+  split((address - kSharedStart) / 4);
+}
+
+std::optional<SharedProblem> SharedMemory::traced(std::optional<SharedProblem> problem) const {
+  if (problem && problem->other_warp >= 0) {
+    problem->other = trace_.last(problem->address, problem->other_warp, problem->other_reads);
+  }
+  return problem;
+}
+
 std::uint32_t SharedMemory::stamp_at(std::uint64_t address) const {
   const std::size_t byte = address - kSharedStart;
   return stamp_[byte / 4] == kSplit ? bytes_[byte].stamp : stamp_[byte / 4];
@@ -98,7 +123,34 @@ void SharedMemory::split(std::size_t word) {
   readers_[word] = ~std::uint32_t{0};
 }
 
-std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, int bytes,
+// A copy that a barrier orders before the read is one that nobody waited for. Where none does and the bytes held
+// something before, the copy may as well have come too early: it refills what is still read.
+SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t address) const {
+  const std::uint8_t state = state_[address - kSharedStart];
+  const bool refills = (state & kWritten) != 0, bulk = (state & ~kWritten) == kInBulk;
+  const std::uint32_t stamp = stamp_at(address);
+  const std::string copy =
+      fmt::format("a {} of warp {} lane {}", bulk ? "bulk copy" : "cp.async", warp_of(stamp), lane_of(stamp));
+  if (refills && who != nullptr && warp_of(stamp) != who->warp &&
+      !order_.ordered(who->warp, warp_of(stamp), stamp >> 10)) {
+    return problem_with_writer(
+        FindingKind::race, address, stamp,
+        fmt::format("reads shared memory at {:#x} that {} already refills, with {}; {}", address, copy,
+                    bulk ? "nothing that orders the two" : "no barrier between",
+                    bulk ? "who reads the old contents has to arrive where the copying thread waits before it copies, "
+                           "who reads the new contents has to wait for the phase of the copy's mbarrier"
+                         : "between reading the old contents and the copy a barrier is needed, and another between "
+                           "the copying thread's wait and reading the new contents"));
+  }
+  return problem_with_writer(
+      FindingKind::missing_wait, address, stamp,
+      fmt::format("reads shared memory at {:#x} that {} is still filling; {}", address, copy,
+                  bulk ? "the copy is complete when the phase of its mbarrier is"
+                       : "the copy is complete only after that thread's cp.async.wait_group, and visible to others "
+                         "after a barrier"));
+}
+
+std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, std::uint64_t offset, int bytes,
                                                          std::uint32_t used) const {
   for (int i = 0; i < bytes; ++i) {
     const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
@@ -111,22 +163,7 @@ std::optional<SharedProblem> SharedMemory::state_problem(std::uint64_t offset, i
                       offset, address)};
     }
     if (state == kOpaque) return opaque_problem("reads", address);
-    if (state == kInBulk) {
-      return SharedProblem{
-          FindingKind::missing_wait,
-          fmt::format("reads shared memory at {:#x} that a bulk copy of warp {} lane {} is still "
-                      "filling; the copy is complete when the phase of its mbarrier is",
-                      address, warp_of(stamp_at(address)), lane_of(stamp_at(address)))};
-    }
-    if (state == kPending) {
-      const std::uint32_t stamp = stamp_at(address);
-      return SharedProblem{FindingKind::missing_wait,
-                           fmt::format("reads shared memory at {:#x} that a cp.async of warp {} "
-                                       "lane {} is still filling; the copy is "
-                                       "complete only after that thread's cp.async.wait_group, and "
-                                       "visible to others after a barrier",
-                                       address, warp_of(stamp), lane_of(stamp))};
-    }
+    if ((state & kPending) != 0) return pending_read(who, address);
     return SharedProblem{
         FindingKind::out_of_bounds,
         fmt::format("reads shared memory at {:#x}, between the static and the dynamic part",
@@ -148,29 +185,32 @@ bool SharedMemory::write_ordered(const Accessor& who, std::uint32_t stamp) const
 std::optional<SharedProblem> SharedMemory::check_read(const Accessor& who, std::uint64_t offset,
                                                       const Record& record) const {
   if (write_ordered(who, record.stamp)) return std::nullopt;
-  return SharedProblem{
-      FindingKind::race,
+  return problem_with_writer(
+      FindingKind::race, offset, record.stamp,
       fmt::format("reads shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
-                  offset, warp_of(record.stamp), lane_of(record.stamp))};
+                  offset, warp_of(record.stamp), lane_of(record.stamp)));
 }
 
 std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std::uint64_t offset,
-                                                       const Record& record) const {
+                                                       const Record& record, bool copies) const {
   if (!write_ordered(who, record.stamp)) {
-    return SharedProblem{
-        FindingKind::race,
-        fmt::format(
-            "writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
-            offset, warp_of(record.stamp), lane_of(record.stamp)),
-        true};
+    SharedProblem problem = problem_with_writer(
+        FindingKind::race, offset, record.stamp,
+        fmt::format("writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between", offset,
+                    warp_of(record.stamp), lane_of(record.stamp)));
+    problem.between_writes = true;
+    return problem;
   }
   std::uint32_t others = record.readers & ~(1u << who.warp);
   for (int warp = 0; others != 0; ++warp, others >>= 1) {
     if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_tick)) continue;
-    return SharedProblem{
-        FindingKind::race,
-        fmt::format("writes shared memory at {:#x} that warp {} read with no barrier between",
-                    offset, warp)};
+    SharedProblem problem;
+    problem.words = fmt::format("{} shared memory at {:#x} that warp {} read with no barrier between",
+                                copies ? "refills" : "writes", offset, warp);
+    problem.address = offset;
+    problem.other_warp = warp;
+    problem.other_reads = true;
+    return problem;
   }
   return std::nullopt;
 }
@@ -213,8 +253,8 @@ bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int byt
 std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,
                                                         int bytes, std::uint32_t used) {
   order_.note_access();
-  std::optional<SharedProblem> problem = state_problem(offset, bytes, used);
-  if (problem && problem->kind == FindingKind::missing_wait) return problem;
+  std::optional<SharedProblem> problem = state_problem(&who, offset, bytes, used);
+  if (problem && problem->other_warp >= 0) return traced(std::move(problem));
   std::uint32_t fine = 0;  // the last stamp that was
   const std::size_t first = offset - kSharedStart;
   const std::size_t end = first + static_cast<std::size_t>(bytes);
@@ -236,6 +276,8 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
     readers_[word] = record.readers;
     byte += 4;
   }
+  problem = traced(std::move(problem));
+  if (!trace_.empty()) trace_.note_read({"read", who.inst, who.warp, who.lane}, offset, static_cast<std::uint64_t>(bytes));
   return problem;
 }
 
@@ -243,15 +285,22 @@ std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset,
   std::size_t byte = offset - kSharedStart;
   for (int i = 0; i < bytes && (state_[byte] & kPending) == 0; ++i) ++byte;
   const std::uint32_t stamp = stamp_at(byte + kSharedStart);
-  return SharedProblem{
-      FindingKind::race,
+  return problem_with_writer(
+      FindingKind::race, byte + kSharedStart, stamp,
       fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
-                  byte + kSharedStart, state_[byte] == kInBulk ? "bulk copy" : "cp.async",
-                  warp_of(stamp), lane_of(stamp))};
+                  byte + kSharedStart, (state_[byte] & ~kWritten) == kInBulk ? "bulk copy" : "cp.async",
+                  warp_of(stamp), lane_of(stamp)));
 }
 
-std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset,
-                                                         int bytes) {
+std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset, int bytes) {
+  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, kWritten);
+  if (!trace_.empty()) trace_.note_write({"write", who.inst, who.warp, who.lane}, offset, static_cast<std::uint64_t>(bytes));
+  return problem;
+}
+
+std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, std::uint64_t offset, int bytes,
+                                                           ByteState state) {
+  const bool copies = state != kWritten;
   order_.note_access();
   std::optional<SharedProblem> problem;
   const std::size_t first = offset - kSharedStart;
@@ -264,7 +313,15 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
     while (state_[byte] != kOpaque) ++byte;
     problem = opaque_problem("writes", byte + kSharedStart);
   }
-  std::memset(state_.data() + first, kWritten, end - first);
+  if (copies) {
+    std::uint8_t* const held = state_.data() + first;  // a bulk copy has many
+    const auto pending = static_cast<std::uint8_t>(state);
+    for (std::size_t i = 0; i < end - first; ++i) {
+      held[i] = static_cast<std::uint8_t>((held[i] & kWritten) | pending);
+    }
+  } else {
+    std::memset(state_.data() + first, kWritten, end - first);
+  }
   const std::uint32_t stamp = stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
     const std::size_t word = byte / 4;
@@ -273,10 +330,10 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
     if (stamp_[word] == kSplit) {
       const std::size_t count = whole ? 4 : 1;
       for (std::size_t i = byte; i < byte + count; ++i) {
-        if (!problem) problem = check_write(who, i + kSharedStart, bytes_[i]);
+        if (!problem) problem = check_write(who, i + kSharedStart, bytes_[i], copies);
         bytes_[i] = Record{stamp, 0, 0};
       }
-      if (whole) {  // one owner again
+      if (whole && !trace_.follows(byte + kSharedStart, 4)) {  // one owner again
         stamp_[word] = stamp;
         read_tick_[word] = 0;
         readers_[word] = 0;
@@ -285,20 +342,23 @@ std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, st
       continue;
     }
     const Record before{stamp_[word], read_tick_[word], readers_[word]};
-    if (!problem) problem = check_write(who, byte + kSharedStart, before);
+    if (!problem) problem = check_write(who, byte + kSharedStart, before, copies);
     const std::size_t run = equal_records(word, end / 4);
     std::fill_n(&stamp_[word], run, stamp);
     std::fill_n(&read_tick_[word], run, 0u);
     std::fill_n(&readers_[word], run, 0u);
     byte += 4 * run;
   }
-  return problem;
+  return traced(std::move(problem));
 }
 
 std::optional<SharedProblem> SharedMemory::explain_copy(const Accessor& who, std::uint64_t offset,
                                                         int bytes, ByteState pending) {
-  std::optional<SharedProblem> problem = explain_write(who, offset, bytes);
-  std::memset(state_.data() + (offset - kSharedStart), pending, static_cast<std::size_t>(bytes));
+  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, pending);
+  if (!trace_.empty()) {
+    trace_.note_write({pending == kInBulk ? "bulk copy" : "cp.async", who.inst, who.warp, who.lane}, offset,
+                      static_cast<std::uint64_t>(bytes));
+  }
   return problem;
 }
 
@@ -315,11 +375,11 @@ std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, i
     for (std::uint64_t byte = address; byte < address + (split ? 4 : 1); ++byte) {
       const std::uint32_t stamp = stamp_at(byte);
       if (!order_.fenced(warp_of(stamp), stamp >> 10)) {
-        return SharedProblem{
-            FindingKind::missing_fence,
+        return traced(problem_with_writer(
+            FindingKind::missing_fence, byte, stamp,
             fmt::format("reads shared memory at {:#x}, which warp {} lane {} wrote, as an "
                         "asynchronous unit does; no fence.proxy.async lies between",
-                        byte, warp_of(stamp), lane_of(stamp))};
+                        byte, warp_of(stamp), lane_of(stamp))));
       }
     }
   }
@@ -338,7 +398,7 @@ void SharedMemory::mark_written(std::uint64_t offset, int bytes) {
 
 std::optional<SharedProblem> SharedMemory::explain_synchronising_read(std::uint64_t offset,
                                                                       int bytes) const {
-  return check_ ? state_problem(offset, bytes) : std::nullopt;
+  return check_ ? state_problem(nullptr, offset, bytes) : std::nullopt;
 }
 
 }  // namespace plumbline::emulator

@@ -25,10 +25,12 @@
 #include "harness/device/finding.h"
 #include "harness/emulator/access_order.h"
 #include "harness/emulator/address_space.h"
+#include "harness/emulator/shared_trace.h"
 
 namespace plumbline::emulator {
 
-// Of a byte. kInBulk: pending, by a bulk copy. kOutside: between the static and the dynamic part.
+// Of a byte. kInBulk: pending, by a bulk copy. A pending byte that was written before has the bit kWritten too: it is
+// refilled. kOutside: between the static and the dynamic part.
 // kOpaque: of an mbarrier, which only its own instructions may use; the fast checks take it for
 // outside.
 enum ByteState : std::uint8_t {
@@ -46,6 +48,7 @@ struct Accessor {
   int lane = 0;
   std::uint32_t active = ~0u;  // lanes that run together now
   bool diverged = false;
+  const Inst* inst = nullptr;  // of accesses that are traced
 };
 
 // What the fast checks need, loaded once for all lanes of an instruction.
@@ -65,6 +68,11 @@ struct SharedProblem {
   FindingKind kind = FindingKind::race;
   std::string words;
   bool between_writes = false;  // none if the second one changes nothing
+  // Of a problem between two accesses: the byte they meet in, and who made the earlier one.
+  std::uint64_t address = 0;
+  int other_warp = -1;  // -1: there is no other access
+  bool other_reads = false;
+  SharedAccess other = {};  // where the byte is traced
 };
 
 class SharedMemory {
@@ -76,6 +84,14 @@ class SharedMemory {
   void start_cta(std::uint8_t garbage);
 
   bool check() const { return check_; }
+
+  // From here to the end of the CTA: problems in this byte name the other access. Its word never takes the fast checks.
+  void trace(std::uint64_t address);
+
+  // A write without the complete checks made traced words whole.
+  void keep_tracing() {
+    trace_.each([&](std::uint64_t address) { split((address - kSharedStart) / 4); });
+  }
 
   // Whether [offset, offset + bytes) lies inside. Offsets are .shared addresses (from
   // kSharedStart).
@@ -153,16 +169,22 @@ class SharedMemory {
 
   // How many words from this one on have its record.
   std::size_t equal_records(std::size_t word, std::size_t end) const;
+  // What is wrong and, where the byte is traced, with which access.
+  std::optional<SharedProblem> traced(std::optional<SharedProblem> problem) const;
+  // Leaves the bytes written, or pending.
+  std::optional<SharedProblem> check_and_write(const Accessor& who, std::uint64_t offset, int bytes, ByteState state);
+  SharedProblem pending_read(const Accessor* who, std::uint64_t address) const;
   void split(std::size_t word);
 
   std::optional<SharedProblem> pending_problem(std::uint64_t offset, int bytes) const;
-  std::optional<SharedProblem> state_problem(std::uint64_t offset, int bytes,
+  // `who` is null for accesses that take no part in the search for races.
+  std::optional<SharedProblem> state_problem(const Accessor* who, std::uint64_t offset, int bytes,
                                              std::uint32_t used = ~std::uint32_t{0}) const;
   bool write_ordered(const Accessor& who, std::uint32_t stamp) const;
   std::optional<SharedProblem> check_read(const Accessor& who, std::uint64_t offset,
                                           const Record& record) const;
   std::optional<SharedProblem> check_write(const Accessor& who, std::uint64_t offset,
-                                           const Record& record) const;
+                                           const Record& record, bool copies) const;
   void record_read(const Accessor& who, Record& record) const;
 
   bool check_ = true;
@@ -174,6 +196,7 @@ class SharedMemory {
   std::vector<std::uint8_t> state_;
   std::vector<std::uint32_t> stamp_, read_tick_, readers_;
   std::vector<Record> bytes_;  // of split words; allocated when the first word is split
+  SharedTrace trace_;
 };
 
 }  // namespace plumbline::emulator

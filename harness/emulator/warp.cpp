@@ -123,6 +123,7 @@ bool Warp::attend() {
 }
 
 void Warp::backward(const Inst& inst, std::uint32_t target) {
+  ++cta_->worker().repeats[inst.index];
   executed_ += inst.index - target + 1;
   if (executed_ > cta_->launch().options.instruction_budget) {
     const Instruction* first = program_->origin[target];
@@ -237,8 +238,8 @@ void Warp::give_way() {
   interrupt();
 }
 
-void Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {
-  cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words);
+Finding* Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {
+  return cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words);
 }
 
 void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words) {

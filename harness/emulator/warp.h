@@ -120,7 +120,8 @@ class Warp {
 
   // --- findings ---
   using Words = std::function<std::string()>;
-  void report(FindingKind kind, const Inst& inst, int lane, const Words& words);
+  // The finding, to be completed; null where it was only counted.
+  Finding* report(FindingKind kind, const Inst& inst, int lane, const Words& words);
   // Reports, and stops the launch.
   void fail(FindingKind kind, const Inst& inst, int lane, const Words& words);
   // For aligned barriers, once all lanes wait: a finding when they came through different instructions. Lanes that are only

@@ -60,6 +60,7 @@ TEST(Html, TellsWhatIsWrongFirst) {
   const std::string lead = text_of(document.select_node("//div[@class='lead']").node());
   EXPECT_THAT(lead, HasSubstr("Would explain it exactly: the last product of k is missing."));
   EXPECT_THAT(lead, HasSubstr("plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_THAT(lead, HasSubstr(" of 60 cases failed"));
   // Failing kernels stand open, the others are folded.
   EXPECT_TRUE(document.select_node("//section[@id='kgemm_bf16_G01']"));
   EXPECT_TRUE(document.select_node("//details[@id='kgemm_bf16']"));
@@ -67,6 +68,15 @@ TEST(Html, TellsWhatIsWrongFirst) {
   EXPECT_LT(page.find("How close is every kernel"), page.find("id=\"kgemm_bf16_G01\""));
   EXPECT_LT(page.find("id=\"kgemm_bf16_G01\""), page.find("id=\"kgemm_bf16\""));
   EXPECT_LT(page.find("id=\"kgemm_bf16\""), page.find("id=\"environment\""));
+}
+
+TEST(Html, NamesLoopsThatNoCaseRepeated) {
+  RunRecord r = passing_record();
+  r.kernels[0].code["emulator sm_90"] = {.instructions = 10, .executed = 9, .holes = {}, .unrepeated = {"k.cu:20"}};
+  const std::string page = report_html(r);
+  parsed(page);
+  EXPECT_LT(page.find("loops no case repeated"), page.find("k.cu:20"));
+  EXPECT_NE(page.find("k.cu:20"), std::string::npos);
 }
 
 TEST(Html, EveryChartDrawsColumnsOfItsOwnTable) {

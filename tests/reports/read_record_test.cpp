@@ -43,8 +43,12 @@ RunRecord full_record() {
   RunRecord r = sample_record();
   r.shard = {2, 4, 400};
   r.kernels[0].thin = {"too little"};
+  r.kernels[0].failing = "all 3 have k > 64, and no other case does";
+  r.kernels[0].code["emulator sm_90"].unrepeated = {"k.cu:20"};
   r.kernels[0].contracts = {{"sm_90", "words"}};
-  r.cases[2].findings = {sample_finding(88)};
+  r.cases[2].findings = {sample_finding(88), sample_finding(90)};
+  r.cases[2].findings[1].other = {
+      "read", "read by warp 1, lane 3 at k.ptx:90", 1, 3, "k.ptx", 90, "b.cu", 61, "c.cu:7"};
   r.cases[2].length_name = "k";
   r.cases[2].length = 33;
   r.counterexamples[0].findings = {sample_finding(88)};
@@ -74,6 +78,9 @@ TEST_F(ReadRecord, GivesBackEveryByteThatWasWritten) {
   const std::string text = record_json(full_record());
   const Result<RunRecord> back = read_record(write(text));
   ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->cases[2].findings, full_record().cases[2].findings);
+  EXPECT_EQ(back->kernels[0].failing, full_record().kernels[0].failing);
+  EXPECT_EQ(back->kernels[0].code, full_record().kernels[0].code);
   EXPECT_EQ(record_json(*back), text);
 }
 

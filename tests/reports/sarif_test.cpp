@@ -43,6 +43,29 @@ TEST(Sarif, HasAResultPerKernelKindAndLine) {
   }
 }
 
+TEST(Sarif, RelatesTheOtherAccessOfARace) {
+  RunRecord r = record_with_findings({88});
+  for (CaseRecord& c : r.cases) {
+    for (FindingRecord& f : c.findings)
+      f.other = {"read",
+                 "read by warp 1, lane 3 at k.ptx:90",
+                 1,
+                 3,
+                 "/repo/k.ptx",
+                 90,
+                 "/repo/src/b.cu",
+                 61,
+                 ""};
+  }
+  const Json sarif = Json::parse(sarif_json(r, "/repo"));
+  const Json& related = sarif["runs"][0]["results"][0]["relatedLocations"];
+  ASSERT_THAT(related, SizeIs(2));
+  EXPECT_EQ(related[0]["message"]["text"], "the PTX instruction");
+  EXPECT_EQ(related[1]["message"]["text"], "the other access: read by warp 1, lane 3 at k.ptx:90");
+  EXPECT_EQ(related[1]["physicalLocation"]["artifactLocation"]["uri"], "src/b.cu");
+  EXPECT_EQ(related[1]["physicalLocation"]["region"]["startLine"], 61);
+}
+
 TEST(Sarif, FingerprintsOutliveEditsAboveTheLine) {
   const auto fingerprints = [](const std::vector<int>& lines) {
     std::vector<std::string> all;

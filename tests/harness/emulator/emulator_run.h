@@ -58,6 +58,7 @@ struct KernelOptions {
   std::uint64_t rounding_seed = 0;
   bool out_is_written = false;  // zeros that count as written, instead of poison
   bool watch_out = false;       // LaunchOutcome::writers of the output
+  std::vector<SharedByte> traced = {};
 };
 
 // Loads `text`, gives it `in` and an output buffer of `out_bytes`, and launches `k`.
@@ -82,6 +83,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.dynamic_shared_bytes = options.dynamic_shared_bytes;
   request.rounding_seed = options.rounding_seed;
   if (options.watch_out) request.watched = {{out_address, static_cast<std::int64_t>(out_bytes)}};
+  request.traced = options.traced;
   request.parameters.resize(16);
   std::memcpy(request.parameters.data(), &in_address, 8);
   std::memcpy(request.parameters.data() + 8, &out_address, 8);

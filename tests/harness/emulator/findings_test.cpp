@@ -234,6 +234,69 @@ TEST(MissingWait, GroupsCompleteInOrder) {
   expect(run(fmt::format(kBody, 1024), 32), FindingKind::missing_wait, 14, 0, 0, true);
 }
 
+// A pipeline of two stages: each thread copies 16 bytes of a tile and reads 4 of what the other warp copied.
+LaunchOutcome run_pipeline(std::string_view wait, std::string_view barrier_before_refill, std::string_view barrier_behind_wait = "bar.sync 0;") {
+  return run(fmt::format("mad.lo.u32 %r1, %r0, 16, %r30; xor.b32 %r3, %r0, 32; mad.lo.u32 %r2, %r3, 16, %r30; mul.wide.u32 %d3, %r0, 16; "
+                         "add.s64 %d3, %d3, %in; mov.u32 %r8, 0;\n"
+                         "cp.async.cg.shared.global [%r1], [%d3], 16; cp.async.commit_group; "
+                         "cp.async.cg.shared.global [%r1+1024], [%d3+1024], 16; cp.async.commit_group;\n"
+                         "LOOP: and.b32 %r4, %r8, 1; shl.b32 %r4, %r4, 10; {}\n{}\nadd.u32 %r5, %r2, %r4; ld.shared.u32 %r6, [%r5];\n{}\n"
+                         "add.u32 %r5, %r1, %r4; add.s64 %d3, %d3, 1024; cp.async.cg.shared.global [%r5], [%d3+1024], 16; cp.async.commit_group;\n"
+                         "add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, 4; @%p1 bra LOOP;",
+                         wait, barrier_behind_wait, barrier_before_refill),
+             64, 6144);
+}
+
+bool any_of(const LaunchOutcome& outcome, FindingKind kind, int line, std::string_view part) {
+  return std::ranges::any_of(outcome.findings, [&](const Finding& f) {
+    return f.kind == kind && f.ptx_line == line && f.message.find(part) != std::string::npos;
+  });
+}
+
+TEST(Refill, OfWhatAnotherWarpStillReadsIsARace) {
+  expect_none(run_pipeline("cp.async.wait_group 1;", "bar.sync 0;"));
+  // Every thread waits for all it needs: it is the barrier at the loop's end that is missing.
+  const LaunchOutcome outcome = run_pipeline("cp.async.wait_group 1;", "");
+  EXPECT_TRUE(any_of(outcome, FindingKind::race, 15, "already refills, with no barrier between; between reading the old contents and the copy"))
+      << findings_text(outcome);
+  EXPECT_TRUE(any_of(outcome, FindingKind::race, 17, "refills shared memory at")) << findings_text(outcome);
+  EXPECT_FALSE(any_of(outcome, FindingKind::missing_wait, 15, "")) << findings_text(outcome);
+}
+
+TEST(Refill, ThatNobodyWaitsForIsAMissingWait) {
+  for (const std::string_view wait : {"", "cp.async.wait_group 2;"}) {
+    const LaunchOutcome outcome = run_pipeline(wait, "bar.sync 0;");
+    EXPECT_TRUE(any_of(outcome, FindingKind::missing_wait, 15, "still filling; the copy is complete only after that thread's cp.async.wait_group"))
+        << findings_text(outcome);
+    EXPECT_FALSE(any_of(outcome, FindingKind::race, 15, "")) << findings_text(outcome);
+  }
+  // The first time there is nothing old to read.
+  const LaunchOutcome first = run("mad.lo.u32 %r1, %r0, 16, %r30; xor.b32 %r3, %r0, 32; mad.lo.u32 %r2, %r3, 16, %r30;\n"
+                                  "cp.async.cg.shared.global [%r1], [%in], 16; cp.async.commit_group;\nld.shared.u32 %r6, [%r2];");
+  EXPECT_TRUE(any_of(first, FindingKind::missing_wait, 13, "visible to others after a barrier")) << findings_text(first);
+  EXPECT_FALSE(any_of(first, FindingKind::race, 13, "")) << findings_text(first);
+}
+
+// Thread 32 fills 512 bytes by a bulk copy and again by another, which it waits for at the end.
+LaunchOutcome run_refill_in_bulk(std::string_view before_refill, std::string_view before_read) {
+  constexpr std::string_view kCopy = "mbarrier.arrive.expect_tx.shared.b64 _, [%r20], 512; "
+                                     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r30], [%in], 512, [%r20];";
+  return run(fmt::format(".shared .align 8 .b64 bar; mov.u32 %r20, bar; setp.eq.u32 %p5, %r0, 32; setp.lt.u32 %p6, %r0, 32; "
+                         "@%p5 mbarrier.init.shared.b64 [%r20], 1; bar.sync 0;\n"
+                         "@!%p5 bra FILLED; {0} W: mbarrier.try_wait.parity.shared.b64 %p4, [%r20], 0; @!%p4 bra W;\nFILLED: bar.sync 0; bar.sync 0;\n"
+                         "{1}\n@!%p5 bra READ; {0}\nREAD: {2}\n@%p6 ld.shared.u32 %r6, [tile];\nbar.sync 0;\n"
+                         "@!%p5 bra END; V: mbarrier.try_wait.parity.shared.b64 %p4, [%r20], 1; @!%p4 bra V;\nEND: mov.u32 %r1, 0;",
+                         kCopy, before_refill, before_read));
+}
+
+TEST(Refill, InBulkOfWhatIsReadIsARaceToo) {
+  // Warp 1 comes to the second barrier last and goes on first.
+  expect(run_refill_in_bulk("", ""), FindingKind::race, 17, 0, 0, true,
+         "that a bulk copy of warp 1 lane 0 already refills, with nothing that orders the two; who reads the old contents has to arrive");
+  expect(run_refill_in_bulk("", "bar.sync 0;"), FindingKind::missing_wait, 17, 0, 0, true,
+         "still filling; the copy is complete when the phase of its mbarrier is");
+}
+
 TEST(MissingWait, OverwritingAPendingDestinationIsARace) {
   expect(run("mad.lo.u32 %r1, %r0, 16, %r30; cp.async.cg.shared.global [%r1], [%in], 16;\nst.shared.u32 [%r1], %r0;", 32), FindingKind::race, 12, 0, 0,
          true, "still filling");

@@ -200,7 +200,7 @@ TEST(WarpSpecialized, HandsBackTooEarly) {
     forgets.warpgroups = 2;
     forgets.forgets = true;
     forgets.signals = "setp.eq.u32 %p3, %r3, 0;";
-    EXPECT_THAT(findings_text(run(forgets).outcome), HasSubstr("race: writes shared memory at"));
+    EXPECT_THAT(findings_text(run(forgets).outcome), HasSubstr("race: refills shared memory at"));
   }
 }
 
