@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f16", "f32"};
 
 constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
 constexpr std::array<std::string_view, 2> kScoreUnits = {"unit", "int32"};
-constexpr std::array<std::string_view, 3> kProbabilities = {"bf16", "f16", "e4m3"};
+constexpr std::array<std::string_view, 4> kProbabilities = {"bf16", "f16", "e4m3", "f32"};
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
 constexpr std::array<std::string_view, 4> kLogitBases = {"natural", "base 2", "base 2 fused",
                                                          "natural either"};
@@ -80,7 +80,7 @@ constexpr std::array kTerms = {
     Field{"unit",          kWord, kNoDefault, 0, 0, kUnits,          "what adds products, as for GEMM"},
     Field{"scores",        kWord, 0, 0, 0, kScoreUnits,              "what adds the products of Q and K: the same, or int32, which is exact for 8-bit integers"},
     Field{"tile",          kInteger, 0, 1, 65536, {},                "keys per step of the online softmax"},
-    Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V"},
+    Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V; f32: they are not rounded, as in kernels on CUDA cores"},
     Field{"p_shift",       kInteger, 0, 0, 16, {},                   "probabilities are multiplied by 2 to this power before they are rounded"},
     Field{"logits",        kWord, 0, 0, 0, kLogitBases,              "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA; natural either: the exponent is that FMA, or a product and a difference, where ptxas may choose"},
     Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},

@@ -22,7 +22,7 @@
 //     l = fl(fl(l * a) + sum of p_j): per lane the tile's p_j first, one after the other, then l;
 //         lanes are joined at the end. Or (RowSumStart::sum) p_j after p_j is added to l
 //     O = fl(O * a), then O += P . V by the unit in increasing j with P = p_j rounded to `p`
-//         (p_j * 2^p_shift, which is taken back at the end)
+//         (p_j * 2^p_shift, which is taken back at the end); with `p` = f32 it is what ex2 gave
 //         Where V has scales per block of rows, the tile's keys of each block, in increasing order,
 //         have a product P . V of their own, by the unit, from zero: O = fma(v_scale, product, O)
 //   a sink is one more tile of one key with z = sink and no row of V, after all others
@@ -47,8 +47,8 @@
 //
 // Tiles are taken from the first key on, or (TileOrder::descending) from the last one back.
 // Log2E::f64 has c = fl(scale * log2 e), and fl(log2 e) where the scale is 1 as above.
-// Tanh::approx is t = tanh.approx(fl(s * fl(scale / softcap))), within 2^-11 of itself; logits are t
-// then, and the cap is a factor of c, of the maximum in LSE, and of no logit. With a cap there is
+// Tanh::approx is t = tanh.approx(fl(s * fl(scale / softcap))), within 2^-11 of itself; logits are
+// t then, and the cap is a factor of c, of the maximum in LSE, and of no logit. With a cap there is
 // neither a bias nor a sink then.
 // With `subnormals_flushed` every f32 operation but those of the unit takes subnormal numbers for 0
 // and gives 0 for them (nvcc --use_fast_math).
