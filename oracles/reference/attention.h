@@ -17,6 +17,9 @@
 
 namespace plumbline {
 
+// Which logarithm LSE is; none: it is no output.
+enum class LseKind : std::uint8_t { natural, none };
+
 struct AttentionProblem {
   // [batch, heads, length, width]; sequences of varying length lie one after the other along
   // `length` of a single batch element. Tensors outlive the problem.
@@ -37,6 +40,7 @@ struct AttentionProblem {
   const Tensor* query_starts = nullptr;
   const Tensor* key_starts = nullptr;
   FormatId output = FormatId::bf16;
+  LseKind lse = LseKind::natural;
   float scale = 1;
   float softcap = 0;  // 0: none
   AttentionMask mask;
