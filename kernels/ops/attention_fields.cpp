@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 2> kSink = {"none", "f32"};
 constexpr std::array<std::string_view, 4> kScales = {"none", "head", "block", "tensor"};
 constexpr std::array<std::string_view, 3> kLayouts = {"bhs", "bsh", "sbh"};
 constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
-constexpr std::array<std::string_view, 2> kLses = {"natural", "none"};
+constexpr std::array<std::string_view, 3> kLses = {"natural", "base_2", "none"};
 constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f16", "f32"};
 
 constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
@@ -77,7 +77,7 @@ constexpr std::array kSchema = {
     Field{"out",          kWord, 0, 0, 0, kOutputs,              "format of the outputs"},
 };
 
-constexpr Field kLse{"lse", kWord, 0, 0, 0, kLses,               "LSE as an output: the natural logarithm of each row's sum of exponentials, or none"};
+constexpr Field kLse{"lse", kWord, 0, 0, 0, kLses,               "LSE as an output: the natural logarithm of each row's sum of exponentials, its logarithm in base 2, or none"};
 
 constexpr std::array kTerms = {
     Field{"unit",          kWord, kNoDefault, 0, 0, kUnits,          "what adds products, as for GEMM"},

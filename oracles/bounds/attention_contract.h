@@ -35,7 +35,8 @@
 //   at the end O = fl(O * fl(fl(1 / l) * v)) or fl(fl(O / l) * v), where the division may be
 //   div.full.f32 (2 ulp) instead, rounded to the output, with
 //   v = v_scale * 2^-p_shift, or 2^-p_shift alone where V has no scale of the whole head;
-//   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))).
+//   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))), or, as a logarithm in base 2,
+//   LSE = fl(r + lg2(l)) with r = fl(m * c), whatever the unit of logits.
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
 // That is LogitBase::natural. Kernels that keep logits in base 2 have, with r = fl(m * c) and r' of
 // m',

@@ -24,13 +24,20 @@ expect 1 "0 passed, 1 failed" verify --kernel short.toml $quick --only "$small c
 other tensor decode 's/^unit .*/unit = "mma.sync"/'
 expect 2 "mma.sync" verify --kernel tensor.toml $quick
 
-# No LSE is stored, where the kernel may.
+# No LSE is stored, or one in base 2: the kernel has all three, and none of them is another.
 few="queries=3 keys=9 d=8"
 expect 0 "24 outputs, 24 compared" replay "decode $few" --kernel decode.toml --on emulator
 expect 0 "27 outputs, 27 compared" replay "decode $few lse=natural" --kernel decode.toml --on emulator
+expect 0 "1 passed, 0 failed" verify --kernel decode.toml $quick --only "$small lse=base_2"
+other natural decode "s/lse == \"natural\" ? 1 : 2/1/"
+expect 1 "fits the whole row: LSE is the natural logarithm" replay "natural $few lse=base_2" --kernel natural.toml --on emulator
+other two decode "s/lse == \"natural\" ? 1 : 2/2/"
+expect 1 "fits the whole row: LSE is in base 2" replay "two $few lse=natural" --kernel two.toml --on emulator
 other missing decode 's/"ptr lse"/"u64 0"/; s/.s32 lse == .*/"s32 0"]/'
 expect 0 "1 passed, 0 failed" replay "missing $few lse=none" --kernel missing.toml --on emulator
 expect 1 "never written" replay "missing $few lse=natural" --kernel missing.toml --on emulator
+other misspelled decode 's/"base_2"/"base2"/'
+expect 2 'did you mean "base_2"' verify --kernel misspelled.toml $quick
 expect 0 "sees keys 0 to 8 of 9" explain "decode $few" --kernel decode.toml --on emulator
 expect 0 "P rounding" propagate decode --kernel decode.toml --on emulator
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What attention kernels of inference do otherwise: probabilities that stay in f32. Kernels that
-// keep such a contract never fail; kernels with another term do.
+// What attention kernels of inference do otherwise: probabilities that stay in f32, LSE in base 2.
+// Kernels that keep such a contract never fail; kernels with another term do.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <optional>
 
 #include "tests/oracles/reference/attention_fixture.h"
 
@@ -17,11 +20,14 @@ struct Judged {
   std::int64_t compared = 0, failed = 0, undecided = 0, disagreements = 0;
 };
 
-// All outputs of a kernel that computes as `done` says, under the contract `promised`.
+// All outputs of a kernel that computes as `done` says, under the contract `promised`; `lse`: as
+// the problem that it is judged by has it.
 Judged judged(const AttentionSetup& setup, const AttentionContract& done,
-              const AttentionContract& promised, Errors errors = Errors::random) {
+              const AttentionContract& promised, Errors errors = Errors::random,
+              std::optional<LseKind> lse = {}) {
   Attention attention(setup);
   attention.run(done, 80, errors, setup.seed);
+  attention.problem.lse = lse.value_or(setup.lse);
   const AttentionOracle oracle(attention.problem, promised, 80);
   Judged all;
   for (int output = 0; output < oracle.outputs(); ++output) {
@@ -125,6 +131,69 @@ TEST(AttentionOfInference, IsExactInF32WhereNothingIsRounded) {
   EXPECT_TRUE(oracle.element(0, 5, right).pass);
   EXPECT_FALSE(oracle.element(0, 5, right + 1).pass);
   EXPECT_FALSE(oracle.element(0, 5, right - 1).pass);
+}
+
+TEST(AttentionOfInference, NeverFailsAKernelWhoseLseIsInBase2) {
+  int turn = 0;
+  for (const Scores scores : testing::kAllScores) {
+    for (int again = 0; again < 24; ++again) {
+      ++turn;
+      AttentionSetup setup = setup_of(turn, scores, testing::Values::normal);
+      setup.lse = LseKind::base_2;
+      AttentionContract contract = testing::attention_contract_of();
+      vary(contract, turn);
+      if (turn % 3 == 1) contract.log2_e = Log2E::f64;
+      if (turn % 4 == 2) {  // tanh.approx says nothing of a bias or a sink
+        contract.tanh = Tanh::approx;
+        setup.bias = setup.sink = false;
+      }
+      if (turn % 5 == 3) {
+        contract.subnormals_flushed = true;
+        setup.scale = turn % 2 == 0 ? 0x1p-126f : 0x1p-120f;
+      }
+      const Judged found = judged(setup, contract, contract, static_cast<Errors>(turn % 4));
+      EXPECT_EQ(found.failed, 0) << turn;
+      EXPECT_EQ(found.undecided, 0) << turn;
+      EXPECT_EQ(found.disagreements, 0) << turn;
+    }
+  }
+}
+
+TEST(AttentionOfInference, TellsTheLogarithmsOfLseApart) {
+  const AttentionContract contract = testing::attention_contract_of();
+  AttentionSetup setup;
+  const std::int64_t rows = setup.queries;
+  for (const LseKind done : {LseKind::natural, LseKind::base_2}) {
+    const LseKind other = done == LseKind::natural ? LseKind::base_2 : LseKind::natural;
+    setup.lse = done;
+    EXPECT_EQ(judged(setup, contract, contract).failed, 0);
+    EXPECT_EQ(judged(setup, contract, contract, Errors::random, other).failed, rows);
+    Attention attention(setup);
+    attention.run(contract, 80);
+    attention.problem.lse = other;
+    const AttentionOracle oracle(attention.problem, contract, 80);
+    EXPECT_THAT(oracle.explain(1, 3, attention.lse).faults,
+                ::testing::Contains(done == LseKind::natural ? "LSE is the natural logarithm"
+                                                             : "LSE is in base 2"));
+    EXPECT_NEAR(oracle.reference_values(1, Reference::mathematics, 1)[3],
+                oracle.reference_values(1, Reference::contract, 1)[3], 1e-6);
+  }
+}
+
+// Scores of 0 and 64 keys: log2 l is 6, exactly but for what lg2 may be off by.
+TEST(AttentionOfInference, HasAnLseInBase2ThatCountsKeys) {
+  AttentionSetup setup;
+  setup.scores = Scores::equal;
+  setup.keys = 64;
+  setup.lse = LseKind::base_2;
+  const Attention attention(setup);
+  const AttentionOracle oracle(attention.problem, testing::attention_contract_of(), 80);
+  const auto pass = [&](float lse) {
+    return oracle.element(1, 0, std::bit_cast<std::uint32_t>(lse)).pass;
+  };
+  EXPECT_TRUE(pass(6));
+  EXPECT_TRUE(pass(6 + 0x1p-20f));
+  EXPECT_FALSE(pass(6 + 0x1p-18f));
 }
 
 }  // namespace
