@@ -24,9 +24,10 @@
 // that is a product is not rounded: it is added by fma. How many additions a term of a sum passes
 // through is all that is promised about the sums' order.
 //
-// Of the two norms, the division by n may be div.approx.f32, and subnormal operands and results of
-// every operation may count as 0 (nvcc's --use_fast_math does both): one that rounds to 2^-126 may
-// be 0 as well, as chips need not tell before or after rounding what is small.
+// Of the two norms, the division by n may be div.approx.f32 or a product with fl(1 / n), and
+// subnormal operands and results of every operation may count as 0 (nvcc's --use_fast_math does
+// both): one that rounds to 2^-126 may be 0 as well, as chips need not tell before or after
+// rounding what is small.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ enum class RowQuotient : std::uint8_t { reciprocal, quotient, div_full };
 
 enum class RowExponential : std::uint8_t { flushed, kept };  // results below 2^-126
 
-enum class RowMean : std::uint8_t { quotient, approximate };
+// Of a sum over n: fl(sum / n), div.approx.f32, or fl(sum fl(1 / n)).
+enum class RowMean : std::uint8_t { quotient, approximate, reciprocal };
 
 enum class RowRoot : std::uint8_t { approximate, exact };
 

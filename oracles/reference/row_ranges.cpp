@@ -68,8 +68,7 @@ struct Rows {
   }
 
   F32Range divided_by_n(const F32Range& sum) const {
-    const F32Range n = range(static_cast<float>(in.n()));
-    return result(contract.mean == RowMean::quotient ? sum / n : div_full(sum, n));
+    return result(mean_of(contract, sum, in.n()));
   }
 
   F32Range root(const F32Range& v) const {
@@ -206,6 +205,19 @@ struct Rows {
 };
 
 }  // namespace
+
+F32Range mean_of(const RowContract& contract, const F32Range& sum, std::int64_t n) {
+  const auto count = static_cast<float>(n);
+  switch (contract.mean) {
+    case RowMean::quotient:
+      break;
+    case RowMean::approximate:
+      return div_full(sum, range(count));
+    case RowMean::reciprocal:
+      return sum * range(1 / count);
+  }
+  return sum / range(count);
+}
 
 RowResult<F32Range> row_ranges(RowKind kind, const RowContract& contract, const RowOf<float>& in) {
   PLUMB_ASSERT(!in.x.empty());

@@ -183,7 +183,11 @@ class StagedRows final : public StagedComputation {
     }
 
     double mean(double sum, std::size_t n) const {
-      return f32_if(low(Step::row_sums), sum / static_cast<double>(n));
+      const bool rounded = low(Step::row_sums);
+      const auto count = static_cast<double>(n);
+      if (rounded && rows.problem_.contract.mean == RowMean::reciprocal)
+        return f32_if(true, sum * f32_if(true, 1 / count));
+      return f32_if(rounded, sum / count);
     }
 
     RowResult<double> row(const RowOf<double>& in) const {

@@ -85,6 +85,7 @@ class RowModel {
 
   float mean(float sum, const RowOf<float>& in) {
     const auto n = static_cast<double>(in.x.size());
+    if (contract_.mean == RowMean::reciprocal) return result(sum * (1 / static_cast<float>(n)));
     const bool off = contract_.mean == RowMean::approximate && std::isfinite(sum);
     return result(
         static_cast<float>(static_cast<double>(sum) / n * (off ? wrong_by(1.4 * 0x1p-23) : 1)));
