@@ -11,6 +11,8 @@
 // softmax_backward      g = sum y dy,  dX = fl(scale fl(y fl(dy - g)))
 // rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma),
 //                       or with fl(gamma + gamma_plus) in place of gamma
+//                       Of both norms, what meets gamma may be rounded to `normalized` first, as
+//                       where x rstd is stored in the format of the input
 // layernorm             mean = fl(sum x / n),  d = fl(x - mean),
 //                       rstd = root(fl(fl(sum d^2 / n) + eps)),  Y = fma(fl(d rstd), gamma, beta)
 // rmsnorm_backward      xhat = fl(x rstd),  w = fl(dy gamma),  c = fl(sum w xhat / n),
@@ -31,6 +33,8 @@
 #pragma once
 
 #include <cstdint>
+
+#include "oracles/formats/format.h"
 
 namespace plumbline {
 
@@ -55,6 +59,7 @@ struct RowContract {
   RowExponential exponential = RowExponential::flushed;
   RowMean mean = RowMean::quotient;
   RowRoot root = RowRoot::approximate;
+  FormatId normalized = FormatId::f32;  // of x rstd, or (x - mean) rstd; f32: no more rounding
   bool subnormals_flushed = false;
 
   // The most additions that a term passes through in a sum of n.

@@ -17,6 +17,9 @@ RowResult<F32Range> row_ranges(RowKind kind, const RowContract& contract, const 
 // the caller.
 F32Range mean_of(const RowContract& contract, const F32Range& sum, std::int64_t n);
 
+// What meets gamma, as the contract rounds it.
+F32Range normalized_of(const RowContract& contract, const F32Range& x);
+
 // Sums over rows, column by column: dgamma and dbeta. Rows are added in any order.
 class ColumnRanges {
  public:

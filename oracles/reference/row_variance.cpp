@@ -27,7 +27,7 @@ RowResult<F32Range> one_pass_layernorm(const RowContract& contract, const RowOf<
       mean_of(contract, squares.range(additions), row.n()) - out.mean * out.mean;
   out.rstd = F32Range::of(1) / sqrt(variance + F32Range::of(row.eps));
   for (std::size_t j = 0; j < row.gamma.size(); ++j) {
-    const F32Range normal = (F32Range::of(row.x[j]) - out.mean) * out.rstd;
+    const F32Range normal = normalized_of(contract, (F32Range::of(row.x[j]) - out.mean) * out.rstd);
     out.out.push_back(fma(normal, F32Range::of(row.gamma[j]), F32Range::of(row.beta[j])));
   }
   return out;

@@ -41,5 +41,16 @@ expect 2 'did you mean "base_2"' verify --kernel misspelled.toml $quick
 expect 0 "sees keys 0 to 8 of 9" explain "decode $few" --kernel decode.toml --on emulator
 expect 0 "P rounding" propagate decode --kernel decode.toml --on emulator
 
+# Norms: the mean is a product with 1 / n, and x rstd is rounded before gamma.
+rows="m<=70 n<=300"
+expect 0 "1 passed, 0 failed" verify --kernel rmsnorm.toml $quick --strict --only "$rows"
+other divides rmsnorm '/^mean/d'
+expect 1 "0 passed, 1 failed" verify --kernel divides.toml $quick --only "$rows statistics=stored"
+other once rmsnorm '/^normalized/d'
+expect 1 "x rstd is rounded to the output's format before gamma" verify --kernel once.toml $quick --only "$rows class=normal"
+expect 0 "rounding before gamma" propagate rmsnorm --kernel rmsnorm.toml --on emulator
+other unknown rmsnorm 's/^normalized .*/normalized = "bf6"/'
+expect 2 'did you mean "bf16"' verify --kernel unknown.toml $quick
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -91,6 +91,11 @@ class RowModel {
         static_cast<float>(static_cast<double>(sum) / n * (off ? wrong_by(1.4 * 0x1p-23) : 1)));
   }
 
+  float rounded(float x) const {
+    const Format& to = format(contract_.normalized);
+    return static_cast<float>(to_double(to, encode(to, static_cast<double>(x))));
+  }
+
   // Where subnormal numbers are flushed: an operand, and a result, which may lie on the border.
   float operand(float x) const {
     return contract_.subnormals_flushed && std::fabs(x) < 0x1p-126f ? 0.0f : x;
@@ -153,7 +158,7 @@ class RowModel {
     for (const float x : xs) d.push_back(centered ? result(x - out.mean) : x);
     out.rstd = root(result(mean(row_sum(d, d), in) + operand(in.eps)));
     for (std::size_t j = 0; j < d.size(); ++j) {
-      const float normal = result(d[j] * out.rstd), weight = operand(in.gamma[j]),
+      const float normal = rounded(result(d[j] * out.rstd)), weight = operand(in.gamma[j]),
                   gamma = in.gamma_plus == 0 ? weight : result(weight + operand(in.gamma_plus));
       out.out.push_back(
           result(centered ? std::fmaf(normal, gamma, operand(in.beta[j])) : normal * gamma));
