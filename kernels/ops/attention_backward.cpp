@@ -79,7 +79,7 @@ class AttentionBackward final : public Operation {
 
   std::string_view about() const override { return kAbout; }
 
-  std::span<const Field> schema() const override { return attention_schema(); }
+  std::span<const Field> schema() const override { return attention_backward_schema(); }
 
   std::span<const TensorName> tensor_names() const override { return kTensors; }
 

@@ -24,11 +24,12 @@ constexpr std::array<std::string_view, 2> kSink = {"none", "f32"};
 constexpr std::array<std::string_view, 4> kScales = {"none", "head", "block", "tensor"};
 constexpr std::array<std::string_view, 3> kLayouts = {"bhs", "bsh", "sbh"};
 constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
+constexpr std::array<std::string_view, 3> kLses = {"natural", "base_2", "none"};
 constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f16", "f32"};
 
 constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
 constexpr std::array<std::string_view, 2> kScoreUnits = {"unit", "int32"};
-constexpr std::array<std::string_view, 3> kProbabilities = {"bf16", "f16", "e4m3"};
+constexpr std::array<std::string_view, 4> kProbabilities = {"bf16", "f16", "e4m3", "f32"};
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
 constexpr std::array<std::string_view, 4> kLogitBases = {"natural", "base 2", "base 2 fused",
                                                          "natural either"};
@@ -76,11 +77,13 @@ constexpr std::array kSchema = {
     Field{"out",          kWord, 0, 0, 0, kOutputs,              "format of the outputs"},
 };
 
+constexpr Field kLse{"lse", kWord, 0, 0, 0, kLses,               "LSE as an output: the natural logarithm of each row's sum of exponentials, its logarithm in base 2, or none"};
+
 constexpr std::array kTerms = {
     Field{"unit",          kWord, kNoDefault, 0, 0, kUnits,          "what adds products, as for GEMM"},
     Field{"scores",        kWord, 0, 0, 0, kScoreUnits,              "what adds the products of Q and K: the same, or int32, which is exact for 8-bit integers"},
     Field{"tile",          kInteger, 0, 1, 65536, {},                "keys per step of the online softmax"},
-    Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V"},
+    Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V; f32: they are not rounded, as in kernels on CUDA cores"},
     Field{"p_shift",       kInteger, 0, 0, 16, {},                   "probabilities are multiplied by 2 to this power before they are rounded"},
     Field{"logits",        kWord, 0, 0, 0, kLogitBases,              "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA; natural either: the exponent is that FMA, or a product and a difference, where ptxas may choose"},
     Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},
@@ -91,7 +94,7 @@ constexpr std::array kTerms = {
     Field{"tanh",          kWord, 0, 0, 0, kTanhs,                   "of a softcap: from ex2; or tanh.approx, and the cap is part of the exponent's factor instead of the logits"},
     Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, O / l rounded once, div.full, or O times rcp.approx of l"},
     Field{"subnormals",    kWord, 0, 0, 0, kSubnormals,              "of f32, outside of the unit: flushed is nvcc's --use_fast_math"},
-    Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key"},
+    Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key, where it is an output"},
     Field{"nan_lse",       kWord, 0, 0, 0, kNanLses,                 "LSE of a row with a logit that is NaN or +Inf"},
 };
 
@@ -176,6 +179,7 @@ std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name, con
                      queries = problem.integer("queries");
   const bool vary = attention_lengths_vary(problem);
   using Shape = std::vector<std::int64_t>;
+  if (name == "lse" && problem.has("lse") && problem.word("lse") == "none") return std::nullopt;
   if (name == "lse") return vary ? Shape{1, heads, batch * queries} : Shape{batch, heads, queries};
   if (name == "bias" && problem.word("bias") != "none")
     return Shape{heads, queries, problem.integer("keys")};
@@ -241,6 +245,14 @@ Status check_scale(std::string_view name, double scale) {
                    "scales of matrices, and of the scores beside them, are from 2^-30 to 2^30");
 }
 
+// The backward pass is given LSE.
+constexpr auto kForwardSchema = [] {
+  std::array<Field, kSchema.size() + 1> fields;
+  std::copy(kSchema.begin(), kSchema.end(), fields.begin());
+  fields.back() = kLse;
+  return fields;
+}();
+
 template <typename Value, std::size_t count>
 Value choice_of(const Problem& problem, std::string_view name,
                 const std::array<std::string_view, count>& words) {
@@ -251,7 +263,9 @@ Value choice_of(const Problem& problem, std::string_view name,
 
 }  // namespace
 
-std::span<const Field> attention_schema() { return kSchema; }
+std::span<const Field> attention_schema() { return kForwardSchema; }
+
+std::span<const Field> attention_backward_schema() { return kSchema; }
 
 std::span<const Derived> attention_derived() { return kDerived; }
 
@@ -318,6 +332,7 @@ AttentionProblem attention_problem(const Problem& problem, const CaseTensors& te
   attention.scale_block = problem.word("scales") == "block" ? kScaleBlock : 0;
   attention.query_starts = tensors.find("query_starts");
   attention.key_starts = tensors.find("key_starts");
+  if (problem.has("lse")) attention.lse = choice_of<LseKind>(problem, "lse", kLses);
   attention.scale = problem.real("scale");
   attention.softcap = problem.real("softcap");
   attention.mask = {choice_of<Causal>(problem, "causal", kCausal), problem.integer("window_left"),

@@ -11,7 +11,8 @@
 
 namespace plumbline {
 
-std::span<const Field> attention_schema();
+std::span<const Field> attention_schema();  // of the forward pass
+std::span<const Field> attention_backward_schema();
 std::span<const Derived> attention_derived();
 std::span<const Field> attention_terms();
 

@@ -22,7 +22,7 @@
 //     l = fl(fl(l * a) + sum of p_j): per lane the tile's p_j first, one after the other, then l;
 //         lanes are joined at the end. Or (RowSumStart::sum) p_j after p_j is added to l
 //     O = fl(O * a), then O += P . V by the unit in increasing j with P = p_j rounded to `p`
-//         (p_j * 2^p_shift, which is taken back at the end)
+//         (p_j * 2^p_shift, which is taken back at the end); with `p` = f32 it is what ex2 gave
 //         Where V has scales per block of rows, the tile's keys of each block, in increasing order,
 //         have a product P . V of their own, by the unit, from zero: O = fma(v_scale, product, O)
 //   a sink is one more tile of one key with z = sink and no row of V, after all others
@@ -35,7 +35,8 @@
 //   at the end O = fl(O * fl(fl(1 / l) * v)) or fl(fl(O / l) * v), where the division may be
 //   div.full.f32 (2 ulp) instead, rounded to the output, with
 //   v = v_scale * 2^-p_shift, or 2^-p_shift alone where V has no scale of the whole head;
-//   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))).
+//   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))), or, as a logarithm in base 2,
+//   LSE = fl(r + lg2(l)) with r = fl(m * c), whatever the unit of logits.
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
 // That is LogitBase::natural. Kernels that keep logits in base 2 have, with r = fl(m * c) and r' of
 // m',
@@ -47,8 +48,8 @@
 //
 // Tiles are taken from the first key on, or (TileOrder::descending) from the last one back.
 // Log2E::f64 has c = fl(scale * log2 e), and fl(log2 e) where the scale is 1 as above.
-// Tanh::approx is t = tanh.approx(fl(s * fl(scale / softcap))), within 2^-11 of itself; logits are t
-// then, and the cap is a factor of c, of the maximum in LSE, and of no logit. With a cap there is
+// Tanh::approx is t = tanh.approx(fl(s * fl(scale / softcap))), within 2^-11 of itself; logits are
+// t then, and the cap is a factor of c, of the maximum in LSE, and of no logit. With a cap there is
 // neither a bias nor a sink then.
 // With `subnormals_flushed` every f32 operation but those of the unit takes subnormal numbers for 0
 // and gives 0 for them (nvcc --use_fast_math).

@@ -11,6 +11,8 @@
 // softmax_backward      g = sum y dy,  dX = fl(scale fl(y fl(dy - g)))
 // rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma),
 //                       or with fl(gamma + gamma_plus) in place of gamma
+//                       Of both norms, what meets gamma may be rounded to `normalized` first, as
+//                       where x rstd is stored in the format of the input
 // layernorm             mean = fl(sum x / n),  d = fl(x - mean),
 //                       rstd = root(fl(fl(sum d^2 / n) + eps)),  Y = fma(fl(d rstd), gamma, beta)
 // rmsnorm_backward      xhat = fl(x rstd),  w = fl(dy gamma),  c = fl(sum w xhat / n),
@@ -24,12 +26,15 @@
 // that is a product is not rounded: it is added by fma. How many additions a term of a sum passes
 // through is all that is promised about the sums' order.
 //
-// Of the two norms, the division by n may be div.approx.f32, and subnormal operands and results of
-// every operation may count as 0 (nvcc's --use_fast_math does both): one that rounds to 2^-126 may
-// be 0 as well, as chips need not tell before or after rounding what is small.
+// Of the two norms, the division by n may be div.approx.f32 or a product with fl(1 / n), and
+// subnormal operands and results of every operation may count as 0 (nvcc's --use_fast_math does
+// both): one that rounds to 2^-126 may be 0 as well, as chips need not tell before or after
+// rounding what is small.
 #pragma once
 
 #include <cstdint>
+
+#include "oracles/formats/format.h"
 
 namespace plumbline {
 
@@ -37,7 +42,8 @@ enum class RowQuotient : std::uint8_t { reciprocal, quotient, div_full };
 
 enum class RowExponential : std::uint8_t { flushed, kept };  // results below 2^-126
 
-enum class RowMean : std::uint8_t { quotient, approximate };
+// Of a sum over n: fl(sum / n), div.approx.f32, or fl(sum fl(1 / n)).
+enum class RowMean : std::uint8_t { quotient, approximate, reciprocal };
 
 enum class RowRoot : std::uint8_t { approximate, exact };
 
@@ -53,6 +59,7 @@ struct RowContract {
   RowExponential exponential = RowExponential::flushed;
   RowMean mean = RowMean::quotient;
   RowRoot root = RowRoot::approximate;
+  FormatId normalized = FormatId::f32;  // of x rstd, or (x - mean) rstd; f32: no more rounding
   bool subnormals_flushed = false;
 
   // The most additions that a term passes through in a sum of n.

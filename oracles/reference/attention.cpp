@@ -127,6 +127,7 @@ AttentionHead attention_head(const AttentionProblem& problem, const HeadPlace& p
   }
   head.v_scale = scales.v;
   head.softcap = problem.softcap;
+  head.lse_in_base_2 = problem.lse == LseKind::base_2;
   head.mask = problem.mask;
   return head;
 }

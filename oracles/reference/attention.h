@@ -4,7 +4,7 @@
 //
 //   s_ij = scale_ij * q_i . k_j, softcap * tanh(s_ij / softcap) if there is a cap, + bias_ij
 //   p_ij = exp(s_ij) / l_i over the visible keys, l_i = sum of exp(s_ij) (+ exp(sink))
-//   O_i  = sum_j p_ij v_scale_j v_j,   LSE_i = ln l_i
+//   O_i  = sum_j p_ij v_scale_j v_j,   LSE_i = ln l_i, or log2 l_i
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,9 @@
 #include "oracles/reference/attention_mask.h"
 
 namespace plumbline {
+
+// Which logarithm LSE is; none: it is no output.
+enum class LseKind : std::uint8_t { natural, base_2, none };
 
 struct AttentionProblem {
   // [batch, heads, length, width]; sequences of varying length lie one after the other along
@@ -37,6 +40,7 @@ struct AttentionProblem {
   const Tensor* query_starts = nullptr;
   const Tensor* key_starts = nullptr;
   FormatId output = FormatId::bf16;
+  LseKind lse = LseKind::natural;
   float scale = 1;
   float softcap = 0;  // 0: none
   AttentionMask mask;
@@ -95,6 +99,7 @@ struct AttentionHead {
   std::vector<float> q_scales, k_scales, v_scales;
   float v_scale = 1;                            // of all of V
   std::int64_t scale_block = 0, first_key = 0;  // rows of a block; where the tensor has key 0
+  bool lse_in_base_2 = false;
   AttentionMask mask;
 
   bool scales_of_blocks() const { return !q_scales.empty(); }

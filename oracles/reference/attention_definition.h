@@ -133,6 +133,7 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
   }
   for (Number& o : row.o) o = o / sum;
   row.lse = *largest + log(sum);
+  if (head.lse_in_base_2) row.lse = row.lse / log(Number(2));
   return row;
 }
 

@@ -92,8 +92,9 @@ void tell_row(const AttentionCase& attention, const AttentionPlace& at,
   lines.push_back(
       fmt::format("{} holds its maximum, {:.7g}; the maximum rises after {} of {} tiles; the sum "
                   "of exponentials "
-                  "is {:.7g}, LSE {:.9g}",
-                  holder, row.maximum * operands.to_natural(), rises, steps, row.sum, row.lse));
+                  "is {:.7g}, LSE {:.9g}{}",
+                  holder, row.maximum * operands.to_natural(), rises, steps, row.sum, row.lse,
+                  operands.head().lse_in_base_2 ? " in base 2" : ""));
 }
 
 // What the head's data are multiplied by, and how its keys are cut, where the problem says so.

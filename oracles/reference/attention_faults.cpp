@@ -438,7 +438,8 @@ constexpr std::array kFaults = {
     Fault{"the shift of P is not taken back", [](const Setting& at) { at.plan.p_shift_taken_back = false; return at.plan.p_shift != 0; }},
     Fault{"the row sum adds rounded probabilities", [](const Setting& at) { return !std::exchange(at.plan.sum_rounded, true); }},
     Fault{"the row sum adds probabilities before their rounding", [](const Setting& at) { return std::exchange(at.plan.sum_rounded, false); }},
-    Fault{"LSE is in base 2", [](const Setting& at) { at.plan.lse_factor = std::numbers::log2e; return true; }},
+    Fault{"LSE is in base 2", [](const Setting& at) { at.plan.lse_factor = std::numbers::log2e; return !at.plan.head.lse_in_base_2; }},
+    Fault{"LSE is the natural logarithm", [](const Setting& at) { at.plan.lse_factor = 1; return at.plan.head.lse_in_base_2; }},
     Fault{"LSE lacks the maximum", [](const Setting& at) { at.plan.lse_has_maximum = false; return true; }},
     Fault{"LSE is the maximum alone", [](const Setting& at) { at.plan.lse_has_sum = false; return true; }},
     Fault{"LSE has the maximum before the scale", [](const Setting& at) { at.plan.lse_unscaled = true; return at.plan.head.scale != 1; }},
@@ -480,6 +481,7 @@ RowPlan plan_of(const AttentionCase& attention, const AttentionPlace& at) {
   plan.p = attention.contract.p;
   plan.p_shift = attention.contract.p_shift;
   plan.sum_rounded = attention.contract.row_sum == RowSum::rounded;
+  plan.lse_factor = plan.head.lse_in_base_2 ? std::numbers::log2e : 1;
   plan.masked_lse = attention.contract.masked_lse_is_negative ? -kInfinity : kInfinity;
   return plan;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// AttentionOracle: the verdict on O and LSE of an attention case, head by head.
+// AttentionOracle: the verdict on O and, where it is an output, LSE of an attention case, head by
+// head.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,7 @@ class AttentionOracle final : public CaseOracle {
   AttentionOracle(const AttentionProblem& problem, const AttentionContract& contract, int sm);
   ~AttentionOracle() override;
 
-  int outputs() const override { return 2; }
+  int outputs() const override { return case_.problem.lse == LseKind::none ? 1 : 2; }
 
   std::string output_name(int output) const override { return output == 0 ? "o" : "lse"; }
 

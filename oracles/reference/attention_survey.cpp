@@ -252,10 +252,13 @@ class RowPass {
     // l: each term is off by the tolerance, and the sum by one rounding per term.
     row_.sum_error = tolerance_ + (count + 8) * kUnit * 2;
     row_.error = (2 * tolerance_ + 3 * (count + 8) * kUnit) * 1.25;
-    const double natural = operands_.to_natural();
-    const double head = row_.maximum * natural, tail = std::log(row_.sum);
+    const bool base_2 = head_.lse_in_base_2;
+    const double unit = base_2 ? operands_.to_base_2() : operands_.to_natural();
+    const double head = row_.maximum * unit,
+                 tail = base_2 ? std::log2(row_.sum) : std::log(row_.sum);
     row_.lse = head + tail;
-    row_.lse_error = logit_error_ * natural + row_.sum_error * (1 + 0x1p-10) +
+    row_.lse_error = logit_error_ * unit +
+                     row_.sum_error * (base_2 ? std::numbers::log2e : 1) * (1 + 0x1p-10) +
                      0x1p-49 * (std::fabs(head) + std::fabs(tail));
   }
 

@@ -117,7 +117,7 @@ struct SurveyedRow {
   std::vector<SurveyedTile> tiles;  // those with a logit above -Inf, in the contract's order
   double maximum = 0;               // of all logits, the sink's too
   double sum = 0, sum_error = 0;    // l, relative to the maximum; sum_error is relative
-  double lse = 0, lse_error = 0;
+  double lse = 0, lse_error = 0;    // in the problem's unit
   double share = 1;  // of l that the keys have; the rest is the sink's
   double error = 0;  // |o - exact o| is at most this times the sum of |terms| / l
 };

@@ -99,7 +99,10 @@ class RowTrace {
   double known_sum();
   double factor_error() const;
   double overshoot() const;
-  double lse_error_in_base_2(double log_error) const;
+  // Of LSE in its units, from the error of ln l.
+  double base_2_error(double log_error) const;
+  double from_base_2_error(double log_error) const;
+  double natural_lse_error(double log_error) const;
 
   const AttentionOperands& operands_;
   const AttentionHead& head_;

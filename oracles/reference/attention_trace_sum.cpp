@@ -231,24 +231,36 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
   return std::min(error, mean);
 }
 
-// fl(fl(r + lg2(l)) * fl(ln 2)), with l relative to the computed maximum.
-double RowTrace::lse_error_in_base_2(double log_error) const {
+// r + lg2(l) before it is rounded, with l relative to the computed maximum.
+double RowTrace::base_2_error(double log_error) const {
   const double maximum = row_.maximum * c_, log2_sum = std::log2(row_.sum);
   double error = last_.base_rounding + (std::fabs(maximum) + c_ * last_.error) * c_error_;
   error += log_error / kLn2;
   error += kLg2AbsoluteError * std::max(1.0, std::fabs(log2_sum) + log_error / kLn2);
+  return contract_.subnormals_flushed ? error + 4 * kFlushed : error;
+}
+
+double RowTrace::lse_error() const {
+  const double theta = sum_error_.framed;
+  if (hopeless_ || !(theta < 0.5)) return kInfinity;
+  const double log_error = theta / (1 - theta);
+  if (head_.lse_in_base_2) return (base_2_error(log_error) + 0x1p-149) * kSlack;
+  return contract_.base_2() ? from_base_2_error(log_error) : natural_lse_error(log_error);
+}
+
+// fl(fl(r + lg2(l)) * fl(ln 2))
+double RowTrace::from_base_2_error(double log_error) const {
+  const double maximum = row_.maximum * c_, log2_sum = std::log2(row_.sum);
+  double error = base_2_error(log_error);
   error += half_ulp(maximum + log2_sum, error + c_ * last_.error);
   const double largest = std::fabs(maximum + log2_sum) + error + c_ * last_.error;
   return ((error + largest * kLn2Error) * kLn2 * (1 + 4 * kF32Unit) + 0x1p-149) * kSlack;
 }
 
-double RowTrace::lse_error() const {
+// fl(fl(m * scale) + fl(lg2(l) * fl(ln 2)))
+double RowTrace::natural_lse_error(double of_log) const {
   const double natural = operands_.to_natural();
-  const double theta = sum_error_.framed;
-  if (hopeless_ || !(theta < 0.5)) return kInfinity;
   const double log_sum = std::fabs(std::log(row_.sum));
-  const double of_log = theta / (1 - theta);
-  if (contract_.base_2()) return lse_error_in_base_2(of_log);
   double head = 0;
   if (cap_in_c_) {  // cap * t
     if (!knows(row_.maximum, last_.error)) head = half_ulp(row_.maximum, last_.error);

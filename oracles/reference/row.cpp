@@ -32,7 +32,8 @@ RowOf<float> RowProblem::row(std::int64_t i, std::int64_t first, std::int64_t co
           eps,
           element(mean, i, 0),
           element(rstd, i, 1),
-          gamma_plus};
+          gamma_plus,
+          contract.normalized};
 }
 
 }  // namespace plumbline

@@ -29,6 +29,7 @@ struct RowOf {
   std::vector<Number> gamma, beta;
   Number scale = 1, eps = 0, mean = 0, rstd = 1;
   Number gamma_plus = 0;  // what is added to gamma
+  FormatId normalized = FormatId::f32;  // of what meets gamma; f32: it is not rounded
 
   std::int64_t n() const { return static_cast<std::int64_t>(x.size()); }
 };
@@ -71,9 +72,8 @@ RowOf<Number> converted(const RowOf<float>& row) {
     return out;
   };
   const auto one = [](float value) { return Number(static_cast<double>(value)); };
-  return {each(row.x),    each(row.dy), each(row.gamma), each(row.beta),
-          one(row.scale), one(row.eps), one(row.mean),   one(row.rstd),
-          one(row.gamma_plus)};
+  return {each(row.x),  each(row.dy),  each(row.gamma), each(row.beta),      one(row.scale),
+          one(row.eps), one(row.mean), one(row.rstd),   one(row.gamma_plus), row.normalized};
 }
 
 }  // namespace plumbline

@@ -77,7 +77,9 @@ Values norm_backward_changes(const RowOf<double>& in, const RowResult<double>& r
 
 }  // namespace
 
-Values row_condition(RowKind kind, const RowOf<double>& in) {
+Values row_condition(RowKind kind, const RowOf<double>& given) {
+  RowOf<double> in = given;
+  in.normalized = FormatId::f32;  // a rounding has no slope
   const RowResult<double> row = defined_row(kind, in);
   const bool centered = kind == RowKind::layernorm || kind == RowKind::layernorm_backward;
   Values condition;

@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: MIT
 // The row operations as mathematics has them, over any type of number: MPFR for the referee,
 // Certified for the fast path, whose error is known. Gradients take mean and rstd as given: they
-// are inputs.
+// are inputs. The one rounding that a contract may put in the middle, that of normalized rows, is
+// part of the function.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "oracles/base/assert.h"
+#include "oracles/exact/certified.h"
+#include "oracles/exact/real.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 #include "oracles/reference/row.h"
 
 namespace plumbline {
 
 namespace row_definition {
+
+// For Number = double; MPFR numbers and Certified bring their own.
+using std::exp, std::sqrt;
 
 template <typename Number>
 RowResult<Number> softmax(const RowOf<Number>& in) {
@@ -41,6 +52,30 @@ RowResult<Number> softmax_backward(const RowOf<Number>& in) {
   return out;
 }
 
+// The nearest number of a format, ties to even.
+template <typename Number>
+Number rounded_to(const Format& to, const Number& x) {
+  return Number(to_double(to, encode(to, Real(x))));
+}
+
+// With what is not known of x where its ends do not round alike.
+inline Certified rounded_to(const Format& to, const Certified& x) {
+  const auto rounded = [&](double value) { return to_double(to, encode(to, value)); };
+  const double reach = x.error * (1 + 0x1p-40) + std::fabs(x.value) * 0x1p-52;
+  const double nearest = rounded(x.value);
+  if (!std::isfinite(reach) || !std::isfinite(nearest))
+    return {nearest, std::numeric_limits<double>::infinity()};
+  if (x.error == 0) return nearest;
+  return {nearest,
+          std::max(nearest - rounded(x.value - reach), rounded(x.value + reach) - nearest)};
+}
+
+// What meets gamma.
+template <typename Number>
+Number normalized(const RowOf<Number>& in, const Number& x) {
+  return in.normalized == FormatId::f32 ? x : rounded_to(format(in.normalized), x);
+}
+
 // RMSNorm is LayerNorm around zero, without beta. Without gamma: mean and rstd alone.
 template <typename Number>
 RowResult<Number> norm(const RowOf<Number>& in, bool centered) {
@@ -53,7 +88,8 @@ RowResult<Number> norm(const RowOf<Number>& in, bool centered) {
   for (const Number& x : in.x) squares += (x - out.mean) * (x - out.mean);
   out.rstd = Number(1) / sqrt(squares / n + in.eps);
   for (std::size_t j = 0; j < in.gamma.size(); ++j) {
-    const Number y = (in.x[j] - out.mean) * out.rstd * (in.gamma[j] + in.gamma_plus);
+    const Number normal = normalized(in, Number((in.x[j] - out.mean) * out.rstd));
+    const Number y = normal * (in.gamma[j] + in.gamma_plus);
     out.out.push_back(centered ? Number(y + in.beta[j]) : y);
   }
   return out;

@@ -68,6 +68,13 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
   out.lines.push_back(fmt::format(
       "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored {:.9g}",
       known.exact.value, words_of(known.range), stored));
+  if (which == Part::elements && problem_.contract.normalized != FormatId::f32) {
+    const std::int64_t i = index / problem_.n, j = index % problem_.n;
+    out.lines.push_back(fmt::format(
+        "what meets gamma is rounded to {} first; without that the exact result would be {:.12g}",
+        format(problem_.contract.normalized).name,
+        of_row(which, i, Reference::mathematics)[static_cast<std::size_t>(j)].exact.value));
+  }
   for (const std::string& fault : faults.names) out.lines.push_back("fits: " + fault);
   if (faults.names.empty()) out.lines.emplace_back(faults.none());
   out.faults = std::move(faults.names);

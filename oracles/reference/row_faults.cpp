@@ -82,13 +82,19 @@ Faulty without_maximum(const Spot& at) {
   return out;
 }
 
+// Element j of a norm, before beta.
+Certified with_gamma(const Spot& at, std::size_t j, const Certified& mean, const Certified& rstd) {
+  const Certified normal = row_definition::normalized(at.row, (at.row.x[j] - mean) * rstd);
+  return normal * (at.row.gamma[j] + at.row.gamma_plus);
+}
+
 Faulty with_padding_in_variance(const Spot& at) {
   if (!at.is(RowKind::layernorm) || at.row.n() % 8 == 0) return {};
   const Certified mean = row_definition::norm(at.row, true).mean;
   const Certified rstd = Certified(1.0) / sqrt(padded_variance(at.row) + at.row.eps);
   Faulty out;
   for (std::size_t j = 0; j < at.row.x.size(); ++j)
-    out.push_back((at.row.x[j] - mean) * rstd * at.row.gamma[j] + at.row.beta[j]);
+    out.push_back(with_gamma(at, j, mean, rstd) + at.row.beta[j]);
   return out;
 }
 
@@ -140,7 +146,7 @@ Faulty with_rstd(const Spot& at, const Certified& rstd) {
   const Certified mean = row_definition::norm(at.row, centered).mean;
   Faulty out;
   for (std::size_t j = 0; j < at.row.x.size(); ++j) {
-    out.push_back((at.row.x[j] - mean) * rstd * (at.row.gamma[j] + at.row.gamma_plus));
+    out.push_back(with_gamma(at, j, mean, rstd));
     if (centered) out.back() += at.row.beta[j];
   }
   return out;
@@ -183,7 +189,7 @@ Faulty without_means(const Spot& at) {
 }
 
 Faulty with_rounded_product(const Spot& at) {
-  if (!at.is_norm() || at.f.id == FormatId::f32) return {};
+  if (!at.is_norm() || at.f.id == FormatId::f32 || at.row.normalized != FormatId::f32) return {};
   const bool centered = at.is(RowKind::layernorm);
   const Outcome right = row_definition::norm(at.row, centered);
   Faulty out;
@@ -194,6 +200,13 @@ Faulty with_rounded_product(const Spot& at) {
     if (centered) out.back() += at.row.beta[j];
   }
   return out;
+}
+
+Faulty without_rounded_product(const Spot& at) {
+  if (at.row.normalized == FormatId::f32) return {};
+  Row row = at.row;
+  row.normalized = FormatId::f32;
+  return at.of(row).out;
 }
 
 // LayerNorm's gradient with one of its two means.
@@ -227,6 +240,7 @@ constexpr Fault kFaults[] = {
     {kNoDivision, without_division},
     {"the sums are not divided by n", without_means},
     {"x rstd is rounded to the output's format before gamma", with_rounded_product},
+    {"x rstd is not rounded before gamma", without_rounded_product},
     {"the scale is missing", [](const Spot& at) { return with_scale(at, 1.0); }},
     {"the scale is applied twice",
      [](const Spot& at) { return with_scale(at, at.row.scale * at.row.scale); }},

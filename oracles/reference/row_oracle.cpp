@@ -80,8 +80,9 @@ const Format& RowOracle::output_format(int output) const {
   return format(problem_.outputs[static_cast<std::size_t>(output)]->layout.format);
 }
 
-std::vector<RangedElement> RowOracle::of_row(Part part, std::int64_t i) const {
+std::vector<RangedElement> RowOracle::of_row(Part part, std::int64_t i, Reference reference) const {
   RowOf<float> row = problem_.row(i);
+  if (reference == Reference::mathematics) row.normalized = FormatId::f32;
   if (part != Part::elements) row.gamma.clear();
   const RowResult<F32Range> ranges = row_ranges(problem_.kind, problem_.contract, row);
   const RowResult<Certified> exact = exact_row(problem_.kind, row);
@@ -141,7 +142,7 @@ std::vector<double> RowOracle::refereed_row(Part part, std::int64_t i, int bits)
   });
 }
 
-std::vector<double> RowOracle::reference_values(int output, Reference, int) const {
+std::vector<double> RowOracle::reference_values(int output, Reference reference, int) const {
   const Part which = part(output);
   std::vector<double> values;
   const auto append = [&](const std::vector<RangedElement>& elements) {
@@ -150,7 +151,7 @@ std::vector<double> RowOracle::reference_values(int output, Reference, int) cons
   if (which == Part::gamma || which == Part::beta) {
     append(of_columns(which));
   } else {
-    for (std::int64_t i = 0; i < problem_.m; ++i) append(of_row(which, i));
+    for (std::int64_t i = 0; i < problem_.m; ++i) append(of_row(which, i, reference));
   }
   return values;
 }

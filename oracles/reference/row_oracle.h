@@ -39,7 +39,8 @@ class RowOracle final : public CaseOracle {
   const Format& output_format(int output) const;
 
   // The outputs that come from one row, or all sums over rows.
-  std::vector<RangedElement> of_row(Part part, std::int64_t i) const;
+  std::vector<RangedElement> of_row(Part part, std::int64_t i,
+                                    Reference reference = Reference::contract) const;
   std::vector<RangedElement> of_columns(Part part) const;
   RangedElement at(int output, std::int64_t index) const;
 

@@ -8,6 +8,8 @@
 #include <numbers>
 
 #include "oracles/base/assert.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 
 namespace plumbline {
 namespace {
@@ -68,8 +70,7 @@ struct Rows {
   }
 
   F32Range divided_by_n(const F32Range& sum) const {
-    const F32Range n = range(static_cast<float>(in.n()));
-    return result(contract.mean == RowMean::quotient ? sum / n : div_full(sum, n));
+    return result(mean_of(contract, sum, in.n()));
   }
 
   F32Range root(const F32Range& v) const {
@@ -122,7 +123,7 @@ struct Rows {
     RowResult<F32Range> out;
     out.rstd = root(result(divided_by_n(total(squares)) + operand(in.eps)));
     for (std::size_t j = 0; j < in.gamma.size(); ++j) {
-      const F32Range normal = result(operand(in.x[j]) * out.rstd);
+      const F32Range normal = normalized_of(contract, result(operand(in.x[j]) * out.rstd));
       const F32Range gamma = operand(in.gamma[j]);
       const bool plus = in.gamma_plus != 0;
       out.out.push_back(result(normal * (plus ? result(gamma + operand(in.gamma_plus)) : gamma)));
@@ -175,7 +176,7 @@ struct Rows {
     for (const float x : in.x) d.push_back(result(operand(x) - out.mean));
     out.rstd = root(result(divided_by_n(centered_squares(out.mean, d)) + operand(in.eps)));
     for (std::size_t j = 0; j < in.gamma.size(); ++j) {
-      const F32Range normal = result(d[j] * out.rstd);
+      const F32Range normal = normalized_of(contract, result(d[j] * out.rstd));
       out.out.push_back(result(fma(normal, operand(in.gamma[j]), operand(in.beta[j]))));
     }
     return out;
@@ -206,6 +207,28 @@ struct Rows {
 };
 
 }  // namespace
+
+F32Range mean_of(const RowContract& contract, const F32Range& sum, std::int64_t n) {
+  const auto count = static_cast<float>(n);
+  switch (contract.mean) {
+    case RowMean::quotient:
+      break;
+    case RowMean::approximate:
+      return div_full(sum, range(count));
+    case RowMean::reciprocal:
+      return sum * range(1 / count);
+  }
+  return sum / range(count);
+}
+
+F32Range normalized_of(const RowContract& contract, const F32Range& x) {
+  if (contract.normalized == FormatId::f32 || !x.has_numbers()) return x;
+  const Format& to = format(contract.normalized);
+  const auto rounded = [&](float end) {
+    return static_cast<float>(to_double(to, encode(to, static_cast<double>(end))));
+  };
+  return {rounded(x.low), rounded(x.high), x.nan};
+}
 
 RowResult<F32Range> row_ranges(RowKind kind, const RowContract& contract, const RowOf<float>& in) {
   PLUMB_ASSERT(!in.x.empty());

@@ -13,6 +13,13 @@ namespace plumbline {
 // One row, which has at least one element. A norm without gamma: mean and rstd alone.
 RowResult<F32Range> row_ranges(RowKind kind, const RowContract& contract, const RowOf<float>& in);
 
+// A sum along a row over its n elements, as the contract divides it; what that flushes is left to
+// the caller.
+F32Range mean_of(const RowContract& contract, const F32Range& sum, std::int64_t n);
+
+// What meets gamma, as the contract rounds it.
+F32Range normalized_of(const RowContract& contract, const F32Range& x);
+
 // Sums over rows, column by column: dgamma and dbeta. Rows are added in any order.
 class ColumnRanges {
  public:

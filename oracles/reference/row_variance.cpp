@@ -2,6 +2,7 @@
 #include "oracles/reference/row_variance.h"
 
 #include "oracles/reference/row_definition.h"
+#include "oracles/reference/row_ranges.h"
 
 namespace plumbline {
 
@@ -15,18 +16,18 @@ Certified padded_variance(const RowOf<Certified>& row) {
 
 RowResult<F32Range> one_pass_layernorm(const RowContract& contract, const RowOf<float>& row) {
   const std::int64_t additions = contract.row_additions(row.n());
-  const F32Range n = F32Range::of(static_cast<float>(row.n()));
   F32Sum sum, squares;
   for (const float x : row.x) {
     sum.add(F32Range::of(x));
     squares.add(F32Range::of(x) * F32Range::of(x));
   }
   RowResult<F32Range> out;
-  out.mean = sum.range(additions) / n;
-  const F32Range variance = squares.range(additions) / n - out.mean * out.mean;
+  out.mean = mean_of(contract, sum.range(additions), row.n());
+  const F32Range variance =
+      mean_of(contract, squares.range(additions), row.n()) - out.mean * out.mean;
   out.rstd = F32Range::of(1) / sqrt(variance + F32Range::of(row.eps));
   for (std::size_t j = 0; j < row.gamma.size(); ++j) {
-    const F32Range normal = (F32Range::of(row.x[j]) - out.mean) * out.rstd;
+    const F32Range normal = normalized_of(contract, (F32Range::of(row.x[j]) - out.mean) * out.rstd);
     out.out.push_back(fma(normal, F32Range::of(row.gamma[j]), F32Range::of(row.beta[j])));
   }
   return out;

@@ -95,7 +95,10 @@ class StagedAttention final : public StagedComputation {
     return stages;
   }
 
-  std::vector<std::string> outputs() const override { return {"o", "lse"}; }
+  std::vector<std::string> outputs() const override {
+    if (!has_lse()) return {"o"};
+    return {"o", "lse"};
+  }
 
   const std::vector<StageFault>& faults() const override { return faults_; }
 
@@ -113,7 +116,7 @@ class StagedAttention final : public StagedComputation {
         values[0][row * result.o.size() + x] =
             stored ? staged_rounding(problem_.output, result.o[x], conversion) : result.o[x];
       }
-      values[1][row] = result.lse;
+      if (has_lse()) values[1][row] = result.lse;
     });
     return values;
   }
@@ -125,7 +128,7 @@ class StagedAttention final : public StagedComputation {
       const StagedHead::Sensitivity change = head.operands[1].sensitivity(i, exact);
       for (std::size_t x = 0; x < exact.o.size(); ++x)
         values[0][row * exact.o.size() + x] = std::fabs(change.o[x] / exact.o[x]);
-      values[1][row] = std::fabs(change.lse / exact.lse);
+      if (has_lse()) values[1][row] = std::fabs(change.lse / exact.lse);
     });
     return values[static_cast<std::size_t>(output)];
   }
@@ -133,14 +136,17 @@ class StagedAttention final : public StagedComputation {
  private:
   static bool is_low(StageSet low, Step step) { return (low >> static_cast<int>(step) & 1) != 0; }
 
+  bool has_lse() const { return problem_.lse != LseKind::none; }
+
   std::int64_t length() const { return problem_.q->layout.shape[2]; }
 
   // Rows after the last sequence stay so.
   StagedValues empty_values() const {
     const auto rows = static_cast<std::size_t>(problem_.batch() * problem_.heads() * length());
     const double masked = contract_.masked_lse_is_negative ? -HUGE_VAL : HUGE_VAL;
-    return {std::vector<double>(rows * static_cast<std::size_t>(problem_.dv())),
-            std::vector<double>(rows, masked)};
+    StagedValues values = {std::vector<double>(rows * static_cast<std::size_t>(problem_.dv()))};
+    if (has_lse()) values.emplace_back(rows, masked);
+    return values;
   }
 
   template <typename Use>

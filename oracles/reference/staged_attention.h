@@ -88,8 +88,8 @@ class StagedHead {
   RealOperands q_, k_, v_;  // v by column: [dv, keys]
 };
 
-// Outputs "o" and "lse". `sources`: f32 tensors of the shapes of Q, K and V, whatever their scales.
-// Everything outlives the result and must be finite.
+// Outputs "o" and, where the problem has it, "lse". `sources`: f32 tensors of the shapes of Q, K
+// and V, whatever their scales. Everything outlives the result and must be finite.
 struct AttentionSources {
   const Tensor *q = nullptr, *k = nullptr, *v = nullptr;
 };

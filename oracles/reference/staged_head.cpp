@@ -294,6 +294,10 @@ class StagedHead::Machine {
     for (double& weight : out.weights) weight /= l;
     const double ln2 = f32_if(normalize_, std::numbers::ln2);
     const double log2_sum = f32_if(normalize_, std::log2(l));
+    if (head_.lse_in_base_2) {
+      out.lse = f32_if(normalize_, f32_if(normalize_, all.m * c_) + log2_sum);
+      return out;
+    }
     if (contract_.base_2()) {
       const double sum = f32_if(normalize_, f32_if(normalize_, all.m * c_) + log2_sum);
       out.lse = f32_if(normalize_, sum * ln2);
@@ -340,6 +344,7 @@ StagedHead::Sensitivity StagedHead::sensitivity(std::int64_t i, const Row& exact
       out.o[x] += score * std::fabs(value - exact.o[x]) + weight * std::fabs(value);
     }
   }
+  if (shape_.lse_in_base_2) out.lse *= std::numbers::log2e;
   return out;
 }
 

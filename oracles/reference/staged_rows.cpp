@@ -20,12 +20,13 @@ enum class Step : std::uint8_t {
   exponential,
   row_sums,
   root,
+  normalized,
   elements,
   column_sums,
   output,
 };
 
-constexpr std::size_t kSteps = 8;
+constexpr std::size_t kSteps = 9;
 
 enum class Fault : std::uint8_t {
   none,
@@ -64,6 +65,8 @@ class StagedRows final : public StagedComputation {
     if (softmax) add(Step::exponential, {"exponential", StageKind::arithmetic});
     add(Step::row_sums, {"row sums", StageKind::arithmetic});
     if (norm) add(Step::root, {"root", StageKind::arithmetic});
+    if (norm && problem.contract.normalized != FormatId::f32)
+      add(Step::normalized, {"rounding before gamma", StageKind::mandated});
     add(Step::elements, {problem.dy != nullptr ? "gradient" : "normalize", StageKind::arithmetic});
     if (problem.has_column_sums()) add(Step::column_sums, {"column sums", StageKind::arithmetic});
     out_ = problem.outputs.front()->layout.format;
@@ -183,7 +186,11 @@ class StagedRows final : public StagedComputation {
     }
 
     double mean(double sum, std::size_t n) const {
-      return f32_if(low(Step::row_sums), sum / static_cast<double>(n));
+      const bool rounded = low(Step::row_sums);
+      const auto count = static_cast<double>(n);
+      if (rounded && rows.problem_.contract.mean == RowMean::reciprocal)
+        return f32_if(true, sum * f32_if(true, 1 / count));
+      return f32_if(rounded, sum / count);
     }
 
     RowResult<double> row(const RowOf<double>& in) const {
@@ -258,7 +265,9 @@ class StagedRows final : public StagedComputation {
         out.rstd = f32_if(true, 1 / f32_if(true, std::sqrt(f32_if(true, square + in.eps))));
       const double factor = factor_of(out.rstd);
       for (std::size_t j = 0; j < in.x.size(); ++j) {
-        const double normal = f32_if(elements, f32_if(elements, in.x[j] - out.mean) * factor);
+        double normal = f32_if(elements, f32_if(elements, in.x[j] - out.mean) * factor);
+        if (low(Step::normalized))
+          normal = staged_rounding(rows.problem_.contract.normalized, normal);
         out.out.push_back(centered() ? fma_if(elements, normal, in.gamma[j], in.beta[j])
                                      : f32_if(elements, normal * gamma_of(in, j, elements)));
       }
@@ -321,7 +330,7 @@ class StagedRows final : public StagedComputation {
   RowProblem problem_;
   FormatId out_ = FormatId::f32;
   std::vector<Stage> stages_;
-  std::array<int, kSteps> stage_of_{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<int, kSteps> stage_of_{-1, -1, -1, -1, -1, -1, -1, -1, -1};
   std::vector<StageFault> faults_;
   std::vector<Fault> fault_kinds_;
   std::array<std::vector<RowOf<double>>, 2> rows_;  // as stored, as they were

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "fuzz/plan.h"
@@ -18,6 +19,7 @@ namespace plumbline {
 namespace {
 
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 // Few of the planned cases bind some relations; materializing the large ones takes long.
 constexpr double kMostWork = 1e6;
@@ -56,6 +58,27 @@ TEST(Relations, EachBindsAPlannedQuickCase) {
   std::vector<std::string> dead;
   for (const auto& [id, relation] : unbound) dead.push_back(id);
   EXPECT_THAT(dead, IsEmpty());
+}
+
+TEST(Relations, AskNothingOfAnLseThatIsNotStored) {
+  const Result<Manifest> kernel =
+      read_manifest(PLUMBLINE_SOURCE_DIR "/tests/cli/inference/decode.toml");
+  ASSERT_TRUE(kernel) << kernel.error().text();
+  std::set<std::string_view> asked;
+  for (const Case& test_case : plan_cases(*kernel, {.profile = Profile::quick, .seed = 1})) {
+    if (kernel->operation->work(test_case.problem) > kMostWork) continue;
+    if (test_case.problem.word("lse") != "none") continue;
+    const Result<CaseTensors> tensors = materialize(test_case);
+    ASSERT_TRUE(tensors) << tensors.error().text();
+    for (const Relation& relation : relations_of(*kernel->operation)) {
+      const std::optional<RelatedRun> run = relation.make(test_case, *tensors);
+      if (!run) continue;
+      asked.insert(relation.id);
+      for (const Follow& follow : run->outputs)
+        EXPECT_NE(tensors->find(follow.output), nullptr) << relation.id;
+    }
+  }
+  EXPECT_THAT(asked, IsSupersetOf({"A14b", "A14c", "A14d", "A14e", "A17", "A21"}));
 }
 
 // A fault that no bound shows: where a bit of a special register is set, one instruction rounds

@@ -11,6 +11,7 @@
 #include "kernels/ops/attention_quantize.h"
 #include "oracles/reference/attention.h"
 #include "oracles/reference/attention_gradient.h"
+#include "oracles/reference/attention_oracle.h"
 #include "tests/kernels/manifest_files.h"
 #include "tests/kernels/operation_case.h"
 
@@ -72,6 +73,41 @@ TEST(AttentionOperation, TanhApproxIsForKernelsWithoutBiasAndSink) {
       std::regex_replace(approx, std::regex("\n(bias|sink) [^\n]*\\[[^\n]*"), "");
   const Result<Manifest> accepted = parse_manifest(without, "k.toml");
   EXPECT_TRUE(accepted.ok()) << accepted.error().text();
+}
+
+// The shipped kernel, as one that has these words of the field `lse`.
+Result<Manifest> with_lse(const std::string& words) {
+  const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
+                           "/kernels/attention_bf16_forward/attention_bf16_forward.toml";
+  return parse_manifest(
+      replaced(read_file(path), "[problem]\n", "[problem]\nlse = [" + words + "]\n"), "k.toml");
+}
+
+// Inputs and outputs of zeros.
+CaseTensors zeros(const Manifest& kernel, const Problem& problem) {
+  CaseTensors tensors{*kernel.tensors(problem), {}};
+  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  return tensors;
+}
+
+// As kernels of inference are.
+TEST(AttentionOperation, MayStoreNoLse) {
+  const Result<Manifest> kernel = with_lse(R"("none", "natural")");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  for (const auto& [fields, outputs] : {std::pair{"", 1}, {" lse=natural", 2}}) {
+    const Problem problem =
+        *parse_problem(kernel->schema(), std::string("queries=2 keys=3 d=8") + fields);
+    const CaseTensors tensors = zeros(*kernel, problem);
+    EXPECT_EQ(tensors.find("lse") != nullptr, outputs == 2);
+    const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
+    EXPECT_EQ(oracle->outputs(), outputs);
+    EXPECT_EQ(oracle->judge(0, *tensors.find("o"), JudgeOptions{}).failed, 0) << "V is 0";
+    const auto staged = kernel->operation->staged(problem, *kernel, 80, tensors, tensors);
+    EXPECT_EQ(staged->outputs().size(), static_cast<std::size_t>(outputs));
+    EXPECT_EQ(staged->evaluate(0, -1).size(), static_cast<std::size_t>(outputs));
+    EXPECT_EQ(staged->condition(0).size(), 16u);
+  }
+  EXPECT_THAT(with_lse(R"("non")").error().text(), HasSubstr("did you mean \"none\""));
 }
 
 TEST(AttentionOperation, LayoutsPermuteBatchHeadsAndLength) {

@@ -44,6 +44,7 @@ struct AttentionSetup {
   std::int64_t scale_block = 0;
   float softcap = 0;
   std::optional<float> scale = {};  // else 1 / sqrt(d)
+  LseKind lse = LseKind::natural;
   FormatId output = FormatId::f32, format = FormatId::bf16;
   std::optional<FormatId> value_format = {};  // of V; else the same
 
@@ -134,6 +135,7 @@ struct Attention {
       problem.v_scale = fill(v_scale, {setup.batch, setup.kv_heads}, 1);
     }
     problem.output = setup.output;
+    problem.lse = setup.lse;
     problem.scale = setup.scale.value_or(1 / std::sqrt(static_cast<float>(setup.d)));
     if (!problem.q_scale) problem.scale /= static_cast<float>(setup.units() * setup.units());
     problem.softcap = setup.softcap;

@@ -12,7 +12,8 @@ namespace {
 
 TEST(ProbabilityRounding, IsEncodeWithSaturation) {
   Random random(3);
-  for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2}) {
+  for (const FormatId id :
+       {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2, FormatId::f32}) {
     for (const int shift : {0, 8}) {
       const ProbabilityRounding rounding(id, shift);
       const auto specified = [&](double p) {

@@ -85,9 +85,15 @@ class RowModel {
 
   float mean(float sum, const RowOf<float>& in) {
     const auto n = static_cast<double>(in.x.size());
+    if (contract_.mean == RowMean::reciprocal) return result(sum * (1 / static_cast<float>(n)));
     const bool off = contract_.mean == RowMean::approximate && std::isfinite(sum);
     return result(
         static_cast<float>(static_cast<double>(sum) / n * (off ? wrong_by(1.4 * 0x1p-23) : 1)));
+  }
+
+  float rounded(float x) const {
+    const Format& to = format(contract_.normalized);
+    return static_cast<float>(to_double(to, encode(to, static_cast<double>(x))));
   }
 
   // Where subnormal numbers are flushed: an operand, and a result, which may lie on the border.
@@ -152,7 +158,7 @@ class RowModel {
     for (const float x : xs) d.push_back(centered ? result(x - out.mean) : x);
     out.rstd = root(result(mean(row_sum(d, d), in) + operand(in.eps)));
     for (std::size_t j = 0; j < d.size(); ++j) {
-      const float normal = result(d[j] * out.rstd), weight = operand(in.gamma[j]),
+      const float normal = rounded(result(d[j] * out.rstd)), weight = operand(in.gamma[j]),
                   gamma = in.gamma_plus == 0 ? weight : result(weight + operand(in.gamma_plus));
       out.out.push_back(
           result(centered ? std::fmaf(normal, gamma, operand(in.beta[j])) : normal * gamma));

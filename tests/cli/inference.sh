@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Kernels as inference has them, compiled from tests/cli/inference: each keeps its contract, and under the words that kernels of training
+# have instead it fails. Usage: inference.sh PROGRAM SOURCE KERNEL_FOLDER
+set -u
+program=$1 source=$2
+export PLUMBLINE_KERNELS=$3
+. "$(dirname "$(realpath "$0")")/expect.sh"
+cp "$source"/tests/cli/inference/*.cu "$source"/tests/cli/inference/*.toml .
+
+quick="--profile quick --on emulator --no-corpus --out out"
+
+# other NAME KERNEL SED_SCRIPT: the kernel under a manifest of its own, NAME.toml.
+other() {
+  sed "$3" "$2.toml" >"$1.toml"
+  cmp -s "$1.toml" "$2.toml" && { echo "FAILED: $1 changes nothing"; failed=$((failed + 1)); }
+}
+
+small="keys<=70 queries<=20 d<=64"
+
+# Probabilities that stay in f32.
+expect 0 "1 passed, 0 failed" verify --kernel decode.toml $quick --strict --only "$small"
+other short decode 's/^p .*/p = "bf16"/'
+expect 1 "0 passed, 1 failed" verify --kernel short.toml $quick --only "$small class=normal"
+other tensor decode 's/^unit .*/unit = "mma.sync"/'
+expect 2 "mma.sync" verify --kernel tensor.toml $quick
+
+# No LSE is stored, or one in base 2: the kernel has all three, and none of them is another.
+few="queries=3 keys=9 d=8"
+expect 0 "24 outputs, 24 compared" replay "decode $few" --kernel decode.toml --on emulator
+expect 0 "27 outputs, 27 compared" replay "decode $few lse=natural" --kernel decode.toml --on emulator
+expect 0 "1 passed, 0 failed" verify --kernel decode.toml $quick --only "$small lse=base_2"
+other natural decode "s/lse == \"natural\" ? 1 : 2/1/"
+expect 1 "fits the whole row: LSE is the natural logarithm" replay "natural $few lse=base_2" --kernel natural.toml --on emulator
+other two decode "s/lse == \"natural\" ? 1 : 2/2/"
+expect 1 "fits the whole row: LSE is in base 2" replay "two $few lse=natural" --kernel two.toml --on emulator
+other missing decode 's/"ptr lse"/"u64 0"/; s/.s32 lse == .*/"s32 0"]/'
+expect 0 "1 passed, 0 failed" replay "missing $few lse=none" --kernel missing.toml --on emulator
+expect 1 "never written" replay "missing $few lse=natural" --kernel missing.toml --on emulator
+other misspelled decode 's/"base_2"/"base2"/'
+expect 2 'did you mean "base_2"' verify --kernel misspelled.toml $quick
+expect 0 "sees keys 0 to 8 of 9" explain "decode $few" --kernel decode.toml --on emulator
+expect 0 "P rounding" propagate decode --kernel decode.toml --on emulator
+
+# Norms: the mean is a product with 1 / n, and x rstd is rounded before gamma.
+rows="m<=70 n<=300"
+expect 0 "1 passed, 0 failed" verify --kernel rmsnorm.toml $quick --strict --only "$rows"
+other divides rmsnorm '/^mean/d'
+expect 1 "0 passed, 1 failed" verify --kernel divides.toml $quick --only "$rows statistics=stored"
+other once rmsnorm '/^normalized/d'
+expect 1 "x rstd is rounded to the output's format before gamma" verify --kernel once.toml $quick --only "$rows class=normal"
+expect 0 "rounding before gamma" propagate rmsnorm --kernel rmsnorm.toml --on emulator
+other unknown rmsnorm 's/^normalized .*/normalized = "bf6"/'
+expect 2 'did you mean "bf16"' verify --kernel unknown.toml $quick
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
