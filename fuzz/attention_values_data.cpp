@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "fuzz/attention_values.h"
 #include "fuzz/draw.h"

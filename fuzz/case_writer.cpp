@@ -3,6 +3,7 @@
 // readers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "fuzz/corpus.h"

@@ -16,6 +16,7 @@
 #include <array>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "fuzz/draw.h"
 #include "fuzz/gemm_values.h"

@@ -4,6 +4,7 @@
 // difference at all is a fault.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "fuzz/draw.h"
 #include "fuzz/gemm_values.h"

@@ -2,6 +2,7 @@
 // Classes that look like data: normal, positive, ones, outlier channels, one early large product.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "fuzz/draw.h"
 #include "fuzz/gemm_values.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "fuzz/draw.h"
 #include "kernels/manifest.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "harness/relation_families.h"
 #include "oracles/formats/decode.h"

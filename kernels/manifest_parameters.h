@@ -4,6 +4,7 @@
 // is a list of values with their offsets. Heavy (toml++): include it in .cpp files only.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>

@@ -6,6 +6,7 @@
 
 #include <toml++/toml.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>

@@ -2,6 +2,7 @@
 // plumbline check: outputs that were computed elsewhere, held against their kernel's contract.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "fuzz/corpus.h"

@@ -2,6 +2,8 @@
 #include "harness/emulator/cta_clock.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace plumbline::emulator {
 namespace {

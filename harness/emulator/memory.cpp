@@ -7,6 +7,7 @@
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
 
+#include <bit>
 #include <cstring>
 
 namespace plumbline::emulator {

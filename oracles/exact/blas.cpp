@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "oracles/base/random.h"

@@ -2,6 +2,7 @@
 #include "oracles/reference/stack.h"
 
 #include <numbers>
+#include <utility>
 
 #include "oracles/base/assert.h"
 #include "oracles/base/random.h"

@@ -3,6 +3,8 @@
 // each. In every benchmark program, so that a shared machine's rate of the moment is known beside
 // its figures, and MAC per cycle can be compared between machines
 // (--benchmark_enable_random_interleaving).
+#include <cstdint>
+
 #include <benchmark/benchmark.h>
 
 namespace plumbline {

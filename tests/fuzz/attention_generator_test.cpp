@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "attention_kernel.h"
 #include "fuzz/attention_lengths.h"

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "attention_kernel.h"
 #include "kernels/ops/attention_fields.h"

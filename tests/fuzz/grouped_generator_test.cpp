@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 
 #include "fuzz/crop.h"
 #include "fuzz/grouped_routing.h"

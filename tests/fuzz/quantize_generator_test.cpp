@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "fuzz/crop.h"
 #include "generated_plan.h"

@@ -4,6 +4,7 @@
 #include "fuzz/row_generator.h"
 
 #include <cmath>
+#include <set>
 
 #include "generated_plan.h"
 

@@ -7,6 +7,7 @@
 #include "oracles/base/shell_word.h"
 #include "tests/kernels/manifest_files.h"
 
+#include <chrono>
 #include <cstdlib>
 
 namespace plumbline {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+
 #include "kernels/expression.h"
 
 #include "tests/kernels/gemm_problems.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <chrono>
+
 #include "kernels/patched_kernel.h"
 
 #include "tests/kernels/manifest_files.h"

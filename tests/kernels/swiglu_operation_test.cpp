@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The MLP as manifests and problems know it: its outputs, where matrices lie, the terms of its
 // contract, and what is refused.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "tests/kernels/manifest_files.h"

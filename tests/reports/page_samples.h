@@ -8,6 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "record_samples.h"
 

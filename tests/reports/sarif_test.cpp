@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SARIF and annotations: what they say. That they are valid, strict_readers.py checks.
+#include <algorithm>
+
 #include "reports/sarif.h"
 
 #include <gmock/gmock.h>

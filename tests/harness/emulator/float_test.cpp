@@ -4,6 +4,7 @@
 #include <cfenv>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 
 #include "oracles/base/random.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // f16 and bf16 arithmetic against one rounding of the exact result.
 #include <cmath>
+#include <iterator>
 
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"

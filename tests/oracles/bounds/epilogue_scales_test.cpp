@@ -3,7 +3,9 @@
 // rule under factors that turn or break the order, against a walk over every accumulator value.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 

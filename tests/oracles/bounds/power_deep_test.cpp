@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <iterator>
 
 #include "oracles/base/hash.h"
 #include "oracles/bounds/accumulator_model.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "oracles/bounds/running_bound.h"

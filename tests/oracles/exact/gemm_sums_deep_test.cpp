@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/exact/real.h"

@@ -4,6 +4,7 @@
 // picks a conversion.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <string>

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "oracles/base/random.h"

@@ -2,6 +2,7 @@
 // next_up and next_down walk every finite value of a format, in order, and stop at its ends.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "oracles/formats/encode.h"

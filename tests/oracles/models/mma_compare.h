@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "tests/oracles/models/mma_cases.h"
 

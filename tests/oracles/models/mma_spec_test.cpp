@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // mma_spec() where probes and golden data do not reach: integers, aliasing, and the kinds that have
 // no vector path.
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "tests/oracles/models/mma_cases.h"

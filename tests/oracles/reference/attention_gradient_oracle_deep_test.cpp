@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Millions of gradients by a kernel that keeps its contract and uses all the freedom it leaves, on
 // problems drawn at random: not one may fail.
+#include <iterator>
+
 #include <gtest/gtest.h>
 
 #include "oracles/reference/attention_gradient_oracle.h"

@@ -4,7 +4,9 @@
 // may fail. PLUMBLINE_OUTPUTS=n asks for another number.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "tests/oracles/reference/attention_fixture.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The verdict on attention: a kernel that keeps its contract never fails, whatever it does with the
 // room the contract leaves; exact cases are bit-exact; and faults are caught.
+#include <iterator>
+
 #include "oracles/reference/attention_oracle.h"
 
 #include <gmock/gmock.h>

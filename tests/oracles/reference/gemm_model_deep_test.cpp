@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "tests/oracles/reference/envelope_fixture.h"
 

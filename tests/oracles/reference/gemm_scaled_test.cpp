@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iterator>
 
 #include "oracles/reference/gemm_definition.h"
 #include "oracles/reference/gemm_hypotheses.h"

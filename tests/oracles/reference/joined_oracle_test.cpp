@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <numeric>
 
 #include "tests/oracles/reference/gemm_fixture.h"

@@ -4,6 +4,7 @@
 // and decode().
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
