@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "oracles/bounds/activation_range.h"
 #include "oracles/bounds/contract_words.h"
 
 namespace plumbline {
@@ -123,6 +124,22 @@ std::string_view step_words(EpilogueStep step) {
       return "x + bias fused with the product before it";
     case EpilogueStep::relu:
       return "x = max(x, 0)";
+    case EpilogueStep::gelu_erff:
+      return "x = gelu(x) by erff";
+    case EpilogueStep::gelu_tanh_tanhf:
+      return "x = gelu_tanh(x) by tanhf";
+    case EpilogueStep::gelu_tanh_tanh_approx:
+      return "x = gelu_tanh(x) by tanh.approx";
+    case EpilogueStep::gelu_tanh_expf:
+      return "x = gelu_tanh(x) by expf";
+    case EpilogueStep::gelu_tanh_ex2_approx:
+      return "x = gelu_tanh(x) by ex2.approx";
+    case EpilogueStep::silu_expf:
+      return "x = silu(x) by expf";
+    case EpilogueStep::silu_ex2_approx:
+      return "x = silu(x) by ex2.approx";
+    case EpilogueStep::silu_tanh_approx:
+      return "x = silu(x) by tanh.approx";
     case EpilogueStep::scale_d:
       return "x = fl(x * scale_d)";
     case EpilogueStep::zero_d:
@@ -194,6 +211,16 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
                   epilogue[i]) != epilogue.end()) {
       return bad(fmt::format("epilogue names \"{}\" twice", word_of(epilogue[i])),
                  "name each step once");
+    }
+  }
+  for (const EpilogueStep step : epilogue) {
+    const Activation function = activation_of(step);
+    for (const EpilogueStep other : epilogue) {
+      if (function == Activation::none || step >= other || activation_of(other) != function)
+        continue;
+      return bad(fmt::format("epilogue computes {} twice: as \"{}\" and as \"{}\"",
+                             word_of(function), word_of(step), word_of(other)),
+                 "keep the one the kernel does");
     }
   }
   const auto has = [this](EpilogueStep step) {

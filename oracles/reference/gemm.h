@@ -6,13 +6,13 @@
 
 #include <cstdint>
 
+#include "oracles/bounds/contract.h"
 #include "oracles/formats/tensor.h"
 
 namespace plumbline {
 
 // One value per row i of D, or per column j.
 enum class BiasKind : std::uint8_t { none, per_row, per_column };
-enum class Activation : std::uint8_t { none, relu };
 
 // What one entry of a scale tensor covers: `vectors` rows of A (columns of B) by `depth` elements
 // of k; 0 is all there are. A tensor scale is {0, 0}, one per row or column {1, 0}, a 128 x 128

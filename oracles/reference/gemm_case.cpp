@@ -41,7 +41,7 @@ float value_of(const Tensor& tensor, std::uint64_t bits) {
 
 EpilogueScalars scalars_of(const GemmProblem& problem) {
   EpilogueScalars out{problem.alpha, problem.beta, problem.bias_kind != BiasKind::none,
-                      problem.activation == Activation::relu};
+                      problem.activation};
   out.has_scale_a = problem.scale_a != nullptr && !problem.scale_a_block.along_k();
   out.has_scale_b = problem.scale_b != nullptr && !problem.scale_b_block.along_k();
   out.has_scale_d = problem.scale_d != nullptr;

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "oracles/base/assert.h"
+#include "oracles/bounds/activation_range.h"
 #include "oracles/bounds/contract_words.h"
 #include "oracles/formats/decode.h"
 
@@ -59,6 +63,19 @@ Status check_gemm(const GemmProblem& problem, const Contract& contract) {
   if ((problem.zero_a != 0 || problem.zero_b != 0) && contract.unit != Unit::int32) {
     return bad(fmt::format("zero points {} and {} need unit int32", problem.zero_a, problem.zero_b),
                "leave zero_a and zero_b at 0");
+  }
+  const bool told =
+      std::any_of(contract.epilogue.begin(), contract.epilogue.end(),
+                  [&](EpilogueStep step) { return activation_of(step) == problem.activation; });
+  if (is_smooth(problem.activation) && !told) {
+    std::string ways;
+    for (const std::string_view word : epilogue_words()) {
+      if (activation_of(*epilogue_step(word)) == problem.activation)
+        ways += fmt::format("{}\"{}\"", ways.empty() ? "" : ", ", word);
+    }
+    return bad(fmt::format("the contract's epilogue does not say how {} is computed",
+                           word_of(problem.activation)),
+               fmt::format("name the step that the kernel does: {}", ways));
   }
   if (!problem.block_scaled()) return {};
   if (contract.promotion != Promotion::scaled_fma) {
