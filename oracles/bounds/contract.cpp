@@ -35,7 +35,9 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
       return fmt::format("products: one f32 fma per {} product, to nearest even",
                          operand_words(a, b));
     case Unit::int32:
-      return fmt::format("products: {} exactly, modulo 2^32", operand_words(a, b));
+      if (contract.exact_integers())
+        return fmt::format("products: {} exactly, modulo 2^32", operand_words(a, b));
+      return fmt::format("products: {} exactly in int32, p = float(sum)", operand_words(a, b));
     case Unit::tensor_core:
       break;
   }
@@ -53,6 +55,9 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
   }
   return line;
 }
+
+// More than these many products of 8-bit integers with zero points may reach 2^31.
+constexpr std::int64_t kMostIntegers = 8192;
 
 std::string schedule_line(const Contract& contract) {
   switch (contract.schedule) {
@@ -150,7 +155,7 @@ std::string_view step_words(EpilogueStep step) {
 
 std::string epilogue_line(const Contract& contract) {
   std::string line = "epilogue: ";
-  if (contract.unit == Unit::int32) line += "x = float(sum) unless stored as s32, ";
+  if (contract.exact_integers()) line += "x = float(sum) unless stored as s32, ";
   for (const EpilogueStep step : contract.epilogue) line += fmt::format("{}, ", step_words(step));
   line += fmt::format("then converted rounding {}", word_of(contract.output.rounding));
   if (contract.output.overflow == Overflow::saturate) line += ", saturating";
@@ -193,10 +198,13 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
                            word_of(promotion), word_of(schedule)),
                "block scales need schedule promote");
   }
-  if (promotion == Promotion::scaled_fma && unit == Unit::int32) {
-    return bad(
-        fmt::format("promotion \"{}\" needs f32 accumulators, not unit int32", word_of(promotion)),
-        "scale int32 sums in the epilogue");
+  if (unit == Unit::int32 && !exact_integers() && interval > kMostIntegers) {
+    return bad(fmt::format("int32 sums of {} products may wrap before they are scaled", interval),
+               fmt::format("promote after at most {}", kMostIntegers));
+  }
+  if (unit == Unit::int32 && exact_integers() && schedule == Schedule::promote) {
+    return bad("unit int32 has nothing to promote without scales: its sums are exact",
+               "give promotion \"scaled fma\", or schedule sequential");
   }
   if (schedule == Schedule::any && parts < 0) {
     return bad(fmt::format("schedule any has {} parts", parts),

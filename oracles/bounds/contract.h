@@ -44,7 +44,7 @@ enum class Promotion : std::uint8_t {
   add,         // sum = fl(sum + p)
   scaled_fma,  // sum = fma(p, fl(scale_a * scale_b), sum): block scales of this interval of k. The
                // product of the two scales is rounded to f32 once and belongs to the function, not
-               // to its error. A sum starts at +0
+               // to its error. A sum starts at +0. Of int32 sums p is the f32 nearest to each
 };
 
 // What an activation is, as a function of real numbers.
@@ -100,6 +100,9 @@ struct Contract {
   bool deterministic = true;
   bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
   bool position_independent = true;  // permuting rows of A permutes rows of D
+
+  // Sums are integers modulo 2^32 to the end: nothing of them is bounded.
+  bool exact_integers() const { return unit == Unit::int32 && promotion != Promotion::scaled_fma; }
 
   // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25
   // fraction bits, ...").

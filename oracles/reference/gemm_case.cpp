@@ -28,7 +28,7 @@ std::vector<VectorSize> sizes_of(const std::vector<float>& vectors, std::int64_t
 std::optional<BoundModel> model_of(const Contract& contract, int sm, const GemmProblem& problem) {
   const FormatId a = problem.a->layout.format, b = problem.b->layout.format;
   PLUMB_ASSERT(contract.check(sm, a, b).ok());
-  if (contract.unit == Unit::int32) return std::nullopt;
+  if (contract.exact_integers()) return std::nullopt;
   std::optional<BoundModel> model = bound_model(contract, sm, a, b);
   PLUMB_ASSERT(model.has_value());
   model->scaled = problem.block_scaled();  // without scales fma(p, 1, sum) is an addition

@@ -104,7 +104,13 @@ TEST(Contract, CheckRefusesScalesWithoutAPromotionAndScalesTwice) {
   EXPECT_TRUE(contract.check(89, FormatId::e4m3, FormatId::e4m3).ok());
   EXPECT_FALSE(contract.check(80, FormatId::e4m3, FormatId::e4m3).ok());  // no FP8 there
   contract.unit = Unit::int32;
-  EXPECT_FALSE(contract.check(89, FormatId::s8, FormatId::s8).ok());
+  EXPECT_TRUE(contract.check(89, FormatId::s8, FormatId::s8).ok());
+  contract.interval = 8193;
+  EXPECT_EQ(contract.check(89, FormatId::s8, FormatId::s8).error().message,
+            "int32 sums of 8193 products may wrap before they are scaled");
+  contract.promotion = Promotion::add;
+  EXPECT_EQ(contract.check(89, FormatId::s8, FormatId::s8).error().message,
+            "unit int32 has nothing to promote without scales: its sums are exact");
   contract = {};
   contract.epilogue = {EpilogueStep::scale_ab, EpilogueStep::scale_b};
   EXPECT_EQ(contract.check(89, FormatId::e4m3, FormatId::e4m3).error().message,

@@ -212,7 +212,7 @@ struct Kernel {
     std::vector<float> row = gemm.row(batch, i), column = gemm.column(batch, j);
     if (products) products(row, column);
     float x = 0;
-    if (promised.contract.unit == Unit::int32) {
+    if (promised.contract.exact_integers()) {
       const std::int32_t sum = integer_accumulated(gemm, i, j, row, column);
       if (p.output == FormatId::s32) return static_cast<std::uint32_t>(sum);
       x = static_cast<float>(sum);
