@@ -141,7 +141,8 @@ are computed.
 
 With quantized operands the product is of (a - zero_a) and (b - zero_b), times the scales of A and B; scale_d and zero_d come before the
 conversion to an 8-bit D. Scales of tensors, rows and columns belong to the epilogue; scales of blocks of k are applied where the contract
-promotes a partial sum. Scales are shared by all matrices of a batch.
+promotes a partial sum. Where the contract dequantizes B, its scales and zero point are applied before the product. Scales are shared by all
+matrices of a batch.
 
 Errors of a problem, whatever the kernel: a leading dimension shorter than the stored row, outputs of different batch elements that overlap,
 sizes whose storage 63 bits cannot count.
@@ -210,8 +211,8 @@ class Gemm final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
-    return std::make_unique<GemmOracle>(gemm_problem(problem, tensors),
-                                        manifest.contract(problem, "d"), sm);
+    const Contract contract = manifest.contract(problem, "d");
+    return std::make_unique<GemmOracle>(gemm_problem(problem, tensors, contract), contract, sm);
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
@@ -225,8 +226,9 @@ class Gemm final : public Operation {
   std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
                                             int sm, const CaseTensors& tensors,
                                             const CaseTensors& sources) const override {
-    return staged_gemm(gemm_problem(problem, tensors), manifest.contract(problem, "d"), sm,
-                       *sources.find("a"), *sources.find("b"));
+    const Contract contract = manifest.contract(problem, "d");
+    return staged_gemm(gemm_problem(problem, tensors, contract), contract, sm, *sources.find("a"),
+                       *sources.find("b"));
   }
 
   // Every kind of scale and activation that the kernel has, and zero points where it has any.
@@ -257,7 +259,8 @@ class Gemm final : public Operation {
   }
 
  private:
-  static GemmProblem gemm_problem(const Problem& problem, const CaseTensors& tensors) {
+  static GemmProblem gemm_problem(const Problem& problem, const CaseTensors& tensors,
+                                  const Contract& contract) {
     GemmProblem gemm;
     gemm.m = problem.integer("m");
     gemm.n = problem.integer("n");
@@ -283,7 +286,7 @@ class Gemm final : public Operation {
     const Tensor* d = tensors.find("d");
     PLUMB_ASSERT(gemm.a && gemm.b && d);
     gemm.output = d->layout.format;
-    return gemm;
+    return contract.dequantize_b ? with_dequantized_b(gemm, *contract.dequantize_b) : gemm;
   }
 };
 

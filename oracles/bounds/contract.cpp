@@ -169,14 +169,37 @@ std::string Contract::describe(int sm, FormatId a, FormatId b) const {
   flags += deterministic ? " deterministic" : " not deterministic";
   if (odd_symmetric) flags += ", odd in A and B";
   if (position_independent) flags += ", the same at every position";
-  return fmt::format("{}\n{}\n{}\n{}\n", unit_line(*this, sm, a, b), schedule_line(*this),
-                     epilogue_line(*this), flags);
+  std::string operands;
+  if (dequantize_b) {
+    operands = fmt::format("operands: b becomes {}(fl((b - zero_b) * scale_b))\n",
+                           format(*dequantize_b).name);
+  }
+  return fmt::format("{}{}\n{}\n{}\n{}\n", operands, unit_line(*this, sm, a, multiplied_b(b)),
+                     schedule_line(*this), epilogue_line(*this), flags);
 }
 
-Status Contract::check(int sm, FormatId a, FormatId b) const {
+Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
+  const FormatId b = multiplied_b(stored_b);
   const auto bad = [](std::string message, std::string hint) {
     return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
   };
+  if (unit != Unit::int32 && (format(a).is_integer || format(b).is_integer)) {
+    const std::string words = operand_words(a, b);
+    if (format(a).is_integer && format(b).is_integer)
+      return bad(fmt::format("{} operands need unit int32", words), "");
+    if (format(b).is_integer)
+      return bad(fmt::format("no unit multiplies {}", words),
+                 "say what B becomes first: dequantize_b = \"bf16\" or \"f16\"");
+    return bad(fmt::format("no unit multiplies {}", words),
+               "only B can be dequantized (dequantize_b): exchange the operands");
+  }
+  if (dequantize_b && std::any_of(epilogue.begin(), epilogue.end(), [](EpilogueStep step) {
+        return step == EpilogueStep::scale_b || step == EpilogueStep::scale_ab;
+      })) {
+    return bad(
+        "B's scales are applied twice: before the product (dequantize_b) and in the epilogue",
+        "remove \"scale_b\" and \"scale_ab\" from the epilogue");
+  }
   if (unit == Unit::tensor_core && !dot_model(sm, instruction, a, b, FormatId::f32)) {
     return bad(fmt::format("sm_{} has no {} for {} with an f32 accumulator", sm,
                            word_of(ContractUnit{unit, instruction}), operand_words(a, b)),
@@ -184,10 +207,8 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
   }
   if (unit == Unit::int32 && !(format(a).is_integer && format(b).is_integer)) {
     return bad(fmt::format("unit int32 cannot take {}", operand_words(a, b)),
-               "integer operands are s8 and u8");
-  }
-  if (unit != Unit::int32 && (format(a).is_integer || format(b).is_integer)) {
-    return bad(fmt::format("{} operands need unit int32", operand_words(a, b)), "");
+               dequantize_b ? "a B that was dequantized needs a unit for floating-point operands"
+                            : "integer operands are s8 and u8");
   }
   if (schedule == Schedule::promote && interval <= 0) {
     return bad(fmt::format("schedule promote has interval {}", interval),

@@ -95,11 +95,18 @@ struct Contract {
   Promotion promotion = Promotion::add;
   std::int64_t parts = 1;  // split_k; any: the most there may be
   Join join = Join::f32_ordered;
+  // B's elements become this format before they are multiplied: fl_format(fl((b - zero_b) *
+  // scale_b)), the inner rounding to f32. The rounded values are the operand, so that this rounding
+  // belongs to the function, not to its error.
+  std::optional<FormatId> dequantize_b{};
   std::vector<EpilogueStep> epilogue;
   EncodeOptions output;  // the conversion to the output format
   bool deterministic = true;
   bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
   bool position_independent = true;  // permuting rows of A permutes rows of D
+
+  // The format in which B is multiplied.
+  FormatId multiplied_b(FormatId stored) const { return dequantize_b.value_or(stored); }
 
   // Sums are integers modulo 2^32 to the end: nothing of them is bounded.
   bool exact_integers() const { return unit == Unit::int32 && promotion != Promotion::scaled_fma; }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "oracles/bounds/contract.h"
 #include "oracles/formats/tensor.h"
@@ -40,6 +41,7 @@ struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
+  std::shared_ptr<const Tensor> dequantized_b{};  // what b points to where it is no input
   const Tensor* c = nullptr;     // null when the problem has none (beta == 0)
   const Tensor* bias = nullptr;  // null for BiasKind::none
   float alpha = 1, beta = 0;
