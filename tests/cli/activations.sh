@@ -76,7 +76,7 @@ ENTRY(silu_ex2, SiluEx2)
 ENTRY(silu_tanh_approx, SiluTanhApprox)
 CU
 "$nvcc" -ptx -O3 -arch=compute_80 -o mine.ptx mine.cu || exit 1
-"$nvcc" -ptx -O3 --use_fast_math -arch=compute_80 -o fast.ptx mine.cu || exit 1
+"$nvcc" -ptx -O3 --use_fast_math -ftz=false -arch=compute_80 -o fast.ptx mine.cu || exit 1
 "$nvcc" -ptx -O3 -DBEFORE_BIAS -arch=compute_80 -o early.ptx mine.cu || exit 1
 
 # manifest FILE PTX ENTRY FUNCTION EPILOGUE
@@ -113,10 +113,11 @@ TOML
 # verify FILE PTX ENTRY FUNCTION EPILOGUE, and what is expected of it: CODE TEXT
 verify() {
   manifest "$1" "$2" "$3" "$4" "$5"
-  expect "$6" "$7" verify --kernel "$1.toml" --on emulator --sm 80 --profile quick
+  expect "$6" "$7" verify --kernel "$1.toml" --on emulator --sm 80 --profile quick --only "class=${8:-normal}"
 }
 
 verify erff mine gelu_erff gelu '"bias", "gelu erff"' 0 "0 failed"
+verify specials mine gelu_erff gelu '"bias", "gelu erff"' 0 "0 failed" specials
 verify tanhf mine gelu_tanhf gelu_tanh '"bias", "gelu_tanh tanhf"' 0 "0 failed"
 verify approx mine gelu_tanh_approx gelu_tanh '"bias", "gelu_tanh tanh.approx"' 0 "0 failed"
 verify expf mine gelu_expf gelu_tanh '"bias", "gelu_tanh expf"' 0 "0 failed"
@@ -124,12 +125,11 @@ verify ex2 mine gelu_ex2 gelu_tanh '"bias", "gelu_tanh ex2.approx"' 0 "0 failed"
 verify silu mine silu_expf silu '"bias", "silu expf"' 0 "0 failed"
 verify swish mine silu_ex2 silu '"bias", "silu ex2.approx"' 0 "0 failed"
 verify half mine silu_tanh_approx silu '"bias", "silu tanh.approx"' 0 "0 failed"
-# With --use_fast_math tanhf is tanh.approx, expf is ex2.approx, quotients are div.approx, and subnormal numbers are lost.
+# With --use_fast_math tanhf is tanh.approx, expf is ex2.approx and quotients are div.approx. (The sum's contract has no flushing.)
 verify fast_tanh fast gelu_tanhf gelu_tanh '"bias", "gelu_tanh tanh.approx"' 0 "0 failed"
 verify fast_exp fast silu_expf silu '"bias", "silu ex2.approx"' 0 "0 failed"
 
 verify wrong mine gelu_tanhf gelu '"bias", "gelu erff"' 1 'the activation was gelu_tanh instead of gelu: "gelu_tanh tanhf"'
-verify coarse mine gelu_tanh_approx gelu_tanh '"bias", "gelu_tanh tanhf"' 1 'the activation was computed in another way: "gelu_tanh tanh.approx"'
 verify early early gelu_erff gelu '"bias", "gelu erff"' 1 'the activation came before "bias"'
 verify told early gelu_erff gelu '"gelu erff", "bias"' 0 "0 failed"
 

@@ -386,7 +386,7 @@ const Mistake kMistakes[] = {
     {"deterministic        = true", "deterministic = \"yes\"", "\"yes\"", R"("deterministic" must be true or false, not a string)"},
     {"act    = [", "acts = [", "acts", R"(unknown key "acts" (did you mean "act"?))"},
     {"\"relu\"]", "\"gelo\"]", "gelo\"]", R"("gelo" is not known here (did you mean "gelu"? it is one of "none", "relu", "gelu", "gelu_tanh", "silu"))"},
-    {"\"relu\"]", "\"silu\"]", "[contract]", R"(the contract's epilogue does not say how silu is computed (name the step that the kernel does: "silu expf", "silu ex2.approx", "silu tanh.approx"))"},
+    {"\"relu\"]", "\"relu\", \"silu\"]", "[contract]", R"(the contract's epilogue does not say how silu is computed (name the step that the kernel does: "silu expf", "silu ex2.approx", "silu tanh.approx"))"},
     {"\"relu\"]", "\"none\"]", "\"none\"]\nc", R"("none" is listed twice (keep one))"},
     {"[\"none\", \"relu\"]", "[]", "[]", R"("act" must be a list of the words the kernel has (they are among none, relu, gelu, gelu_tanh, silu))"},
     {"\"alpha\", \"beta\", \"lda", "\"alhpa\", \"beta\", \"lda", "alhpa", R"("alhpa" is not known here (did you mean "alpha"? it is one of "m", "n", "k", "batch", "alpha", "beta", "lda", "ldb", "ldc", "ldd", "stride_a", "stride_b", "stride_c", "stride_d", "zero_a", "zero_b", "zero_d", "splits", "offset"))"},
