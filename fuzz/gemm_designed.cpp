@@ -147,6 +147,14 @@ void Designer::bias_and_scalars() {
   add(17, 24, 16, "act=relu bias=column beta=1 alpha=-1.5 out=f32", "normal", "tiny", "nn",
       "the order of the epilogue");
   add(17, 24, 16, "act=relu", "specials", "tiny", "nn", "relu lets NaN through");
+  for (const std::string_view smooth : {"gelu", "gelu_tanh", "silu"}) {
+    const std::string_view shape = "an activation that is not monotone, and where it stands";
+    add(17, 24, 4, fmt::format("act={}", smooth), "normal", "tiny", "nn", shape);
+    add(17, 24, 4, fmt::format("act={} out=f32", smooth), "normal", "tiny", "nn", shape);
+    add(17, 24, 4, fmt::format("act={} bias=column beta=1", smooth), "normal", "tiny", "nn", shape);
+    add(17, 24, 16, fmt::format("act={}", smooth), "specials", "tiny", "nn",
+        "an activation of NaN and infinities");
+  }
 }
 
 // Narrow accumulators, and partial sums rounded too early.

@@ -59,6 +59,14 @@ Tensor filled(const TensorSpec& spec, const Operation::DotProducts& sums,
   return tensor;
 }
 
+// Whether an output is the sum of products itself, of the operands as they are stored.
+bool is_a_plain_sum(const Problem& problem, const Contract& contract) {
+  const auto is_none = [&](std::string_view field) {
+    return !problem.has(field) || problem.word(field) == "none";
+  };
+  return is_none("bias") && is_none("act") && !contract.dequantize_b;
+}
+
 // Nothing where the kernel does not have the problem, or does not finish it.
 Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
                                                    const Operation::DotProducts& sums,
@@ -74,6 +82,7 @@ Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
   const Contract contract = kernel.contract(*problem, sums.output);
   const FormatId a = kernel.tensor_format(sums.a, *problem),
                  b = kernel.tensor_format(sums.b, *problem);
+  if (!is_a_plain_sum(*problem, contract)) return none;
   if (kernel.excluded(*problem) || format(a).is_integer || format(b).is_integer) return none;
 
   Case test_case;

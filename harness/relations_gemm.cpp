@@ -52,7 +52,7 @@ Related negated_a(const Case& test_case, const CaseTensors& tensors) {
 // when it is doubled: it is aligned as the smallest normal number is.
 Related doubled_a(const Case& test_case, const CaseTensors& tensors) {
   const Gemm gemm{test_case, tensors};
-  if (!gemm.floating() || !gemm.pure_product()) return std::nullopt;
+  if (!gemm.floating() || !gemm.pure_product() || gemm.contract.dequantize_b) return std::nullopt;
   const Magnitudes a = magnitudes(tensors, "a");
   Magnitudes sums = a * magnitudes(tensors, "b");
   for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"})
@@ -124,6 +124,7 @@ Related transposed(const Case& test_case, const CaseTensors& tensors) {
   const Problem& p = gemm.problem;
   if (!gemm.tight() || !gemm.is("c", "auto") || p.real("beta") != 0 || gemm.size("batch") != 1)
     return std::nullopt;
+  if (gemm.contract.dequantize_b) return std::nullopt;  // of A nothing is
   // Two roundings, one for each scale, would come in the other order.
   const auto rounds_separately = [&](std::string_view scale, std::string_view per_vector) {
     return gemm.is(scale, "tensor") || gemm.is(scale, per_vector);

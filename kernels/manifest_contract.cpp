@@ -25,6 +25,14 @@ std::optional<Join> join_value(std::string_view word) { return join(word); }
 
 std::optional<Promotion> promotion_value(std::string_view word) { return promotion(word); }
 
+constexpr std::array<std::string_view, 2> kDequantized = {"bf16", "f16"};
+
+std::optional<FormatId> dequantized_value(std::string_view word) {
+  const bool known =
+      std::find(kDequantized.begin(), kDequantized.end(), word) != kDequantized.end();
+  return known ? format_by_name(word) : std::nullopt;
+}
+
 std::optional<EpilogueStep> step_value(std::string_view word) { return epilogue_step(word); }
 
 std::optional<Rounding> rounding_value(std::string_view word) { return rounding(word); }
@@ -185,6 +193,14 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
     contract.instruction = found->instruction;
   }
   read_schedule(reader, table, manifest, promised);
+  contract.dequantize_b =
+      reader.word(reader.text(table, "dequantize_b"), kDequantized, dequantized_value);
+  if (contract.dequantize_b && manifest.operation->name() != "gemm") {
+    reader.fail_at(
+        *table.get("dequantize_b"),
+        fmt::format("\"dequantize_b\" has no meaning for {}", manifest.operation->name()),
+        "remove it: only gemm knows how");
+  }
   read_epilogue(reader, table, contract);
   read_output(reader, table, promised);
   read_flags(reader, table, contract);
@@ -255,8 +271,8 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   for (const Operation::Factors& factors : manifest.operation->factors()) {
     outputs.push_back(factors.output);
   }
-  std::vector<std::string_view> keys = {"unit", "schedule",  "interval", "parts",
-                                        "join", "promotion", "epilogue", "output"};
+  std::vector<std::string_view> keys = {"unit",      "schedule",     "interval", "parts", "join",
+                                        "promotion", "dequantize_b", "epilogue", "output"};
   keys.insert(keys.end(), kFlags.begin(), kFlags.end());
   const std::size_t own = keys.size();
   keys.insert(keys.end(), outputs.begin(), outputs.end());

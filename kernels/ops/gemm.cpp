@@ -8,6 +8,7 @@
 #include "kernels/ops/gemm_quantize.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
+#include "oracles/bounds/contract_words.h"
 #include "oracles/reference/gemm.h"
 #include "oracles/reference/gemm_oracle.h"
 #include "oracles/reference/gemm_scales.h"
@@ -36,7 +37,8 @@ constexpr std::array<std::string_view, 5> kScalesOfB = {"none", "tensor", "colum
                                                         "32x1"};
 constexpr std::array<std::string_view, 2> kScalesOfD = {"none", "tensor"};
 constexpr std::array<std::string_view, 3> kBiases = {"none", "row", "column"};
-constexpr std::array<std::string_view, 2> kActivations = {"none", "relu"};
+constexpr std::array<std::string_view, 5> kActivations = {"none", "relu", "gelu", "gelu_tanh",
+                                                          "silu"};
 constexpr std::array<std::string_view, 2> kPresences = {"auto", "always"};
 
 constexpr auto kInteger = FieldKind::integer;
@@ -132,11 +134,15 @@ TensorLayout bias_layout(const Problem& problem, FormatId format) {
 
 constexpr std::array<Operation::Factors, 1> kFactors = {Operation::Factors{"d", "a", "b"}};
 
-constexpr std::string_view kAbout = R"~(D = act(alpha · A · B + beta · C + bias), over a batch.
+constexpr std::string_view kAbout =
+    R"~(D = act(alpha · A · B + beta · C + bias), over a batch. The activations: relu(x) = max(x, 0); gelu(x) = x (1 + erf(x / √2)) / 2;
+gelu_tanh(x) = x (1 + tanh(√(2 / π) (x + 0.044715 x³))) / 2; silu(x) = x / (1 + e^-x). For the last three the contract's epilogue says how they
+are computed.
 
 With quantized operands the product is of (a - zero_a) and (b - zero_b), times the scales of A and B; scale_d and zero_d come before the
 conversion to an 8-bit D. Scales of tensors, rows and columns belong to the epilogue; scales of blocks of k are applied where the contract
-promotes a partial sum. Scales are shared by all matrices of a batch.
+promotes a partial sum. Where the contract dequantizes B, its scales and zero point are applied before the product. Scales are shared by all
+matrices of a batch.
 
 Errors of a problem, whatever the kernel: a leading dimension shorter than the stored row, outputs of different batch elements that overlap,
 sizes whose storage 63 bits cannot count.
@@ -205,8 +211,8 @@ class Gemm final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
-    return std::make_unique<GemmOracle>(gemm_problem(problem, tensors),
-                                        manifest.contract(problem, "d"), sm);
+    const Contract contract = manifest.contract(problem, "d");
+    return std::make_unique<GemmOracle>(gemm_problem(problem, tensors, contract), contract, sm);
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
@@ -220,11 +226,12 @@ class Gemm final : public Operation {
   std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
                                             int sm, const CaseTensors& tensors,
                                             const CaseTensors& sources) const override {
-    return staged_gemm(gemm_problem(problem, tensors), manifest.contract(problem, "d"), sm,
-                       *sources.find("a"), *sources.find("b"));
+    const Contract contract = manifest.contract(problem, "d");
+    return staged_gemm(gemm_problem(problem, tensors, contract), contract, sm, *sources.find("a"),
+                       *sources.find("b"));
   }
 
-  // Every kind of scale that the kernel has, and zero points where it has any.
+  // Every kind of scale and activation that the kernel has, and zero points where it has any.
   Status check_terms(const Problem&, const Manifest& manifest) const override {
     const Tensor some;
     GemmProblem gemm;
@@ -232,6 +239,12 @@ class Gemm final : public Operation {
     for (const Field& field : manifest.schema()) {
       if (!field.fixed && field.name == "zero_a") gemm.zero_a = 1;
       if (!field.fixed && field.name == "zero_b") gemm.zero_b = 1;
+      for (const std::string_view word : field.choices) {
+        if (field.name != "act") break;
+        gemm.activation = *activation(word);
+        if (Status possible = check_gemm(gemm, manifest.promised.contract); !possible)
+          return possible;
+      }
       if (field.name != "scale_a" && field.name != "scale_b") continue;
       const bool of_a = field.name == "scale_a";
       for (const std::string_view word : field.choices) {
@@ -246,7 +259,8 @@ class Gemm final : public Operation {
   }
 
  private:
-  static GemmProblem gemm_problem(const Problem& problem, const CaseTensors& tensors) {
+  static GemmProblem gemm_problem(const Problem& problem, const CaseTensors& tensors,
+                                  const Contract& contract) {
     GemmProblem gemm;
     gemm.m = problem.integer("m");
     gemm.n = problem.integer("n");
@@ -260,7 +274,7 @@ class Gemm final : public Operation {
     gemm.alpha = problem.real("alpha");
     gemm.beta = problem.real("beta");
     gemm.bias_kind = bias_kind(problem);
-    gemm.activation = problem.word("act") == "relu" ? Activation::relu : Activation::none;
+    gemm.activation = *activation(problem.word("act"));
     gemm.scale_a = tensors.find("scale_a");
     gemm.scale_b = tensors.find("scale_b");
     gemm.scale_d = tensors.find("scale_d");
@@ -272,7 +286,7 @@ class Gemm final : public Operation {
     const Tensor* d = tensors.find("d");
     PLUMB_ASSERT(gemm.a && gemm.b && d);
     gemm.output = d->layout.format;
-    return gemm;
+    return contract.dequantize_b ? with_dequantized_b(gemm, *contract.dequantize_b) : gemm;
   }
 };
 

@@ -31,9 +31,9 @@ class Machine {
         column_(column),
         keep_steps_(options.keep_steps),
         factors_(options.factors) {
-    if (contract.unit == Unit::fma_f32) return;
+    if (contract.unit != Unit::tensor_core) return;
     const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
-    PLUMB_ASSERT(contract.unit == Unit::tensor_core && model.has_value());
+    PLUMB_ASSERT(model.has_value());
     model_ = *model;
     for (std::int64_t p = 0; p < k; ++p) {
       a_codes_.push_back(static_cast<std::uint32_t>(encode(a_, static_cast<double>(row[p]))));
@@ -43,6 +43,7 @@ class Machine {
 
   // One accumulator over [begin, end), from zero.
   float chain(std::int64_t begin, std::int64_t end) {
+    if (contract_.unit == Unit::int32) return integers(begin, end);
     float value = 0;
     const std::int64_t step = contract_.unit == Unit::fma_f32           ? 1
                               : model_.chaining == Chaining::hopper_fp8 ? 2 * model_.node.products
@@ -74,6 +75,16 @@ class Machine {
   std::vector<AccumulatorStep> steps;
 
  private:
+  // An int32 sum as an f32.
+  float integers(std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t p = begin; p < end; ++p)
+      sum += static_cast<double>(row_[p]) * static_cast<double>(column_[p]);
+    const auto value = static_cast<float>(sum);
+    if (keep_steps_) steps.push_back({end, value});
+    return value;
+  }
+
   float instruction(std::int64_t begin, std::int64_t end, float accumulator) const {
     const auto first = static_cast<std::size_t>(begin),
                count = static_cast<std::size_t>(end - begin);

@@ -81,6 +81,9 @@ bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) 
       sum.bound > 0 ? sum.lo + sum.bound * (1 + 0x1p-50) + 0x1p-51 * std::fabs(sum.lo) : sum.lo);
   std::int64_t first = grid_.floor(low.head, low.tail), last = grid_.ceil(high.head, high.tail);
   if (first < grid_.lowest() || last > grid_.highest()) return false;
+  if (uncertain_) {  // not monotone: nothing may lie between the two
+    return last - first <= 1 && has(image({first, first}), got) && has(image({last, last}), got);
+  }
   if (falling_) std::swap(first, last);
   if (!regular_ && epilogue_.trace(grid_.value(first), operands_) !=
                        epilogue_.trace(grid_.value(last), operands_)) {
@@ -95,7 +98,26 @@ bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) 
   return code == got || same_result(code, got);
 }
 
+F32Range ElementRule::image(const GridRange& range) const {
+  return epilogue_.range({grid_.value(range.first), grid_.value(range.last), false}, operands_);
+}
+
+bool ElementRule::has(const F32Range& values, std::uint64_t got) const {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  if (values.nan && same_result(epilogue_.low_code(kNan), got)) return true;
+  if (!values.has_numbers()) return false;
+  const std::uint64_t low = epilogue_.low_code(values.low), high = epilogue_.high_code(values.high);
+  if (epilogue_.is_nan(got)) return epilogue_.is_nan(low) || epilogue_.is_nan(high);
+  const std::int64_t order = epilogue_.order_of(got);
+  return order >= epilogue_.order_of(low, values.low) &&
+         order <= epilogue_.order_of(high, values.high);
+}
+
 bool ElementRule::lies_between(const GridRange& range, std::uint64_t got) const {
+  if (uncertain_) {
+    const GridRange finite = finite_part(grid_, range);
+    return finite.first <= finite.last && has(image(finite), got);
+  }
   if (!regular_) return true;
   const GridRange finite = finite_part(grid_, range);
   if (finite.first > finite.last || epilogue_.is_nan(got)) return false;
@@ -207,8 +229,20 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
     admit(low, high, x, x);
     out.inside |= same_result(low, got) || same_result(high, got);
   };
-  if (classes.has(finite)) {
-    for (const Piece& piece : pieces(finite_part(grid_, range))) {
+  // All values of a range.
+  const auto admit_range = [&](const F32Range& values) {
+    if (values.nan) admit_value(std::numeric_limits<float>::quiet_NaN());
+    if (!values.has_numbers()) return;
+    admit(epilogue_.low_code(values.low), epilogue_.high_code(values.high), values.low,
+          values.high);
+    if (values.low != values.high) seen.add(finite);
+    out.inside |= has(values, got);
+  };
+  const GridRange numbers = finite_part(grid_, range);
+  if (classes.has(finite) && uncertain_) {
+    if (numbers.first <= numbers.last) admit_range(image(numbers));
+  } else if (classes.has(finite)) {
+    for (const Piece& piece : pieces(numbers)) {
       if (piece.nan) {
         admit_value(std::numeric_limits<float>::quiet_NaN());
         continue;
@@ -232,6 +266,7 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
     }
   }
   const auto admit_special = [&](float accumulator) {
+    if (uncertain_) return admit_range(epilogue_.range(F32Range::of(accumulator), operands_));
     admit_value(epilogue_.value(accumulator, operands_));
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -239,6 +274,17 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
   if (classes.has(minus_infinity)) admit_special(-kInfinity);
   if (classes.has(nan)) admit_special(std::numeric_limits<float>::quiet_NaN());
   out.class_mismatch = !out.inside && !seen.has(class_of(got));
+  return out;
+}
+
+ElementRule::Judgement ElementRule::judge_value(float accumulator, std::uint64_t got) const {
+  const F32Range values = uncertain_ ? epilogue_.range(F32Range::of(accumulator), operands_)
+                                     : F32Range::of(epilogue_.value(accumulator, operands_));
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  Judgement out;
+  out.inside = has(values, got);
+  out.low = epilogue_.low_code(values.has_numbers() ? values.low : kNan);
+  out.high = epilogue_.high_code(values.has_numbers() ? values.high : kNan);
   return out;
 }
 
@@ -258,8 +304,40 @@ std::uint64_t ElementRule::expected(const SumEnclosure& sum) const {
   return encode(epilogue_.output(), static_cast<double>(x));
 }
 
+// The range over [y - e, y + e] grows with e.
+double ElementRule::smallest_uncertain_error(const SumEnclosure& sum, const GridRange& within,
+                                             std::uint64_t got) const {
+  const SumEnclosure middle{sum.hi, sum.lo, 0};
+  const auto reached = [&](double error) {
+    const GridRange around = accumulator_range(grid_, middle, error).outer;
+    const GridRange range = {std::max(around.first, within.first),
+                             std::min(around.last, within.last)};
+    return range.first <= range.last && has(image(range), got);
+  };
+  const Pair pair = two_sum(sum.hi, sum.lo);
+  const auto distance = [&](std::int64_t index) {
+    return std::fabs((static_cast<double>(grid_.value(index)) - pair.head) - pair.tail) *
+           (1 + 0x1p-50);
+  };
+  if (within.first > within.last) return std::numeric_limits<double>::infinity();
+  double above = std::max(distance(within.first), distance(within.last)), below = 0;
+  if (reached(below)) return below;
+  if (!reached(above)) return std::numeric_limits<double>::infinity();
+  const std::int64_t floor =
+      std::clamp(grid_.floor(pair.head, pair.tail), within.first, within.last);
+  const std::int64_t next = std::min(floor + 1, within.last);
+  below = std::min(distance(floor), distance(next));  // the least that reaches a number
+  if (reached(below)) return below;
+  while (above > below * (1 + 0x1p-10)) {
+    const double middle_error = below > 0 ? std::sqrt(below) * std::sqrt(above) : above / 2;
+    (reached(middle_error) ? above : below) = middle_error;
+  }
+  return above;
+}
+
 double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& within,
                                    std::uint64_t got) const {
+  if (uncertain_) return smallest_uncertain_error(sum, finite_part(grid_, within), got);
   constexpr double kNone = std::numeric_limits<double>::infinity();
   if (epilogue_.is_nan(got)) return kNone;
   const Pair pair = two_sum(sum.hi, sum.lo);

@@ -5,7 +5,8 @@
 // lie between g of the two ends, and membership is a bisection over the accumulator's numbers (an
 // output grid finer than the accumulator's has codes between the ends that no z gives). Factors of
 // 0, Inf or NaN in the epilogue make NaN of some values: then the rule holds for each stretch of
-// numbers between them.
+// numbers between them. Where a smooth activation leaves g uncertain, its range over the two ends
+// stands for g of all between: every output in it is admissible.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,8 @@ class ElementRule {
         grid_(grid),
         operands_(operands),
         regular_(epilogue.regular(operands)),
-        falling_(epilogue.falling(operands)) {}
+        falling_(epilogue.falling(operands)),
+        uncertain_(epilogue.uncertain()) {}
 
   // True when `got` is admissible whatever E is. For sums that cannot overflow on the way.
   bool surely_admissible(const SumEnclosure& sum, std::uint64_t got) const;
@@ -71,11 +73,15 @@ class ElementRule {
 
   Judgement judge(const GridRange& range, ClassSet classes, std::uint64_t got) const;
 
+  // Of an accumulator that is known.
+  Judgement judge_value(float accumulator, std::uint64_t got) const;
+
   // Output of the accumulator value nearest to the sum, which is admissible if any finite value is.
   std::uint64_t expected(const SumEnclosure& sum) const;
 
   // e_min: the smallest |z - y| with g(z) = got; infinity when no z gives got. `within` limits the
-  // search: pass the range in which got was found inside, or the whole grid.
+  // search: pass the range in which got was found inside, or the whole grid. Where g is uncertain,
+  // the smallest e whose range over [y - e, y + e] has got, to a thousandth.
   double smallest_error(const SumEnclosure& sum, const GridRange& within, std::uint64_t got) const;
 
   GridRange whole_grid() const { return {grid_.lowest(), grid_.highest()}; }
@@ -94,6 +100,13 @@ class ElementRule {
 
   std::vector<Piece> pieces(const GridRange& range) const;
 
+  // What g may be over numbers of the accumulator.
+  F32Range image(const GridRange& range) const;
+  // Whether got is the output of a value in a range.
+  bool has(const F32Range& values, std::uint64_t got) const;
+  double smallest_uncertain_error(const SumEnclosure& sum, const GridRange& within,
+                                  std::uint64_t got) const;
+
   // Of a range without NaN, whose output orders rise, or fall where falling_. The first index whose
   // order passes, where all behind one that does pass too; one past the range where none does.
   template <typename Passed>
@@ -106,7 +119,7 @@ class ElementRule {
   const Epilogue& epilogue_;
   const AccumulatorGrid& grid_;
   EpilogueOperands operands_;
-  bool regular_, falling_;
+  bool regular_, falling_, uncertain_;
 };
 
 }  // namespace plumbline

@@ -23,16 +23,21 @@ std::int64_t BoundModel::part_length(std::int64_t k) const {
 }
 
 std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId a, FormatId b) {
-  PLUMB_ASSERT(contract.unit != Unit::int32);
+  PLUMB_ASSERT(!contract.exact_integers());
+  const auto minimum_exponent = [](FormatId id) {
+    return format(id).is_integer ? 0 : format(id).emin();
+  };
   BoundModel model;
   model.schedule = contract.schedule;
   model.interval = contract.interval;
   model.parts = contract.parts;
   model.join = contract.join;
   model.scaled = contract.promotion == Promotion::scaled_fma;
-  model.a_minimum_exponent = format(a).emin();
-  model.b_minimum_exponent = format(b).emin();
-  if (contract.unit == Unit::fma_f32) {
+  model.a_minimum_exponent = minimum_exponent(a);
+  model.b_minimum_exponent = minimum_exponent(b);
+  // An int32 sum is exact until it becomes an f32, rounded once where it has more than 24 bits. A
+  // chain of f32 FMAs over the same integers ends within no less of it.
+  if (contract.unit == Unit::fma_f32 || contract.unit == Unit::int32) {
     model.fma = true;
     return model;
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "oracles/bounds/activation_range.h"
 #include "oracles/bounds/contract_words.h"
 
 namespace plumbline {
@@ -34,7 +35,9 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
       return fmt::format("products: one f32 fma per {} product, to nearest even",
                          operand_words(a, b));
     case Unit::int32:
-      return fmt::format("products: {} exactly, modulo 2^32", operand_words(a, b));
+      if (contract.exact_integers())
+        return fmt::format("products: {} exactly, modulo 2^32", operand_words(a, b));
+      return fmt::format("products: {} exactly in int32, p = float(sum)", operand_words(a, b));
     case Unit::tensor_core:
       break;
   }
@@ -52,6 +55,9 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
   }
   return line;
 }
+
+// More than these many products of 8-bit integers with zero points may reach 2^31.
+constexpr std::int64_t kMostIntegers = 8192;
 
 std::string schedule_line(const Contract& contract) {
   switch (contract.schedule) {
@@ -123,6 +129,22 @@ std::string_view step_words(EpilogueStep step) {
       return "x + bias fused with the product before it";
     case EpilogueStep::relu:
       return "x = max(x, 0)";
+    case EpilogueStep::gelu_erff:
+      return "x = gelu(x) by erff";
+    case EpilogueStep::gelu_tanh_tanhf:
+      return "x = gelu_tanh(x) by tanhf";
+    case EpilogueStep::gelu_tanh_tanh_approx:
+      return "x = gelu_tanh(x) by tanh.approx";
+    case EpilogueStep::gelu_tanh_expf:
+      return "x = gelu_tanh(x) by expf";
+    case EpilogueStep::gelu_tanh_ex2_approx:
+      return "x = gelu_tanh(x) by ex2.approx";
+    case EpilogueStep::silu_expf:
+      return "x = silu(x) by expf";
+    case EpilogueStep::silu_ex2_approx:
+      return "x = silu(x) by ex2.approx";
+    case EpilogueStep::silu_tanh_approx:
+      return "x = silu(x) by tanh.approx";
     case EpilogueStep::scale_d:
       return "x = fl(x * scale_d)";
     case EpilogueStep::zero_d:
@@ -133,7 +155,7 @@ std::string_view step_words(EpilogueStep step) {
 
 std::string epilogue_line(const Contract& contract) {
   std::string line = "epilogue: ";
-  if (contract.unit == Unit::int32) line += "x = float(sum) unless stored as s32, ";
+  if (contract.exact_integers()) line += "x = float(sum) unless stored as s32, ";
   for (const EpilogueStep step : contract.epilogue) line += fmt::format("{}, ", step_words(step));
   line += fmt::format("then converted rounding {}", word_of(contract.output.rounding));
   if (contract.output.overflow == Overflow::saturate) line += ", saturating";
@@ -147,14 +169,37 @@ std::string Contract::describe(int sm, FormatId a, FormatId b) const {
   flags += deterministic ? " deterministic" : " not deterministic";
   if (odd_symmetric) flags += ", odd in A and B";
   if (position_independent) flags += ", the same at every position";
-  return fmt::format("{}\n{}\n{}\n{}\n", unit_line(*this, sm, a, b), schedule_line(*this),
-                     epilogue_line(*this), flags);
+  std::string operands;
+  if (dequantize_b) {
+    operands = fmt::format("operands: b becomes {}(fl((b - zero_b) * scale_b))\n",
+                           format(*dequantize_b).name);
+  }
+  return fmt::format("{}{}\n{}\n{}\n{}\n", operands, unit_line(*this, sm, a, multiplied_b(b)),
+                     schedule_line(*this), epilogue_line(*this), flags);
 }
 
-Status Contract::check(int sm, FormatId a, FormatId b) const {
+Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
+  const FormatId b = multiplied_b(stored_b);
   const auto bad = [](std::string message, std::string hint) {
     return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
   };
+  if (unit != Unit::int32 && (format(a).is_integer || format(b).is_integer)) {
+    const std::string words = operand_words(a, b);
+    if (format(a).is_integer && format(b).is_integer)
+      return bad(fmt::format("{} operands need unit int32", words), "");
+    if (format(b).is_integer)
+      return bad(fmt::format("no unit multiplies {}", words),
+                 "say what B becomes first: dequantize_b = \"bf16\" or \"f16\"");
+    return bad(fmt::format("no unit multiplies {}", words),
+               "only B can be dequantized (dequantize_b): exchange the operands");
+  }
+  if (dequantize_b && std::any_of(epilogue.begin(), epilogue.end(), [](EpilogueStep step) {
+        return step == EpilogueStep::scale_b || step == EpilogueStep::scale_ab;
+      })) {
+    return bad(
+        "B's scales are applied twice: before the product (dequantize_b) and in the epilogue",
+        "remove \"scale_b\" and \"scale_ab\" from the epilogue");
+  }
   if (unit == Unit::tensor_core && !dot_model(sm, instruction, a, b, FormatId::f32)) {
     return bad(fmt::format("sm_{} has no {} for {} with an f32 accumulator", sm,
                            word_of(ContractUnit{unit, instruction}), operand_words(a, b)),
@@ -162,10 +207,8 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
   }
   if (unit == Unit::int32 && !(format(a).is_integer && format(b).is_integer)) {
     return bad(fmt::format("unit int32 cannot take {}", operand_words(a, b)),
-               "integer operands are s8 and u8");
-  }
-  if (unit != Unit::int32 && (format(a).is_integer || format(b).is_integer)) {
-    return bad(fmt::format("{} operands need unit int32", operand_words(a, b)), "");
+               dequantize_b ? "a B that was dequantized needs a unit for floating-point operands"
+                            : "integer operands are s8 and u8");
   }
   if (schedule == Schedule::promote && interval <= 0) {
     return bad(fmt::format("schedule promote has interval {}", interval),
@@ -176,10 +219,13 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
                            word_of(promotion), word_of(schedule)),
                "block scales need schedule promote");
   }
-  if (promotion == Promotion::scaled_fma && unit == Unit::int32) {
-    return bad(
-        fmt::format("promotion \"{}\" needs f32 accumulators, not unit int32", word_of(promotion)),
-        "scale int32 sums in the epilogue");
+  if (unit == Unit::int32 && !exact_integers() && interval > kMostIntegers) {
+    return bad(fmt::format("int32 sums of {} products may wrap before they are scaled", interval),
+               fmt::format("promote after at most {}", kMostIntegers));
+  }
+  if (unit == Unit::int32 && exact_integers() && schedule == Schedule::promote) {
+    return bad("unit int32 has nothing to promote without scales: its sums are exact",
+               "give promotion \"scaled fma\", or schedule sequential");
   }
   if (schedule == Schedule::any && parts < 0) {
     return bad(fmt::format("schedule any has {} parts", parts),
@@ -194,6 +240,16 @@ Status Contract::check(int sm, FormatId a, FormatId b) const {
                   epilogue[i]) != epilogue.end()) {
       return bad(fmt::format("epilogue names \"{}\" twice", word_of(epilogue[i])),
                  "name each step once");
+    }
+  }
+  for (const EpilogueStep step : epilogue) {
+    const Activation function = activation_of(step);
+    for (const EpilogueStep other : epilogue) {
+      if (function == Activation::none || step >= other || activation_of(other) != function)
+        continue;
+      return bad(fmt::format("epilogue computes {} twice: as \"{}\" and as \"{}\"",
+                             word_of(function), word_of(step), word_of(other)),
+                 "keep the one the kernel does");
     }
   }
   const auto has = [this](EpilogueStep step) {

@@ -44,10 +44,20 @@ enum class Promotion : std::uint8_t {
   add,         // sum = fl(sum + p)
   scaled_fma,  // sum = fma(p, fl(scale_a * scale_b), sum): block scales of this interval of k. The
                // product of the two scales is rounded to f32 once and belongs to the function, not
-               // to its error. A sum starts at +0
+               // to its error. A sum starts at +0. Of int32 sums p is the f32 nearest to each
 };
 
-// One rounded step between accumulator and stored output, each an f32 operation to nearest even.
+// What an activation is, as a function of real numbers.
+enum class Activation : std::uint8_t {
+  none,
+  relu,       // max(x, 0)
+  gelu,       // x (1 + erf(x / sqrt 2)) / 2
+  gelu_tanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  silu,       // x / (1 + e^-x)
+};
+
+// One step between accumulator and stored output, each an f32 operation to nearest even but for the
+// smooth activations: they are several, which activation_range.h lists, and known to a bound.
 // The order here is the usual one, for steps a contract does not name.
 enum class EpilogueStep : std::uint8_t {
   scale_a,           // x = fl(x * scale_a), of the tensor or of the row
@@ -59,11 +69,19 @@ enum class EpilogueStep : std::uint8_t {
   alpha_beta_c_fma,  // x = fma(alpha, x, fl(beta * c)), in place of alpha and beta_c; fl(alpha *
                      // x), and C not read, when beta == 0
   bias,              // x = fl(x + bias)
-  bias_fma,  // x = fma(f, x, bias), where the step before is x = fl(f * x): that rounding is left
-             // out. x = fl(x + bias) where the problem has no such step
-  relu,      // x = max(x, 0); NaN propagates
-  scale_d,   // x = fl(x * scale_d)
-  zero_d,    // x = fl(rint(x) + zero_d), rint to nearest even
+  bias_fma,   // x = fma(f, x, bias), where the step before is x = fl(f * x): that rounding is left
+              // out. x = fl(x + bias) where the problem has no such step
+  relu,       // x = max(x, 0); NaN propagates
+  gelu_erff,  // by erff
+  gelu_tanh_tanhf,        // by tanhf
+  gelu_tanh_tanh_approx,  // by tanh.approx.f32
+  gelu_tanh_expf,         // x / (1 + e^-2u) by expf, u being tanh's argument
+  gelu_tanh_ex2_approx,   // the same by ex2.approx.f32
+  silu_expf,              // x / (1 + e^-x) by expf
+  silu_ex2_approx,        // the same by ex2.approx.f32
+  silu_tanh_approx,       // x (1 + tanh(x / 2)) / 2 by tanh.approx.f32
+  scale_d,                // x = fl(x * scale_d)
+  zero_d,                 // x = fl(rint(x) + zero_d), rint to nearest even
 };
 
 struct Contract {
@@ -77,11 +95,21 @@ struct Contract {
   Promotion promotion = Promotion::add;
   std::int64_t parts = 1;  // split_k; any: the most there may be
   Join join = Join::f32_ordered;
+  // B's elements become this format before they are multiplied: fl_format(fl((b - zero_b) *
+  // scale_b)), the inner rounding to f32. The rounded values are the operand, so that this rounding
+  // belongs to the function, not to its error.
+  std::optional<FormatId> dequantize_b{};
   std::vector<EpilogueStep> epilogue;
   EncodeOptions output;  // the conversion to the output format
   bool deterministic = true;
   bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
   bool position_independent = true;  // permuting rows of A permutes rows of D
+
+  // The format in which B is multiplied.
+  FormatId multiplied_b(FormatId stored) const { return dequantize_b.value_or(stored); }
+
+  // Sums are integers modulo 2^32 to the end: nothing of them is bounded.
+  bool exact_integers() const { return unit == Unit::int32 && promotion != Promotion::scaled_fma; }
 
   // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25
   // fraction bits, ...").

@@ -48,13 +48,51 @@ constexpr WordTable<Join, 4> kJoins{
 constexpr WordTable<Promotion, 2> kPromotions{{"add", "scaled fma"},
                                               {Promotion::add, Promotion::scaled_fma}};
 
-constexpr WordTable<EpilogueStep, 12> kSteps{
-    {"scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "alpha beta_c fma", "bias",
-     "bias fma", "relu", "scale_d", "zero_d"},
-    {EpilogueStep::scale_a, EpilogueStep::scale_b, EpilogueStep::scale_ab, EpilogueStep::alpha,
-     EpilogueStep::beta_c, EpilogueStep::beta_c_fma, EpilogueStep::alpha_beta_c_fma,
-     EpilogueStep::bias, EpilogueStep::bias_fma, EpilogueStep::relu, EpilogueStep::scale_d,
-     EpilogueStep::zero_d}};
+constexpr WordTable<EpilogueStep, 20> kSteps{{"scale_a",
+                                              "scale_b",
+                                              "scale_ab",
+                                              "alpha",
+                                              "beta_c",
+                                              "beta_c fma",
+                                              "alpha beta_c fma",
+                                              "bias",
+                                              "bias fma",
+                                              "relu",
+                                              "gelu erff",
+                                              "gelu_tanh tanhf",
+                                              "gelu_tanh tanh.approx",
+                                              "gelu_tanh expf",
+                                              "gelu_tanh ex2.approx",
+                                              "silu expf",
+                                              "silu ex2.approx",
+                                              "silu tanh.approx",
+                                              "scale_d",
+                                              "zero_d"},
+                                             {EpilogueStep::scale_a,
+                                              EpilogueStep::scale_b,
+                                              EpilogueStep::scale_ab,
+                                              EpilogueStep::alpha,
+                                              EpilogueStep::beta_c,
+                                              EpilogueStep::beta_c_fma,
+                                              EpilogueStep::alpha_beta_c_fma,
+                                              EpilogueStep::bias,
+                                              EpilogueStep::bias_fma,
+                                              EpilogueStep::relu,
+                                              EpilogueStep::gelu_erff,
+                                              EpilogueStep::gelu_tanh_tanhf,
+                                              EpilogueStep::gelu_tanh_tanh_approx,
+                                              EpilogueStep::gelu_tanh_expf,
+                                              EpilogueStep::gelu_tanh_ex2_approx,
+                                              EpilogueStep::silu_expf,
+                                              EpilogueStep::silu_ex2_approx,
+                                              EpilogueStep::silu_tanh_approx,
+                                              EpilogueStep::scale_d,
+                                              EpilogueStep::zero_d}};
+
+constexpr WordTable<Activation, 5> kActivations{
+    {"none", "relu", "gelu", "gelu_tanh", "silu"},
+    {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
+     Activation::silu}};
 
 constexpr WordTable<Rounding, 6> kRoundings{
     {"nearest even", "nearest away", "toward zero", "up", "down", "stochastic"},
@@ -76,6 +114,8 @@ std::optional<Promotion> promotion(std::string_view word) { return kPromotions.v
 
 std::optional<EpilogueStep> epilogue_step(std::string_view word) { return kSteps.value(word); }
 
+std::optional<Activation> activation(std::string_view word) { return kActivations.value(word); }
+
 std::optional<Rounding> rounding(std::string_view word) { return kRoundings.value(word); }
 
 std::optional<Overflow> overflow(std::string_view word) { return kOverflows.value(word); }
@@ -92,6 +132,8 @@ std::string_view word_of(Join value) { return kJoins.word(value); }
 std::string_view word_of(Promotion value) { return kPromotions.word(value); }
 
 std::string_view word_of(EpilogueStep value) { return kSteps.word(value); }
+
+std::string_view word_of(Activation value) { return kActivations.word(value); }
 
 std::string_view word_of(Rounding value) { return kRoundings.word(value); }
 

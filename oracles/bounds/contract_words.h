@@ -25,8 +25,10 @@ std::optional<Join> join(
     std::string_view word);  // "f32 ordered", "f32 any order", "f32 atomic", "bf16"
 std::optional<Promotion> promotion(std::string_view word);  // "add", "scaled fma"
 // "scale_a", "scale_b", "scale_ab", "alpha", "beta_c", "beta_c fma", "alpha beta_c fma", "bias",
-// "relu", "scale_d", "zero_d"
+// "bias fma", "relu", "gelu erff", ..., "silu tanh.approx", "scale_d", "zero_d"
 std::optional<EpilogueStep> epilogue_step(std::string_view word);
+std::optional<Activation> activation(
+    std::string_view word);  // "none", "relu", "gelu", "gelu_tanh", "silu"
 std::optional<Rounding> rounding(
     std::string_view word);  // "nearest even", "nearest away", "toward zero", "up", ...
 std::optional<Overflow> overflow(std::string_view word);  // "special", "saturate"
@@ -36,6 +38,7 @@ std::string_view word_of(Schedule value);
 std::string_view word_of(Join value);
 std::string_view word_of(Promotion value);
 std::string_view word_of(EpilogueStep value);
+std::string_view word_of(Activation value);
 std::string_view word_of(Rounding value);
 std::string_view word_of(Overflow value);
 

@@ -11,6 +11,14 @@
 namespace plumbline {
 namespace {
 
+// What stands for an activation among the steps a problem needs.
+EpilogueStep step_for(Activation function) {
+  return function == Activation::relu        ? EpilogueStep::relu
+         : function == Activation::gelu      ? EpilogueStep::gelu_erff
+         : function == Activation::gelu_tanh ? EpilogueStep::gelu_tanh_tanhf
+                                             : EpilogueStep::silu_expf;
+}
+
 // The steps a problem needs, in their usual order.
 std::vector<EpilogueStep> needed_steps(const EpilogueScalars& scalars) {
   std::vector<EpilogueStep> steps;
@@ -19,7 +27,7 @@ std::vector<EpilogueStep> needed_steps(const EpilogueScalars& scalars) {
   if (scalars.alpha != 1) steps.push_back(EpilogueStep::alpha);
   if (scalars.beta != 0) steps.push_back(EpilogueStep::beta_c);
   if (scalars.has_bias) steps.push_back(EpilogueStep::bias);
-  if (scalars.relu) steps.push_back(EpilogueStep::relu);
+  if (scalars.activation != Activation::none) steps.push_back(step_for(scalars.activation));
   if (scalars.has_scale_d) steps.push_back(EpilogueStep::scale_d);
   if (scalars.zero_d != 0) steps.push_back(EpilogueStep::zero_d);
   return steps;
@@ -33,6 +41,7 @@ bool does(EpilogueStep step, EpilogueStep needed) {
   if (step == EpilogueStep::bias_fma) return needed == EpilogueStep::bias;
   if (step == EpilogueStep::scale_ab)
     return needed == EpilogueStep::scale_a || needed == EpilogueStep::scale_b;
+  if (activation_of(step) != Activation::none) return activation_of(step) == activation_of(needed);
   return step == needed;
 }
 
@@ -154,6 +163,14 @@ std::optional<float> Epilogue::factor(EpilogueStep step, const EpilogueOperands&
     case EpilogueStep::bias:
     case EpilogueStep::bias_fma:
     case EpilogueStep::relu:
+    case EpilogueStep::gelu_erff:
+    case EpilogueStep::gelu_tanh_tanhf:
+    case EpilogueStep::gelu_tanh_tanh_approx:
+    case EpilogueStep::gelu_tanh_expf:
+    case EpilogueStep::gelu_tanh_ex2_approx:
+    case EpilogueStep::silu_expf:
+    case EpilogueStep::silu_ex2_approx:
+    case EpilogueStep::silu_tanh_approx:
     case EpilogueStep::zero_d:
       break;
   }
@@ -191,12 +208,69 @@ float Epilogue::apply(std::size_t at, float x, const EpilogueOperands& operands)
       return std::fma(*factor(steps_[at - 1], operands), x, operands.bias);
     case EpilogueStep::relu:
       return x < 0 ? 0.0f : x;  // NaN stays
+    case EpilogueStep::gelu_erff:
+    case EpilogueStep::gelu_tanh_tanhf:
+    case EpilogueStep::gelu_tanh_tanh_approx:
+    case EpilogueStep::gelu_tanh_expf:
+    case EpilogueStep::gelu_tanh_ex2_approx:
+    case EpilogueStep::silu_expf:
+    case EpilogueStep::silu_ex2_approx:
+    case EpilogueStep::silu_tanh_approx:
+      return static_cast<float>(activation_value(scalars_.activation, static_cast<double>(x)));
     case EpilogueStep::scale_d:
       return x * scalars_.scale_d;
     case EpilogueStep::zero_d:
       break;
   }
   return std::rint(x) + static_cast<float>(scalars_.zero_d);
+}
+
+// Every step but a smooth activation is monotone in x, and the same on the ends of a range.
+F32Range Epilogue::apply(std::size_t at, const F32Range& x,
+                         const EpilogueOperands& operands) const {
+  const EpilogueStep step = steps_[at];
+  if (at + 1 < step_count_ && steps_[at + 1] == EpilogueStep::bias_fma) return x;  // done there
+  const auto of = [](float value) { return F32Range::of(value); };
+  switch (step) {
+    case EpilogueStep::scale_a:
+    case EpilogueStep::scale_b:
+    case EpilogueStep::scale_ab:
+    case EpilogueStep::alpha:
+    case EpilogueStep::scale_d:
+      return x * of(*factor(step, operands));
+    case EpilogueStep::beta_c:
+      return x + of(scalars_.beta * operands.c);
+    case EpilogueStep::beta_c_fma:
+      return fma(of(scalars_.beta), of(operands.c), x);
+    case EpilogueStep::alpha_beta_c_fma:
+      return scalars_.beta == 0 ? x * of(scalars_.alpha)
+                                : fma(of(scalars_.alpha), x, of(scalars_.beta * operands.c));
+    case EpilogueStep::bias:
+      return x + of(operands.bias);
+    case EpilogueStep::bias_fma:
+      return fma(of(*factor(steps_[at - 1], operands)), x, of(operands.bias));
+    case EpilogueStep::relu:
+    case EpilogueStep::zero_d:
+      return x.has_numbers()
+                 ? F32Range{apply(at, x.low, operands), apply(at, x.high, operands), x.nan}
+                 : x;
+    case EpilogueStep::gelu_erff:
+    case EpilogueStep::gelu_tanh_tanhf:
+    case EpilogueStep::gelu_tanh_tanh_approx:
+    case EpilogueStep::gelu_tanh_expf:
+    case EpilogueStep::gelu_tanh_ex2_approx:
+    case EpilogueStep::silu_expf:
+    case EpilogueStep::silu_ex2_approx:
+    case EpilogueStep::silu_tanh_approx:
+      break;
+  }
+  return activation_range(step, x);
+}
+
+F32Range Epilogue::range(const F32Range& accumulator, const EpilogueOperands& operands) const {
+  F32Range x = accumulator;
+  for (std::size_t at = 0; at < step_count_; ++at) x = apply(at, x, operands);
+  return x;
 }
 
 float Epilogue::value(float accumulator, const EpilogueOperands& operands) const {
@@ -270,6 +344,16 @@ TwoDoubles Epilogue::real(TwoDoubles y, const EpilogueOperands& operands) const 
         break;
       case EpilogueStep::relu:
         if (x.hi + x.lo < 0) x = {};
+        break;
+      case EpilogueStep::gelu_erff:
+      case EpilogueStep::gelu_tanh_tanhf:
+      case EpilogueStep::gelu_tanh_tanh_approx:
+      case EpilogueStep::gelu_tanh_expf:
+      case EpilogueStep::gelu_tanh_ex2_approx:
+      case EpilogueStep::silu_expf:
+      case EpilogueStep::silu_ex2_approx:
+      case EpilogueStep::silu_tanh_approx:
+        x = {activation_value(scalars_.activation, x.hi + x.lo), 0};
         break;
       case EpilogueStep::zero_d:
         x = add(x, {static_cast<double>(scalars_.zero_d), 0});

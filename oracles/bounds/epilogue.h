@@ -5,6 +5,10 @@
 // interval rule rests on. Only NaN breaks the order. Where factors and addends are finite and no
 // factor is 0 there is none; elsewhere trace() tells the pieces without NaN from the others.
 //
+// A smooth activation (gelu, gelu_tanh, silu) is neither monotone nor known bit for bit. An
+// epilogue with one is uncertain(): there g has a range of values, which range() follows step by
+// step, and value() is one of them.
+//
 // A step that the problem needs and the contract does not name is done in its usual place (the
 // order of EpilogueStep): a kernel cannot opt out of alpha by not mentioning it.
 #pragma once
@@ -14,14 +18,17 @@
 #include <optional>
 #include <span>
 
+#include "oracles/bounds/activation_range.h"
 #include "oracles/bounds/contract.h"
+#include "oracles/bounds/f32_range.h"
 
 namespace plumbline {
 
 // What a problem asks of the epilogue.
 struct EpilogueScalars {
   float alpha = 1, beta = 0;
-  bool has_bias = false, relu = false;
+  bool has_bias = false;
+  Activation activation = Activation::none;
   bool has_scale_a = false, has_scale_b = false;  // of the tensor, the row or the column
   bool has_scale_d = false;
   float scale_d = 1;
@@ -42,11 +49,18 @@ class Epilogue {
  public:
   Epilogue(const Contract& contract, const EpilogueScalars& scalars, FormatId output);
 
-  // The f32 value before the conversion.
+  // The f32 value before the conversion; of a smooth activation the nearest one.
   float value(float accumulator, const EpilogueOperands& operands) const;
 
+  // Whether values are known to a bound only.
+  bool uncertain() const { return is_smooth(scalars_.activation); }
+
+  // The f32 values before the conversion that a conforming epilogue can have.
+  F32Range range(const F32Range& accumulator, const EpilogueOperands& operands) const;
+
   // The real number that g approximates, with y = hi + lo in place of the accumulator, to about
-  // 2^-100 of its largest term. All that enters must be finite.
+  // 2^-100 of its largest term, a smooth activation to 2^-40 of itself. All that enters must be
+  // finite.
   TwoDoubles real(TwoDoubles y, const EpilogueOperands& operands) const;
 
   // Every factor is finite and not 0, every addend finite: no finite accumulator becomes NaN.
@@ -91,6 +105,7 @@ class Epilogue {
   static constexpr std::size_t kMostSteps = 8;
 
   float apply(std::size_t at, float x, const EpilogueOperands& operands) const;  // step `at`
+  F32Range apply(std::size_t at, const F32Range& x, const EpilogueOperands& operands) const;
   bool adds_c(EpilogueStep step) const;
   // What x is multiplied by; nothing for a step that does not multiply.
   std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;

@@ -5,14 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "oracles/bounds/contract.h"
 #include "oracles/formats/tensor.h"
 
 namespace plumbline {
 
 // One value per row i of D, or per column j.
 enum class BiasKind : std::uint8_t { none, per_row, per_column };
-enum class Activation : std::uint8_t { none, relu };
 
 // What one entry of a scale tensor covers: `vectors` rows of A (columns of B) by `depth` elements
 // of k; 0 is all there are. A tensor scale is {0, 0}, one per row or column {1, 0}, a 128 x 128
@@ -40,6 +41,7 @@ struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
+  std::shared_ptr<const Tensor> dequantized_b{};  // what b points to where it is no input
   const Tensor* c = nullptr;     // null when the problem has none (beta == 0)
   const Tensor* bias = nullptr;  // null for BiasKind::none
   float alpha = 1, beta = 0;

@@ -28,7 +28,7 @@ std::vector<VectorSize> sizes_of(const std::vector<float>& vectors, std::int64_t
 std::optional<BoundModel> model_of(const Contract& contract, int sm, const GemmProblem& problem) {
   const FormatId a = problem.a->layout.format, b = problem.b->layout.format;
   PLUMB_ASSERT(contract.check(sm, a, b).ok());
-  if (contract.unit == Unit::int32) return std::nullopt;
+  if (contract.exact_integers()) return std::nullopt;
   std::optional<BoundModel> model = bound_model(contract, sm, a, b);
   PLUMB_ASSERT(model.has_value());
   model->scaled = problem.block_scaled();  // without scales fma(p, 1, sum) is an addition
@@ -41,7 +41,7 @@ float value_of(const Tensor& tensor, std::uint64_t bits) {
 
 EpilogueScalars scalars_of(const GemmProblem& problem) {
   EpilogueScalars out{problem.alpha, problem.beta, problem.bias_kind != BiasKind::none,
-                      problem.activation == Activation::relu};
+                      problem.activation};
   out.has_scale_a = problem.scale_a != nullptr && !problem.scale_a_block.along_k();
   out.has_scale_b = problem.scale_b != nullptr && !problem.scale_b_block.along_k();
   out.has_scale_d = problem.scale_d != nullptr;

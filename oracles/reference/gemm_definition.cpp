@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include <boost/math/constants/constants.hpp>
+
+#include "oracles/base/assert.h"
+#include "oracles/bounds/activation_range.h"
 #include "oracles/exact/gemm_block_sums.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/gemm_scales.h"
@@ -53,6 +57,36 @@ float vector_scale(const GemmProblem& problem, GemmSide side, std::int64_t vecto
 }
 
 template <typename Number>
+Number logistic(const Number& x) {  // 1 / (1 + e^-x), without overflow
+  if (x > 0) return Number(1 / (1 + exp(Number(-x))));
+  const Number power = exp(x);
+  return Number(power / (1 + power));
+}
+
+template <typename Number>
+Number activated(Activation function, const Number& x) {
+  switch (function) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      return x < 0 ? Number(0) : x;
+    case Activation::gelu: {
+      Number tail = Number(-x / sqrt(Number(2)));
+      mpfr_erfc(tail.backend().data(), tail.backend().data(), MPFR_RNDN);
+      return Number(x * tail / 2);
+    }
+    case Activation::gelu_tanh: {
+      const Number pi = boost::math::constants::pi<Number>();
+      const Number cube = Number(x * x * x) * Number(44715) / 1000000;
+      return Number(x * logistic(Number(2 * sqrt(Number(2 / pi)) * (x + cube))));
+    }
+    case Activation::silu:
+      return Number(x * logistic(x));
+  }
+  return x;
+}
+
+template <typename Number>
 Number value(const GemmProblem& problem, std::int64_t batch, std::int64_t i, std::int64_t j) {
   Number x = problem.alpha * sum<Number>(problem, batch, i, j);
   x *= vector_scale(problem, GemmSide::a, i);
@@ -61,7 +95,7 @@ Number value(const GemmProblem& problem, std::int64_t batch, std::int64_t i, std
     x += problem.beta * element<Number>(*problem.c, (batch * problem.m + i) * problem.n + j);
   if (problem.bias_kind == BiasKind::per_row) x += element<Number>(*problem.bias, i);
   if (problem.bias_kind == BiasKind::per_column) x += element<Number>(*problem.bias, j);
-  if (problem.activation == Activation::relu && x < 0) x = 0;
+  x = activated(problem.activation, x);
   if (problem.scale_d != nullptr) x *= element<Number>(*problem.scale_d, 0);
   return x + problem.zero_d;
 }
@@ -86,6 +120,7 @@ Real gemm_value(const GemmProblem& problem, std::int64_t batch, std::int64_t i, 
 
 Dyadic gemm_value_exact(const GemmProblem& problem, const GemmOperands& operands,
                         std::int64_t batch, std::int64_t i, std::int64_t j) {
+  PLUMB_ASSERT(!is_smooth(problem.activation));
   Dyadic x = Dyadic(problem.alpha);
   if (problem.block_scaled()) {
     const BlockScales scales = block_scales(problem, block_end(problem, 0));

@@ -21,12 +21,14 @@ Real gemm_sum(const GemmProblem& problem, std::int64_t batch, std::int64_t i, st
               int bits = kExactBits);
 
 // activation(alpha scale_a scale_b y_ij + beta c_ij + bias) scale_d + zero_d with the scales that
-// do not change along k, likewise. C is not read when beta is 0.
+// do not change along k, likewise; a smooth activation is rounded to the precision. C is not read
+// when beta is 0.
 Real gemm_value(const GemmProblem& problem, std::int64_t batch, std::int64_t i, std::int64_t j,
                 int bits = kExactBits);
 
 // The same number by integer arithmetic that shares nothing with MPFR, from operands already
-// decoded (zero points taken off). All values that enter must be finite.
+// decoded (zero points taken off). All values that enter must be finite, and the activation none or
+// relu.
 Dyadic gemm_value_exact(const GemmProblem& problem, const GemmOperands& operands,
                         std::int64_t batch, std::int64_t i, std::int64_t j);
 

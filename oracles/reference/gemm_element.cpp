@@ -65,9 +65,13 @@ ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const Su
                              std::uint64_t got) {
   PLUMB_ASSERT(sum.bound == 0 && std::fabs(sum.hi) < 0x1p52);
   const auto exact = static_cast<std::int64_t>(sum.hi) + static_cast<std::int64_t>(sum.lo);
-  const std::uint64_t due =
-      int32_output(gemm.epilogue, gemm.epilogue_operands(at), wrapped_to_int32(exact));
+  const std::int32_t accumulator = wrapped_to_int32(exact);
   ElementDecision decision;
+  if (gemm.epilogue.uncertain()) {
+    decision.judgement = gemm.rule(at).judge_value(static_cast<float>(accumulator), got);
+    return decision;
+  }
+  const std::uint64_t due = int32_output(gemm.epilogue, gemm.epilogue_operands(at), accumulator);
   decision.judgement.inside = gemm.rule(at).same_result(due, got);
   decision.judgement.low = decision.judgement.high = due;
   return decision;

@@ -62,7 +62,10 @@ void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict&
                 std::vector<std::string>& lines) {
   if (!gemm.model || gemm.special(at) || std::isnan(verdict.share)) return;
   const double error = gemm.bound(at).error;
-  if (error == 0) {
+  if (error == 0 && gemm.epilogue.uncertain()) {
+    lines.push_back(
+        "these values make the sum exact: what is left open is how far the activation may be off");
+  } else if (error == 0) {
     lines.push_back(
         "these values make the contract's arithmetic exact: the output is determined bit for bit");
   } else if (std::isinf(verdict.share)) {

@@ -327,8 +327,10 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
                                                std::numeric_limits<std::int32_t>::max()))
                                          : wrapped_to_int32(sum);
     return with_either([&](const EpilogueOperands& operands) {
-      return ElementRule(epilogue, gemm.grid, operands)
-          .same_result(int32_output(epilogue, operands, accumulator), got);
+      const ElementRule rule(epilogue, gemm.grid, operands);
+      if (epilogue.uncertain())
+        return rule.judge_value(static_cast<float>(accumulator), got).inside;
+      return rule.same_result(int32_output(epilogue, operands, accumulator), got);
     });
   }
   Sum sum;

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <set>
 
+#include "oracles/bounds/activation_range.h"
+#include "oracles/bounds/contract_words.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/reference/gemm_operand_hypotheses.h"
@@ -143,7 +145,10 @@ std::vector<GemmFault> epilogue_step_missing(const GemmCase& gemm) {
     faults.back().scalars.beta = 1;
   }
   if (scalars.has_bias) without("the bias", [](EpilogueScalars& s) { s.has_bias = false; });
-  if (scalars.relu) without("relu", [](EpilogueScalars& s) { s.relu = false; });
+  if (scalars.activation != Activation::none) {
+    without(word_of(scalars.activation),
+            [](EpilogueScalars& s) { s.activation = Activation::none; });
+  }
   if (scalars.has_scale_d) without("scale_d", [](EpilogueScalars& s) { s.has_scale_d = false; });
   if (scalars.zero_d != 0) without("zero_d", [](EpilogueScalars& s) { s.zero_d = 0; });
   if (scalars.alpha != 1 && scalars.beta != 0) {
@@ -192,6 +197,50 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
     done.assign(steps.begin(), found.begin());
     done.insert(done.end(), variation.done.begin(), variation.done.end());
     done.insert(done.end(), found.end(), steps.end());
+  }
+  return faults;
+}
+
+// Another function, or the same computed in another way.
+std::vector<GemmFault> other_activation(const GemmCase& gemm) {
+  const Activation promised = gemm.scalars.activation;
+  if (promised == Activation::none) return {};
+  std::vector<GemmFault> faults;
+  for (const std::string_view word : epilogue_words()) {
+    const EpilogueStep step = *epilogue_step(word);
+    const Activation done = activation_of(step);
+    const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
+    if (done == Activation::none || std::ranges::find(steps, step) != steps.end()) continue;
+    faults.push_back(
+        fault(gemm, done == promised
+                        ? fmt::format("the activation was computed in another way: \"{}\"", word)
+                        : fmt::format("the activation was {} instead of {}: \"{}\"", word_of(done),
+                                      word_of(promised), word)));
+    GemmFault& other = faults.back();
+    other.scalars.activation = done;
+    for (EpilogueStep& at : other.steps) {
+      if (activation_of(at) == promised) at = step;
+    }
+  }
+  return faults;
+}
+
+// The activation before or after steps it should follow or precede.
+std::vector<GemmFault> activation_elsewhere(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
+  const auto at = std::ranges::find_if(
+      steps, [&](EpilogueStep step) { return activation_of(step) == gemm.scalars.activation; });
+  if (gemm.scalars.activation == Activation::none || at == steps.end()) return faults;
+  const auto place = at - steps.begin();
+  for (std::ptrdiff_t other = 0; other < std::ssize(steps); ++other) {
+    if (other == place) continue;
+    faults.push_back(
+        fault(gemm, fmt::format("the activation came {} \"{}\"", other < place ? "before" : "after",
+                                word_of(steps[static_cast<std::size_t>(other)]))));
+    std::vector<EpilogueStep>& moved = faults.back().steps;
+    moved.erase(moved.begin() + place);
+    moved.insert(moved.begin() + other, *at);
   }
   return faults;
 }
@@ -283,6 +332,8 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"output overflow",         output_overflow},
       {"epilogue step missing",   epilogue_step_missing},
       {"rounded elsewhere",       epilogue_rounded_elsewhere},
+      {"activation elsewhere",    activation_elsewhere},
+      {"other activation",        other_activation},
       {"alpha narrowed",          alpha_narrowed},
       {"bias by other dimension", bias_by_other_dimension},
       {"scale missing",           scale_missing},

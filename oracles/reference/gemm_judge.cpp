@@ -44,7 +44,7 @@ void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
   const bool pass = decision.judgement.inside || !decision.decided;
   if (attention != Attention::from_afar) ++tally.compared;
   if (known.bounded()) ++tally.bounded;
-  if (known.bounded() && known.error == 0) ++tally.exact_required;
+  if (known.bounded() && known.error == 0 && !gemm_.epilogue.uncertain()) ++tally.exact_required;
   if (pass && attention == Attention::from_afar) return;
   if (!pass) {
     ++tally.failed;

@@ -3,9 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+#include <string>
+
 #include "oracles/base/assert.h"
+#include "oracles/bounds/activation_range.h"
 #include "oracles/bounds/contract_words.h"
 #include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 
 namespace plumbline {
 namespace {
@@ -52,13 +58,58 @@ BlockScales block_scales(const GemmProblem& problem, std::int64_t interval) {
   return out;
 }
 
+GemmProblem with_dequantized_b(const GemmProblem& problem, FormatId to) {
+  const Format &from = format(problem.b->layout.format), &narrow = format(to);
+  const std::int64_t n = problem.n, k = problem.k, count = problem.b->layout.count();
+  TensorLayout layout = problem.b->layout;
+  layout.format = to;
+  layout.offset = 0;
+  layout.strides = contiguous_strides(layout.shape);
+  auto b = std::make_shared<Tensor>(layout);
+  for (std::int64_t at = 0; at < count; ++at) {
+    const float value = static_cast<float>(to_double(from, problem.b->bits(at)) -
+                                           static_cast<double>(problem.zero_b));
+    const float scale = *scale_at(problem, GemmSide::b, at % n, at / n % k);
+    b->set_bits(at, encode(narrow, static_cast<double>(value * scale)));
+  }
+  GemmProblem out = problem;
+  out.b = b.get();
+  out.dequantized_b = std::move(b);
+  out.scale_b = nullptr;
+  out.scale_b_block = {};
+  out.zero_b = 0;
+  return out;
+}
+
 Status check_gemm(const GemmProblem& problem, const Contract& contract) {
   const auto bad = [](std::string message, std::string hint) {
     return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
   };
+  if (contract.dequantize_b && problem.dequantized_b == nullptr) {
+    GemmProblem dequantized = problem;  // its B is one without scales and zero point
+    dequantized.scale_b = nullptr;
+    dequantized.scale_b_block = {};
+    dequantized.zero_b = 0;
+    Contract rest = contract;
+    rest.dequantize_b.reset();
+    return check_gemm(dequantized, rest);
+  }
   if ((problem.zero_a != 0 || problem.zero_b != 0) && contract.unit != Unit::int32) {
     return bad(fmt::format("zero points {} and {} need unit int32", problem.zero_a, problem.zero_b),
                "leave zero_a and zero_b at 0");
+  }
+  const bool told =
+      std::any_of(contract.epilogue.begin(), contract.epilogue.end(),
+                  [&](EpilogueStep step) { return activation_of(step) == problem.activation; });
+  if (is_smooth(problem.activation) && !told) {
+    std::string ways;
+    for (const std::string_view word : epilogue_words()) {
+      if (activation_of(*epilogue_step(word)) == problem.activation)
+        ways += fmt::format("{}\"{}\"", ways.empty() ? "" : ", ", word);
+    }
+    return bad(fmt::format("the contract's epilogue does not say how {} is computed",
+                           word_of(problem.activation)),
+               fmt::format("name the step that the kernel does: {}", ways));
   }
   if (!problem.block_scaled()) return {};
   if (contract.promotion != Promotion::scaled_fma) {

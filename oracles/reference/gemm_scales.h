@@ -22,8 +22,14 @@ std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::in
 // The factors of every interval of k. A side whose scale does not change along k has factor 1 here.
 BlockScales block_scales(const GemmProblem& problem, std::int64_t interval);
 
+// The same problem with a B of its own, without scales and zero point: every element is
+// fl_to(fl((b - zero_b) * scale_b)), the inner rounding to f32. The specification of
+// Contract::dequantize_b.
+GemmProblem with_dequantized_b(const GemmProblem& problem, FormatId to);
+
 // Whether a kernel with this contract can compute the problem: scales along k need a scaled
-// promotion whose interval divides their depth, zero points need unit int32.
+// promotion whose interval divides their depth, zero points need unit int32; those of a B that is
+// dequantized need neither. A smooth activation needs a step that says how it is computed.
 Status check_gemm(const GemmProblem& problem, const Contract& contract);
 
 }  // namespace plumbline

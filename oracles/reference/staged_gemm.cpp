@@ -22,7 +22,7 @@ class StagedGemm final : public StagedComputation {
              const Tensor& source_b)
       : gemm_(problem, contract, sm, 1),
         sum_(contract, sm, problem.a->layout.format, problem.b->layout.format),
-        without_relu_(contract, without_relu(gemm_.scalars), problem.output) {
+        without_activation_(contract, without_activation(gemm_.scalars), problem.output) {
     add_stage(Step::quantize, {"quantize inputs", StageKind::quantization});
     if (sum_.accumulates()) add_stage(Step::accumulate, {"accumulate", StageKind::arithmetic});
     if (sum_.joins()) {
@@ -62,7 +62,7 @@ class StagedGemm final : public StagedComputation {
       const GemmPlace at = gemm_.place(index);
       const EpilogueOperands operands = gemm_.epilogue_operands(at);
       const auto real = [&](double y) {
-        const TwoDoubles value = without_relu_.real({y, 0}, operands);
+        const TwoDoubles value = without_activation_.real({y, 0}, operands);
         return value.hi + value.lo;
       };
       const double slope = real(1) - real(0), exact = element(at, 0, -1);
@@ -80,8 +80,8 @@ class StagedGemm final : public StagedComputation {
     std::optional<EncodeOptions> conversion{};
   };
 
-  static EpilogueScalars without_relu(EpilogueScalars scalars) {
-    scalars.relu = false;
+  static EpilogueScalars without_activation(EpilogueScalars scalars) {
+    scalars.activation = Activation::none;
     return scalars;
   }
 
@@ -207,7 +207,7 @@ class StagedGemm final : public StagedComputation {
 
   GemmCase gemm_;
   StagedSum sum_;
-  Epilogue without_relu_;
+  Epilogue without_activation_;
   std::vector<Stage> stages_;
   std::array<int, kSteps> stage_of_{-1, -1, -1, -1, -1, -1};
   std::vector<StageFault> faults_;

@@ -158,6 +158,14 @@ TEST(ProbeArithmetic, SumsThatCannotBeSeenAreLeftOut) {
       << "no f32 output";
   EXPECT_TRUE(none(probe(manifest_text(kPromisesFma), diagonal_kernel(kNever, "trap;"))))
       << "it does not complete";
+  const auto with = [](std::string_view field) {
+    std::string text = manifest_text(kPromisesFma);
+    return text.replace(text.find("[problem]"), 9, fmt::format("[problem]\n{}", field));
+  };
+  std::string gelu = with("act = [\"gelu\"]");
+  gelu.replace(gelu.find("epilogue = []"), 13, "epilogue = [\"gelu erff\"]");
+  EXPECT_TRUE(none(probe(gelu, diagonal_kernel(kNever, kFma)))) << "an activation";
+  EXPECT_TRUE(none(probe(with("bias = [\"column\"]"), diagonal_kernel(kNever, kFma)))) << "a bias";
 }
 
 TEST(ProbeArithmetic, AKernelThatCannotRunIsAnError) {

@@ -27,10 +27,10 @@ std::vector<Setting> settings() {
   for (const FormatId output : {FormatId::bf16, FormatId::f16, FormatId::f32, FormatId::e4m3,
                                 FormatId::e5m2, FormatId::s8}) {
     for (const int precision : {24, 14, 8}) {
-      all.push_back({{1, 0, false, false}, {}, output, precision});
-      all.push_back({{-1.3f, 0, true, false}, {0, 0.7f}, output, precision});
-      all.push_back({{0.01f, 1, false, true}, {-0.004f, 0}, output, precision});
-      all.push_back({{300.0f, -2, true, false}, {40.0f, -3.5f}, output, precision});
+      all.push_back({{1, 0, false}, {}, output, precision});
+      all.push_back({{-1.3f, 0, true}, {0, 0.7f}, output, precision});
+      all.push_back({{0.01f, 1, false, Activation::relu}, {-0.004f, 0}, output, precision});
+      all.push_back({{300.0f, -2, true}, {40.0f, -3.5f}, output, precision});
     }
   }
   return all;
@@ -88,7 +88,7 @@ TEST(ElementRule, IsBruteForceOverTheAccumulatorsNumbers) {
 
 TEST(ElementRule, SkipsOutputsThatNoAccumulatorValueGives) {
   // With alpha = 3 an f32 output can only be a multiple of 3 ulp of the accumulator.
-  const Epilogue epilogue(Contract{}, {3, 0, false, false}, FormatId::f32);
+  const Epilogue epilogue(Contract{}, {3, 0, false}, FormatId::f32);
   const AccumulatorGrid grid;
   const ElementRule rule(epilogue, grid, {});
   const SumEnclosure sum{1.1, 0, 0};
@@ -157,7 +157,7 @@ TEST(ElementRule, TreatsBothZerosAlikeAndAllNaNs) {
 }
 
 TEST(ElementRule, AdmitsEveryClassAnAccumulatorMayEndIn) {
-  const Epilogue epilogue(Contract{}, {-1, 0, false, false}, FormatId::bf16);
+  const Epilogue epilogue(Contract{}, {-1, 0, false}, FormatId::bf16);
   const AccumulatorGrid grid;
   const ElementRule rule(epilogue, grid, {});
   const GridRange top = {grid.highest() - 3, grid.highest()};
@@ -174,7 +174,7 @@ TEST(ElementRule, AdmitsEveryClassAnAccumulatorMayEndIn) {
 TEST(ElementRule, FollowsNaNThatTheEpilogueMakesAtOneEnd) {
   // alpha * z overflows for large z, and Inf + (-Inf) is NaN; below that the output is -Inf.
   const float infinity = std::numeric_limits<float>::infinity();
-  const Epilogue epilogue(Contract{}, {0x1p100f, 1, false, false}, FormatId::f32);
+  const Epilogue epilogue(Contract{}, {0x1p100f, 1, false}, FormatId::f32);
   const AccumulatorGrid grid;
   const ElementRule rule(epilogue, grid, {-infinity, 0});
   const GridRange straddling = {grid.floor(0x1.fffff0p27, 0), grid.floor(0x1.00001p28, 0)};

@@ -17,9 +17,11 @@ TEST(ContractWords, GoBothWays) {
   for (const std::string_view word : promotion_words()) EXPECT_EQ(word_of(*promotion(word)), word);
   for (const std::string_view word : rounding_words()) EXPECT_EQ(word_of(*rounding(word)), word);
   for (const std::string_view word : overflow_words()) EXPECT_EQ(word_of(*overflow(word)), word);
+  for (const std::string_view word : {"none", "relu", "gelu", "gelu_tanh", "silu"})
+    EXPECT_EQ(word_of(*activation(word)), word);
   EXPECT_EQ(unit_words().size(), 5u);
   EXPECT_EQ(promotion_words().size(), 2u);
-  EXPECT_EQ(epilogue_words().size(), 12u);
+  EXPECT_EQ(epilogue_words().size(), 20u);
 }
 
 TEST(ContractWords, UnknownOnesAreNothing) {
@@ -102,11 +104,26 @@ TEST(Contract, CheckRefusesScalesWithoutAPromotionAndScalesTwice) {
   EXPECT_TRUE(contract.check(89, FormatId::e4m3, FormatId::e4m3).ok());
   EXPECT_FALSE(contract.check(80, FormatId::e4m3, FormatId::e4m3).ok());  // no FP8 there
   contract.unit = Unit::int32;
-  EXPECT_FALSE(contract.check(89, FormatId::s8, FormatId::s8).ok());
+  EXPECT_TRUE(contract.check(89, FormatId::s8, FormatId::s8).ok());
+  contract.interval = 8193;
+  EXPECT_EQ(contract.check(89, FormatId::s8, FormatId::s8).error().message,
+            "int32 sums of 8193 products may wrap before they are scaled");
+  contract.promotion = Promotion::add;
+  EXPECT_EQ(contract.check(89, FormatId::s8, FormatId::s8).error().message,
+            "unit int32 has nothing to promote without scales: its sums are exact");
   contract = {};
   contract.epilogue = {EpilogueStep::scale_ab, EpilogueStep::scale_b};
   EXPECT_EQ(contract.check(89, FormatId::e4m3, FormatId::e4m3).error().message,
             "epilogue scales twice: by \"scale_ab\" and by one of its factors");
+}
+
+TEST(Contract, CheckRefusesTwoWaysOfOneActivation) {
+  Contract contract;
+  contract.epilogue = {EpilogueStep::relu, EpilogueStep::gelu_erff, EpilogueStep::silu_expf};
+  EXPECT_TRUE(contract.check(90, FormatId::bf16, FormatId::bf16).ok());
+  contract.epilogue.push_back(EpilogueStep::silu_tanh_approx);
+  EXPECT_EQ(contract.check(90, FormatId::bf16, FormatId::bf16).error().message,
+            "epilogue computes silu twice: as \"silu expf\" and as \"silu tanh.approx\"");
 }
 
 TEST(Contract, CheckRefusesWhatNoChipCanKeep) {

@@ -156,7 +156,7 @@ TEST(EpilogueScales, TheIntervalRuleHoldsUnderEveryKindOfFactor) {
         EpilogueScalars scalars = all_scales(factor(), output == FormatId::s8 ? 7 : 0);
         scalars.has_scale_d = random.below(2) == 0;
         scalars.beta = random.below(2) == 0 ? 0.0f : 1.0f;
-        scalars.relu = random.below(3) == 0;
+        scalars.activation = random.below(3) == 0 ? Activation::relu : Activation::none;
         EpilogueOperands operands;
         operands.scale_a = factor();
         operands.scale_b = random.below(2) == 0 ? 2.0f : factor();

@@ -16,7 +16,7 @@ namespace plumbline {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-const EpilogueScalars kAll{0.3f, 0.7f, true, true};
+const EpilogueScalars kAll{0.3f, 0.7f, true, Activation::relu};
 
 TEST(Epilogue, RoundsEachStepToF32) {
   Contract contract;
@@ -45,7 +45,7 @@ TEST(Epilogue, RoundsEachStepToF32) {
 TEST(Epilogue, FollowsTheContractsOrder) {
   Contract contract;
   contract.epilogue = {EpilogueStep::bias, EpilogueStep::alpha};
-  const Epilogue epilogue(contract, {3, 0, true, false}, FormatId::f32);
+  const Epilogue epilogue(contract, {3, 0, true}, FormatId::f32);
   EXPECT_EQ(epilogue.value(2, {0, 5}), 21);
 }
 
@@ -78,7 +78,8 @@ TEST(Epilogue, FusesTheBiasWithTheProductBeforeIt) {
   Contract contract;
   contract.epilogue = {EpilogueStep::scale_ab, EpilogueStep::bias_fma, EpilogueStep::relu};
   EpilogueScalars scalars;
-  scalars.has_scale_a = scalars.has_scale_b = scalars.has_bias = scalars.relu = true;
+  scalars.has_scale_a = scalars.has_scale_b = scalars.has_bias = true;
+  scalars.activation = Activation::relu;
   const Epilogue epilogue(contract, scalars, FormatId::f32);
   Random random(4);
   const auto draw = [&] { return static_cast<float>(random.unit() - 0.4); };
@@ -117,12 +118,13 @@ TEST(Epilogue, FusedAlphaWithoutBetaDoesNotReadC) {
 }
 
 TEST(Epilogue, DoesStepsTheProblemNeedsAndTheContractDoesNotName) {
-  const Epilogue epilogue(Contract{}, {3, 2, true, false}, FormatId::f32);
+  const Epilogue epilogue(Contract{}, {3, 2, true}, FormatId::f32);
   EXPECT_EQ(epilogue.value(2, {10, 5}), 31);
   Contract only_bias;
   only_bias.epilogue = {EpilogueStep::bias};
-  EXPECT_EQ(Epilogue(only_bias, {3, 0, true, true}, FormatId::f32).value(-2, {0, 5}), 0);
-  EXPECT_EQ(Epilogue(only_bias, {3, 0, true, false}, FormatId::f32).value(-2, {0, 5}), -1);
+  EXPECT_EQ(Epilogue(only_bias, {3, 0, true, Activation::relu}, FormatId::f32).value(-2, {0, 5}),
+            0);
+  EXPECT_EQ(Epilogue(only_bias, {3, 0, true}, FormatId::f32).value(-2, {0, 5}), -1);
 }
 
 TEST(Epilogue, LeavesOutWhatTheProblemDoesNotNeed) {
@@ -138,7 +140,7 @@ TEST(Epilogue, LeavesOutWhatTheProblemDoesNotNeed) {
 TEST(Epilogue, LetsNaNThroughRelu) {
   Contract contract;
   contract.epilogue = {EpilogueStep::relu};
-  const Epilogue epilogue(contract, {1, 0, false, true}, FormatId::bf16);
+  const Epilogue epilogue(contract, {1, 0, false, Activation::relu}, FormatId::bf16);
   EXPECT_TRUE(std::isnan(epilogue.value(std::nanf(""), {})));
   EXPECT_EQ(epilogue.value(-kInfinity, {}), 0);
   EXPECT_EQ(epilogue.value(kInfinity, {}), kInfinity);
@@ -178,7 +180,7 @@ TEST(Epilogue, PutsNaNFromOverflowBeyondAllNumbers) {
 }
 
 TEST(Epilogue, IsExactToAHundredBitsOverRealNumbers) {
-  const EpilogueScalars scalars{1.0f / 3, -0.7f, true, false};
+  const EpilogueScalars scalars{1.0f / 3, -0.7f, true};
   const Epilogue epilogue(Contract{}, scalars, FormatId::f32);
   Random random(4);
   for (int repeat = 0; repeat < 1000; ++repeat) {
@@ -193,7 +195,8 @@ TEST(Epilogue, IsExactToAHundredBitsOverRealNumbers) {
     const Quad difference = want - got.hi - got.lo;
     EXPECT_LT(std::fabs(static_cast<double>(difference)), 0x1p-98 * 1000);
   }
-  EXPECT_EQ(Epilogue(Contract{}, {1, 0, false, true}, FormatId::f32).real({-3, 0}, {}).hi, 0);
+  EXPECT_EQ(
+      Epilogue(Contract{}, {1, 0, false, Activation::relu}, FormatId::f32).real({-3, 0}, {}).hi, 0);
 }
 
 TEST(Epilogue, CodesHaveTheClassThatDecodingGivesThem) {

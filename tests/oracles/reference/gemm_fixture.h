@@ -35,6 +35,7 @@ struct GemmSetup {
   std::int64_t zero_a = 0, zero_b = 0, zero_d = 0;
   bool special_scales = false;  // zeros, infinities, NaN, the largest and the smallest among them
   double scale_size = 1;        // about, of each scale
+  Activation activation = Activation::none;  // where not relu
 };
 
 inline Tensor tensor_of(FormatId id, std::vector<std::int64_t> shape) {
@@ -120,7 +121,7 @@ struct Gemm {
     problem.bias_kind = setup.bias;
     problem.alpha = setup.alpha;
     problem.beta = setup.beta;
-    problem.activation = setup.relu ? Activation::relu : Activation::none;
+    problem.activation = setup.relu ? Activation::relu : setup.activation;
     problem.output = setup.output;
   }
 
@@ -171,6 +172,7 @@ struct Kernel {
       scale_read;
   std::function<std::int64_t(const Gemm&, std::int64_t sum, std::int64_t i, std::int64_t j)>
       integer_sum;  // changes the sum of an integer kernel
+  std::function<float(float x)> smooth;  // a smooth activation
   EncodeOptions output{};
 
   float accumulated(const Gemm& gemm, std::int64_t i, std::int64_t j, const std::vector<float>& row,
@@ -210,7 +212,7 @@ struct Kernel {
     std::vector<float> row = gemm.row(batch, i), column = gemm.column(batch, j);
     if (products) products(row, column);
     float x = 0;
-    if (promised.contract.unit == Unit::int32) {
+    if (promised.contract.exact_integers()) {
       const std::int32_t sum = integer_accumulated(gemm, i, j, row, column);
       if (p.output == FormatId::s32) return static_cast<std::uint32_t>(sum);
       x = static_cast<float>(sum);
@@ -237,6 +239,7 @@ struct Kernel {
                                                                        : j);
     }
     if (p.activation == Activation::relu && x < 0) x = 0;
+    if (smooth && p.activation != Activation::relu) x = smooth(x);
     if (p.scale_d != nullptr) x = x * gemm.value(gemm.scale_d, 0);
     if (p.zero_d != 0) x = std::nearbyint(x) + static_cast<float>(p.zero_d);
     return encode(format(p.output), static_cast<double>(x), output);
