@@ -109,6 +109,8 @@ void Designer::leading_dimensions() {
   add(m, n, k, "batch=3 stride_b=0", "normal", "batched", "broadcast_b", "stride 0: one B for all");
   add(m, n, k, "batch=2 beta=1 stride_c=0", "normal", "batched", "broadcast_a",
       "stride 0: one C for all");
+  add(1, 1, k, "batch=258", "integers", "batched", "nn",
+      "more matrices than blocks for them: what one leaves to the next");
   const std::string_view absurd = "strides of dimensions of size 1 must not be used";
   add(m, n, k, "stride_a=123456789012 stride_b=123456789012 stride_d=123456789012", "integers",
       "k_tail", "absurd_strides", absurd);

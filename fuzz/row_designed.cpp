@@ -69,7 +69,7 @@ void Designer::sums() {
   add(1, 20000, "ones", "wide", "a long row whose sums are exact");
   const std::string_view rows = "a row left out of a sum along columns, or a stripe of them";
   for (const std::int64_t m : {1, 2, 31, 32, 33, 65}) add(m, 12, "positive", "row_edge", rows);
-  add(257, 5, "normal", "tall", rows);
+  add(1030, 5, "normal", "tall", "more rows than blocks: what one leaves to the next");
   add(40, 200, "power_scaled", "vector_tail", "a value of another row: off by a power of two");
   add(9, 64, "one_hot", "power", "one element stands out: exact almost everywhere");
   add(12, 72, "offset_rows", "vector_tail", "a large mean and a small spread");
