@@ -28,8 +28,9 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
   const std::string indent(place.size(), ' ');
   const bool overflows =
       std::isinf(to_double(f, e.expected)) && std::fabs(e.exact) <= to_double(f, f.max_finite());
-  lines.push_back(fmt::format("{}  expected   {}   exact {:.12g}, {}", place,
-                              value_text(f, e.expected), e.exact,
+  const std::string exact = std::isnan(e.exact) ? "NaN" : fmt::format("{:.12g}", e.exact);
+  lines.push_back(fmt::format("{}  expected   {}   exact {}, {}", place, value_text(f, e.expected),
+                              exact,
                               overflows ? "but a step of the contract overflows" : "rounded once"));
   if (e.low != e.high) {
     lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low),

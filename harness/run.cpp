@@ -146,6 +146,8 @@ void probe_kernels(const std::vector<const Manifest*>& kernels, const std::optio
     runner_options.threads = 1;
     runner_options.repeat = 1;
     return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
+      // How a broken kernel adds is no news, and finding out may take until its loops are given up.
+      if (record.kernels[i].failed > 0) return;
       probe_kernel(*kernels[i], gpu, options, runner, record.kernels[i]);
     };
   });

@@ -68,8 +68,8 @@ std::string first_difference(const KernelLaunch& launch, std::span<const Paramet
   for (std::size_t i = 0; i < std::min(slots.size(), launch.parameters.size()); ++i) {
     const KernelParameter& parameter = launch.parameters[i];
     if (slots[i].bytes == parameter.bytes) continue;
-    return fmt::format("; the first that differs is parameter {}, {} bytes there and \"{}\" here",
-                       i, slots[i].bytes, parameter.text);
+    return fmt::format("; the first that differs is number {}, {} bytes there and \"{}\" here",
+                       i + 1, slots[i].bytes, parameter.text);
   }
   return "";
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "oracles/base/shell_word.h"
 
@@ -47,6 +48,15 @@ std::string replay_subject(const RunRecord& record, const CaseRecord& planned) {
   return of_kernel(planned.text, kernel == record.kernels.end() ? "" : kernel->manifest);
 }
 
+std::vector<FindingRecord> of_every_kind_first(const std::vector<FindingRecord>& findings) {
+  std::set<std::string> kinds;
+  std::vector<FindingRecord> first, more;
+  for (const FindingRecord& finding : findings)
+    (kinds.insert(finding.kind).second ? first : more).push_back(finding);
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
 std::vector<std::string> card_lines(const Counterexample& counterexample) {
   const Counterexample& c = counterexample;
   std::vector<std::string> lines;
@@ -55,11 +65,12 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   if (!c.elements.empty()) lines.push_back("");
   for (const std::string& element : c.elements) lines.push_back("          " + element);
   if (!c.findings.empty()) lines.push_back("");
-  for (std::size_t i = 0; i < std::min(c.findings.size(), kShownFindings); ++i)
-    lines.push_back("      " + c.findings[i].text);
-  if (c.findings.size() > kShownFindings) {
+  const std::vector<FindingRecord> findings = of_every_kind_first(c.findings);
+  for (std::size_t i = 0; i < std::min(findings.size(), kShownFindings); ++i)
+    lines.push_back("      " + findings[i].text);
+  if (findings.size() > kShownFindings) {
     lines.push_back(
-        fmt::format("      {} more findings in record.json", c.findings.size() - kShownFindings));
+        fmt::format("      {} more findings in record.json", findings.size() - kShownFindings));
   }
   if (!c.explanation.empty()) lines.push_back("");
   for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
@@ -105,6 +116,10 @@ std::string accuracy_note(double worst_relative) {
       "up to {} % from exact where terms hardly cancel, and within its contract: that is what this "
       "arithmetic costs",
       percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
+}
+
+std::string accuracy_note(const KernelRecord& kernel) {
+  return kernel.failed > 0 ? std::string() : accuracy_note(kernel.worst_relative);
 }
 
 }  // namespace plumbline

@@ -36,6 +36,12 @@ std::string share_text(double share);
 // small (below 1 %).
 std::string accuracy_note(double worst_relative);
 
+// Of its outputs; empty for a kernel that fails.
+std::string accuracy_note(const KernelRecord& kernel);
+
+// One finding of every kind, then the others: a race among fifty unwritten reads is seen.
+std::vector<FindingRecord> of_every_kind_first(const std::vector<FindingRecord>& findings);
+
 // How often a finding was met that the manifest knows, and why that is all right; or that none was.
 std::string known_note(const KnownRecord& known);
 

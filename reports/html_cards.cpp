@@ -64,7 +64,7 @@ Html card(const Counterexample& c) {
     html += element("pre", lines, "tabindex=\"0\"");
   }
   std::vector<std::string> findings;
-  for (const FindingRecord& f : c.findings) findings.push_back(f.text);
+  for (const FindingRecord& f : of_every_kind_first(c.findings)) findings.push_back(f.text);
   const std::size_t more = findings.size() > kShownFindings ? findings.size() - kShownFindings : 0;
   if (more > 0) {
     findings.resize(kShownFindings);

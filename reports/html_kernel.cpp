@@ -103,7 +103,7 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
     facts += element("p", reason, "class=\"finding\"");
   for (const std::string& reason : kernel.thin)
     facts += element("p", "Thin evidence: " + reason, "class=\"finding\"");
-  const std::string accuracy = accuracy_note(kernel.worst_relative);
+  const std::string accuracy = accuracy_note(kernel);
   if (!accuracy.empty())
     facts += element("p", fmt::format("{} ({})", accuracy, kernel.least_accurate_case));
   for (const KnownRecord& known : kernel.known) facts += element("p", known_note(known));

@@ -101,7 +101,7 @@ std::string summary_markdown(const RunRecord& record) {
       out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(failures));
     for (const KnownRecord& known : k.known)
       out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(known_note(known)));
-    const std::string note = accuracy_note(k.worst_relative);
+    const std::string note = accuracy_note(k);
     if (note.empty()) continue;
     out += fmt::format("\n{}: {} ({})\n", markdown_code(k.name), note,
                        markdown_code(k.least_accurate_case));

@@ -88,7 +88,7 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
     terminal.print_wrapped(
         fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
   }
-  const std::string accuracy = accuracy_note(k.worst_relative);
+  const std::string accuracy = accuracy_note(k);
   if (!accuracy.empty()) {
     terminal.print_wrapped(fmt::format("        {} ({})", accuracy, k.least_accurate_case));
   }

@@ -67,7 +67,7 @@ std::string schedule_line(const Contract& contract) {
       if (contract.promotion == Promotion::scaled_fma) {
         return fmt::format(
             "order: increasing k, a fresh accumulator p every {} of k, each taken into an f32 sum "
-            "by sum = fma(p, fl(scale_a * scale_b), sum)",
+            "by sum = fma(p, s, sum), s = fl(scale_a * scale_b) of the scales that change along k",
             contract.interval);
       }
       return fmt::format(
@@ -192,6 +192,11 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
                  "say what B becomes first: dequantize_b = \"bf16\" or \"f16\"");
     return bad(fmt::format("no unit multiplies {}", words),
                "only B can be dequantized (dequantize_b): exchange the operands");
+  }
+  if (dequantize_b && format(stored_b).storage_bits > 8) {
+    return bad(fmt::format("{} operands need not become {} first", format(stored_b).name,
+                           format(*dequantize_b).name),
+               "remove dequantize_b: it is for operands of 8 bits and less");
   }
   if (dequantize_b && std::any_of(epilogue.begin(), epilogue.end(), [](EpilogueStep step) {
         return step == EpilogueStep::scale_b || step == EpilogueStep::scale_ab;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "oracles/base/random.h"
 #include "oracles/bounds/accumulator_model.h"
@@ -153,6 +154,7 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
 struct Fit {
   std::string sentence;
   std::size_t passing = 0;  // elements without fault that it fits too
+  bool unlikely = false;
 };
 
 // Faults that fit every failing element of the survey.
@@ -161,22 +163,32 @@ std::vector<Fit> fitting_faults(const GemmCase& gemm, const GemmPlace& at, std::
   std::vector<Fit> found;
   for (const GemmHypothesis& hypothesis : gemm_hypotheses()) {
     for (const GemmFault& fault : hypothesis.variants(gemm)) {
-      if (!fits(gemm, fault, at, got)) continue;
       const auto fits_too = [&](const SurveyedElement& element) {
         return fits(gemm, fault, element.at, element.got);
       };
+      if (!fits(gemm, fault, at, got)) continue;
       if (!std::all_of(survey.failing.begin(), survey.failing.end(), fits_too)) continue;
+      const auto explains = [&](const SurveyedElement& element) {
+        const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
+        return !fits(gemm, fault, element.at, verdict.expected);
+      };
+      const bool vague =
+          fault.wide && 2 * std::count_if(survey.failing.begin(), survey.failing.end(), explains) <
+                            std::ssize(survey.failing);
       const auto told = [&](const SurveyedElement& element) {
         return can_tell(gemm, fault, element.at);
       };
       if (std::none_of(survey.failing.begin(), survey.failing.end(), told)) continue;
       const auto passing = std::count_if(survey.passing.begin(), survey.passing.end(), fits_too);
-      found.push_back({fault.sentence, static_cast<std::size_t>(passing)});
+      // A function done wrong is done wrong everywhere.
+      if (vague && passing != std::ssize(survey.passing)) continue;
+      found.push_back({fault.sentence, static_cast<std::size_t>(passing), fault.unlikely || vague});
     }
   }
   // What also explains why other elements pass comes first; else simple things first.
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Fit& x, const Fit& y) { return x.passing > y.passing; });
+  std::stable_sort(found.begin(), found.end(), [](const Fit& x, const Fit& y) {
+    return std::pair(x.unlikely, y.passing) < std::pair(y.unlikely, x.passing);
+  });
   return found;
 }
 

@@ -218,6 +218,8 @@ std::vector<GemmFault> other_activation(const GemmCase& gemm) {
                                       word_of(promised), word)));
     GemmFault& other = faults.back();
     other.scalars.activation = done;
+    other.unlikely = done == promised;
+    other.wide = is_smooth(done) && !other.unlikely;
     for (EpilogueStep& at : other.steps) {
       if (activation_of(at) == promised) at = step;
     }
@@ -238,6 +240,7 @@ std::vector<GemmFault> activation_elsewhere(const GemmCase& gemm) {
     faults.push_back(
         fault(gemm, fmt::format("the activation came {} \"{}\"", other < place ? "before" : "after",
                                 word_of(steps[static_cast<std::size_t>(other)]))));
+    faults.back().wide = is_smooth(gemm.scalars.activation);
     std::vector<EpilogueStep>& moved = faults.back().steps;
     moved.erase(moved.begin() + place);
     moved.insert(moved.begin() + other, *at);

@@ -64,6 +64,10 @@ struct GemmFault {
   // Unit::int32: what is added to the sum by mistake, and whether it is clamped instead of wrapped.
   std::function<std::int64_t(const GemmCase&, const GemmPlace&)> added;
   bool clamped = false;
+  // What it may give is a wide range. Unless that excludes what is due for half of the wrong
+  // elements it has to fit all others too, and is unlikely.
+  bool wide = false;
+  bool unlikely = false;  // told after all others: it would fit any small error
 
   explicit GemmFault(const GemmCase& gemm)
       : scalars(gemm.scalars), steps(gemm.contract.epilogue), output(gemm.contract.output) {}

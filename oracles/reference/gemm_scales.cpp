@@ -119,9 +119,9 @@ Status check_gemm(const GemmProblem& problem, const Contract& contract) {
   for (const auto& [tensor, block] : {std::pair{problem.scale_a, problem.scale_a_block},
                                       std::pair{problem.scale_b, problem.scale_b_block}}) {
     if (tensor == nullptr || !block.along_k() || block.depth % contract.interval == 0) continue;
-    return bad(fmt::format("scales change every {} of k, within the promotion's interval of {}",
+    return bad(fmt::format("scales change every {} of k, but sums are promoted every {}",
                            block.depth, contract.interval),
-               "promote at least as often as the scales change");
+               fmt::format("the interval has to divide {}", block.depth));
   }
   return {};
 }

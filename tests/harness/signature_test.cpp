@@ -56,7 +56,7 @@ TEST(Signature, ParametersAreCounted) {
       disagreement("tiny_f32", R"("ptr a", "s32 n")"),
       EndsWith("k.toml:7:14: entry tiny_f32 takes 3 parameters, the manifest lists 2 (they "
                "must match the kernel's signature in order and type; the first that differs "
-               "is parameter 1, 8 bytes there and \"s32 n\" here)"));
+               "is number 2, 8 bytes there and \"s32 n\" here)"));
   EXPECT_THAT(disagreement("tiny_{out}", R"("ptr a", "ptr d", "s32 n", "s32 k")"),
               HasSubstr("takes 3 parameters, the manifest lists 4 (they must match the kernel's "
                         "signature in order and type)"));

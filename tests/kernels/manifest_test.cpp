@@ -102,7 +102,7 @@ TEST(Manifest, LaunchCoversTheOutput) {
   EXPECT_EQ(value(launch.grid[0], "m=129 n=257 k=5"), 6);
   EXPECT_EQ(value(launch.grid[0], "m=0 n=257 k=5"), 0);
   EXPECT_EQ(value(launch.grid[1], "m=129 n=257 k=5"), 1);
-  EXPECT_EQ(value(launch.grid[2], "m=1 n=1 k=5 batch=70000"), 65535);
+  EXPECT_EQ(value(launch.grid[2], "m=1 n=1 k=5 batch=300"), 256);
   EXPECT_EQ(value(launch.grid[2], "m=1 n=1 k=5 batch=0"), 0);
   EXPECT_EQ(value(launch.block[0], "m=1 n=1 k=5"), 256);
   EXPECT_EQ(value(launch.block[2], "m=1 n=1 k=5"), 1);

@@ -202,6 +202,21 @@ TEST(Float, DoubleArithmeticIsThatOfTheProcessor) {
   }
 }
 
+// Chips use what tanh.approx is allowed: a kernel that needs a better one must fail here too.
+TEST(Float, TanhApproxHasTwelveBits) {
+  Random random(5);
+  std::vector<Operands> rows;
+  for (int i = 0; i < 512; ++i) rows.push_back({b(static_cast<float>(4 * random.unit() - 2)), 0, 0, 0});
+  double worst = 0;
+  const auto got = apply("tanh.approx.f32 d, a;", "w=w", rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(got[i] & 0xfff, 0u);
+    const double want = std::tanh(f(rows[i][0]));
+    worst = std::max(worst, std::fabs(f(got[i]) / want - 1));
+  }
+  EXPECT_GT(worst, 0x1p-13);
+}
+
 // The bounds that docs/emulator.md lists; the special cases are those of PTX ISA 9.0 section 9.7.3.
 TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
   struct Function {

@@ -74,6 +74,14 @@ TEST(Contract, DescribesSchedules) {
       std::string::npos);
 }
 
+TEST(Contract, DequantizesOnlyWhatIsQuantized) {
+  Contract contract;
+  contract.dequantize_b = FormatId::bf16;
+  EXPECT_TRUE(contract.check(80, FormatId::bf16, FormatId::s8).ok());
+  EXPECT_EQ(contract.check(80, FormatId::bf16, FormatId::bf16).error().message,
+            "bf16 operands need not become bf16 first");
+}
+
 TEST(Contract, DescribesScalesAndIntegers) {
   Contract contract;
   contract.schedule = Schedule::promote;
@@ -82,7 +90,7 @@ TEST(Contract, DescribesScalesAndIntegers) {
   contract.epilogue = {EpilogueStep::scale_ab, EpilogueStep::scale_d, EpilogueStep::zero_d};
   const std::string text = contract.describe(89, FormatId::e4m3, FormatId::e5m2);
   EXPECT_NE(text.find("a fresh accumulator p every 128 of k, each taken into an f32 sum by sum = "
-                      "fma(p, fl(scale_a * scale_b), sum)"),
+                      "fma(p, s, sum), s = fl(scale_a * scale_b) of the scales"),
             std::string::npos);
   EXPECT_NE(text.find("x = fl(x * fl(scale_a * scale_b)), x = fl(x * scale_d), x = fl(rint(x) + "
                       "zero_d), then converted"),

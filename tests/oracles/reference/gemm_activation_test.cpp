@@ -151,6 +151,29 @@ TEST(GemmActivation, TheCoarserWayIsCaughtAndNamed) {
               Contains("the activation was computed in another way: \"gelu_tanh tanh.approx\""));
 }
 
+// Far above zero gelu is relu, and its range has every small error in it.
+TEST(GemmActivation, ASmallErrorIsNoOtherActivation) {
+  GemmSetup setup;
+  setup.activation = Activation::relu;
+  setup.output = FormatId::f32;
+  setup.k = 40;
+  Gemm gemm(setup);
+  const NamedContract promised = with_step(EpilogueStep::relu);
+  testing::kernel(promised).run(gemm);
+  int changed = 0;
+  for (std::int64_t p = 0; p < gemm.d.layout.count(); ++p) {
+    if (to_double(format(FormatId::f32), gemm.d.bits(p)) < 4) continue;
+    gemm.d.set_bits(p, gemm.d.bits(p) + 40);
+    ++changed;
+  }
+  ASSERT_GT(changed, 4);
+  const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
+  const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
+  ASSERT_GT(verdict.failed, 0);
+  EXPECT_THAT(oracle.explain(0, verdict.worst.index, gemm.d).faults,
+              ::testing::Not(Contains(HasSubstr("the activation was"))));
+}
+
 TEST(GemmActivation, BeforeTheBiasAndLeftOutAreCaughtAndNamed) {
   for (const EpilogueStep step : kSmoothSteps) {
     GemmSetup setup = setup_of(step, 1);

@@ -260,7 +260,7 @@ TEST(GemmScaled, RefusesScalesThatTheContractCannotApply) {
             "scales along k need promotion \"scaled fma\"");
   contract = testing::scaled(contract, 128);
   EXPECT_EQ(check_gemm(gemm.problem, contract).error().message,
-            "scales change every 32 of k, within the promotion's interval of 128");
+            "scales change every 32 of k, but sums are promoted every 128");
   EXPECT_TRUE(check_gemm(gemm.problem, testing::scaled(contract, 32)).ok());
   GemmProblem zero = gemm.problem;
   zero.scale_a = nullptr;
