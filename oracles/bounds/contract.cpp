@@ -193,11 +193,6 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
     return bad(fmt::format("no unit multiplies {}", words),
                "only B can be dequantized (dequantize_b): exchange the operands");
   }
-  if (dequantize_b && format(stored_b).storage_bits > 8) {
-    return bad(fmt::format("{} operands need not become {} first", format(stored_b).name,
-                           format(*dequantize_b).name),
-               "remove dequantize_b: it is for operands of 8 bits and less");
-  }
   if (dequantize_b && std::any_of(epilogue.begin(), epilogue.end(), [](EpilogueStep step) {
         return step == EpilogueStep::scale_b || step == EpilogueStep::scale_ab;
       })) {

@@ -130,6 +130,7 @@ verify fast_tanh fast gelu_tanhf gelu_tanh '"bias", "gelu_tanh tanh.approx"' 0 "
 verify fast_exp fast silu_expf silu '"bias", "silu ex2.approx"' 0 "0 failed"
 
 verify wrong mine gelu_tanhf gelu '"bias", "gelu erff"' 1 'the activation was gelu_tanh instead of gelu: "gelu_tanh tanhf"'
+verify coarse mine gelu_tanh_approx gelu_tanh '"bias", "gelu_tanh tanhf"' 1 'the activation was computed in another way: "gelu_tanh tanh.approx"'
 verify early early gelu_erff gelu '"bias", "gelu erff"' 1 'the activation came before "bias"'
 verify told early gelu_erff gelu '"gelu erff", "bias"' 0 "0 failed"
 

@@ -74,14 +74,6 @@ TEST(Contract, DescribesSchedules) {
       std::string::npos);
 }
 
-TEST(Contract, DequantizesOnlyWhatIsQuantized) {
-  Contract contract;
-  contract.dequantize_b = FormatId::bf16;
-  EXPECT_TRUE(contract.check(80, FormatId::bf16, FormatId::s8).ok());
-  EXPECT_EQ(contract.check(80, FormatId::bf16, FormatId::bf16).error().message,
-            "bf16 operands need not become bf16 first");
-}
-
 TEST(Contract, DescribesScalesAndIntegers) {
   Contract contract;
   contract.schedule = Schedule::promote;
