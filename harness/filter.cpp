@@ -111,6 +111,7 @@ Result<Filter> Filter::parse(std::string_view text, const std::vector<const Mani
     }
     Term term{std::string(word.substr(0, at)), std::string(word.substr(at, after - at)),
               std::string(word.substr(after))};
+    if (term.key == "value") term.key = "class";  // as case texts have it
     static constexpr std::array<std::string_view, 6> kComparisons = {"=",  "!=", "<",
                                                                      "<=", ">",  ">="};
     if (std::find(kComparisons.begin(), kComparisons.end(), term.comparison) ==

@@ -47,6 +47,7 @@ struct Selection : testing::Test {
 TEST_F(Selection, AllTermsOfAFilterMustHold) {
   EXPECT_TRUE(holds("class=cancelling k>512"));
   EXPECT_FALSE(holds("class=cancelling k>2000"));
+  EXPECT_TRUE(holds("value=cancelling k>512"));
   EXPECT_TRUE(holds("layout=nn m>=64 m<=64 n!=9 alpha=1"));
   EXPECT_FALSE(holds("class!=cancelling"));
   EXPECT_TRUE(holds(""));
