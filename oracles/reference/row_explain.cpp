@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "oracles/formats/decode.h"
 #include "oracles/reference/row_faults.h"
@@ -42,6 +43,22 @@ std::string words_of(const F32Range& range) {
   return text;
 }
 
+// A kernel makes its rows of the mean and rstd that it stores beside them. They are of the same run
+// where `got` is the problem's own tensor; of others nothing is known.
+void drop_refuted(const RowProblem& problem, std::int64_t i, int output, const Tensor& got,
+                  std::vector<std::string>& faults) {
+  if (problem.outputs[static_cast<std::size_t>(output)] != &got) return;
+  for (std::size_t other = 0; other < problem.outputs.size(); ++other) {
+    const std::string_view name = problem.output_names[other];
+    const Tensor& statistic = *problem.outputs[other];
+    if ((name != "mean" && name != "rstd") || statistic.layout.format != FormatId::f32) continue;
+    const std::vector<std::string_view> refuted =
+        refuted_faults(problem, i, name == "mean", values(statistic, i, 1).front());
+    std::erase_if(faults,
+                  [&](const std::string& fault) { return std::ranges::count(refuted, fault) > 0; });
+  }
+}
+
 }  // namespace
 
 Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got) const {
@@ -61,9 +78,12 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
     out.lines.push_back(
         fmt::format("row {} has {}; in its sums a term passes through at most {} additions", i,
                     words_of(problem_.row(i).x), problem_.contract.row_additions(problem_.n)));
-    faults = which == Part::elements
-                 ? row_faults(problem_, i, values(got, i * problem_.n, problem_.n), f)
-                 : statistic_faults(problem_, i, which == Part::mean, stored);
+    if (which == Part::elements) {
+      faults = row_faults(problem_, i, values(got, i * problem_.n, problem_.n), f);
+      drop_refuted(problem_, i, output, got, faults.names);
+    } else {
+      faults = statistic_faults(problem_, i, which == Part::mean, stored);
+    }
   }
   out.lines.push_back(fmt::format(
       "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored {:.9g}",
@@ -75,6 +95,8 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
         format(problem_.contract.normalized).name,
         of_row(which, i, Reference::mathematics)[static_cast<std::size_t>(j)].exact.value));
   }
+  // Another class is not close, however close the exact value is.
+  if (range_verdict(f, index, known, got.bits(index)).class_mismatch) faults.close_to_right = false;
   for (const std::string& fault : faults.names) out.lines.push_back("fits: " + fault);
   if (faults.names.empty()) out.lines.emplace_back(faults.none());
   out.faults = std::move(faults.names);

@@ -88,31 +88,27 @@ Certified with_gamma(const Spot& at, std::size_t j, const Certified& mean, const
   return normal * (at.row.gamma[j] + at.row.gamma_plus);
 }
 
-Faulty with_padding_in_variance(const Spot& at) {
-  if (!at.is(RowKind::layernorm) || at.row.n() % 8 == 0) return {};
-  const Certified mean = row_definition::norm(at.row, true).mean;
-  const Certified rstd = Certified(1.0) / sqrt(padded_variance(at.row) + at.row.eps);
-  Faulty out;
-  for (std::size_t j = 0; j < at.row.x.size(); ++j)
-    out.push_back(with_gamma(at, j, mean, rstd) + at.row.beta[j]);
+// Of all elements of a row.
+struct RangesVerdict {
+  bool pass = true, class_mismatch = false;
+};
+
+RangesVerdict judged(const std::vector<F32Range>& ranges, std::span<const double> got,
+                     const Format& f) {
+  RangesVerdict out;
+  for (std::size_t j = 0; j < got.size(); ++j) {
+    const ElementVerdict one =
+        range_verdict(f, 0, {ranges[j], Certified(got[j], 0.0)}, encode(f, got[j]));
+    out.pass &= one.pass;
+    out.class_mismatch |= one.class_mismatch;
+  }
   return out;
 }
 
-bool within(const std::vector<F32Range>& ranges, std::span<const double> got, const Format& f) {
-  for (std::size_t j = 0; j < got.size(); ++j) {
-    const std::uint64_t bits = encode(f, got[j]);
-    if (!range_verdict(f, 0, {ranges[j], Certified(got[j], 0.0)}, bits).pass) return false;
-  }
-  return true;
-}
-
-// By ranges, which tell it from the right row however near the two are.
 bool one_pass_fits(const RowProblem& problem, std::int64_t i, std::span<const double> got,
                    const Format& f) {
-  if (problem.kind != RowKind::layernorm) return false;
-  const RowOf<float> row = problem.row(i);
-  return within(one_pass_layernorm(problem.contract, row).out, got, f) &&
-         !within(row_ranges(problem.kind, problem.contract, row).out, got, f);
+  return problem.kind == RowKind::layernorm &&
+         judged(one_pass_layernorm(problem.contract, problem.row(i)).out, got, f).pass;
 }
 
 Faulty without_mean(const Spot& at) {
@@ -140,16 +136,25 @@ Faulty without_projection(const Spot& at) {
   return out;
 }
 
-// A norm whose mean is right and whose rstd is this.
-Faulty with_rstd(const Spot& at, const Certified& rstd) {
-  const bool centered = at.is(RowKind::layernorm);
-  const Certified mean = row_definition::norm(at.row, centered).mean;
+Faulty with_statistics(const Spot& at, const Certified& mean, const Certified& rstd) {
   Faulty out;
   for (std::size_t j = 0; j < at.row.x.size(); ++j) {
     out.push_back(with_gamma(at, j, mean, rstd));
-    if (centered) out.back() += at.row.beta[j];
+    if (at.is(RowKind::layernorm)) out.back() += at.row.beta[j];
   }
   return out;
+}
+
+// A norm whose mean is right and whose rstd is this.
+Faulty with_rstd(const Spot& at, const Certified& rstd) {
+  return with_statistics(at, row_definition::norm(at.row, at.is(RowKind::layernorm)).mean, rstd);
+}
+
+// A norm that divides by n what it sums over fewer columns.
+Faulty with_columns_summed(const Spot& at, std::int64_t columns) {
+  if (!at.is_norm() || columns == at.row.n()) return {};
+  const Outcome of = norm_statistics(at.row, at.is(RowKind::layernorm), columns, at.row.n());
+  return with_statistics(at, of.mean, of.rstd);
 }
 
 Certified rstd_with(const Spot& at, const Certified& eps) {
@@ -171,9 +176,20 @@ Faulty with_eps_outside(const Spot& at) {
   return with_rstd(at, one / (one / rstd_with(at, 0.0) + at.row.eps));
 }
 
+Faulty with_padding_in_variance(const Spot& at) {
+  if (!at.is(RowKind::layernorm) || at.row.n() % 8 == 0) return {};
+  return with_rstd(at, Certified(1.0) / sqrt(padded_variance(at.row) + at.row.eps));
+}
+
 Faulty without_division(const Spot& at) {
   if (!at.is_norm() || at.row.n() < 2) return {};
   return with_rstd(at, rstd_with(at, at.row.eps / columns(at)) / sqrt(columns(at)));
+}
+
+// Bessel's correction.
+Faulty with_divisor_less_one(const Spot& at) {
+  if (!at.is(RowKind::layernorm)) return {};
+  return with_rstd(at, norm_statistics(at.row, true, at.row.n(), at.row.n() - 1).rstd);
 }
 
 // The means of a gradient are sums.
@@ -238,6 +254,7 @@ constexpr Fault kFaults[] = {
     {kEpsInSum, with_eps_in_sum},
     {kEpsOutside, with_eps_outside},
     {kNoDivision, without_division},
+    {kBessel, with_divisor_less_one},
     {"the sums are not divided by n", without_means},
     {"x rstd is rounded to the output's format before gamma", with_rounded_product},
     {"x rstd is not rounded before gamma", without_rounded_product},
@@ -273,11 +290,13 @@ constexpr Fault kFaults[] = {
      [](const Spot& at) {
        return at.row.n() < 2 ? Faulty() : with_columns(at, at.row.x.size() - 1);
      }},
+    {kLastColumn, [](const Spot& at) { return with_columns_summed(at, at.row.n() - 1); }},
     {kTail,
      [](const Spot& at) {
        const std::size_t n = at.row.x.size();
        return n < 8 || n % 8 == 0 ? Faulty() : with_columns(at, n / 8 * 8);
      }},
+    {kTail, [](const Spot& at) { return with_columns_summed(at, at.row.n() / 8 * 8); }},
     {"the maximum is not subtracted", without_maximum},
     {kPaddingInVariance, with_padding_in_variance},
     {kZeros,
@@ -314,22 +333,40 @@ bool fits(const Faulty& faulty, double far) {
   return far <= 0x1p-14 * largest;
 }
 
+// Whether all of the row is predicted, bit for bit.
+bool gives_codes(const Faulty& faulty, std::span<const double> got, const Format& f) {
+  const auto same = [&](const Certified& due, double stored) {
+    return (std::isnan(due.value) && std::isnan(stored)) ||
+           encode(f, due.value) == encode(f, stored);
+  };
+  return std::equal(faulty.begin(), faulty.end(), got.begin(), got.end(), same);
+}
+
 }  // namespace
 
 NamedFaults row_faults(const RowProblem& problem, std::int64_t i, std::span<const double> got,
                        const Format& f) {
   const Spot spot{problem, i, converted<Certified>(problem.row(i)), f};
-  const double right = farthest(spot.of(spot.row).out, got, f);
+  const Faulty right = spot.of(spot.row).out;
+  const double far_from_right = farthest(right, got, f);
+  const RangesVerdict verdict =
+      judged(row_ranges(problem.kind, problem.contract, problem.row(i)).out, got, f);
+  // What errs by less than a rounding of the output is told from the right row by its codes alone.
+  const bool codes_tell = !verdict.pass && !gives_codes(right, got, f);
   NamedFaults named;
-  named.close_to_right = right == 0;
+  named.close_to_right = far_from_right == 0 && !verdict.class_mismatch;
   for (const Fault& fault : kFaults) {
+    if (std::ranges::count(named.names, fault.words) > 0) continue;
     const Faulty faulty = fault.row(spot);
     if (faulty.empty()) continue;
     // What is hardly nearer than the right row tells nothing.
     const double far = farthest(faulty, got, f);
-    if (fits(faulty, far) && 2 * far < right) named.names.emplace_back(fault.words);
+    if ((fits(faulty, far) && 2 * far < far_from_right) ||
+        (codes_tell && gives_codes(faulty, got, f)))
+      named.names.emplace_back(fault.words);
   }
-  if (one_pass_fits(problem, i, got, f)) named.names.emplace_back(kOnePass);
+  // By ranges, which tell it from the right row however near the two are.
+  if (!verdict.pass && one_pass_fits(problem, i, got, f)) named.names.emplace_back(kOnePass);
   return named;
 }
 

@@ -3,8 +3,12 @@
 // when it gives what the kernel gave, up to its roundings.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
+#include "oracles/exact/certified.h"
 #include "oracles/reference/named_faults.h"
 #include "oracles/reference/row.h"
 
@@ -17,6 +21,7 @@ inline constexpr const char* kNoEps = "eps is missing";
 inline constexpr const char* kEpsInSum = "eps is added before the division by n";
 inline constexpr const char* kEpsOutside = "eps is added outside the root";
 inline constexpr const char* kNoDivision = "the sum of squares is not divided by n";
+inline constexpr const char* kBessel = "the sum of squares is divided by n - 1";
 inline constexpr const char* kNoMean = "the mean is not subtracted";
 inline constexpr const char* kLastColumn = "the last column is missing from the sums";
 inline constexpr const char* kTail =
@@ -38,5 +43,15 @@ NamedFaults column_faults(const RowProblem& problem, bool gamma, std::span<const
 
 // `got`: the mean or rstd of row i.
 NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mean, double got);
+
+// Faults of row i that its stored mean or rstd, `got`, speaks against: they would have changed it
+// in another way. Empty where `got` is neither right nor what a fault gives: it is wrong by itself.
+std::vector<std::string_view> refuted_faults(const RowProblem& problem, std::int64_t i, bool mean,
+                                             double got);
+
+// The mean and rstd of a norm, without its outputs, with the first `columns` columns in its sums
+// and the sum of squares divided by `divisor`. Of the contract both are n.
+RowResult<Certified> norm_statistics(const RowOf<Certified>& row, bool centered,
+                                     std::int64_t columns, std::int64_t divisor);
 
 }  // namespace plumbline

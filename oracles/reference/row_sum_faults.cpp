@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
 
 #include "oracles/reference/row_definition.h"
 #include "oracles/reference/row_faults.h"
+#include "oracles/reference/row_ranges.h"
 #include "oracles/reference/row_variance.h"
 
 namespace plumbline {
@@ -29,9 +33,13 @@ std::vector<double> column_sums(const RowProblem& problem, bool gamma,
 
 bool fits(const std::vector<double>& faulty, std::span<const double> got) {
   double largest = 0;
-  for (const double one : faulty) largest = std::max(largest, std::fabs(one));
+  for (const double one : faulty) {
+    if (std::isfinite(one)) largest = std::max(largest, std::fabs(one));
+  }
   for (std::size_t j = 0; j < faulty.size(); ++j) {
-    if (!(std::fabs(got[j] - faulty[j]) <= 0x1p-14 * largest)) return false;
+    if (got[j] == faulty[j] || (std::isnan(got[j]) && std::isnan(faulty[j]))) continue;
+    if (!std::isfinite(got[j]) || !std::isfinite(faulty[j])) return false;
+    if (std::fabs(got[j] - faulty[j]) > 0x1p-14 * largest) return false;
   }
   return true;
 }
@@ -67,33 +75,68 @@ NamedFaults column_faults(const RowProblem& problem, bool gamma, std::span<const
   return {named};
 }
 
-NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mean, double got) {
+RowResult<Certified> norm_statistics(const RowOf<Certified>& row, bool centered,
+                                     std::int64_t columns, std::int64_t divisor) {
+  const std::span<const Certified> summed =
+      std::span(row.x).first(static_cast<std::size_t>(columns));
+  RowResult<Certified> out;
+  for (const Certified& x : summed) out.mean += x;
+  out.mean = centered ? out.mean / Certified(static_cast<double>(row.n())) : Certified(0.0);
+  Certified squares;
+  for (const Certified& x : summed) squares += (x - out.mean) * (x - out.mean);
+  out.rstd = Certified(1.0) / sqrt(squares / Certified(static_cast<double>(divisor)) + row.eps);
+  return out;
+}
+
+namespace {
+
+// What the stored mean or rstd of a row says of the simple faults.
+struct StatisticTrial {
+  bool right = false;  // it is what mathematics gives, up to roundings of f32
+  // The variance in one pass gives it and the contract does not, by their ranges, which tell the
+  // two apart however near they are.
+  bool one_pass = false;
+  std::vector<std::pair<const char*, bool>> faults;  // and whether each gives it; some come twice
+
+  bool fits(std::string_view words) const {
+    return std::ranges::any_of(
+        faults, [&](const auto& fault) { return fault.second && fault.first == words; });
+  }
+};
+
+StatisticTrial tried_statistic(const RowProblem& problem, std::int64_t i, bool mean, double got) {
   const bool centered = problem.kind == RowKind::layernorm;
   const Row in = converted<Certified>(problem.row(i));
-  std::vector<std::string> named;
+  StatisticTrial out;
   const auto is_close = [&](const Certified& value) {
-    return got == value.value || (std::isfinite(value.value) &&
-                                  std::fabs(got - value.value) <= 0x1p-18 * std::fabs(value.value));
+    return got == value.value || (std::isnan(got) && std::isnan(value.value)) ||
+           (std::isfinite(value.value) &&
+            std::fabs(got - value.value) <= 0x1p-18 * std::fabs(value.value));
   };
   const auto consider = [&](const char* words, const Certified& value) {
-    if (is_close(value)) named.emplace_back(words);
+    out.faults.emplace_back(words, is_close(value));
   };
+  const auto which = [&](const RowResult<Certified>& of) { return mean ? of.mean : of.rstd; };
   const auto of = [&](Row row, bool about_mean) {
     row.gamma.clear();  // statistics alone
-    const RowResult<Certified> out = row_definition::norm(row, about_mean);
-    return mean ? out.mean : out.rstd;
+    return which(row_definition::norm(row, about_mean));
   };
   const auto of_columns = [&](std::int64_t n) {
     Row row = in;
     row.x.resize(static_cast<std::size_t>(n), Certified(0.0));
     return of(row, centered);
   };
-  if (is_close(of(in, centered))) return {.names = {}, .close_to_right = true};
-  const std::int64_t n = problem.n;
+  out.right = is_close(of(in, centered));
+  const std::int64_t n = problem.n, whole = n / 8 * 8;
+  // Sums without some columns are divided by n, or by how many are left.
   if (n > 1) consider(kLastColumn, of_columns(n - 1));
-  if (n > 8 && n % 8 != 0) consider(kTail, of_columns(n / 8 * 8));
-  if (n % 8 != 0) consider(kZeros, of_columns(n / 8 * 8 + 8));
-  if (mean) return {named};
+  consider(kLastColumn, which(norm_statistics(in, centered, n - 1, n)));
+  if (n > 8 && n % 8 != 0) consider(kTail, of_columns(whole));
+  if (n % 8 != 0) {
+    consider(kTail, which(norm_statistics(in, centered, whole, n)));
+    consider(kZeros, of_columns(whole + 8));
+  }
+  if (mean) return out;
   const Certified columns(static_cast<double>(n));
   const auto with_eps = [&](const Certified& eps) {
     Row row = in;
@@ -107,12 +150,41 @@ NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mea
     consider(kEpsOutside, Certified(1.0) / (Certified(1.0) / without + in.eps));
   }
   if (n > 1) consider(kNoDivision, with_eps(in.eps / columns) / sqrt(columns));
-  if (!centered) return {named};
+  if (!centered) return out;
+  consider(kBessel, norm_statistics(in, true, n, n - 1).rstd);
   consider(kNoMean, of(in, false));
   if (n % 8 != 0) consider(kPaddingInVariance, Certified(1.0) / sqrt(padded_variance(in) + in.eps));
-  if (one_pass_layernorm(problem.contract, problem.row(i)).rstd.contains(static_cast<float>(got)))
-    named.emplace_back(kOnePass);
+  const auto stored = static_cast<float>(got);
+  const RowOf<float> row = problem.row(i);
+  const bool one_pass = one_pass_layernorm(problem.contract, row).rstd.contains(stored);
+  out.faults.emplace_back(kOnePass, one_pass);
+  out.one_pass = one_pass && !row_ranges(problem.kind, problem.contract, row).rstd.contains(stored);
+  return out;
+}
+
+}  // namespace
+
+NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mean, double got) {
+  const StatisticTrial tried = tried_statistic(problem, i, mean, got);
+  if (tried.right && tried.one_pass) return {{kOnePass}};
+  if (tried.right) return {.names = {}, .close_to_right = true};
+  std::vector<std::string> named;
+  for (const auto& [words, gives] : tried.faults) {
+    if (gives && std::ranges::count(named, words) == 0) named.emplace_back(words);
+  }
   return {named};
+}
+
+std::vector<std::string_view> refuted_faults(const RowProblem& problem, std::int64_t i, bool mean,
+                                             double got) {
+  const StatisticTrial tried = tried_statistic(problem, i, mean, got);
+  const bool is_known =
+      tried.right || std::ranges::any_of(tried.faults, [](const auto& one) { return one.second; });
+  std::vector<std::string_view> refuted;
+  for (const auto& [words, gives] : tried.faults) {
+    if (is_known && !tried.fits(words)) refuted.emplace_back(words);
+  }
+  return refuted;
 }
 
 }  // namespace plumbline

@@ -294,6 +294,8 @@ TEST(RowExplain, NamesMissingColumns) {
     }
     shorter.run();
     for (std::int64_t j = 0; j < 20; ++j) made.store(0, j, shorter.stored(0, j));
+    for (std::size_t output = 1; output < made.got.size(); ++output)
+      made.store(output, 0, shorter.stored(output, 0));
     EXPECT_THAT(made.oracle->explain(0, 3, made.got[0]).faults, Contains(HasSubstr("last column")));
   }
 }
@@ -330,6 +332,27 @@ TEST(RowExplain, NamesVariancesThatCancel) {
     EXPECT_THAT(made.oracle->explain(output, 0, got).faults,
                 Contains(HasSubstr("mean of squares")));
   }
+}
+
+// Where they lose a few bits only, of an rstd that is right by any measure but its range.
+TEST(RowExplain, NamesVariancesThatCancelALittle) {
+  std::int64_t failed = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    RowCase made(RowKind::layernorm, 1, 3, RowData::positive, seed);
+    float sum = 0, squares = 0;
+    for (const float x : made.problem.row(0).x) {
+      sum += x;
+      squares = std::fmaf(x, x, squares);
+    }
+    const float mean = sum / 3, variance = squares / 3 - mean * mean;
+    made.store(2, 0, 1 / std::sqrt(variance + made.problem.eps));
+    if (made.oracle->judge(2, made.got[2], {}).failed == 0) continue;
+    ++failed;
+    EXPECT_THAT(made.oracle->explain(2, 0, made.got[2]).faults,
+                Contains(HasSubstr("mean of squares")))
+        << seed;
+  }
+  EXPECT_GT(failed, 5);
 }
 
 // Norms of rows of bf16, with the rstd of a faulty kernel and what it makes of x rstd.
@@ -401,6 +424,145 @@ TEST(RowExplain, NamesGradientsWithSumsForMeans) {
   EXPECT_GT(made.oracle->judge(0, made.got[0], {}).failed, 0);
   EXPECT_THAT(made.oracle->explain(0, 0, made.got[0]).faults,
               ElementsAre("the sums are not divided by n"));
+}
+
+// Half an ulp of a row of two columns, where nothing else is off.
+TEST(RowExplain, NamesAMissingRoundingByTheCodesOfTheRow) {
+  std::int64_t failed = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    RowCase made(RowKind::layernorm, 1, 2, RowData::positive, seed, FormatId::bf16);
+    made.run();  // without the rounding that is promised now
+    made.problem.contract.normalized = FormatId::bf16;
+    const RowOracle oracle(made.problem);
+    const OutputVerdict verdict = oracle.judge(0, made.got[0], {});
+    if (verdict.failed == 0) continue;
+    ++failed;
+    const Explanation said = oracle.explain(0, verdict.worst.index, made.got[0]);
+    EXPECT_THAT(said.faults, ElementsAre("x rstd is not rounded before gamma")) << seed;
+    EXPECT_THAT(said.lines, ::testing::Not(Contains(HasSubstr("close to right")))) << seed;
+  }
+  EXPECT_GT(failed, 5);
+}
+
+// In f32 the mean overflows, and NaN is due where mathematics has numbers.
+TEST(RowExplain, NoOutputOfTheWrongClassIsCloseToRight) {
+  RowCase made(RowKind::layernorm, 1, 4, RowData::normal, 8);
+  for (std::int64_t j = 0; j < 4; ++j)
+    made.x.set_bits(j, encode(format(FormatId::bf16), std::ldexp(static_cast<double>(j + 4), 125)));
+  for (const int output : {0, 1}) {
+    const std::vector<double> exact = made.oracle->reference_values(output, Reference::contract, 1);
+    const auto at = static_cast<std::size_t>(output);
+    for (std::size_t j = 0; j < exact.size(); ++j)
+      made.store(at, static_cast<std::int64_t>(j), static_cast<float>(exact[j]));
+    ASSERT_GT(made.oracle->judge(output, made.got[at], {}).class_mismatches, 0);
+    EXPECT_THAT(made.oracle->explain(output, 0, made.got[at]).lines,
+                Contains(HasSubstr("none of the simple faults")))
+        << output;
+  }
+}
+
+TEST(RowExplain, NamesFaultsOfSumsThatAreInfiniteElsewhere) {
+  constexpr std::uint64_t kInfinity = 0x7f80;
+  RowCase made(RowKind::layernorm_backward, 3, 5, RowData::normal, 8);
+  made.dy.set_bits(0, kInfinity);
+  made.run();
+  for (std::int64_t j = 1; j < 5; ++j) {
+    float sum = 0;
+    for (std::int64_t i = 0; i < 2; ++i) sum += made.problem.row(i, j, 1).dy.front();
+    made.store(2, j, sum);
+  }
+  EXPECT_GT(made.oracle->judge(2, made.got[2], {}).failed, 0);
+  EXPECT_THAT(made.oracle->explain(2, 1, made.got[2]).faults, Contains("the last row is missing"));
+  made.run();
+  made.store(2, 0, 5);
+  EXPECT_THAT(made.oracle->explain(2, 1, made.got[2]).lines,
+              Contains(HasSubstr("none of the simple faults")));
+}
+
+// The mean and rstd stored beside a row say what the row was made of.
+TEST(RowExplain, NamesNoFaultThatAStoredStatisticRefutes) {
+  for (const RowKind kind : {RowKind::rmsnorm, RowKind::layernorm}) {
+    RowCase made(kind, 2, 21, RowData::normal, 8);
+    set_eps(made);
+    made.run();
+    const Tensor right = made.got.back();
+    no_eps(made);
+    made.run();
+    set_eps(made);
+    const RowOracle oracle(made.problem);
+    const auto named = [&](const Tensor& got) { return oracle.explain(0, 1, got).faults; };
+    EXPECT_THAT(named(made.got[0]), ElementsAre("eps is missing"));
+    made.got.back() = right;  // rstd
+    EXPECT_THAT(named(made.got[0]), ::testing::IsEmpty());
+    const Tensor of_another_run = made.got[0];
+    EXPECT_THAT(named(of_another_run), ElementsAre("eps is missing"));
+    made.store(made.got.size() - 1, 0, 123);  // wrong by itself
+    EXPECT_THAT(named(made.got[0]), ElementsAre("eps is missing"));
+  }
+}
+
+// LayerNorm or RMSNorm of one row with the mean and rstd of a faulty kernel.
+void store_norm(RowCase& made, double mean, double rstd) {
+  const RowOf<float> row = made.problem.row(0);
+  for (std::size_t j = 0; j < row.x.size(); ++j) {
+    double y = (static_cast<double>(row.x[j]) - mean) * rstd * static_cast<double>(row.gamma[j]);
+    if (!row.beta.empty()) y += static_cast<double>(row.beta[j]);
+    made.store(0, static_cast<std::int64_t>(j), static_cast<float>(y));
+  }
+  if (made.got.size() > 2) made.store(1, 0, static_cast<float>(mean));
+  made.store(made.got.size() - 1, 0, static_cast<float>(rstd));
+}
+
+// Of the first `columns` columns: the sum of (x - mean)^2.
+double squares_of(const RowCase& made, std::int64_t columns, double mean) {
+  double sum = 0;
+  for (const float x : made.problem.row(0, 0, columns).x)
+    sum += (static_cast<double>(x) - mean) * (static_cast<double>(x) - mean);
+  return sum;
+}
+
+double sum_of(const RowCase& made, std::int64_t columns) {
+  double sum = 0;
+  for (const float x : made.problem.row(0, 0, columns).x) sum += static_cast<double>(x);
+  return sum;
+}
+
+TEST(RowExplain, NamesADivisionByOneLess) {
+  for (const std::int64_t n : {1, 2, 21}) {
+    RowCase made(RowKind::layernorm, 1, n, RowData::normal, 8);
+    const auto count = static_cast<double>(n);
+    const double mean = sum_of(made, n) / count;
+    store_norm(made, mean, 1 / std::sqrt(squares_of(made, n, mean) / (count - 1) + 1e-5));
+    for (const int output : {0, 2}) {
+      const Tensor& got = made.got[static_cast<std::size_t>(output)];
+      EXPECT_GT(made.oracle->judge(output, got, {}).failed, 0);
+      EXPECT_THAT(made.oracle->explain(output, 0, got).faults,
+                  Contains("the sum of squares is divided by n - 1"))
+          << n << " " << output;
+    }
+  }
+}
+
+// Sums without the last column, divided by n all the same. Of one column nothing is left.
+TEST(RowExplain, NamesTheLastColumnThatSumsLack) {
+  for (const RowKind kind : {RowKind::rmsnorm, RowKind::layernorm}) {
+    for (const std::int64_t n : {1, 2, 21, 24}) {
+      RowCase made(kind, 1, n, RowData::positive, 8);
+      const auto count = static_cast<double>(n);
+      const double mean = kind == RowKind::layernorm ? sum_of(made, n - 1) / count : 0;
+      store_norm(made, mean, 1 / std::sqrt(squares_of(made, n - 1, mean) / count + 1e-5));
+      for (int output = 0; output < made.oracle->outputs(); ++output) {
+        // LayerNorm's rstd of one column is 1 / sqrt(eps) anyway.
+        if (n == 1 && made.oracle->output_name(output) == "rstd" && kind == RowKind::layernorm)
+          continue;
+        const Tensor& got = made.got[static_cast<std::size_t>(output)];
+        EXPECT_GT(made.oracle->judge(output, got, {}).failed, 0);
+        EXPECT_THAT(made.oracle->explain(output, 0, got).faults,
+                    Contains("the last column is missing from the sums"))
+            << n << " " << output;
+      }
+    }
+  }
 }
 
 // A fault that is smaller than a rounding of the output fits every right row.
