@@ -50,7 +50,7 @@ struct RowProblem {
   // Null where the operation has none.
   const Tensor *x = nullptr, *dy = nullptr, *gamma = nullptr, *beta = nullptr, *mean = nullptr,
                *rstd = nullptr;
-  std::vector<const Tensor*> outputs;  // layouts only
+  std::vector<const Tensor*> outputs;  // layouts; explain() also reads mean and rstd
   std::vector<std::string_view> output_names;
 
   bool has_column_sums() const {
