@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "oracles/base/assert.h"
 #include "oracles/bounds/attention_contract.h"
@@ -33,39 +35,24 @@ struct Way {
   int roundings = 0;
 };
 
+constexpr std::pair<EpilogueStep, Way> kWays[] = {
+    // x / sqrt 2, the constant within an ulp
+    {EpilogueStep::gelu_erff, {Activation::gelu, false, kTwoUlp, 6}},
+    // five operations and two constants, each within an ulp
+    {EpilogueStep::gelu_tanh_tanhf, {Activation::gelu_tanh, false, kTwoUlp, 10}},
+    {EpilogueStep::gelu_tanh_tanh_approx, {Activation::gelu_tanh, false, kTanhApproxError, 10}},
+    {EpilogueStep::gelu_tanh_expf, {Activation::gelu_tanh, true, kTwoUlp, 10}},
+    // and a product with log2 e
+    {EpilogueStep::gelu_tanh_ex2_approx, {Activation::gelu_tanh, true, kEx2Error, 13}},
+    {EpilogueStep::silu_expf, {Activation::silu, true, kTwoUlp, 0}},
+    {EpilogueStep::silu_ex2_approx, {Activation::silu, true, kEx2Error, 3}},
+    {EpilogueStep::silu_tanh_approx, {Activation::silu, false, kTanhApproxError, 0}},
+};
+
+// None for steps that are no smooth activation.
 Way way_of(EpilogueStep step) {
-  switch (step) {
-    case EpilogueStep::gelu_erff:  // x / sqrt 2, the constant within an ulp
-      return {Activation::gelu, false, kTwoUlp, 6};
-    case EpilogueStep::gelu_tanh_tanhf:  // five operations and two constants, each within an ulp
-      return {Activation::gelu_tanh, false, kTwoUlp, 10};
-    case EpilogueStep::gelu_tanh_tanh_approx:
-      return {Activation::gelu_tanh, false, kTanhApproxError, 10};
-    case EpilogueStep::gelu_tanh_expf:
-      return {Activation::gelu_tanh, true, kTwoUlp, 10};
-    case EpilogueStep::gelu_tanh_ex2_approx:  // and a product with log2 e
-      return {Activation::gelu_tanh, true, kEx2Error, 13};
-    case EpilogueStep::silu_expf:
-      return {Activation::silu, true, kTwoUlp, 0};
-    case EpilogueStep::silu_ex2_approx:
-      return {Activation::silu, true, kEx2Error, 3};
-    case EpilogueStep::silu_tanh_approx:
-      return {Activation::silu, false, kTanhApproxError, 0};
-    case EpilogueStep::scale_a:
-    case EpilogueStep::scale_b:
-    case EpilogueStep::scale_ab:
-    case EpilogueStep::alpha:
-    case EpilogueStep::beta_c:
-    case EpilogueStep::beta_c_fma:
-    case EpilogueStep::alpha_beta_c_fma:
-    case EpilogueStep::bias:
-    case EpilogueStep::bias_fma:
-    case EpilogueStep::relu:
-    case EpilogueStep::scale_d:
-    case EpilogueStep::zero_d:
-      break;
-  }
-  return {};
+  const auto* const found = std::ranges::find(kWays, step, &std::pair<EpilogueStep, Way>::first);
+  return found == std::end(kWays) ? Way{} : found->second;
 }
 
 // The argument of tanh in gelu_tanh.
