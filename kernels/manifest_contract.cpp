@@ -33,6 +33,13 @@ std::optional<FormatId> dequantized_value(std::string_view word) {
   return known ? format_by_name(word) : std::nullopt;
 }
 
+constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
+
+std::optional<bool> flushed_value(std::string_view word) {
+  if (word != kSubnormals[0] && word != kSubnormals[1]) return std::nullopt;
+  return word == kSubnormals[1];
+}
+
 std::optional<EpilogueStep> step_value(std::string_view word) { return epilogue_step(word); }
 
 std::optional<Rounding> rounding_value(std::string_view word) { return rounding(word); }
@@ -201,6 +208,8 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
         fmt::format("\"dequantize_b\" has no meaning for {}", manifest.operation->name()),
         "remove it: only gemm knows how");
   }
+  contract.subnormals_flushed =
+      reader.word(reader.text(table, "subnormals"), kSubnormals, flushed_value).value_or(false);
   read_epilogue(reader, table, contract);
   read_output(reader, table, promised);
   read_flags(reader, table, contract);
@@ -271,8 +280,9 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   for (const Operation::Factors& factors : manifest.operation->factors()) {
     outputs.push_back(factors.output);
   }
-  std::vector<std::string_view> keys = {"unit",      "schedule",     "interval", "parts", "join",
-                                        "promotion", "dequantize_b", "epilogue", "output"};
+  std::vector<std::string_view> keys = {"unit",   "schedule",  "interval",     "parts",
+                                        "join",   "promotion", "dequantize_b", "epilogue",
+                                        "output", "subnormals"};
   keys.insert(keys.end(), kFlags.begin(), kFlags.end());
   const std::size_t own = keys.size();
   keys.insert(keys.end(), outputs.begin(), outputs.end());

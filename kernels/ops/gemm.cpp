@@ -283,6 +283,7 @@ class Gemm final : public Operation {
     gemm.zero_a = problem.integer("zero_a");
     gemm.zero_b = problem.integer("zero_b");
     gemm.zero_d = problem.integer("zero_d");
+    gemm.flushed_scales = contract.subnormals_flushed;
     const Tensor* d = tensors.find("d");
     PLUMB_ASSERT(gemm.a && gemm.b && d);
     gemm.output = d->layout.format;

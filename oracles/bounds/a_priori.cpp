@@ -90,10 +90,13 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
       model.fma ? 24 : std::min<double>(model.node.fraction_bits, node_bits - 1) + 1;
   const double joined_bits = split && model.join == Join::bf16 ? 8 : 24;
   exact_steps_ = std::exp2(std::min(kept, joined_bits));
-  const bool flushes = split && model.join == Join::f32_atomic;
+  const bool flushes = model.flushes || (split && model.join == Join::f32_atomic);
+  // What operands and factors that are taken for 0 cost is known to the running bound alone.
+  const bool flushes_factors = model.flushes && (model.fma || model.scaled);
   // Multiples of the smallest normal number are never flushed.
-  least_lattice_ =
-      flushes ? bound::kF32Minimum : std::exp2(-125 - std::min(node_bits, joined_bits));
+  least_lattice_ = flushes_factors ? kInfinity
+                   : flushes       ? bound::kF32Minimum
+                                   : std::exp2(-125 - std::min(node_bits, joined_bits));
 
   const double products = model.fma ? 0 : static_cast<double>(model.node.products);
   const double per_node = (products + 1) * plan.unit + plan.ulp_unit;
@@ -106,9 +109,9 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
   const double lowest = std::max(plan.zero_weight, bound::kF32Minimum);
   absolute_ = (nodes * ((products + 1) * lowest * plan.unit + bound::kF32Minimum * plan.ulp_unit) +
                (additions + 1) * 0x1p-149 + roundings_bf16 * 0x1p-133 +
-               (flushes ? 2 * chains * bound::kF32Minimum : 0)) *
+               (flushes ? 5 * std::max(additions, chains) * bound::kF32Minimum : 0)) *
               growth * kRoundUp;
-  growth_known_ = growth < 2;
+  growth_known_ = growth < 2 && !flushes_factors;
 }
 
 }  // namespace plumbline

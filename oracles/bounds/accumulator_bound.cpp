@@ -99,10 +99,11 @@ void add_and_round(AccumulatorBound& accumulator, const AccumulatorBound& x,
 }
 
 // The classes of x * factor, unrounded.
-ClassSet classes_of_product(const AccumulatorBound& x, float factor) {
+ClassSet classes_of_product(const AccumulatorBound& x, float factor, bool flushes) {
   using enum ResultClass;
   if (std::isnan(factor)) return nan;
   const bool infinite = std::isinf(factor), negative = factor < 0;
+  const double lost = flushes ? kF32Minimum : 0;
   ClassSet product;
   const auto add_infinity = [&](bool minus) {
     product.add(minus ? minus_infinity : plus_infinity);
@@ -112,7 +113,7 @@ ClassSet classes_of_product(const AccumulatorBound& x, float factor) {
       product.add(finite);
     } else {
       // The sign of x decides, and x may be 0.
-      if (x.is_zero() || magnitude(x.sum) <= x.drift) product.add(nan);
+      if (x.is_zero() || magnitude(x.sum) <= x.drift + lost) product.add(nan);
       if (!x.is_zero() && x.sum + x.drift > 0) add_infinity(negative);
       if (!x.is_zero() && x.sum - x.drift < 0) add_infinity(!negative);
     }
@@ -120,6 +121,7 @@ ClassSet classes_of_product(const AccumulatorBound& x, float factor) {
   if (x.classes.has(nan)) product.add(nan);
   for (const ResultClass side : {plus_infinity, minus_infinity}) {
     if (!x.classes.has(side)) continue;
+    if (magnitude(static_cast<double>(factor)) < lost) product.add(nan);
     if (factor == 0) {
       product.add(nan);
     } else {
@@ -130,8 +132,9 @@ ClassSet classes_of_product(const AccumulatorBound& x, float factor) {
 }
 
 // Each of the additions may flush its operand and its sum, when they can be subnormal at all.
-AccumulatorBound join_with_flushes(std::span<const AccumulatorBound> parts) {
-  AccumulatorBound total = join_any_order(parts, kNearestF32);
+AccumulatorBound join_with_flushes(std::span<const AccumulatorBound> parts,
+                                   const NearestRounding& rounding) {
+  AccumulatorBound total = join_any_order(parts, rounding);
   double lattice = std::numeric_limits<double>::infinity();
   for (const AccumulatorBound& part : parts) {
     if (!part.is_zero()) lattice = smaller(lattice, part.lattice);
@@ -141,6 +144,12 @@ AccumulatorBound join_with_flushes(std::span<const AccumulatorBound> parts) {
     total.drift = (total.drift + 2 * count * kF32Minimum) * kRoundUp;
   }
   return total;
+}
+
+// What an addition may lose: x, the other operand, and the sum.
+void note_flushes(AccumulatorBound& x, double other_lattice) {
+  if (smaller(x.lattice, other_lattice) < kF32Minimum)
+    x.drift = (x.drift + 3 * kF32Minimum) * kRoundUp;
 }
 
 }  // namespace
@@ -215,13 +224,15 @@ void note_overflow(AccumulatorBound& state, double threshold) {
   if (least(state.sum, state.drift) >= threshold) state.classes.remove(ResultClass::finite);
 }
 
-void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
-                 const NearestRounding& rounding) {
-  const ClassSet classes = ClassSet::of_sum(accumulator.classes, x.classes);
-  if (x.is_zero()) {
+void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& addend,
+                 const NearestRounding& rounding, bool flushes) {
+  const ClassSet classes = ClassSet::of_sum(accumulator.classes, addend.classes);
+  if (addend.is_zero()) {
     accumulator.classes = classes;
     return;
   }
+  AccumulatorBound x = addend;
+  if (flushes) note_flushes(x, accumulator.lattice);
   if (accumulator.is_zero()) {  // 0 + x needs no rounding: x has no more bits than the accumulator
     accumulator = x;
     accumulator.classes = classes;
@@ -230,9 +241,10 @@ void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
   add_and_round(accumulator, x, rounding);
 }
 
-void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor) {
+void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor,
+                bool flushes) {
   AccumulatorBound product;
-  product.classes = classes_of_product(x, factor);
+  product.classes = classes_of_product(x, factor, flushes);
   if (factor == 0 || !std::isfinite(factor) || x.is_zero()) {
     accumulator.classes = ClassSet::of_sum(accumulator.classes, product.classes);
     return;
@@ -244,27 +256,38 @@ void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float 
   product.sum_error = (size * x.sum_error + lost) * kRoundUp;
   product.drift = (size * x.drift + lost) * kRoundUp;
   product.lattice = x.lattice * lowest_bit(factor);
+  if (flushes) {
+    if (x.lattice < kF32Minimum) product.drift = (product.drift + size * kF32Minimum) * kRoundUp;
+    if (size < kF32Minimum)
+      product.drift = (product.drift + size * most(x.sum, x.drift)) * kRoundUp;
+    note_flushes(product, accumulator.lattice);
+  }
   add_and_round(accumulator, product, kNearestF32);  // also from zero: a product has 48 bits
 }
 
-AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join) {
+AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join, bool flushes) {
   PLUMB_ASSERT(!parts.empty());
   switch (join) {
     case Join::f32_ordered: {
       AccumulatorBound total = parts[0];
-      for (const AccumulatorBound& part : parts.subspan(1)) add_rounded(total, part, kNearestF32);
+      for (const AccumulatorBound& part : parts.subspan(1))
+        add_rounded(total, part, kNearestF32, flushes);
       return total;
     }
     case Join::f32_any_order:
-      return join_any_order(parts, kNearestF32);
+      if (!flushes) return join_any_order(parts, kNearestF32);
+      [[fallthrough]];
     case Join::f32_atomic:
-      return join_with_flushes(parts);
+      return join_with_flushes(parts, kNearestF32);
     case Join::bf16:
       break;
   }
   std::vector<AccumulatorBound> rounded(parts.begin(), parts.end());
-  for (AccumulatorBound& part : rounded) round_to(part, kNearestBf16);
-  return join_any_order(rounded, kNearestBf16);
+  for (AccumulatorBound& part : rounded) {
+    if (flushes) note_flushes(part, part.lattice);
+    round_to(part, kNearestBf16);
+  }
+  return flushes ? join_with_flushes(rounded, kNearestBf16) : join_any_order(rounded, kNearestBf16);
 }
 
 }  // namespace plumbline::bound

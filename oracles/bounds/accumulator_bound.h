@@ -79,14 +79,16 @@ void add_aligned(AccumulatorBound& accumulator, const NodePlan& plan,
 // accumulator = fma of a product with this lowest bit (infinity: it is 0) in f32.
 void add_fused(AccumulatorBound& accumulator, double product, double lowest, double off = 0);
 
-// accumulator = round(accumulator + x).
+// accumulator = round(accumulator + x). With `flushes`, here and below, each operand and the result
+// may count as 0 below 2^-126.
 void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
-                 const NearestRounding& rounding);
+                 const NearestRounding& rounding, bool flushes = false);
 
 // accumulator = fma(x, factor, accumulator) in f32. `x.classes` may be anything.
-void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor);
+void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor,
+                bool flushes = false);
 
 // The sum of a split's parts.
-AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join);
+AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join, bool flushes);
 
 }  // namespace plumbline::bound

@@ -20,6 +20,9 @@ float rounded_to_bf16(float x) {
   return static_cast<float>(to_double(bf16, encode(bf16, static_cast<double>(x))));
 }
 
+// Subnormal numbers become zeros, as operands and results of f32 atomics on global memory do.
+float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+
 class Machine {
  public:
   Machine(const Contract& contract, int sm, FormatId a, FormatId b, const float* row,
@@ -50,7 +53,7 @@ class Machine {
                                                                         : model_.node.products;
     for (std::int64_t base = begin; base < end; base += step) {
       const std::int64_t stop = std::min(end, base + step);
-      value = contract_.unit == Unit::fma_f32 ? std::fma(row_[base], column_[base], value)
+      value = contract_.unit == Unit::fma_f32 ? fma(row_[base], column_[base], value)
                                               : instruction(base, stop, value);
       if (keep_steps_) steps.push_back({stop, value});
     }
@@ -64,9 +67,9 @@ class Machine {
       const float fresh = chain(base, std::min(end, base + contract_.interval));
       if (contract_.promotion == Promotion::scaled_fma) {
         const auto interval = static_cast<std::size_t>(base / contract_.interval);
-        total = std::fma(fresh, factors_.empty() ? 1.0f : factors_[interval], total);
+        total = fma(fresh, factors_.empty() ? 1.0f : factors_[interval], total);
       } else {
-        total += fresh;
+        total = kept(total + kept(fresh));
       }
     }
     return total;
@@ -75,6 +78,10 @@ class Machine {
   std::vector<AccumulatorStep> steps;
 
  private:
+  float kept(float x) const { return contract_.subnormals_flushed ? flushed(x) : x; }
+
+  float fma(float a, float b, float c) const { return kept(std::fma(kept(a), kept(b), kept(c))); }
+
   // An int32 sum as an f32.
   float integers(std::int64_t begin, std::int64_t end) {
     double sum = 0;
@@ -105,10 +112,9 @@ class Machine {
   std::vector<std::uint32_t> a_codes_, b_codes_;
 };
 
-// Subnormal numbers become zeros, as operands and results of f32 atomics on global memory do.
-float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
-
-float joined(const std::vector<float>& parts, Join join, std::vector<std::int64_t> order) {
+float joined(const std::vector<float>& parts, Join join, bool flushes,
+             std::vector<std::int64_t> order) {
+  const auto kept = [=](float x) { return flushes || join == Join::f32_atomic ? flushed(x) : x; };
   if (order.empty() || join == Join::f32_ordered) {
     order.resize(parts.size());
     std::iota(order.begin(), order.end(), 0);
@@ -117,11 +123,11 @@ float joined(const std::vector<float>& parts, Join join, std::vector<std::int64_
   for (std::size_t i = 0; i < order.size(); ++i) {
     const float part = parts[static_cast<std::size_t>(order[i])];
     if (join == Join::bf16) {
-      total = rounded_to_bf16(total + rounded_to_bf16(part));
-    } else if (join == Join::f32_atomic) {
-      total = flushed(total + flushed(part));
+      total = rounded_to_bf16(kept(total + kept(rounded_to_bf16(kept(part)))));
+    } else if (i == 0 && join != Join::f32_atomic) {
+      total = part;
     } else {
-      total = i == 0 ? part : total + part;
+      total = kept(kept(total) + kept(part));
     }
   }
   return total;
@@ -142,7 +148,7 @@ AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, For
     std::vector<float> parts;
     for (std::int64_t begin = 0; begin < k; begin += length)
       parts.push_back(machine.part(begin, std::min(k, begin + length)));
-    run.value = joined(parts, contract.join, options.join_order);
+    run.value = joined(parts, contract.join, contract.subnormals_flushed, options.join_order);
   } else {
     run.value = machine.part(0, k);
   }

@@ -81,7 +81,7 @@ bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) 
       sum.bound > 0 ? sum.lo + sum.bound * (1 + 0x1p-50) + 0x1p-51 * std::fabs(sum.lo) : sum.lo);
   std::int64_t first = grid_.floor(low.head, low.tail), last = grid_.ceil(high.head, high.tail);
   if (first < grid_.lowest() || last > grid_.highest()) return false;
-  if (uncertain_) {  // not monotone: nothing may lie between the two
+  if (uncertain({first, last})) {  // not monotone: nothing may lie between the two
     return last - first <= 1 && has(image({first, first}), got) && has(image({last, last}), got);
   }
   if (falling_) std::swap(first, last);
@@ -98,8 +98,16 @@ bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) 
   return code == got || same_result(code, got);
 }
 
+F32Range ElementRule::numbers(const GridRange& range) const {
+  return {grid_.value(range.first), grid_.value(range.last), false};
+}
+
+bool ElementRule::uncertain(const GridRange& range) const {
+  return epilogue_.uncertain(numbers(range), operands_);
+}
+
 F32Range ElementRule::image(const GridRange& range) const {
-  return epilogue_.range({grid_.value(range.first), grid_.value(range.last), false}, operands_);
+  return epilogue_.range(numbers(range), operands_);
 }
 
 bool ElementRule::has(const F32Range& values, std::uint64_t got) const {
@@ -114,13 +122,11 @@ bool ElementRule::has(const F32Range& values, std::uint64_t got) const {
 }
 
 bool ElementRule::lies_between(const GridRange& range, std::uint64_t got) const {
-  if (uncertain_) {
-    const GridRange finite = finite_part(grid_, range);
-    return finite.first <= finite.last && has(image(finite), got);
-  }
-  if (!regular_) return true;
   const GridRange finite = finite_part(grid_, range);
-  if (finite.first > finite.last || epilogue_.is_nan(got)) return false;
+  if (finite.first > finite.last) return !regular_ && !epilogue_.uncertain();
+  if (uncertain(finite)) return has(image(finite), got);
+  if (!regular_) return true;
+  if (epilogue_.is_nan(got)) return false;
   const float x_low = value(falling_ ? finite.last : finite.first);
   const float x_high = value(falling_ ? finite.first : finite.last);
   if (std::isnan(x_low) || std::isnan(x_high)) return false;
@@ -238,11 +244,12 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
     if (values.low != values.high) seen.add(finite);
     out.inside |= has(values, got);
   };
-  const GridRange numbers = finite_part(grid_, range);
-  if (classes.has(finite) && uncertain_) {
-    if (numbers.first <= numbers.last) admit_range(image(numbers));
-  } else if (classes.has(finite)) {
-    for (const Piece& piece : pieces(numbers)) {
+  const GridRange finite_range = finite_part(grid_, range);
+  const bool has_numbers = classes.has(finite) && finite_range.first <= finite_range.last;
+  if (has_numbers && uncertain(finite_range)) {
+    admit_range(image(finite_range));
+  } else if (has_numbers) {
+    for (const Piece& piece : pieces(finite_range)) {
       if (piece.nan) {
         admit_value(std::numeric_limits<float>::quiet_NaN());
         continue;
@@ -266,7 +273,9 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
     }
   }
   const auto admit_special = [&](float accumulator) {
-    if (uncertain_) return admit_range(epilogue_.range(F32Range::of(accumulator), operands_));
+    const F32Range alone = F32Range::of(accumulator);
+    if (epilogue_.uncertain(alone, operands_))
+      return admit_range(epilogue_.range(alone, operands_));
     admit_value(epilogue_.value(accumulator, operands_));
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -278,8 +287,10 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
 }
 
 ElementRule::Judgement ElementRule::judge_value(float accumulator, std::uint64_t got) const {
-  const F32Range values = uncertain_ ? epilogue_.range(F32Range::of(accumulator), operands_)
-                                     : F32Range::of(epilogue_.value(accumulator, operands_));
+  const F32Range alone = F32Range::of(accumulator);
+  const F32Range values = epilogue_.uncertain(alone, operands_)
+                              ? epilogue_.range(alone, operands_)
+                              : F32Range::of(epilogue_.value(accumulator, operands_));
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   Judgement out;
   out.inside = has(values, got);
@@ -319,7 +330,6 @@ double ElementRule::smallest_uncertain_error(const SumEnclosure& sum, const Grid
     return std::fabs((static_cast<double>(grid_.value(index)) - pair.head) - pair.tail) *
            (1 + 0x1p-50);
   };
-  if (within.first > within.last) return std::numeric_limits<double>::infinity();
   double above = std::max(distance(within.first), distance(within.last)), below = 0;
   if (reached(below)) return below;
   if (!reached(above)) return std::numeric_limits<double>::infinity();
@@ -337,7 +347,9 @@ double ElementRule::smallest_uncertain_error(const SumEnclosure& sum, const Grid
 
 double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& within,
                                    std::uint64_t got) const {
-  if (uncertain_) return smallest_uncertain_error(sum, finite_part(grid_, within), got);
+  const GridRange finite = finite_part(grid_, within);
+  if (finite.first > finite.last) return std::numeric_limits<double>::infinity();
+  if (uncertain(finite)) return smallest_uncertain_error(sum, finite, got);
   constexpr double kNone = std::numeric_limits<double>::infinity();
   if (epilogue_.is_nan(got)) return kNone;
   const Pair pair = two_sum(sum.hi, sum.lo);
@@ -347,7 +359,7 @@ double ElementRule::smallest_error(const SumEnclosure& sum, const GridRange& wit
   const std::int64_t floor = grid_.floor(pair.head, pair.tail),
                      ceiling = grid_.ceil(pair.head, pair.tail);
   double smallest = kNone;
-  for (const Piece& piece : pieces(finite_part(grid_, within))) {
+  for (const Piece& piece : pieces(finite)) {
     GridRange hits = piece.range;  // NaN, where the output has none, becomes one code
     if (!piece.nan) {
       // Next to the sum there is nothing closer; else the hits are searched for.

@@ -5,8 +5,9 @@
 // lie between g of the two ends, and membership is a bisection over the accumulator's numbers (an
 // output grid finer than the accumulator's has codes between the ends that no z gives). Factors of
 // 0, Inf or NaN in the epilogue make NaN of some values: then the rule holds for each stretch of
-// numbers between them. Where a smooth activation leaves g uncertain, its range over the two ends
-// stands for g of all between: every output in it is admissible.
+// numbers between them. Where a smooth activation, or numbers that may count as 0, leave g
+// uncertain, its range over the two ends stands for g of all between: every output in it is
+// admissible.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +56,7 @@ class ElementRule {
         grid_(grid),
         operands_(operands),
         regular_(epilogue.regular(operands)),
-        falling_(epilogue.falling(operands)),
-        uncertain_(epilogue.uncertain()) {}
+        falling_(epilogue.falling(operands)) {}
 
   // True when `got` is admissible whatever E is. For sums that cannot overflow on the way.
   bool surely_admissible(const SumEnclosure& sum, std::uint64_t got) const;
@@ -100,7 +100,9 @@ class ElementRule {
 
   std::vector<Piece> pieces(const GridRange& range) const;
 
-  // What g may be over numbers of the accumulator.
+  F32Range numbers(const GridRange& range) const;
+  // Whether g is known to a bound only over numbers of the accumulator, and what it may be there.
+  bool uncertain(const GridRange& range) const;
   F32Range image(const GridRange& range) const;
   // Whether got is the output of a value in a range.
   bool has(const F32Range& values, std::uint64_t got) const;
@@ -119,7 +121,7 @@ class ElementRule {
   const Epilogue& epilogue_;
   const AccumulatorGrid& grid_;
   EpilogueOperands operands_;
-  bool regular_, falling_, uncertain_;
+  bool regular_, falling_;
 };
 
 }  // namespace plumbline

@@ -49,6 +49,9 @@ RunningBound any_order_bound(const BoundModel& model, const PreparedProducts& pr
   const double reach = size * growth * kRoundUpAll;
   const double ulp = ulp_of(reach, kF32Unit);
   if (bound.lattice < ulp) bound.error += counts.additions * ulp / 2;
+  if (model.flushes) bound.error += products.lost;
+  if (model.flushes && bound.lattice < kF32Minimum)
+    bound.error += 3 * counts.additions * kF32Minimum;  // both operands and the sum of each
   if (!model.fma) {
     const NodePlan plan(model);
     const double highest =

@@ -22,6 +22,7 @@ struct RoundingCounts {
 // Value, exponent weight and lowest weight of every product (prepared_operand.h).
 struct PreparedProducts {
   std::span<const double> value, exponent, lowest;
+  double lost = 0;  // of all together, because operands are taken for 0
 };
 
 RunningBound any_order_bound(const BoundModel& model, const PreparedProducts& products);

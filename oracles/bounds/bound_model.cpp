@@ -33,6 +33,7 @@ std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId
   model.parts = contract.parts;
   model.join = contract.join;
   model.scaled = contract.promotion == Promotion::scaled_fma;
+  model.flushes = contract.subnormals_flushed;
   model.a_minimum_exponent = minimum_exponent(a);
   model.b_minimum_exponent = minimum_exponent(b);
   // An int32 sum is exact until it becomes an f32, rounded once where it has more than 24 bits. A

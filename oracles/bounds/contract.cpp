@@ -159,6 +159,8 @@ std::string epilogue_line(const Contract& contract) {
   for (const EpilogueStep step : contract.epilogue) line += fmt::format("{}, ", step_words(step));
   line += fmt::format("then converted rounding {}", word_of(contract.output.rounding));
   if (contract.output.overflow == Overflow::saturate) line += ", saturating";
+  if (contract.subnormals_flushed)
+    line += "; f32 numbers below 2^-126 may count as 0 outside of the unit";
   return line;
 }
 

@@ -101,6 +101,10 @@ struct Contract {
   std::optional<FormatId> dequantize_b{};
   std::vector<EpilogueStep> epilogue;
   EncodeOptions output;  // the conversion to the output format
+  // f32 operations outside of the unit may take numbers below 2^-126 for 0, as operands and as
+  // results (nvcc's --use_fast_math). May: what does nothing to a number, a factor of 1 say, is an
+  // operation all the same where a kernel has it.
+  bool subnormals_flushed = false;
   bool deterministic = true;
   bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
   bool position_independent = true;  // permuting rows of A permutes rows of D

@@ -112,6 +112,7 @@ Epilogue::Epilogue(const Contract& contract, const EpilogueScalars& scalars, For
       options_(contract.output),
       low_options_(contract.output),
       high_options_(contract.output),
+      flushes_(contract.subnormals_flushed),
       output_(format(output)) {
   for (EpilogueStep step : effective_steps(contract, scalars)) {
     PLUMB_ASSERT(step_count_ < steps_.size());
@@ -225,30 +226,43 @@ float Epilogue::apply(std::size_t at, float x, const EpilogueOperands& operands)
   return std::rint(x) + static_cast<float>(scalars_.zero_d);
 }
 
+F32Range Epilogue::kept_or_lost(F32Range x, bool& small) const {
+  constexpr float kSmallest = 0x1p-126f;  // may have been rounded up to it
+  if (!flushes_ || !x.has_numbers() || x.low > kSmallest || x.high < -kSmallest) return x;
+  if (x.low == 0 && x.high == 0) return x;
+  small = true;
+  return {std::min(x.low, 0.0f), std::max(x.high, 0.0f), x.nan};
+}
+
 // Every step but a smooth activation is monotone in x, and the same on the ends of a range.
-F32Range Epilogue::apply(std::size_t at, const F32Range& x,
-                         const EpilogueOperands& operands) const {
+F32Range Epilogue::apply(std::size_t at, const F32Range& x, const EpilogueOperands& operands,
+                         bool& small) const {
   const EpilogueStep step = steps_[at];
   if (at + 1 < step_count_ && steps_[at + 1] == EpilogueStep::bias_fma) return x;  // done there
-  const auto of = [](float value) { return F32Range::of(value); };
+  const auto of = [&](float value) { return kept_or_lost(F32Range::of(value), small); };
+  const auto product = [&](float a, float b) { return kept_or_lost(of(a) * of(b), small); };
+  const auto factor_of = [&](EpilogueStep scaling) {
+    return scaling == EpilogueStep::scale_ab ? product(operands.scale_a, operands.scale_b)
+                                             : of(*factor(scaling, operands));
+  };
   switch (step) {
     case EpilogueStep::scale_a:
     case EpilogueStep::scale_b:
     case EpilogueStep::scale_ab:
     case EpilogueStep::alpha:
     case EpilogueStep::scale_d:
-      return x * of(*factor(step, operands));
+      return x * factor_of(step);
     case EpilogueStep::beta_c:
-      return x + of(scalars_.beta * operands.c);
+      return x + product(scalars_.beta, operands.c);
     case EpilogueStep::beta_c_fma:
       return fma(of(scalars_.beta), of(operands.c), x);
     case EpilogueStep::alpha_beta_c_fma:
       return scalars_.beta == 0 ? x * of(scalars_.alpha)
-                                : fma(of(scalars_.alpha), x, of(scalars_.beta * operands.c));
+                                : fma(of(scalars_.alpha), x, product(scalars_.beta, operands.c));
     case EpilogueStep::bias:
       return x + of(operands.bias);
     case EpilogueStep::bias_fma:
-      return fma(of(*factor(steps_[at - 1], operands)), x, of(operands.bias));
+      return fma(factor_of(steps_[at - 1]), x, of(operands.bias));
     case EpilogueStep::relu:
     case EpilogueStep::zero_d:
       return x.has_numbers()
@@ -267,10 +281,22 @@ F32Range Epilogue::apply(std::size_t at, const F32Range& x,
   return activation_range(step, x);
 }
 
-F32Range Epilogue::range(const F32Range& accumulator, const EpilogueOperands& operands) const {
-  F32Range x = accumulator;
-  for (std::size_t at = 0; at < step_count_; ++at) x = apply(at, x, operands);
+F32Range Epilogue::follow(F32Range x, const EpilogueOperands& operands, bool& small) const {
+  x = kept_or_lost(x, small);
+  for (std::size_t at = 0; at < step_count_; ++at)
+    x = kept_or_lost(apply(at, x, operands, small), small);
   return x;
+}
+
+F32Range Epilogue::range(const F32Range& accumulator, const EpilogueOperands& operands) const {
+  bool small = false;
+  return follow(accumulator, operands, small);
+}
+
+bool Epilogue::uncertain(const F32Range& accumulator, const EpilogueOperands& operands) const {
+  bool small = false;
+  if (!uncertain() && flushes_) follow(accumulator, operands, small);
+  return uncertain() || small;
 }
 
 float Epilogue::value(float accumulator, const EpilogueOperands& operands) const {

@@ -5,9 +5,10 @@
 // interval rule rests on. Only NaN breaks the order. Where factors and addends are finite and no
 // factor is 0 there is none; elsewhere trace() tells the pieces without NaN from the others.
 //
-// A smooth activation (gelu, gelu_tanh, silu) is neither monotone nor known bit for bit. An
-// epilogue with one is uncertain(): there g has a range of values, which range() follows step by
-// step, and value() is one of them.
+// A smooth activation (gelu, gelu_tanh, silu) is neither monotone nor known bit for bit, and where
+// numbers below 2^-126 may count as 0, g has more than one value beside them. There an epilogue is
+// uncertain(): g has a range of values, which range() follows step by step, and value() is one of
+// them.
 //
 // A step that the problem needs and the contract does not name is done in its usual place (the
 // order of EpilogueStep): a kernel cannot opt out of alpha by not mentioning it.
@@ -52,8 +53,10 @@ class Epilogue {
   // The f32 value before the conversion; of a smooth activation the nearest one.
   float value(float accumulator, const EpilogueOperands& operands) const;
 
-  // Whether values are known to a bound only.
+  // Whether values are known to a bound only, whatever the accumulator is; and for some of these.
   bool uncertain() const { return is_smooth(scalars_.activation); }
+
+  bool uncertain(const F32Range& accumulator, const EpilogueOperands& operands) const;
 
   // The f32 values before the conversion that a conforming epilogue can have.
   F32Range range(const F32Range& accumulator, const EpilogueOperands& operands) const;
@@ -105,7 +108,11 @@ class Epilogue {
   static constexpr std::size_t kMostSteps = 8;
 
   float apply(std::size_t at, float x, const EpilogueOperands& operands) const;  // step `at`
-  F32Range apply(std::size_t at, const F32Range& x, const EpilogueOperands& operands) const;
+  // What may count as 0 does, or not; `small` is set where there is such a number.
+  F32Range kept_or_lost(F32Range x, bool& small) const;
+  F32Range apply(std::size_t at, const F32Range& x, const EpilogueOperands& operands,
+                 bool& small) const;
+  F32Range follow(F32Range x, const EpilogueOperands& operands, bool& small) const;
   bool adds_c(EpilogueStep step) const;
   // What x is multiplied by; nothing for a step that does not multiply.
   std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;
@@ -116,6 +123,7 @@ class Epilogue {
   std::size_t step_count_ = 0;
   EpilogueScalars scalars_;
   EncodeOptions options_, low_options_, high_options_;
+  bool flushes_;
   const Format& output_;
   std::uint64_t magnitude_mask_ = 0, sign_mask_ = 0;
   // Magnitudes above them are NaN, and infinities or NaN.

@@ -38,6 +38,14 @@ class Terms {
             static_cast<double>(x.lowest) * y.lowest};
   }
 
+  // What f32 operations that take small operands for 0 lose of a product.
+  double lost(std::int64_t p) const {
+    if (!model_.flushes || !model_.fma) return 0;
+    const double x = magnitude(static_cast<double>(row_[p])),
+                 y = magnitude(static_cast<double>(column_[p]));
+    return x < kF32Minimum || y < kF32Minimum ? x * y : 0;
+  }
+
  private:
   const BoundModel& model_;
   const float* row_;
@@ -89,7 +97,10 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
   if (model.fma) {
     for (std::int64_t p = begin; p < end; ++p) {
       const Term term = terms[p];
-      add_fused(state, term.product, term.lowest);
+      double lost = terms.lost(p);
+      if (model.flushes && smaller(state.lattice, term.lowest) < kF32Minimum)
+        lost += 2 * kF32Minimum;  // the accumulator, as an operand and as the result
+      add_fused(state, term.product, term.lowest, lost * kRoundUp);
     }
     return state;
   }
@@ -107,13 +118,15 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
 
 RunningBound in_any_order(const BoundModel& model, const Terms& terms, std::int64_t k) {
   std::vector<double> value, exponent, lowest;
+  double lost = 0;
   for (std::int64_t p = 0; p < k; ++p) {
+    lost = (lost + terms.lost(p)) * kRoundUp;
     const Term term = terms[p];
     value.push_back(term.product);
     exponent.push_back(term.exponent);
     lowest.push_back(term.lowest);
   }
-  return any_order_bound(model, {value, exponent, lowest});
+  return any_order_bound(model, {value, exponent, lowest, lost});
 }
 
 AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms,
@@ -123,13 +136,13 @@ AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms
   for (std::int64_t base = begin; base < end; base += model.interval) {
     AccumulatorBound fresh = chain(model, plan, terms, base, std::min(end, base + model.interval));
     if (!model.scaled) {
-      add_rounded(total, fresh, kNearestF32);
+      add_rounded(total, fresh, kNearestF32, model.flushes);
       continue;
     }
     const std::int64_t interval = base / model.interval;
     if (scales.classes != nullptr)
       fresh.classes = ClassSet::of_sum(fresh.classes, scales.classes[interval]);
-    add_scaled(total, fresh, scales.factors[interval]);
+    add_scaled(total, fresh, scales.factors[interval], model.flushes);
   }
   return total;
 }
@@ -149,7 +162,7 @@ RunningBound running_bound(const BoundModel& model, const float* row, const floa
     parts.push_back(part(model, plan, terms, begin, std::min(k, begin + length), scales));
   }
   if (parts.empty()) return {};
-  return join_parts(parts, model.join).result();
+  return join_parts(parts, model.join, model.flushes).result();
 }
 
 }  // namespace plumbline

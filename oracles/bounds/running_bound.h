@@ -35,6 +35,7 @@ struct BoundModel {
   std::int64_t interval = 0, parts = 1;  // parts: of split_k and any
   Join join = Join::f32_ordered;
   bool scaled = false;  // promote: by fma with a factor per interval instead of by addition
+  bool flushes = false;  // f32 operations outside of the unit may take numbers below 2^-126 for 0
   int a_minimum_exponent = -126, b_minimum_exponent = -126;  // of the operand formats
 
   // Whether the accumulator is a join of parts. Atomics join even a single part: to zero.

@@ -5,6 +5,7 @@
 // f32's range are left to the specification.
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "oracles/bounds/accumulator_bound.h"
@@ -331,10 +332,33 @@ HWY_EXPORT(target_name);
 // Below this no accumulator and no join of parts can overflow.
 constexpr double kSafeReach = 0x1p127;
 
-// Every part by vectors, the join by lanes. `again` computes one lane by the specification.
-template <typename Part, typename Again>
+// The smallest of every `step`th element from `first` on; infinity of none.
+template <typename Number>
+double least_of(const std::vector<Number>& all, std::size_t first, std::size_t step) {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t at = first; at < all.size(); at += step)
+    least = std::min(least, static_cast<double>(all[at]));
+  return least;
+}
+
+// Below 2^-126 something may be taken for 0, given the lowest bits of all elements of a lane's row
+// and column.
+bool may_flush(const BoundModel& model, const LaneFactors& factors, std::size_t lane, double row,
+               double column) {
+  if (!model.flushes) return false;
+  double product = row * column, least = product;
+  if (model.fma) least = std::min({least, row, column});
+  double factor = 1;
+  for (std::size_t at = lane; at < factors.lowest.size(); at += kPanelLanes)
+    factor = std::min(factor, factors.lowest[at]);
+  return std::min({least, factor, product * factor}) < kF32Minimum;
+}
+
+// Every part by vectors, the join by lanes. `again` computes one lane by the specification, which
+// is all there is for a lane where `flushes`.
+template <typename Part, typename Flushes, typename Again>
 RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFactors& factors,
-                        const Part& part, const Again& again) {
+                        const Part& part, const Flushes& flushes, const Again& again) {
   RunningBounds bounds;
   if (model.schedule == Schedule::any) {
     for (std::size_t lane = 0; lane < kPanelLanes; ++lane) bounds[lane] = again(lane);
@@ -353,10 +377,11 @@ RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFacto
       of_lane[p] = parts[p].lanes[lane];
       reach += parts[p].reach[lane];
     }
-    if (!(reach < kSafeReach / 4) || !factors.finite[lane]) {
+    if (!(reach < kSafeReach / 4) || !factors.finite[lane] || flushes(lane)) {
       bounds[lane] = again(lane);
     } else {
-      bounds[lane] = split ? join_parts(of_lane, model.join).result() : of_lane[0].result();
+      bounds[lane] =
+          split ? join_parts(of_lane, model.join, model.flushes).result() : of_lane[0].result();
     }
   }
   return bounds;
@@ -393,6 +418,10 @@ RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
         (model, plan, row, columns, begin, end, lane_factors, out);
       },
       [&](std::size_t lane) {
+        return bound::may_flush(model, lane_factors, lane, bound::least_of(row.lowest, 0, 1),
+                                bound::least_of(columns.lowest, lane, kPanelLanes));
+      },
+      [&](std::size_t lane) {
         const std::vector<float> floats(row.value.begin(), row.value.end());
         return bound::bound_of_lane(model, floats, columns, factors, lane);
       });
@@ -407,6 +436,11 @@ RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
       [&](std::int64_t begin, std::int64_t end, bound::LanePart& out) {
         HWY_DYNAMIC_DISPATCH(bound::part_panels)
         (model, plan, rows, columns, begin, end, lane_factors, out);
+      },
+      [&](std::size_t lane) {
+        return bound::may_flush(model, lane_factors, lane,
+                                bound::least_of(rows.lowest, lane, kPanelLanes),
+                                bound::least_of(columns.lowest, lane, kPanelLanes));
       },
       [&](std::size_t lane) {
         return bound::bound_of_lane(model, bound::lane_of(rows.value, lane), columns, factors,

@@ -215,7 +215,8 @@ RunningBounds uncertain_sums(const BoundModel& model, std::span<const UncertainF
     for (std::size_t c = 0; c < kLanes; ++c) parts[c].push_back(states[c]);
   }
   if (k == 0) return out;
-  for (std::size_t c = 0; c < kLanes; ++c) out[c] = join_parts(parts[c], model.join).result();
+  for (std::size_t c = 0; c < kLanes; ++c)
+    out[c] = join_parts(parts[c], model.join, model.flushes).result();
   return out;
 }
 

@@ -39,14 +39,17 @@ namespace {
 constexpr std::int64_t kRows = 256;     // of A in one task
 constexpr std::int64_t kColumns = 256;  // of B, split once for all tasks
 
-// factors[j] = fl(scale * scales[j]), 0 where that is not finite. Written without branches, so that
-// it becomes vector instructions.
+// factors[j] = fl(scale * scales[j]), 0 where that is not finite, or subnormal with `flushes`.
+// Written without branches, so that it becomes vector instructions.
 PLUMBLINE_PER_PROCESSOR
-void multiply_scales(float scale, const float* scales, std::int64_t count, double* factors) {
+void multiply_scales(float scale, const float* scales, bool flushes, std::int64_t count,
+                     double* factors) {
+  const std::uint32_t least = flushes ? 0x00800000u : 0;
   for (std::int64_t j = 0; j < count; ++j) {
     const auto bits = std::bit_cast<std::uint32_t>(scale * scales[j]);
-    const std::uint32_t special = (bits & 0x7f800000u) == 0x7f800000u ? ~0u : 0u;
-    factors[j] = static_cast<double>(std::bit_cast<float>(bits & ~special));
+    const std::uint32_t exponent = bits & 0x7f800000u;
+    const std::uint32_t lost = exponent == 0x7f800000u || exponent < least ? ~0u : 0u;
+    factors[j] = static_cast<double>(std::bit_cast<float>(bits & ~lost));
   }
 }
 
@@ -229,7 +232,7 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
       const float* scales_b = scales.b.data() + block * n + left;
       for (std::int64_t i = 0; i < rows.count; ++i) {
         const float scale = scales.a[static_cast<std::size_t>(block * m + first + i)];
-        multiply_scales(scale, scales_b, columns, factors.data());
+        multiply_scales(scale, scales_b, scales.flushes, columns, factors.data());
         add_scaled(factors.data(), p.data() + i * columns, columns, hi + i * n, lo + i * n);
         if (!splits.whole)
           add_scaled_low(factors.data(), low.data() + i * columns, columns, lo + i * n);

@@ -53,6 +53,9 @@ struct GemmProblem {
   const Tensor* scale_d = nullptr;
   ScaleBlock scale_a_block = {}, scale_b_block = {};
   std::int64_t zero_a = 0, zero_b = 0, zero_d = 0;
+  // What scales along k and those of a dequantized B make of f32 numbers is part of the function:
+  // with this, below 2^-126 they and their products are 0 (Contract::subnormals_flushed).
+  bool flushed_scales = false;
 
   std::int64_t outputs() const { return batch * m * n; }
 

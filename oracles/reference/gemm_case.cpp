@@ -184,6 +184,23 @@ bool GemmCase::has_special_factor(const GemmPlace& at) const {
   return !std::all_of(all.begin(), all.end(), [](float x) { return std::isfinite(x); });
 }
 
+ClassSet GemmCase::products_class(const GemmPlace& at, std::span<const SpecialElement> of_row,
+                                  std::span<const SpecialElement> of_column) const {
+  ClassSet classes = special_class(row(at), column(at), of_row, of_column);
+  if (!model || !model->fma || !model->flushes) return classes;
+  // Infinity times an element that counts as 0 is NaN.
+  const auto flushed = [this](const float* vector) {
+    std::vector<float> out(vector, vector + problem.k);
+    for (float& x : out) x = std::fabs(x) < 0x1p-126f ? 0 : x;
+    return out;
+  };
+  const std::vector<float> row_here = flushed(row(at)), column_here = flushed(column(at));
+  if (special_class(row_here.data(), column_here.data(), of_row, of_column)
+          .is_only(ResultClass::nan))
+    classes.add(ResultClass::nan);
+  return classes;
+}
+
 // Per interval the class of its products, then of what the promotion makes of them.
 ClassSet GemmCase::scaled_classes(const GemmPlace& at) const {
   const std::span<const SpecialElement> of_row = row_specials_.of(row_vector(at)),
@@ -197,8 +214,8 @@ ClassSet GemmCase::scaled_classes(const GemmPlace& at) const {
   std::vector<ClassSet> classes;
   for (std::int64_t block = 0; block < scales->blocks; ++block) {
     const std::int64_t begin = block * scales->depth, end = begin + scales->depth;
-    classes.push_back(special_class(row(at), column(at), within(of_row, begin, end),
-                                    within(of_column, begin, end)));
+    classes.push_back(
+        products_class(at, within(of_row, begin, end), within(of_column, begin, end)));
   }
   const std::vector<float> all = factors(at);
   return running_bound(*model, row(at), column(at), problem.k, {all.data(), classes.data()})
@@ -207,8 +224,8 @@ ClassSet GemmCase::scaled_classes(const GemmPlace& at) const {
 
 ClassSet GemmCase::special_classes(const GemmPlace& at) const {
   if (scales) return scaled_classes(at);
-  const ClassSet classes = special_class(row(at), column(at), row_specials_.of(row_vector(at)),
-                                         column_specials_.of(column_vector(at)));
+  const ClassSet classes =
+      products_class(at, row_specials_.of(row_vector(at)), column_specials_.of(column_vector(at)));
   if (classes.is_only(ResultClass::nan) || !model) return classes;
   if (cannot_overflow(at, magnitude(at))) return classes;
   // The finite products may overflow before an infinite one comes; afterwards they change nothing.

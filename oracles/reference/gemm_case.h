@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "oracles/bounds/a_priori.h"
@@ -140,6 +141,8 @@ class GemmCase {
   double largest_factor(const GemmPlace& at) const;
   bool has_special_factor(const GemmPlace& at) const;
   ClassSet scaled_classes(const GemmPlace& at) const;
+  ClassSet products_class(const GemmPlace& at, std::span<const SpecialElement> of_row,
+                          std::span<const SpecialElement> of_column) const;
 
   std::vector<VectorSize> row_sizes_, column_sizes_;
   std::vector<ScaledSize> scaled_rows_, scaled_columns_;

@@ -23,7 +23,7 @@ Number element(const Tensor& tensor, std::int64_t linear) {
 float factor(const GemmProblem& problem, std::int64_t i, std::int64_t j, std::int64_t k) {
   const float a = problem.scale_a_block.along_k() ? *scale_at(problem, GemmSide::a, i, k) : 1;
   const float b = problem.scale_b_block.along_k() ? *scale_at(problem, GemmSide::b, j, k) : 1;
-  return a * b;
+  return scale_value(problem, scale_value(problem, a) * scale_value(problem, b));
 }
 
 // The end of the k block of k: where a scale may change.

@@ -67,11 +67,12 @@ ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const Su
   const auto exact = static_cast<std::int64_t>(sum.hi) + static_cast<std::int64_t>(sum.lo);
   const std::int32_t accumulator = wrapped_to_int32(exact);
   ElementDecision decision;
-  if (gemm.epilogue.uncertain()) {
+  const EpilogueOperands operands = gemm.epilogue_operands(at);
+  if (gemm.epilogue.uncertain(F32Range::of(static_cast<float>(accumulator)), operands)) {
     decision.judgement = gemm.rule(at).judge_value(static_cast<float>(accumulator), got);
     return decision;
   }
-  const std::uint64_t due = int32_output(gemm.epilogue, gemm.epilogue_operands(at), accumulator);
+  const std::uint64_t due = int32_output(gemm.epilogue, operands, accumulator);
   decision.judgement.inside = gemm.rule(at).same_result(due, got);
   decision.judgement.low = decision.judgement.high = due;
   return decision;

@@ -66,6 +66,9 @@ void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict&
   if (error == 0 && gemm.epilogue.uncertain()) {
     lines.push_back(
         "these values make the sum exact: what is left open is how far the activation may be off");
+  } else if (error == 0 && verdict.low != verdict.high) {
+    lines.push_back(
+        "these values make the sum exact: what is left open is whether small numbers count as 0");
   } else if (error == 0) {
     lines.push_back(
         "these values make the contract's arithmetic exact: the output is determined bit for bit");

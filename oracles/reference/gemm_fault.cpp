@@ -47,7 +47,8 @@ std::optional<std::vector<float>> factors_of(const GemmCase& gemm, const GemmFau
     if (along_k(gemm.problem, GemmSide::b))
       b = faulty_scale(gemm.problem, GemmSide::b, fault.scale_b, {at.j, p});
     if (!a || !b) return std::nullopt;
-    out.push_back(*a * *b);
+    out.push_back(
+        scale_value(gemm.problem, scale_value(gemm.problem, *a) * scale_value(gemm.problem, *b)));
   }
   return out;
 }
@@ -163,6 +164,7 @@ Dyadic exact_sum(const GemmCase& gemm, const Vectors& vectors) {
 BoundModel model_of(const GemmCase& gemm, const GemmFault& fault) {
   BoundModel model = *gemm.model;
   if (fault.no_promotion) model.schedule = Schedule::sequential;
+  if (fault.flushes) model.flushes = true;
   if (fault.a_read_as) model.a_minimum_exponent = format(*fault.a_read_as).emin();
   if (fault.b_read_as) model.b_minimum_exponent = format(*fault.b_read_as).emin();
   return model;
@@ -312,6 +314,7 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
   Contract contract = gemm.contract;
   contract.epilogue = fault.steps;
   contract.output = fault.output;
+  if (fault.flushes) contract.subnormals_flushed = true;
   const Epilogue epilogue(contract, fault.scalars, gemm.problem.output);
   const auto with_either = [&](const auto& stored_with) {
     // A product from elsewhere may have met the epilogue there or here.
@@ -328,7 +331,7 @@ bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std
                                          : wrapped_to_int32(sum);
     return with_either([&](const EpilogueOperands& operands) {
       const ElementRule rule(epilogue, gemm.grid, operands);
-      if (epilogue.uncertain())
+      if (epilogue.uncertain(F32Range::of(static_cast<float>(accumulator)), operands))
         return rule.judge_value(static_cast<float>(accumulator), got).inside;
       return rule.same_result(int32_output(epilogue, operands, accumulator), got);
     });

@@ -201,6 +201,14 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
   return faults;
 }
 
+// What nvcc's --use_fast_math does to a kernel.
+std::vector<GemmFault> subnormals_lost(const GemmCase& gemm) {
+  if (gemm.contract.subnormals_flushed) return {};
+  GemmFault lost = fault(gemm, "f32 numbers below 2^-126 counted as 0: subnormals = \"flushed\"");
+  lost.flushes = true;
+  return {lost};
+}
+
 // Another function, or the same computed in another way.
 std::vector<GemmFault> other_activation(const GemmCase& gemm) {
   const Activation promised = gemm.scalars.activation;
@@ -335,6 +343,7 @@ std::vector<GemmHypothesis> gemm_hypotheses() {
       {"output overflow",         output_overflow},
       {"epilogue step missing",   epilogue_step_missing},
       {"rounded elsewhere",       epilogue_rounded_elsewhere},
+      {"subnormals lost",         subnormals_lost},
       {"activation elsewhere",    activation_elsewhere},
       {"other activation",        other_activation},
       {"alpha narrowed",          alpha_narrowed},

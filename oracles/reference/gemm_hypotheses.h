@@ -61,6 +61,7 @@ struct GemmFault {
   int sum_bits =
       0;  // significant bits that the sum keeps between additions, cut toward zero; 0: all
   bool no_promotion = false;
+  bool flushes = false;  // f32 operations may take numbers below 2^-126 for 0
   // Unit::int32: what is added to the sum by mistake, and whether it is clamped instead of wrapped.
   std::function<std::int64_t(const GemmCase&, const GemmPlace&)> added;
   bool clamped = false;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -40,6 +41,10 @@ std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::in
   return static_cast<float>(to_double(format(scale->layout.format), scale->bits(entry)));
 }
 
+float scale_value(const GemmProblem& problem, float x) {
+  return problem.flushed_scales && std::fabs(x) < 0x1p-126f ? 0.0f : x;
+}
+
 BlockScales block_scales(const GemmProblem& problem, std::int64_t interval) {
   PLUMB_ASSERT(interval > 0);
   BlockScales out;
@@ -47,10 +52,12 @@ BlockScales block_scales(const GemmProblem& problem, std::int64_t interval) {
   out.blocks = blocks_of(problem.k, interval);
   out.m = problem.m;
   out.n = problem.n;
+  out.flushes = problem.flushed_scales;
   const auto fill = [&](GemmSide side, bool along_k, std::int64_t count, std::vector<float>& to) {
     for (std::int64_t block = 0; block < out.blocks; ++block) {
       for (std::int64_t v = 0; v < count; ++v)
-        to.push_back(along_k ? *scale_at(problem, side, v, block * interval) : 1.0f);
+        to.push_back(along_k ? scale_value(problem, *scale_at(problem, side, v, block * interval))
+                             : 1.0f);
     }
   };
   fill(GemmSide::a, problem.scale_a_block.along_k(), problem.m, out.a);
@@ -69,8 +76,8 @@ GemmProblem with_dequantized_b(const GemmProblem& problem, FormatId to) {
   for (std::int64_t at = 0; at < count; ++at) {
     const float value = static_cast<float>(to_double(from, problem.b->bits(at)) -
                                            static_cast<double>(problem.zero_b));
-    const float scale = *scale_at(problem, GemmSide::b, at % n, at / n % k);
-    b->set_bits(at, encode(narrow, static_cast<double>(value * scale)));
+    const float scale = scale_value(problem, *scale_at(problem, GemmSide::b, at % n, at / n % k));
+    b->set_bits(at, encode(narrow, static_cast<double>(scale_value(problem, value * scale))));
   }
   GemmProblem out = problem;
   out.b = b.get();

@@ -19,6 +19,9 @@ enum class GemmSide : std::uint8_t { a, b };
 std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::int64_t vector,
                               std::int64_t p);
 
+// An f32 number of the function: a scale, or a product with one.
+float scale_value(const GemmProblem& problem, float x);
+
 // The factors of every interval of k. A side whose scale does not change along k has factor 1 here.
 BlockScales block_scales(const GemmProblem& problem, std::int64_t interval);
 

@@ -158,7 +158,7 @@ class StagedGemm final : public StagedComputation {
                        scales.a[static_cast<std::size_t>(block * scales.m + at.i)]),
                    b = static_cast<double>(
                        scales.b[static_cast<std::size_t>(block * scales.n + at.j)]);
-      factors.push_back(low ? static_cast<double>(static_cast<float>(a * b)) : a * b);
+      factors.push_back(low ? static_cast<double>(scales.factor(at.i, at.j, block)) : a * b);
     }
     return factors;
   }

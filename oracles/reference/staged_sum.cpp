@@ -108,10 +108,16 @@ bool StagedSum::joins() const {
           (contract_.parts > 1 || contract_.join == Join::f32_atomic));
 }
 
+double StagedSum::kept(double x) const { return contract_.subnormals_flushed ? flushed(x) : x; }
+
+double StagedSum::fma(double a, double b, double c) const {
+  return kept(static_cast<double>(f32_fma(kept(a), kept(b), kept(c))));
+}
+
 float StagedSum::low_chain(RealSpan a, RealSpan b, float start, SumFault fault) const {
   if (contract_.unit == Unit::fma_f32) {
     for (std::size_t i = 0; i < a.size(); ++i)
-      start = f32_fma(a.values[i], b.values[i], static_cast<double>(start));
+      start = static_cast<float>(fma(a.values[i], b.values[i], static_cast<double>(start)));
     return start;
   }
   DotModel model = *model_;
@@ -147,7 +153,7 @@ double StagedSum::promoted(RealSpan a, RealSpan b, std::size_t first_interval,
     if (!low.join) {
       total += fresh * factor;
     } else {
-      total = static_cast<double>(f32_fma(fresh, factor, total));
+      total = fma(fresh, factor, total);
       if (low.fault == SumFault::narrow_promotion) total = narrowed(total, 9);
     }
   }
@@ -176,14 +182,14 @@ double StagedSum::operator()(RealSpan a, RealSpan b, std::span<const double> fac
     if (low.fault == SumFault::bf16_join) part = to_bf16(part);
     switch (contract_.join) {
       case Join::bf16:
-        total = to_bf16(to_f32(total + to_bf16(part)));
+        total = to_bf16(kept(to_f32(total + kept(to_bf16(kept(part))))));
         break;
       case Join::f32_atomic:
         total = flushed(to_f32(total + flushed(to_f32(part))));
         break;
       case Join::f32_ordered:
       case Join::f32_any_order:
-        total = to_f32(total + to_f32(part));
+        total = begin == 0 ? to_f32(part) : kept(to_f32(kept(total) + kept(to_f32(part))));
         break;
     }
   }

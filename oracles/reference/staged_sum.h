@@ -63,6 +63,10 @@ class StagedSum {
                   std::span<const double> factors, Low low) const;
   float low_chain(RealSpan a, RealSpan b, float start, SumFault fault) const;
 
+  // Low f32 operations, of numbers that count as 0 below 2^-126 where the contract says so.
+  double kept(double x) const;
+  double fma(double a, double b, double c) const;
+
   Contract contract_;
   std::optional<DotModel> model_;  // tensor cores only
 };

@@ -76,10 +76,10 @@ ENTRY(silu_ex2, SiluEx2)
 ENTRY(silu_tanh_approx, SiluTanhApprox)
 CU
 "$nvcc" -ptx -O3 -arch=compute_80 -o mine.ptx mine.cu || exit 1
-"$nvcc" -ptx -O3 --use_fast_math -ftz=false -arch=compute_80 -o fast.ptx mine.cu || exit 1
+"$nvcc" -ptx -O3 --use_fast_math -arch=compute_80 -o fast.ptx mine.cu || exit 1
 "$nvcc" -ptx -O3 -DBEFORE_BIAS -arch=compute_80 -o early.ptx mine.cu || exit 1
 
-# manifest FILE PTX ENTRY FUNCTION EPILOGUE
+# manifest FILE PTX ENTRY FUNCTION EPILOGUE; SUBNORMALS are kept where not said
 manifest() {
   cat >"$1.toml" <<TOML
 computes   = "gemm"
@@ -107,6 +107,7 @@ reason  = "32-bit"
 unit     = "fma.f32"
 schedule = "sequential"
 epilogue = [$5]
+subnormals = "${subnormals:-kept}"
 TOML
 }
 
@@ -125,9 +126,19 @@ verify ex2 mine gelu_ex2 gelu_tanh '"bias", "gelu_tanh ex2.approx"' 0 "0 failed"
 verify silu mine silu_expf silu '"bias", "silu expf"' 0 "0 failed"
 verify swish mine silu_ex2 silu '"bias", "silu ex2.approx"' 0 "0 failed"
 verify half mine silu_tanh_approx silu '"bias", "silu tanh.approx"' 0 "0 failed"
-# With --use_fast_math tanhf is tanh.approx, expf is ex2.approx and quotients are div.approx. (The sum's contract has no flushing.)
+# With --use_fast_math tanhf is tanh.approx, expf is ex2.approx, quotients are div.approx, and numbers below 2^-126 count as 0.
+subnormals=flushed
 verify fast_tanh fast gelu_tanhf gelu_tanh '"bias", "gelu_tanh tanh.approx"' 0 "0 failed"
 verify fast_exp fast silu_expf silu '"bias", "silu ex2.approx"' 0 "0 failed"
+verify fast_small fast silu_expf silu '"bias", "silu ex2.approx"' 0 "0 failed" subnormal
+verify fast_specials fast silu_expf silu '"bias", "silu ex2.approx"' 0 "0 failed" specials
+verify fast_keeps mine silu_ex2 silu '"bias", "silu ex2.approx"' 0 "0 failed" subnormal
+subnormals=kept
+verify fast_untold fast silu_expf silu '"bias", "silu ex2.approx"' 1 'f32 numbers below 2^-126 counted as 0: subnormals = "flushed"' subnormal
+subnormals=lost
+manifest unknown_word mine gelu_erff gelu '"bias", "gelu erff"'
+expect 2 '"lost" is not known here' verify --kernel unknown_word.toml
+subnormals=kept
 
 verify wrong mine gelu_tanhf gelu '"bias", "gelu erff"' 1 'the activation was gelu_tanh instead of gelu: "gelu_tanh tanhf"'
 verify coarse mine gelu_tanh_approx gelu_tanh '"bias", "gelu_tanh tanhf"' 1 'the activation was computed in another way: "gelu_tanh tanh.approx"'

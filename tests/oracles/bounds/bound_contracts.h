@@ -54,6 +54,11 @@ inline Contract in_any_order(Contract contract, std::int64_t parts = 0) {
   return contract;
 }
 
+inline Contract flushing(Contract contract) {
+  contract.subnormals_flushed = true;
+  return contract;
+}
+
 // Scaled promotions: every interval of k has a factor.
 inline std::vector<NamedContract> scaled_contracts() {
   using enum FormatId;
@@ -65,6 +70,8 @@ inline std::vector<NamedContract> scaled_contracts() {
       {"hopper e4m3 x e5m2 mma.sync scaled 64", scaled(mma, 64), 90, e4m3, e5m2},
       {"hopper e4m3 wgmma scaled 64", scaled(wgmma, 64), 90, e4m3, e4m3},
       {"bf16 fma scaled 16", scaled(fma_contract(), 16), 80, bf16, bf16},
+      {"hopper e4m3 wgmma scaled 64 flushing", flushing(scaled(wgmma, 64)), 90, e4m3, e4m3},
+      {"bf16 fma scaled 16 flushing", flushing(scaled(fma_contract(), 16)), 80, bf16, bf16},
   };
 }
 
@@ -102,6 +109,16 @@ inline std::vector<NamedContract> bound_contracts() {
       {"ada e4m3 any schedule of 4 parts", in_any_order(mma, 4), 89, e4m3, e4m3},
       {"hopper e4m3 x e5m2 any schedule", in_any_order(mma), 90, e4m3, e5m2},
       {"f32 fma any schedule", in_any_order(fma_contract()), 80, f32, f32},
+      {"hopper bf16 promoted flushing", flushing(promoted(mma, 48)), 90, bf16, bf16},
+      {"bf16 fma flushing", flushing(fma_contract()), 80, bf16, bf16},
+      {"f32 fma promoted flushing", flushing(promoted(fma_contract(), 16)), 80, f32, f32},
+      {"ampere bf16 split 3 ordered flushing", flushing(split(mma, 3, Join::f32_ordered, 16)), 80,
+       bf16, bf16},
+      {"hopper bf16 split 4 any order flushing", flushing(split(mma, 4, Join::f32_any_order, 16)),
+       90, bf16, bf16},
+      {"hopper bf16 split 4 bf16 flushing", flushing(split(mma, 4, Join::bf16)), 90, bf16, bf16},
+      {"hopper bf16 any schedule flushing", flushing(in_any_order(mma)), 90, bf16, bf16},
+      {"f32 fma any schedule flushing", flushing(in_any_order(fma_contract())), 80, f32, f32},
   };
 }
 

@@ -177,6 +177,49 @@ TEST(RunningBound, HoldsAcrossPowersOfTwo) {
   }
 }
 
+TEST(RunningBound, LeavesOpenWhetherSmallNumbersCountAsZero) {
+  // Sums around 2^-126: kernels that flush and those that do not are both inside, but those that do
+  // are outside where the contract keeps such numbers.
+  using enum FormatId;
+  std::int64_t outside = 0, moved = 0;
+  for (NamedContract named : testing::bound_contracts()) {
+    if (!named.contract.subnormals_flushed) continue;
+    const BoundModel model = *bound_model(named.contract, named.sm, named.a, named.b);
+    Contract keeping = named.contract;
+    keeping.subnormals_flushed = false;
+    const BoundModel strict = *bound_model(keeping, named.sm, named.a, named.b);
+    Random random(fingerprint(named.name));
+    for (int repeat = 0; repeat < 1500; ++repeat) {
+      const std::int64_t k = random.between(1, 150);
+      testing::DotSample sample = testing::dot_sample(
+          repeat % 3 == 0 ? Data::cancelling : Data::normal, named.a, named.b, k, random);
+      // One operand is subnormal itself now and then.
+      const int share = static_cast<int>(random.between(-132, 8));
+      for (float& x : sample.row) x = testing::stored(named.a, std::ldexp(x, share));
+      for (float& x : sample.column) {
+        const int rest = -126 - share + static_cast<int>(random.between(-6, 4));
+        x = testing::stored(named.b, std::ldexp(x, rest));
+      }
+      const auto accumulated = [&](const Contract& contract) {
+        return run_accumulator(contract, named.sm, named.a, named.b, sample.row.data(),
+                               sample.column.data(), k,
+                               shuffled_join(nonempty_parts(model, k), random))
+            .value;
+      };
+      const RunningBound bound = running_bound(model, sample.row.data(), sample.column.data(), k);
+      const float flushed = accumulated(named.contract), kept = accumulated(keeping);
+      ASSERT_TRUE(compare(flushed, bound, sample).inside) << named.name << " k " << k;
+      ASSERT_TRUE(compare(kept, bound, sample).inside) << named.name << " k " << k;
+      moved += flushed != kept;
+      outside += !compare(flushed,
+                          running_bound(strict, sample.row.data(), sample.column.data(), k), sample)
+                      .inside;
+    }
+  }
+  EXPECT_GT(moved, 1500);
+  EXPECT_GT(outside, 1000);
+}
+
 TEST(RunningBound, NamesTheInfinitiesAnAccumulatorMayReach) {
   const BoundModel hopper =
       *bound_model(testing::tensor_core_contract(), 90, FormatId::bf16, FormatId::bf16);

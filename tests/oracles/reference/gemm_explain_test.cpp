@@ -249,6 +249,7 @@ TEST(GemmExplain, FaultsDoNotFitACorrectKernel) {
     for (const GemmFault& fault : hypothesis.variants(oracle.gemm())) {
       if (fault.output.rounding == Rounding::nearest_away)
         continue;  // there are no ties in these values
+      if (fault.flushes) continue;  // nor small numbers
       std::int64_t fitting = 0;
       for (std::int64_t index = 0; index < 60; ++index) {
         fitting +=

@@ -173,7 +173,12 @@ struct Kernel {
   std::function<std::int64_t(const Gemm&, std::int64_t sum, std::int64_t i, std::int64_t j)>
       integer_sum;  // changes the sum of an integer kernel
   std::function<float(float x)> smooth;  // a smooth activation
+  bool flushes = false;  // every step after the accumulator takes numbers below 2^-126 for 0
   EncodeOptions output{};
+
+  float kept(float x) const {
+    return flushes && std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x;
+  }
 
   float accumulated(const Gemm& gemm, std::int64_t i, std::int64_t j, const std::vector<float>& row,
                     const std::vector<float>& column) const {
@@ -184,7 +189,7 @@ struct Kernel {
          p += contract.interval) {
       const float of_a = gemm.problem.scale_a_block.along_k() ? scale(gemm, GemmSide::a, i, p) : 1;
       const float of_b = gemm.problem.scale_b_block.along_k() ? scale(gemm, GemmSide::b, j, p) : 1;
-      options.factors.push_back(of_a * of_b);
+      options.factors.push_back(kept(kept(of_a) * kept(of_b)));
     }
     return run_accumulator(contract, promised.sm, promised.a, promised.b, row.data(), column.data(),
                            k, options)
@@ -222,25 +227,30 @@ struct Kernel {
     if (accumulator) x = accumulator(x);
     const bool of_a = p.scale_a != nullptr && !p.scale_a_block.along_k();
     const bool of_b = p.scale_b != nullptr && !p.scale_b_block.along_k();
-    const float scale_a_here = of_a ? scale(gemm, GemmSide::a, i, 0) : 1;
-    const float scale_b_here = of_b ? scale(gemm, GemmSide::b, j, 0) : 1;
+    const float scale_a_here = kept(of_a ? scale(gemm, GemmSide::a, i, 0) : 1);
+    const float scale_b_here = kept(of_b ? scale(gemm, GemmSide::b, j, 0) : 1);
+    x = kept(x);
     const std::vector<EpilogueStep>& steps = promised.contract.epilogue;
     if (std::find(steps.begin(), steps.end(), EpilogueStep::scale_ab) != steps.end()) {
-      x = x * (scale_a_here * scale_b_here);
+      x = kept(x * kept(scale_a_here * scale_b_here));
     } else {
-      if (of_a) x = x * scale_a_here;
-      if (of_b) x = x * scale_b_here;
+      if (of_a) x = kept(x * scale_a_here);
+      if (of_b) x = kept(x * scale_b_here);
     }
-    if (p.alpha != 1) x = p.alpha * x;
-    if (p.beta != 0) x = x + p.beta * gemm.value(gemm.c, (batch * p.m + i) * p.n + j);
+    if (p.alpha != 1) x = kept(kept(p.alpha) * x);
+    if (p.beta != 0) {
+      const float c_here = kept(gemm.value(gemm.c, (batch * p.m + i) * p.n + j));
+      x = kept(x + kept(kept(p.beta) * c_here));
+    }
     if (p.bias_kind != BiasKind::none) {
-      x = x + gemm.value(gemm.bias, bias_index                         ? bias_index(i, j)
-                                    : p.bias_kind == BiasKind::per_row ? i
-                                                                       : j);
+      const std::int64_t at = bias_index                         ? bias_index(i, j)
+                              : p.bias_kind == BiasKind::per_row ? i
+                                                                 : j;
+      x = kept(x + kept(gemm.value(gemm.bias, at)));
     }
     if (p.activation == Activation::relu && x < 0) x = 0;
     if (smooth && p.activation != Activation::relu) x = smooth(x);
-    if (p.scale_d != nullptr) x = x * gemm.value(gemm.scale_d, 0);
+    if (p.scale_d != nullptr) x = kept(x * kept(gemm.value(gemm.scale_d, 0)));
     if (p.zero_d != 0) x = std::nearbyint(x) + static_cast<float>(p.zero_d);
     return encode(format(p.output), static_cast<double>(x), output);
   }
