@@ -171,6 +171,11 @@ void check_targets(TomlReader& reader, const toml::table& table, const Manifest&
     if (output.empty() && manifest.promised_for.contains(std::string(factors.output))) continue;
     for (const FormatId a : possible_formats(manifest, factors.a)) {
       for (const FormatId b : possible_formats(manifest, factors.b)) {
+        if (contract.dequantize_b && format(b).storage_bits > 8) {
+          reader.fail_at(*table.get("dequantize_b"),
+                         fmt::format("{} = \"{}\" is multiplied as it is", factors.b, format(b).name),
+                         "leave dequantize_b out, or store it in 8 bits");
+        }
         for (const int target : manifest.targets) {
           const Status possible =
               contract.check(target, operation.factor_format(a), operation.factor_format(b));
