@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/attention_definition.h"
 #include "oracles/reference/attention_faults.h"
@@ -17,10 +16,6 @@ namespace plumbline {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-std::string code_text(const Format& format, std::uint64_t code) {
-  return fmt::format("{:.9g} (0x{:0{}x})", to_double(format, code), code, format.storage_bits / 4);
-}
 
 std::string place_text(const AttentionCase& attention, const AttentionPlace& at, int output) {
   const HeadPlace& place = attention.places[at.head];
@@ -34,13 +29,8 @@ std::string place_text(const AttentionCase& attention, const AttentionPlace& at,
 void tell_result(const AttentionCase& attention, const AttentionPlace& at, int output,
                  const ElementVerdict& verdict, Lines& lines) {
   const Format& format = attention.output_format(output);
-  lines.push_back(fmt::format("{}: got {}, expected {}; the exact result is {:.12g}",
-                              place_text(attention, at, output), code_text(format, verdict.got),
-                              code_text(format, verdict.expected), verdict.exact));
-  if (verdict.low != verdict.high) {
-    lines.push_back(fmt::format("admissible under the contract: {} to {}",
-                                code_text(format, verdict.low), code_text(format, verdict.high)));
-  }
+  lines.push_back(result_words(place_text(attention, at, output), format, verdict));
+  if (verdict.low != verdict.high) lines.push_back(range_words(format, verdict));
   if (verdict.class_mismatch) {
     lines.push_back(
         "NaN, Inf and finite results must match, and here they do not; NaN may mean that "

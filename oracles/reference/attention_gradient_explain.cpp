@@ -18,10 +18,6 @@ namespace {
 constexpr std::int64_t kOtherRows = 8;
 constexpr std::int64_t kMostPairs = 1 << 22;  // of query and key, for all hypotheses together
 
-std::string code_text(const Format& stored, std::uint64_t code) {
-  return fmt::format("{} (0x{:0{}x})", to_double(stored, code), code, stored.storage_bits / 4);
-}
-
 // The row's number in the tensor, with the sequence it belongs to where there are several.
 void tell_place(const GradientOperands& operands, GradientOutput output, std::int64_t line,
                 std::vector<std::string>& lines) {
@@ -157,10 +153,9 @@ Explanation explain_gradient(const GradientOperands& operands, const GradientJud
   const std::vector<std::int64_t>& shape = got.layout.shape;
   const std::int64_t row = verdict.index / shape[3];
   const std::string batch = shape[0] == 1 ? "" : fmt::format("{},", row / shape[2] / shape[1]);
-  out.lines.push_back(fmt::format(
-      "{}[{}{},{},{}]: got {}, expected {}; the exact result is {}",
-      kNames[static_cast<int>(output)], batch, row / shape[2] % shape[1], row % shape[2], at.x,
-      code_text(stored, verdict.got), code_text(stored, verdict.expected), verdict.exact));
+  const std::string place = fmt::format("{}[{}{},{},{}]", kNames[static_cast<int>(output)], batch,
+                                        row / shape[2] % shape[1], row % shape[2], at.x);
+  out.lines.push_back(result_words(place, stored, verdict));
   if (verdict.class_mismatch)
     out.lines.push_back("NaN, infinite and finite results must match, and here they do not");
   if (!std::isnan(verdict.error_ulp)) {

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
-// How wrong an output is and how wrong it may be, as a sentence.
+// What an output is, what it should be, and how wrong it is and may be, as sentences.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "oracles/reference/oracle.h"
 
 namespace plumbline {
+
+// "0.5 (0x3f00)".
+std::string code_text(const Format& f, std::uint64_t code);
+
+// "d[3,7]: got ..., expected ...; the exact result is ..."
+std::string result_words(const std::string& place, const Format& f, const ElementVerdict& verdict);
+
+// "admissible under the contract: ... to ..."
+std::string range_words(const Format& f, const ElementVerdict& verdict);
 
 // "error +1 ulp of bf16; an admissible output is at most 0.5 ulp away". Where 0 is exact an ulp is
 // the least number there is and says nothing: plain differences then.

@@ -10,7 +10,6 @@
 #include "oracles/base/random.h"
 #include "oracles/bounds/accumulator_model.h"
 #include "oracles/exact/dyadic.h"
-#include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/error_words.h"
 #include "oracles/reference/gemm_element.h"
@@ -25,20 +24,11 @@ std::string place_text(const GemmCase& gemm, const GemmPlace& at) {
   return fmt::format("d[{},{},{}]", at.batch, at.i, at.j);
 }
 
-std::string code_text(const GemmCase& gemm, std::uint64_t code) {
-  const Format& output = gemm.epilogue.output();
-  return fmt::format("{} (0x{:0{}x})", to_double(output, code), code, output.storage_bits / 4);
-}
-
 void tell_result(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict& verdict,
                  std::vector<std::string>& lines) {
-  lines.push_back(fmt::format("{}: got {}, expected {}; the exact result is {}",
-                              place_text(gemm, at), code_text(gemm, verdict.got),
-                              code_text(gemm, verdict.expected), verdict.exact));
-  if (verdict.low != verdict.high) {
-    lines.push_back(fmt::format("admissible under the contract: {} to {}",
-                                code_text(gemm, verdict.low), code_text(gemm, verdict.high)));
-  }
+  const Format& output = gemm.epilogue.output();
+  lines.push_back(result_words(place_text(gemm, at), output, verdict));
+  if (verdict.low != verdict.high) lines.push_back(range_words(output, verdict));
   if (verdict.class_mismatch) {
     lines.push_back(std::isnan(verdict.exact) || std::isinf(verdict.exact)
                         ? "NaN, Inf and finite results must match, and here they do not"
@@ -147,7 +137,7 @@ void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanat
   std::string line = fmt::format(
       "the contract's arithmetic on sm_{} gives {}, {:+.4g} accumulator ulp from exact before the "
       "epilogue",
-      gemm.sm, code_text(gemm, modelled), off);
+      gemm.sm, code_text(gemm.epilogue.output(), modelled), off);
   if (largest > 0)
     line += fmt::format("; it moves most at k in [{}, {}), by {:.4g} ulp", jump_begin, jump_end,
                         largest);
