@@ -173,7 +173,17 @@ void Warp::exit(std::uint32_t lanes) {
   live_ &= ~lanes;
   active_ &= ~lanes;
   if (active_ == 0) interrupt();
+  look_again(lanes);
   cta_->lanes_exited(*this);
+}
+
+void Warp::look_again(std::uint32_t exited) {
+  for (Split& split : splits_) {
+    if (split.wait != Wait::warp_sync || (split.members & exited) == 0) continue;
+    split.wait = Wait::nothing;
+    split.pc = split.at->index;
+    interrupt();
+  }
 }
 
 Split& Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait) {

@@ -139,6 +139,8 @@ class Warp {
 
  private:
   bool attend();
+  // Lanes that wait for lanes which have exited come to their instruction anew: it may need no others now.
+  void look_again(std::uint32_t exited);
   void backward(const Inst& inst, std::uint32_t target);
 
   std::byte* registers_ = nullptr;
