@@ -12,6 +12,7 @@
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/member_masks.h"
 #include "harness/emulator/whole_warp.h"
 
 namespace plumbline::emulator {
@@ -87,11 +88,7 @@ void cluster_wait(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
-  // One group of lanes per member mask; nearly always there is one.
-  const auto members = lanes<u32>(warp, inst.a);
-  const u32 wanted = members[std::countr_zero(mask)];
-  u32 group = mask;
-  warp.gather(inst, wanted, group);
+  each_member_mask(warp, mask, inst.a, [&](u32 members, u32 group) { warp.gather(inst, members, group); });
 }
 
 void fence(Warp& warp, const Inst&, u32) {

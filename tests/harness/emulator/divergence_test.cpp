@@ -172,5 +172,19 @@ TEST(Divergence, PredicatedInstructionsTouchTheirLanesOnly) {
   for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 2 != 0 ? 2u : 5u);
 }
 
+TEST(WarpBarrier, LanesOfOneInstructionMayHaveTheirOwnMasks) {
+  // Tiles of 16 and of 4 lanes, as cooperative groups partition a warp.
+  for (const u32 size : {16u, 4u}) {
+    const std::vector<u32> out = run(fmt::format(R"(
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, {0}; mov.u32 %r7, tile; mad.lo.u32 %r7, %r6, 4, %r7;
+    and.b32 %r8, %r0, {1}; mov.u32 %r9, {2}; shl.b32 %r9, %r9, %r8;
+    st.shared.u32 [%r5], %r0; bar.warp.sync %r9; ld.shared.u32 %r4, [%r7]; st.global.u32 [%d1], %r4;)",
+                                                 size - 1, 32 - size, (1u << size) - 1),
+                                     {}, 32);
+    for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i ^ (size - 1)) << size;
+  }
+}
+
 }  // namespace
 }  // namespace plumbline::emulator
