@@ -200,5 +200,23 @@ TEST(Atomic, SharedAdditionKeepsSubnormals) {
   EXPECT_EQ(out[0], 32u);
 }
 
+TEST(Atomic, AdditionThroughAGenericPointerFlushesInGlobalMemoryOnly) {
+  // Odd lanes add to a cell of shared memory, even lanes to one of global memory, in one instruction.
+  constexpr const char* kBody = R"(
+    .shared .align 4 .b32 cell;
+    mov.u32 %r0, %tid.x; mov.b32 %r1, 0; st.shared.u32 [cell], %r1; st.global.u32 [%out], %r1; mov.u64 %d1, cell; cvta.shared.u64 %d1, %d1;
+    and.b32 %r2, %r0, 1; setp.eq.u32 %p1, %r2, 0; selp.b64 %d2, %out, %d1, %p1;
+    mov.b32 %f1, 0f00000001; {} bar.sync 0; ld.shared.u32 %r3, [cell]; st.global.u32 [%out+4], %r3;)";
+  for (const char* code : {"atom.add.f32 %f2, [%d2], %f1;", "red.add.f32 [%d2], %f1;"}) {
+    for (const RandomRounding rounding : {RandomRounding::off, RandomRounding::on}) {
+      KernelOptions options;
+      options.emulator.random_rounding = rounding;
+      const KernelRun run = run_kernel(kernel_text(fmt::format(kBody, code)), {}, 8, options);
+      EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+      EXPECT_EQ(run.values<u32>(), (std::vector<u32>{0, 16})) << code;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plumbline::emulator
