@@ -207,12 +207,16 @@ void Warp::release(const std::function<bool(const Split&)>& chosen,
   }
 }
 
-std::uint32_t Warp::waiting_at(int barrier) const {
+std::uint32_t Warp::coming_to(int barrier) const {
   std::uint32_t lanes = 0;
   for (const Split& split : splits_) {
-    if (split.wait == Wait::barrier && split.barrier == barrier) lanes |= split.mask;
+    if (split.comes_to(barrier)) lanes |= split.mask;
   }
   return lanes;
+}
+
+void Warp::note_arrival(int barrier) {
+  for (Split& split : splits_) split.arrived = split.arrived || split.comes_to(barrier);
 }
 
 bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask) {
@@ -261,7 +265,7 @@ void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words
 void Warp::require_one_barrier(int barrier) {
   const Split* first = nullptr;
   for (const Split& split : splits_) {
-    if (split.wait != Wait::barrier || split.barrier != barrier) continue;
+    if (!split.comes_to(barrier)) continue;
     if (first == nullptr) first = &split;
     if (split.at == first->at) continue;
     report(FindingKind::divergent_barrier, *split.at, std::countr_zero(split.mask), [&] {

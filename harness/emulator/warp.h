@@ -32,10 +32,14 @@ struct Split {
   Wait wait = Wait::nothing;
   bool had_its_turn = false;
   int barrier = 0;            // for Wait::barrier
+  bool arrived = false;       // there: the warp has, all its lanes had come
   std::uint32_t members = 0;  // for Wait::warp_sync
   std::uint64_t address = 0;  // for Wait::mbarrier: where it is, and the phase that has to end
   std::uint32_t phase = 0;    // for Wait::warpgroup: groups of wgmma
   const Inst* at = nullptr;   // the instruction that waits
+
+  // Waits at the barrier for lanes of its own warp.
+  bool comes_to(int id) const { return wait == Wait::barrier && barrier == id && !arrived; }
 };
 
 // The addresses of one access, lane by lane, and where they lie on the host.
@@ -112,8 +116,10 @@ class Warp {
 
   std::uint64_t next_clock() { return clock_ += 1000; }
 
-  // The lanes of `lanes` that wait at the barrier.
-  std::uint32_t waiting_at(int barrier) const;
+  // The lanes that wait at the barrier for others of the warp.
+  std::uint32_t coming_to(int barrier) const;
+  // They have all come: from here on they wait for other warps.
+  void note_arrival(int barrier);
 
   // Leaves the run loop after the current instruction.
   void interrupt() { attention_ = 0; }
