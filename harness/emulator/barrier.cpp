@@ -86,7 +86,7 @@ void cluster_wait(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
-  each_member_mask(warp, mask, inst.a, [&](u32 members, u32 group) { warp.gather(inst, members, group); });
+  each_member_mask(warp, mask, inst.a, [&](u32 members, u32 group) { warp.meet(inst, members, group); });
 }
 
 void fence(Warp& warp, const Inst&, u32) {

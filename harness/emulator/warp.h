@@ -24,7 +24,7 @@ class Cta;
 struct Allocation;
 
 // What a group of lanes is waiting for.
-enum class Wait : std::uint8_t { nothing, barrier, warp_sync, mbarrier, warpgroup };
+enum class Wait : std::uint8_t { nothing, barrier, warp_sync, warp_barrier, mbarrier, warpgroup };
 
 struct Split {
   std::uint32_t pc = 0;    // next instruction
@@ -33,7 +33,7 @@ struct Split {
   bool had_its_turn = false;
   int barrier = 0;            // for Wait::barrier
   bool arrived = false;       // there: the warp has, all its lanes had come
-  std::uint32_t members = 0;  // for Wait::warp_sync
+  std::uint32_t members = 0;  // for Wait::warp_sync and Wait::warp_barrier
   std::uint64_t address = 0;  // for Wait::mbarrier: where it is, and the phase that has to end
   std::uint32_t phase = 0;    // for Wait::warpgroup: groups of wgmma
   const Inst* at = nullptr;   // the instruction that waits
@@ -102,6 +102,9 @@ class Warp {
   // them together
   // (`mask` grows to hold them). Otherwise the lanes wait.
   bool gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask);
+  // bar.warp.sync: the lanes wait until all live lanes of `members` are at one, this or another, and
+  // all go on from where they are.
+  void meet(const Inst& inst, std::uint32_t members, std::uint32_t mask);
   // Lets other warps run when the slice is over.
   void give_way();
 
@@ -116,6 +119,8 @@ class Warp {
 
   std::uint64_t next_clock() { return clock_ += 1000; }
 
+  // The lanes that wait and are chosen.
+  std::uint32_t waiting(const std::function<bool(const Split&)>& chosen) const;
   // The lanes that wait at the barrier for others of the warp.
   std::uint32_t coming_to(int barrier) const;
   // They have all come: from here on they wait for other warps.
@@ -145,6 +150,7 @@ class Warp {
 
  private:
   bool attend();
+  bool require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask);
   // Lanes that wait for lanes which have exited come to their instruction anew: it may need no others now.
   void look_again(std::uint32_t exited);
   void backward(const Inst& inst, std::uint32_t target);

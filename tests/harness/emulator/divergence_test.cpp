@@ -186,5 +186,41 @@ TEST(WarpBarrier, LanesOfOneInstructionMayHaveTheirOwnMasks) {
   }
 }
 
+// Lanes 0 to 15 go one way and the others another; both write, meet at a bar.warp.sync of their own, read what the other half
+// wrote, and part for good. %p2 is for those that leave early.
+constexpr const char* kMeetInTwoPlaces = R"(
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, 16; mov.u32 %r7, tile; mad.lo.u32 %r7, %r6, 4, %r7;
+    setp.ge.u32 %p1, %r0, 16; and.b32 %r8, %r0, 15; setp.ge.u32 %p2, %r8, {};
+    @%p1 bra SECOND;
+    @%p2 bra EXIT; st.shared.u32 [%r5], %r0; bar.warp.sync -1; ld.shared.u32 %r4, [%r7]; add.u32 %r4, %r4, 100; bra STORE;
+  SECOND:
+    @%p2 bra EXIT; st.shared.u32 [%r5], %r0; bar.warp.sync -1; ld.shared.u32 %r4, [%r7]; add.u32 %r4, %r4, 200;
+  STORE:
+    st.global.u32 [%d1], %r4;
+  EXIT:)";
+
+TEST(WarpBarrier, LanesMeetWhereverTheyComeToOne) {
+  for (const u32 staying : {16u, 9u}) {
+    const std::vector<u32> out = run(fmt::format(kMeetInTwoPlaces, staying), {}, 32);
+    for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 16 >= staying ? 0 : (i ^ 16) + (i < 16 ? 100 : 200)) << staying;
+  }
+}
+
+TEST(WarpBarrier, OrdersLanesThatPartAgainBehindIt) {
+  // Each half has its own mask: even lanes write, all of the half meet, odd lanes read on a way of their own.
+  const std::vector<u32> out = run(R"(
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; setp.ge.u32 %p1, %r0, 16; and.b32 %r6, %r0, 1; setp.eq.u32 %p2, %r6, 0; mov.u32 %r4, 7;
+    @%p1 bra SECOND;
+    @!%p2 bra A; st.shared.u32 [%r5], %r0; A: bar.warp.sync 0xffff; @%p2 bra STORE; ld.shared.u32 %r4, [%r5+-4]; bra STORE;
+  SECOND:
+    @!%p2 bra B; st.shared.u32 [%r5], %r0; B: bar.warp.sync 0xffff0000; @%p2 bra STORE; ld.shared.u32 %r4, [%r5+-4];
+  STORE:
+    st.global.u32 [%d1], %r4;)",
+                                   {}, 32);
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 2 == 0 ? 7 : i - 1);
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

@@ -362,6 +362,12 @@ TEST(Deadlock, LanesThatWaitForLanesWhichLeft) {
   EXPECT_NE(outcome.findings[0].message.find("waits for other lanes of 0xffffffff at line 12"), std::string::npos);
 }
 
+TEST(Deadlock, LanesAtAWarpBarrierAndAtAVoteDoNotMeet) {
+  const LaunchOutcome outcome =
+      run("setp.lt.u32 %p1, %r0, 5; @%p1 bra B;\nbar.warp.sync -1; bra C;\nB: vote.sync.ballot.b32 %r1, %p1, -1;\nC: mov.u32 %r1, 0;", 32);
+  expect(outcome, FindingKind::deadlock, 12, 0, 5, false, "warp 0 (lanes 0xffffffe0) waits for other lanes of 0xffffffff at line 12");
+}
+
 TEST(Trap, StopsTheLaunch) {
   expect(run("setp.eq.u32 %p1, %r0, 40; @%p1 trap;"), FindingKind::trap, 11, 1, 8, false);
 }
