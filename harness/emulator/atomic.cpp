@@ -64,10 +64,7 @@ u64 add_f32_flushing(u64 old, u64 b, u64) {
   const u32 sum = as_bits(as_float(flush(static_cast<u32>(old))) + as_float(flush(static_cast<u32>(b))));
   return flush(canonical(sum));
 }
-u64 add_f64(u64 old, u64 b, u64) {
-  const double sum = typed<double>(old) + typed<double>(b);
-  return sum != sum ? 0x7fffffffffffffff : std::bit_cast<u64>(sum);
-}
+u64 add_f64(u64 old, u64 b, u64) { return hand_nan_on(typed<double>(old) + typed<double>(b), old, b); }
 u64 add_f16(u64 old, u64 b, u64) {
   const float sum = f16_to_f32(static_cast<std::uint16_t>(old)) + f16_to_f32(static_cast<std::uint16_t>(b));
   return f32_to_f16(as_bits(sum));

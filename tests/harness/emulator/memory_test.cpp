@@ -153,6 +153,7 @@ TEST(Atomic, EveryOperationReturnsTheOldValueAndStoresTheNew) {
       {"atom.global.add.f32 %r6, [%d4], %r5;", 0x00000001, 0x00000001, 0},            // global flushes
       {"atom.global.add.f32 %r6, [%d4], %r5;", 0x00800001, 0x80800000, 0},            // and its results
       {"atom.global.add.f64 %d6, [%d4], %d5;", 0x3ff0000000000000, 0x3ff0000000000000, 0x4000000000000000},
+      {"atom.global.add.f64 %d6, [%d4], %d5;", 0x3ff0000000000000, 0x7ff4000000000005, 0x7ffc000000000005},
       {"atom.global.add.noftz.f16x2 %r6, [%d4], %r5;", 0x3c003c00, 0x3c004000, 0x40004200},
       {"red.relaxed.gpu.global.add.s32 [%d4], %r5; mov.b32 %r6, 0;", 40, 2, 42},
   };
