@@ -123,7 +123,18 @@ TEST(Memory, DynamicSharedMemoryFollowsTheStaticPart) {
     st.shared.u32 [dynamic], %r3; ld.shared.u32 %d5, [%r2];
     cvt.u64.u32 %d6, %r3; st.global.u64 [%d1], %d6;)",
                                    pattern(), ".extern .shared .align 128 .b8 dynamic[];", 4);
-  EXPECT_EQ(out[0], 1024u);
+  EXPECT_EQ(out[0], 128u);
+}
+
+TEST(Memory, DynamicSharedMemoryIsAlignedAsDeclaredAndNoFurther) {
+  // As on a chip: 36 static bytes, and what follows is for the kernel to align if it needs more than 16.
+  for (const auto& [alignment, offset] : {std::pair{1, 48}, {16, 48}, {32, 64}, {1024, 1024}}) {
+    const std::vector<u64> out = run(R"(
+    .shared .align 4 .b8 fixed[36];
+    mov.u32 %r1, fixed; mov.u32 %r2, dynamic; sub.u32 %r3, %r2, %r1; cvt.u64.u32 %d6, %r3; st.global.u64 [%d1], %d6;)",
+                                     pattern(), fmt::format(".extern .shared .align {} .b8 dynamic[];", alignment), 16);
+    EXPECT_EQ(out[0], static_cast<u64>(offset));
+  }
 }
 
 TEST(Atomic, EveryOperationReturnsTheOldValueAndStoresTheNew) {
