@@ -116,7 +116,7 @@ class AccessOrder {
     return tick_;
   }
 
-  // Lanes of the warp part.
+  // Lanes of the warp part, or go on apart after they have met.
   void diverge(int warp) {
     if (used_) next_tick();
     parted_[warp] = tick_;

@@ -2,7 +2,8 @@
 // atom and red (PTX ISA 9.0 section 9.7.13.5, .6). Lanes act one after the other in lane order. A kernel with atomics on
 // global memory runs its CTAs on one worker in a fixed order (Program::communicates), so plain reads and writes are
 // atomic and sums of floats come out the same every time. In shared memory an atomic counts as synchronisation.
-// f32 addition flushes subnormals in global memory and keeps them in shared memory, as the hardware does.
+// f32 addition flushes subnormals in global memory and keeps them in shared memory, as the hardware does; through generic
+// addresses, too.
 #include "harness/emulator/access.h"
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
@@ -63,10 +64,7 @@ u64 add_f32_flushing(u64 old, u64 b, u64) {
   const u32 sum = as_bits(as_float(flush(static_cast<u32>(old))) + as_float(flush(static_cast<u32>(b))));
   return flush(canonical(sum));
 }
-u64 add_f64(u64 old, u64 b, u64) {
-  const double sum = typed<double>(old) + typed<double>(b);
-  return sum != sum ? 0x7fffffffffffffff : std::bit_cast<u64>(sum);
-}
+u64 add_f64(u64 old, u64 b, u64) { return hand_nan_on(typed<double>(old) + typed<double>(b), old, b); }
 u64 add_f16(u64 old, u64 b, u64) {
   const float sum = f16_to_f32(static_cast<std::uint16_t>(old)) + f16_to_f32(static_cast<std::uint16_t>(b));
   return f32_to_f16(as_bits(sum));
@@ -121,10 +119,11 @@ constexpr AtomicRow kRows[] = {
 };
 // clang-format on
 
+// Inst::flags
 constexpr u32 kReturns = 1;
+constexpr u32 kFlushes = 2;  // f32 addition that may be one in global memory
 
-// Inst::a address, b and c operands, d result; Inst::helper the resolver; Inst::e indexes kRows, or is kFlushing.
-constexpr Slot kFlushing = ~Slot{0};
+// Inst::a address, b and c operands, d result; Inst::helper the resolver; Inst::e indexes kRows.
 
 // combine(lane, old, b, c) is what goes to memory.
 template <typename T, typename Combine>
@@ -147,27 +146,32 @@ template <typename T, typename Combine>
   }
 }
 
-Update update_of(const Inst& inst) { return inst.e == kFlushing ? add_f32_flushing : kRows[inst.e].update; }
+bool flushes(Warp& warp, const Inst& inst, int lane) {
+  return (inst.flags & kFlushes) != 0 &&
+         space_of(warp.pointers().address[static_cast<std::size_t>(lane)]) == Space::global;
+}
+
+Update update_of(const Inst& inst, bool flushing) { return flushing ? add_f32_flushing : kRows[inst.e].update; }
 
 template <typename T>
 void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
-  const Update update = update_of(inst);
-  update_each<T>(warp, inst, mask, [&](int, u64 old, u64 b, u64 c) { return update(old, b, c); });
+  update_each<T>(warp, inst, mask, [&](int lane, u64 old, u64 b, u64 c) {
+    return update_of(inst, flushes(warp, inst, lane))(old, b, c);
+  });
 }
 
 // Sums of floats of up to 32 bits, their roundings moved at random. Subnormals that are flushed stay flushed.
 template <typename T>
 void add_lanes_randomly(Warp& warp, const Inst& inst, u32 mask) {
-  const bool flushing = inst.e == kFlushing;
-  const Type type = flushing ? Type::f32 : kRows[inst.e].type;
+  const Type type = kRows[inst.e].type;
   const FormatId id = type == Type::f32 ? FormatId::f32 : (type == Type::f16 || type == Type::f16x2 ? FormatId::f16 : FormatId::bf16);
   const int halves = bits(type) / format(id).storage_bits;
-  const Update update = update_of(inst);
   const Random random = warp.next_random();
   update_each<T>(warp, inst, mask, [&](int lane, u64 old, u64 b, u64 c) {
     Random stream = random.fork(static_cast<u64>(lane));
+    const bool flushing = flushes(warp, inst, lane);
     const auto source = [&](u64 value) { return flushing ? u64{flush(static_cast<u32>(value))} : value; };
-    return source(add_randomly(id, halves, update(old, b, c), source(old), source(b), stream));
+    return source(add_randomly(id, halves, update_of(inst, flushing)(old, b, c), source(old), source(b), stream));
   });
 }
 
@@ -202,8 +206,8 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   decoder.address(instruction.operands[next++], space, out);
   out.b = decoder.source(instruction.operands[next++], bits(type));
   if (next < operands) out.c = decoder.source(instruction.operands[next], bits(type));
-  out.e = type == Type::f32 && operation == "add" && space == Space::global ? kFlushing
-                                                                            : static_cast<Slot>(row - std::begin(kRows));
+  out.e = static_cast<Slot>(row - std::begin(kRows));
+  if (type == Type::f32 && operation == "add" && space != Space::shared) out.flags |= kFlushes;
   out.helper = resolver(space, bits(type) / 8, Intent::update);
   switch (bits(type)) {
     case 16: out.execute = update_lanes<std::uint16_t>; break;

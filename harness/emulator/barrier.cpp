@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 // bar, barrier, barrier.cluster, bar.warp.sync and fences (PTX ISA 9.0 section 9.7.13.1-4).
-// Lanes wait one by one; a warp has arrived when all its live lanes wait at the same barrier. `bar` is the aligned
-// spelling: arriving through different instructions is a finding, and then counts as barrier.sync does.
+// Lanes wait one by one; a warp has arrived, once, when all its live lanes have come to the same barrier, and only then do
+// those of bar.arrive go on. `bar` is the aligned spelling: arriving through different instructions is a finding, and then
+// counts as barrier.sync does.
 // Fences change no value: memory is sequentially consistent here, and what lacks one is found, not imitated.
 #include "harness/emulator/barrier.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/member_masks.h"
 #include "harness/emulator/whole_warp.h"
 
 namespace plumbline::emulator {
@@ -56,14 +59,8 @@ void barrier(Warp& warp, const Inst& inst, u32 mask) {
   BarrierOperands operands;
   if (!read_operands(warp, inst, mask, operands)) return;
   if ((inst.flags & (kPopc | kAnd | kOr)) != 0) warp.cta().contribute(operands.id, mask, warp.read(inst.p));
-  if ((inst.flags & kArrive) != 0) {
-    warp.cta().arrive(operands.id, warp.index(), operands.warps);
-    return;
-  }
   warp.park(inst, mask, Wait::barrier).barrier = operands.id;
-  if (warp.waiting_at(operands.id) != warp.live()) return;
-  if ((inst.flags & kAligned) != 0) warp.require_one_barrier(operands.id);
-  warp.cta().arrive(operands.id, warp.index(), operands.warps);
+  arrive_if_complete(warp, operands.id);
 }
 
 // barrier.cluster, of a cluster of one CTA. The lanes of a warp come together, although only .aligned asks for that.
@@ -82,16 +79,14 @@ void cluster_arrive(Warp& warp, const Inst& inst, u32 mask) {
 
 void cluster_wait(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
-  if (warp.cta().expects_others(kClusterBarrier, warp.index()))
-    warp.park(inst, mask, Wait::barrier).barrier = kClusterBarrier;
+  if (!warp.cta().expects_others(kClusterBarrier, warp.index())) return;
+  Split& split = warp.park(inst, mask, Wait::barrier);
+  split.barrier = kClusterBarrier;
+  split.arrived = true;
 }
 
 void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
-  // One group of lanes per member mask; nearly always there is one.
-  const auto members = lanes<u32>(warp, inst.a);
-  const u32 wanted = members[std::countr_zero(mask)];
-  u32 group = mask;
-  warp.gather(inst, wanted, group);
+  each_member_mask(warp, mask, inst.a, [&](u32 members, u32 group) { warp.meet(inst, members, group); });
 }
 
 void fence(Warp& warp, const Inst&, u32) {
@@ -196,13 +191,20 @@ void finish_reduction(Warp& warp, const Inst& inst, u32 mask, const Reduction& r
   }
 }
 
-void arrive_at_barrier(Warp& warp, int id) {
-  for (const Split& split : warp.splits()) {
-    if (split.wait != Wait::barrier || split.barrier != id) continue;
-    BarrierOperands operands;
-    if (read_operands(warp, *split.at, split.mask, operands)) warp.cta().arrive(id, warp.index(), operands.warps);
-    return;
-  }
+void arrive_if_complete(Warp& warp, int id) {
+  const u32 here = warp.coming_to(id);
+  if (here == 0 || here != warp.live()) return;
+  const auto comes = [&](const Split& split) { return split.comes_to(id); };
+  const auto is = [](const Split& split, u32 flag) { return (split.at->flags & flag) != 0; };
+  const auto& splits = warp.splits();
+  const Split& first = *std::ranges::find_if(splits, comes);
+  BarrierOperands operands;
+  if (!read_operands(warp, *first.at, first.mask, operands)) return;
+  if (std::ranges::any_of(splits, [&](const Split& split) { return comes(split) && is(split, kAligned); }))
+    warp.require_one_barrier(id);
+  warp.release([&](const Split& split) { return comes(split) && is(split, kArrive); }, [](const Split&) {});
+  warp.note_arrival(id);
+  warp.cta().arrive(id, warp.index(), operands.warps);
 }
 
 std::span<const Family> barrier_families() {

@@ -19,7 +19,7 @@ struct Reduction {
 // The barrier that `inst` waits for is complete: its lanes get the reduction, where it has one.
 void finish_reduction(Warp& warp, const Inst& inst, std::uint32_t lanes, const Reduction& reduction);
 
-// All live lanes of the warp wait at barrier `id`: the warp has arrived.
-void arrive_at_barrier(Warp& warp, int id);
+// Where all live lanes of the warp have come to barrier `id`, the warp arrives.
+void arrive_if_complete(Warp& warp, int id);
 
 }  // namespace plumbline::emulator

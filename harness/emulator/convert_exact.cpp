@@ -101,7 +101,11 @@ std::uint64_t moved(const Conversion& how, std::uint64_t usual, double value, Ra
 
 std::uint64_t integer_to_float(const Conversion& how, std::uint64_t source, Random* random) {
   Unrounded exact;
-  const bool negative = is_signed(how.from) && static_cast<std::int64_t>(source) < 0;
+  bool negative = is_signed(how.from) && static_cast<std::int64_t>(source) < 0;
+  if (how.sat) {
+    source = negative ? 0 : std::min<std::uint64_t>(source, 1);
+    negative = false;
+  }
   exact.value.negative = negative;
   exact.value.significand = negative ? 0 - source : source;
   exact.value.cls = source == 0 ? ValueClass::zero : ValueClass::finite;

@@ -172,7 +172,7 @@ void Cta::complete(int id) {
   for (const auto& warp : warps_) {
     if ((barrier.participants >> warp->index() & 1) == 0) continue;
     warp->release(
-        [&](const Split& split) { return split.wait == Wait::barrier && split.barrier == id; },
+        [&](const Split& split) { return split.wait == Wait::barrier && split.barrier == id && split.arrived; },
         [&](const Split& split) {
           finish_reduction(*warp, *split.at, split.mask, {barrier.count, barrier.all, barrier.any});
         });
@@ -180,10 +180,7 @@ void Cta::complete(int id) {
 }
 
 void Cta::lanes_exited(Warp& warp) {
-  for (int id = 0; id < kBarriers; ++id) {
-    const std::uint32_t waiting = warp.waiting_at(id);
-    if (waiting != 0 && waiting == warp.live()) arrive_at_barrier(warp, id);
-  }
+  for (int id = 0; id < kBarriers; ++id) arrive_if_complete(warp, id);
   if (!warp.done()) return;
   for (int id = 0; id <= kClusterBarrier; ++id) {
     if (barriers_[static_cast<std::size_t>(id)].expected == 0) settle(id);

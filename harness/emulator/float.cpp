@@ -162,8 +162,6 @@ struct CopySign {
 
 // --- f64: nearest only ---
 
-constexpr std::uint64_t kCanonicalNan64 = 0x7fffffffffffffff;
-
 struct Add64 {
   static double rn(double a, double b) { return a + b; }
 };
@@ -185,11 +183,12 @@ struct Rcp64 {
 struct Sqrt64 {
   static double rn(double a) { return __builtin_sqrt(a); }
 };
+// A NaN stays as it is, says the manual.
 struct Abs64 {
-  static double rn(double a) { return __builtin_fabs(a); }
+  static std::uint64_t apply(std::uint64_t a) { return is_nan_bits(a) ? a : a & 0x7fffffffffffffff; }
 };
 struct Neg64 {
-  static double rn(double a) { return -a; }
+  static std::uint64_t apply(std::uint64_t a) { return a ^ 0x8000000000000000; }
 };
 template <bool Maximum>
 struct Extreme64 {
@@ -205,12 +204,13 @@ template <typename Op>
 struct Plain64 {
   template <typename... T>
   [[gnu::always_inline]] static std::uint64_t apply(T... operand) {
-    const double result = Op::rn(__builtin_bit_cast(double, operand)...);
-    return result != result ? kCanonicalNan64 : __builtin_bit_cast(std::uint64_t, result);
+    return hand_nan_on(Op::rn(__builtin_bit_cast(double, operand)...), operand...);
   }
 };
 
 using u64 = std::uint64_t;
+template <typename Op>
+constexpr HandlerSet bits64 = handlers_of<&map1<u64, u64, Op>>;
 template <typename Op>
 constexpr HandlerSet one64 = handlers_of<&map1<u64, u64, Plain64<Op>>>;
 template <typename Op>
@@ -229,7 +229,7 @@ constexpr DoubleRow kDoubleRows[] = {
     {"mul", "x=xx", two64<Mul64>, false},           {"fma", "x=xxx", three64<Fma64>, true},
     {"mad", "x=xxx", three64<Fma64>, true},         {"div", "x=xx", two64<Div64>, true},
     {"rcp", "x=x", one64<Rcp64>, true},             {"sqrt", "x=x", one64<Sqrt64>, true},
-    {"abs", "x=x", one64<Abs64>, false},            {"neg", "x=x", one64<Neg64>, false},
+    {"abs", "x=x", bits64<Abs64>, false},           {"neg", "x=x", bits64<Neg64>, false},
     {"min", "x=xx", two64<Extreme64<false>>, false}, {"max", "x=xx", two64<Extreme64<true>>, false},
 };
 

@@ -86,17 +86,21 @@ struct Convert {
   static u64 apply(u64 a, u64 window) { return ToSpace ? a - window : a + window; }
 };
 
-// %clock, %clock64, %globaltimer: a count that grows; one step per reading.
-template <typename T>
+// %clock, %clock64, %globaltimer: a count that grows; one step per reading. Of the halves that end in _hi, the upper one.
+template <typename T, int Shift>
 void read_clock(Warp& warp, const Inst& inst, u32 mask) {
-  const u64 now = warp.next_clock();
+  const u64 now = warp.next_clock() >> Shift;
   const auto d = lanes<T>(warp, inst.d);
   for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? static_cast<T>(now) : d[i]);
 }
 
-void decode_clock(Decoder& decoder, const Operand& d, int width, Inst& out) {
+void decode_clock(Decoder& decoder, const Operand& d, std::string_view name, int width, Inst& out) {
   out.d = decoder.destination(d, width);
-  out.execute = width == 64 ? read_clock<u64> : read_clock<u32>;
+  if (name.ends_with("_hi")) {
+    out.execute = width == 64 ? read_clock<u64, 32> : read_clock<u32, 32>;
+  } else {
+    out.execute = width == 64 ? read_clock<u64, 0> : read_clock<u32, 0>;
+  }
 }
 
 void decode_pack(Decoder& decoder, const Operand& d, std::span<const Operand> parts, int width, Inst& out) {
@@ -143,7 +147,7 @@ void decode_move(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     return;
   }
   if (a.kind == OperandKind::special && (a.name.starts_with("%clock") || a.name.starts_with("%globaltimer"))) {
-    decode_clock(decoder, d, width, out);
+    decode_clock(decoder, d, a.name, width, out);
     return;
   }
   out.d = decoder.destination(d, width);

@@ -25,7 +25,7 @@ CodePlace Program::place(std::size_t index) const {
 
 std::int64_t Program::dynamic_shared_offset() const {
   const std::int64_t end = static_cast<std::int64_t>(kSharedStart) + static_shared_bytes;
-  const std::int64_t alignment = std::max<std::int64_t>(dynamic_shared_alignment, 1024);
+  const std::int64_t alignment = std::max<std::int64_t>(dynamic_shared_alignment, 16);
   return (end + alignment - 1) / alignment * alignment;
 }
 

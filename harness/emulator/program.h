@@ -187,7 +187,8 @@ struct Program {
   // Where code[index] comes from; line 0 where no PTX line wrote it.
   CodePlace place(std::size_t index) const;
 
-  // Where dynamic shared memory begins: behind the static part, at least 1024-byte aligned.
+  // Where dynamic shared memory begins: as on a chip, behind the static part, aligned as declared and
+  // to 16 bytes at least.
   std::int64_t dynamic_shared_offset() const;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // f32 results in the four rounding modes without touching the rounding mode of the processor. Sums and products of f32
 // values are known exactly as a double plus an error term; one comparison then decides the last bit.
-// Also the f32 conventions of the GPU: canonical NaN, .ftz, .sat.
+// Also the conventions of the GPU: NaN, .ftz, .sat.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -17,6 +18,21 @@ constexpr std::uint32_t kCanonicalNan = 0x7fffffff;
 [[gnu::always_inline]] inline bool is_nan_bits(std::uint32_t x) { return (x & 0x7fffffff) > 0x7f800000; }
 
 [[gnu::always_inline]] inline std::uint32_t canonical(std::uint32_t x) { return is_nan_bits(x) ? kCanonicalNan : x; }
+
+// f64 has no canonical NaN: the first operand that is one is handed on, quiet, and an invalid operation gives this one.
+constexpr std::uint64_t kInvalidNan64 = 0xfff8000000000000;
+
+[[gnu::always_inline]] inline bool is_nan_bits(std::uint64_t x) { return (x & ~(std::uint64_t{1} << 63)) > 0x7ff0000000000000; }
+
+template <typename... Operands>
+[[gnu::always_inline]] inline std::uint64_t hand_nan_on(double result, Operands... operand) {
+  const std::uint64_t operands[] = {operand...};
+  std::uint64_t nan = kInvalidNan64;
+  for (std::size_t i = sizeof...(operand); i-- > 0;) {
+    nan = is_nan_bits(operands[i]) ? operands[i] | 0x0008000000000000 : nan;
+  }
+  return result != result ? nan : __builtin_bit_cast(std::uint64_t, result);
+}
 
 // Subnormals become zero of the same sign.
 [[gnu::always_inline]] inline std::uint32_t flush(std::uint32_t x) {

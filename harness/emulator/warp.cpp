@@ -173,7 +173,18 @@ void Warp::exit(std::uint32_t lanes) {
   live_ &= ~lanes;
   active_ &= ~lanes;
   if (active_ == 0) interrupt();
+  look_again(lanes);
   cta_->lanes_exited(*this);
+}
+
+void Warp::look_again(std::uint32_t exited) {
+  for (Split& split : splits_) {
+    const bool waits = split.wait == Wait::warp_sync || split.wait == Wait::warp_barrier;
+    if (!waits || (split.members & exited) == 0) continue;
+    split.wait = Wait::nothing;
+    split.pc = split.at->index;
+    interrupt();
+  }
 }
 
 Split& Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait) {
@@ -197,39 +208,62 @@ void Warp::release(const std::function<bool(const Split&)>& chosen,
   }
 }
 
-std::uint32_t Warp::waiting_at(int barrier) const {
+std::uint32_t Warp::waiting(const std::function<bool(const Split&)>& chosen) const {
   std::uint32_t lanes = 0;
   for (const Split& split : splits_) {
-    if (split.wait == Wait::barrier && split.barrier == barrier) lanes |= split.mask;
+    if (chosen(split)) lanes |= split.mask;
   }
   return lanes;
 }
 
+std::uint32_t Warp::coming_to(int barrier) const {
+  return waiting([&](const Split& split) { return split.comes_to(barrier); });
+}
+
+void Warp::note_arrival(int barrier) {
+  for (Split& split : splits_) split.arrived = split.arrived || split.comes_to(barrier);
+}
+
+bool Warp::require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask) {
+  if ((members & mask) == mask) return true;
+  fail(FindingKind::bad_operand, inst, std::countr_zero(mask & ~members), [&] {
+    return fmt::format("the lane executes the instruction but is not in its member mask {:#010x}",
+                       members);
+  });
+  return false;
+}
+
 bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask) {
-  if ((members & mask) != mask) {
-    fail(FindingKind::bad_operand, inst, std::countr_zero(mask & ~members), [&] {
-      return fmt::format("the lane executes the instruction but is not in its member mask {:#010x}",
-                         members);
-    });
-    return false;
-  }
+  if (!require_membership(inst, members, mask)) return false;
   const std::uint32_t wanted = members & live_;
   if ((mask & wanted) == wanted) return true;
-  std::uint32_t here = mask;
-  for (const Split& split : splits_) {
-    if (split.wait == Wait::warp_sync && split.at == &inst && split.members == members)
-      here |= split.mask;
-  }
+  const auto is_here = [&](const Split& split) {
+    return split.wait == Wait::warp_sync && split.at == &inst && split.members == members;
+  };
+  const std::uint32_t here = mask | waiting(is_here);
   if ((here & wanted) != wanted) {
     park(inst, mask, Wait::warp_sync).members = members;
     return false;
   }
-  std::erase_if(splits_, [&](const Split& split) {
-    return split.wait == Wait::warp_sync && split.at == &inst && split.members == members;
-  });
+  std::erase_if(splits_, is_here);
   active_ |= here;
   mask = here;
   return true;
+}
+
+void Warp::meet(const Inst& inst, std::uint32_t members, std::uint32_t mask) {
+  if (!require_membership(inst, members, mask)) return;
+  const std::uint32_t wanted = members & live_;
+  const auto is_there = [&](const Split& split) {
+    return split.wait == Wait::warp_barrier && split.members == members;
+  };
+  if (((mask | waiting(is_there)) & wanted) != wanted) {
+    park(inst, mask, Wait::warp_barrier).members = members;
+    return;
+  }
+  // What they did so far is in order for lanes that go on apart, too.
+  if (diverged()) cta_->shared().order().diverge(index_);
+  release(is_there, [](const Split&) {});
 }
 
 void Warp::give_way() {
@@ -251,7 +285,7 @@ void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words
 void Warp::require_one_barrier(int barrier) {
   const Split* first = nullptr;
   for (const Split& split : splits_) {
-    if (split.wait != Wait::barrier || split.barrier != barrier) continue;
+    if (!split.comes_to(barrier)) continue;
     if (first == nullptr) first = &split;
     if (split.at == first->at) continue;
     report(FindingKind::divergent_barrier, *split.at, std::countr_zero(split.mask), [&] {

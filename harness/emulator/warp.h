@@ -24,7 +24,7 @@ class Cta;
 struct Allocation;
 
 // What a group of lanes is waiting for.
-enum class Wait : std::uint8_t { nothing, barrier, warp_sync, mbarrier, warpgroup };
+enum class Wait : std::uint8_t { nothing, barrier, warp_sync, warp_barrier, mbarrier, warpgroup };
 
 struct Split {
   std::uint32_t pc = 0;    // next instruction
@@ -32,10 +32,14 @@ struct Split {
   Wait wait = Wait::nothing;
   bool had_its_turn = false;
   int barrier = 0;            // for Wait::barrier
-  std::uint32_t members = 0;  // for Wait::warp_sync
+  bool arrived = false;       // there: the warp has, all its lanes had come
+  std::uint32_t members = 0;  // for Wait::warp_sync and Wait::warp_barrier
   std::uint64_t address = 0;  // for Wait::mbarrier: where it is, and the phase that has to end
   std::uint32_t phase = 0;    // for Wait::warpgroup: groups of wgmma
   const Inst* at = nullptr;   // the instruction that waits
+
+  // Waits at the barrier for lanes of its own warp.
+  bool comes_to(int id) const { return wait == Wait::barrier && barrier == id && !arrived; }
 };
 
 // The addresses of one access, lane by lane, and where they lie on the host.
@@ -98,6 +102,9 @@ class Warp {
   // them together
   // (`mask` grows to hold them). Otherwise the lanes wait.
   bool gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask);
+  // bar.warp.sync: the lanes wait until all live lanes of `members` are at one, this or another, and
+  // all go on from where they are.
+  void meet(const Inst& inst, std::uint32_t members, std::uint32_t mask);
   // Lets other warps run when the slice is over.
   void give_way();
 
@@ -112,8 +119,12 @@ class Warp {
 
   std::uint64_t next_clock() { return clock_ += 1000; }
 
-  // The lanes of `lanes` that wait at the barrier.
-  std::uint32_t waiting_at(int barrier) const;
+  // The lanes that wait and are chosen.
+  std::uint32_t waiting(const std::function<bool(const Split&)>& chosen) const;
+  // The lanes that wait at the barrier for others of the warp.
+  std::uint32_t coming_to(int barrier) const;
+  // They have all come: from here on they wait for other warps.
+  void note_arrival(int barrier);
 
   // Leaves the run loop after the current instruction.
   void interrupt() { attention_ = 0; }
@@ -139,6 +150,9 @@ class Warp {
 
  private:
   bool attend();
+  bool require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask);
+  // Lanes that wait for lanes which have exited come to their instruction anew: it may need no others now.
+  void look_again(std::uint32_t exited);
   void backward(const Inst& inst, std::uint32_t target);
 
   std::byte* registers_ = nullptr;

@@ -9,6 +9,7 @@
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/member_masks.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -16,18 +17,12 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// Runs action(lanes) for each set of lanes that is complete; `masks` holds the member masks. Nearly always there is one.
+// Runs action(lanes) for each set of lanes that is complete; `masks` holds the member masks.
 template <typename Action>
 void together(Warp& warp, const Inst& inst, u32 mask, Slot masks, const Action& action) {
-  const auto members = lanes<u32>(warp, masks);
-  for (u32 left = mask; left != 0;) {
-    const u32 wanted = members[std::countr_zero(left)];
-    u32 group = 0;
-    for (int i = 0; i < kLanes; ++i) group |= static_cast<u32>(members[i] == wanted) << i;
-    group &= left;
-    left &= ~group;
-    if (warp.gather(inst, wanted, group)) action(group);
-  }
+  each_member_mask(warp, mask, masks, [&](u32 members, u32 group) {
+    if (warp.gather(inst, members, group)) action(group);
+  });
 }
 
 // --- shfl ---

@@ -113,7 +113,7 @@ void check_load(TensorMap map, const Coordinates& corner) {
   const i64 elements = box_elements(map), width = map.strides[0];
   const KernelRun done = run(load(map, corner) + "WAIT OUT", in, elements * width);
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
-  const u32 fill = !map.fill_nan ? 0 : width == 4 ? 0x7fffffff : 0x7fff;
+  const u32 fill = !map.fill_nan ? 0 : width == 4 ? 0x7ff77ff7 : 0x7ff7;
   for (i64 i = 0; i < elements; ++i) {
     const Places at = places(map, corner, i);
     u32 want = fill, got = 0;

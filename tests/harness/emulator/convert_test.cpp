@@ -135,6 +135,16 @@ TEST(Convert, IntegersToFloatsRoundInEveryMode) {
   }
 }
 
+TEST(Convert, IntegersToFloatsSaturate) {
+  EXPECT_EQ(one("cvt.rn.sat.f32.s32 d, a;", "w=w", 7), f32(1.0f));
+  EXPECT_EQ(one("cvt.rn.sat.f32.s32 d, a;", "w=w", 1), f32(1.0f));
+  EXPECT_EQ(one("cvt.rn.sat.f32.s32 d, a;", "w=w", 0), 0u);
+  EXPECT_EQ(one("cvt.rn.sat.f32.s32 d, a;", "w=w", 0xfffffffd), 0u);
+  EXPECT_EQ(one("cvt.rn.sat.f32.u32 d, a;", "w=w", 0xfffffffd), f32(1.0f));
+  EXPECT_EQ(one("cvt.rn.sat.f16.s64 d, a;", "h=x", 0x8000000000000000) & 0xffff, 0u);
+  EXPECT_EQ(one("cvt.rn.sat.f64.u64 d, a;", "x=x", 0x8000000000000000), 0x3ff0000000000000u);
+}
+
 // Vectors of tensor-core-numerics.md 4.1.
 TEST(Convert, PublishedVectors) {
   struct Row {

@@ -70,6 +70,46 @@ TEST(Divergence, LanesThatLeaveEarlyDoNotComeBack) {
   for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 4 == 2 ? 1u : (i > 20 ? 2u : 3u)) << i;
 }
 
+TEST(Divergence, LanesThatLeaveAreNoLongerWaitedFor) {
+  // The usual bound check: 12 lanes branch to the end, behind the instruction at which the others wait for the warp.
+  constexpr const char* kBody = R"(
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, 1; mov.u32 %r7, tile; mad.lo.u32 %r7, %r6, 4, %r7;
+    setp.ge.u32 %p1, %r0, 20; @%p1 bra EXIT;
+    setp.lt.u32 %p2, %r0, 5; st.shared.u32 [%r5], %r0;
+    {}
+    st.global.u32 [%d1], %r4;
+  EXIT:)";
+  struct Form {
+    const char* code;
+    u32 (*want)(u32 lane);
+  };
+  const Form kForms[] = {
+      {"vote.sync.ballot.b32 %r4, %p2, -1;", [](u32) { return 0x1fu; }},
+      {"shfl.sync.bfly.b32 %r4, %r0, 2, 31, -1;", [](u32 lane) { return lane ^ 2; }},
+      {"redux.sync.add.u32 %r4, %r0, -1;", [](u32) { return 190u; }},
+      {"bar.warp.sync -1; ld.shared.u32 %r4, [%r7];", [](u32 lane) { return lane ^ 1; }},
+      {"@%p2 bar.warp.sync 0xfff0001f; mov.u32 %r4, 3;", [](u32) { return 3u; }},
+  };
+  for (const Form& form : kForms) {
+    const std::vector<u32> out = run(fmt::format(kBody, form.code), {}, 32);
+    for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i < 20 ? form.want(i) : 0u) << form.code << i;
+  }
+}
+
+TEST(Divergence, LanesThatWaitStillWaitForThoseThatStay) {
+  // Lanes 0 to 7 wait from the start; 24 to 31 leave, 8 to 15 come from a loop, and 16 to 23 leave last.
+  const std::vector<u32> out = run(R"(
+    mov.u32 %r4, 0; setp.lt.u32 %p1, %r0, 8; setp.ge.u32 %p3, %r0, 16; setp.ge.u32 %p2, %r0, 24; @%p2 bra EXIT;
+    @%p1 bra MEET; selp.u32 %r6, 3000, 1000, %p3;
+  COUNT: add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, %r6; @%p4 bra COUNT;
+    @%p3 bra EXIT;
+  MEET: vote.sync.ballot.b32 %r5, %p1, -1; add.u32 %r5, %r5, %r4; st.global.u32 [%d1], %r5;
+  EXIT:)",
+                                   {}, 32);
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i < 8 ? 0xffu : (i < 16 ? 0xff + 1000u : 0u)) << i;
+}
+
 TEST(Divergence, NestedBranchesMergeAgain) {
   // After the branches the warp is whole: the ballot sees all lanes.
   const std::vector<u32> out = run(R"(
@@ -130,6 +170,56 @@ TEST(Divergence, PredicatedInstructionsTouchTheirLanesOnly) {
     @%p1 mov.u32 %r4, 2; @!%p1 add.u32 %r4, %r4, 4; @%p1 st.global.u32 [%d1], %r4; @!%p1 st.global.u32 [%d1], %r4;)",
                                    {}, 32);
   for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 2 != 0 ? 2u : 5u);
+}
+
+TEST(WarpBarrier, LanesOfOneInstructionMayHaveTheirOwnMasks) {
+  // Tiles of 16 and of 4 lanes, as cooperative groups partition a warp.
+  for (const u32 size : {16u, 4u}) {
+    const std::vector<u32> out = run(fmt::format(R"(
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, {0}; mov.u32 %r7, tile; mad.lo.u32 %r7, %r6, 4, %r7;
+    and.b32 %r8, %r0, {1}; mov.u32 %r9, {2}; shl.b32 %r9, %r9, %r8;
+    st.shared.u32 [%r5], %r0; bar.warp.sync %r9; ld.shared.u32 %r4, [%r7]; st.global.u32 [%d1], %r4;)",
+                                                 size - 1, 32 - size, (1u << size) - 1),
+                                     {}, 32);
+    for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i ^ (size - 1)) << size;
+  }
+}
+
+// Lanes 0 to 15 go one way and the others another; both write, meet at a bar.warp.sync of their own, read what the other half
+// wrote, and part for good. %p2 is for those that leave early.
+constexpr const char* kMeetInTwoPlaces = R"(
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, 16; mov.u32 %r7, tile; mad.lo.u32 %r7, %r6, 4, %r7;
+    setp.ge.u32 %p1, %r0, 16; and.b32 %r8, %r0, 15; setp.ge.u32 %p2, %r8, {};
+    @%p1 bra SECOND;
+    @%p2 bra EXIT; st.shared.u32 [%r5], %r0; bar.warp.sync -1; ld.shared.u32 %r4, [%r7]; add.u32 %r4, %r4, 100; bra STORE;
+  SECOND:
+    @%p2 bra EXIT; st.shared.u32 [%r5], %r0; bar.warp.sync -1; ld.shared.u32 %r4, [%r7]; add.u32 %r4, %r4, 200;
+  STORE:
+    st.global.u32 [%d1], %r4;
+  EXIT:)";
+
+TEST(WarpBarrier, LanesMeetWhereverTheyComeToOne) {
+  for (const u32 staying : {16u, 9u}) {
+    const std::vector<u32> out = run(fmt::format(kMeetInTwoPlaces, staying), {}, 32);
+    for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 16 >= staying ? 0 : (i ^ 16) + (i < 16 ? 100 : 200)) << staying;
+  }
+}
+
+TEST(WarpBarrier, OrdersLanesThatPartAgainBehindIt) {
+  // Each half has its own mask: even lanes write, all of the half meet, odd lanes read on a way of their own.
+  const std::vector<u32> out = run(R"(
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; setp.ge.u32 %p1, %r0, 16; and.b32 %r6, %r0, 1; setp.eq.u32 %p2, %r6, 0; mov.u32 %r4, 7;
+    @%p1 bra SECOND;
+    @!%p2 bra A; st.shared.u32 [%r5], %r0; A: bar.warp.sync 0xffff; @%p2 bra STORE; ld.shared.u32 %r4, [%r5+-4]; bra STORE;
+  SECOND:
+    @!%p2 bra B; st.shared.u32 [%r5], %r0; B: bar.warp.sync 0xffff0000; @%p2 bra STORE; ld.shared.u32 %r4, [%r5+-4];
+  STORE:
+    st.global.u32 [%d1], %r4;)",
+                                   {}, 32);
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 2 == 0 ? 7 : i - 1);
 }
 
 }  // namespace

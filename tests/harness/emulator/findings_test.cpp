@@ -337,6 +337,16 @@ TEST(DivergentBarrier, IsOneInstructionForTheWholeWarp) {
   expect_none(run("setp.lt.u32 %p1, %r0, 20; @!%p1 bra B;\nadd.u32 %r1, %r0, 1;\nB: bar.sync 0;", 32));
 }
 
+TEST(DivergentBarrier, ArrivingIsOneInstructionForTheWholeWarpToo) {
+  constexpr const char* kBody = "shr.u32 %r1, %r0, 5; setp.ne.u32 %p2, %r1, 0; @%p2 bra S; setp.lt.u32 %p1, %r0, 20; @!%p1 bra B;\n"
+                                "{0} 1, 64; bra C;\nB: {0} 1, 64; bra C;\nS: barrier.sync 1, 64;\nC: mov.u32 %r1, 0;";
+  expect(run(fmt::format(kBody, "bar.arrive")), FindingKind::divergent_barrier, 13, 0, 20, true, "at line 12");
+  expect_none(run(fmt::format(kBody, "barrier.arrive")));
+  // Where some of its lanes leave instead.
+  expect(run("setp.eq.u32 %p1, %r0, 5; setp.lt.u32 %p2, %r0, 20; @%p1 bra C; @!%p2 bra B;\nbar.sync 0; bra C;\nB: bar.sync 0;\nC: mov.u32 %r1, 0;", 32),
+         FindingKind::divergent_barrier, 13, 0, 20, true, "at line 12");
+}
+
 TEST(Deadlock, NamesEveryWaitingWarp) {
   const LaunchOutcome outcome = run("shr.u32 %r1, %r0, 5; setp.eq.u32 %p1, %r1, 0; @%p1 bra B;\nbar.sync 1; bra C;\nB: bar.sync 2;\nC: mov.u32 %r1, 0;", 96);
   expect(outcome, FindingKind::deadlock, 13, 0, 0, false,
@@ -350,6 +360,12 @@ TEST(Deadlock, LanesThatWaitForLanesWhichLeft) {
   ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
   EXPECT_EQ(outcome.findings[0].kind, FindingKind::deadlock);
   EXPECT_NE(outcome.findings[0].message.find("waits for other lanes of 0xffffffff at line 12"), std::string::npos);
+}
+
+TEST(Deadlock, LanesAtAWarpBarrierAndAtAVoteDoNotMeet) {
+  const LaunchOutcome outcome =
+      run("setp.lt.u32 %p1, %r0, 5; @%p1 bra B;\nbar.warp.sync -1; bra C;\nB: vote.sync.ballot.b32 %r1, %p1, -1;\nC: mov.u32 %r1, 0;", 32);
+  expect(outcome, FindingKind::deadlock, 12, 0, 5, false, "warp 0 (lanes 0xffffffe0) waits for other lanes of 0xffffffff at line 12");
 }
 
 TEST(Trap, StopsTheLaunch) {

@@ -196,10 +196,38 @@ TEST(Float, DoubleArithmeticIsThatOfTheProcessor) {
     const auto got = apply(row.code, row.shape, rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const double want = row.host(d(rows[i][0]), d(rows[i][1]), d(rows[i][2]));
-      const u64 bits = std::isnan(want) ? 0x7fffffffffffffff : std::bit_cast<u64>(want);
+      const u64 bits = std::isnan(want) ? 0xfff8000000000000 : std::bit_cast<u64>(want);
       ASSERT_EQ(got[i], bits) << row.code;
     }
   }
+}
+
+TEST(Float, DoubleOperationsHandTheirNaNOn) {
+  constexpr u64 kOne = 0x3ff0000000000000, kInf = 0x7ff0000000000000, kFirst = 0xfff8000000000001, kSecond = 0x7ffc000000000002;
+  constexpr u64 kSignaling = 0x7ff0000000000003, kQuieted = 0x7ff8000000000003, kInvalid = 0xfff8000000000000;
+  struct Row {
+    const char *code, *shape;
+    Operands operands;
+    u64 want;
+  };
+  const Row kRows[] = {
+      {"add.f64 d, a, b;", "x=xx", {kFirst, kSecond}, kFirst},
+      {"sub.f64 d, a, b;", "x=xx", {kOne, kSecond}, kSecond},
+      {"mul.f64 d, a, b;", "x=xx", {kSignaling, kSecond}, kQuieted},
+      {"div.rn.f64 d, a, b;", "x=xx", {kInf, kInf}, kInvalid},
+      {"fma.rn.f64 d, a, b, c;", "x=xxx", {kOne, kSecond, kFirst}, kSecond},
+      {"fma.rn.f64 d, a, b, c;", "x=xxx", {kInf, 0, kFirst}, kFirst},
+      {"rcp.rn.f64 d, a;", "x=x", {kSecond}, kSecond},
+      {"sqrt.rn.f64 d, a;", "x=x", {kFirst}, kFirst},
+      {"sqrt.rn.f64 d, a;", "x=x", {0xbff0000000000000}, kInvalid},
+      {"min.f64 d, a, b;", "x=xx", {kSecond, kOne}, kOne},
+      {"max.f64 d, a, b;", "x=xx", {kSignaling, kFirst}, kQuieted},
+      {"abs.f64 d, a;", "x=x", {kFirst}, kFirst},  // unchanged, says the manual
+      {"abs.f64 d, a;", "x=x", {0x8000000000000000}, 0},
+      {"neg.f64 d, a;", "x=x", {kFirst}, 0x7ff8000000000001},
+      {"neg.f64 d, a;", "x=x", {kSignaling}, 0xfff0000000000003},
+  };
+  for (const Row& row : kRows) EXPECT_EQ(apply(row.code, row.shape, {row.operands})[0], row.want) << row.code;
 }
 
 // Chips use what tanh.approx is allowed: a kernel that needs a better one must fail here too.

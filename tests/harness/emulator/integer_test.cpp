@@ -308,6 +308,12 @@ TEST(Integer, PermutationModesPickTheBytesTheIsaLists) {
   }
 }
 
+TEST(Integer, ClocksHaveTwoHalves) {
+  // A launch as short as these has not filled the lower one.
+  for (const char* name : {"%clock_hi", "%globaltimer_hi"}) EXPECT_EQ(apply(fmt::format("mov.u32 d, {};", name), "w=w", {{}})[0], 0u) << name;
+  for (const char* name : {"%clock", "%globaltimer_lo"}) EXPECT_NE(apply(fmt::format("mov.u32 d, {};", name), "w=w", {{}})[0], 0u) << name;
+}
+
 TEST(Integer, MovesPackAndUnpack) {
   const std::vector<Operands> rows = {{0x1111222233334444, 0x5555666677778888, 0, 0}};
   EXPECT_EQ(apply("mov.b64 d, {a, b};", "x=ww", rows)[0], 0x7777888833334444u);

@@ -123,7 +123,18 @@ TEST(Memory, DynamicSharedMemoryFollowsTheStaticPart) {
     st.shared.u32 [dynamic], %r3; ld.shared.u32 %d5, [%r2];
     cvt.u64.u32 %d6, %r3; st.global.u64 [%d1], %d6;)",
                                    pattern(), ".extern .shared .align 128 .b8 dynamic[];", 4);
-  EXPECT_EQ(out[0], 1024u);
+  EXPECT_EQ(out[0], 128u);
+}
+
+TEST(Memory, DynamicSharedMemoryIsAlignedAsDeclaredAndNoFurther) {
+  // As on a chip: 36 static bytes, and what follows is for the kernel to align if it needs more than 16.
+  for (const auto& [alignment, offset] : {std::pair{1, 48}, {16, 48}, {32, 64}, {1024, 1024}}) {
+    const std::vector<u64> out = run(R"(
+    .shared .align 4 .b8 fixed[36];
+    mov.u32 %r1, fixed; mov.u32 %r2, dynamic; sub.u32 %r3, %r2, %r1; cvt.u64.u32 %d6, %r3; st.global.u64 [%d1], %d6;)",
+                                     pattern(), fmt::format(".extern .shared .align {} .b8 dynamic[];", alignment), 16);
+    EXPECT_EQ(out[0], static_cast<u64>(offset));
+  }
 }
 
 TEST(Atomic, EveryOperationReturnsTheOldValueAndStoresTheNew) {
@@ -153,6 +164,7 @@ TEST(Atomic, EveryOperationReturnsTheOldValueAndStoresTheNew) {
       {"atom.global.add.f32 %r6, [%d4], %r5;", 0x00000001, 0x00000001, 0},            // global flushes
       {"atom.global.add.f32 %r6, [%d4], %r5;", 0x00800001, 0x80800000, 0},            // and its results
       {"atom.global.add.f64 %d6, [%d4], %d5;", 0x3ff0000000000000, 0x3ff0000000000000, 0x4000000000000000},
+      {"atom.global.add.f64 %d6, [%d4], %d5;", 0x3ff0000000000000, 0x7ff4000000000005, 0x7ffc000000000005},
       {"atom.global.add.noftz.f16x2 %r6, [%d4], %r5;", 0x3c003c00, 0x3c004000, 0x40004200},
       {"red.relaxed.gpu.global.add.s32 [%d4], %r5; mov.b32 %r6, 0;", 40, 2, 42},
   };
@@ -198,6 +210,24 @@ TEST(Atomic, SharedAdditionKeepsSubnormals) {
     ld.shared.u32 %r2, [cell]; cvt.u64.u32 %d5, %r2; st.global.u64 [%d1], %d5;)",
                                    pattern());
   EXPECT_EQ(out[0], 32u);
+}
+
+TEST(Atomic, AdditionThroughAGenericPointerFlushesInGlobalMemoryOnly) {
+  // Odd lanes add to a cell of shared memory, even lanes to one of global memory, in one instruction.
+  constexpr const char* kBody = R"(
+    .shared .align 4 .b32 cell;
+    mov.u32 %r0, %tid.x; mov.b32 %r1, 0; st.shared.u32 [cell], %r1; st.global.u32 [%out], %r1; mov.u64 %d1, cell; cvta.shared.u64 %d1, %d1;
+    and.b32 %r2, %r0, 1; setp.eq.u32 %p1, %r2, 0; selp.b64 %d2, %out, %d1, %p1;
+    mov.b32 %f1, 0f00000001; {} bar.sync 0; ld.shared.u32 %r3, [cell]; st.global.u32 [%out+4], %r3;)";
+  for (const char* code : {"atom.add.f32 %f2, [%d2], %f1;", "red.add.f32 [%d2], %f1;"}) {
+    for (const RandomRounding rounding : {RandomRounding::off, RandomRounding::on}) {
+      KernelOptions options;
+      options.emulator.random_rounding = rounding;
+      const KernelRun run = run_kernel(kernel_text(fmt::format(kBody, code)), {}, 8, options);
+      EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+      EXPECT_EQ(run.values<u32>(), (std::vector<u32>{0, 16})) << code;
+    }
+  }
 }
 
 }  // namespace

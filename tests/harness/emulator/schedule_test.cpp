@@ -73,6 +73,50 @@ TEST(Barrier, LanesMayArriveFromDifferentPlacesWithoutAligned) {
   for (u32 i = 0; i < 64; ++i) EXPECT_EQ(out[i], i % 2 != 0 ? 5u : 6u);
 }
 
+// Warp 0 hands 32 values to warp 1 through barrier 1, half of its lanes at a time, and does not wait.
+constexpr const char* kTwoHalvesArrive = R"(
+    .shared .align 4 .b32 buffer[32];
+    shr.u32 %r1, %r0, 5; mov.u32 %r2, buffer; and.b32 %r3, %r0, 31; mad.lo.u32 %r2, %r3, 4, %r2;
+    setp.ne.u32 %p1, %r1, 0; setp.ge.u32 %p2, %r0, 16; @%p1 bra CONSUME; mov.u32 %r4, 0; add.u32 %r6, %r0, 100; @%p2 bra LATER;
+    st.shared.u32 [%r2], %r6; barrier.arrive 1, 64; bra END;
+  LATER:
+    add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 2000; @%p3 bra LATER; st.shared.u32 [%r2], %r6; {} bra END;
+  CONSUME:
+    barrier.sync 1, 64; ld.shared.u32 %r6, [%r2]; st.global.u32 [%d1], %r6;
+  END: mov.u32 %r1, 0;)";
+
+TEST(Barrier, AWarpArrivesOnceWhenAllItsLanesHaveCome) {
+  // At one instruction, at two, or by leaving.
+  for (const char* later : {"barrier.arrive 1, 64;", "exit;"}) {
+    const std::vector<u32> out = run(fmt::format(kTwoHalvesArrive, later), 64);
+    for (u32 i = 32; i < 64; ++i) EXPECT_EQ(out[i], 100 + i % 32) << later;
+  }
+  const std::vector<u32> out = run(R"(
+    .shared .align 4 .b32 buffer[32];
+    shr.u32 %r1, %r0, 5; mov.u32 %r2, buffer; and.b32 %r3, %r0, 31; mad.lo.u32 %r2, %r3, 4, %r2; add.u32 %r6, %r0, 100; mov.u32 %r4, 0;
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra CONSUME; setp.lt.u32 %p2, %r0, 16; @%p2 bra ARRIVE;
+  LATER: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 2000; @%p3 bra LATER;
+  ARRIVE: st.shared.u32 [%r2], %r6; bar.arrive 1, 64; bra END;
+  CONSUME: bar.sync 1, 64; ld.shared.u32 %r6, [%r2]; st.global.u32 [%d1], %r6;
+  END: mov.u32 %r1, 0;)",
+                                   64);
+  for (u32 i = 32; i < 64; ++i) EXPECT_EQ(out[i], 100 + i % 32);
+}
+
+TEST(Barrier, LanesThatComeForTheNextPhaseWaitForIt) {
+  // Half of warp 0 waits at barrier 1 again while its first phase, in which the warp has only arrived, goes on.
+  const std::vector<u32> out = run(R"(
+    .shared .align 4 .b32 word;
+    setp.ge.u32 %p1, %r0, 32; @%p1 bra SECOND; setp.ge.u32 %p2, %r0, 16; mov.u32 %r4, 0;
+    bar.arrive 1, 64; @!%p2 bra WAIT;
+  COUNT: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 5000; @%p3 bra COUNT;
+  WAIT: bar.sync 1, 64; ld.shared.u32 %r5, [word]; st.global.u32 [%d1], %r5; bra END;
+  SECOND: bar.sync 1, 64; setp.eq.u32 %p4, %r0, 32; mov.u32 %r5, 9; @%p4 st.shared.u32 [word], %r5; bar.sync 1, 64;
+  END: mov.u32 %r1, 0;)",
+                                   64);
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], 9u);
+}
+
 TEST(Ctas, MayWaitForALaterOne) {
   // CTA i waits until CTA i + 1 has written; the last one starts the chain. Needs all of them resident.
   for (const int workers : {1, 4}) {
