@@ -24,6 +24,13 @@ std::string metadata_of(const NamedTensors& file, const char* key) {
   return found == file.metadata.end() ? "" : found->second;
 }
 
+// Control characters of a stranger's file do not reach a terminal.
+std::string plain(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
 Result<int> chip_of(const std::string& path, const NamedTensors& file, const Manifest& kernel,
                     std::optional<int> sm) {
   const std::string text = metadata_of(file, kSm);
@@ -86,7 +93,7 @@ Result<Dump> read_dump(const std::string& path, const Registry& registry,
   if (!chip) return chip.error();
   dump.target.sm = *chip;
   dump.target.on_gpu = true;
-  dump.target.gpu_name = metadata_of(*file, kDevice);
+  dump.target.gpu_name = plain(metadata_of(*file, kDevice));
   if (dump.target.gpu_name.empty()) dump.target.gpu_name = "dump";
 
   const Result<std::vector<TensorSpec>> specs = kernel.tensors(dump.test_case.problem);

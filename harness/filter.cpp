@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
+#include <optional>
 
 #include "fuzz/literal.h"
 #include "fuzz/plan.h"
@@ -74,9 +75,41 @@ std::vector<std::string_view> values_of(std::string_view key,
   return values;
 }
 
+// Nothing unless all of the text is one.
+template <typename Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// What a number can be compared with, for some of the kernels: whole numbers, or any.
+std::optional<FieldKind> number_kind(std::string_view key,
+                                     const std::vector<const Manifest*>& kernels) {
+  for (const Manifest* kernel : kernels) {
+    for (const Field& field : kernel->operation->schema()) {
+      if (field.name == key && field.kind != FieldKind::word) return field.kind;
+    }
+  }
+  return std::nullopt;
+}
+
+Status check_number(std::string_view key, std::string_view value, FieldKind kind) {
+  const bool whole = kind == FieldKind::integer;
+  if (whole ? number_of<std::int64_t>(value).has_value() : number_of<double>(value).has_value())
+    return {};
+  return Error{ErrorKind::bad_input,
+               fmt::format("--only: {} is compared with \"{}\", which is no {}number", key, value,
+                           whole ? "whole " : ""),
+               "", whole ? "digits alone, as in k>1000" : "as in alpha<0.5"};
+}
+
 Status check_value(std::string_view key, std::string_view value,
                    const std::vector<const Manifest*>& kernels) {
   const std::vector<std::string_view> values = values_of(key, kernels);
+  if (const std::optional<FieldKind> kind = number_kind(key, kernels); kind && values.empty())
+    return check_number(key, value, *kind);
   if (values.empty() || std::find(values.begin(), values.end(), value) != values.end()) return {};
   const std::string meant = did_you_mean(value, values);
   return Error{ErrorKind::bad_input,
@@ -144,10 +177,10 @@ bool Filter::holds(const Case& test_case) const {
                        std::string_view(term.value));
       case FieldKind::real:
         return compare(static_cast<double>(test_case.problem.real(term.key)), term.comparison,
-                       std::strtod(term.value.c_str(), nullptr));
+                       number_of<double>(term.value).value_or(0));
       case FieldKind::integer:
         return compare(test_case.problem.integer(term.key), term.comparison,
-                       static_cast<std::int64_t>(std::strtoll(term.value.c_str(), nullptr, 10)));
+                       number_of<std::int64_t>(term.value).value_or(0));
     }
     return false;
   });

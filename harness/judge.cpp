@@ -167,8 +167,9 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
     const OutputVerdict& v = output.verdict;
     const auto note = [&](Claim claim, Verdict verdict, const std::string& reason) {
       if (record.claims[claim] == Verdict::fail) return;
+      const bool first_failure = verdict == Verdict::fail && worst(record.claims) != Verdict::fail;
       record.claims[claim] = verdict;
-      if (record.reason.empty()) record.reason = reason;
+      if (record.reason.empty() || first_failure) record.reason = reason;
     };
     if (v.class_mismatches > 0)
       note(Claim::specials, Verdict::fail, specials_reason(output, got->layout));

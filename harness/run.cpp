@@ -16,6 +16,7 @@
 #include "harness/interrupt.h"
 #include "harness/probe.h"
 #include "harness/workers.h"
+#include "oracles/base/hash.h"
 
 namespace plumbline {
 namespace {
@@ -28,7 +29,13 @@ constexpr double kLargeWork = 4e9;
 Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest& kernel,
                                        const RunOptions& options) {
   std::vector<Case> cases;
-  if (!options.corpus_folder.empty()) {
+  if (!options.only_cases.empty()) {
+    for (const Case& one : options.only_cases)
+      if (one.kernel == &kernel && (!options.filter || options.filter->holds(one)))
+        cases.push_back(one);
+    return cases;
+  }
+  if (!options.corpus_folder.empty() && options.replays_corpus) {
     Result<std::vector<CaseFile>> corpus = read_corpus(options.corpus_folder, kernel, registry);
     if (!corpus) return corpus.error();
     for (CaseFile& file : *corpus) {
@@ -40,11 +47,7 @@ Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest&
   plan.profile = options.profile;
   plan.seed = options.seed;
   for (Case& planned : plan_cases(kernel, plan)) cases.push_back(std::move(planned));
-  std::erase_if(cases, [&](const Case& c) {
-    if (options.filter && !options.filter->holds(c)) return true;
-    const std::vector<std::string>& only = options.only_cases;
-    return !only.empty() && std::find(only.begin(), only.end(), c.text()) == only.end();
-  });
+  std::erase_if(cases, [&](const Case& c) { return options.filter && !options.filter->holds(c); });
   return cases;
 }
 
@@ -56,6 +59,7 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
                                    RunRecord& record) {
   std::vector<Job> jobs;
   std::int64_t planned = 0;
+  std::uint64_t plan_hash = 0;
   for (const Manifest* kernel : kernels) {
     std::string skipped;
     const std::vector<Target> targets =
@@ -71,11 +75,16 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
       for (const Target& target : targets) {
         if (mine) jobs.push_back({test_case, target, planned});
         ++planned;
+        plan_hash =
+            fingerprint(fmt::format("{:x} {} {}", plan_hash, test_case.text(), target.name()));
       }
     }
   }
   record.planned = static_cast<std::int64_t>(jobs.size());
-  if (options.shard) record.shard = {options.shard->index, options.shard->count, planned};
+  if (options.shard) {
+    record.shard = {options.shard->index, options.shard->count, planned,
+                    fmt::format("{:016x}", plan_hash)};
+  }
   return jobs;
 }
 

@@ -33,9 +33,10 @@ struct RunOptions {
   int jobs = 1;           // worker threads
   std::optional<Shard> shard;
   std::optional<Filter> filter;
-  std::vector<std::string> only_cases;  // canonical texts; for --failed
+  std::vector<Case> only_cases;  // in place of the plan and the corpus; for --failed
   RunnerOptions runner;
   std::string corpus_folder;  // replayed first, counterexamples saved here; empty for neither
+  bool replays_corpus = true;  // else they are only saved there
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
   int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
   // Asked before every case, from any thread: none begins once it says yes (a time box). Empty: no.

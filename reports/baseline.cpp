@@ -104,6 +104,21 @@ void sort_rows(Baseline& baseline) {
 
 }  // namespace
 
+namespace {
+
+std::string incomplete_because(const RunRecord& record) {
+  const auto cases = static_cast<std::int64_t>(record.cases.size());
+  if (record.interrupted || cases < record.planned)
+    return fmt::format("the run did not end: {} of {} cases", cases, record.planned);
+  if (record.shard)
+    return fmt::format("it is shard {} of {}", record.shard->index, record.shard->count);
+  if (!record.missing_shards.empty())
+    return fmt::format("shard {} is missing", record.missing_shards.front());
+  return "";
+}
+
+}  // namespace
+
 Baseline baseline_of(const RunRecord& record) {
   std::map<std::tuple<std::string, std::string, std::string>, Sums> sums;
   for (const CaseRecord& test_case : record.cases) {
@@ -118,6 +133,7 @@ Baseline baseline_of(const RunRecord& record) {
   baseline.from = fmt::format("plumbline {}, {}, seed {:#x}", record.plumbline_version,
                               record.profile, record.seed);
   for (auto& [key, own] : sums) baseline.rows.push_back(own.done());
+  baseline.incomplete = incomplete_because(record);
   sort_rows(baseline);
   return baseline;
 }
@@ -143,7 +159,8 @@ std::string baseline_json(const Baseline& baseline) {
 }
 
 Result<Baseline> read_baseline(const std::string& path) {
-  const std::string file = std::filesystem::is_directory(path) ? path + "/record.json" : path;
+  std::error_code code;
+  const std::string file = std::filesystem::is_directory(path, code) ? path + "/record.json" : path;
   const Result<std::string> text =
       read_text_file(file, "a baseline, a record.json, or a run's folder");
   if (!text) return text.error();

@@ -27,6 +27,7 @@ struct BaselineRow {
 struct Baseline {
   std::string from;               // where the rows come from: "plumbline 0.1.0, quick, seed 0x1"
   std::vector<BaselineRow> rows;  // sorted by key()
+  std::string incomplete;         // of a run: why it is not all of its plan; else empty
 };
 
 Baseline baseline_of(const RunRecord& record);

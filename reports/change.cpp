@@ -119,6 +119,29 @@ KernelChange compare_kernel(const std::vector<Pair>& pairs) {
   return out;
 }
 
+// Of all rows of a kernel, those of classes and devices that only one side has too.
+std::int64_t failed_of(const Baseline& baseline, const std::string& kernel) {
+  std::int64_t failed = 0;
+  for (const BaselineRow& row : baseline.rows) failed += row.kernel == kernel ? row.failed : 0;
+  return failed;
+}
+
+std::size_t rows_of(const Baseline& baseline, const std::string& kernel) {
+  return static_cast<std::size_t>(std::ranges::count(baseline.rows, kernel, &BaselineRow::kernel));
+}
+
+// A promise that is broken more often than before is news whatever else there is, also where the
+// old side has no such cases.
+void note_failures(const Baseline& before, const Baseline& after, const std::string& kernel,
+                   KernelChange& change) {
+  const std::int64_t failed = failed_of(after, kernel), old = failed_of(before, kernel);
+  if (change.broke || failed <= old) return;
+  change.broke = true;
+  change.change = Change::worse;
+  change.words = old == 0 ? fmt::format("{} cases fail now", failed)
+                          : fmt::format("{} cases fail now, {} did before", failed, old);
+}
+
 }  // namespace
 
 std::string_view name(Change change) {
@@ -186,6 +209,12 @@ std::vector<KernelChange> changes(const Baseline& before, const Baseline& after)
     } else {
       change = compare_kernel(pairs[kernel]);
     }
+    note_failures(before, after, kernel, change);
+    const std::size_t old_only = rows_of(before, kernel) - pairs[kernel].size(),
+                      new_only = rows_of(after, kernel) - pairs[kernel].size();
+    if (change.change == Change::same && change.words.empty() && old_only + new_only > 0)
+      change.words = fmt::format("in {}; {} of the old side and {} of the new have no other",
+                                 classes(pairs[kernel].size()), old_only, new_only);
     change.kernel = kernel;
     out.push_back(std::move(change));
   }

@@ -21,7 +21,7 @@ std::string_view name(Change change);  // "better", ...
 struct KernelChange {
   std::string kernel;
   Change change = Change::same;
-  bool broke = false;  // it kept its promises before, and breaks one now
+  bool broke = false;  // it breaks a promise that it kept before, or more often than before
   std::string words;   // "58 % -> 71 % of the admissible error with class cancelling"
 };
 

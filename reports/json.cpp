@@ -115,6 +115,14 @@ std::string inconsistency(const RunRecord& r) {
   return {};
 }
 
+// Every planned case is in the record of a run that ended.
+std::string missing_cases(const RunRecord& r) {
+  const auto cases = static_cast<std::int64_t>(r.cases.size());
+  const bool all_run = r.verb == "verify" || r.verb == "replay";
+  if (!all_run || r.interrupted || !r.missing_shards.empty() || cases == r.planned) return {};
+  return fmt::format("it has {} of {} planned cases", cases, r.planned);
+}
+
 Error broken(const std::string& path, std::string_view what) {
   return {ErrorKind::bad_input, fmt::format("not a whole record of plumbline: {}", what), path,
           "records are written by verify, fuzz and replay; record.jsonl beside a damaged "
@@ -129,6 +137,7 @@ Result<RunRecord> read_whole(const std::string& path, const std::string& text) {
   JsonReader reader(json, "", error);
   describe(reader, record);
   if (error.empty()) error = inconsistency(record);
+  if (error.empty()) error = missing_cases(record);
   if (!error.empty()) return broken(path, error);
   if (json.contains("timing")) read_timing(json["timing"], record);
   return record;

@@ -14,6 +14,9 @@
 namespace plumbline {
 namespace {
 
+// Beside the claims: whether what a kernel passed is worth anything.
+constexpr std::string_view kEvidence = "evidence";
+
 struct Tally {
   int cases = 0;
   Verdict worst = Verdict::skip;
@@ -28,6 +31,8 @@ std::string_view failure_type(std::string_view claim) {
   if (claim == "in-bounds") return "memory";
   if (claim == "deterministic") return "nondeterministic";
   if (claim == "related") return "relation-broken";
+  if (claim == "population") return "errors-together";
+  if (claim == kEvidence) return "thin-evidence";
   return "devices-disagree";
 }
 
@@ -52,6 +57,14 @@ Tallies tally(const RunRecord& record) {
         for (const FindingRecord& finding : c.findings) t.body += finding.text + "\n";
       }
     }
+  }
+  for (const KernelRecord& kernel : record.kernels) {
+    const bool skipped = kernel.verdict == Verdict::skip;
+    const std::vector<std::string>& why = skipped ? kernel.reasons : kernel.thin;
+    if (why.empty()) continue;
+    tallies[{kernel.name, std::string(kEvidence)}] = {
+        1, skipped ? Verdict::skip : Verdict::mistrusted, why.front(),
+        fmt::format("{}\n", fmt::join(why, "\n")), 0};
   }
   for (const Counterexample& c : record.counterexamples) {
     const auto found = tallies.find({c.kernel, c.claim + "/" + c.value_class});
@@ -79,7 +92,8 @@ void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t, 
       child("error", "could-not-run");
       break;
     case Verdict::mistrusted:
-      strict ? child("failure", "mistrusted") : child("skipped", "");
+      strict ? child("failure", claim == kEvidence ? failure_type(claim) : "mistrusted")
+             : child("skipped", "");
       break;
     case Verdict::skip:
       child("skipped", "");

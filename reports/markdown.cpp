@@ -49,7 +49,7 @@ std::string mutants_markdown(const RunRecord& record) {
     if (first) out += "\n| survived | kernel | where | before | after |\n|---|---|---|---|---|\n";
     first = false;
     const auto code = [](const std::string& text) {
-      return text.empty() ? std::string() : fmt::format("`{}`", text);
+      return text.empty() ? std::string() : markdown_code(text);
     };
     out += fmt::format("| {} ({}) | `{}` | {} | {} | {} |\n", m.id, m.kind, m.kernel, m.source,
                        code(m.before), code(m.after));

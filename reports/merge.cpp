@@ -17,7 +17,7 @@ std::string shard_text(const ShardRecord& shard) {
 
 Error do_not_fit(std::string message, const std::string& where) {
   return {ErrorKind::bad_input, std::move(message), where,
-          "merge the shards of one run: same kernels, profile, seed and version"};
+          "merge the shards of one run: same kernels, profile, seed, corpus and version"};
 }
 
 // What must be equal before two shards belong to one run: the first difference, in words.
@@ -33,6 +33,7 @@ std::string difference(const RunRecord& a, const RunRecord& b) {
       differ("seed", fmt::format("0x{:x}", a.seed), fmt::format("0x{:x}", b.seed)),
       differ("number of shards", a.shard->count, b.shard->count),
       differ("plan's size", a.shard->plan, b.shard->plan),
+      differ("plan", a.shard->plan_hash, b.shard->plan_hash),
       differ("number of kernels", a.kernels.size(), b.kernels.size()),
   };
   for (std::size_t i = 0; i < std::min(a.kernels.size(), b.kernels.size()); ++i) {

@@ -196,6 +196,7 @@ struct KernelRecord {
 struct ShardRecord {
   int index = 1, count = 1;
   std::int64_t plan = 0;  // cases of the whole plan; 0 where that is open (fuzz)
+  std::string plan_hash = {};  // of their texts and devices, in order; empty where that is open
 };
 
 struct RunRecord {

@@ -214,6 +214,7 @@ void describe(Archive& a, T& s) {
   a.required("index", s.index);
   a.required("count", s.count);
   a.required("plan", s.plan);
+  a.optional("plan_hash", s.plan_hash);
 }
 
 // All of a run but its cases and what came of them: what is known once it is planned.

@@ -16,9 +16,12 @@ Result<std::vector<CaseFile>> named_cases(const std::vector<std::string>& names,
     std::error_code code;
     if (fs::is_directory(name, code)) {
       std::vector<std::string> paths;
-      for (const auto& entry : fs::recursive_directory_iterator(name, code)) {
-        if (entry.path().extension() == ".case") paths.push_back(entry.path().string());
+      fs::recursive_directory_iterator entry(name, code);
+      for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
+        if (entry->path().extension() == ".case") paths.push_back(entry->path().string());
       }
+      if (code)
+        return Error{ErrorKind::bad_input, "cannot look for cases: " + code.message(), name, ""};
       std::sort(paths.begin(), paths.end());
       for (const std::string& path : paths) {
         Result<CaseFile> file = read_case(path, registry);

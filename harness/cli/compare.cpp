@@ -77,6 +77,11 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
   }
   Result<Baseline> run = read_baseline(arguments.names.front());
   if (!run) return report_error(run.error());
+  if (!run->incomplete.empty()) {
+    return report_error({ErrorKind::bad_input, "not accepted: " + run->incomplete,
+                         arguments.names.front(),
+                         "accept a whole run; shards are put together by plumbline report"});
+  }
   const std::vector<std::string> wanted(arguments.names.begin() + 1, arguments.names.end());
   std::vector<std::string_view> known;
   for (const BaselineRow& row : run->rows) known.push_back(row.kernel);
@@ -96,7 +101,10 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
   }
   const std::string path = arguments.baseline.empty() ? kDefaultBaseline : arguments.baseline;
   Baseline old;
-  if (std::filesystem::exists(path)) {
+  std::error_code code;
+  const bool there = std::filesystem::exists(path, code);
+  if (code) return report_error({ErrorKind::bad_input, code.message(), path, ""});
+  if (there) {
     Result<Baseline> read = read_baseline(path);
     if (!read) return report_error(read.error());
     old = *std::move(read);

@@ -136,13 +136,17 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
   runner_options.keep_writers = true;
   CaseRunner runner(runner_options);
   ExitCode worst = ExitCode::held;
+  bool any = false;
   for (const CaseFile& file : *cases) {
     std::string skipped;
     const Result<std::optional<Target>> gpu = wanted_gpu(options->on);
     if (!gpu) return report_error(gpu.error());
     const std::vector<Target> targets =
         kernel_targets(*file.test_case.kernel, options->on, options->sm, *gpu, skipped);
+    if (targets.empty())
+      terminal.print_wrapped(fmt::format("{}: {}", file.test_case.text(), skipped));
     for (const Target& target : targets) {
+      any = true;
       const Result<std::unique_ptr<Examined>> examined = runner.examine(file.test_case, target);
       if (!examined) return report_error(examined.error());
       explain_on(file.test_case, target, **examined, terminal);
@@ -150,7 +154,7 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
       if ((*examined)->record.verdict == Verdict::fail) worst = ExitCode::broken;
     }
   }
-  return worst;
+  return any ? worst : ExitCode::nothing_selected;
 }
 
 }  // namespace plumbline

@@ -126,6 +126,13 @@ class Fuzzer {
             job_of(test_case, subject.targets[test_case.key() % subject.targets.size()]));
       const std::vector<CaseRecord> records = run_jobs(jobs, options_, console_);
       if (interrupted()) return {};  // the files stay as they are
+      const auto error = std::ranges::find(records, Verdict::error, &CaseRecord::verdict);
+      if (error != records.end()) {
+        return Error{ErrorKind::cannot_run,
+                     fmt::format("a remembered case could not run, so nothing was left out: {}",
+                                 error->reason),
+                     subject.memory.path().string(), ""};
+      }
       std::vector<Shown> shown;
       for (std::size_t i = 0; i < records.size(); ++i)
         shown.push_back({jobs[i].test_case, share_of(records[i]), records[i].reached});

@@ -231,10 +231,13 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
   record.seed = options->seed;
   describe_environment(record);
   MutantConsole console(arguments, terminal, *folder);
+  ExitCode stopped = ExitCode::held;  // by a kernel that could not be tried, or by Ctrl-C
   for (const Manifest* kernel : *kernels) {
     if (interrupted()) break;
     const Status tested = test_kernel(request, *kernel, record, console);
-    if (!tested) return report_error(tested.error());
+    if (tested) continue;
+    stopped = report_error(tested.error());
+    if (stopped == ExitCode::wrong_input) return stopped;
   }
   record.interrupted = interrupted();
   if (record.kernels.empty() && !request.only.empty() && !record.interrupted)
@@ -245,8 +248,8 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
   const Status written = folder->finish(record, false);
   folder->link_as_latest();
   console.summary(record);
-  if (!written) return report_error(written.error());
-  return mutants_exit_code(record, arguments);
+  const ExitCode code = unless_unwritten(written, mutants_exit_code(record, arguments));
+  return stopped != ExitCode::held && code != ExitCode::broken ? stopped : code;
 }
 
 }  // namespace plumbline

@@ -285,13 +285,12 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   const Status written = folder->finish(record, false);
   folder->link_as_latest();
-  if (!written) return report_error(written.error());
   if (arguments.format == OutputFormat::json) terminal.print(record_json(record));
-  if (arguments.format == OutputFormat::human && !arguments.quiet) {
+  if (written && arguments.format == OutputFormat::human && !arguments.quiet) {
     terminal.print(
         terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));
   }
-  return exit_code(record, arguments);
+  return unless_unwritten(written, exit_code(record, arguments));
 }
 
 }  // namespace plumbline

@@ -91,11 +91,9 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
     if (auto card = make_counterexample(job, *options, console))
       record.counterexamples.push_back(*std::move(card));
   }
-  if (!arguments.tensors.empty()) {
-    const Status written = write_tensors(jobs, arguments.tensors, terminal);
-    if (!written) return report_error(written.error());
-  }
-  return end_run(record, *folder, arguments, terminal);
+  const ExitCode code = end_run(record, *folder, arguments, terminal);
+  if (arguments.tensors.empty()) return code;
+  return unless_unwritten(write_tensors(jobs, arguments.tensors, terminal), code);
 }
 
 }  // namespace plumbline

@@ -64,7 +64,7 @@ ExitCode report(const Arguments& arguments, Terminal& terminal) {
   if (!written) return report_error(written.error());
   print_record(*merged, arguments, terminal);
   print_report_path(folder, arguments, terminal);
-  print_annotations(*merged, terminal);
+  print_annotations(*merged, arguments, terminal);
   merged->interrupted = false;  // that was another run's end; this one is whole
   return exit_code(*merged, arguments);
 }

@@ -2,6 +2,8 @@
 #include "harness/cli/run_folder.h"
 
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -29,7 +31,7 @@ constexpr std::array<const char*, 5> kReports = {"record.json", "report.html", "
 }  // namespace
 
 Status write_file(const fs::path& path, const std::string& text) {
-  const fs::path temporary = path.string() + ".tmp";
+  const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
   {
     std::ofstream out(temporary, std::ios::binary);
     out << text;
@@ -71,13 +73,22 @@ Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& nam
   std::error_code code;
   fs::create_directories(folder.path_, code);
   if (code) return cannot_create(folder.path_, code.message());
-  for (const char* report : kReports) fs::remove(folder.path_ / report, code);
-  folder.lines_.reset(std::fopen((folder.path_ / "record.jsonl").c_str(), "w"));
+  folder.lines_.reset(std::fopen((folder.path_ / "record.jsonl").c_str(), "a"));
   if (!folder.lines_) return cannot_create(folder.path_, std::strerror(errno));
+  if (flock(fileno(folder.lines_.get()), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return Error{ErrorKind::bad_input, "the same run is writing here already",
+                 folder.path_.string(), "wait for it, or give this one another --out"};
+  }
   return folder;
 }
 
 void RunFolder::add_line(const std::string& line) {
+  if (!begun_) {
+    begun_ = true;
+    std::error_code code;
+    for (const char* report : kReports) fs::remove(path_ / report, code);
+    if (ftruncate(fileno(lines_.get()), 0) != 0) return;  // finish() says what is wrong here
+  }
   // On a full disk fmt::print would throw, among running workers. finish() says it to people.
   std::fwrite(line.data(), 1, line.size(), lines_.get());
   std::fputc('\n', lines_.get());

@@ -24,8 +24,9 @@ Status write_reports(const std::filesystem::path& folder, const RunRecord& recor
 
 class RunFolder {
  public:
-  // `root`/`name`, with an empty record.jsonl. What an earlier run of the same name left is
-  // removed, so that a killed run is never taken for it.
+  // `root`/`name`, with a record.jsonl. What an earlier run of the same name left there goes with
+  // the first line of this one, so that a killed run is never taken for it. Errors (bad_input): it
+  // cannot be written, or another run of that name is writing there.
   static Result<RunFolder> create(const std::filesystem::path& root, const std::string& name);
 
   // A line about the run: the first one, and again where more of it gets known.
@@ -48,6 +49,7 @@ class RunFolder {
 
   std::filesystem::path root_, path_;
   std::unique_ptr<std::FILE, Close> lines_;
+  bool begun_ = false;
 };
 
 }  // namespace plumbline

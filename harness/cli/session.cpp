@@ -162,6 +162,8 @@ Result<RunOptions> run_options(const Arguments& arguments,
     options.corpus_folder = !arguments.corpus.empty()         ? arguments.corpus
                             : fs::is_directory("fuzz/corpus") ? "fuzz/corpus"
                                                               : arguments.out + "/corpus";
+    // What one shard saves there is no part of the plan of the others.
+    options.replays_corpus = !options.shard || options.corpus_folder != arguments.out + "/corpus";
   }
   return options;
 }
@@ -228,6 +230,7 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
   for (const std::string& name : arguments.names) text += " " + name;
   if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
   if (arguments.peers) text += " peers";
+  if (arguments.failed) text += " failed";
   if (arguments.depth > 0) text += fmt::format(" depth {}", arguments.depth);
   if (arguments.draws > 0) text += fmt::format(" draws {}", arguments.draws);
   if (arguments.stochastic > 0) text += fmt::format(" stochastic {}", arguments.stochastic);
@@ -312,17 +315,21 @@ ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& ar
                  Terminal& terminal) {
   const Status written = folder.finish(record, strict_evidence(arguments));
   print_record(record, arguments, terminal);
-  if (!written) {  // a broken promise is one all the same
-    report_error(written.error());
-    const ExitCode code = exit_code(record, arguments);
-    return code == ExitCode::held ? ExitCode::could_not_run : code;
+  if (written) {
+    print_report_path(folder.path(), arguments, terminal);
+    print_annotations(record, arguments, terminal);
   }
-  print_report_path(folder.path(), arguments, terminal);
-  print_annotations(record, terminal);
-  return exit_code(record, arguments);
+  return unless_unwritten(written, exit_code(record, arguments));
 }
 
-void print_annotations(const RunRecord& record, Terminal& terminal) {
+ExitCode unless_unwritten(const Status& written, ExitCode code) {
+  if (written) return code;
+  report_error(written.error());
+  return code == ExitCode::held ? ExitCode::could_not_run : code;
+}
+
+void print_annotations(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
+  if (arguments.format == OutputFormat::json) return;
   const char* actions = std::getenv("GITHUB_ACTIONS");
   if (!actions || std::string_view(actions) != "true") return;
   std::error_code code;

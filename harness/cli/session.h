@@ -72,7 +72,10 @@ void print_report_path(const std::filesystem::path& folder, const Arguments& arg
                        Terminal& terminal);
 
 // On GitHub Actions only: workflow commands that put findings beside the code.
-void print_annotations(const RunRecord& record, Terminal& terminal);
+void print_annotations(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
+
+// How a run ends whose files could not be written: a broken promise is one all the same.
+ExitCode unless_unwritten(const Status& written, ExitCode code);
 
 // Writes a run's files, prints what it found, and says how it ended.
 ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& arguments,

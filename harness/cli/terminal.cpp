@@ -24,8 +24,9 @@ void put(std::string_view text) {
 
 Terminal::Terminal(const Arguments& arguments) {
   const char* term = std::getenv("TERM");
-  interactive_ = isatty(STDOUT_FILENO) != 0 && arguments.format == OutputFormat::human &&
-                 !(term && std::strcmp(term, "dumb") == 0);
+  for_people_ = arguments.format == OutputFormat::human;
+  interactive_ =
+      isatty(STDOUT_FILENO) != 0 && for_people_ && !(term && std::strcmp(term, "dumb") == 0);
   winsize size{};
   if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
       size.ws_col >= 20) {
@@ -55,6 +56,7 @@ void Terminal::print_entry(std::string_view name, std::string_view text, std::si
 }
 
 void Terminal::status(std::string_view line) {
+  if (!for_people_) return;
   const auto now = std::chrono::steady_clock::now();
   if (interactive_) {
     if (has_status_ && now - last_status_ < std::chrono::milliseconds(50)) return;

@@ -22,7 +22,7 @@ class Terminal {
   void print_wrapped(std::string_view line);
   // "  name      text", the text in a column of its own, from `column` on.
   void print_entry(std::string_view name, std::string_view text, std::size_t column);
-  void status(std::string_view line);  // replaces the live line
+  void status(std::string_view line);  // replaces the live line; none where programs read
   void clear_status();
 
   std::string red(std::string_view text) const { return paint("31", text); }
@@ -38,6 +38,7 @@ class Terminal {
  private:
   std::string paint(std::string_view code, std::string_view text) const;
 
+  bool for_people_ = true;
   bool interactive_ = false;
   bool color_ = false;
   int width_ = 80;

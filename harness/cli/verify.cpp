@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 
+#include "fuzz/corpus.h"
+#include "harness/case_runner.h"
 #include "harness/cli/changes.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
@@ -14,15 +17,34 @@
 namespace plumbline {
 namespace {
 
-// The texts of the cases that failed in the last run of this output folder.
-Result<std::vector<std::string>> failed_last_time(const Arguments& arguments) {
-  const Result<RunRecord> last = read_record(arguments.out + "/latest/record.json");
+// The cases that failed in the last run of this output folder, whatever planned them.
+Result<std::vector<Case>> failed_last_time(const Arguments& arguments, const Registry& registry,
+                                           Terminal& terminal) {
+  const std::string path = arguments.out + "/latest/record.json";
+  const Result<RunRecord> last = read_record(path);
   if (!last) return last.error();
-  std::vector<std::string> texts;
+  std::vector<Case> cases;
+  std::set<std::string> texts;
+  std::size_t lost = 0;
   for (const CaseRecord& c : last->cases) {
-    if (c.verdict == Verdict::fail || c.verdict == Verdict::error) texts.push_back(c.text);
+    if (c.verdict != Verdict::fail && c.verdict != Verdict::error) continue;
+    if (!texts.insert(c.text).second) continue;  // of another device
+    Result<Case> test_case = parse_case_line(c.text, registry, path);
+    if (!test_case || !check_domain(*test_case)) {
+      ++lost;
+      continue;
+    }
+    test_case->shape_class = c.shape_class;
+    test_case->layout_class = c.layout_class;
+    test_case->origin = c.origin;
+    cases.push_back(*std::move(test_case));
   }
-  return texts;
+  if (texts.empty()) terminal.print("nothing failed last time");
+  if (lost > 0) {
+    terminal.print_wrapped(fmt::format(
+        "{} of {} cases that failed are no longer cases of a kernel here", lost, texts.size()));
+  }
+  return cases;
 }
 
 // The rows of the kernels that run.
@@ -45,13 +67,13 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   if (!options) return report_error(options.error());
   options->seed = arguments.seed.value_or(1);
   if (arguments.failed) {
-    Result<std::vector<std::string>> texts = failed_last_time(arguments);
-    if (!texts) return report_error(texts.error());
-    if (texts->empty()) {
-      terminal.print("nothing failed last time");
-      return ExitCode::nothing_selected;
-    }
-    options->only_cases = *std::move(texts);
+    Result<std::vector<Case>> cases = failed_last_time(arguments, *registry, terminal);
+    if (!cases) return report_error(cases.error());
+    std::erase_if(*cases, [&](const Case& c) {
+      return std::find(kernels->begin(), kernels->end(), c.kernel) == kernels->end();
+    });
+    if (cases->empty()) return ExitCode::nothing_selected;
+    options->only_cases = *std::move(cases);
   }
   std::optional<Baseline> baseline;
   if (!arguments.baseline.empty()) {
@@ -73,7 +95,7 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   label_record(*record, arguments, id);
   record->elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  folder->link_as_latest();
+  if (!record->cases.empty()) folder->link_as_latest();
   const ExitCode code = end_run(*record, *folder, arguments, terminal);
   if (!baseline) return code;
   const bool held = show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);

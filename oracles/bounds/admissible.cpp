@@ -102,10 +102,6 @@ F32Range ElementRule::numbers(const GridRange& range) const {
   return {grid_.value(range.first), grid_.value(range.last), false};
 }
 
-bool ElementRule::uncertain(const GridRange& range) const {
-  return epilogue_.uncertain(numbers(range), operands_);
-}
-
 F32Range ElementRule::image(const GridRange& range) const {
   return epilogue_.range(numbers(range), operands_);
 }

@@ -53,8 +53,11 @@ class Epilogue {
   // The f32 value before the conversion; of a smooth activation the nearest one.
   float value(float accumulator, const EpilogueOperands& operands) const;
 
-  // Whether values are known to a bound only, whatever the accumulator is; and for some of these.
+  // Whether values are known to a bound only, whatever the accumulator is; for none; for some of
+  // these.
   bool uncertain() const { return is_smooth(scalars_.activation); }
+
+  bool certain() const { return !uncertain() && !flushes_; }
 
   bool uncertain(const F32Range& accumulator, const EpilogueOperands& operands) const;
 

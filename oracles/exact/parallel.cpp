@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,11 +19,14 @@ void for_each_piece(std::int64_t count, int threads,
   };
   const std::int64_t helpers = std::min<std::int64_t>(threads, count) - 1;
   std::vector<std::jthread> pool;
-  for (std::int64_t i = 0; i < helpers; ++i) {
-    pool.emplace_back([&work] {
-      work();
-      free_number_caches();
-    });
+  try {
+    for (std::int64_t i = 0; i < helpers; ++i) {
+      pool.emplace_back([&work] {
+        work();
+        free_number_caches();
+      });
+    }
+  } catch (const std::system_error&) {  // no more threads here: those there are do it
   }
   work();
 }

@@ -16,6 +16,10 @@ expect 2 'did you mean "class"' verify gemm_bf16 --only 'clas=normal'
 expect 2 'no case of these kernels has class=integr (did you mean "integers"' verify gemm_bf16 --only 'class=integr'
 expect 2 'did you mean "k_tail"' verify gemm_bf16 --only 'shape=ktail'
 expect 4 "0 passed" verify gemm_bf16 --profile quick --only 'm=123456' --on emulator
+expect 2 'k is compared with "1e9", which is no whole number (digits alone' verify gemm_bf16 --only 'k>1e9'
+expect 2 'k is compared with "ten", which is no whole number' verify gemm_bf16 --only 'k=ten'
+expect 2 'alpha is compared with "half", which is no number' verify gemm_bf16 --only 'alpha=half'
+expect 4 'sm_75' explain "gemm_bf16 m=1 n=1 k=1 value=ones seed=0x1" --on emulator --sm 75
 expect 2 "cannot list" list kernel_
 expect 3 "no NVIDIA driver here" verify gemm_bf16 --on gpu
 

@@ -41,6 +41,20 @@ expect 1 "not accepted: mine breaks its promise" accept bad/latest
 sed 's/"gemm_bf16"/"mine"/' plumbline-baseline.json >mine.json
 expect 1 "fail now" compare mine.json bad/latest
 
+# What failed runs again, whatever planned it.
+expect 1 "1 failed" "${broken[@]}" --seed 7 --out seeded
+expect 1 "1 failed" "${broken[@]}" --failed --out seeded
+python3 - seeded/latest/record.json <<'PYTHON' || { echo "FAILED: other cases than those that failed"; failed=$((failed + 1)); }
+import json, sys
+record = json.load(open(sys.argv[1]))
+sys.exit(not record["cases"] or any(case["verdict"] != "fail" for case in record["cases"]))
+PYTHON
+expect 4 "are no longer cases of a kernel here" "${small[@]}" --failed --out seeded
+
+# Part of a plan is no baseline.
+expect 0 "1 passed" "${small[@]}" --shard 1/2 --out part
+expect 2 "not accepted: it is shard 1 of 2" accept part/latest
+
 # What is wrong is said, and nothing is written.
 expect 2 "compare needs an old and a new run" compare good/latest
 expect 2 "nowhere.json: cannot be read" compare nowhere.json good/latest

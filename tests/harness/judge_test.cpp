@@ -104,6 +104,31 @@ TEST_F(Judged, UnwrittenOutputsFailAndAreNamed) {
   EXPECT_EQ(judge().reason, "1 output element was never written: d[1,1]");
 }
 
+// The first output is undecided, the second one wrong: that is the reason.
+TEST_F(Judged, AFailureIsTheReasonWhateverElseThereIs) {
+  struct TwoOutputs : ScriptedOracle {
+    OutputVerdict second;
+
+    int outputs() const override { return 2; }
+
+    std::string output_name(int i) const override { return i == 0 ? "d" : "e"; }
+
+    OutputVerdict judge(int i, const Tensor&, const JudgeOptions&) const override {
+      return i == 0 ? verdict : second;
+    }
+  } two;
+  tensors.specs.push_back(tensors.specs.front());
+  tensors.specs.back().name = "e";
+  tensors.tensors.emplace_back(tensors.specs.back().layout);
+  two.verdict = two.second = oracle.verdict;
+  two.verdict.unresolved = 1;
+  two.second.failed = 1;
+  two.second.failures.push_back(failure(false));
+  const CaseRecord record = judge_case(test_case, tensors, launch, two, {});
+  EXPECT_EQ(record.verdict, Verdict::fail);
+  EXPECT_THAT(record.reason, HasSubstr("e[1,1]"));
+}
+
 TEST_F(Judged, ABrokenBoundNamesTheElement) {
   oracle.verdict.failed = 1;
   oracle.verdict.failures.push_back(failure(false));

@@ -101,6 +101,23 @@ TEST(Change, ABrokenPromiseIsWorseAndAKeptOneBetter) {
   EXPECT_EQ(change({failing}, {with_share("normal", 0.5)}).change, Change::better);
 }
 
+// A class that the old side has no cases of, and a new kernel, break promises all the same.
+TEST(Change, FailuresCountWhateverTheOtherSideHas) {
+  const CaseRecord good = with_share("normal", 0.5);
+  CaseRecord failing = with_share("ties", 17);
+  failing.verdict = Verdict::fail;
+  const auto broke = change({good}, {good, failing});
+  EXPECT_EQ(broke.change, Change::worse);
+  EXPECT_TRUE(broke.broke);
+  CaseRecord another = failing;
+  another.text += "1";
+  EXPECT_TRUE(change({failing}, {failing, another}).broke);
+  EXPECT_FALSE(change({failing, another}, {failing}).broke);
+  const auto wider = change({good}, {good, with_share("ties", 0.5)});
+  EXPECT_EQ(wider.change, Change::same);
+  EXPECT_THAT(wider.words, HasSubstr("1 of the new have no other"));
+}
+
 TEST(Change, KernelsComeAndGo) {
   CaseRecord other = with_share("normal", 0.5);
   other.kernel = "gemm_s8";

@@ -83,6 +83,8 @@ TEST(MergeRecords, RefusesWhatIsNotOneRun) {
   EXPECT_THAT(changed([](RunRecord& r) { r.kernels[0].source_hash = "77"; }),
               HasSubstr("its gemm_bf16 is another build"));
   EXPECT_THAT(changed([](RunRecord& r) { r.shard->plan = 5; }), HasSubstr("plan's size is 5"));
+  EXPECT_THAT(changed([](RunRecord& r) { r.shard->plan_hash = "ab"; }),
+              HasSubstr("its plan is ab"));
   EXPECT_THAT(changed([](RunRecord& r) { r.cases[0].position = 0; }),
               HasSubstr("two shards have case 0"));
 }

@@ -41,7 +41,7 @@ class ReadRecord : public testing::Test {
 
 RunRecord full_record() {
   RunRecord r = sample_record();
-  r.shard = {2, 4, 400};
+  r.shard = {2, 4, 400, "0123"};
   r.kernels[0].thin = {"too little"};
   r.kernels[0].failing = "all 3 have k > 64, and no other case does";
   r.kernels[0].code["emulator sm_90"].unrepeated = {"k.cu:20"};
@@ -175,6 +175,9 @@ TEST_F(ReadRecord, RefusesWhatDoesNotFitTogether) {
   r = full_record();
   r.cases[1].position = 0;
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("two cases have the position 0"));
+  r = full_record();
+  r.cases.pop_back();
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("it has 3 of 4 planned cases"));
   r = full_record();
   r.run_id = "../../etc";
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("letters and digits"));

@@ -82,6 +82,21 @@ TEST(JUnit, MistrustedFailsOnlyWhenStrict) {
   EXPECT_STREQ(thin.child("failure").attribute("type").value(), "mistrusted");
 }
 
+TEST(JUnit, ThinEvidenceIsATestCaseOfItsKernel) {
+  RunRecord record = sample_record();
+  record.kernels[0].thin = {"only 41 % of 1246 instructions ran", "and more"};
+  for (const bool strict : {false, true}) {
+    pugi::xml_document document;
+    ASSERT_TRUE(document.load_string(junit_xml(record, strict).c_str()));
+    const pugi::xml_node suite = document.child("testsuites").child("testsuite");
+    EXPECT_EQ(suite.attribute("tests").as_int(), 10);
+    const pugi::xml_node thin = suite.find_child_by_attribute("testcase", "name", "evidence");
+    const pugi::xml_node outcome = thin.child(strict ? "failure" : "skipped");
+    EXPECT_STREQ(outcome.attribute("message").value(), "only 41 % of 1246 instructions ran");
+    EXPECT_STREQ(outcome.attribute("type").value(), strict ? "thin-evidence" : "");
+  }
+}
+
 TEST(JUnit, ForbiddenCharactersNeverReachTheFile) {
   RunRecord r = sample_record();
   r.cases[2].reason = std::string("a\x01\x1b[31mb");
