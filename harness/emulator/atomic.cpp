@@ -186,12 +186,14 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   const Space space = where < 0 ? Space::generic : kSpaces[where];
   modifiers.take("noftz");
   modifiers.take_hints();
+  const bool has_policy = modifiers.take_cache_policy();
   const Type type = modifiers.take_type();
   const std::string operation = modifiers.take_first();
   const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
                                  [&](const AtomicRow& r) { return r.operation == operation && r.type == type; });
   const std::size_t operands = (operation == "cas" ? 3u : 2u) + (returns ? 1u : 0u);
-  if (row == std::end(kRows) || !decoder.require_operands(instruction, operands, operands)) {
+  const std::size_t written = operands + (has_policy ? 1u : 0u);
+  if (row == std::end(kRows) || !decoder.require_operands(instruction, written, written)) {
     decoder.refuse("no such atomic operation");
     return;
   }

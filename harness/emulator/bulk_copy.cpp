@@ -347,7 +347,7 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   modifiers.take_one_of("shared::cta", "shared::cluster");
   auto copy = std::make_unique<BulkCopy>();
   copy->multicast = modifiers.take("multicast::cluster");
-  const bool hinted = modifiers.take("L2::cache_hint");
+  const bool hinted = modifiers.take_cache_policy();
   if (!modifiers.take(to_global ? "bulk_group" : "mbarrier::complete_tx::bytes")) return;
 
   // Destination, source, the size of plain bytes, the mbarrier of a load, the CTAs of a multicast.

@@ -197,7 +197,8 @@ struct Access {
   int count = 1;
   Type type = Type::none;
   bool synchronises = false;
-  bool releases = false;  // to other CTAs
+  bool releases = false;     // to other CTAs
+  std::size_t operands = 2;  // 3 with a cache policy
 };
 
 Access take_access(Decoder& decoder, Modifiers& modifiers) {
@@ -220,6 +221,7 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
     decoder.program().communicates = true;
   }
   modifiers.take_hints();
+  if (modifiers.take_cache_policy()) access.operands = 3;
   access.type = modifiers.take_type();
   return access;
 }
@@ -227,7 +229,7 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
 void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                  Inst& out) {
   const Access access = take_access(decoder, modifiers);
-  if (!decoder.require_operands(instruction, 2, 2)) return;
+  if (!decoder.require_operands(instruction, access.operands, access.operands)) return;
   const std::span<const Operand> destinations = decoder.elements(instruction.operands[0]);
   if (static_cast<int>(destinations.size()) != access.count) {
     decoder.refuse("the vector has another number of elements than the instruction says");
@@ -260,7 +262,7 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
                   Inst& out) {
   if (modifiers.take("async")) return decoder.refuse("asynchronous stores are not emulated");
   const Access access = take_access(decoder, modifiers);
-  if (!decoder.require_operands(instruction, 2, 2)) return;
+  if (!decoder.require_operands(instruction, access.operands, access.operands)) return;
   if (access.space == Space::param || access.space == Space::constant) {
     decoder.refuse(access.space == Space::param ? "calls are not emulated"
                                                 : "constant memory is read-only");

@@ -54,6 +54,20 @@ TEST(Memory, LoadsExtendToTheRegister) {
   }
 }
 
+TEST(Memory, CachePoliciesChangeNothing) {
+  const std::vector<u64> in = pattern();
+  const char* const kCodes[] = {
+      "ld.global.L1::evict_first.L2::cache_hint.v4.b32 {%r1, %r2, %r3, %r4}, [%d3], %d9; mov.b64 %d5, {%r1, %r2}; st.global.b64 [%d1], %d5;",
+      "ld.global.b64 %d5, [%d3]; st.global.L1::evict_last.L2::cache_hint.b64 [%d1], %d5, %d9;",
+      "ld.global.b64 %d5, [%d3]; st.global.b64 [%d1], 0; atom.global.add.L2::cache_hint.u64 %d6, [%d1], %d5, %d9;",
+      "ld.global.b64 %d5, [%d3]; st.global.b64 [%d1], 0; red.global.add.L2::cache_hint.u64 [%d1], %d5, %d9;",
+      "ld.global.b64 %d5, [%d3]; st.global.b64 [%d1], 7; atom.global.cas.L2::cache_hint.b64 %d6, [%d1], 7, %d5, %d9;",
+  };
+  for (const char* code : kCodes) {
+    EXPECT_EQ(run(std::string("createpolicy.fractional.L2::evict_first.b64 %d9, 1.0;\n") + code, in)[1], in[2]) << code;
+  }
+}
+
 TEST(Memory, VectorsKeepTheirElements) {
   const std::vector<u64> in = pattern();
   // Read a vector, write it back reversed, through shared memory.
