@@ -54,6 +54,31 @@ TEST(Memory, LoadsExtendToTheRegister) {
   }
 }
 
+TEST(Memory, StoresOfWideRegistersKeepTheLowBits) {
+  const std::vector<u64> in = pattern();
+  const u64 x = in[2], y = in[3];
+  struct Row {
+    const char* code;  // on zeros
+    u64 want;
+  };
+  const Row kRows[] = {
+      {"st.global.u8 [%d1+1], %d5;", (x & 0xff) << 8},
+      {"st.global.u16 [%d1+2], %d5;", (x & 0xffff) << 16},
+      {"st.global.u32 [%d1+4], %d5;", x << 32},
+      {"st.u32 [%d1], %d5;", x & 0xffffffff},
+      {"st.global.v2.b32 [%d1], {%d5, %d6};", (x & 0xffffffff) | y << 32},
+      {"st.global.v4.b16 [%d1], {%d5, %d6, %d6, %d5};", (x & 0xffff) | (y & 0xffff) << 16 | (y & 0xffff) << 32 | x << 48},
+      // As sinf() has it, for arguments that are large.
+      {".local .align 4 .b8 stack[28]; mov.u64 %d7, stack; st.local.u32 [%d7+24], %d5; ld.local.u32 %r1, [%d7+24]; st.global.u32 [%d1], %r1;",
+       x & 0xffffffff},
+      {"setp.ne.u32 %p1, %r0, 1; st.global.b32 [%d1+4], %r0; @!%p1 st.global.b32 [%d1], %d5;", (x & 0xffffffff) | u64{1} << 32},
+  };
+  for (const Row& row : kRows) {
+    const std::string body = std::string("ld.global.v2.b64 {%d5, %d6}, [%d3]; st.global.b64 [%d1], 0;\n") + row.code;
+    EXPECT_EQ(run(body, in)[1], row.want) << row.code;
+  }
+}
+
 TEST(Memory, CachePoliciesChangeNothing) {
   const std::vector<u64> in = pattern();
   const char* const kCodes[] = {
