@@ -79,6 +79,23 @@ TEST(Memory, StoresOfWideRegistersKeepTheLowBits) {
   }
 }
 
+TEST(Memory, AddressesOf32BitsWrapAround) {
+  // %r1 lies 2560 below the cell, and so below 0.
+  constexpr std::string_view kStart = ".shared .align 16 .b8 tile[512]; shl.b32 %r1, %r0, 3; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2; sub.u32 %r1, %r1, 2560;\n";
+  const char* const kCodes[] = {
+      "st.shared.b64 [%r1+2560], %d0; ld.shared.b64 %d5, [%r1+2560];",
+      "st.shared.b64 [%r1+2560], %d0; and.b32 %r3, %r0, 1; setp.eq.u32 %p1, %r3, 1; mov.b64 %d5, 0; @%p1 ld.shared.b64 %d5, [%r1+2560];",
+      "st.shared.b64 [%r1+2560], 0; atom.shared.add.u64 %d5, [%r1+2560], %d0; ld.shared.b64 %d5, [%r1+2560];",
+      "add.u32 %r3, %r1, 2560; cp.async.ca.shared.global [%r1+2560], [%d3], 8; cp.async.wait_all; ld.shared.b64 %d5, [%r3]; ld.global.b64 %d6, [%d3];"
+      " sub.s64 %d5, %d5, %d6; add.s64 %d5, %d5, %d0;",
+      "@!%p0 bra SKIP; mbarrier.init.shared.b64 [%r1+2560], 1; mbarrier.arrive.shared.b64 %d6, [%r1+2560]; SKIP: mov.b64 %d5, %d0;",
+  };
+  for (const char* code : kCodes) {
+    const std::string body = std::string(kStart) + "setp.eq.u32 %p0, %r0, 0;" + code + " st.global.b64 [%d1], %d5;";
+    EXPECT_EQ(run(body, pattern())[1], 8u) << code;
+  }
+}
+
 TEST(Memory, CachePoliciesChangeNothing) {
   const std::vector<u64> in = pattern();
   const char* const kCodes[] = {
