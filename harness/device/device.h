@@ -125,6 +125,7 @@ class Device {
   // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds
   // around it. `label` names it in findings ("a", "d").
   virtual Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) = 0;
+  // On the emulator, variables of modules have their initial values again.
   virtual void release_all() = 0;
 
   // Writes bytes and marks them as written.

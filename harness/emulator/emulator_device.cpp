@@ -225,7 +225,7 @@ class EmulatorDevice final : public Device {
       if (variable.space == Space::constant) {
         std::copy(initial.begin(), initial.end(), layout.constants.begin() + static_cast<std::ptrdiff_t>(layout.address[i]));
       } else if (variable.space == Space::global) {
-        if (Status status = global_.write(layout.address[i], initial, true); !status) return status.error();
+        if (Status status = global_.initialise(layout.address[i], initial); !status) return status.error();
       }
     }
     return layout;

@@ -145,6 +145,37 @@ TEST(Allocations, AreExactApartAndRemembered) {
   EXPECT_EQ(*device->allocate(100, "again"), a);
 }
 
+TEST(Allocations, VariablesOfAModuleBeginAnewWhenAllIsReleased) {
+  // Two variables, one without an initial value. The kernel hands out what they hold and adds 1; then it may trap.
+  const auto device = make_emulator({.sm = 90});
+  const auto module = device->load(
+      kernel_text("ld.global.u32 %r1, [begun+4]; ld.global.u32 %r2, [done]; st.global.v2.u32 [%out], {%r1, %r2};"
+                  " add.u32 %r1, %r1, 1; add.u32 %r2, %r2, 1; st.global.u32 [begun+4], %r1; st.global.u32 [done], %r2;"
+                  " ld.global.u32 %r3, [%in]; setp.ne.u32 %p0, %r3, 0; @%p0 trap;",
+                  90, ".global .align 4 .u32 begun[4] = {4, 40}; .global .align 4 .u32 done;"),
+      "k.ptx");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  using Pair = std::array<std::uint32_t, 2>;
+  const auto launch = [&](std::uint32_t traps) {
+    const DeviceAddress in = *device->allocate(4, "in"), out = *device->allocate(8, "out");
+    Pair got{};
+    EXPECT_TRUE(device->write(in, std::as_bytes(std::span(&traps, 1))).ok());
+    LaunchRequest request;
+    request.entry = "k";
+    request.parameters.resize(16);
+    std::memcpy(request.parameters.data(), &in, 8);
+    std::memcpy(request.parameters.data() + 8, &out, 8);
+    const auto outcome = device->launch(**module, request);
+    EXPECT_TRUE(outcome.ok() && outcome->completed == (traps == 0));
+    EXPECT_TRUE(device->read(out, std::as_writable_bytes(std::span(got))).ok());
+    return got;
+  };
+  EXPECT_EQ(launch(0), (Pair{40, 0}));
+  EXPECT_EQ(launch(1), (Pair{41, 1}));  // launches of one case see what those before them left
+  device->release_all();
+  EXPECT_EQ(launch(0), (Pair{40, 0}));
+}
+
 TEST(Allocations, PoisonCountsAsUnwrittenUntilWritten) {
   const auto device = make_emulator({});
   const auto module = device->load(kernel_text("ld.global.u64 %d0, [%in];"), "k.ptx");
