@@ -132,8 +132,8 @@ Status GlobalMemory::write(std::uint64_t to, std::span<const std::byte> bytes, b
     allocation->fully_written = allocation->fully_written && counts_as_written;
     return {};
   }
-  allocation->fully_written = counts_as_written;
-  if (!counts_as_written) std::memset(allocation->written, 0, allocation->bytes);
+  allocation->fully_written = counts_as_written && !allocation->of_module;
+  if (!allocation->fully_written) std::memset(allocation->written, counts_as_written ? 1 : 0, allocation->bytes);
   return {};
 }
 

@@ -58,7 +58,9 @@ struct Allocation {
   std::uint64_t bytes = 0;
   std::byte* data = nullptr;
   std::uint8_t* written = nullptr;  // 1 per byte that was written
-  bool fully_written = false;       // nothing to check; written[] is not kept up to date then
+  // Nothing to check, and nobody to watch; written[] is not kept up to date then. Inputs of a launch are, variables of
+  // modules never: kernels write them.
+  bool fully_written = false;
   AccessMark* marks = nullptr;      // of every 4 bytes; all zero outside a launch that is watched
   bool of_module = false;           // a .global variable: survives release_all()
   std::vector<std::byte> initial;   // of a .global variable, without the zeros at its end

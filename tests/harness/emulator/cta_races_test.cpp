@@ -127,6 +127,27 @@ TEST(CtaRace, IsFoundByAnyNumberOfWorkers) {
   }
 }
 
+TEST(CtaRace, IsInVariablesOfTheModuleToo) {
+  // __device__ float sum; sum += x;
+  const LaunchOutcome outcome = run(
+      "@!%p0 ret;\nld.global.f32 %f1, [flag]; add.f32 %f1, %f1, 0f3F800000;\nst.global.f32 [flag], %f1;");
+  ASSERT_EQ(outcome.findings.size(), 2u) << findings_text(outcome);
+  for (const Finding& finding : outcome.findings) {
+    EXPECT_EQ(finding.kind, FindingKind::race);
+    EXPECT_NE(finding.message.find("byte 0 of \"flag\", which cta 0,0,0 writes"), std::string::npos)
+        << finding.text();
+  }
+  for (const int workers : {1, 2})
+    EXPECT_TRUE(races("st.global.u32 [%d20], %r10;", options_of(64, workers)));
+  EXPECT_FALSE(races("@%p0 ld.global.u32 %r1, [flag]; @%p0 red.global.add.u32 [flag2], 1;"));
+  EXPECT_FALSE(races("@%p1 st.global.u32 [flag], %r0; @%p2 st.global.u32 [flag2], %r0;",
+                     [] { KernelOptions one = options_of(2); one.block = {1, 1, 1}; return one; }()));
+  // The last block takes the count back.
+  EXPECT_FALSE(
+      races("@!%p0 ret; membar.gl; atom.global.add.u32 %r1, [flag], 1; setp.eq.u32 %p3, %r1, 1; "
+            "@%p3 st.global.u32 [flag], 0;"));
+}
+
 TEST(CtaRace, IsNotLookedForWhenChecksAreOff) {
   KernelOptions options = options_of(2);
   options.emulator.check_shadow = false;
