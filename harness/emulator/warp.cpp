@@ -146,27 +146,36 @@ void Warp::jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
     return;
   }
   if (target == next) return;
+  if (target < next) {
+    split_off(active_ & ~lanes, next);
+    pc_ = target;
+  } else {
+    split_off(lanes, target);
+  }
+}
+
+void Warp::jump_apart(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
+  if (lanes == active_) return jump(inst, lanes, target);
+  if (target < pc_) backward(inst, target);
+  split_off(lanes, target);
+}
+
+void Warp::split_off(std::uint32_t lanes, std::uint32_t pc) {
   if (!diverged()) {
     cta_->shared().order().diverge(index_);
     turn_ = kTurn;
   }
-  Split other;
-  if (target < next) {
-    other.pc = next;
-    other.mask = active_ & ~lanes;
-    pc_ = target;
-  } else {
-    other.pc = target;
-    other.mask = lanes;
-  }
-  active_ &= ~other.mask;
+  active_ &= ~lanes;
   for (Split& split : splits_) {
-    if (split.wait != Wait::nothing || split.pc != other.pc) continue;
-    split.mask |= other.mask;
+    if (split.wait != Wait::nothing || split.pc != pc) continue;
+    split.mask |= lanes;
     return;
   }
+  Split other;
+  other.pc = pc;
+  other.mask = lanes;
   splits_.push_back(other);
-  attention_ = std::min(attention_, other.pc);
+  attention_ = std::min(attention_, pc);
 }
 
 void Warp::exit(std::uint32_t lanes) {

@@ -91,6 +91,9 @@ class Warp {
   // --- for control flow ---
   void branch(const Inst& inst, std::uint32_t taken);
   void jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target);
+  // As jump(), for one of several groups that leave by one instruction: the next ones are still to
+  // go.
+  void jump_apart(const Inst& inst, std::uint32_t lanes, std::uint32_t target);
   void exit(std::uint32_t lanes);
   // The lanes stop here until release() or gather() lets them go on behind `inst`. What they wait
   // for is for the caller to fill in.
@@ -154,6 +157,8 @@ class Warp {
   // Lanes that wait for lanes which have exited come to their instruction anew: it may need no others now.
   void look_again(std::uint32_t exited);
   void backward(const Inst& inst, std::uint32_t target);
+  // Lanes that run go on elsewhere, in their turn.
+  void split_off(std::uint32_t lanes, std::uint32_t pc);
 
   std::byte* registers_ = nullptr;
   std::uint32_t* predicates_ = nullptr;
