@@ -21,7 +21,7 @@ const FamilyTable& families() {
   static const FamilyTable table = [] {
     FamilyTable out;
     for (const auto& group :
-         {arithmetic_families(), integer_families(), move_families(), compare_families(), float_families(), convert_families(),
+         {arithmetic_families(), integer_families(), carry_families(), move_families(), compare_families(), float_families(), convert_families(),
           memory_families(), atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(), warp_families(),
           matrix_families(), warpgroup_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
@@ -363,6 +363,11 @@ PredicateUse Decoder::predicate_destination(const Operand& operand) {
     return kSinkPredicate;
   }
   return predicate(operand);
+}
+
+PredicateUse Decoder::carry() {
+  if (carry_ == kSinkPredicate) carry_ = static_cast<PredicateUse>(program_.predicates++);
+  return carry_;
 }
 
 AddressOperand Decoder::address(const Operand& operand, Space space) {
