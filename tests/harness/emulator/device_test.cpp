@@ -36,6 +36,15 @@ TEST(Refusal, InstructionsOfALaterTarget) {
   EXPECT_NE(load_error(kernel_text("cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", 80)).find("sm_89"), std::string::npos);
 }
 
+TEST(Refusal, AtomicsOfVectorsAreForFloatsInGlobalMemory) {
+  EXPECT_EQ(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1, %f2};")), "loaded");
+  EXPECT_NE(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1, %f2};", 80)).find("sm_90"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1};")).find("another number of elements"), std::string::npos);
+  for (const char* code : {"red.shared.add.v2.f32 [%r1], {%f1, %f2};", "red.global.add.v2.u32 [%out], {%r1, %r2};", "red.global.add.v8.f32 [%out], {%f1, %f2};"}) {
+    EXPECT_NE(load_error(kernel_text(code)).find("no such atomic operation"), std::string::npos) << code;
+  }
+}
+
 TEST(Refusal, VersionsAndTargets) {
   EXPECT_NE(load_error(".version 12.0\n.target sm_90\n.address_size 64\n").find("PTX version 12.0 is not supported"), std::string::npos);
   EXPECT_NE(load_error(header(90), 80).find("PTX for .target sm_90 does not run on sm_80"), std::string::npos);

@@ -247,6 +247,33 @@ TEST(Atomic, LanesAndCtasAddUpWhateverTheThreads) {
   }
 }
 
+TEST(Atomic, VectorsAddElementByElement) {
+  // All lanes add to the 16 bytes at %out; the old values of the last lane come behind them.
+  struct Row {
+    const char* code;
+    std::vector<u32> start, want;
+  };
+  const Row kRows[] = {
+      {"red.global.add.v2.f32 [%out], {%f1, %f2};", {0x3f800000, 0, 7, 7}, {0x42040000, 0x42800000, 7, 7}},
+      {"red.relaxed.gpu.global.v4.f32.add [%out], {%f1, %f2, %f1, %f2};", {0, 0, 0, 1}, {0x42000000, 0x42800000, 0x42000000, 0x42800000}},
+      {"atom.global.v2.f32.add {%f3, %f4}, [%out], {%f1, %f2}; setp.eq.u32 %p2, %r0, 31; @%p2 st.global.v2.f32 [%d1], {%f3, %f4};", {0, 0, 7, 7},
+       {0x42000000, 0x42800000, 7, 7, 0x41f80000, 0x42780000}},
+      {"red.global.add.noftz.v4.f16x2 [%out], {%r3, %r3, %r4, %r3};", {0, 0, 0, 0x3c003c00}, {0x54005000, 0x54005000, 0x50005400, 0x54105020}},
+      {"red.global.add.noftz.v2.bf16 [%out], {%h1, %h1};", {0, 7, 7, 7}, {0x42004200, 7, 7, 7}},
+  };
+  for (const Row& row : kRows) {
+    const std::string body =
+        "mov.u32 %r0, %tid.x; add.s64 %d1, %out, 16; mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; mov.b32 %r3, 0x40003c00; mov.b32 %r4, 0x3c004000; mov.b16 %h1, 0x3f80;"
+        "ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%in]; setp.eq.u32 %p1, %r0, 0; @%p1 st.global.v4.u32 [%out], {%r5, %r6, %r7, %r8};\n" +
+        std::string(row.code);
+    const KernelRun run = run_kernel(kernel_text(body), bytes_of(row.start), 24);
+    EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+    std::vector<u32> out = run.values<u32>();
+    if (row.want.size() == 4) out.resize(4);
+    EXPECT_EQ(out, row.want) << row.code;
+  }
+}
+
 TEST(Atomic, SharedAdditionKeepsSubnormals) {
   const std::vector<u64> out = run(R"(
     .shared .align 4 .b32 cell;
