@@ -36,6 +36,12 @@ TEST(Refusal, InstructionsOfALaterTarget) {
   EXPECT_NE(load_error(kernel_text("cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", 80)).find("sm_89"), std::string::npos);
 }
 
+TEST(Refusal, MovesPackTwoOrFourParts) {
+  EXPECT_NE(load_error(kernel_text("mov.b64 %d1, {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8, %h9, %h10, %h11};")).find("it has 12 parts, not 2 or 4"),
+            std::string::npos);
+  EXPECT_NE(load_error(kernel_text("mov.b32 {%h0, %h1, %h2}, %r1;")).find("it has 3 parts, not 2 or 4"), std::string::npos);
+}
+
 TEST(Refusal, AtomicsOfVectorsAreForFloatsInGlobalMemory) {
   EXPECT_EQ(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1, %f2};")), "loaded");
   EXPECT_NE(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1, %f2};", 80)).find("sm_90"), std::string::npos);
