@@ -31,6 +31,9 @@ const FamilyTable& families() {
   return table;
 }
 
+// The most local memory a thread may have (CUDA C++ Programming Guide 13.0, table of technical specifications).
+constexpr std::int64_t kMostLocalBytes = 512 * 1024;
+
 std::int64_t align_up(std::int64_t value, std::int64_t alignment) {
   const std::int64_t a = std::max<std::int64_t>(alignment, 1);
   return (value + a - 1) / a * a;
@@ -114,6 +117,12 @@ Result<Program> Decoder::decode() {
   program_.exact_threads = function_.exact_threads;
   lay_out_parameters();
   lay_out_variables();
+  if (program_.local_bytes > kMostLocalBytes + static_cast<std::int64_t>(kLocalStart)) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("kernel {} needs {} bytes of local memory for each thread; {} are the most", function_.name,
+                             program_.local_bytes - static_cast<std::int64_t>(kLocalStart), kMostLocalBytes),
+                 fmt::format("{}:{}:1", module_.file, function_.line), ""};
+  }
   assign_registers();
   program_.code.reserve(function_.instructions.size() + 1);
   for (const Instruction& instruction : function_.instructions) {

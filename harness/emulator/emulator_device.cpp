@@ -37,6 +37,9 @@ constexpr SharedLimit kSharedLimits[] = {{70, 98304},   {75, 65536},   {80, 1669
                                          {89, 101376},  {90, 232448},  {100, 232448}, {103, 232448}, {110, 232448},
                                          {120, 101376}, {121, 101376}};
 
+// Of .const variables (the same table).
+constexpr std::size_t kMostConstantBytes = 64 * 1024;
+
 std::int64_t shared_limit(int sm) {
   std::int64_t bytes = kSharedLimits[0].bytes;
   for (const SharedLimit& limit : kSharedLimits) {
@@ -208,6 +211,12 @@ class EmulatorDevice final : public Device {
       if (variable.space == Space::constant) {
         const auto alignment = static_cast<std::size_t>(std::max<std::int64_t>(variable.alignment, 1));
         layout.address[i] = (layout.constants.size() + alignment - 1) / alignment * alignment;
+        if (layout.address[i] + bytes > kMostConstantBytes) {
+          return Error{ErrorKind::cannot_run,
+                       fmt::format("{} bytes of .const variables up to {}; {} are the most", layout.address[i] + bytes, variable.name,
+                                   kMostConstantBytes),
+                       fmt::format("{}:{}:1", ptx.file, variable.line), ""};
+        }
         layout.constants.resize(layout.address[i] + bytes);
       } else if (variable.space == Space::global) {
         const Result<std::uint64_t> address = global_.allocate(bytes, variable.name, true);

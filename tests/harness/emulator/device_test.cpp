@@ -36,6 +36,17 @@ TEST(Refusal, InstructionsOfALaterTarget) {
   EXPECT_NE(load_error(kernel_text("cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", 80)).find("sm_89"), std::string::npos);
 }
 
+TEST(Refusal, MoreLocalOrConstantMemoryThanAChipHas) {
+  EXPECT_EQ(load_error(kernel_text(".local .align 16 .b8 x[524288];")), "loaded");
+  EXPECT_EQ(load_error(kernel_text(".local .align 16 .b8 x[524288]; .local .b8 y;")),
+            "k.ptx:5:1: kernel k needs 524304 bytes of local memory for each thread; 524288 are the most");
+  EXPECT_NE(load_error(kernel_text(".local .align 4 .b8 x[100000000];")).find("local memory for each thread"), std::string::npos);
+  EXPECT_EQ(load_error(kernel_text("", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64536];")), "loaded");
+  EXPECT_EQ(load_error(kernel_text("", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64537];")),
+            "k.ptx:4:1: 65537 bytes of .const variables up to b; 65536 are the most");
+  EXPECT_NE(load_error(kernel_text("", 90, ".const .b8 c[1000000000000];")).find("65536 are the most"), std::string::npos);
+}
+
 TEST(Refusal, MovesPackTwoOrFourParts) {
   EXPECT_NE(load_error(kernel_text("mov.b64 %d1, {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8, %h9, %h10, %h11};")).find("it has 12 parts, not 2 or 4"),
             std::string::npos);
