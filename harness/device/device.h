@@ -52,6 +52,8 @@ struct LaunchRequest {
   // Every access of them is followed, so that findings there name the other access
   // (Finding::other).
   std::vector<SharedByte> traced;
+  // The emulator runs all CTAs on one worker: slower, and never undecided.
+  bool one_worker = false;
 };
 
 // How often one PTX instruction was executed, by warps.
@@ -87,6 +89,9 @@ struct LaunchOutcome {
   bool completed = true;          // false when a finding stopped the launch
   bool communicates =
       false;              // its CTAs exchange data, so that their order may matter; false on a GPU
+  // CTAs wrote over each other's bytes while several workers ran: which of these writes changed
+  // something, and so whether there is a race, is certain only on one worker.
+  bool undecided = false;
   double elapsed_ms = 0;  // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount>

@@ -146,6 +146,7 @@ void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
   const AccessMark& own = access.mark;
   const auto write_and_write = static_cast<std::uint8_t>(own.written & other.written);
   if (write_and_write != 0) {
+    if (!one_worker_ && !undecided()) undecided_ = true;
     std::uint32_t before;
     std::memcpy(&before, access.word, sizeof before);
     warp.cta().worker().contested.push_back(

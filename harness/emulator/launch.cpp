@@ -150,7 +150,7 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
 
 // CTAs that communicate take turns on one.
 std::int64_t worker_count(const Launch& launch) {
-  if (launch.program.communicates) return 1;
+  if (launch.program.communicates || launch.one_worker) return 1;
   const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
   return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
@@ -204,6 +204,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   if (launch.given_up()) return Error{ErrorKind::cannot_run, "the launch was interrupted", "", ""};
   LaunchOutcome out = results.outcome(launch.program);
   out.communicates = launch.program.communicates;
+  out.undecided = watched && watcher->undecided();
   if (watched) {
     std::set<std::uint32_t> stores;
     for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range, stores));

@@ -127,6 +127,19 @@ TEST(CtaRace, IsFoundByAnyNumberOfWorkers) {
   }
 }
 
+TEST(CtaRace, BetweenWritesIsDecidedByOneWorker) {
+  const std::string same = "st.global.u32 [%d1], %r0;", apart = "mad.wide.u32 %d1, %r10, 256, %d1; " + same;
+  KernelOptions several = options_of(8, 2), one = several;
+  one.one_worker = true;
+  EXPECT_TRUE(run(same, several).undecided);
+  EXPECT_FALSE(run(same, one).undecided);
+  EXPECT_FALSE(races(same, one));
+  EXPECT_TRUE(races("st.global.u32 [%d1], %r10;", one));
+  EXPECT_FALSE(run(apart, several).undecided);
+  // Atomics have order where values matter: blocks that communicate run on one worker anyway.
+  EXPECT_FALSE(run(same + " red.global.add.u32 [%d21], 1;", several).undecided);
+}
+
 TEST(CtaRace, IsInVariablesOfTheModuleToo) {
   // __device__ float sum; sum += x;
   const LaunchOutcome outcome = run(
