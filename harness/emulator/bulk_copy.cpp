@@ -204,6 +204,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
     if (!box) return;
     SharedMemory& shared = cta.shared();
     if (shared.check()) {
+      shared.order().begin_asynchronous();
       Accessor who = accessor(warp);
       who.lane = lane;
       who.inst = &inst;
@@ -211,10 +212,9 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
       const auto problem =
           shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
       if (problem) shared_problem(warp, inst, lane, *problem);
+      shared.order().end_asynchronous();
     }
-    // Whoever sees the phase end knows of the copy, and no fence lies between it and other
-    // asynchronous units.
-    shared.order().fence_own(warp.index());
+    // Whoever sees the phase end knows of the copy.
     join(barrier->arrived.shared, shared.order().own(warp.index()));
     barrier->loads.push_back({&inst, warp.index(), lane, std::move(*box)});
     load_issued(cta, at, *barrier);
