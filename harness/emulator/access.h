@@ -132,12 +132,15 @@ template <int Bytes>
   }
 }
 
-// Strong loads and stores take no part in the search for races.
+// Strong loads and stores take no part in the search for races, unless only their own CTA may rely on
+// them.
 [[gnu::always_inline]] inline void watch(Warp& warp, const Inst& inst, std::uint32_t mask,
                                          const Pointers& p, const Allocation& allocation,
                                          int bytes, Intent intent) {
   CtaRaces* races = warp.cta().worker().races;
-  if (races == nullptr || intent == Intent::synchronise || intent == Intent::publish) return;
+  if (races == nullptr) return;
+  const bool strong = intent == Intent::synchronise || intent == Intent::publish;
+  if (strong && (inst.flags & kCtaScope) == 0) return;
   races->access(warp, inst, mask, p, allocation, bytes, intent);
 }
 

@@ -199,6 +199,7 @@ struct Access {
   Type type = Type::none;
   bool synchronises = false;
   bool releases = false;     // to other CTAs
+  bool cta_scope = false;
   std::size_t operands = 2;  // 3 with a cache policy
 };
 
@@ -218,6 +219,7 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
   const int scope = order >= 0 ? modifiers.take_one_of("cta", "cluster", "gpu", "sys") : -1;
   access.synchronises = !weak && (is_volatile || order >= 0);
   access.releases = order == 2 && scope != 0;
+  access.cta_scope = scope == 0;
   if (access.synchronises && (access.space == Space::global || access.space == Space::generic)) {
     decoder.program().communicates = true;
   }
@@ -254,6 +256,7 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     out.flags |= kSomeBytes;
     out.e = static_cast<Slot>(instruction.used_bytes_mask);
   }
+  if (access.cta_scope) out.flags |= kCtaScope;
   const Intent intent = access.synchronises ? Intent::synchronise : Intent::read;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
   out.execute = pick(choose_load(access.type, access.count, fixed, wide));
@@ -286,6 +289,7 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
   out.list = decoder.keep(list);
   decoder.address(instruction.operands[0], access.space, out);
   if (access.releases) out.flags |= kReleases;
+  if (access.cta_scope) out.flags |= kCtaScope;
   const Intent intent = access.synchronises ? Intent::publish : Intent::write;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
   out.execute = pick(choose_store(access.type, access.count, wide));

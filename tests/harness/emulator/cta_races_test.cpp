@@ -206,6 +206,26 @@ TEST(CtaOrder, AFenceMakesAnyStrongWriteAFlag) {
   }
 }
 
+TEST(CtaOrder, CtaScopeOrdersNoOtherCta) {
+  // Atomics of the scope of a block, on one place.
+  const LaunchOutcome outcome = run("@!%p0 ret;\nred.relaxed.cta.global.add.u32 [%d20], 1;");
+  ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
+  EXPECT_EQ(outcome.findings[0].kind, FindingKind::race);
+  EXPECT_EQ(outcome.findings[0].ptx_line, 12);
+  EXPECT_TRUE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.global.add.u32 %r1, [%d20], 1;"));
+  EXPECT_FALSE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.cta.global.add.u32 %r1, [%d21], 1;"));
+  EXPECT_FALSE(races("atom.cta.global.add.u32 %r1, [%d20], 1; ld.relaxed.cta.global.u32 %r1, [%d20];", options_of(1)));
+  // Flags.
+  constexpr const char* kRelease = "st.release.gpu.global.u32 [%d20], 1;";
+  std::string acquires = hand_over("bar.sync 0;", kRelease, "bar.sync 0;");
+  acquires.replace(acquires.find("acquire.gpu"), 11, "acquire.cta");
+  EXPECT_TRUE(races(acquires));
+  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 st.relaxed.cta.global.u32 [%d20], 2;"));
+  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 ld.relaxed.gpu.global.u32 %r1, [%d20]; @%p2 ld.relaxed.cta.global.u32 %r1, [%d20];"));
+  // In shared memory it is all there is.
+  EXPECT_FALSE(races(".shared .align 4 .u32 cell; @%p0 st.relaxed.cta.shared.u32 [cell], 1; bar.sync 0; atom.cta.shared.add.u32 %r1, [cell], 1;"));
+}
+
 TEST(CtaOrder, IsPassedOnByWhoLearnedIt) {
   // CTA 0 to CTA 1 by the first flag, CTA 1 to CTA 2 by the second.
   const auto body = [](const std::string& wait_of_1) {
