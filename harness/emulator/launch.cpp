@@ -114,11 +114,22 @@ void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::
   results.add(worker);
 }
 
+// How many CTAs may wait for each other. A cooperative launch is as large as the chip holds: by threads, by shared memory
+// (with the 1 KiB of each that the system reserves), and 32 for each of 132 multiprocessors.
+std::size_t most_resident(const Launch& launch) {
+  if (launch.options.resident_ctas > 0) return static_cast<std::size_t>(launch.options.resident_ctas);
+  constexpr std::int64_t kMultiprocessors = 132, kMostCtas = 32, kThreads = 2048, kSharedBytes = 228 * 1024;
+  const std::int64_t threads = (launch.threads_per_cta() + 31) / 32 * 32;
+  const std::int64_t shared = launch.program.static_shared_bytes + launch.dynamic_shared_bytes + 1024;
+  const std::int64_t each = std::min({kMostCtas, kThreads / threads, kSharedBytes / shared});
+  return static_cast<std::size_t>(std::max<std::int64_t>(1024, kMultiprocessors * each));
+}
+
 // CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
 void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
   WorkerState worker = worker_state(launch.program, races);
   std::vector<std::unique_ptr<Cta>> resident, spare;
-  const auto limit = static_cast<std::size_t>(std::max(1, launch.options.resident_ctas));
+  const std::size_t limit = most_resident(launch);
   const std::vector<std::int64_t> order = start_order(launch.ctas(), limit, launch.cta_order);
   std::size_t next = 0;
   while (next < order.size() || !resident.empty()) {
