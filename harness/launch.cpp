@@ -273,6 +273,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     (*request)->instruction_budget = choices.instruction_budget;
     (*request)->watched = watched.ranges;
     (*request)->traced = choices.traced;
+    (*request)->one_worker = choices.one_worker;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
     if (!outcome) {
@@ -284,6 +285,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     add_writers(watched, *outcome, result);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;
+    result.undecided = result.undecided || outcome->undecided;
     result.elapsed_ms += outcome->elapsed_ms;
     result.instructions += outcome->instructions;
     result.executions.push_back(std::move(outcome->executions));
@@ -467,6 +469,11 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
   const Result<int> ran =
       run_launches(test_case, device, module, placement, watched, choices, result);
   if (!ran) return ran.error();
+  if (result.undecided && !choices.one_worker) {
+    LaunchChoices certain = choices;
+    certain.one_worker = true;
+    return launch_case(test_case, tensors, device, module, certain);
+  }
   if (*ran == 0) {
     if (Status empty = check_outputs_are_empty(test_case, tensors); !empty) return empty.error();
   }

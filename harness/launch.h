@@ -32,6 +32,7 @@ struct LaunchResult {
   std::int64_t unwritten = 0;  // output elements that still hold their poison
   std::vector<Unwritten> unwritten_of;  // those of each output that has any
   bool communicates = false;   // CTAs exchange data: another order of them is another execution
+  bool undecided = false;      // as in LaunchOutcome; launch_case() decides it
   std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits
@@ -65,6 +66,7 @@ struct LaunchChoices {
   std::optional<std::uint8_t> garbage = std::nullopt;
   bool keep_writers = false;  // LaunchResult::writers
   std::vector<SharedByte> traced = {};  // in every launch of the case
+  bool one_worker = false;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

@@ -52,6 +52,8 @@ struct LaunchRequest {
   // Every access of them is followed, so that findings there name the other access
   // (Finding::other).
   std::vector<SharedByte> traced;
+  // The emulator runs all CTAs on one worker: slower, and never undecided.
+  bool one_worker = false;
 };
 
 // How often one PTX instruction was executed, by warps.
@@ -87,6 +89,9 @@ struct LaunchOutcome {
   bool completed = true;          // false when a finding stopped the launch
   bool communicates =
       false;              // its CTAs exchange data, so that their order may matter; false on a GPU
+  // CTAs wrote over each other's bytes while several workers ran: which of these writes changed
+  // something, and so whether there is a race, is certain only on one worker.
+  bool undecided = false;
   double elapsed_ms = 0;  // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount>
@@ -125,6 +130,7 @@ class Device {
   // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds
   // around it. `label` names it in findings ("a", "d").
   virtual Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) = 0;
+  // On the emulator, variables of modules have their initial values again.
   virtual void release_all() = 0;
 
   // Writes bytes and marks them as written.

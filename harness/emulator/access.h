@@ -29,37 +29,19 @@ constexpr bool reads(Intent intent) {
   return intent != Intent::write && intent != Intent::publish;
 }
 
-// The addresses of an instruction: register plus offset.
+// The addresses of an instruction: register plus offset, which wraps around in 32 bits where the
+// register has no more.
 [[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const Inst& inst,
                                                     Pointers& out) {
   const auto offset = static_cast<std::uint64_t>(inst.immediate);
   if ((inst.flags & kAddress32) != 0) {
     const auto base = lanes<std::uint32_t>(warp, inst.a);
-    for (std::size_t i = 0; i < kLanes; ++i)
-      out.address[i] = std::uint64_t{base[static_cast<int>(i)]} + offset;
+    const auto offset32 = static_cast<std::uint32_t>(offset);
+    for (std::size_t i = 0; i < kLanes; ++i) out.address[i] = base[static_cast<int>(i)] + offset32;
   } else {
     const auto base = lanes<std::uint64_t>(warp, inst.a);
     for (std::size_t i = 0; i < kLanes; ++i) out.address[i] = base[static_cast<int>(i)] + offset;
   }
-}
-
-// Smallest, largest and OR of the address registers of a full warp, before the offset is added:
-// 32-bit minima are cheap.
-[[gnu::always_inline]] inline void range_of_registers(const Warp& warp, const Inst& inst,
-                                                      std::uint64_t& lowest, std::uint64_t& highest,
-                                                      std::uint64_t& bits) {
-  const auto base = lanes<std::uint32_t>(warp, inst.a);
-  std::uint32_t low = ~std::uint32_t{0}, high = 0, all = 0;
-  for (int i = 0; i < kLanes; ++i) {
-    const std::uint32_t a = base[i];
-    low = a < low ? a : low;
-    high = a > high ? a : high;
-    all |= a;
-  }
-  const auto offset = static_cast<std::uint64_t>(inst.immediate);
-  lowest = low + offset;
-  highest = high + offset;
-  bits = all | offset;
 }
 
 struct AddressRange {
@@ -84,6 +66,20 @@ struct AddressRange {
     }
   }
   return range;
+}
+
+// The same for a full warp with address registers of 32 bits: 32-bit minima are cheap.
+[[gnu::always_inline]] inline AddressRange range_of_registers(const Warp& warp, const Inst& inst) {
+  const auto base = lanes<std::uint32_t>(warp, inst.a);
+  const auto offset = static_cast<std::uint32_t>(inst.immediate);
+  std::uint32_t low = ~std::uint32_t{0}, high = 0, all = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    const std::uint32_t a = base[i] + offset;
+    low = a < low ? a : low;
+    high = a > high ? a : high;
+    all |= a;
+  }
+  return {low, high, all};
 }
 
 // The slow half of the checks; each reports what is wrong. The bool is false when the launch has to
@@ -136,12 +132,15 @@ template <int Bytes>
   }
 }
 
-// Strong loads and stores take no part in the search for races.
+// Strong loads and stores take no part in the search for races, unless only their own CTA may rely on
+// them.
 [[gnu::always_inline]] inline void watch(Warp& warp, const Inst& inst, std::uint32_t mask,
                                          const Pointers& p, const Allocation& allocation,
                                          int bytes, Intent intent) {
   CtaRaces* races = warp.cta().worker().races;
-  if (races == nullptr || intent == Intent::synchronise || intent == Intent::publish) return;
+  if (races == nullptr) return;
+  const bool strong = intent == Intent::synchronise || intent == Intent::publish;
+  if (strong && (inst.flags & kCtaScope) == 0) return;
   races->access(warp, inst, mask, p, allocation, bytes, intent);
 }
 
@@ -191,16 +190,9 @@ template <int Bytes>
 [[gnu::always_inline]] inline bool resolve_shared(Warp& warp, const Inst& inst, std::uint32_t mask,
                                                   Pointers& p, Intent intent) {
   SharedMemory& shared = warp.cta().shared();
-  AddressRange range;
-  if (mask == kFullMask && (inst.flags & kAddress32) != 0) {
-    range_of_registers(warp, inst, range.lowest, range.highest, range.bits);
-  } else {
-    range = range_of(p, mask);
-  }
-  // The OR of registers and offset may have bits that their sums have not: misaligned() looks at
-  // each lane.
-  if ((range.bits & (Bytes - 1)) != 0 && !misaligned(warp, inst, mask, p, Space::shared, Bytes))
-    return false;
+  const bool narrow = mask == kFullMask && (inst.flags & kAddress32) != 0;
+  const AddressRange range = narrow ? range_of_registers(warp, inst) : range_of(p, mask);
+  if ((range.bits & (Bytes - 1)) != 0) return misaligned(warp, inst, mask, p, Space::shared, Bytes);
   if (!shared.holds_all(range.lowest, range.highest, Bytes)) {
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 namespace plumbline::emulator {
 
@@ -35,6 +36,7 @@ class AccessOrder {
     if (tick_ > kLastTick / 2) {
       tick_ = 0;
       fenced_.fill(0);
+      asynchronous_.clear();
       enter_tick();
       return false;
     }
@@ -94,8 +96,17 @@ class AccessOrder {
   // fence.proxy.async
   void fence_proxy(int warp) { join(fenced_, release(warp)); }
 
-  // The same for accesses of the warp alone: those that need no fence.
-  void fence_own(int warp) { fenced_[warp] = next_tick(); }
+  // What an asynchronous unit writes needs no fence: all accesses between the two calls, and nothing
+  // else.
+  void begin_asynchronous() {
+    if (used_) next_tick();
+  }
+
+  void end_asynchronous() {
+    if (asynchronous_.size() <= tick_) asynchronous_.resize(tick_ + 1);
+    asynchronous_[tick_] = true;
+    next_tick();
+  }
 
   // Of the accesses of the warp alone.
   Knowledge own(int warp) const {
@@ -104,9 +115,10 @@ class AccessOrder {
     return known;
   }
 
-  // Whether an access by the plain way came before a fence.
+  // Whether an access came before a fence, or needs none.
   bool fenced(int warp, std::uint32_t tick) const {
-    return tick < fenced_[warp] || tick >= kLastTick;
+    return tick < fenced_[warp] || tick >= kLastTick ||
+           (tick < asynchronous_.size() && asynchronous_[tick]);
   }
 
   // A new tick, so that what follows is told apart from what came before.
@@ -162,6 +174,7 @@ class AccessOrder {
   Knowledge floor_{};
   Knowledge parted_{};
   Knowledge fenced_{};  // by fence.proxy.async
+  std::vector<bool> asynchronous_;  // by tick
   std::array<Knowledge, kMaxWarps> seen_{};
 };
 

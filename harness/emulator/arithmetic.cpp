@@ -14,7 +14,12 @@ void decode_by_type(Decoder& decoder, const Instruction& instruction, Modifiers&
     case Type::f16x2:
     case Type::bf16:
     case Type::bf16x2: decode_packed(decoder, instruction, modifiers, out); return;
-    default: decode_integer(decoder, instruction, modifiers, out); return;
+    default: break;
+  }
+  if (instruction.has_modifier("cc")) {
+    decode_carry(decoder, instruction, modifiers, out);
+  } else {
+    decode_integer(decoder, instruction, modifiers, out);
   }
 }
 

@@ -201,7 +201,7 @@ void decode_copy(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   const bool around_l1 = modifiers.take("cg");
   const bool to_shared = modifiers.take_one_of("shared", "shared::cta") >= 0;
   const bool from_global = modifiers.take("global");
-  const bool has_policy = modifiers.take("L2::cache_hint");
+  const bool has_policy = modifiers.take_cache_policy();
   modifiers.take_hints();
   const std::size_t fixed = has_policy ? 4 : 3;
   if (through_l1 == around_l1 || !to_shared || !from_global) return;

@@ -123,26 +123,28 @@ constexpr AtomicRow kRows[] = {
 constexpr u32 kReturns = 1;
 constexpr u32 kFlushes = 2;  // f32 addition that may be one in global memory
 
-// Inst::a address, b and c operands, d result; Inst::helper the resolver; Inst::e indexes kRows.
+// Inst::a address; Inst::list an operand for each of Inst::d elements, then a result for each; Inst::c the last operand of
+// cas; Inst::helper the resolver; Inst::e indexes kRows.
 
-// combine(lane, old, b, c) is what goes to memory.
+// combine(lane, element, old, b, c) is what goes to memory.
 template <typename T, typename Combine>
 [[gnu::always_inline]] inline void update_each(Warp& warp, const Inst& inst, u32 mask, const Combine& combine) {
   using Container = std::conditional_t<sizeof(T) == 8, u64, u32>;
   gather_addresses(warp, inst, warp.pointers());
   inst.helper(warp, inst, mask);
   if (warp.scratch() == 0) return;
-  const auto d = lanes<Container>(warp, inst.d);
-  const auto b = lanes<Container>(warp, inst.b);
   const auto c = lanes<Container>(warp, inst.c);
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    std::byte* const at = warp.pointers().host[static_cast<std::size_t>(lane)];
-    T old;
-    __builtin_memcpy(&old, at, sizeof old);
-    const T result = static_cast<T>(combine(lane, old, static_cast<T>(b[lane]), static_cast<T>(c[lane])));
-    __builtin_memcpy(at, &result, sizeof result);
-    if ((inst.flags & kReturns) != 0) d.set(lane, old);
+    std::byte* at = warp.pointers().host[static_cast<std::size_t>(lane)];
+    for (u32 k = 0; k < inst.d; ++k, at += sizeof(T)) {
+      T old;
+      __builtin_memcpy(&old, at, sizeof old);
+      const auto b = static_cast<T>(lanes<Container>(warp, inst.list[k])[lane]);
+      const T result = static_cast<T>(combine(lane, k, old, b, static_cast<T>(c[lane])));
+      __builtin_memcpy(at, &result, sizeof result);
+      if ((inst.flags & kReturns) != 0) lanes<Container>(warp, inst.list[inst.d + k]).set(lane, old);
+    }
   }
 }
 
@@ -155,7 +157,7 @@ Update update_of(const Inst& inst, bool flushing) { return flushing ? add_f32_fl
 
 template <typename T>
 void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
-  update_each<T>(warp, inst, mask, [&](int lane, u64 old, u64 b, u64 c) {
+  update_each<T>(warp, inst, mask, [&](int lane, u32, u64 old, u64 b, u64 c) {
     return update_of(inst, flushes(warp, inst, lane))(old, b, c);
   });
 }
@@ -167,12 +169,19 @@ void add_lanes_randomly(Warp& warp, const Inst& inst, u32 mask) {
   const FormatId id = type == Type::f32 ? FormatId::f32 : (type == Type::f16 || type == Type::f16x2 ? FormatId::f16 : FormatId::bf16);
   const int halves = bits(type) / format(id).storage_bits;
   const Random random = warp.next_random();
-  update_each<T>(warp, inst, mask, [&](int lane, u64 old, u64 b, u64 c) {
-    Random stream = random.fork(static_cast<u64>(lane));
+  update_each<T>(warp, inst, mask, [&](int lane, u32 element, u64 old, u64 b, u64 c) {
+    Random stream = random.fork(u64{kLanes} * element + static_cast<u64>(lane));
     const bool flushing = flushes(warp, inst, lane);
     const auto source = [&](u64 value) { return flushing ? u64{flush(static_cast<u32>(value))} : value; };
     return source(add_randomly(id, halves, update_of(inst, flushing)(old, b, c), source(old), source(b), stream));
   });
+}
+
+// How many elements each lane updates.
+std::size_t take_vector(Modifiers& modifiers) {
+  constexpr std::size_t kCounts[] = {2, 4, 8};
+  const int vector = modifiers.take_one_of("v2", "v4", "v8");
+  return vector < 0 ? 1 : kCounts[vector];
 }
 
 void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
@@ -181,34 +190,49 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   const int order = modifiers.take_one_of("relaxed", "acquire", "release", "acq_rel");
   const int scope = modifiers.take_one_of("cta", "cluster", "gpu", "sys");
   if (order >= 2 && scope != 0) out.flags |= kReleases;
+  if (scope == 0) out.flags |= kCtaScope;
   constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::shared};
   const int where = modifiers.take_one_of("global", "shared", "shared::cta", "shared::cluster");
   const Space space = where < 0 ? Space::generic : kSpaces[where];
   modifiers.take("noftz");
   modifiers.take_hints();
+  const bool has_policy = modifiers.take_cache_policy();
+  const std::size_t vector = take_vector(modifiers);
   const Type type = modifiers.take_type();
   const std::string operation = modifiers.take_first();
   const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
                                  [&](const AtomicRow& r) { return r.operation == operation && r.type == type; });
   const std::size_t operands = (operation == "cas" ? 3u : 2u) + (returns ? 1u : 0u);
-  if (row == std::end(kRows) || !decoder.require_operands(instruction, operands, operands)) {
+  const std::size_t written = operands + (has_policy ? 1u : 0u);
+  const int bytes = bits(type) / 8 * static_cast<int>(vector);
+  const bool exists = row != std::end(kRows) &&
+                      (vector == 1 || (operation == "add" && is_float(type) && type != Type::f64 && bytes <= 16 && space != Space::shared));
+  if (!exists || !decoder.require_operands(instruction, written, written)) {
     decoder.refuse("no such atomic operation");
     return;
   }
-  decoder.require_sm(row->sm);
+  decoder.require_sm(vector > 1 ? 90 : row->sm);
   if (is_float(type)) out.flags |= kData;
   if (space != Space::shared) decoder.program().communicates = true;
-  std::size_t next = 0;
+  const std::vector<Operand>& all = instruction.operands;
+  const std::size_t address = returns ? 1 : 0;
+  const std::span<const Operand> sources = decoder.elements(all[address + 1]), results = decoder.elements(all[0]);
+  if (sources.size() != vector || (returns && results.size() != vector)) {
+    return decoder.refuse("the vector has another number of elements than the instruction says");
+  }
+  std::vector<Slot> list;
+  for (const Operand& source : sources) list.push_back(decoder.source(source, bits(type)));
   if (returns) {
-    out.d = decoder.destination(instruction.operands[next++], bits(type));
+    for (const Operand& result : results) list.push_back(decoder.destination(result, bits(type)));
     out.flags |= kReturns;
   }
-  decoder.address(instruction.operands[next++], space, out);
-  out.b = decoder.source(instruction.operands[next++], bits(type));
-  if (next < operands) out.c = decoder.source(instruction.operands[next], bits(type));
+  out.list = decoder.keep(list);
+  out.d = static_cast<Slot>(vector);
+  decoder.address(all[address], space, out);
+  if (operation == "cas") out.c = decoder.source(all[address + 2], bits(type));
   out.e = static_cast<Slot>(row - std::begin(kRows));
   if (type == Type::f32 && operation == "add" && space != Space::shared) out.flags |= kFlushes;
-  out.helper = resolver(space, bits(type) / 8, Intent::update);
+  out.helper = resolver(space, bytes, Intent::update);
   switch (bits(type)) {
     case 16: out.execute = update_lanes<std::uint16_t>; break;
     case 32: out.execute = update_lanes<u32>; break;

@@ -64,7 +64,7 @@ void barrier(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 // barrier.cluster, of a cluster of one CTA. The lanes of a warp come together, although only .aligned asks for that.
-bool whole_warp(Warp& warp, const Inst& inst, u32 mask) {
+bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
   return has_all_lanes(warp, inst, mask, warp.live(), "barrier.cluster");
 }
 

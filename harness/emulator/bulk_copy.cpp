@@ -204,6 +204,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
     if (!box) return;
     SharedMemory& shared = cta.shared();
     if (shared.check()) {
+      shared.order().begin_asynchronous();
       Accessor who = accessor(warp);
       who.lane = lane;
       who.inst = &inst;
@@ -211,10 +212,9 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
       const auto problem =
           shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
       if (problem) shared_problem(warp, inst, lane, *problem);
+      shared.order().end_asynchronous();
     }
-    // Whoever sees the phase end knows of the copy, and no fence lies between it and other
-    // asynchronous units.
-    shared.order().fence_own(warp.index());
+    // Whoever sees the phase end knows of the copy.
     join(barrier->arrived.shared, shared.order().own(warp.index()));
     barrier->loads.push_back({&inst, warp.index(), lane, std::move(*box)});
     load_issued(cta, at, *barrier);
@@ -347,7 +347,7 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   modifiers.take_one_of("shared::cta", "shared::cluster");
   auto copy = std::make_unique<BulkCopy>();
   copy->multicast = modifiers.take("multicast::cluster");
-  const bool hinted = modifiers.take("L2::cache_hint");
+  const bool hinted = modifiers.take_cache_policy();
   if (!modifiers.take(to_global ? "bulk_group" : "mbarrier::complete_tx::bytes")) return;
 
   // Destination, source, the size of plain bytes, the mbarrier of a load, the CTAs of a multicast.

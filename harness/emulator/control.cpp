@@ -2,11 +2,15 @@
 // Branches and the ends of a kernel (PTX ISA 9.0 section 9.7.12). How lanes part and meet again is Warp's business.
 #include "harness/emulator/control.h"
 
+#include <fmt/format.h>
+
 #include <bit>
+#include <vector>
 
 #include "harness/emulator/bulk_copy.h"
 #include "harness/emulator/cta.h"
 #include "harness/emulator/decode.h"
+#include "harness/emulator/lanes.h"
 #include "harness/emulator/warp.h"
 #include "harness/emulator/whole_warp.h"
 
@@ -15,6 +19,22 @@ namespace {
 
 void branch(Warp& warp, const Inst& inst, std::uint32_t mask) {
   warp.jump(inst, mask, static_cast<std::uint32_t>(inst.immediate));
+}
+
+// brx.idx: Inst::list are the targets, Inst::immediate is how many, Inst::a chooses.
+void branch_by_index(Warp& warp, const Inst& inst, std::uint32_t mask) {
+  const auto chosen = lanes<std::uint32_t>(warp, inst.a);
+  for (std::uint32_t left = mask; left != 0;) {
+    const int lane = std::countr_zero(left);
+    const std::uint32_t index = chosen[lane];
+    if (index >= static_cast<std::uint64_t>(inst.immediate)) {
+      return warp.fail(FindingKind::bad_operand, inst, lane,
+                       [&] { return fmt::format("branch target {} of a list of {}", index, inst.immediate); });
+    }
+    const std::uint32_t group = left & lanes_where([&](int i) { return chosen[i] == index; });
+    left &= ~group;
+    warp.jump_apart(inst, group, inst.list[index]);
+  }
 }
 
 void trap(Warp& warp, const Inst& inst, std::uint32_t mask) {
@@ -34,6 +54,17 @@ void decode_branch(Decoder& decoder, const Instruction& instruction, Modifiers& 
   if (!decoder.require_operands(instruction, 1, 1)) return;
   out.immediate = decoder.target(instruction.operands[0]);
   out.execute = branch;
+}
+
+void decode_branch_by_index(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  modifiers.take("uni");
+  if (!modifiers.take("idx") || !decoder.require_operands(instruction, 2, 2)) return;
+  out.a = decoder.source(instruction.operands[0], 32);
+  std::vector<Slot> targets;
+  for (const Operand& label : instruction.operands[1].elements) targets.push_back(decoder.target(label));
+  out.list = decoder.keep(targets);
+  out.immediate = static_cast<std::int64_t>(targets.size());
+  out.execute = branch_by_index;
 }
 
 void decode_exit(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
@@ -80,7 +111,7 @@ void exit_lanes(Warp& warp, const Inst&, std::uint32_t mask) {
 
 std::span<const Family> control_families() {
   static constexpr Family kFamilies[] = {
-      {"bra", decode_branch},      {"ret", decode_exit},     {"exit", decode_exit},
+      {"bra", decode_branch},      {"brx", decode_branch_by_index}, {"ret", decode_exit},     {"exit", decode_exit},
       {"trap", decode_trap},       {"brkpt", decode_trap},   {"nanosleep", decode_sleep},
       {"prefetch", decode_hint},   {"prefetchu", decode_hint}, {"pmevent", decode_hint},
       {"griddepcontrol", decode_hint}, {"setmaxnreg", decode_set_registers},

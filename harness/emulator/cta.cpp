@@ -118,7 +118,7 @@ Progress Cta::run() {
       return Progress::finished;
     }
     if (!ran) {
-      if (give_up_warpgroups(*this) || wait_longer()) continue;
+      if (give_up_warpgroups(*this) || wait_longer() || give_up_late_lanes()) continue;
       report_deadlock();
       return Progress::stopped;
     }
@@ -189,6 +189,12 @@ void Cta::lanes_exited(Warp& warp) {
 
 // Lets waits for mbarriers fail, for code that does something else then.
 bool Cta::wait_longer() { return expiries_++ < kMostExpiries && expire_waits(*this); }
+
+bool Cta::give_up_late_lanes() {
+  bool any = false;
+  for (const auto& warp : warps_) any = warp->give_up_late() || any;
+  return any;
+}
 
 std::string Cta::what_for(const Split& split) {
   switch (split.wait) {

@@ -112,6 +112,8 @@ class Cta {
   void complete(int id);
   std::uint32_t live_warps() const;
   bool wait_longer();
+  // Lets lanes at instructions of a whole warp go on without those that cannot come.
+  bool give_up_late_lanes();
   std::string what_for(const Split& split);
   void report_deadlock();
 

@@ -74,6 +74,8 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
   AccessMark mark;
   mark.cta = static_cast<std::uint32_t>(cta.linear()) + 1;
   mark.inst = inst.index;
+  // To other CTAs an atomic of CTA scope is a read and a write.
+  const bool atomic = intent == Intent::update && (inst.flags & kCtaScope) == 0;
   const std::uint32_t tick = launch_.program.communicates ? cta.clock().tick() : 0;
   std::unique_lock<std::mutex> held;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
@@ -86,9 +88,9 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
       const std::uint64_t first = std::max(begin, word) - word;
       const std::uint64_t behind = std::min(end, word + kWord) - word;
       const auto used = static_cast<std::uint8_t>((1u << behind) - (1u << first));
-      mark.read = intent == Intent::read ? used : 0;
-      mark.written = intent == Intent::write ? used : 0;
-      mark.updated = intent == Intent::update ? used : 0;
+      mark.read = reads(intent) && !atomic ? used : 0;
+      mark.written = intent != Intent::read && intent != Intent::synchronise && !atomic ? used : 0;
+      mark.updated = atomic ? used : 0;
       const std::uint64_t offset = word - allocation.base;
       AccessMark& before = allocation.marks[offset / kWord];
       const Access access{inst, lane, word, allocation.data + offset, mark};
@@ -144,8 +146,9 @@ bool CtaRaces::ordered(Warp& warp, const AccessMark& earlier) const {
 
 void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
   const AccessMark& own = access.mark;
-  const auto write_and_write = static_cast<std::uint8_t>(own.written & other.written);
+  const auto write_and_write = static_cast<std::uint8_t>(own.written & ~own.read & other.written);
   if (write_and_write != 0) {
+    if (!one_worker_ && !undecided()) undecided_ = true;
     std::uint32_t before;
     std::memcpy(&before, access.word, sizeof before);
     warp.cta().worker().contested.push_back(

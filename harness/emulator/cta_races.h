@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
@@ -46,6 +47,10 @@ class CtaRaces {
   void access(Warp& warp, const Inst& inst, std::uint32_t lanes, const Pointers& pointers,
               const Allocation& allocation, int bytes, Intent intent);
 
+  // Whether a write of bytes that another CTA wrote was met while both CTAs may have been about to
+  // write: what the word held before and holds behind is then no proof.
+  bool undecided() const { return undecided_.load(std::memory_order_relaxed); }
+
   // Once the values are written.
   void settle(Warp& warp, const Inst& inst, std::vector<ContestedWrite>& contested);
 
@@ -73,6 +78,7 @@ class CtaRaces {
 
   const Launch& launch_;
   bool one_worker_;
+  std::atomic<bool> undecided_ = false;
   std::array<Stripe, 64> stripes_;
   std::unordered_map<std::uint64_t, Horizon> published_;  // by address
 };

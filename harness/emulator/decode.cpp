@@ -21,7 +21,7 @@ const FamilyTable& families() {
   static const FamilyTable table = [] {
     FamilyTable out;
     for (const auto& group :
-         {arithmetic_families(), integer_families(), move_families(), compare_families(), float_families(), convert_families(),
+         {arithmetic_families(), integer_families(), carry_families(), move_families(), compare_families(), float_families(), convert_families(),
           memory_families(), atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(), warp_families(),
           matrix_families(), warpgroup_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
@@ -30,6 +30,9 @@ const FamilyTable& families() {
   }();
   return table;
 }
+
+// The most local memory a thread may have (CUDA C++ Programming Guide 13.0, table of technical specifications).
+constexpr std::int64_t kMostLocalBytes = 512 * 1024;
 
 std::int64_t align_up(std::int64_t value, std::int64_t alignment) {
   const std::int64_t a = std::max<std::int64_t>(alignment, 1);
@@ -114,6 +117,12 @@ Result<Program> Decoder::decode() {
   program_.exact_threads = function_.exact_threads;
   lay_out_parameters();
   lay_out_variables();
+  if (program_.local_bytes > kMostLocalBytes + static_cast<std::int64_t>(kLocalStart)) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("kernel {} needs {} bytes of local memory for each thread; {} are the most", function_.name,
+                             program_.local_bytes - static_cast<std::int64_t>(kLocalStart), kMostLocalBytes),
+                 fmt::format("{}:{}:1", module_.file, function_.line), ""};
+  }
   assign_registers();
   program_.code.reserve(function_.instructions.size() + 1);
   for (const Instruction& instruction : function_.instructions) {
@@ -363,6 +372,11 @@ PredicateUse Decoder::predicate_destination(const Operand& operand) {
     return kSinkPredicate;
   }
   return predicate(operand);
+}
+
+PredicateUse Decoder::carry() {
+  if (carry_ == kSinkPredicate) carry_ = static_cast<PredicateUse>(program_.predicates++);
+  return carry_;
 }
 
 AddressOperand Decoder::address(const Operand& operand, Space space) {

@@ -37,6 +37,7 @@ struct Family {
 // The families of each file.
 std::span<const Family> arithmetic_families();
 std::span<const Family> integer_families();
+std::span<const Family> carry_families();
 std::span<const Family> move_families();
 std::span<const Family> compare_families();
 std::span<const Family> float_families();
@@ -66,6 +67,8 @@ class Decoder {
   Slot destination(const Operand& operand, int width);
   PredicateUse predicate(const Operand& operand);
   PredicateUse predicate_destination(const Operand& operand);
+  // The predicate that stands for CC.CF.
+  PredicateUse carry();
   // [base + offset]; coordinates that follow the base are the family's.
   AddressOperand address(const Operand& operand, Space space);
   // The base into a (and kAddress32), the offset into immediate; no coordinates.
@@ -126,6 +129,7 @@ class Decoder {
   std::map<std::size_t, std::uint64_t> module_shared_;  // module-scope .shared variables this kernel names
   std::map<std::pair<std::uint64_t, bool>, Slot> constant_slots_;
   std::map<Special, Slot> special_slots_;
+  PredicateUse carry_ = kSinkPredicate;  // until an instruction needs it
   bool refused_ = false;
   std::string reason_;
 };

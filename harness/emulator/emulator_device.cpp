@@ -37,6 +37,9 @@ constexpr SharedLimit kSharedLimits[] = {{70, 98304},   {75, 65536},   {80, 1669
                                          {89, 101376},  {90, 232448},  {100, 232448}, {103, 232448}, {110, 232448},
                                          {120, 101376}, {121, 101376}};
 
+// Of .const variables (the same table).
+constexpr std::size_t kMostConstantBytes = 64 * 1024;
+
 std::int64_t shared_limit(int sm) {
   std::int64_t bytes = kSharedLimits[0].bytes;
   for (const SharedLimit& limit : kSharedLimits) {
@@ -192,7 +195,7 @@ class EmulatorDevice final : public Device {
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
                 request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.shared_garbage, options, request.watched,
-                request.traced});
+                request.traced, request.one_worker});
   }
 
  private:
@@ -208,6 +211,12 @@ class EmulatorDevice final : public Device {
       if (variable.space == Space::constant) {
         const auto alignment = static_cast<std::size_t>(std::max<std::int64_t>(variable.alignment, 1));
         layout.address[i] = (layout.constants.size() + alignment - 1) / alignment * alignment;
+        if (layout.address[i] + bytes > kMostConstantBytes) {
+          return Error{ErrorKind::cannot_run,
+                       fmt::format("{} bytes of .const variables up to {}; {} are the most", layout.address[i] + bytes, variable.name,
+                                   kMostConstantBytes),
+                       fmt::format("{}:{}:1", ptx.file, variable.line), ""};
+        }
         layout.constants.resize(layout.address[i] + bytes);
       } else if (variable.space == Space::global) {
         const Result<std::uint64_t> address = global_.allocate(bytes, variable.name, true);
@@ -225,7 +234,7 @@ class EmulatorDevice final : public Device {
       if (variable.space == Space::constant) {
         std::copy(initial.begin(), initial.end(), layout.constants.begin() + static_cast<std::ptrdiff_t>(layout.address[i]));
       } else if (variable.space == Space::global) {
-        if (Status status = global_.write(layout.address[i], initial, true); !status) return status.error();
+        if (Status status = global_.initialise(layout.address[i], initial); !status) return status.error();
       }
     }
     return layout;

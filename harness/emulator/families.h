@@ -11,6 +11,9 @@ void decode_float(Decoder& decoder, const Instruction& instruction, Modifiers& m
 void decode_packed(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
 void decode_predicate(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
 
+// add.cc, addc and their like.
+void decode_carry(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
+
 // cp.async.bulk, behind "cp.async.bulk".
 void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
 

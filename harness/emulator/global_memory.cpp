@@ -79,6 +79,17 @@ Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_vi
 void GlobalMemory::release_all() {
   std::erase_if(allocations_, [](const auto& allocation) { return !allocation->of_module; });
   next_global_ = 0;
+  for (const auto& allocation : allocations_) {
+    allocation->data_pages.clear();
+    std::ranges::copy(allocation->initial, allocation->data);
+  }
+}
+
+Status GlobalMemory::initialise(std::uint64_t variable, std::span<const std::byte> value) {
+  if (Status status = write(variable, value, true); !status || value.empty()) return status;
+  const auto last = std::find_if(value.rbegin(), value.rend(), [](std::byte byte) { return byte != std::byte{0}; });
+  holding(variable, value.size())->initial.assign(value.begin(), last.base());
+  return {};
 }
 
 void GlobalMemory::clear_marks() {
@@ -121,8 +132,8 @@ Status GlobalMemory::write(std::uint64_t to, std::span<const std::byte> bytes, b
     allocation->fully_written = allocation->fully_written && counts_as_written;
     return {};
   }
-  allocation->fully_written = counts_as_written;
-  if (!counts_as_written) std::memset(allocation->written, 0, allocation->bytes);
+  allocation->fully_written = counts_as_written && !allocation->of_module;
+  if (!allocation->fully_written) std::memset(allocation->written, counts_as_written ? 1 : 0, allocation->bytes);
   return {};
 }
 

@@ -58,9 +58,12 @@ struct Allocation {
   std::uint64_t bytes = 0;
   std::byte* data = nullptr;
   std::uint8_t* written = nullptr;  // 1 per byte that was written
-  bool fully_written = false;       // nothing to check; written[] is not kept up to date then
+  // Nothing to check, and nobody to watch; written[] is not kept up to date then. Inputs of a launch are, variables of
+  // modules never: kernels write them.
+  bool fully_written = false;
   AccessMark* marks = nullptr;      // of every 4 bytes; all zero outside a launch that is watched
   bool of_module = false;           // a .global variable: survives release_all()
+  std::vector<std::byte> initial;   // of a .global variable, without the zeros at its end
   std::string label;
   Pages data_pages, written_pages, mark_pages;
 
@@ -72,7 +75,11 @@ struct Allocation {
 class GlobalMemory {
  public:
   Result<std::uint64_t> allocate(std::uint64_t bytes, std::string_view label, bool of_module = false);
+  // Variables of modules stay, and have their initial values again.
   void release_all();
+
+  // The initial value of a variable of a module, which is also its first.
+  Status initialise(std::uint64_t variable, std::span<const std::byte> value);
 
   // Nobody used anything yet.
   void clear_marks();

@@ -13,6 +13,9 @@ namespace {
 
 // A kernel that expands to more than this is beyond what calls are used for.
 constexpr std::size_t kMostInstructions = 2'000'000;
+constexpr std::size_t kMostNames = 8'000'000;  // registers, labels and variables
+constexpr int kMostCalls = 100'000;
+constexpr int kDeepestCall = 256;
 
 // What the names of one copied body stand for in the expanded function.
 struct Frame {
@@ -24,6 +27,7 @@ struct Frame {
   std::vector<Operand> arguments;   // operands of the expanded function
   std::vector<Operand> results;
   int return_label = -1;            // -1: the kernel itself
+  int depth = 0;
 
   bool is_kernel() const { return caller == nullptr; }
 };
@@ -61,7 +65,8 @@ class Inliner {
     std::vector<int> start;
     for (const Instruction& instruction : function.instructions) {
       start.push_back(static_cast<int>(out_.instructions.size()));
-      if (error_ || out_.instructions.size() > kMostInstructions) break;
+      if (is_too_large()) refuse(instruction, "with all its calls expanded, the kernel is too large to be emulated");
+      if (error_) break;
       if (instruction.opcode == "call") {
         call(frame, instruction);
       } else if (instruction.opcode == "ret" && !frame.is_kernel()) {
@@ -75,6 +80,11 @@ class Inliner {
       const auto target = std::min(static_cast<std::size_t>(function.labels[i].target), start.size() - 1);
       out_.labels[static_cast<std::size_t>(frame.first_label) + i].target = start[target];
     }
+  }
+
+  bool is_too_large() const {
+    const std::size_t names = out_.registers.size() + out_.labels.size() + out_.variables.size();
+    return out_.instructions.size() > kMostInstructions || names > kMostNames || calls_ > kMostCalls;
   }
 
   // Static shared variables exist once however often their function is expanded; all others belong to the copy.
@@ -129,11 +139,14 @@ class Inliner {
     for (const Frame* up = &frame; up != nullptr; up = up->caller) {
       if (up->function == callee) return refuse(instruction, "recursion is not emulated");
     }
+    if (frame.depth == kDeepestCall) return refuse(instruction, fmt::format("calls more than {} deep are not emulated", kDeepestCall));
+    ++calls_;
     const int returned = add_label(instruction), skipped = add_label(instruction);
     if (instruction.guard >= 0) branch(instruction, skipped, guard_of(frame, instruction), !instruction.guard_negated);
     Frame inner;
     inner.function = callee;
     inner.caller = &frame;
+    inner.depth = frame.depth + 1;
     inner.return_label = returned;
     for (const Operand& operand : instruction.operands[0].elements) inner.results.push_back(renamed(frame, operand));
     for (const Operand& operand : instruction.operands[2].elements) inner.arguments.push_back(renamed(frame, operand));
@@ -221,6 +234,7 @@ class Inliner {
   }
 
   void refuse(const Instruction& instruction, std::string reason) {
+    if (error_) return;
     error_ = Error{ErrorKind::cannot_run, fmt::format("unsupported instruction `{}`: {}", instruction.text, reason),
                    fmt::format("{}:{}:{}", module_.file, instruction.line, instruction.column), ""};
   }
@@ -230,6 +244,7 @@ class Inliner {
   std::map<std::pair<const Function*, std::size_t>, int> shared_;
   std::optional<Error> error_;
   int line_ = 0;
+  int calls_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Integer arithmetic and bit operations (PTX ISA 9.0 section 9.7.1, 9.7.8): one struct per operation, one row per form.
 // Signed and unsigned addition, subtraction and low products are the same bits, so they share the unsigned handler.
 #include "harness/emulator/lanes.h"
+#include "harness/emulator/products.h"
 #include "harness/emulator/rows.h"
 
 #include <fmt/format.h>
@@ -21,8 +22,6 @@ using u64 = std::uint64_t;
 using s16 = std::int16_t;
 using s32 = std::int32_t;
 using s64 = std::int64_t;
-__extension__ using u128 = unsigned __int128;
-__extension__ using s128 = __int128;
 
 struct Add {
   template <typename T>
@@ -36,23 +35,6 @@ struct Sub {
   static T apply(T a, T b) {
     return static_cast<T>(a - b);
   }
-};
-
-struct Mul {
-  template <typename T>
-  static T apply(T a, T b) {
-    if constexpr (sizeof(T) == 2) return static_cast<T>(u32{a} * u32{b});
-    return static_cast<T>(a * b);
-  }
-};
-
-struct MulHigh {
-  static u16 apply(u16 a, u16 b) { return static_cast<u16>(u32{a} * b >> 16); }
-  static s16 apply(s16 a, s16 b) { return static_cast<s16>(s32{a} * b >> 16); }
-  static u32 apply(u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); }
-  static s32 apply(s32 a, s32 b) { return static_cast<s32>(s64{a} * b >> 32); }
-  static u64 apply(u64 a, u64 b) { return static_cast<u64>(u128{a} * b >> 64); }
-  static s64 apply(s64 a, s64 b) { return static_cast<s64>(s128{a} * b >> 64); }
 };
 
 template <typename D>

@@ -66,10 +66,12 @@ template <typename T>
   return Lanes<T>(warp.slot(slot));
 }
 
+// A sum of 32 bits wraps around.
 inline std::uint64_t address_at(const Warp& warp, const AddressOperand& where, int lane) {
-  const std::uint64_t base = where.wide ? lanes<std::uint64_t>(warp, where.base)[lane]
-                                        : lanes<std::uint32_t>(warp, where.base)[lane];
-  return base + static_cast<std::uint64_t>(where.offset);
+  if (!where.wide) {
+    return lanes<std::uint32_t>(warp, where.base)[lane] + static_cast<std::uint32_t>(where.offset);
+  }
+  return lanes<std::uint64_t>(warp, where.base)[lane] + static_cast<std::uint64_t>(where.offset);
 }
 
 // d = Op(a), lane by lane. Op::apply takes and returns plain values.

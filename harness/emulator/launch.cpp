@@ -114,11 +114,22 @@ void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::
   results.add(worker);
 }
 
+// How many CTAs may wait for each other. A cooperative launch is as large as the chip holds: by threads, by shared memory
+// (with the 1 KiB of each that the system reserves), and 32 for each of 132 multiprocessors.
+std::size_t most_resident(const Launch& launch) {
+  if (launch.options.resident_ctas > 0) return static_cast<std::size_t>(launch.options.resident_ctas);
+  constexpr std::int64_t kMultiprocessors = 132, kMostCtas = 32, kThreads = 2048, kSharedBytes = 228 * 1024;
+  const std::int64_t threads = (launch.threads_per_cta() + 31) / 32 * 32;
+  const std::int64_t shared = launch.program.static_shared_bytes + launch.dynamic_shared_bytes + 1024;
+  const std::int64_t each = std::min({kMostCtas, kThreads / threads, kSharedBytes / shared});
+  return static_cast<std::size_t>(std::max<std::int64_t>(1024, kMultiprocessors * each));
+}
+
 // CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
 void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
   WorkerState worker = worker_state(launch.program, races);
   std::vector<std::unique_ptr<Cta>> resident, spare;
-  const auto limit = static_cast<std::size_t>(std::max(1, launch.options.resident_ctas));
+  const std::size_t limit = most_resident(launch);
   const std::vector<std::int64_t> order = start_order(launch.ctas(), limit, launch.cta_order);
   std::size_t next = 0;
   while (next < order.size() || !resident.empty()) {
@@ -150,7 +161,7 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
 
 // CTAs that communicate take turns on one.
 std::int64_t worker_count(const Launch& launch) {
-  if (launch.program.communicates) return 1;
+  if (launch.program.communicates || launch.one_worker) return 1;
   const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
   return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
@@ -204,6 +215,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   if (launch.given_up()) return Error{ErrorKind::cannot_run, "the launch was interrupted", "", ""};
   LaunchOutcome out = results.outcome(launch.program);
   out.communicates = launch.program.communicates;
+  out.undecided = watched && watcher->undecided();
   if (watched) {
     std::set<std::uint32_t> stores;
     for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range, stores));

@@ -26,10 +26,27 @@ namespace {
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 
-// The lanes that are there go on.
-void require_whole_warp(Warp& warp, const Inst& inst, u32 mask) {
-  warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask),
-              [&] { return lanes_are_missing(mask, kFullMask, "a matrix instruction"); });
+// The lanes that execute it: all, or, after a finding, those that can. 0: they wait for others, which
+// are late.
+u32 whole_warp(Warp& warp, const Inst& inst, u32 mask) {
+  mask = warp.gather_late(inst, mask);
+  if (mask != 0 && mask != kFullMask) {
+    warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask),
+                [&] { return lanes_are_missing(mask, kFullMask, "a matrix instruction"); });
+  }
+  return mask;
+}
+
+// A register of the lanes that take part.
+[[gnu::always_inline]] inline void put(std::byte* to, const void* from, u32 mask) {
+  if (mask == kFullMask) {
+    __builtin_memcpy(to, from, 4 * kLanes);
+    return;
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    if ((mask >> lane & 1) != 0)
+      __builtin_memcpy(to + 4 * lane, static_cast<const std::byte*>(from) + 4 * lane, 4);
+  }
 }
 
 // --- ldmatrix, stmatrix, movmatrix ---
@@ -37,11 +54,14 @@ void require_whole_warp(Warp& warp, const Inst& inst, u32 mask) {
 template <int Count>
 constexpr u32 kAddressLanes = Count == 4 ? kFullMask : (u32{1} << (8 * Count)) - 1;
 
-// The lanes whose row addresses count, resolved. False when the launch stops.
+// The lanes whose row addresses count, resolved. False when the launch stops, or the lanes wait.
 template <Space S, int Count>
-[[gnu::always_inline]] inline bool rows(Warp& warp, const Inst& inst, u32 mask, Pointers& p,
+[[gnu::always_inline]] inline bool rows(Warp& warp, const Inst& inst, u32& mask, Pointers& p,
                                         Intent intent) {
-  if (mask != kFullMask) require_whole_warp(warp, inst, mask);
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return false;
+  }
   gather_addresses(warp, inst, p);
   return resolve<S, 16>(warp, inst, mask & kAddressLanes<Count>, p, intent);
 }
@@ -67,10 +87,7 @@ template <Space S, int Count, bool Transposed>
     }
     alignas(64) std::byte out[128];
     if (Transposed) transpose(matrix, out);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if ((mask >> lane & 1) != 0)
-        __builtin_memcpy(d + 4 * lane, (Transposed ? out : matrix) + 4 * lane, 4);
-    }
+    put(d, Transposed ? out : matrix, mask);
   }
 }
 
@@ -93,10 +110,14 @@ template <Space S, int Count, bool Transposed>
   after_store(warp, inst);
 }
 
-[[gnu::always_inline]] inline void move_matrix(Warp& warp, const Inst& inst, u32) {
+[[gnu::always_inline]] inline void move_matrix(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
   alignas(64) std::byte out[128];
   transpose(warp.slot(inst.a), out);
-  __builtin_memcpy(warp.slot(inst.d), out, sizeof out);
+  put(warp.slot(inst.d), out, mask);
 }
 
 template <Space S, bool Store, bool Transposed>
@@ -186,20 +207,16 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
                                               const LaneRegister* copy) {
   const MmaOperation::Fragment& d = op.fragments[0];
   for (int i = 0; i < d.count; ++i) {
-    std::byte* const to = warp.slot(d.slot[static_cast<std::size_t>(i)]);
-    if (mask == kFullMask) {
-      __builtin_memcpy(to, copy[i], sizeof(LaneRegister));
-      continue;
-    }
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if ((mask >> lane & 1) != 0) __builtin_memcpy(to + 4 * lane, &copy[i][lane], 4);
-    }
+    put(warp.slot(d.slot[static_cast<std::size_t>(i)]), copy[i], mask);
   }
 }
 
 [[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
   const bool whole = mask == kFullMask;
-  if (!whole) require_whole_warp(warp, inst, mask);
   const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
   LaneRegister* const result = whole && op.in_place[0] != kSinkSlot
@@ -218,7 +235,10 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
 // The same through the specification of the nodes, their roundings moved at random.
 template <bool Centered>
 void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
-  if (mask != kFullMask) require_whole_warp(warp, inst, mask);
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
   const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
   mma_randomly(op.plan->kind(), collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),

@@ -31,10 +31,8 @@ constexpr u32 kGeneric = 32;  // the address is a generic one
 constexpr u32 kNoComplete = 64;
 
 u64 address_of(Warp& warp, const Inst& inst, int lane) {
-  const auto offset = static_cast<u64>(inst.immediate);
-  const u64 base = (inst.flags & kAddress32) != 0 ? lanes<u32>(warp, inst.a)[lane]
-                                                  : lanes<u64>(warp, inst.a)[lane];
-  return base + offset - ((inst.flags & kGeneric) != 0 ? kSharedWindow : 0);
+  const AddressOperand where{inst.a, (inst.flags & kAddress32) == 0, inst.immediate};
+  return address_at(warp, where, lane) - ((inst.flags & kGeneric) != 0 ? kSharedWindow : 0);
 }
 
 // Whether an mbarrier may lie there.

@@ -7,6 +7,7 @@
 #include "harness/emulator/address_space.h"
 #include "harness/emulator/decode.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -42,13 +43,11 @@ template <typename T, typename D, int Count>
   }
 }
 
-template <typename T, int Count>
+template <typename T, typename D, int Count>
 [[gnu::always_inline]] inline void move_out(Warp& warp, const Inst& inst, u32 mask,
                                             const Pointers& p) {
-  using Container = std::conditional_t<sizeof(T) == 8, u64, u32>;
   const auto element_of = [&](int lane, T* element) {
-    for (int k = 0; k < Count; ++k)
-      element[k] = static_cast<T>(lanes<Container>(warp, inst.list[k])[lane]);
+    for (int k = 0; k < Count; ++k) element[k] = static_cast<T>(lanes<D>(warp, inst.list[k])[lane]);
   };
   const auto put = [&](int lane) __attribute__((always_inline)) {
     T element[Count];
@@ -89,10 +88,10 @@ template <typename T, typename D, int Count>
     move_in<T, D, Count>(warp, inst, mask, warp.pointers());
 }
 
-template <typename T, int Count>
+template <typename T, typename D, int Count>
 [[gnu::always_inline]] inline void store(Warp& warp, const Inst& inst, u32 mask) {
   if (!resolve_with_helper(warp, inst, mask)) return;
-  move_out<T, Count>(warp, inst, mask, warp.pointers());
+  move_out<T, D, Count>(warp, inst, mask, warp.pointers());
   after_store(warp, inst);
 }
 
@@ -169,24 +168,26 @@ HandlerSet choose_load(Type type, int count, bool fixed, bool wide) {
   return {};
 }
 
-template <typename T>
+template <typename T, typename D>
 HandlerSet choose_store(int count) {
-  if (count == 1) return handlers_of<&store<T, 1>>;
-  if (count == 2) return handlers_of<&store<T, 2>>;
-  if constexpr (sizeof(T) <= 4) return handlers_of<&store<T, 4>>;
+  if (count == 1) return handlers_of<&store<T, D, 1>>;
+  if (count == 2) return handlers_of<&store<T, D, 2>>;
+  if constexpr (sizeof(T) <= 4) return handlers_of<&store<T, D, 4>>;
   return {};
 }
 
-HandlerSet choose_store(Type type, int count) {
+// `wide`: out of 64-bit registers, of which the low bits are stored.
+HandlerSet choose_store(Type type, int count, bool wide) {
   switch (bits(type)) {
     case 8:
-      return choose_store<std::uint8_t>(count);
+      return wide ? choose_store<std::uint8_t, u64>(count) : choose_store<std::uint8_t, u32>(count);
     case 16:
-      return choose_store<std::uint16_t>(count);
+      return wide ? choose_store<std::uint16_t, u64>(count)
+                  : choose_store<std::uint16_t, u32>(count);
     case 32:
-      return choose_store<u32>(count);
+      return wide ? choose_store<u32, u64>(count) : choose_store<u32, u32>(count);
     case 64:
-      return choose_store<u64>(count);
+      return choose_store<u64, u64>(count);
     default:
       return {};
   }
@@ -197,7 +198,9 @@ struct Access {
   int count = 1;
   Type type = Type::none;
   bool synchronises = false;
-  bool releases = false;  // to other CTAs
+  bool releases = false;     // to other CTAs
+  bool cta_scope = false;
+  std::size_t operands = 2;  // 3 with a cache policy
 };
 
 Access take_access(Decoder& decoder, Modifiers& modifiers) {
@@ -216,10 +219,12 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
   const int scope = order >= 0 ? modifiers.take_one_of("cta", "cluster", "gpu", "sys") : -1;
   access.synchronises = !weak && (is_volatile || order >= 0);
   access.releases = order == 2 && scope != 0;
+  access.cta_scope = scope == 0;
   if (access.synchronises && (access.space == Space::global || access.space == Space::generic)) {
     decoder.program().communicates = true;
   }
   modifiers.take_hints();
+  if (modifiers.take_cache_policy()) access.operands = 3;
   access.type = modifiers.take_type();
   return access;
 }
@@ -227,7 +232,7 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
 void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                  Inst& out) {
   const Access access = take_access(decoder, modifiers);
-  if (!decoder.require_operands(instruction, 2, 2)) return;
+  if (!decoder.require_operands(instruction, access.operands, access.operands)) return;
   const std::span<const Operand> destinations = decoder.elements(instruction.operands[0]);
   if (static_cast<int>(destinations.size()) != access.count) {
     decoder.refuse("the vector has another number of elements than the instruction says");
@@ -251,6 +256,7 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     out.flags |= kSomeBytes;
     out.e = static_cast<Slot>(instruction.used_bytes_mask);
   }
+  if (access.cta_scope) out.flags |= kCtaScope;
   const Intent intent = access.synchronises ? Intent::synchronise : Intent::read;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
   out.execute = pick(choose_load(access.type, access.count, fixed, wide));
@@ -260,7 +266,7 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
                   Inst& out) {
   if (modifiers.take("async")) return decoder.refuse("asynchronous stores are not emulated");
   const Access access = take_access(decoder, modifiers);
-  if (!decoder.require_operands(instruction, 2, 2)) return;
+  if (!decoder.require_operands(instruction, access.operands, access.operands)) return;
   if (access.space == Space::param || access.space == Space::constant) {
     decoder.refuse(access.space == Space::param ? "calls are not emulated"
                                                 : "constant memory is read-only");
@@ -271,14 +277,22 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
     decoder.refuse("the vector has another number of elements than the instruction says");
     return;
   }
+  const auto is_wide = [&](const Operand& source) { return decoder.register_bits(source) == 64; };
+  const bool wide = std::any_of(sources.begin(), sources.end(), is_wide);
+  if (wide && !std::all_of(sources.begin(), sources.end(), is_wide)) {
+    decoder.refuse("some of its registers have 64 bits and others have not");
+    return;
+  }
   std::vector<Slot> list;
-  for (const Operand& source : sources) list.push_back(decoder.source(source, bits(access.type)));
+  for (const Operand& source : sources)
+    list.push_back(decoder.source(source, wide ? 64 : bits(access.type)));
   out.list = decoder.keep(list);
   decoder.address(instruction.operands[0], access.space, out);
   if (access.releases) out.flags |= kReleases;
+  if (access.cta_scope) out.flags |= kCtaScope;
   const Intent intent = access.synchronises ? Intent::publish : Intent::write;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
-  out.execute = pick(choose_store(access.type, access.count));
+  out.execute = pick(choose_store(access.type, access.count, wide));
 }
 
 }  // namespace

@@ -103,9 +103,17 @@ void decode_clock(Decoder& decoder, const Operand& d, std::string_view name, int
   }
 }
 
+// What the parts of a packed register have; 0 where they are not 2 or 4.
+int width_of_parts(Decoder& decoder, std::span<const Operand> parts, int width) {
+  if (parts.size() == 2 || parts.size() == 4) return width / static_cast<int>(parts.size());
+  decoder.refuse(fmt::format("it has {} parts, not 2 or 4", parts.size()));
+  return 0;
+}
+
 void decode_pack(Decoder& decoder, const Operand& d, std::span<const Operand> parts, int width, Inst& out) {
+  const int part_width = width_of_parts(decoder, parts, width);
+  if (part_width == 0) return;
   out.d = decoder.destination(d, width);
-  const int part_width = width / static_cast<int>(parts.size());
   Slot* const places[] = {&out.a, &out.b, &out.c, &out.e};
   for (std::size_t i = 0; i < parts.size(); ++i) *places[i] = decoder.source(parts[i], part_width);
   if (parts.size() == 2 && width == 32) out.execute = pick(handlers_of<&map2<u32, u32, u32, Pack32>>);
@@ -115,8 +123,9 @@ void decode_pack(Decoder& decoder, const Operand& d, std::span<const Operand> pa
 }
 
 void decode_unpack(Decoder& decoder, std::span<const Operand> parts, const Operand& a, int width, Inst& out) {
+  const int part_width = width_of_parts(decoder, parts, width);
+  if (part_width == 0) return;
   out.a = decoder.source(a, width);
-  const int part_width = width / static_cast<int>(parts.size());
   std::vector<Slot> list;
   for (const Operand& part : parts) list.push_back(decoder.destination(part, part_width));
   out.list = decoder.keep(list);

@@ -57,6 +57,7 @@ constexpr std::uint32_t kSomeBytes =
 
 constexpr std::uint32_t kReleases = 1u << 29;  // .release or .acq_rel, beyond the CTA
 constexpr std::uint32_t kData = 1u << 28;      // adds floats: data, never a flag
+constexpr std::uint32_t kCtaScope = 1u << 27;  // strong among the threads of its CTA alone
 
 struct ConstantSlot {
   Slot slot = 0;

@@ -13,7 +13,7 @@ template <Space S, int Bytes, Intent I>
   warp.scratch() = resolve<S, Bytes>(warp, inst, mask, warp.pointers(), I) ? 1 : 0;
   if constexpr (kStrong && (S == Space::global || S == Space::generic)) {
     CtaRaces* races = warp.cta().worker().races;
-    if (races != nullptr) races->synchronise(warp, inst, mask, warp.pointers(), I);
+    if (races != nullptr && (inst.flags & kCtaScope) == 0) races->synchronise(warp, inst, mask, warp.pointers(), I);
   }
 }
 

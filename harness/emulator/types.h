@@ -49,6 +49,9 @@ class Modifiers {
   // Whatever only advises the hardware: cache operators, eviction priorities, prefetch sizes, .uni.
   void take_hints();
 
+  // .L2::cache_hint: the last operand is a cache policy, which only advises the hardware, too.
+  bool take_cache_policy() { return take("L2::cache_hint"); }
+
   // The first modifier, removed; empty when there is none.
   std::string take_first();
 

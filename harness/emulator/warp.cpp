@@ -55,6 +55,7 @@ void Warp::start() {
   active_ = live_;
   pc_ = 0;
   executed_ = 0;
+  waits_for_late_ = true;
   random_ = Random(cta_->launch().rounding_seed)
                 .fork(static_cast<std::uint64_t>(cta_->linear()))
                 .fork(static_cast<std::uint64_t>(index_));
@@ -146,27 +147,36 @@ void Warp::jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
     return;
   }
   if (target == next) return;
+  if (target < next) {
+    split_off(active_ & ~lanes, next);
+    pc_ = target;
+  } else {
+    split_off(lanes, target);
+  }
+}
+
+void Warp::jump_apart(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
+  if (lanes == active_) return jump(inst, lanes, target);
+  if (target < pc_) backward(inst, target);
+  split_off(lanes, target);
+}
+
+void Warp::split_off(std::uint32_t lanes, std::uint32_t pc) {
   if (!diverged()) {
     cta_->shared().order().diverge(index_);
     turn_ = kTurn;
   }
-  Split other;
-  if (target < next) {
-    other.pc = next;
-    other.mask = active_ & ~lanes;
-    pc_ = target;
-  } else {
-    other.pc = target;
-    other.mask = lanes;
-  }
-  active_ &= ~other.mask;
+  active_ &= ~lanes;
   for (Split& split : splits_) {
-    if (split.wait != Wait::nothing || split.pc != other.pc) continue;
-    split.mask |= other.mask;
+    if (split.wait != Wait::nothing || split.pc != pc) continue;
+    split.mask |= lanes;
     return;
   }
+  Split other;
+  other.pc = pc;
+  other.mask = lanes;
   splits_.push_back(other);
-  attention_ = std::min(attention_, other.pc);
+  attention_ = std::min(attention_, pc);
 }
 
 void Warp::exit(std::uint32_t lanes) {
@@ -179,12 +189,16 @@ void Warp::exit(std::uint32_t lanes) {
 
 void Warp::look_again(std::uint32_t exited) {
   for (Split& split : splits_) {
-    const bool waits = split.wait == Wait::warp_sync || split.wait == Wait::warp_barrier;
-    if (!waits || (split.members & exited) == 0) continue;
-    split.wait = Wait::nothing;
-    split.pc = split.at->index;
-    interrupt();
+    const bool waits = split.wait == Wait::warp_sync || split.wait == Wait::warp_barrier ||
+                       split.wait == Wait::whole_warp;
+    if (waits && (split.members & exited) != 0) come_anew(split);
   }
+}
+
+void Warp::come_anew(Split& split) {
+  split.wait = Wait::nothing;
+  split.pc = split.at->index;
+  interrupt();
 }
 
 Split& Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait) {
@@ -233,22 +247,39 @@ bool Warp::require_membership(const Inst& inst, std::uint32_t members, std::uint
   return false;
 }
 
-bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask) {
+bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask, Wait wait) {
   if (!require_membership(inst, members, mask)) return false;
   const std::uint32_t wanted = members & live_;
   if ((mask & wanted) == wanted) return true;
   const auto is_here = [&](const Split& split) {
-    return split.wait == Wait::warp_sync && split.at == &inst && split.members == members;
+    return split.wait == wait && split.at == &inst && split.members == members;
   };
   const std::uint32_t here = mask | waiting(is_here);
   if ((here & wanted) != wanted) {
-    park(inst, mask, Wait::warp_sync).members = members;
+    park(inst, mask, wait).members = members;
     return false;
   }
   std::erase_if(splits_, is_here);
   active_ |= here;
   mask = here;
   return true;
+}
+
+std::uint32_t Warp::gather_late(const Inst& inst, std::uint32_t mask) {
+  // A lane that is here and does not take part is not late.
+  if (!waits_for_late_ || mask != active_) return mask;
+  return gather(inst, ~std::uint32_t{0}, mask, Wait::whole_warp) ? mask : 0;
+}
+
+bool Warp::give_up_late() {
+  bool any = false;
+  for (Split& split : splits_) {
+    if (split.wait != Wait::whole_warp) continue;
+    come_anew(split);
+    any = true;
+  }
+  if (any) waits_for_late_ = false;
+  return any;
 }
 
 void Warp::meet(const Inst& inst, std::uint32_t members, std::uint32_t mask) {

@@ -24,7 +24,15 @@ class Cta;
 struct Allocation;
 
 // What a group of lanes is waiting for.
-enum class Wait : std::uint8_t { nothing, barrier, warp_sync, warp_barrier, mbarrier, warpgroup };
+enum class Wait : std::uint8_t {
+  nothing,
+  barrier,
+  warp_sync,
+  warp_barrier,
+  whole_warp,
+  mbarrier,
+  warpgroup
+};
 
 struct Split {
   std::uint32_t pc = 0;    // next instruction
@@ -33,7 +41,7 @@ struct Split {
   bool had_its_turn = false;
   int barrier = 0;            // for Wait::barrier
   bool arrived = false;       // there: the warp has, all its lanes had come
-  std::uint32_t members = 0;  // for Wait::warp_sync and Wait::warp_barrier
+  std::uint32_t members = 0;  // for Wait::warp_sync, Wait::warp_barrier and Wait::whole_warp
   std::uint64_t address = 0;  // for Wait::mbarrier: where it is, and the phase that has to end
   std::uint32_t phase = 0;    // for Wait::warpgroup: groups of wgmma
   const Inst* at = nullptr;   // the instruction that waits
@@ -91,6 +99,9 @@ class Warp {
   // --- for control flow ---
   void branch(const Inst& inst, std::uint32_t taken);
   void jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target);
+  // As jump(), for one of several groups that leave by one instruction: the next ones are still to
+  // go.
+  void jump_apart(const Inst& inst, std::uint32_t lanes, std::uint32_t target);
   void exit(std::uint32_t lanes);
   // The lanes stop here until release() or gather() lets them go on behind `inst`. What they wait
   // for is for the caller to fill in.
@@ -101,7 +112,14 @@ class Warp {
   // True when all live lanes of `members` are at this instruction: the warp then runs it for all of
   // them together
   // (`mask` grows to hold them). Otherwise the lanes wait.
-  bool gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask);
+  bool gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask,
+              Wait wait = Wait::warp_sync);
+  // The lanes that execute what needs the whole warp: all live ones, once those that are late have
+  // come; 0 where `mask` waits for them. Where they cannot come, `mask` goes on, and that is for the
+  // caller to report.
+  std::uint32_t gather_late(const Inst& inst, std::uint32_t mask);
+  // Nothing runs any more: lanes that wait for late ones go on without. False where none do.
+  bool give_up_late();
   // bar.warp.sync: the lanes wait until all live lanes of `members` are at one, this or another, and
   // all go on from where they are.
   void meet(const Inst& inst, std::uint32_t members, std::uint32_t mask);
@@ -153,7 +171,10 @@ class Warp {
   bool require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask);
   // Lanes that wait for lanes which have exited come to their instruction anew: it may need no others now.
   void look_again(std::uint32_t exited);
+  void come_anew(Split& split);
   void backward(const Inst& inst, std::uint32_t target);
+  // Lanes that run go on elsewhere, in their turn.
+  void split_off(std::uint32_t lanes, std::uint32_t pc);
 
   std::byte* registers_ = nullptr;
   std::uint32_t* predicates_ = nullptr;
@@ -164,6 +185,7 @@ class Warp {
   std::uint32_t active_ = 0;
   std::uint32_t attention_ = 0;  // attend() is called when pc reaches this
   std::uint32_t live_ = 0;
+  bool waits_for_late_ = true;
   int slice_ = 0;               // backward branches left before other warps run
   int turn_ = 0;                // backward branches left before another group runs
   std::uint64_t executed_ = 0;  // instructions in loops, for the budget

@@ -30,7 +30,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-bool whole_warp(Warp& warp, const Inst& inst, u32 mask) {
+bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
   return has_all_lanes(warp, inst, mask, kFullMask, "wgmma");
 }
 

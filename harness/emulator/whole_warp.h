@@ -20,10 +20,13 @@ inline std::string lanes_are_missing(std::uint32_t mask, std::uint32_t wanted,
                      wanted, what);
 }
 
-// Whether `mask` has all lanes of `wanted`; else a finding, and the launch stops.
-inline bool has_all_lanes(Warp& warp, const Inst& inst, std::uint32_t mask, std::uint32_t wanted,
+// Whether all lanes of `wanted` execute it, and `mask` is all of them. Else those that are there wait
+// for others that are late; where these cannot come, a finding, and the launch stops.
+inline bool has_all_lanes(Warp& warp, const Inst& inst, std::uint32_t& mask, std::uint32_t wanted,
                           std::string_view what) {
   if (mask == wanted) return true;
+  mask = warp.gather_late(inst, mask);
+  if (mask == wanted || mask == 0) return mask != 0;
   warp.fail(FindingKind::divergent_barrier, inst, std::countr_zero(wanted & ~mask),
             [&] { return lanes_are_missing(mask, wanted, what); });
   return false;

@@ -327,6 +327,23 @@ TEST_F(Launches, SeeTheSameTensors) {
   EXPECT_EQ(pointer(2, 1), d);
 }
 
+TEST_F(Launches, RunAgainOnOneWorkerWhereSeveralLeftARaceUndecided) {
+  device.on_launch = [](const LaunchRequest& request) {
+    LaunchOutcome outcome;
+    outcome.undecided = request.entry == "sum" && !request.one_worker;
+    if (outcome.undecided) outcome.findings.emplace_back().kind = FindingKind::race;
+    return Result<LaunchOutcome>(std::move(outcome));
+  };
+  const auto result = launch("m=3 n=5 k=4 splits=2", 7);
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(entries(), ElementsAre("clear", "sum", "join", "clear", "sum", "join"));
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(device.launches[i].one_worker, i >= 3);
+    EXPECT_EQ(device.launches[i].cta_order, 7u);
+  }
+  for (const Finding& finding : result->findings) EXPECT_NE(finding.kind, FindingKind::race);
+}
+
 TEST_F(Launches, AreLeftOutWhenTheirConditionIsZero) {
   ASSERT_TRUE(launch("m=3 n=5 k=4 splits=1").ok());
   EXPECT_THAT(entries(), ElementsAre("clear", "sum"));

@@ -268,6 +268,13 @@ TEST(BulkCopy, ReadsOnlyWhatWasFenced) {
     const KernelRun done = run(write + fenced + kStore + kFinish, in, 2048);
     EXPECT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
   }
+  // The load of another tile is none, although what it brings needs none. Here all is done by the warp that loads.
+  std::string own = "setp.ge.u32 %p2, %r0, 32; sub.u32 %r4, %r0, 32; mad.lo.u32 %r4, %r4, 64, %r1; ";
+  for (int at = 0; at < 64; at += 16) own += fmt::format("@%p2 st.shared.v4.u32 [%r4+{}], {{%r0, %r0, %r0, %r0}}; ", at);
+  const std::string other = "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128; add.u32 %r9, %r1, 8192; "
+                            "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%in], 128, [%r2]; WAIT ";
+  EXPECT_THAT(wrong(own + other + "bar.sync 0; " + kStore + kFinish), HasSubstr("missing fence"));
+  EXPECT_THAT(wrong(other + own + "bar.sync 0; " + kStore + kFinish), HasSubstr("missing fence"));
   // What a load has brought needs no fence.
   const KernelRun done = run(kLoad + "WAIT " + kStore + kFinish, in, 2048);
   EXPECT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);

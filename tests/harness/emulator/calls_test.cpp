@@ -42,6 +42,23 @@ TEST(Calls, RecursionAndUnknownFunctionsAreRefused) {
             std::string::npos);
 }
 
+// Functions f0, f1, ..., each of which calls the one before it so many times.
+std::string chain(int functions, int calls) {
+  std::string text = ".func f0() { ret; }\n";
+  for (int i = 1; i < functions; ++i) {
+    text += fmt::format(".func f{}() {{", i);
+    for (int call = 0; call < calls; ++call) text += fmt::format(" call.uni f{};", i - 1);
+    text += " ret; }\n";
+  }
+  return text;
+}
+
+TEST(Calls, WhatExpandsToTooMuchIsRefused) {
+  EXPECT_EQ(load_error(kernel_text("call.uni f199;", 90, chain(200, 1))), "loaded");
+  EXPECT_NE(load_error(kernel_text("call.uni f29;", 90, chain(30, 2))).find("too large to be emulated"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("call.uni f2999;", 90, chain(3000, 1))).find("calls more than 256 deep are not emulated"), std::string::npos);
+}
+
 TEST(Calls, AFailedAssertionIsATrapWithItsText) {
   const std::string scope =
       ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n"

@@ -127,6 +127,40 @@ TEST(CtaRace, IsFoundByAnyNumberOfWorkers) {
   }
 }
 
+TEST(CtaRace, BetweenWritesIsDecidedByOneWorker) {
+  const std::string same = "st.global.u32 [%d1], %r0;", apart = "mad.wide.u32 %d1, %r10, 256, %d1; " + same;
+  KernelOptions several = options_of(8, 2), one = several;
+  one.one_worker = true;
+  EXPECT_TRUE(run(same, several).undecided);
+  EXPECT_FALSE(run(same, one).undecided);
+  EXPECT_FALSE(races(same, one));
+  EXPECT_TRUE(races("st.global.u32 [%d1], %r10;", one));
+  EXPECT_FALSE(run(apart, several).undecided);
+  // Atomics have order where values matter: blocks that communicate run on one worker anyway.
+  EXPECT_FALSE(run(same + " red.global.add.u32 [%d21], 1;", several).undecided);
+}
+
+TEST(CtaRace, IsInVariablesOfTheModuleToo) {
+  // __device__ float sum; sum += x;
+  const LaunchOutcome outcome = run(
+      "@!%p0 ret;\nld.global.f32 %f1, [flag]; add.f32 %f1, %f1, 0f3F800000;\nst.global.f32 [flag], %f1;");
+  ASSERT_EQ(outcome.findings.size(), 2u) << findings_text(outcome);
+  for (const Finding& finding : outcome.findings) {
+    EXPECT_EQ(finding.kind, FindingKind::race);
+    EXPECT_NE(finding.message.find("byte 0 of \"flag\", which cta 0,0,0 writes"), std::string::npos)
+        << finding.text();
+  }
+  for (const int workers : {1, 2})
+    EXPECT_TRUE(races("st.global.u32 [%d20], %r10;", options_of(64, workers)));
+  EXPECT_FALSE(races("@%p0 ld.global.u32 %r1, [flag]; @%p0 red.global.add.u32 [flag2], 1;"));
+  EXPECT_FALSE(races("@%p1 st.global.u32 [flag], %r0; @%p2 st.global.u32 [flag2], %r0;",
+                     [] { KernelOptions one = options_of(2); one.block = {1, 1, 1}; return one; }()));
+  // The last block takes the count back.
+  EXPECT_FALSE(
+      races("@!%p0 ret; membar.gl; atom.global.add.u32 %r1, [flag], 1; setp.eq.u32 %p3, %r1, 1; "
+            "@%p3 st.global.u32 [flag], 0;"));
+}
+
 TEST(CtaRace, IsNotLookedForWhenChecksAreOff) {
   KernelOptions options = options_of(2);
   options.emulator.check_shadow = false;
@@ -170,6 +204,26 @@ TEST(CtaOrder, AFenceMakesAnyStrongWriteAFlag) {
         races(hand_over("membar.gl; st.global.u32 [%d1], 3; bar.sync 0;", flag, "bar.sync 0;")))
         << flag;
   }
+}
+
+TEST(CtaOrder, CtaScopeOrdersNoOtherCta) {
+  // Atomics of the scope of a block, on one place.
+  const LaunchOutcome outcome = run("@!%p0 ret;\nred.relaxed.cta.global.add.u32 [%d20], 1;");
+  ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
+  EXPECT_EQ(outcome.findings[0].kind, FindingKind::race);
+  EXPECT_EQ(outcome.findings[0].ptx_line, 12);
+  EXPECT_TRUE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.global.add.u32 %r1, [%d20], 1;"));
+  EXPECT_FALSE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.cta.global.add.u32 %r1, [%d21], 1;"));
+  EXPECT_FALSE(races("atom.cta.global.add.u32 %r1, [%d20], 1; ld.relaxed.cta.global.u32 %r1, [%d20];", options_of(1)));
+  // Flags.
+  constexpr const char* kRelease = "st.release.gpu.global.u32 [%d20], 1;";
+  std::string acquires = hand_over("bar.sync 0;", kRelease, "bar.sync 0;");
+  acquires.replace(acquires.find("acquire.gpu"), 11, "acquire.cta");
+  EXPECT_TRUE(races(acquires));
+  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 st.relaxed.cta.global.u32 [%d20], 2;"));
+  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 ld.relaxed.gpu.global.u32 %r1, [%d20]; @%p2 ld.relaxed.cta.global.u32 %r1, [%d20];"));
+  // In shared memory it is all there is.
+  EXPECT_FALSE(races(".shared .align 4 .u32 cell; @%p0 st.relaxed.cta.shared.u32 [cell], 1; bar.sync 0; atom.cta.shared.add.u32 %r1, [cell], 1;"));
 }
 
 TEST(CtaOrder, IsPassedOnByWhoLearnedIt) {

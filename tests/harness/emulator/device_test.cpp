@@ -36,6 +36,32 @@ TEST(Refusal, InstructionsOfALaterTarget) {
   EXPECT_NE(load_error(kernel_text("cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", 80)).find("sm_89"), std::string::npos);
 }
 
+TEST(Refusal, MoreLocalOrConstantMemoryThanAChipHas) {
+  EXPECT_EQ(load_error(kernel_text(".local .align 16 .b8 x[524288];")), "loaded");
+  EXPECT_EQ(load_error(kernel_text(".local .align 16 .b8 x[524288]; .local .b8 y;")),
+            "k.ptx:5:1: kernel k needs 524304 bytes of local memory for each thread; 524288 are the most");
+  EXPECT_NE(load_error(kernel_text(".local .align 4 .b8 x[100000000];")).find("local memory for each thread"), std::string::npos);
+  EXPECT_EQ(load_error(kernel_text("", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64536];")), "loaded");
+  EXPECT_EQ(load_error(kernel_text("", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64537];")),
+            "k.ptx:4:1: 65537 bytes of .const variables up to b; 65536 are the most");
+  EXPECT_NE(load_error(kernel_text("", 90, ".const .b8 c[1000000000000];")).find("65536 are the most"), std::string::npos);
+}
+
+TEST(Refusal, MovesPackTwoOrFourParts) {
+  EXPECT_NE(load_error(kernel_text("mov.b64 %d1, {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8, %h9, %h10, %h11};")).find("it has 12 parts, not 2 or 4"),
+            std::string::npos);
+  EXPECT_NE(load_error(kernel_text("mov.b32 {%h0, %h1, %h2}, %r1;")).find("it has 3 parts, not 2 or 4"), std::string::npos);
+}
+
+TEST(Refusal, AtomicsOfVectorsAreForFloatsInGlobalMemory) {
+  EXPECT_EQ(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1, %f2};")), "loaded");
+  EXPECT_NE(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1, %f2};", 80)).find("sm_90"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("red.global.add.v2.f32 [%out], {%f1};")).find("another number of elements"), std::string::npos);
+  for (const char* code : {"red.shared.add.v2.f32 [%r1], {%f1, %f2};", "red.global.add.v2.u32 [%out], {%r1, %r2};", "red.global.add.v8.f32 [%out], {%f1, %f2};"}) {
+    EXPECT_NE(load_error(kernel_text(code)).find("no such atomic operation"), std::string::npos) << code;
+  }
+}
+
 TEST(Refusal, VersionsAndTargets) {
   EXPECT_NE(load_error(".version 12.0\n.target sm_90\n.address_size 64\n").find("PTX version 12.0 is not supported"), std::string::npos);
   EXPECT_NE(load_error(header(90), 80).find("PTX for .target sm_90 does not run on sm_80"), std::string::npos);
@@ -143,6 +169,37 @@ TEST(Allocations, AreExactApartAndRemembered) {
   device->release_all();
   EXPECT_FALSE(device->read(a, back).ok());
   EXPECT_EQ(*device->allocate(100, "again"), a);
+}
+
+TEST(Allocations, VariablesOfAModuleBeginAnewWhenAllIsReleased) {
+  // Two variables, one without an initial value. The kernel hands out what they hold and adds 1; then it may trap.
+  const auto device = make_emulator({.sm = 90});
+  const auto module = device->load(
+      kernel_text("ld.global.u32 %r1, [begun+4]; ld.global.u32 %r2, [done]; st.global.v2.u32 [%out], {%r1, %r2};"
+                  " add.u32 %r1, %r1, 1; add.u32 %r2, %r2, 1; st.global.u32 [begun+4], %r1; st.global.u32 [done], %r2;"
+                  " ld.global.u32 %r3, [%in]; setp.ne.u32 %p0, %r3, 0; @%p0 trap;",
+                  90, ".global .align 4 .u32 begun[4] = {4, 40}; .global .align 4 .u32 done;"),
+      "k.ptx");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  using Pair = std::array<std::uint32_t, 2>;
+  const auto launch = [&](std::uint32_t traps) {
+    const DeviceAddress in = *device->allocate(4, "in"), out = *device->allocate(8, "out");
+    Pair got{};
+    EXPECT_TRUE(device->write(in, std::as_bytes(std::span(&traps, 1))).ok());
+    LaunchRequest request;
+    request.entry = "k";
+    request.parameters.resize(16);
+    std::memcpy(request.parameters.data(), &in, 8);
+    std::memcpy(request.parameters.data() + 8, &out, 8);
+    const auto outcome = device->launch(**module, request);
+    EXPECT_TRUE(outcome.ok() && outcome->completed == (traps == 0));
+    EXPECT_TRUE(device->read(out, std::as_writable_bytes(std::span(got))).ok());
+    return got;
+  };
+  EXPECT_EQ(launch(0), (Pair{40, 0}));
+  EXPECT_EQ(launch(1), (Pair{41, 1}));  // launches of one case see what those before them left
+  device->release_all();
+  EXPECT_EQ(launch(0), (Pair{40, 0}));
 }
 
 TEST(Allocations, PoisonCountsAsUnwrittenUntilWritten) {

@@ -61,6 +61,33 @@ TEST(Divergence, PartialWarpsRunTheirLanesOnly) {
   }
 }
 
+TEST(Divergence, BranchesByIndexGoToEveryLabelOfTheirList) {
+  // A switch in a loop: back, forward, to the next instruction, and two numbers for one label. Odd lanes skip it the first time.
+  constexpr const char* kSwitch = R"(
+    ld.global.u32 %r3, [%d2]; mov.u32 %r4, 0; and.b32 %r6, %r0, 1; setp.eq.u32 %p1, %r6, 0;
+  TABLE: .branchtargets BACK, NEXT, FAR, FAR, DONE;
+    bra CHOOSE;
+  BACK: add.u32 %r4, %r4, 100; mov.u32 %r3, 2;
+  CHOOSE: @%p1 brx.idx %r3, TABLE;
+  NEXT: add.u32 %r4, %r4, 1; mov.u32 %r3, 4; setp.eq.u32 %p1, %r0, %r0; bra.uni CHOOSE;
+  FAR: add.u32 %r4, %r4, 10;
+  DONE: st.global.u32 [%d1], %r4;)";
+  std::vector<u32> in(32);
+  for (u32 i = 0; i < 32; ++i) in[i] = i / 2 % 5;
+  const std::vector<u32> out = run(kSwitch, in, 32);
+  constexpr u32 kWant[] = {110, 1, 10, 10, 0};
+  for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 2 == 1 ? 1 : kWant[in[i]]) << i;
+  // The same for all lanes: they stay together.
+  for (u32 chosen = 0; chosen < 5; ++chosen) {
+    std::uint64_t instructions = 0;
+    const std::vector<u32> same = run("setp.eq.u32 %p1, %r0, %r0; ld.global.u32 %r3, [%d2]; T: .branchtargets A, B, C, D, E; brx.idx.uni %r3, T;"
+                                      "A: add.u32 %r3, %r3, 1; B: add.u32 %r3, %r3, 1; C: add.u32 %r3, %r3, 1; D: add.u32 %r3, %r3, 1; E: st.global.u32 [%d1], %r3;",
+                                      std::vector<u32>(32, chosen), 32, 1, 1, &instructions);
+    EXPECT_EQ(same, std::vector<u32>(32, 4));
+    EXPECT_EQ(instructions, 2u + 7 + 3 + (4 - chosen) + 1 + 1) << chosen;
+  }
+}
+
 TEST(Divergence, LanesThatLeaveEarlyDoNotComeBack) {
   const std::vector<u32> out = run(R"(
     mov.u32 %r4, 1; st.global.u32 [%d1], %r4; and.b32 %r5, %r0, 3; setp.eq.u32 %p1, %r5, 2; @%p1 exit;

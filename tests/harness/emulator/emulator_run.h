@@ -59,6 +59,7 @@ struct KernelOptions {
   bool out_is_written = false;  // zeros that count as written, instead of poison
   bool watch_out = false;       // LaunchOutcome::writers of the output
   std::vector<SharedByte> traced = {};
+  bool one_worker = false;
 };
 
 // Loads `text`, gives it `in` and an output buffer of `out_bytes`, and launches `k`.
@@ -84,6 +85,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.rounding_seed = options.rounding_seed;
   if (options.watch_out) request.watched = {{out_address, static_cast<std::int64_t>(out_bytes)}};
   request.traced = options.traced;
+  request.one_worker = options.one_worker;
   request.parameters.resize(16);
   std::memcpy(request.parameters.data(), &in_address, 8);
   std::memcpy(request.parameters.data() + 8, &out_address, 8);

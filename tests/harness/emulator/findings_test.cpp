@@ -385,6 +385,11 @@ TEST(BadOperand, BarrierNumbersAndCounts) {
   expect(run("shfl.sync.idx.b32 %r1, %r0, 0, 31, 1;"), FindingKind::bad_operand, 11, 0, 1, false, "not in its member mask");
 }
 
+TEST(BadOperand, ABranchTargetBehindTheEndOfTheList) {
+  expect(run("T: .branchtargets A, B;\nA: B: @%p1 ret; setp.eq.u32 %p1, %r0, %r0;\nsub.u32 %r1, %r0, 30; and.b32 %r1, %r1, 63;\n brx.idx %r0, T;", 32),
+         FindingKind::bad_operand, 14, 0, 2, false, "branch target 2 of a list of 2");
+}
+
 TEST(DivisionByZero, OfIntegersIsFoundOncePerInstruction) {
   expect(run("sub.u32 %r1, %r0, 5; div.u32 %r2, %r0, %r1;"), FindingKind::division_by_zero, 11, 0, 5, true, "divides 5 by 0");
   expect(run("shr.u32 %r1, %r0, 5; rem.s32 %r2, %r0, %r1;"), FindingKind::division_by_zero, 11, 0, 0, true, "takes the remainder of 0 by 0");

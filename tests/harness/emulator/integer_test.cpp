@@ -308,6 +308,38 @@ TEST(Integer, PermutationModesPickTheBytesTheIsaLists) {
   }
 }
 
+TEST(Integer, CarriesPassFromWordToWord) {
+  // A sum, a difference and a product of two numbers of two words each; d is a word of them, or what is carried out of the last.
+  const std::vector<Operands> rows = operand_rows();
+  const std::string sum = "add.cc.u64 l, a, c; addc.cc.u64 h, b, e; addc.u64 o, 0, 0; ";
+  const std::string difference = "sub.cc.u64 l, a, c; subc.cc.s64 h, b, e; subc.u64 o, 0, 0; ";
+  const auto word = [&](const std::string& code, const char* name) {
+    return apply(".reg .b64 l, h, o; " + code + "mov.b64 d, " + name + ";", "x=xxxx", rows);
+  };
+  const std::vector<u64> sums[] = {word(sum, "l"), word(sum, "h"), word(sum, "o")};
+  const std::vector<u64> differences[] = {word(difference, "l"), word(difference, "h"), word(difference, "o")};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const u128 x = u128{rows[i][1]} << 64 | rows[i][0], y = u128{rows[i][3]} << 64 | rows[i][2];
+    EXPECT_EQ(u128{sums[1][i]} << 64 | sums[0][i], x + y) << i;
+    EXPECT_EQ(sums[2][i], x + y < x ? 1u : 0u) << i;
+    EXPECT_EQ(u128{differences[1][i]} << 64 | differences[0][i], x - y) << i;
+    EXPECT_EQ(differences[2][i], x < y ? ~u64{0} : 0u) << i;
+  }
+  // a * b + (c, e) in two words of 32 bits each, unsigned and signed.
+  const auto product = [&](const char* type) {
+    return apply(fmt::format(".reg .b32 l, h; mad.lo.cc.{0} l, a, b, c; madc.hi.{0} h, a, b, e; mov.b64 d, {{l, h}};", type), "x=wwww", rows);
+  };
+  const std::vector<u64> plain = product("u32"), with_sign = product("s32");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto low = [&](std::size_t k) { return static_cast<u32>(rows[i][k]); };
+    const u64 added = u64{low(3)} << 32 | low(2);
+    EXPECT_EQ(plain[i], u64{low(0)} * low(1) + added) << i;
+    EXPECT_EQ(with_sign[i], bits(s64{static_cast<s32>(low(0))} * static_cast<s32>(low(1))) + added) << i;
+  }
+  // Of lanes that do not take part the flag stays.
+  EXPECT_EQ(apply(".reg .b32 l; add.cc.u32 l, a, b; setp.ne.u32 p, a, a; @p add.cc.u32 l, b, b; addc.u32 d, b, 0;", "w=ww", {{0xffffffff, 1}})[0], 2u);
+}
+
 TEST(Integer, ClocksHaveTwoHalves) {
   // A launch as short as these has not filled the lower one.
   for (const char* name : {"%clock_hi", "%globaltimer_hi"}) EXPECT_EQ(apply(fmt::format("mov.u32 d, {};", name), "w=w", {{}})[0], 0u) << name;

@@ -54,6 +54,62 @@ TEST(Memory, LoadsExtendToTheRegister) {
   }
 }
 
+TEST(Memory, StoresOfWideRegistersKeepTheLowBits) {
+  const std::vector<u64> in = pattern();
+  const u64 x = in[2], y = in[3];
+  struct Row {
+    const char* code;  // on zeros
+    u64 want;
+  };
+  const Row kRows[] = {
+      {"st.global.u8 [%d1+1], %d5;", (x & 0xff) << 8},
+      {"st.global.u16 [%d1+2], %d5;", (x & 0xffff) << 16},
+      {"st.global.u32 [%d1+4], %d5;", x << 32},
+      {"st.u32 [%d1], %d5;", x & 0xffffffff},
+      {"st.global.v2.b32 [%d1], {%d5, %d6};", (x & 0xffffffff) | y << 32},
+      {"st.global.v4.b16 [%d1], {%d5, %d6, %d6, %d5};", (x & 0xffff) | (y & 0xffff) << 16 | (y & 0xffff) << 32 | x << 48},
+      // As sinf() has it, for arguments that are large.
+      {".local .align 4 .b8 stack[28]; mov.u64 %d7, stack; st.local.u32 [%d7+24], %d5; ld.local.u32 %r1, [%d7+24]; st.global.u32 [%d1], %r1;",
+       x & 0xffffffff},
+      {"setp.ne.u32 %p1, %r0, 1; st.global.b32 [%d1+4], %r0; @!%p1 st.global.b32 [%d1], %d5;", (x & 0xffffffff) | u64{1} << 32},
+  };
+  for (const Row& row : kRows) {
+    const std::string body = std::string("ld.global.v2.b64 {%d5, %d6}, [%d3]; st.global.b64 [%d1], 0;\n") + row.code;
+    EXPECT_EQ(run(body, in)[1], row.want) << row.code;
+  }
+}
+
+TEST(Memory, AddressesOf32BitsWrapAround) {
+  // %r1 lies 2560 below the cell, and so below 0.
+  constexpr std::string_view kStart = ".shared .align 16 .b8 tile[512]; shl.b32 %r1, %r0, 3; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2; sub.u32 %r1, %r1, 2560;\n";
+  const char* const kCodes[] = {
+      "st.shared.b64 [%r1+2560], %d0; ld.shared.b64 %d5, [%r1+2560];",
+      "st.shared.b64 [%r1+2560], %d0; and.b32 %r3, %r0, 1; setp.eq.u32 %p1, %r3, 1; mov.b64 %d5, 0; @%p1 ld.shared.b64 %d5, [%r1+2560];",
+      "st.shared.b64 [%r1+2560], 0; atom.shared.add.u64 %d5, [%r1+2560], %d0; ld.shared.b64 %d5, [%r1+2560];",
+      "add.u32 %r3, %r1, 2560; cp.async.ca.shared.global [%r1+2560], [%d3], 8; cp.async.wait_all; ld.shared.b64 %d5, [%r3]; ld.global.b64 %d6, [%d3];"
+      " sub.s64 %d5, %d5, %d6; add.s64 %d5, %d5, %d0;",
+      "@!%p0 bra SKIP; mbarrier.init.shared.b64 [%r1+2560], 1; mbarrier.arrive.shared.b64 %d6, [%r1+2560]; SKIP: mov.b64 %d5, %d0;",
+  };
+  for (const char* code : kCodes) {
+    const std::string body = std::string(kStart) + "setp.eq.u32 %p0, %r0, 0;" + code + " st.global.b64 [%d1], %d5;";
+    EXPECT_EQ(run(body, pattern())[1], 8u) << code;
+  }
+}
+
+TEST(Memory, CachePoliciesChangeNothing) {
+  const std::vector<u64> in = pattern();
+  const char* const kCodes[] = {
+      "ld.global.L1::evict_first.L2::cache_hint.v4.b32 {%r1, %r2, %r3, %r4}, [%d3], %d9; mov.b64 %d5, {%r1, %r2}; st.global.b64 [%d1], %d5;",
+      "ld.global.b64 %d5, [%d3]; st.global.L1::evict_last.L2::cache_hint.b64 [%d1], %d5, %d9;",
+      "ld.global.b64 %d5, [%d3]; st.global.b64 [%d1], 0; atom.global.add.L2::cache_hint.u64 %d6, [%d1], %d5, %d9;",
+      "ld.global.b64 %d5, [%d3]; st.global.b64 [%d1], 0; red.global.add.L2::cache_hint.u64 [%d1], %d5, %d9;",
+      "ld.global.b64 %d5, [%d3]; st.global.b64 [%d1], 7; atom.global.cas.L2::cache_hint.b64 %d6, [%d1], 7, %d5, %d9;",
+  };
+  for (const char* code : kCodes) {
+    EXPECT_EQ(run(std::string("createpolicy.fractional.L2::evict_first.b64 %d9, 1.0;\n") + code, in)[1], in[2]) << code;
+  }
+}
+
 TEST(Memory, VectorsKeepTheirElements) {
   const std::vector<u64> in = pattern();
   // Read a vector, write it back reversed, through shared memory.
@@ -199,6 +255,33 @@ TEST(Atomic, LanesAndCtasAddUpWhateverTheThreads) {
     float sum = 0;
     for (int i = 0; i < 480; ++i) sum += 0.1f;
     EXPECT_EQ(run.values<u32>()[1], std::bit_cast<u32>(sum));
+  }
+}
+
+TEST(Atomic, VectorsAddElementByElement) {
+  // All lanes add to the 16 bytes at %out; the old values of the last lane come behind them.
+  struct Row {
+    const char* code;
+    std::vector<u32> start, want;
+  };
+  const Row kRows[] = {
+      {"red.global.add.v2.f32 [%out], {%f1, %f2};", {0x3f800000, 0, 7, 7}, {0x42040000, 0x42800000, 7, 7}},
+      {"red.relaxed.gpu.global.v4.f32.add [%out], {%f1, %f2, %f1, %f2};", {0, 0, 0, 1}, {0x42000000, 0x42800000, 0x42000000, 0x42800000}},
+      {"atom.global.v2.f32.add {%f3, %f4}, [%out], {%f1, %f2}; setp.eq.u32 %p2, %r0, 31; @%p2 st.global.v2.f32 [%d1], {%f3, %f4};", {0, 0, 7, 7},
+       {0x42000000, 0x42800000, 7, 7, 0x41f80000, 0x42780000}},
+      {"red.global.add.noftz.v4.f16x2 [%out], {%r3, %r3, %r4, %r3};", {0, 0, 0, 0x3c003c00}, {0x54005000, 0x54005000, 0x50005400, 0x54105020}},
+      {"red.global.add.noftz.v2.bf16 [%out], {%h1, %h1};", {0, 7, 7, 7}, {0x42004200, 7, 7, 7}},
+  };
+  for (const Row& row : kRows) {
+    const std::string body =
+        "mov.u32 %r0, %tid.x; add.s64 %d1, %out, 16; mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; mov.b32 %r3, 0x40003c00; mov.b32 %r4, 0x3c004000; mov.b16 %h1, 0x3f80;"
+        "ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%in]; setp.eq.u32 %p1, %r0, 0; @%p1 st.global.v4.u32 [%out], {%r5, %r6, %r7, %r8};\n" +
+        std::string(row.code);
+    const KernelRun run = run_kernel(kernel_text(body), bytes_of(row.start), 24);
+    EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+    std::vector<u32> out = run.values<u32>();
+    if (row.want.size() == 4) out.resize(4);
+    EXPECT_EQ(out, row.want) << row.code;
   }
 }
 

@@ -130,6 +130,23 @@ TEST(Ctas, MayWaitForALaterOne) {
   }
 }
 
+TEST(Ctas, OfACooperativeLaunchAreResidentTogether) {
+  // All wait until all have come. Of CTAs with that much shared memory an H100 holds eight on each multiprocessor.
+  KernelOptions options;
+  options.emulator.instruction_budget = 100'000;
+  options.grid = {1056, 1, 1};
+  options.dynamic_shared_bytes = 28'160;
+  options.out_is_written = true;
+  const std::string body = R"(
+    mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 ret; mov.u32 %r2, %nctaid.x; red.release.gpu.global.add.u32 [%out], 1;
+  WAIT: nanosleep.u32 100; ld.acquire.gpu.global.u32 %r1, [%out]; setp.lt.u32 %p1, %r1, %r2; @%p1 bra WAIT;)";
+  const KernelRun all = run_kernel(kernel_text(body), {}, 4, options);
+  EXPECT_TRUE(all.outcome.findings.empty()) << findings_text(all.outcome);
+  options.grid = {1057, 1, 1};
+  const KernelRun too_many = run_kernel(kernel_text(body), {}, 4, options);
+  EXPECT_FALSE(too_many.outcome.completed);
+}
+
 TEST(Ctas, MayWaitWithABarrierInTheLoop) {
   // All of a CTA asks together whether its first thread has seen the flag, as CUTLASS's semaphore does. The CTA that sets it
   // counts long enough for the other one to start.
