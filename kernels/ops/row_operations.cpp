@@ -83,8 +83,8 @@ constexpr Field kSmall{"subnormals", kWord, 0, 0, 0, kSubnormals, "of f32: flush
 constexpr Field kRoot{"root", kWord, kNoDefault, 0, 0, kRoots, "how rstd is computed"};
 constexpr Field kRounded{"normalized", kWord, 0, 0, 0, kNormalized, "what x rstd, or (x - mean) rstd, is rounded to before it meets gamma; f32: it is not, as it is f32 already"};
 
-constexpr std::array kSoftmaxTerms = {kLanes, kVector, kExponential, kNormalize};
-constexpr std::array kSoftmaxBackwardTerms = {kLanes, kVector};
+constexpr std::array kSoftmaxTerms = {kLanes, kVector, kExponential, kNormalize, kSmall};
+constexpr std::array kSoftmaxBackwardTerms = {kLanes, kVector, kSmall};
 constexpr std::array kNormTerms = {kLanes, kVector, kMeanOf, kRoot, kRounded, kSmall};
 constexpr std::array kNormBackwardTerms = {kLanes, kVector, kStripes};
 

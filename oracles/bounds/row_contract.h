@@ -26,10 +26,11 @@
 // that is a product is not rounded: it is added by fma. How many additions a term of a sum passes
 // through is all that is promised about the sums' order.
 //
-// Of the two norms, the division by n may be div.approx.f32 or a product with fl(1 / n), and
-// subnormal operands and results of every operation may count as 0 (nvcc's --use_fast_math does
-// both): one that rounds to 2^-126 may be 0 as well, as chips need not tell before or after
-// rounding what is small.
+// Of the two norms, the division by n may be div.approx.f32 or a product with fl(1 / n). Of these
+// and of softmax, both passes, subnormal operands and results of every operation may count as 0
+// (nvcc's
+// --use_fast_math does all this): one that rounds to 2^-126 may be 0 as well, as chips need not
+// tell before or after rounding what is small.
 #pragma once
 
 #include <cstdint>

@@ -52,5 +52,10 @@ expect 0 "rounding before gamma" propagate rmsnorm --kernel rmsnorm.toml --on em
 other unknown rmsnorm 's/^normalized .*/normalized = "bf6"/'
 expect 2 'did you mean "bf16"' verify --kernel unknown.toml $quick
 
+# Softmax under --use_fast_math loses subnormal numbers, and says so.
+expect 0 "1 passed, 0 failed" verify --kernel softmax.toml $quick --strict --only "$rows"
+other kept softmax '/^subnormals/d'
+expect 1 "0 passed, 1 failed" verify --kernel kept.toml $quick --only "$rows"
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
