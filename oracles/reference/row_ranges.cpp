@@ -62,6 +62,8 @@ F32Range largest_of(std::span<const F32Range> row) {
   return out;
 }
 
+F32Range inverse_of(std::int64_t n) { return range(1 / static_cast<float>(n)); }
+
 struct Rows {
   const RowContract& contract;
   const RowOf<float>& in;
@@ -82,6 +84,13 @@ struct Rows {
 
   F32Range divided_by_n(const F32Range& sum) const {
     return result(mean_of(contract, sum, in.n()));
+  }
+
+  // What the root is taken of.
+  F32Range with_eps(const F32Range& sum) const {
+    const F32Range eps = operand(in.eps), apart = result(divided_by_n(sum) + eps);
+    if (contract.mean != RowMean::reciprocal_either) return apart;
+    return either(apart, result(fma(sum, inverse_of(in.n()), eps)));
   }
 
   F32Range root(const F32Range& v) const {
@@ -129,7 +138,7 @@ struct Rows {
     F32Sum squares;
     for (const float x : in.x) add_square(squares, operand(x));
     RowResult<F32Range> out;
-    out.rstd = root(result(divided_by_n(total(squares)) + operand(in.eps)));
+    out.rstd = root(with_eps(total(squares)));
     for (std::size_t j = 0; j < in.gamma.size(); ++j) {
       const F32Range normal = normalized_of(contract, result(operand(in.x[j]) * out.rstd));
       const F32Range gamma = operand(in.gamma[j]);
@@ -182,7 +191,7 @@ struct Rows {
     out.mean = divided_by_n(total(sum));
     std::vector<F32Range> d;
     for (const float x : in.x) d.push_back(result(operand(x) - out.mean));
-    out.rstd = root(result(divided_by_n(centered_squares(out.mean, d)) + operand(in.eps)));
+    out.rstd = root(with_eps(centered_squares(out.mean, d)));
     for (std::size_t j = 0; j < in.gamma.size(); ++j) {
       const F32Range normal = normalized_of(contract, result(d[j] * out.rstd));
       out.out.push_back(result(fma(normal, operand(in.gamma[j]), operand(in.beta[j]))));
@@ -224,7 +233,8 @@ F32Range mean_of(const RowContract& contract, const F32Range& sum, std::int64_t 
     case RowMean::approximate:
       return div_full(sum, range(count));
     case RowMean::reciprocal:
-      return sum * range(1 / count);
+    case RowMean::reciprocal_either:
+      return sum * inverse_of(n);
   }
   return sum / range(count);
 }

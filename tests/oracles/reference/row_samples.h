@@ -85,10 +85,18 @@ class RowModel {
 
   float mean(float sum, const RowOf<float>& in) {
     const auto n = static_cast<double>(in.x.size());
-    if (contract_.mean == RowMean::reciprocal) return result(sum * (1 / static_cast<float>(n)));
+    if (contract_.multiplies_by_inverse()) return result(sum * (1 / static_cast<float>(n)));
     const bool off = contract_.mean == RowMean::approximate && std::isfinite(sum);
     return result(
         static_cast<float>(static_cast<double>(sum) / n * (off ? wrong_by(1.4 * 0x1p-23) : 1)));
+  }
+
+  // The mean, and eps added to it, or both at once.
+  float mean_and_eps(float sum, const RowOf<float>& in) {
+    const float eps = operand(in.eps);
+    const bool fuses = contract_.mean == RowMean::reciprocal_either && random_.below(2) == 0;
+    if (fuses) return result(std::fmaf(sum, 1 / static_cast<float>(in.x.size()), eps));
+    return result(mean(sum, in) + eps);
   }
 
   float rounded(float x) const {
@@ -163,7 +171,7 @@ class RowModel {
     for (const float x : in.x) xs.push_back(operand(x));
     out.mean = centered ? mean(row_sum(xs), in) : 0;
     for (const float x : xs) d.push_back(centered ? result(x - out.mean) : x);
-    out.rstd = root(result(mean(row_sum(d, d), in) + operand(in.eps)));
+    out.rstd = root(mean_and_eps(row_sum(d, d), in));
     for (std::size_t j = 0; j < d.size(); ++j) {
       const float normal = rounded(result(d[j] * out.rstd)), weight = operand(in.gamma[j]),
                   gamma = in.gamma_plus == 0 ? weight : result(weight + operand(in.gamma_plus));
