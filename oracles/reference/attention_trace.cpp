@@ -180,6 +180,7 @@ ValueFactor RowTrace::factor(const Step& before, const Step& step, double worst)
   // Where the factor may be flushed, all of what came before may be lost.
   if (largest + rounding > 125) out.factor_error = std::max(1.0, out.factor_error);
   out.cleared = change - error - rounding > 127 + 0x1p-10 * change;
+  if (out.cleared) out.factor_error = 1;  // all of it, also where f32 may be off by all binades
   return out;
 }
 

@@ -290,6 +290,32 @@ TEST(AttentionOracle, KnowsTheErrorOfWhatATileThatCancelsLeaves) {
   EXPECT_GT(found.worst_share, 0.5);
 }
 
+// Scores of +-2^60 are exact, their products with log2 e too, and the second key clears what the
+// first one gave, however far f32 may be off between their maxima.
+TEST(AttentionOracle, KnowsTheValueOfAKeyThatClearsAllBeforeIt) {
+  AttentionSetup setup;
+  setup.scores = Scores::equal;
+  setup.queries = setup.d = setup.dv = 1;
+  setup.keys = 2;
+  setup.scale = 1;
+  AttentionContract contract = testing::attention_contract_of();
+  contract.tile = 1;
+  for (const bool base_2 : {false, true}) {
+    contract.logit_base = base_2 ? LogitBase::two : LogitBase::natural;
+    Attention attention(setup);
+    attention.q.set_bits(0, 0x5d80);  // 2^60
+    attention.k.set_bits(0, 0xbf80);
+    attention.k.set_bits(1, 0x3f80);
+    attention.run(contract, 80);
+    const AttentionOracle oracle(attention.problem, contract, 80);
+    const std::uint64_t value = std::bit_cast<std::uint32_t>(
+        static_cast<float>(to_double(format(FormatId::bf16), attention.v.bits(1))));
+    EXPECT_EQ(attention.o.bits(0), value);
+    EXPECT_TRUE(oracle.element(0, 0, value).pass);
+    EXPECT_FALSE(oracle.element(0, 0, value + 1).pass);
+  }
+}
+
 TEST(AttentionOracle, DemandsBitEqualityWhereTheArithmeticIsExact) {
   AttentionSetup setup;
   setup.scores = Scores::equal;
