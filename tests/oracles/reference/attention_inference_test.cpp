@@ -14,6 +14,7 @@ namespace {
 using testing::Attention;
 using testing::AttentionSetup;
 using testing::Errors;
+using testing::scale;
 using testing::Scores;
 
 struct Judged {
@@ -98,14 +99,6 @@ TEST(AttentionOfInference, NeverFailsAKernelWhoseProbabilitiesStayInF32) {
     }
   }
   EXPECT_GT(all.compared, 6000);
-}
-
-// The elements times 2^exponent, as the format rounds them; none becomes infinite.
-void scale(Tensor& tensor, int exponent) {
-  const Format& f = format(tensor.layout.format);
-  for (std::int64_t n = 0; n < tensor.layout.count(); ++n)
-    tensor.set_bits(n, encode(f, std::ldexp(to_double(f, tensor.bits(n)), exponent),
-                              {.overflow = Overflow::saturate}));
 }
 
 // Under --use_fast_math the unit is fma.rn.ftz, and what is below 2^-126 counts as 0: an operand,

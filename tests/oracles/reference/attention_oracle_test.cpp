@@ -316,6 +316,47 @@ TEST(AttentionOracle, KnowsTheValueOfAKeyThatClearsAllBeforeIt) {
   }
 }
 
+// Scores near 2^18 to 2^40, which f32 knows to 2^-6 or to 2^16: l is anything, but LSE is near the
+// maximum, and never NaN.
+TEST(AttentionOracle, BoundsLseWhereScoresAreTooLargeForTheirSum) {
+  std::int64_t bounded = 0;
+  for (int turn = 0; turn < 240; ++turn) {
+    AttentionSetup setup;
+    setup.seed = static_cast<std::uint64_t>(turn);
+    setup.d = turn % 3 == 0 ? 64 : 16;
+    setup.keys = 1 + turn * 37 % 200;
+    setup.dv = 1;
+    setup.queries = 4;
+    setup.scale = turn % 4 == 0 ? 1 : 0.1f;
+    setup.lse = turn % 5 < 2 ? LseKind::base_2 : LseKind::natural;
+    setup.sink = turn % 7 == 3;
+    setup.bias = turn % 11 == 5;
+    AttentionContract contract = testing::attention_contract_of();
+    contract.logit_base = static_cast<LogitBase>(turn / 2 % 4);
+    contract.tile = 16;
+    contract.row_sum = turn % 3 == 1 ? RowSum::rounded : RowSum::unrounded;
+    contract.row_sum_lanes = turn % 2 == 0 ? 1 : 8;
+    if (turn % 5 == 1) contract.parts = 3;
+    if (turn % 6 == 2) contract.unit = Unit::fma_f32;
+    if (turn % 8 == 6) contract.subnormals_flushed = true;
+    Attention attention(setup);
+    testing::scale(attention.q, 9 + turn % 12);
+    testing::scale(attention.k, 9 + turn / 2 % 12);
+    attention.run(contract, turn % 2 == 0 ? 80 : 90, static_cast<Errors>(turn % 4), setup.seed);
+    const AttentionOracle oracle(attention.problem, contract, turn % 2 == 0 ? 80 : 90);
+    for (std::int64_t i = 0; i < setup.queries; ++i) {
+      const std::uint64_t code = attention.lse.bits(i);
+      EXPECT_TRUE(oracle.element(1, i, code).pass) << turn;
+      const ElementVerdict none = oracle.element(1, i, 0x7fc00000);
+      if (none.pass) continue;
+      ++bounded;
+      EXPECT_TRUE(none.class_mismatch);
+      EXPECT_FALSE(oracle.element(1, i, 0).pass) << turn;
+    }
+  }
+  EXPECT_GT(bounded, 600) << "of 960; beyond 2^31 P may overflow or vanish";
+}
+
 TEST(AttentionOracle, DemandsBitEqualityWhereTheArithmeticIsExact) {
   AttentionSetup setup;
   setup.scores = Scores::equal;
