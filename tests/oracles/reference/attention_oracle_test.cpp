@@ -357,6 +357,28 @@ TEST(AttentionOracle, BoundsLseWhereScoresAreTooLargeForTheirSum) {
   EXPECT_GT(bounded, 600) << "of 960; beyond 2^31 P may overflow or vanish";
 }
 
+// All weights are 1 then, whatever the scores are.
+TEST(AttentionOracle, JudgesAScaleOfZero) {
+  for (int turn = 0; turn < 16; ++turn) {
+    AttentionSetup setup;
+    setup.scale = 0.0f;
+    setup.keys = turn % 2 == 0 ? 64 : 70;
+    setup.values = Values::integers;
+    setup.lse = turn % 4 < 2 ? LseKind::natural : LseKind::base_2;
+    AttentionContract contract = testing::attention_contract_of();
+    contract.logit_base = static_cast<LogitBase>(turn / 4);
+    Attention attention(setup);
+    attention.run(contract, 80, Errors::random, static_cast<std::uint64_t>(turn));
+    const AttentionOracle oracle(attention.problem, contract, 80);
+    for (const int output : {0, 1}) {
+      const Tensor& got = output == 0 ? attention.o : attention.lse;
+      EXPECT_EQ(oracle.judge(output, got, {}).failed, 0) << turn;
+      EXPECT_FALSE(oracle.element(output, 3, 0x7fc00000).pass) << turn << " output " << output;
+      EXPECT_FALSE(oracle.element(output, 3, got.bits(3) ^ 0x1000).pass) << turn;
+    }
+  }
+}
+
 TEST(AttentionOracle, DemandsBitEqualityWhereTheArithmeticIsExact) {
   AttentionSetup setup;
   setup.scores = Scores::equal;
