@@ -245,7 +245,7 @@ double RowTrace::base_2_error(double log_error) const {
 // The exact l is at least 1, and at most the number of its terms.
 double RowTrace::distant_log_error() const {
   const double largest = c_ * (std::fabs(row_.maximum) + last_.error) * (1 + c_error_);
-  if (!(c_ >= 0 && largest < kSafe && lift_ < 100)) return kInfinity;
+  if (!(c_ >= 0 && largest < kSafe)) return kInfinity;
   const auto terms =
       static_cast<double>(row_.keys.end - row_.keys.first + (head_.has_sink ? 1 : 0));
   const double factors = static_cast<double>(steps_.size() + 1);
@@ -262,6 +262,7 @@ double RowTrace::distant_log_error() const {
 }
 
 double RowTrace::lse_error() const {
+  if (!(lift_ < 100)) return kInfinity;  // some tile's p, and with it l, may have been infinite
   const double theta = sum_error_.framed;
   const bool near = !hopeless_ && theta < 0.5;
   const double log_error = near ? theta / (1 - theta) : distant_log_error();

@@ -357,6 +357,29 @@ TEST(AttentionOracle, BoundsLseWhereScoresAreTooLargeForTheirSum) {
   EXPECT_GT(bounded, 600) << "of 960; beyond 2^31 P may overflow or vanish";
 }
 
+// The only key is far below the sink. Rounding m c alone makes its P infinite, and the factor that
+// should clear it NaN.
+TEST(AttentionOracle, TakesAnythingWhereATileOverflowedThatIsClearedLater) {
+  AttentionSetup setup;
+  setup.queries = 128;
+  setup.keys = setup.d = setup.dv = 1;
+  setup.scale = 0.1f;
+  setup.sink = true;
+  const AttentionContract contract = testing::attention_contract_of();
+  Attention attention(setup);
+  attention.k.set_bits(0, 0xbf80);
+  for (int i = 0; i < 128; ++i)
+    attention.q.set_bits(i, encode(format(FormatId::bf16), std::ldexp(128 + i, 30)));
+  attention.run(contract, 80);
+  int nans = 0;
+  for (int i = 0; i < 128; ++i)
+    nans += std::isnan(to_double(format(FormatId::f32), attention.lse.bits(i)));
+  EXPECT_GT(nans, 10);
+  const AttentionOracle oracle(attention.problem, contract, 80);
+  EXPECT_EQ(oracle.judge(0, attention.o, {}).failed, 0);
+  EXPECT_EQ(oracle.judge(1, attention.lse, {}).failed, 0);
+}
+
 // All weights are 1 then, whatever the scores are.
 TEST(AttentionOracle, JudgesAScaleOfZero) {
   for (int turn = 0; turn < 16; ++turn) {
