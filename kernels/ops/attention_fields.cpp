@@ -93,7 +93,7 @@ constexpr std::array kTerms = {
     Field{"log2_e",        kWord, 0, 0, 0, kLog2Es,                  "scale times log2 e: of log2 e rounded to f32, or rounded only once, as host code in double does"},
     Field{"tanh",          kWord, 0, 0, 0, kTanhs,                   "of a softcap: from ex2; or tanh.approx, and the cap is part of the exponent's factor instead of the logits"},
     Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, O / l rounded once, div.full, or O times rcp.approx of l"},
-    Field{"subnormals",    kWord, 0, 0, 0, kSubnormals,              "of f32, outside of the unit: flushed is nvcc's --use_fast_math"},
+    Field{"subnormals",    kWord, 0, 0, 0, kSubnormals,              "of f32, outside of tensor cores: flushed is nvcc's --use_fast_math"},
     Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key, where it is an output"},
     Field{"nan_lse",       kWord, 0, 0, 0, kNanLses,                 "LSE of a row with a logit that is NaN or +Inf"},
 };

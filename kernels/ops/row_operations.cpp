@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
 constexpr std::array<std::string_view, 3> kQuotients = {"reciprocal", "quotient", "div.full"};
 constexpr std::array<std::string_view, 2> kExponentials = {"ex2.approx.ftz", "ex2.approx"};
 constexpr std::array<std::string_view, 2> kStatistics = {"stored", "none"};
-constexpr std::array<std::string_view, 3> kMeans = {"quotient", "div.approx", "reciprocal"};
+constexpr std::array<std::string_view, 4> kMeans = {"quotient", "div.approx", "reciprocal",
+                                                   "reciprocal either"};
 constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
 constexpr std::array<std::string_view, 3> kNormalized = {"f32", "bf16", "f16"};
 constexpr std::array<std::string_view, 2> kRoots = {"rsqrt.approx", "1 / sqrt"};
@@ -78,13 +79,13 @@ constexpr Field kVector{"vector", kInteger, 1, 1, 64, {}, "neighboring columns t
 constexpr Field kStripes{"stripes", kInteger, 0, 1, 65536, {}, "partial sums of a sum along a column, joined one after the other"};
 constexpr Field kNormalize{"normalize", kWord, 0, 0, 0, kQuotients, "p times 1 / l, p / l rounded once, or div.full"};
 constexpr Field kExponential{"exponential", kWord, 0, 0, 0, kExponentials, "whether p below 2^-126 becomes 0"};
-constexpr Field kMeanOf{"mean", kWord, 0, 0, 0, kMeans, "a sum over n, rounded once, or div.approx; reciprocal: the sum times 1 / n, which is rounded to f32"};
+constexpr Field kMeanOf{"mean", kWord, 0, 0, 0, kMeans, "a sum over n, rounded once, or div.approx; reciprocal: the sum times 1 / n, which is rounded to f32; reciprocal either: eps may be added by the same fma"};
 constexpr Field kSmall{"subnormals", kWord, 0, 0, 0, kSubnormals, "of f32: flushed is nvcc's --use_fast_math"};
 constexpr Field kRoot{"root", kWord, kNoDefault, 0, 0, kRoots, "how rstd is computed"};
 constexpr Field kRounded{"normalized", kWord, 0, 0, 0, kNormalized, "what x rstd, or (x - mean) rstd, is rounded to before it meets gamma; f32: it is not, as it is f32 already"};
 
-constexpr std::array kSoftmaxTerms = {kLanes, kVector, kExponential, kNormalize};
-constexpr std::array kSoftmaxBackwardTerms = {kLanes, kVector};
+constexpr std::array kSoftmaxTerms = {kLanes, kVector, kExponential, kNormalize, kSmall};
+constexpr std::array kSoftmaxBackwardTerms = {kLanes, kVector, kSmall};
 constexpr std::array kNormTerms = {kLanes, kVector, kMeanOf, kRoot, kRounded, kSmall};
 constexpr std::array kNormBackwardTerms = {kLanes, kVector, kStripes};
 

@@ -51,8 +51,8 @@
 // Tanh::approx is t = tanh.approx(fl(s * fl(scale / softcap))), within 2^-11 of itself; logits are
 // t then, and the cap is a factor of c, of the maximum in LSE, and of no logit. With a cap there is
 // neither a bias nor a sink then.
-// With `subnormals_flushed` every f32 operation but those of the unit takes subnormal numbers for 0
-// and gives 0 for them (nvcc --use_fast_math).
+// With `subnormals_flushed` every f32 operation takes subnormal numbers for 0 and gives 0 for them
+// (nvcc --use_fast_math): FMAs of the unit too, tensor cores not.
 #pragma once
 
 #include <algorithm>

@@ -146,22 +146,44 @@ HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityR
   }
 }
 
+struct ValueUnit {
+  const BoundModel& model;
+  const NodePlan& plan;
+  bool flushes;  // f32 arithmetic loses subnormal numbers
+};
+
+// What a sum loses that counts as 0 below 2^-126: nothing where it is a multiple of more.
+HWY_INLINE V flushed_sum(V lattice) {
+  const V smallest = splat(kF32Minimum);
+  return hn::IfThenElseZero(hn::Lt(lattice, smallest), smallest);
+}
+
+// And with it a product, all of it where its factor counts as 0: an element or a scale of V. P is
+// never below 2^-126.
+HWY_INLINE V flushed_fma(V factor, V product, V lattice) {
+  const auto gone = hn::Lt(hn::Abs(factor), splat(kF32Minimum));
+  return hn::Add(hn::IfThenElseZero(gone, hn::Abs(product)), flushed_sum(lattice));
+}
+
 HWY_INLINE void add_fma(State* states, const ProbabilityRow& row, const PanelSide& columns,
-                        std::int64_t key) {
+                        std::int64_t key, bool flushes) {
   const Doubles d;
   const auto p = static_cast<std::size_t>(key);
   if (row.prepared.exponent[p] == 0) return;
   for (std::size_t v = 0; v < kVectors; ++v) {
     State& state = states[v];
-    const V product = hn::Mul(splat(row.prepared.value[p]), columns.value(key, v));
+    const V element = columns.value(key, v);
+    const V product = hn::Mul(splat(row.prepared.value[p]), element);
     const V lowest = hn::Mul(splat(row.prepared.lowest[p]), columns.lowest(key, v));
     const auto nothing = hn::Eq(lowest, infinite());
     const V unit = splat(0x1p-23);
     const V sum = hn::Add(state.sum, product);
     const V lost = hn::Abs(rounding_error(state.sum, product, sum));
-    V drift = rounded_up(hn::Add(state.drift, hn::Add(lost, lost)));
-    const V error = hn::Add(drift, state.skew);
     const V lattice = hn::Min(state.lattice, lowest);
+    V drift = hn::Add(state.drift, hn::Add(lost, lost));
+    if (flushes) drift = hn::Add(drift, flushed_fma(element, product, lattice));
+    drift = rounded_up(drift);
+    const V error = hn::Add(drift, state.skew);
     const V reach = most(sum, error);
     const V ulp = ulp_of(reach, unit);
     drift = hn::IfThenElse(hn::Lt(lattice, ulp),
@@ -206,7 +228,7 @@ HWY_INLINE void add_rounded(State& state, const State& x, bool long_x = false) {
 }
 
 // state = fma(scale, x, state): how sums of blocks of V that have scales come in.
-HWY_INLINE void add_scaled(State& state, State x, float factor) {
+HWY_INLINE void add_scaled(State& state, State x, float factor, bool flushes) {
   const Doubles d;
   const hn::RebindToUnsigned<Doubles> bits;
   const V s = splat(static_cast<double>(factor));
@@ -216,8 +238,13 @@ HWY_INLINE void add_scaled(State& state, State x, float factor) {
   const V upper = hn::Mul(s, high), lower = hn::Mul(s, hn::Sub(x.sum, high));
   x.sum = hn::Add(upper, lower);
   const V lost = hn::Abs(rounding_error(upper, lower, x.sum));
-  x.drift = rounded_up(hn::Add(hn::Mul(s, x.drift), hn::Add(lost, lost)));
+  const V operand = hn::Mul(s, flushed_sum(x.lattice));
+  x.drift = hn::Add(hn::Mul(s, x.drift), hn::Add(lost, lost));
   x.lattice = hn::Mul(x.lattice, splat(lowest_bit(factor)));
+  if (flushes)
+    x.drift = hn::Add(x.drift,
+                      hn::Add(operand, flushed_fma(s, x.sum, hn::Min(state.lattice, x.lattice))));
+  x.drift = rounded_up(x.drift);
   x.magnitude = hn::Mul(s, x.magnitude);
   add_rounded(state, x, true);  // also from zero: a product has 48 bits
 }
@@ -237,16 +264,17 @@ HWY_INLINE void join_part(State& all, State& part, const ValueFactor& factor) {
   part = zero_state();
 }
 
-HWY_INLINE void add_products(State* states, const BoundModel& model, const NodePlan& plan,
-                             const ProbabilityRow& row, const PanelSide& columns,
-                             std::int64_t start, const ValueBlock& keys) {
-  if (model.fma) {
-    for (std::int64_t key = keys.first; key < keys.end; ++key) add_fma(states, row, columns, key);
+HWY_INLINE void add_products(State* states, const ValueUnit& unit, const ProbabilityRow& row,
+                             const PanelSide& columns, std::int64_t start, const ValueBlock& keys) {
+  if (unit.model.fma) {
+    for (std::int64_t key = keys.first; key < keys.end; ++key)
+      add_fma(states, row, columns, key, unit.flushes);
     return;
   }
+  const NodePlan& plan = unit.plan;
   for (std::int64_t base = start; base < keys.end; base += plan.instruction_length) {
     const std::int64_t room = keys.end - base;
-    const bool fresh_start = model.chaining == Chaining::hopper_fp8;
+    const bool fresh_start = unit.model.chaining == Chaining::hopper_fp8;
     State fresh[kVectors];
     for (std::size_t v = 0; fresh_start && v < kVectors; ++v) fresh[v] = zero_state();
     for (const std::vector<std::int64_t>& offsets : plan.nodes) {
@@ -261,9 +289,8 @@ HWY_INLINE void add_products(State* states, const BoundModel& model, const NodeP
 }
 
 // Products of these keys, of a tile that starts at `start`.
-HWY_INLINE void add_keys(State* states, const BoundModel& model, const NodePlan& plan,
-                         const ProbabilityRow& row, const PanelSide& columns, std::int64_t start,
-                         const ValueBlock& keys) {
+HWY_INLINE void add_keys(State* states, const ValueUnit& unit, const ProbabilityRow& row,
+                         const PanelSide& columns, std::int64_t start, const ValueBlock& keys) {
   for (std::size_t v = 0; v < kVectors; ++v) {
     V ambiguous = splat(0);
     for (std::int64_t key = keys.first; key < keys.end; ++key) {
@@ -274,22 +301,24 @@ HWY_INLINE void add_keys(State* states, const BoundModel& model, const NodePlan&
     }
     states[v].drift = hn::Add(states[v].drift, rounded_up(ambiguous));
   }
-  add_products(states, model, plan, row, columns, start, keys);
+  add_products(states, unit, row, columns, start, keys);
 }
 
-HWY_INLINE void add_block(State* states, const BoundModel& model, const NodePlan& plan,
-                          const ProbabilityRow& row, const PanelSide& columns, std::int64_t start,
-                          const ValueBlock& block) {
+HWY_INLINE void add_block(State* states, const ValueUnit& unit, const ProbabilityRow& row,
+                          const PanelSide& columns, std::int64_t start, const ValueBlock& block) {
   State own[kVectors];
   for (State& state : own) state = zero_state();
-  add_keys(own, model, plan, row, columns, start, block);
-  for (std::size_t v = 0; v < kVectors; ++v) add_scaled(states[v], own[v], block.scale);
+  add_keys(own, unit, row, columns, start, block);
+  for (std::size_t v = 0; v < kVectors; ++v)
+    add_scaled(states[v], own[v], block.scale, unit.flushes);
 }
 
 void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityRow& row,
-               const PreparedPanel& panel, std::span<const ValueTile> tiles, ValueBounds& out) {
+               const PreparedPanel& panel, std::span<const ValueTile> tiles, bool flushes,
+               ValueBounds& out) {
   const Doubles d;
   const PanelSide columns{panel};
+  const ValueUnit unit{model, plan, flushes};
   State states[kVectors], joined[kVectors];
   for (State& state : states) state = zero_state();
   for (State& state : joined) state = zero_state();
@@ -300,9 +329,9 @@ void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityR
       state.before = state.sum;
     }
     if (tile.blocks.empty())
-      add_keys(states, model, plan, row, columns, tile.first, {tile.first, tile.end});
+      add_keys(states, unit, row, columns, tile.first, {tile.first, tile.end});
     for (const ValueBlock& block : tile.blocks)
-      add_block(states, model, plan, row, columns, tile.first, block);
+      add_block(states, unit, row, columns, tile.first, block);
     for (std::size_t v = 0; v < kVectors; ++v) {
       State& state = states[v];
       const V own = hn::Abs(hn::Sub(state.sum, state.before));
@@ -373,9 +402,9 @@ void ProbabilityRow::set(std::int64_t key, double value, double low, double high
 
 ValueBounds value_bounds(const BoundModel& model, const bound::NodePlan& plan,
                          const ProbabilityRow& row, const PreparedPanel& columns,
-                         std::span<const ValueTile> tiles) {
+                         std::span<const ValueTile> tiles, bool flushes) {
   ValueBounds out;
-  HWY_DYNAMIC_DISPATCH(bound::all_tiles)(model, plan, row, columns, tiles, out);
+  HWY_DYNAMIC_DISPATCH(bound::all_tiles)(model, plan, row, columns, tiles, flushes, out);
   return out;
 }
 

@@ -71,9 +71,10 @@ struct ValueBound {
 
 using ValueBounds = std::array<ValueBound, kPanelLanes>;
 
-// columns: V by key, from the head's first key on, as elements say.
+// columns: V by key, from the head's first key on, as elements say. `flushes`: what an FMA reads or
+// gives below 2^-126 counts as 0. That of the products between tiles is left to the caller.
 ValueBounds value_bounds(const BoundModel& model, const bound::NodePlan& plan,
                          const ProbabilityRow& row, const PreparedPanel& columns,
-                         std::span<const ValueTile> tiles);
+                         std::span<const ValueTile> tiles, bool flushes = false);
 
 }  // namespace plumbline

@@ -47,10 +47,6 @@ bool makes_zero(const F32Range& a, const F32Range& b) {
   return (has_zero(a) && has_finite(b)) || (has_zero(b) && has_finite(a));
 }
 
-F32Range with(F32Range range, const F32Range& other) {
-  return {std::min(range.low, other.low), std::max(range.high, other.high), range.nan || other.nan};
-}
-
 // 0 times infinity.
 bool makes_nan(const F32Range& a, const F32Range& b) {
   return a.nan || b.nan || (has_zero(a) && has_infinity(b)) || (has_zero(b) && has_infinity(a));
@@ -78,6 +74,10 @@ float float_below(double x) {
 
 F32Range F32Range::anything() { return {-kInfinity, kInfinity, true}; }
 
+F32Range either(const F32Range& a, const F32Range& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high), a.nan || b.nan};
+}
+
 F32Range f32_within(double low, double high) {
   const F32Range out{float_above(low), float_below(high), false};
   return out.has_numbers() ? out : F32Range{out.high, out.low, false};
@@ -101,7 +101,7 @@ F32Range operator*(const F32Range& a, const F32Range& b) {
   if (!a.has_numbers() || !b.has_numbers()) return F32Range::only_nan();
   const F32Range ends =
       hull(makes_nan(a, b), a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high);
-  return makes_zero(a, b) ? with(ends, F32Range::of(0)) : ends;
+  return makes_zero(a, b) ? either(ends, F32Range::of(0)) : ends;
 }
 
 F32Range operator/(const F32Range& a, const F32Range& b) {
@@ -111,7 +111,7 @@ F32Range operator/(const F32Range& a, const F32Range& b) {
       a.nan || b.nan || (has_zero(a) && has_zero(b)) || (has_infinity(a) && has_infinity(b));
   const float low = b.low == 0 ? 0.0f : b.low, high = b.high == 0 ? 0.0f : b.high;  // not -0
   const F32Range ends = hull(nan, a.low / low, a.low / high, a.high / low, a.high / high);
-  return has_infinity(b) && has_finite(a) ? with(ends, F32Range::of(0)) : ends;
+  return has_infinity(b) && has_finite(a) ? either(ends, F32Range::of(0)) : ends;
 }
 
 F32Range fma(const F32Range& a, const F32Range& b, const F32Range& c) {
@@ -124,9 +124,9 @@ F32Range fma(const F32Range& a, const F32Range& b, const F32Range& c) {
   F32Range out = hull(nan);
   for (const float x : {a.low, a.high}) {
     for (const float y : {b.low, b.high})
-      out = with(out, hull(false, std::fmaf(x, y, c.low), std::fmaf(x, y, c.high)));
+      out = either(out, hull(false, std::fmaf(x, y, c.low), std::fmaf(x, y, c.high)));
   }
-  if (makes_zero(a, b)) out = with(out, c);
+  if (makes_zero(a, b)) out = either(out, c);
   return out;
 }
 

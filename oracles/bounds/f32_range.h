@@ -35,6 +35,9 @@ struct F32Range {
   bool operator==(const F32Range&) const = default;
 };
 
+// What either of two ways may give.
+F32Range either(const F32Range& a, const F32Range& b);
+
 // One rounded operation each.
 F32Range operator+(const F32Range& a, const F32Range& b);
 F32Range operator-(const F32Range& a, const F32Range& b);

@@ -26,10 +26,10 @@
 // that is a product is not rounded: it is added by fma. How many additions a term of a sum passes
 // through is all that is promised about the sums' order.
 //
-// Of the two norms, the division by n may be div.approx.f32 or a product with fl(1 / n), and
-// subnormal operands and results of every operation may count as 0 (nvcc's --use_fast_math does
-// both): one that rounds to 2^-126 may be 0 as well, as chips need not tell before or after
-// rounding what is small.
+// Of the two norms, the division by n may be div.approx.f32 or a product with fl(1 / n), which eps
+// may be added to by the same fma. Of these and of softmax, both passes, subnormal operands and
+// results of every operation may count as 0 (nvcc's --use_fast_math does all this): one that rounds
+// to 2^-126 may be 0 as well, as chips need not tell before or after rounding what is small.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,9 @@ enum class RowQuotient : std::uint8_t { reciprocal, quotient, div_full };
 enum class RowExponential : std::uint8_t { flushed, kept };  // results below 2^-126
 
 // Of a sum over n: fl(sum / n), div.approx.f32, or fl(sum fl(1 / n)).
-enum class RowMean : std::uint8_t { quotient, approximate, reciprocal };
+// reciprocal_either: as reciprocal, but where eps is added it may also be fma(sum, fl(1 / n), eps),
+// as nvcc makes it without -fmad=false.
+enum class RowMean : std::uint8_t { quotient, approximate, reciprocal, reciprocal_either };
 
 enum class RowRoot : std::uint8_t { approximate, exact };
 
@@ -61,6 +63,10 @@ struct RowContract {
   RowRoot root = RowRoot::approximate;
   FormatId normalized = FormatId::f32;  // of x rstd, or (x - mean) rstd; f32: no more rounding
   bool subnormals_flushed = false;
+
+  bool multiplies_by_inverse() const {  // of n
+    return mean == RowMean::reciprocal || mean == RowMean::reciprocal_either;
+  }
 
   // The most additions that a term passes through in a sum of n.
   std::int64_t row_additions(std::int64_t n) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "oracles/bounds/attention_contract.h"
@@ -25,7 +26,8 @@ F32Range by_steps(SiluForm form, const F32Range& g) {
   return form == SiluForm::quotient ? g / divisor : g * (one / divisor);
 }
 
-// delta above, for all g in [low, high].
+// delta above, for all g in [low, high]; infinite where e^-g may be off by so much, over an
+// interval from closed to wide open gates, that nothing follows.
 double relative_error(SiluForm form, double low, double high) {
   using bound::kF32Unit;
   using std::numbers::log2e;
@@ -38,15 +40,16 @@ double relative_error(SiluForm form, double low, double high) {
   const double weight = 1 / (1 + std::exp(low)) * bound::kSlack;
   const double roundings = form == SiluForm::quotient ? 1 + kF32Unit : 1 + 2 * kF32Unit + 0x1p-47;
   const double least = (1 - kF32Unit) * (1 - power * weight * bound::kSlack);
+  if (!(least > 0.5)) return std::numeric_limits<double>::infinity();
   return (roundings / least - 1) * bound::kSlack + kDoubleError + 0x1p-125;
 }
 
-F32Range by_analysis(SiluForm form, double low, double high) {
+// `error`: relative, of the steps.
+F32Range by_analysis(double low, double high, double error) {
   const double at_low = silu(low), at_high = silu(high);
   const bool has_minimum = low <= kMinimumAt && kMinimumAt <= high;
   const double least = has_minimum ? kMinimum : std::min(at_low, at_high);
   const double most = std::max(at_low, at_high);
-  const double error = relative_error(form, low, high);
   return f32_within(least - std::fabs(least) * error - 0x1p-148,
                     most + std::fabs(most) * error + 0x1p-148);
 }
@@ -57,7 +60,9 @@ F32Range silu_range(SiluForm form, const F32Range& g) {
   const F32Range steps = by_steps(form, g);
   const double low = static_cast<double>(g.low), high = static_cast<double>(g.high);
   if (g.is_point() || !g.has_numbers() || low < kLowest || std::isinf(high)) return steps;
-  const F32Range real = by_analysis(form, low, high);
+  const double error = relative_error(form, low, high);
+  if (std::isinf(error)) return steps;
+  const F32Range real = by_analysis(low, high, error);
   return {std::max(steps.low, real.low), std::min(steps.high, real.high), steps.nan};
 }
 

@@ -18,7 +18,9 @@
 //      1 + delta <= (1 + u)^r / ((1 - u) (1 - |eta| (1 - sigma(a)))),   r = 1, or 2 by reciprocal
 //
 //    Results below the smallest normal number are off by another 2^-149 at most, and an e^ that was
-//    flushed by 2^-125 relatively. It holds where no step overflows: for g >= -87.
+//    flushed by 2^-125 relatively. It holds where no step overflows, for g >= -87, and says nothing
+//    unless |eta| (1 - sigma(a)) is below 1/2: an interval from -50 to 10^7 has the eta of 10^7 and
+//    the a of -50. There the steps alone decide.
 #pragma once
 
 #include "oracles/bounds/f32_range.h"

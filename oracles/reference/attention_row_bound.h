@@ -32,6 +32,8 @@ class AttentionRowBounds {
 
  private:
   void bound_scores(const DetailedRow& row, RowTrace& trace) const;
+  double flushed_error(const DetailedRow& row, std::int64_t j, double error,
+                       double reference) const;
 
   const AttentionOperands& operands_;
   std::optional<BoundModel> scores_;  // none: they are exact

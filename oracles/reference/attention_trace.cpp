@@ -21,6 +21,11 @@ constexpr double kFlushed = 0x1p-126;
 // Errors of maxima in base 2 beyond which nothing below would be of use.
 constexpr double kHopeless = 64;
 
+// Of c; a scale of 0 is exact.
+double relative_error(double computed, double exact) {
+  return exact == 0 ? 0 : std::fabs(computed / exact - 1);
+}
+
 }  // namespace
 
 RowTrace::RowTrace(const AttentionOperands& operands, const DetailedRow& detail)
@@ -31,12 +36,11 @@ RowTrace::RowTrace(const AttentionOperands& operands, const DetailedRow& detail)
       row_(detail.row),
       c_(operands.to_base_2()),
       cap_in_c_(head_.softcap != 0 && contract_.tanh == Tanh::approx),
-      c_float_(contract_.to_base_2(cap_in_c_                ? head_.softcap
+      c_float_(contract_.to_base_2(cap_in_c_               ? head_.softcap
                                    : head_.natural_units() ? 1.0F
                                                            : head_.scale)),
-      c_error_(std::fabs(static_cast<double>(c_float_) /
-                             (c_ * (cap_in_c_ ? static_cast<double>(head_.softcap) : 1)) -
-                         1) +
+      c_error_(relative_error(static_cast<double>(c_float_),
+                              c_ * (cap_in_c_ ? static_cast<double>(head_.softcap) : 1)) +
                0x1p-50),
       errors_(detail.logits.size(), 0) {}
 
@@ -180,6 +184,7 @@ ValueFactor RowTrace::factor(const Step& before, const Step& step, double worst)
   // Where the factor may be flushed, all of what came before may be lost.
   if (largest + rounding > 125) out.factor_error = std::max(1.0, out.factor_error);
   out.cleared = change - error - rounding > 127 + 0x1p-10 * change;
+  if (out.cleared) out.factor_error = 1;  // all of it, also where f32 may be off by all binades
   return out;
 }
 

@@ -99,7 +99,8 @@ class RowTrace {
   double known_sum();
   double factor_error() const;
   double overshoot() const;
-  // Of LSE in its units, from the error of ln l.
+  double distant_log_error() const;
+  // Of LSE in its units, from the error of ln l; that may have the maximum's error in it.
   double base_2_error(double log_error) const;
   double from_base_2_error(double log_error) const;
   double natural_lse_error(double log_error) const;

@@ -240,10 +240,33 @@ double RowTrace::base_2_error(double log_error) const {
   return contract_.subnormals_flushed ? error + 4 * kFlushed : error;
 }
 
+// Of m + ln l, m in natural units, however far the logits are off. The largest computed one has
+// p = 2^-lift at least and is not rescaled, none has more than 2^lift, and no factor is above 1.
+// The exact l is at least 1, and at most the number of its terms.
+double RowTrace::distant_log_error() const {
+  const double largest = c_ * (std::fabs(row_.maximum) + last_.error) * (1 + c_error_);
+  if (!(c_ >= 0 && largest < kSafe)) return kInfinity;
+  const auto terms =
+      static_cast<double>(row_.keys.end - row_.keys.first + (head_.has_sink ? 1 : 0));
+  const double factors = static_cast<double>(steps_.size() + 1);
+  const double additions = terms + factors + static_cast<double>(contract_.row_sum_lanes);
+  double least = std::exp2(-lift_) * (1 - kEx2Error), most = std::exp2(lift_) * (1 + kEx2Error);
+  if (contract_.row_sum == RowSum::rounded) {  // but for a sink
+    least = std::min(least, operands_.rounding()(least));
+    most = std::max(most, operands_.rounding()(most));
+  }
+  if (!(least > 0)) return kInfinity;
+  most *= 1 + exp_growth(factors * (kEx2Error + kF32Unit) + additions * kF32Unit);
+  const double of_sum = std::log(terms) + std::max(std::log(most), -std::log(least));
+  return (kLn2 * c_ * last_.error + of_sum) * kSlack;
+}
+
 double RowTrace::lse_error() const {
+  if (!(lift_ < 100)) return kInfinity;  // some tile's p, and with it l, may have been infinite
   const double theta = sum_error_.framed;
-  if (hopeless_ || !(theta < 0.5)) return kInfinity;
-  const double log_error = theta / (1 - theta);
+  const bool near = !hopeless_ && theta < 0.5;
+  const double log_error = near ? theta / (1 - theta) : distant_log_error();
+  if (!std::isfinite(log_error)) return kInfinity;
   if (head_.lse_in_base_2) return (base_2_error(log_error) + 0x1p-149) * kSlack;
   return contract_.base_2() ? from_base_2_error(log_error) : natural_lse_error(log_error);
 }

@@ -105,6 +105,13 @@ RangesVerdict judged(const std::vector<F32Range>& ranges, std::span<const double
   return out;
 }
 
+bool fused_eps_fits(const RowProblem& problem, std::int64_t i, std::span<const double> got,
+                    const Format& f) {
+  const RowContract fused = fused_eps(problem);
+  return fused.mean != problem.contract.mean &&
+         judged(row_ranges(problem.kind, fused, problem.row(i)).out, got, f).pass;
+}
+
 bool one_pass_fits(const RowProblem& problem, std::int64_t i, std::span<const double> got,
                    const Format& f) {
   return problem.kind == RowKind::layernorm &&
@@ -365,8 +372,9 @@ NamedFaults row_faults(const RowProblem& problem, std::int64_t i, std::span<cons
         (codes_tell && gives_codes(faulty, got, f)))
       named.names.emplace_back(fault.words);
   }
-  // By ranges, which tell it from the right row however near the two are.
+  // By ranges, which tell them from the right row however near they are.
   if (!verdict.pass && one_pass_fits(problem, i, got, f)) named.names.emplace_back(kOnePass);
+  if (!verdict.pass && fused_eps_fits(problem, i, got, f)) named.names.emplace_back(kFusedEps);
   return named;
 }
 

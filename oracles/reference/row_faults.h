@@ -31,6 +31,8 @@ inline constexpr const char* kZeros =
 inline constexpr const char* kPaddingInVariance = "columns after the last are in the variance";
 inline constexpr const char* kOnePass =
     "the variance is the mean of squares less the square of the mean";
+inline constexpr const char* kFusedEps =
+    "sum * (1 / n) + eps is one fma, as under mean = \"reciprocal either\"";
 
 }  // namespace row_fault_words
 
@@ -48,6 +50,10 @@ NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mea
 // in another way. Empty where `got` is neither right nor what a fault gives: it is wrong by itself.
 std::vector<std::string_view> refuted_faults(const RowProblem& problem, std::int64_t i, bool mean,
                                              double got);
+
+// The contract of a kernel that may add eps by the fma that multiplies by 1 / n; the same one where
+// it is no norm's, or does not multiply.
+RowContract fused_eps(const RowProblem& problem);
 
 // The mean and rstd of a norm, without its outputs, with the first `columns` columns in its sums
 // and the sum of squares divided by `divisor`. Of the contract both are n.

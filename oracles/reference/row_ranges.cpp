@@ -51,6 +51,19 @@ F32Range intersected(const F32Range& a, double low, double high) {
   return both.has_numbers() ? both : a;
 }
 
+// Of a row; NaN is passed over.
+F32Range largest_of(std::span<const F32Range> row) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  F32Range out = range(-kInfinity);
+  for (const F32Range& one : row) {
+    if (!one.has_numbers()) continue;
+    out = {std::max(out.low, one.low), std::max(out.high, one.high), false};
+  }
+  return out;
+}
+
+F32Range inverse_of(std::int64_t n) { return range(1 / static_cast<float>(n)); }
+
 struct Rows {
   const RowContract& contract;
   const RowOf<float>& in;
@@ -73,47 +86,51 @@ struct Rows {
     return result(mean_of(contract, sum, in.n()));
   }
 
+  // What the root is taken of.
+  F32Range with_eps(const F32Range& sum) const {
+    const F32Range eps = operand(in.eps), apart = result(divided_by_n(sum) + eps);
+    if (contract.mean != RowMean::reciprocal_either) return apart;
+    return either(apart, result(fma(sum, inverse_of(in.n()), eps)));
+  }
+
   F32Range root(const F32Range& v) const {
     return contract.root == RowRoot::approximate ? rsqrt_approx(v) : range(1) / sqrt(v);
   }
 
+  F32Range divided(const F32Range& p, const F32Range& sum) const {
+    return contract.quotient == RowQuotient::div_full ? div_full(p, sum) : p / sum;
+  }
+
   RowResult<F32Range> softmax() const {
-    const auto log2e = static_cast<float>(std::numbers::log2e);
-    float largest = -std::numeric_limits<float>::infinity();
-    for (const float x : in.x) largest = std::fmaxf(largest, x * in.scale);  // NaN is passed over
+    const F32Range log2e = range(static_cast<float>(std::numbers::log2e));
+    const F32Range scale = operand(in.scale);
+    std::vector<F32Range> z;
+    z.reserve(in.x.size());
+    for (const float x : in.x) z.push_back(result(operand(x) * scale));
+    const F32Range largest = largest_of(z);
     RowResult<F32Range> out;
+    out.out.reserve(z.size());
     F32Sum sum;
-    for (const float x : in.x) {
-      const float t = (x * in.scale - largest) * log2e;
-      out.out.push_back(ex2_approx(range(t), contract.exponential == RowExponential::flushed));
+    for (const F32Range& one : z) {
+      const F32Range t = result(result(one - largest) * log2e);
+      out.out.push_back(result(ex2_approx(t, contract.exponential == RowExponential::flushed)));
       sum.add(out.out.back());
     }
-    const F32Range l = sum.range(additions());
-    const F32Range inverse = range(1) / l;
-    for (F32Range& p : out.out) {
-      switch (contract.quotient) {
-        case RowQuotient::reciprocal:
-          p = p * inverse;
-          break;
-        case RowQuotient::quotient:
-          p = p / l;
-          break;
-        case RowQuotient::div_full:
-          p = div_full(p, l);
-          break;
-      }
-    }
+    const F32Range l = total(sum);
+    const F32Range inverse = result(range(1) / l);
+    for (F32Range& p : out.out)
+      p = result(contract.quotient == RowQuotient::reciprocal ? p * inverse : divided(p, l));
     return out;
   }
 
   RowResult<F32Range> softmax_backward() const {
     const std::vector<float>& y = in.x;
     F32Sum sum;
-    for (std::size_t j = 0; j < y.size(); ++j) add_product(sum, range(y[j]), range(in.dy[j]));
-    const F32Range g = sum.range(additions());
+    for (std::size_t j = 0; j < y.size(); ++j) add_product(sum, operand(y[j]), operand(in.dy[j]));
+    const F32Range g = total(sum), scale = operand(in.scale);
     RowResult<F32Range> out;
     for (std::size_t j = 0; j < y.size(); ++j)
-      out.out.push_back(range(in.scale) * (range(y[j]) * (range(in.dy[j]) - g)));
+      out.out.push_back(result(scale * result(operand(y[j]) * result(operand(in.dy[j]) - g))));
     return out;
   }
 
@@ -121,7 +138,7 @@ struct Rows {
     F32Sum squares;
     for (const float x : in.x) add_square(squares, operand(x));
     RowResult<F32Range> out;
-    out.rstd = root(result(divided_by_n(total(squares)) + operand(in.eps)));
+    out.rstd = root(with_eps(total(squares)));
     for (std::size_t j = 0; j < in.gamma.size(); ++j) {
       const F32Range normal = normalized_of(contract, result(operand(in.x[j]) * out.rstd));
       const F32Range gamma = operand(in.gamma[j]);
@@ -174,7 +191,7 @@ struct Rows {
     out.mean = divided_by_n(total(sum));
     std::vector<F32Range> d;
     for (const float x : in.x) d.push_back(result(operand(x) - out.mean));
-    out.rstd = root(result(divided_by_n(centered_squares(out.mean, d)) + operand(in.eps)));
+    out.rstd = root(with_eps(centered_squares(out.mean, d)));
     for (std::size_t j = 0; j < in.gamma.size(); ++j) {
       const F32Range normal = normalized_of(contract, result(d[j] * out.rstd));
       out.out.push_back(result(fma(normal, operand(in.gamma[j]), operand(in.beta[j]))));
@@ -216,7 +233,8 @@ F32Range mean_of(const RowContract& contract, const F32Range& sum, std::int64_t 
     case RowMean::approximate:
       return div_full(sum, range(count));
     case RowMean::reciprocal:
-      return sum * range(1 / count);
+    case RowMean::reciprocal_either:
+      return sum * inverse_of(n);
   }
   return sum / range(count);
 }

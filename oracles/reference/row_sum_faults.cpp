@@ -75,6 +75,13 @@ NamedFaults column_faults(const RowProblem& problem, bool gamma, std::span<const
   return {named};
 }
 
+RowContract fused_eps(const RowProblem& problem) {
+  RowContract out = problem.contract;
+  const bool norm = problem.kind == RowKind::rmsnorm || problem.kind == RowKind::layernorm;
+  if (norm && out.mean == RowMean::reciprocal) out.mean = RowMean::reciprocal_either;
+  return out;
+}
+
 RowResult<Certified> norm_statistics(const RowOf<Certified>& row, bool centered,
                                      std::int64_t columns, std::int64_t divisor) {
   const std::span<const Certified> summed =
@@ -93,9 +100,9 @@ namespace {
 // What the stored mean or rstd of a row says of the simple faults.
 struct StatisticTrial {
   bool right = false;  // it is what mathematics gives, up to roundings of f32
-  // The variance in one pass gives it and the contract does not, by their ranges, which tell the
-  // two apart however near they are.
-  bool one_pass = false;
+  // A fault that gives it where the contract does not, by their ranges, which tell the two apart
+  // however near they are.
+  const char* by_ranges = nullptr;
   std::vector<std::pair<const char*, bool>> faults;  // and whether each gives it; some come twice
 
   bool fits(std::string_view words) const {
@@ -150,15 +157,23 @@ StatisticTrial tried_statistic(const RowProblem& problem, std::int64_t i, bool m
     consider(kEpsOutside, Certified(1.0) / (Certified(1.0) / without + in.eps));
   }
   if (n > 1) consider(kNoDivision, with_eps(in.eps / columns) / sqrt(columns));
+  const auto stored = static_cast<float>(got);
+  const RowOf<float> row = problem.row(i);
+  const auto allows = [&](const RowContract& contract) {
+    return row_ranges(problem.kind, contract, row).rstd.contains(stored);
+  };
+  const bool kept = allows(problem.contract);
+  const auto consider_range = [&](const char* words, bool gives) {
+    out.faults.emplace_back(words, gives);
+    if (gives && !kept) out.by_ranges = words;
+  };
+  if (const RowContract fused = fused_eps(problem); fused.mean != problem.contract.mean)
+    consider_range(kFusedEps, allows(fused));
   if (!centered) return out;
   consider(kBessel, norm_statistics(in, true, n, n - 1).rstd);
   consider(kNoMean, of(in, false));
   if (n % 8 != 0) consider(kPaddingInVariance, Certified(1.0) / sqrt(padded_variance(in) + in.eps));
-  const auto stored = static_cast<float>(got);
-  const RowOf<float> row = problem.row(i);
-  const bool one_pass = one_pass_layernorm(problem.contract, row).rstd.contains(stored);
-  out.faults.emplace_back(kOnePass, one_pass);
-  out.one_pass = one_pass && !row_ranges(problem.kind, problem.contract, row).rstd.contains(stored);
+  consider_range(kOnePass, one_pass_layernorm(problem.contract, row).rstd.contains(stored));
   return out;
 }
 
@@ -166,7 +181,7 @@ StatisticTrial tried_statistic(const RowProblem& problem, std::int64_t i, bool m
 
 NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mean, double got) {
   const StatisticTrial tried = tried_statistic(problem, i, mean, got);
-  if (tried.right && tried.one_pass) return {{kOnePass}};
+  if (tried.right && tried.by_ranges != nullptr) return {{tried.by_ranges}};
   if (tried.right) return {.names = {}, .close_to_right = true};
   std::vector<std::string> named;
   for (const auto& [words, gives] : tried.faults) {

@@ -188,7 +188,7 @@ class StagedRows final : public StagedComputation {
     double mean(double sum, std::size_t n) const {
       const bool rounded = low(Step::row_sums);
       const auto count = static_cast<double>(n);
-      if (rounded && rows.problem_.contract.mean == RowMean::reciprocal)
+      if (rounded && rows.problem_.contract.multiplies_by_inverse())
         return f32_if(true, sum * f32_if(true, 1 / count));
       return f32_if(rounded, sum / count);
     }

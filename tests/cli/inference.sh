@@ -51,6 +51,17 @@ expect 1 "x rstd is rounded to the output's format before gamma" verify --kernel
 expect 0 "rounding before gamma" propagate rmsnorm --kernel rmsnorm.toml --on emulator
 other unknown rmsnorm 's/^normalized .*/normalized = "bf6"/'
 expect 2 'did you mean "bf16"' verify --kernel unknown.toml $quick
+# nvcc's own flags make one fma of sum * inverse + eps.
+flags='s/^targets/flags = ["-std=c++20", "-O3"]\ntargets/'
+other fused rmsnorm "$flags; s/^mean .*/mean = \"reciprocal either\"/"
+expect 0 "1 passed, 0 failed" verify --kernel fused.toml $quick --strict --only "$rows"
+other apart rmsnorm "$flags"
+expect 1 "+ eps is one fma" replay "apart m=64 n=33 statistics=stored value=integers seed=1" --kernel apart.toml --on emulator
+
+# Softmax under --use_fast_math loses subnormal numbers, and says so.
+expect 0 "1 passed, 0 failed" verify --kernel softmax.toml $quick --strict --only "$rows"
+other kept softmax '/^subnormals/d'
+expect 1 "0 passed, 1 failed" verify --kernel kept.toml $quick --only "$rows"
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "oracles/reference/row_oracle.h"
+#include "tests/kernels/manifest_files.h"
 #include "tests/kernels/operation_case.h"
 
 namespace plumbline {
@@ -82,6 +83,26 @@ TEST(RowOperations, MayKeepNoStatistics) {
   EXPECT_EQ(rows.gamma_plus, 1);
   EXPECT_EQ(rows.contract.mean, RowMean::approximate);
   EXPECT_TRUE(rows.contract.subnormals_flushed);
+}
+
+TEST(RowOperations, MayLoseSubnormalNumbers) {
+  TemporaryFolder folder;
+  for (const std::string name : {"softmax_bf16", "softmax_bf16_backward"}) {
+    const std::string shipped =
+        read_file(std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/" + name + "/" + name + ".toml");
+    const std::string flushing =
+        replaced(shipped, "\n[contract]\n", "\n[contract]\nsubnormals = \"flushed\"\n");
+    for (const auto& [text, flushed] : {std::pair{shipped, false}, {flushing, true}}) {
+      const Result<Manifest> kernel = read_manifest(folder.write(name + ".toml", text));
+      ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+      const Problem problem = *parse_problem(kernel->schema(), "m=3 n=5");
+      CaseTensors tensors{*kernel->tensors(problem), {}};
+      for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+      const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
+      EXPECT_EQ(dynamic_cast<const RowOracle&>(*oracle).problem().contract.subnormals_flushed,
+                flushed);
+    }
+  }
 }
 
 TEST(RowOperations, RefuseShortStrides) {

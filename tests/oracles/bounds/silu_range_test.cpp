@@ -114,6 +114,27 @@ TEST(SiluRange, HoldsEveryConformingKernelOfAnInterval) {
   EXPECT_GT(wide, 5000);
 }
 
+// Cancellation leaves intervals of any width. Over them e^-g may be off by as much as 1 + e^-g is,
+// by the error of -g log2 e, and then the analysis says nothing.
+TEST(SiluRange, HoldsEveryConformingKernelOfAHugeInterval) {
+  for (const SiluForm form : kForms) {
+    for (const float low : {-87.0f, -50.0f, -1.0f, 0.0f, 1.0f, 20.0f}) {
+      for (const float high : {1e5f, 1e6f, 4e6f, 1e7f, 0x1p30f, 0x1p100f, 0x1.fffffep127f}) {
+        const F32Range range = silu_range(form, {low, high, false});
+        ASSERT_TRUE(range.has_numbers()) << low << " to " << high;
+        for (const float inside : {low, low / 2, 0.0f, 0.5f, 64.0f, 99999.0f, high / 2, high}) {
+          if (inside < low || inside > high) continue;
+          for (const double part : {-1.0, 1.0}) {
+            const float got = conforming(form, inside, part);
+            EXPECT_TRUE(range.contains(got)) << low << " to " << high << ": " << inside << " gives "
+                                             << got << ", range " << range.low << " " << range.high;
+          }
+        }
+      }
+    }
+  }
+}
+
 // Around the minimum the real function hardly moves, though g does; the steps alone would say 2^-9.
 TEST(SiluRange, KnowsThatSiluIsFlatAtItsMinimum) {
   const F32Range around{-1.2784646f - 0x1p-10f, -1.2784646f + 0x1p-10f, false};

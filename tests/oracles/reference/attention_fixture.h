@@ -63,6 +63,14 @@ struct AttentionSetup {
   std::uint64_t seed = 1;
 };
 
+// The elements times 2^exponent, as the format rounds them; none becomes infinite.
+inline void scale(Tensor& tensor, int exponent) {
+  const Format& f = format(tensor.layout.format);
+  for (std::int64_t n = 0; n < tensor.layout.count(); ++n)
+    tensor.set_bits(n, encode(f, std::ldexp(to_double(f, tensor.bits(n)), exponent),
+                              {.overflow = Overflow::saturate}));
+}
+
 inline double normal(Random& random) {
   return std::sqrt(-2 * std::log(1 - random.unit())) *
          std::cos(2 * std::numbers::pi * random.unit());

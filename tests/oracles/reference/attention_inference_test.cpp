@@ -14,6 +14,7 @@ namespace {
 using testing::Attention;
 using testing::AttentionSetup;
 using testing::Errors;
+using testing::scale;
 using testing::Scores;
 
 struct Judged {
@@ -98,6 +99,80 @@ TEST(AttentionOfInference, NeverFailsAKernelWhoseProbabilitiesStayInF32) {
     }
   }
   EXPECT_GT(all.compared, 6000);
+}
+
+// Under --use_fast_math the unit is fma.rn.ftz, and what is below 2^-126 counts as 0: an operand,
+// and the whole product with it, or a sum.
+TEST(AttentionOfInference, NeverFailsAKernelWhoseUnitLosesSubnormalNumbers) {
+  int turn = 0;
+  for (const Scores scores : testing::kAllScores) {
+    for (const testing::Values values : testing::kAllValues) {
+      for (const int of_keys : {-60, -126, -130}) {
+        ++turn;
+        AttentionSetup setup = setup_of(turn, scores, values);
+        AttentionContract contract = f32_contract();
+        vary(contract, turn);
+        if (turn % 3 == 0) contract.p = FormatId::bf16;
+        contract.subnormals_flushed = true;
+        Attention attention(setup);
+        scale(attention.k, of_keys);
+        scale(attention.q, turn % 2 == 0 ? 110 : 60);
+        scale(attention.v, turn % 4 == 0 ? -126 : turn % 4 == 1 ? -110 : 0);
+        if (turn % 2 == 1) attention.problem.scale *= 0x1p50f;
+        attention.run(contract, 80, static_cast<Errors>(turn % 4), setup.seed);
+        const AttentionOracle oracle(attention.problem, contract, 80);
+        EXPECT_EQ(oracle.judge(0, attention.o, {}).failed, 0) << turn;
+        EXPECT_EQ(oracle.judge(1, attention.lse, {}).failed, 0) << turn;
+      }
+    }
+  }
+}
+
+// One query and keys of one element: what each key is, and its value.
+struct Keys {
+  AttentionSetup setup;
+  std::vector<double> k, v;
+
+  // O and LSE of the query q.
+  std::vector<float> run(double q, const AttentionContract& contract) {
+    setup.queries = setup.d = setup.dv = 1;
+    setup.scale = 1;
+    setup.keys = static_cast<std::int64_t>(k.size());
+    Attention attention(setup);
+    const auto put = [](Tensor& tensor, std::int64_t at, double value) {
+      tensor.set_bits(at, encode(format(tensor.layout.format), value));
+    };
+    put(attention.q, 0, q);
+    for (std::int64_t j = 0; j < setup.keys; ++j) {
+      put(attention.k, j, k[static_cast<std::size_t>(j)]);
+      put(attention.v, j, v[static_cast<std::size_t>(j)]);
+    }
+    attention.run(contract, 80, Errors::none);
+    const AttentionOracle oracle(attention.problem, contract, 80);
+    EXPECT_EQ(oracle.judge(0, attention.o, {}).failed, 0);
+    EXPECT_EQ(oracle.judge(1, attention.lse, {}).failed, 0);
+    return {static_cast<float>(to_double(format(FormatId::f32), attention.o.bits(0))),
+            static_cast<float>(to_double(format(FormatId::f32), attention.lse.bits(0)))};
+  }
+};
+
+TEST(AttentionOfInference, LosesAScoreWithItsOperand) {
+  AttentionContract contract = f32_contract();
+  Keys keys{.setup = {}, .k = {0x1p-127, 0}, .v = {1, -1}};
+  EXPECT_NEAR(keys.run(0x1p127, contract).front(), std::tanh(0.5), 1e-6);
+  contract.subnormals_flushed = true;
+  EXPECT_EQ(keys.run(0x1p127, contract).front(), 0);
+}
+
+// 1.5 2^-127 a thousand times.
+TEST(AttentionOfInference, LosesASumOfWhatIsSmall) {
+  AttentionContract contract = f32_contract();
+  Keys keys{.setup = {}, .k = {20 * std::numbers::ln2}, .v = {0}};
+  keys.k.resize(1025, 0);
+  keys.v.resize(1025, 0x1.8p-107);
+  EXPECT_GT(keys.run(1, contract).front(), 0x1p-117f);
+  contract.subnormals_flushed = true;
+  EXPECT_EQ(keys.run(1, contract).front(), 0);
 }
 
 TEST(AttentionOfInference, TellsProbabilitiesInF32FromRoundedOnes) {

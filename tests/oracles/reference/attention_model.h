@@ -234,6 +234,11 @@ class AttentionModel {
     return contract_.subnormals_flushed && std::fabs(x) < 0x1p-126f ? 0 * x : x;
   }
 
+  // The unit where it is no tensor core: fma.rn, or fma.rn.ftz.
+  float fma(float a, float b, float sum) const {
+    return flushed(std::fma(flushed(a), flushed(b), flushed(sum)));
+  }
+
   // Where tiles begin, in the order in which they are taken.
   std::vector<std::int64_t> tile_starts() const {
     std::vector<std::int64_t> starts;
@@ -248,6 +253,7 @@ class AttentionModel {
   }
 
   float argument(float z, float base, float c) {
+    z = flushed(z);
     const bool fused =
         contract_.logit_base == LogitBase::natural_either ? random_.unit() < 0.5
                                                           : contract_.logit_base != LogitBase::two;
@@ -303,8 +309,8 @@ class AttentionModel {
     if (contract_.unit == Unit::fma_f32) {
       float sum = 0;
       for (std::int64_t x = 0; x < head_.d; ++x) {
-        sum = std::fma(head_.q[static_cast<std::size_t>(i * head_.d + x)],
-                       head_.k[static_cast<std::size_t>(j * head_.d + x)], sum);
+        sum = fma(head_.q[static_cast<std::size_t>(i * head_.d + x)],
+                  head_.k[static_cast<std::size_t>(j * head_.d + x)], sum);
       }
       return sum;
     }
@@ -348,7 +354,7 @@ class AttentionModel {
       }
       const float scale = head_.v_scales[static_cast<std::size_t>(key)];
       sum = faults_.scaled_with_o ? scale * products(sum, own, begin, x)
-                                  : std::fma(scale, products(0, own, begin, x) * factor, sum);
+                                  : fma(scale, products(0, own, begin, x) * factor, sum);
     }
     return sum;
   }
@@ -368,8 +374,8 @@ class AttentionModel {
       if (key == faults_.shifted_value && key + 1 < head_.keys) ++key;
       const double shifted = std::ldexp(double{rounded(p[j])}, contract_.p_shift);
       if (contract_.unit == Unit::fma_f32) {
-        sum = std::fma(static_cast<float>(shifted),
-                       head_.v[static_cast<std::size_t>(key * head_.dv) + x], sum);
+        sum = fma(static_cast<float>(shifted),
+                  head_.v[static_cast<std::size_t>(key * head_.dv) + x], sum);
         continue;
       }
       codes.push_back(decode(to, encode(to, shifted)));

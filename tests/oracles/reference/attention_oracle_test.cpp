@@ -290,6 +290,118 @@ TEST(AttentionOracle, KnowsTheErrorOfWhatATileThatCancelsLeaves) {
   EXPECT_GT(found.worst_share, 0.5);
 }
 
+// Scores of +-2^60 are exact, their products with log2 e too, and the second key clears what the
+// first one gave, however far f32 may be off between their maxima.
+TEST(AttentionOracle, KnowsTheValueOfAKeyThatClearsAllBeforeIt) {
+  AttentionSetup setup;
+  setup.scores = Scores::equal;
+  setup.queries = setup.d = setup.dv = 1;
+  setup.keys = 2;
+  setup.scale = 1;
+  AttentionContract contract = testing::attention_contract_of();
+  contract.tile = 1;
+  for (const bool base_2 : {false, true}) {
+    contract.logit_base = base_2 ? LogitBase::two : LogitBase::natural;
+    Attention attention(setup);
+    attention.q.set_bits(0, 0x5d80);  // 2^60
+    attention.k.set_bits(0, 0xbf80);
+    attention.k.set_bits(1, 0x3f80);
+    attention.run(contract, 80);
+    const AttentionOracle oracle(attention.problem, contract, 80);
+    const std::uint64_t value = std::bit_cast<std::uint32_t>(
+        static_cast<float>(to_double(format(FormatId::bf16), attention.v.bits(1))));
+    EXPECT_EQ(attention.o.bits(0), value);
+    EXPECT_TRUE(oracle.element(0, 0, value).pass);
+    EXPECT_FALSE(oracle.element(0, 0, value + 1).pass);
+  }
+}
+
+// Scores near 2^18 to 2^40, which f32 knows to 2^-6 or to 2^16: l is anything, but LSE is near the
+// maximum, and never NaN.
+TEST(AttentionOracle, BoundsLseWhereScoresAreTooLargeForTheirSum) {
+  std::int64_t bounded = 0;
+  for (int turn = 0; turn < 240; ++turn) {
+    AttentionSetup setup;
+    setup.seed = static_cast<std::uint64_t>(turn);
+    setup.d = turn % 3 == 0 ? 64 : 16;
+    setup.keys = 1 + turn * 37 % 200;
+    setup.dv = 1;
+    setup.queries = 4;
+    setup.scale = turn % 4 == 0 ? 1 : 0.1f;
+    setup.lse = turn % 5 < 2 ? LseKind::base_2 : LseKind::natural;
+    setup.sink = turn % 7 == 3;
+    setup.bias = turn % 11 == 5;
+    AttentionContract contract = testing::attention_contract_of();
+    contract.logit_base = static_cast<LogitBase>(turn / 2 % 4);
+    contract.tile = 16;
+    contract.row_sum = turn % 3 == 1 ? RowSum::rounded : RowSum::unrounded;
+    contract.row_sum_lanes = turn % 2 == 0 ? 1 : 8;
+    if (turn % 5 == 1) contract.parts = 3;
+    if (turn % 6 == 2) contract.unit = Unit::fma_f32;
+    if (turn % 8 == 6) contract.subnormals_flushed = true;
+    Attention attention(setup);
+    testing::scale(attention.q, 9 + turn % 12);
+    testing::scale(attention.k, 9 + turn / 2 % 12);
+    attention.run(contract, turn % 2 == 0 ? 80 : 90, static_cast<Errors>(turn % 4), setup.seed);
+    const AttentionOracle oracle(attention.problem, contract, turn % 2 == 0 ? 80 : 90);
+    for (std::int64_t i = 0; i < setup.queries; ++i) {
+      const std::uint64_t code = attention.lse.bits(i);
+      EXPECT_TRUE(oracle.element(1, i, code).pass) << turn;
+      const ElementVerdict none = oracle.element(1, i, 0x7fc00000);
+      if (none.pass) continue;
+      ++bounded;
+      EXPECT_TRUE(none.class_mismatch);
+      EXPECT_FALSE(oracle.element(1, i, 0).pass) << turn;
+    }
+  }
+  EXPECT_GT(bounded, 600) << "of 960; beyond 2^31 P may overflow or vanish";
+}
+
+// The only key is far below the sink. Rounding m c alone makes its P infinite, and the factor that
+// should clear it NaN.
+TEST(AttentionOracle, TakesAnythingWhereATileOverflowedThatIsClearedLater) {
+  AttentionSetup setup;
+  setup.queries = 128;
+  setup.keys = setup.d = setup.dv = 1;
+  setup.scale = 0.1f;
+  setup.sink = true;
+  const AttentionContract contract = testing::attention_contract_of();
+  Attention attention(setup);
+  attention.k.set_bits(0, 0xbf80);
+  for (int i = 0; i < 128; ++i)
+    attention.q.set_bits(i, encode(format(FormatId::bf16), std::ldexp(128 + i, 30)));
+  attention.run(contract, 80);
+  int nans = 0;
+  for (int i = 0; i < 128; ++i)
+    nans += std::isnan(to_double(format(FormatId::f32), attention.lse.bits(i)));
+  EXPECT_GT(nans, 10);
+  const AttentionOracle oracle(attention.problem, contract, 80);
+  EXPECT_EQ(oracle.judge(0, attention.o, {}).failed, 0);
+  EXPECT_EQ(oracle.judge(1, attention.lse, {}).failed, 0);
+}
+
+// All weights are 1 then, whatever the scores are.
+TEST(AttentionOracle, JudgesAScaleOfZero) {
+  for (int turn = 0; turn < 16; ++turn) {
+    AttentionSetup setup;
+    setup.scale = 0.0f;
+    setup.keys = turn % 2 == 0 ? 64 : 70;
+    setup.values = Values::integers;
+    setup.lse = turn % 4 < 2 ? LseKind::natural : LseKind::base_2;
+    AttentionContract contract = testing::attention_contract_of();
+    contract.logit_base = static_cast<LogitBase>(turn / 4);
+    Attention attention(setup);
+    attention.run(contract, 80, Errors::random, static_cast<std::uint64_t>(turn));
+    const AttentionOracle oracle(attention.problem, contract, 80);
+    for (const int output : {0, 1}) {
+      const Tensor& got = output == 0 ? attention.o : attention.lse;
+      EXPECT_EQ(oracle.judge(output, got, {}).failed, 0) << turn;
+      EXPECT_FALSE(oracle.element(output, 3, 0x7fc00000).pass) << turn << " output " << output;
+      EXPECT_FALSE(oracle.element(output, 3, got.bits(3) ^ 0x1000).pass) << turn;
+    }
+  }
+}
+
 TEST(AttentionOracle, DemandsBitEqualityWhereTheArithmeticIsExact) {
   AttentionSetup setup;
   setup.scores = Scores::equal;

@@ -49,7 +49,8 @@ TEST(NormsOfInference, NeverFailWhereTheyKeepTheirContract) {
   for (const RowKind kind : kNorms) {
     for (const RowData data : kRowData) {
       for (const FormatId normalized : {FormatId::f32, FormatId::bf16, FormatId::f16}) {
-        for (const RowMean mean : {RowMean::quotient, RowMean::reciprocal}) {
+        for (const RowMean mean :
+             {RowMean::quotient, RowMean::reciprocal, RowMean::reciprocal_either}) {
           for (const std::int64_t n : {1, 2, 7, 131, 700}) {
             const RowContract contract = varied(n, normalized, mean);
             RowCase made(kind, n > 500 ? 3 : 9, n, data, static_cast<std::uint64_t>(n) + 40,
@@ -103,6 +104,29 @@ TEST(NormsOfInference, AreToldFromThoseThatDivide) {
   reciprocal.mean = RowMean::reciprocal;
   const RowCase made(RowKind::layernorm, 20, 64, RowData::normal, 3, FormatId::f32, quotient);
   EXPECT_EQ(failures(made, reciprocal), 0);
+}
+
+// nvcc makes one fma of sum * (1 / n) + eps, unless it is told not to. Sums of squares of integers
+// are exact, so rstd is known to its last bit.
+TEST(NormsOfInference, AreToldFromThoseThatFuseEps) {
+  RowContract apart, either;
+  apart.mean = RowMean::reciprocal;
+  either.mean = RowMean::reciprocal_either;
+  apart.root = either.root = RowRoot::exact;
+  RowCase fuses(RowKind::rmsnorm, 100, 13, RowData::integers, 3, FormatId::f32, either);
+  const RowCase rounds_twice(RowKind::rmsnorm, 100, 13, RowData::integers, 3, FormatId::f32, apart);
+  EXPECT_EQ(failures(fuses, either), 0);
+  EXPECT_EQ(failures(rounds_twice, either), 0);
+  EXPECT_GT(failures(fuses, apart), 0);
+  fuses.problem.contract = apart;
+  const RowOracle oracle(fuses.problem);
+  for (const int output : {0, 1}) {  // Y and rstd
+    const Tensor& got = fuses.got[static_cast<std::size_t>(output)];
+    const OutputVerdict verdict = oracle.judge(output, got, {});
+    ASSERT_GT(verdict.failed, 0);
+    EXPECT_THAT(oracle.explain(output, verdict.worst.index, got).faults,
+                ElementsAre(HasSubstr("one fma")));
+  }
 }
 
 TEST(NormsOfInference, HaveTheRoundingInTheirReference) {

@@ -95,6 +95,51 @@ TEST(RowOracle, NormsOfFastMathPass) {
   }
 }
 
+// Scales of 2^-63 make logits, and dX, of the smallest numbers.
+TEST(RowOracle, SoftmaxOfFastMathPasses) {
+  for (const RowKind kind : {RowKind::softmax, RowKind::softmax_backward}) {
+    for (const RowData data : kRowData) {
+      for (const std::int64_t n : {1, 2, 33, 300}) {
+        RowContract contract;
+        contract.quotient = static_cast<RowQuotient>(n % 3);
+        if (n % 2 == 0) contract.exponential = RowExponential::kept;
+        contract.subnormals_flushed = true;
+        RowCase made(kind, 20, n, data, static_cast<std::uint64_t>(n), FormatId::f32, contract);
+        for (const float scale : {0.75f, 1.0f, 0x1p-63f, 0x1p-126f, 0x1p-127f, 64.0f}) {
+          made.problem.scale = scale;
+          made.run();
+          made.oracle = std::make_unique<RowOracle>(made.problem);
+          Counts counts;
+          judge(made, counts, name_of(kind, data, n));
+        }
+      }
+    }
+  }
+}
+
+// Forward, a probability of 2^-125 that the sum takes below 2^-126; backward, a Y of 2^-127.
+TEST(RowOracle, SoftmaxFlushesSubnormalNumbersOnlyWhereTheContractSaysSo) {
+  for (const bool flushed : {false, true}) {
+    for (const RowKind kind : {RowKind::softmax, RowKind::softmax_backward}) {
+      RowContract contract;
+      contract.subnormals_flushed = flushed;
+      RowCase made(kind, 2, 8, RowData::equal, 4, FormatId::f32, contract);
+      made.problem.scale = 1;
+      const bool forward = kind == RowKind::softmax;
+      for (std::int64_t j = 0; j < 8; ++j)
+        made.x.set_bits(j, j < 7 ? 0 : forward ? 0xc2ad : 0x0040);
+      for (std::int64_t j = 0; j < 8 && !forward; ++j) made.dy.set_bits(j, 0x3f80);  // 1
+      if (!forward) made.x.set_bits(0, 0x3f00);                                      // 1/2
+      made.run();
+      made.oracle = std::make_unique<RowOracle>(made.problem);
+      EXPECT_EQ(made.stored(0, 7) == 0, flushed);
+      EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 0);
+      made.got[0].set_bits(7, flushed ? 0x00100000 : 0);
+      EXPECT_EQ(made.oracle->judge(0, made.got[0], {}).failed, 1) << flushed;
+    }
+  }
+}
+
 TEST(RowOracle, SubnormalNumbersAreFlushedOnlyWhereTheContractSaysSo) {
   for (const bool flushed : {false, true}) {
     RowContract contract;

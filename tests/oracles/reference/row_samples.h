@@ -85,10 +85,18 @@ class RowModel {
 
   float mean(float sum, const RowOf<float>& in) {
     const auto n = static_cast<double>(in.x.size());
-    if (contract_.mean == RowMean::reciprocal) return result(sum * (1 / static_cast<float>(n)));
+    if (contract_.multiplies_by_inverse()) return result(sum * (1 / static_cast<float>(n)));
     const bool off = contract_.mean == RowMean::approximate && std::isfinite(sum);
     return result(
         static_cast<float>(static_cast<double>(sum) / n * (off ? wrong_by(1.4 * 0x1p-23) : 1)));
+  }
+
+  // The mean, and eps added to it, or both at once.
+  float mean_and_eps(float sum, const RowOf<float>& in) {
+    const float eps = operand(in.eps);
+    const bool fuses = contract_.mean == RowMean::reciprocal_either && random_.below(2) == 0;
+    if (fuses) return result(std::fmaf(sum, 1 / static_cast<float>(in.x.size()), eps));
+    return result(mean(sum, in) + eps);
   }
 
   float rounded(float x) const {
@@ -123,30 +131,37 @@ class RowModel {
     return y;
   }
 
+  float divided(float p, float sum) {
+    if (contract_.quotient != RowQuotient::div_full) return p / sum;
+    return static_cast<float>(static_cast<double>(p) / static_cast<double>(sum) *
+                              wrong_by(1.4 * 0x1p-23));
+  }
+
   RowResult<float> softmax(const RowOf<float>& in) {
+    const float scale = operand(in.scale);
+    std::vector<float> z;
     float largest = -std::numeric_limits<float>::infinity();
     for (const float x : in.x) {
-      if (x * in.scale > largest) largest = x * in.scale;
+      z.push_back(result(operand(x) * scale));
+      if (z.back() > largest) largest = z.back();
     }
     RowResult<float> out;
-    for (const float x : in.x) out.out.push_back(ex2((x * in.scale - largest) * 1.44269504f));
-    const float sum = row_sum(out.out), inverse = 1 / sum;
-    for (float& p : out.out) {
-      if (contract_.quotient == RowQuotient::div_full) {
-        p = static_cast<float>(static_cast<double>(p) / static_cast<double>(sum) *
-                               wrong_by(1.4 * 0x1p-23));
-      } else {
-        p = contract_.quotient == RowQuotient::reciprocal ? p * inverse : p / sum;
-      }
-    }
+    for (const float one : z)
+      out.out.push_back(result(ex2(result(result(one - largest) * 1.44269504f))));
+    const float sum = row_sum(out.out), inverse = result(1 / sum);
+    for (float& p : out.out)
+      p = result(contract_.quotient == RowQuotient::reciprocal ? p * inverse : divided(p, sum));
     return out;
   }
 
   RowResult<float> softmax_backward(const RowOf<float>& in) {
-    const float g = row_sum(in.x, in.dy);
+    std::vector<float> y, dy;
+    for (const float one : in.x) y.push_back(operand(one));
+    for (const float one : in.dy) dy.push_back(operand(one));
+    const float g = row_sum(y, dy), scale = operand(in.scale);
     RowResult<float> out;
-    for (std::size_t j = 0; j < in.x.size(); ++j)
-      out.out.push_back(in.scale * (in.x[j] * (in.dy[j] - g)));
+    for (std::size_t j = 0; j < y.size(); ++j)
+      out.out.push_back(result(scale * result(y[j] * result(dy[j] - g))));
     return out;
   }
 
@@ -156,7 +171,7 @@ class RowModel {
     for (const float x : in.x) xs.push_back(operand(x));
     out.mean = centered ? mean(row_sum(xs), in) : 0;
     for (const float x : xs) d.push_back(centered ? result(x - out.mean) : x);
-    out.rstd = root(result(mean(row_sum(d, d), in) + operand(in.eps)));
+    out.rstd = root(mean_and_eps(row_sum(d, d), in));
     for (std::size_t j = 0; j < d.size(); ++j) {
       const float normal = rounded(result(d[j] * out.rstd)), weight = operand(in.gamma[j]),
                   gamma = in.gamma_plus == 0 ? weight : result(weight + operand(in.gamma_plus));

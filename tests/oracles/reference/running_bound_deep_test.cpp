@@ -20,6 +20,7 @@
 
 #include "oracles/base/hash.h"
 #include "oracles/bounds/running_bound.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/staged_sum.h"

@@ -281,6 +281,24 @@ TEST(SwigluOracle, EndsOfF32AreWhatTheContractSays) {
   EXPECT_TRUE(oracle->element(0, 0, Mlp::bf16(0)).class_mismatch);
 }
 
+// A tensor core that adds 2^55 - 2^55 + 2^30 - 2^29 at once may lose 2^29, or more: all gates from
+// 0 to 2^30 conform, and their silu. What is beyond does not.
+TEST(SwigluOracle, GatesThatCancelMayBeAnythingBetween) {
+  Mlp mlp(Data::integers);
+  mlp.contract.unit = Unit::tensor_core;
+  const float gates[] = {0x1p55f, -0x1p55f, 0x1p30f, -0x1p29f};
+  for (std::int64_t p = 0; p < mlp.d; ++p) {
+    mlp.x.set_bits(p, Mlp::bf16(p < 4 ? 1 : 0));
+    mlp.gate.set_bits(p, Mlp::bf16(p < 4 ? gates[p] : 0));
+    mlp.up.set_bits(p, Mlp::bf16(p == 0 ? 1 : 0));
+  }
+  const auto oracle = mlp.oracle();
+  for (const float g : {0.0f, 0x1p29f, 0x1p30f})
+    EXPECT_TRUE(oracle->element(0, 0, Mlp::bf16(g)).pass) << g;
+  EXPECT_FALSE(oracle->element(0, 0, Mlp::bf16(0x1p32f)).pass);
+  EXPECT_FALSE(oracle->element(0, 0, Mlp::bf16(-1)).pass);
+}
+
 // With an open gate, silu(g) = g, what is exact in the sum of up is exact in h.
 TEST(SwigluOracle, SumsBehindOpenGatesAreExact) {
   Mlp mlp(Data::integers);
