@@ -3,23 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <set>
 
 namespace plumbline {
 namespace {
-
-constexpr std::size_t kMostHoles = 10;
-
-std::vector<CodeHole> largest(const std::map<std::string, std::int64_t>& missing) {
-  std::vector<CodeHole> holes;
-  for (const auto& [where, instructions] : missing) holes.push_back({where, instructions});
-  std::stable_sort(holes.begin(), holes.end(), [](const CodeHole& a, const CodeHole& b) {
-    return a.instructions > b.instructions;
-  });
-  if (holes.size() > kMostHoles) holes.resize(kMostHoles);
-  return holes;
-}
 
 std::string source_of(const CodePlace& place) {
   if (place.source_file.empty()) return fmt::format("PTX line {}", place.ptx_line);
@@ -47,30 +35,28 @@ void CodeCoverage::add(const std::string& kernel, const std::string& device, con
   }
 }
 
-std::map<std::string, CodeRecord> CodeCoverage::of(const std::string& kernel) const {
-  std::map<std::string, CodeRecord> records;
+std::map<std::string, CodeParts> CodeCoverage::of(const std::string& kernel) const {
+  std::map<std::string, CodeParts> all;
   for (const auto& [key, code] : codes_) {
     if (key.first != kernel || code.places.empty()) continue;
-    CodeRecord record;
-    std::map<std::string, std::int64_t> missing;
+    CodeParts parts;
     // A compiler makes several loops of one: what one of them repeats is repeated.
-    std::map<std::string, bool> loops;  // that were reached; whether one was repeated
+    std::set<std::string> reached, repeated;
     for (const CodePlace& place : code.places) {
-      ++record.instructions;
-      if (code.executed[static_cast<std::size_t>(place.ptx_line)]) {
-        ++record.executed;
-        if (place.repeats_loop)
-          loops[source_of(place)] |= code.repeated[static_cast<std::size_t>(place.ptx_line)];
-      } else {
-        ++missing[source_of(place)];
+      ++parts.instructions;
+      const auto line = static_cast<std::size_t>(place.ptx_line);
+      if (!code.executed[line]) {
+        parts.missing[source_of(place)].push_back(place.ptx_line);
+      } else if (place.repeats_loop) {
+        reached.insert(source_of(place));
+        if (code.repeated[line]) repeated.insert(source_of(place));
       }
     }
-    for (const auto& [where, repeated] : loops)
-      if (!repeated) record.unrepeated.push_back(where);
-    record.holes = largest(missing);
-    records[key.second] = std::move(record);
+    parts.reached.assign(reached.begin(), reached.end());
+    parts.repeated.assign(repeated.begin(), repeated.end());
+    all[key.second] = std::move(parts);
   }
-  return records;
+  return all;
 }
 
 }  // namespace plumbline

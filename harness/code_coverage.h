@@ -23,8 +23,8 @@ class CodeCoverage {
   void add(const std::string& kernel, const std::string& device, const Module& module,
            const LaunchResult& launch);
 
-  // Of one kernel, by device; its holes are the lines with most instructions that never ran.
-  std::map<std::string, CodeRecord> of(const std::string& kernel) const;
+  // Of one kernel, by device.
+  std::map<std::string, CodeParts> of(const std::string& kernel) const;
 
  private:
   struct Code {

@@ -16,6 +16,7 @@
 #include "harness/interrupt.h"
 #include "harness/probe.h"
 #include "harness/workers.h"
+#include "reports/code_parts.h"
 #include "oracles/base/hash.h"
 
 namespace plumbline {
@@ -94,13 +95,18 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
                RunRecord& record) {
   CodeCoverage coverage;
   RunOptions listening = options;
-  const bool whole = !options.shard && !options.filter && options.only_cases.empty();
+  const bool whole = !options.filter && options.only_cases.empty();
   if (whole) listening.runner.coverage = &coverage;
   record.cases = run_jobs(jobs, listening, observer);
   record.interrupted = interrupted();
   summarize(record);
   if (!whole || record.interrupted) return;
-  for (KernelRecord& kernel : record.kernels) kernel.code = coverage.of(kernel.name);
+  for (KernelRecord& kernel : record.kernels) {
+    kernel.code_parts = coverage.of(kernel.name);
+    if (options.shard) continue;
+    for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
+    kernel.code_parts.clear();
+  }
 }
 
 std::optional<Portrait> portray(const Job& job, const RunOptions& options) {

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "reports/code_parts.h"
+
 namespace plumbline {
 namespace {
 
@@ -64,6 +66,10 @@ void join_environment(std::map<std::string, std::string>& all,
 
 void add_kernel(KernelRecord& kernel, const KernelRecord& more) {
   kernel.arithmetic.insert(more.arithmetic.begin(), more.arithmetic.end());
+  for (const auto& [device, parts] : more.code_parts) {
+    const auto [known, added] = kernel.code_parts.emplace(device, parts);
+    if (!added) known->second = either(known->second, parts);
+  }
   for (const std::string& reason : more.reasons) {
     if (std::find(kernel.reasons.begin(), kernel.reasons.end(), reason) == kernel.reasons.end())
       kernel.reasons.push_back(reason);
@@ -137,6 +143,13 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   for (int index = 1; index <= shape.count; ++index) {
     if (!present.contains(index))
       merged.missing_shards.push_back(shard_text({index, shape.count, 0}));
+  }
+  for (KernelRecord& kernel : merged.kernels) {
+    // What part of a plan leaves out says nothing about the kernel.
+    if (merged.missing_shards.empty() && !merged.interrupted) {
+      for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
+    }
+    kernel.code_parts.clear();
   }
   std::sort(merged.cases.begin(), merged.cases.end(),
             [](const CaseRecord& a, const CaseRecord& b) { return a.position < b.position; });

@@ -156,6 +156,16 @@ struct CodeRecord {
   bool operator==(const CodeRecord&) const = default;
 };
 
+// The same of one shard, so that those of a plan can be put together.
+struct CodeParts {
+  std::int64_t instructions = 0;
+  // PTX lines that no case executed, in order, by the source line they stand for.
+  std::map<std::string, std::vector<int>> missing = {};
+  std::vector<std::string> reached = {}, repeated = {};  // loops, in order
+
+  bool operator==(const CodeParts&) const = default;
+};
+
 // A finding of the device's that the manifest says is known, and why that is all right.
 struct KnownRecord {
   std::string says, reason;
@@ -173,7 +183,8 @@ struct KernelRecord {
   std::map<std::string, std::string> ptx_hashes;  // "sm_80" -> hash
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words
   std::map<std::string, std::string> arithmetic;  // "emulator sm_80" -> what probes found, in words
-  std::map<std::string, CodeRecord> code;  // by device; of whole plans only
+  std::map<std::string, CodeRecord> code;       // by device; of whole plans only
+  std::map<std::string, CodeParts> code_parts;  // by device; of shards
   std::vector<KnownRecord> known;
   std::string population;  // the smallest effects that tests of many errors would have seen
   std::string failing;     // what tells its failing cases from the others, where one thing does

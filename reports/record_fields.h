@@ -116,6 +116,14 @@ void describe(Archive& a, T& c) {
   a.optional("unrepeated", c.unrepeated);
 }
 
+template <typename Archive, MaybeConst<CodeParts> T>
+void describe(Archive& a, T& c) {
+  a.required("instructions", c.instructions);
+  a.optional("missing", c.missing);
+  a.optional("reached", c.reached);
+  a.optional("repeated", c.repeated);
+}
+
 template <typename Archive, MaybeConst<KnownRecord> T>
 void describe(Archive& a, T& k) {
   a.required("says", k.says);
@@ -138,6 +146,7 @@ void describe(Archive& a, T& k) {
   a.required("contracts", k.contracts);
   a.required("arithmetic", k.arithmetic);
   a.optional("code", k.code);
+  a.optional("code_parts", k.code_parts);
   a.optional("known", k.known);
   a.optional("population", k.population);
   a.optional("failing", k.failing);

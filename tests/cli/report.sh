@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Reports of runs that were sharded, killed or tampered with. Usage: report.sh PROGRAM
+# Reports of runs that were sharded, killed or tampered with. Usage: report.sh PROGRAM KERNELS
 set -u
-program=$1
+program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
 run=(verify gemm_bf16 gemm_grouped_bf16 --profile quick --on emulator --sm 90 --no-corpus --only 'class=ones')
 
@@ -21,6 +21,14 @@ check "junit.xml is well-formed" xmllint --noout merged/junit.xml
 check "report.sarif is JSON" python3 -m json.tool merged/report.sarif /dev/null
 expect 0 "2 passed" report "$whole" --out again
 check "a record reported again stays as it is" cmp "$whole/record.json" again/record.json
+
+# Of a whole plan they tell which code it reached, too: thin evidence stays thin.
+copy thin quantize_s8 '$a [[domain]]\nrequire = "m * n <= 2 \&\& in == \\"bf16\\""\nreason = "a test"'
+thin=(verify --kernel thin/thin.toml thin --profile quick --on emulator --no-corpus --strict)
+expect 5 "instructions ran" "${thin[@]}" --out thin_whole
+for i in 1 2; do "$program" "${thin[@]}" --out thin_shards --shard $i/2 >/dev/null; done
+expect 5 "instructions ran" report thin_shards/*-*of2 --out thin_merged --strict
+check "two shards of a whole plan are the run" diff <(untimed thin_whole/latest/record.json) <(untimed thin_merged/record.json)
 
 # What is missing is said, and only --strict minds.
 expect 0 "shards 2/4, 4/4 are missing" report shards/*-1of4 shards/*-3of4 --out part

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/code_parts.h"
+
 namespace plumbline {
 namespace {
 
@@ -46,7 +48,7 @@ CodeRecord covered(const std::vector<std::vector<InstructionCount>>& cases) {
     launch.executions = {counts};
     coverage.add("k", "emulator sm_90", kModule, launch);
   }
-  return coverage.of("k").at("emulator sm_90");
+  return code_of(coverage.of("k").at("emulator sm_90"));
 }
 
 TEST(CodeCoverage, NamesLoopsThatNoCaseRepeats) {
@@ -62,6 +64,26 @@ TEST(CodeCoverage, OneCaseThatRepeatsALoopIsEnough) {
   EXPECT_THAT(covered({{{3, 4, 0}, {5, 4, 0}, {7, 4, 0}}, {{5, 4, 3}, {7, 1, 0}}}).unrepeated,
               ElementsAre("k.cu:30"));
   EXPECT_THAT(covered({{{3, 4, 1}, {7, 4, 1}}}).unrepeated, IsEmpty());
+}
+
+// Shards of a plan, put together, are the plan.
+TEST(CodeCoverage, ShardsAreTheirPlan) {
+  const std::vector<std::vector<InstructionCount>> cases = {
+      {{1, 4, 0}, {3, 4, 0}, {5, 4, 0}}, {{3, 4, 0}, {5, 4, 3}}, {{1, 2, 0}, {7, 1, 0}}};
+  const auto parts_of = [&](std::size_t first, std::size_t last) {
+    CodeCoverage coverage;
+    for (std::size_t i = first; i < last; ++i) {
+      LaunchResult launch;
+      launch.executions = {cases[i]};
+      coverage.add("k", "emulator sm_90", kModule, launch);
+    }
+    return coverage.of("k").at("emulator sm_90");
+  };
+  const CodeParts whole = parts_of(0, 3);
+  EXPECT_EQ(either(either(parts_of(0, 1), parts_of(1, 2)), parts_of(2, 3)), whole);
+  EXPECT_EQ(either(parts_of(2, 3), parts_of(0, 2)), whole);
+  EXPECT_EQ(code_of(whole).executed, 4);
+  EXPECT_THAT(code_of(whole).unrepeated, ElementsAre("k.cu:30"));
 }
 
 }  // namespace
