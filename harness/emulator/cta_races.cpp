@@ -101,7 +101,8 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
 }
 
 void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
-  if (!mark.crowded && (mark.cta == 0 || mark.cta == access.mark.cta)) {
+  if (mark.crowd == Crowd::readers && only_reads(access.mark)) return;
+  if (mark.crowd == Crowd::none && (mark.cta == 0 || mark.cta == access.mark.cta)) {
     merge(mark, access.mark);
   } else {
     note_in_crowd(warp, access, mark);
@@ -109,7 +110,7 @@ void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
 }
 
 void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark) {
-  if (!mark.crowded) {
+  if (mark.crowd == Crowd::none) {
     if (only_updates(mark) && only_updates(access.mark)) return merge(mark, access.mark);
     if (ordered(warp, mark)) {
       if (!only_reads(access.mark)) mark = access.mark;
@@ -117,10 +118,8 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
     }
   }
   std::vector<AccessMark>& crowd = stripe_of(mark).crowds[&mark];
-  if (!mark.crowded) {
-    crowd.push_back(mark);
-    mark.crowded = true;
-  }
+  if (mark.crowd == Crowd::none) crowd.push_back(mark);
+  mark.crowd = Crowd::several;
   AccessMark* own = nullptr;
   std::size_t readers = 0;
   for (AccessMark& other : crowd) {
@@ -135,6 +134,8 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
     merge(*own, access.mark);
   } else if (!only_reads(access.mark) || readers < kMostReaders) {
     crowd.push_back(access.mark);
+  } else if (readers == crowd.size()) {
+    mark.crowd = Crowd::readers;
   }
 }
 

@@ -35,20 +35,24 @@ class Pages {
   std::size_t bytes_ = 0;
 };
 
+// Whether several CTAs used a word; they are kept elsewhere then. Readers: nobody else did, and more of them need not be
+// kept.
+enum class Crowd : std::uint8_t { none, several, readers };
+
 // Who used a word of global memory in this launch (cta_races.h).
 struct AccessMark {
   std::uint32_t cta = 0;  // number in the grid + 1; 0: nobody
   std::uint32_t inst = 0;
   std::uint32_t stamp = 0;  // tick, warp (5 bits), lane (5 bits)
   std::uint8_t read = 0, written = 0, updated = 0;  // its bytes, as masks; updated: by atomics
-  bool crowded = false;  // several CTAs: they are kept elsewhere
+  Crowd crowd = Crowd::none;
 
   int warp() const { return static_cast<int>(stamp >> 5 & 31); }
 
   int lane() const { return static_cast<int>(stamp & 31); }
 
   // Whether one CTA stored here, and where it did is what the mark says.
-  bool stores() const { return cta != 0 && !crowded && (written | updated) != 0; }
+  bool stores() const { return cta != 0 && crowd == Crowd::none && (written | updated) != 0; }
 };
 
 static_assert(sizeof(AccessMark) == 16);

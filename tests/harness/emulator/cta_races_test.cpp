@@ -113,6 +113,12 @@ TEST(CtaRace, IsAReadOfWhatAnotherCtaWrites) {
   EXPECT_TRUE(
       races("st.global.u32 [%d1], 5; setp.eq.u32 %p3, %r10, 2; @%p3 ld.global.u32 %r2, [%d1];",
             options_of(3)));
+  // Of many readers some are kept, and a writer behind them meets those.
+  for (const int writer : {0, 1, 7, 15}) {
+    const std::string of_one = fmt::format("setp.eq.u32 %p3, %r10, {}; @!%p3 ld.global.u32 %r2, [%d20]; ", writer);
+    EXPECT_TRUE(races(of_one + "@%p3 st.global.u32 [%d20], 5;", options_of(16)));
+    EXPECT_FALSE(races(of_one + "@%p3 ld.global.u32 %r2, [%d20];", options_of(16)));
+  }
 }
 
 TEST(CtaRace, IsFoundByAnyNumberOfWorkers) {
