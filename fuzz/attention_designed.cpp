@@ -189,6 +189,8 @@ void Designer::lengths() {
 }
 
 // Which head of K and V a query head uses.
+  add({2, 9}, "lengths=random batch=67", "normal", "batched",
+      "more sequences than a warp looks through at once");
 void Designer::heads() {
   const std::string_view purpose = "a head of K and V that belongs to other query heads";
   for (const std::string_view heads :
@@ -201,6 +203,11 @@ void Designer::heads() {
   add({1, 5 * tile_.keys}, "heads=8 kv_heads=2", "normal", "decode", "decoding with grouped heads");
   add({1, 700}, "heads=4 kv_heads=1 out=f32", "positive", "decode", "a long row of one query");
   add({1, 300}, "batch=3 heads=2 causal=bottom_right", "rising_scores", "decode",
+  // Groups larger than a fragment has rows.
+  for (const std::string_view heads : {"heads=16 kv_heads=2", "heads=34 kv_heads=2"})
+    add({3, 9}, heads, "head_constants", "grouped_heads", purpose);
+  add({1, tile_.keys + 1}, "heads=34 kv_heads=2 out=f32", "normal", "decode",
+      "decoding with grouped heads");
       "the only query sees every key");
 }
 
@@ -360,6 +367,10 @@ void Designer::parts() {
 }
 
 void Designer::arithmetic() {
+  for (const std::string_view splits : {"splits=33", "splits=64"}) {
+    add({2, 33 * k + 1}, splits, "normal", "decode", "more parts than a warp joins at once");
+    add({2, 33 * k + 1}, fmt::format("{} out=f32", splits), "last_key_highest", "decode", joined);
+  }
   const std::int64_t k = tile_.keys;
   for (const std::string_view out : {"out=bf16", "out=f32"}) {
     add({9, 32}, out, "equal_scores", "tiny", "means that are exact");
