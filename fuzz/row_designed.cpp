@@ -108,6 +108,8 @@ void Designer::range() {
   add(12, 40, "specials", "vector_tail", special);
   add(6, 1, "specials", "one_column", special);
   add(6, 1030, "specials", "block_plus_1", special);
+  add(7, 2100, "specials", "wide",
+      "vectors and tiles of a row that are masked before its first finite element");
   add(8, 48, "subnormal", "vector_tail", "subnormal elements, sums and outputs");
   add(8, 48, "large", "vector_tail", "sums and squares about the largest f32");
   add(8, 80, "wide", "vector_tail", "elements far below their row's largest");
