@@ -25,10 +25,12 @@ bool has_scales(const Manifest& manifest) {
 std::vector<DesignedCase> attention_backward_designed(const Manifest& manifest) {
   std::vector<DesignedCase> cases = attention_designed(manifest);
   const AttentionTile tile = attention_tile(manifest);
+  const std::int64_t width = attention_narrow_width(manifest);
   const auto add = [&](std::int64_t queries, std::int64_t keys, std::string_view rest,
                        std::string_view value, std::string_view shape, std::string_view purpose) {
-    cases.push_back({fmt::format("queries={} keys={} d=16 scale=0.3 {}", queries, keys, rest),
-                     std::string(value), std::string(shape), "bhs", std::string(purpose)});
+    cases.push_back(
+        {fmt::format("queries={} keys={} d={} scale=0.3 {}", queries, keys, width, rest),
+         std::string(value), std::string(shape), "bhs", std::string(purpose)});
   };
   const std::int64_t q = tile.queries, k = tile.keys;
   const std::string_view delta = "delta left out, of another row, or of a rounded product";

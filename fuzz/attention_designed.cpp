@@ -21,7 +21,9 @@ constexpr std::string_view kScale = "scale=0.125", kOtherScale = "scale=0.3";
 
 class Designer {
  public:
-  explicit Designer(const Manifest& manifest) : tile_(attention_tile(manifest)) {}
+  explicit Designer(const Manifest& manifest)
+      : tile_(attention_tile(manifest)),
+        narrow_(fmt::format("d={}", attention_narrow_width(manifest))) {}
 
   void corners();
   void windows();
@@ -50,7 +52,7 @@ class Designer {
   // Narrow heads: for faults that have nothing to do with widths.
   void add(const Lengths& lengths, std::string_view rest, std::string_view value,
            std::string_view shape, std::string_view purpose) {
-    add_wide(lengths, "d=16", rest, value, shape, purpose);
+    add_wide(lengths, narrow_, rest, value, shape, purpose);
   }
 
   void add_wide(const Lengths& lengths, std::string_view widths, std::string_view rest,
@@ -64,6 +66,7 @@ class Designer {
   }
 
   AttentionTile tile_;
+  std::string narrow_;
   std::vector<DesignedCase> cases_;
 };
 
@@ -186,6 +189,8 @@ void Designer::lengths() {
       "sequences with queries and no keys: zeros, not NaN");
   add({9, 12}, "lengths=slack batch=3 layout=sbh pad=8", "normal", "batched",
       "rows after the last sequence");
+  add({2, 9}, "lengths=random batch=67", "normal", "batched",
+      "more sequences than a warp looks through at once");
 }
 
 // Which head of K and V a query head uses.
@@ -198,6 +203,11 @@ void Designer::heads() {
     add({5, 9}, fmt::format("{} batch=2 layout=bsh", heads), "index_code", "grouped_heads",
         purpose);
   }
+  // Groups larger than a fragment has rows.
+  for (const std::string_view heads : {"heads=16 kv_heads=2", "heads=34 kv_heads=2"})
+    add({3, 9}, heads, "head_constants", "grouped_heads", purpose);
+  add({1, tile_.keys + 1}, "heads=34 kv_heads=2 out=f32", "normal", "decode",
+      "decoding with grouped heads");
   add({1, 5 * tile_.keys}, "heads=8 kv_heads=2", "normal", "decode", "decoding with grouped heads");
   add({1, 700}, "heads=4 kv_heads=1 out=f32", "positive", "decode", "a long row of one query");
   add({1, 300}, "batch=3 heads=2 causal=bottom_right", "rising_scores", "decode",
@@ -209,9 +219,9 @@ void Designer::layouts() {
   for (const std::string_view layout : {"bhs", "bsh", "sbh"}) {
     const std::string sizes = fmt::format("batch=2 heads=3 layout={}", layout);
     add_wide({9, 12}, "d=16 dv=24", sizes, "index_code", "batched", purpose, layout);
-    add_wide({9, 12}, "d=16", sizes + " pad=8", "index_code", "batched", purpose, "padded_8");
-    add_wide({9, 12}, "d=16", sizes + " pad=3", "index_code", "batched", purpose, "padded_odd");
-    add_wide({9, 12}, "d=16", sizes + " kv=shared", "one_hot", "batched",
+    add_wide({9, 12}, narrow_, sizes + " pad=8", "index_code", "batched", purpose, "padded_8");
+    add_wide({9, 12}, narrow_, sizes + " pad=3", "index_code", "batched", purpose, "padded_odd");
+    add_wide({9, 12}, narrow_, sizes + " kv=shared", "one_hot", "batched",
              "one K and V for the whole batch: stride 0", layout);
   }
   add_wide({70, 70}, "d=72", "batch=2 heads=2 layout=bsh pad=5", "normal", "padded_width", purpose,
@@ -356,6 +366,10 @@ void Designer::parts() {
         "parts of another sequence's length");
     add({2, 4 * k}, fmt::format("{} heads=6 kv_heads=3 batch=2", splits), "head_constants",
         "grouped_heads", "sums of another head's parts");
+  }
+  for (const std::string_view splits : {"splits=33", "splits=64"}) {
+    add({2, 33 * k + 1}, splits, "normal", "decode", "more parts than a warp joins at once");
+    add({2, 33 * k + 1}, fmt::format("{} out=f32", splits), "last_key_highest", "decode", joined);
   }
 }
 

@@ -206,6 +206,14 @@ AttentionTile attention_tile(const Manifest& manifest) {
   return tile;
 }
 
+std::int64_t attention_narrow_width(const Manifest& manifest) {
+  constexpr std::int64_t kUsual = 16;
+  const std::int64_t widest = attention_tile(manifest).widest;
+  std::int64_t width = std::min(kUsual, widest);
+  while (width < widest && !takes_width(manifest, width)) width += 8;
+  return width;
+}
+
 std::span<const AttentionShapeClass> attention_shape_classes() { return kShapeClasses; }
 
 }  // namespace plumbline

@@ -19,6 +19,9 @@ struct AttentionTile {
 
 AttentionTile attention_tile(const Manifest& manifest);
 
+// Of the designed cases: 16, or the least from there on that the kernel takes.
+std::int64_t attention_narrow_width(const Manifest& manifest);
+
 struct AttentionSizes {
   std::int64_t queries = 1, keys = 1;
   std::int64_t d = 64, dv = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classes about keys that must have no weight, by a bias of -inf or a score far below, and about
-// values that are no numbers.
+// Classes about keys that must have no weight, by a bias of -inf or far below, or a score far
+// below, and about values that are no numbers.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,6 +15,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// What masks of Hugging Face's models hold in place of -inf.
+constexpr double kMask = -1e9;
 
 enum class Hidden : std::uint8_t { none, first_half, last_half, most, all_but_one, all, count };
 
@@ -37,9 +40,10 @@ bool hides(Hidden kind, std::int64_t key, std::int64_t keys, Random random) {
 
 }  // namespace
 
-// Each row of the bias hides other keys, some rows all of them. Where there is no bias, keys of
-// each head have scores 1000 below the others', whose weight is exactly 0; never all, as then they
-// would have some.
+// Each row of the bias hides other keys, some rows all of them; every third head by a large finite
+// number, with which a row that hides all its keys sees all of them alike. Where there is no bias,
+// keys of each head have scores 1000 below the others', whose weight is exactly 0; never all, as
+// then they would have some.
 AttentionPattern attention_hidden_keys(const AttentionContext& context) {
   Random random = context.random.fork(1);
   constexpr auto kKinds = static_cast<std::int64_t>(Hidden::count);
@@ -50,7 +54,8 @@ AttentionPattern attention_hidden_keys(const AttentionContext& context) {
     pattern.bias = [=, normal = pattern.bias](const AttentionSpot& at) {
       const auto kind = static_cast<Hidden>((turn + at.head + at.row) % kKinds);
       const bool hide = hides(kind, at.column, context.lengths(at).keys, hidden(at));
-      return hide ? -kInfinity : normal(at);
+      const double mask = (turn + at.head) % 3 == 2 ? kMask : -kInfinity;
+      return hide ? mask : normal(at);
     };
     return pattern;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz/build_case.h"
 
+#include <algorithm>
+
 #include "fuzz/domain_fit.h"
 #include "fuzz/draw.h"
 #include "fuzz/free_fields.h"
@@ -75,6 +77,79 @@ Case case_of(const Manifest& manifest, const Choice& choice, const Problem& prob
   built.shape_class = generator.shape_classes()[static_cast<std::size_t>(choice.shape)].name;
   built.layout_class = generator.layout_classes()[static_cast<std::size_t>(choice.layout)].name;
   return built;
+}
+
+Case designed_case(const Manifest& manifest, const DesignedCase& designed, const Problem& problem,
+                   Random random) {
+  Case built;
+  built.kernel = &manifest;
+  built.problem = problem;
+  built.recipe.value_class = designed.value_class;
+  built.recipe.seed = draw_seed(random);
+  built.shape_class = designed.shape_class;
+  built.layout_class = designed.layout_class;
+  built.origin = "designed";
+  return built;
+}
+
+bool has_other(const Problem& problem, const Problem& fitted, const Field& field) {
+  switch (field.kind) {
+    case FieldKind::integer:
+      return problem.integer(field.name) != fitted.integer(field.name);
+    case FieldKind::real:
+      return problem.real(field.name) != fitted.real(field.name);
+    case FieldKind::word:
+      break;
+  }
+  return problem.word(field.name) != fitted.word(field.name);
+}
+
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Whether another size is as many tiles, and whole ones or not as before. A size of 1 is what a
+// class is about that is named after it.
+bool is_same_tiling(const Manifest& manifest, const DesignedCase& designed, std::string_view name,
+                    std::int64_t size, std::int64_t fitted) {
+  constexpr std::int64_t kUsualTile = 64;
+  if (size == fitted) return true;
+  if (size == 0 || (size == 1 && designed.shape_class.starts_with("one"))) return false;
+  const auto found = manifest.tile.find(std::string(name));
+  const std::int64_t tile =
+      found == manifest.tile.end() ? kUsualTile : std::max<std::int64_t>(1, found->second);
+  const auto tiles = [&](std::int64_t extent) { return (extent + tile - 1) / tile; };
+  return tiles(size) == tiles(fitted) && (size % tile == 0) == (fitted % tile == 0);
+}
+
+// Sizes that were equal are so still: another orientation fits.
+bool is_still_square(const Generator& generator, const Problem& problem, const Problem& fitted) {
+  for (const std::string_view one : generator.shrink_fields().sizes) {
+    for (const std::string_view other : generator.shrink_fields().sizes) {
+      if (problem.integer(one) == problem.integer(other) &&
+          fitted.integer(one) != fitted.integer(other))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool is_still_designed(const Manifest& manifest, const DesignedCase& designed,
+                       const Problem& problem, const Problem& fitted) {
+  const Generator& generator = generator_of(*manifest.operation);
+  const ShrinkFields& fields = generator.shrink_fields();
+  for (const Field& field : problem.schema()) {
+    const std::string_view name = field.name;
+    if (contains(fields.sizes, name)) {
+      if (!is_same_tiling(manifest, designed, name, problem.integer(name), fitted.integer(name)))
+        return false;
+    } else if (contains(fields.strides, name)) {
+      if (fitted.is_default(name) && !problem.is_default(name)) return false;
+    } else if (has_other(problem, fitted, field)) {
+      return false;
+    }
+  }
+  return designed.shape_class != "square" || is_still_square(generator, problem, fitted);
 }
 
 }  // namespace
@@ -162,15 +237,18 @@ std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase&
   if (!problem || !strides_left || manifest.excluded(*problem) ||
       !fits_memory(manifest, *problem, Profile::quick))
     return std::nullopt;
-  Case built;
-  built.kernel = &manifest;
-  built.problem = *problem;
-  built.recipe.value_class = designed.value_class;
-  built.recipe.seed = draw_seed(random);
-  built.shape_class = designed.shape_class;
-  built.layout_class = designed.layout_class;
-  built.origin = "designed";
-  return built;
+  return designed_case(manifest, designed, *problem, random);
+}
+
+std::optional<Case> fit_designed(const Manifest& manifest, const DesignedCase& designed,
+                                 Random random) {
+  const auto [problem, strides_left] = parsed(manifest, designed.problem);
+  if (!problem || !strides_left || !manifest.excluded(*problem)) return std::nullopt;
+  const std::optional<Problem> fitted = fit_to_domain(manifest, *problem);
+  if (!fitted || !is_still_designed(manifest, designed, *problem, *fitted) ||
+      !fits_memory(manifest, *fitted, Profile::quick))
+    return std::nullopt;
+  return designed_case(manifest, designed, *fitted, random);
 }
 
 }  // namespace plumbline

@@ -30,4 +30,10 @@ Case build_unchecked(const Manifest& manifest, const KernelChoices& choices, Ran
 std::optional<Case> build_designed(const Manifest& manifest, const DesignedCase& designed,
                                    Random random);
 
+// A designed case that the kernel's domain refuses, as near to it as fit_to_domain() comes: where
+// that still is what it was designed for, with the same features, tiles whole or partial as they
+// were, and padding where there was some.
+std::optional<Case> fit_designed(const Manifest& manifest, const DesignedCase& designed,
+                                 Random random);
+
 }  // namespace plumbline

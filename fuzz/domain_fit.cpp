@@ -143,6 +143,70 @@ bool resized(const Manifest& manifest, const Problem& problem, Take take) {
   return false;
 }
 
+// A problem with the sizes that rules name which refuse it rounded up, padded as before; with
+// others only where all of them were equal, so that what is square stays so.
+Problem with_refused_sizes_rounded(const Manifest& manifest, const Problem& problem,
+                                   std::int64_t granule) {
+  const Generator& generator = generator_of(*manifest.operation);
+  const std::vector<std::string_view> refused = refused_fields(manifest, problem);
+  std::vector<std::int64_t> named;
+  for (const std::string_view name : generator.shrink_fields().sizes) {
+    if (contains(refused, name)) named.push_back(problem.integer(name));
+  }
+  const auto equals_all = [&](std::int64_t size) {
+    return !named.empty() && size > 1 &&
+           std::count(named.begin(), named.end(), size) ==
+               static_cast<std::ptrdiff_t>(named.size());
+  };
+  Problem rounded = problem;
+  for (const std::string_view name : generator.shrink_fields().sizes) {
+    if (!contains(refused, name) && !equals_all(problem.integer(name))) continue;
+    if (!may_change(problem, name)) continue;
+    const std::int64_t size = round_up(problem.integer(name), granule);
+    if (size <= field_of(problem, name).maximum) rounded.set_integer(name, size);
+  }
+  generator.keep_padding(problem, rounded);
+  return rounded;
+}
+
+void copy_field(const Problem& from, std::string_view name, Problem& to) {
+  switch (field_of(from, name).kind) {
+    case FieldKind::integer:
+      return to.set_integer(name, from.integer(name));
+    case FieldKind::real:
+      return to.set_real(name, from.real(name));
+    case FieldKind::word:
+      return to.set_word(name, from.word(name));
+  }
+}
+
+// Calls `take` with features at their defaults, ever more from the last one on, until it takes
+// that; then gives each of them back that it takes too, so that rules between a few fields cost the
+// others nothing.
+template <typename Take>
+bool with_fewer_features(const Manifest& manifest, const Problem& problem, Take take) {
+  const std::vector<Feature> features = generator_of(*manifest.operation).features(manifest);
+  Problem plain = problem;
+  for (std::size_t left = features.size(); left-- > 0;) {
+    if (plain.is_default(features[left].name)) continue;
+    plain.reset(features[left].name);
+    if (!take(plain, false)) continue;
+    for (std::size_t i = left + 1; i < features.size(); ++i) {
+      Problem fuller = plain;
+      copy_field(problem, features[i].name, fuller);
+      if (!(fuller == plain) && take(fuller, false)) plain = fuller;
+    }
+    return true;
+  }
+  return false;
+}
+
+Problem without_features(const Manifest& manifest, Problem problem) {
+  for (const Feature& feature : generator_of(*manifest.operation).features(manifest))
+    problem.reset(feature.name);
+  return problem;
+}
+
 // Calls `take` with ever less faithful versions of a problem until it takes one. Says whether sizes
 // are numbers of the domain.
 template <typename Take>
@@ -154,18 +218,17 @@ bool nearby(const Manifest& manifest, const Problem& problem, Take take) {
     if (generator.round_strides(strided, granule) && take(strided, false)) return true;
   }
   for (const std::int64_t granule : kGranules) {
+    if (take(with_refused_sizes_rounded(manifest, problem, granule), false)) return true;
+  }
+  for (const std::int64_t granule : kGranules) {
     Problem rounded = problem;
     generator.round_sizes(rounded, granule);
     if (take(rounded, false)) return true;
   }
-  Problem plain = problem;
-  const std::vector<Feature> features = generator.features(manifest);
-  for (auto feature = features.rbegin(); feature != features.rend(); ++feature) {
-    plain.reset(feature->name);
-    if (take(plain, false)) return true;
-  }
+  if (with_fewer_features(manifest, problem, take)) return true;
   const auto take_resized = [&](const Problem& other) { return take(other, true); };
-  return resized(manifest, problem, take_resized) || resized(manifest, plain, take_resized);
+  return resized(manifest, problem, take_resized) ||
+         resized(manifest, without_features(manifest, problem), take_resized);
 }
 
 // Smaller in the sizes that the domain did not ask to be others than in `drawn`.

@@ -11,10 +11,11 @@
 namespace plumbline {
 
 // The problem itself, or as close to it as the kernel's domain allows: with leading dimensions
-// rounded up, with sizes rounded up, with features at their defaults where some exclude each other,
-// and last with sizes taken from what the domain compares them with ("n == 4096"). A domain that
-// asks for large sizes gets small ones where it asks for none, so that padded multiply-accumulates
-// stay near `work_limit`. Nothing where none of that helps.
+// rounded up, with the sizes rounded up that the refusing rules name, with all sizes rounded up,
+// with features at their defaults where some exclude each other (others stay), and last with sizes
+// taken from what the domain compares them with ("n == 4096"). A domain that asks for large sizes
+// gets small ones where it asks for none, so that padded multiply-accumulates stay near
+// `work_limit`. Nothing where none of that helps.
 std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem,
                                      double work_limit = std::numeric_limits<double>::infinity());
 

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
+#include "fuzz/classes.h"
 #include "fuzz/gemm_shapes.h"
 
 namespace plumbline {
@@ -32,6 +35,8 @@ class Designer {
   void output_cast();
   void empty();
   void selection();
+  void zero_points(const Manifest& manifest);
+  void integer_sums();
 
   std::vector<DesignedCase> take() { return std::move(cases_); }
 
@@ -78,8 +83,11 @@ void Designer::output_tiles() {
   add(5, 2 * n + 3, short_k, "", "index_code", "two_tiles_plus_3", "nn", purpose);
   add(2 * m + 3, 2 * n + 3, short_k, "layout=nt out=f32", "index_code", "two_tiles_plus_3", "nt",
       purpose);
-  add(3 * m, 2 * n, short_k, "", "index_code", "many_tiles", "nn",
-      "the order of tiles in the grid");
+  const std::string_view order = "the order of tiles in the grid";
+  add(3 * m, 2 * n, short_k, "", "index_code", "many_tiles", "nn", order);
+  // Tiles are walked in groups of eight rows or columns: a whole group, and a short last one.
+  add(9 * m + 3, 2 * n + 3, short_k, "", "index_code", "many_tiles", "nn", order);
+  add(2 * m + 3, 9 * n + 3, short_k, "", "index_code", "many_tiles", "nn", order);
 }
 
 // A leading dimension taken for the width, a batch stride ignored.
@@ -225,6 +233,27 @@ void Designer::selection() {
       "NaN and Inf reach their own row or column only");
 }
 
+// Corrections by sums of rows and columns: left out before one kind of store, or of one operand.
+void Designer::zero_points(const Manifest& manifest) {
+  constexpr std::array<std::string_view, 1> kOut = {"out"};
+  const std::string_view purpose = "zero points that one of the stores leaves out";
+  for (const std::string& out : every_choice(manifest, kOut)) {
+    for (const std::string_view zeros : {"zero_a=3 zero_b=-7", "zero_a=3", "zero_b=-7"})
+      add(17, 24, 33, fmt::format("{} {}", zeros, out), "integers", "k_tail", "nn", purpose);
+  }
+}
+
+// Sums of one sign that f32 cannot hold.
+void Designer::integer_sums() {
+  const std::string_view purpose = "integers that are added in a format with fewer bits";
+  add(10, 8, 4096, "", "large", "large_k", "nn", purpose);
+  add(10, 8, 4096, "out=f32", "large", "large_k", "nn", purpose);
+}
+
+bool multiplies_integers(const Problem& plain) {
+  return plain.word("a") == "s8" || plain.word("a") == "u8";
+}
+
 }  // namespace
 
 std::vector<DesignedCase> gemm_designed(const Manifest& manifest) {
@@ -238,6 +267,8 @@ std::vector<DesignedCase> gemm_designed(const Manifest& manifest) {
   designer.output_cast();
   designer.empty();
   designer.selection();
+  designer.zero_points(manifest);
+  if (multiplies_integers(plain)) designer.integer_sums();
   return designer.take();
 }
 

@@ -21,6 +21,12 @@ double draw_subnormal(Random& random, const Format& element) {
   return sign * std::ldexp(significand, element.emin() - element.mantissa_bits);
 }
 
+// Of integers only the largest quarter, -128 of s8 too, in the sign of the line.
+double draw_large_integer(Random& random, const Format& element, double sign) {
+  const std::int64_t top = std::int64_t{1} << element.mantissa_bits;
+  return sign * static_cast<double>(random.between(top - top / 4, top));
+}
+
 }  // namespace
 
 GemmPattern gemm_wide(const GemmContext& context) {
@@ -84,26 +90,32 @@ GemmPattern gemm_subnormal(const GemmContext& context) {
 }
 
 // Row and column exponents add up to 2^112 ... 2^128: some outputs overflow at once, some after
-// many terms, some never. Half of the seeds use one sign per row, where overflow cannot cancel.
+// many terms, some never. Half of the seeds use one sign per row, where overflow cannot cancel; for
+// integers all do, so that sums soon pass 2^24, which f32 accumulators cannot hold.
 GemmPattern gemm_large(const GemmContext& context) {
   Random random = context.random.fork(1);
   const bool same_sign = random.below(2) == 0;
-  const auto scaled = [same_sign](ElementStream stream, ElementStream lines, bool by_row, int top) {
+  const auto scaled = [same_sign](ElementStream stream, ElementStream lines, bool by_row, int top,
+                                  const Format* integer = nullptr) {
     return [=](const At& at) {
       Random of_line = lines(by_row ? At{at.batch, at.row, 0} : At{at.batch, 0, at.column});
+      Random of_element = stream(at);
+      if (integer) return draw_large_integer(of_element, *integer, draw_sign(of_line));
       const std::int64_t exponent = top - of_line.between(0, 8);
       const double line_sign = by_row ? draw_sign(of_line) : 1.0;
-      Random of_element = stream(at);
       const double sign = same_sign ? line_sign : draw_sign(of_element);
       // At most 1.5 * 2^top: finite after rounding in every format.
       return std::ldexp(sign * (1 + of_element.unit() / 2), static_cast<int>(exponent));
     };
   };
   GemmPattern pattern;
-  pattern.a =
-      scaled(context.stream("a"), context.stream("rows"), true, std::min(64, context.a->emax()));
+  const auto integer = [](const Format* element) {
+    return element->is_integer ? element : nullptr;
+  };
+  pattern.a = scaled(context.stream("a"), context.stream("rows"), true,
+                     std::min(64, context.a->emax()), integer(context.a));
   pattern.b = scaled(context.stream("b"), context.stream("columns"), false,
-                     std::min(63, context.b->emax()));
+                     std::min(63, context.b->emax()), integer(context.b));
   pattern.c = scaled(context.stream("c"), context.stream("rows of c"), true,
                      std::min(126, context.c->emax()));
   pattern.bias = [bias = scaled(context.stream("bias"), context.stream("rows of bias"), true,

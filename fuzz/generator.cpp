@@ -27,9 +27,18 @@ constexpr auto kGenerators = {&attention_generator, &attention_backward_generato
                               &softmax_generator,   &softmax_backward_generator,
                               &swiglu_generator};
 
+// A tensor that follows from a word, of which this kernel only has "none".
+bool is_never_there(const Manifest& manifest, std::string_view tensor) {
+  const auto schema = manifest.schema();
+  return std::any_of(schema.begin(), schema.end(), [&](const Field& field) {
+    return field.name == tensor && field.kind == FieldKind::word && field.choices.size() == 1 &&
+           field.choices[0] == "none";
+  });
+}
+
 // Bases that miss the alignment of wide accesses: all of them, by one element and by half of 16
-// bytes, and each that wide accesses are likely for alone. A kernel may look at some and not at
-// others.
+// bytes, and each that wide accesses are likely for alone: elements of less than 32 bits, and every
+// input, as vectors of bias or scales are. A kernel may look at some and not at others.
 std::vector<std::string> offset_fragments(const Manifest& manifest) {
   std::vector<std::string> fragments = {"offset=0"};
   const auto field = std::find_if(manifest.schema().begin(), manifest.schema().end(),
@@ -37,8 +46,10 @@ std::vector<std::string> offset_fragments(const Manifest& manifest) {
   if (field->fixed) return fragments;
   fragments.insert(fragments.end(), {"offset=1", "offset=4"});
   for (const TensorName& tensor : manifest.operation->tensor_names()) {
-    const bool narrow = tensor.format != "f32" && tensor.format != "s32";
-    if (narrow) fragments.push_back(fmt::format("offset=1 offset_in={}", tensor.name));
+    const bool wide = tensor.format == "f32" || tensor.format == "s32";
+    if (wide && (tensor.role != TensorRole::input || is_never_there(manifest, tensor.name)))
+      continue;
+    fragments.push_back(fmt::format("offset=1 offset_in={}", tensor.name));
   }
   return fragments;
 }

@@ -99,6 +99,8 @@ void Designer::many_groups() {
   }
   add({2 * tile_.m + 9, 16, 16, 2 * chunk + 1}, "routing=random", "integers", "many_groups",
       carried);
+  add({300, 16, 16, 257}, "routing=gaps", "integers", "many_groups",
+      "more groups than a block has threads");
 }
 
 // Rows of a tile that belong to the next group; the last rows and columns of each.

@@ -56,9 +56,7 @@ class Planner {
         random_(Random(options.seed).fork(static_cast<std::uint64_t>(options.profile))) {}
 
   std::vector<Case> run() {
-    for (const DesignedCase& designed : generator_.designed(manifest_)) {
-      add(build_designed(manifest_, designed, random_.fork(counter_++)));
-    }
+    add_designed();
     // A kernel whose domain leaves few distinct problems ends the loop by rounds, not by cases.
     const std::size_t wanted = limits_of(profile_).cases;
     const std::size_t most_rounds = 1 + wanted / 50;
@@ -75,6 +73,30 @@ class Planner {
   }
 
  private:
+  // Those that the domain takes as they are, then others fitted to it, unless they become the same.
+  void add_designed() {
+    const std::vector<DesignedCase> all = generator_.designed(manifest_);
+    std::unordered_set<std::string> known;
+    const auto text_of = [](const Case& built) {
+      return fmt::format("{} value={}", built.problem.text(), built.recipe.value_class);
+    };
+    std::vector<std::size_t> refused;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      std::optional<Case> built = build_designed(manifest_, all[i], random_.fork(i));
+      if (!built) {
+        refused.push_back(i);
+        continue;
+      }
+      known.insert(text_of(*built));
+      add(std::move(built));
+    }
+    for (const std::size_t i : refused) {
+      std::optional<Case> built = fit_designed(manifest_, all[i], random_.fork(i));
+      if (built && known.insert(text_of(*built)).second) add(std::move(built));
+    }
+    counter_ = all.size();
+  }
+
   void add_array(std::size_t round, std::size_t wanted) {
     const std::vector<Factor> factors = factors_of(generator_, choices_);
     const auto allowed = [&](int first, int a, int second, int b) {

@@ -72,6 +72,8 @@ void Designer::maxima() {
   add_maxima(1, 1, "edge_maxima", "one", missed);
   add_maxima(257, 17, "edge_maxima", "row_edge", missed);
   add_maxima(4, 3000, "edge_maxima", "wide", "a long row's maximum, joined from many parts");
+  add_layout(1, 32771, "", "edge_maxima", "wide", "tight",
+             "a long row's maximum, joined from more parts than a block has threads");
   add_maxima(2000, 24, "edge_maxima", "tall", "a tensor's maximum, joined from many blocks");
   const std::string_view scale = "maxima at and next to powers of two and multiples of the limit";
   add(40, 256, "maxima", "blocks", scale);

@@ -53,22 +53,29 @@ double large(const RowSpot& spot, Random& random) {
   return draw_scaled(random, top - random.between(0, 4));
 }
 
-// Of six rows one has a NaN, one +Inf, one -Inf, one nothing but -Inf and one every third element;
-// the last has zeros of both signs.
+// Of eight rows one has a NaN, one +Inf, one -Inf, one nothing but -Inf, one every third element,
+// one the first half and one the last: whole vectors and tiles of a masked row, before its first
+// finite element and after its last. One has zeros of both signs.
 double specials(const RowSpot& spot, Random& random) {
   Random of_row = spot.of_row;
   const auto chosen = static_cast<std::int64_t>(of_row.below(static_cast<std::uint64_t>(spot.n)));
-  switch (spot.row % 6) {
+  switch (spot.row % 8) {
     case 0:
     case 1:
     case 2:
       if (spot.column == chosen)
-        return std::array{kNan, kInfinity, -kInfinity}[static_cast<std::size_t>(spot.row % 6)];
+        return std::array{kNan, kInfinity, -kInfinity}[static_cast<std::size_t>(spot.row % 8)];
       break;
     case 3:
       return -kInfinity;
     case 4:
       if (spot.column % 3 == 1) return -kInfinity;
+      break;
+    case 5:
+      if (spot.column < spot.n / 2) return -kInfinity;
+      break;
+    case 6:
+      if (spot.column >= (spot.n + 1) / 2) return -kInfinity;
       break;
     default:
       if (random.below(4) == 0) return -0.0;

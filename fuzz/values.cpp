@@ -38,9 +38,10 @@ constexpr std::array kValueClasses = {
                    "odd integer sums just above 2^8, 2^11, 2^14, 2^22, 2^24: the first wrong rung "
                    "names the accumulator's width"},
     ValueClassInfo{"subnormal", "subnormal inputs and products: units that flush them to zero"},
-    ValueClassInfo{
-        "large",
-        "magnitudes near the top of f32: accumulators that overflow early, late or not at all"},
+    ValueClassInfo{"large",
+                   "magnitudes near the top of f32, or of the integers: accumulators that overflow "
+                   "early, late "
+                   "or not at all"},
     ValueClassInfo{"specials",
                    "a few NaN, Inf and -0 among normal data: they must reach exactly the outputs "
                    "they belong to",

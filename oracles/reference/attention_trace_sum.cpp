@@ -192,11 +192,13 @@ double RowTrace::overshoot() const {
 // The error of O before its last rounding.
 double RowTrace::output_error(const ValueBound& value, double o, double largest) const {
   // p, and with it l, is at least 2^-lift where the maximum is, and at most 2^lift anywhere. Both
-  // have to be far from the ends of f32; else l may be 0 or Inf.
-  if (!(lift_ < 100)) return kInfinity;
+  // have to be far from the ends of f32; else l may be 0 or Inf. So has P from those of its format:
+  // in f16 it is Inf from 2^16 on.
+  const Format& p = format(contract_.p);
+  const double limit = p.has_infinity() ? std::min(100, p.emax() - contract_.p_shift) : 100;
+  if (!(lift_ < limit)) return kInfinity;
   // Then, whatever the errors, O is a mean of values with weights P / p: at most 1 and P's relative
   // error, and for every key half of the smallest subnormal number of P, relative to l.
-  const Format& p = format(contract_.p);
   const double coarse = (p.mantissa_bits >= 7 ? 0 : std::ldexp(1.0, -p.precision())) +
                         static_cast<double>(head_.keys) *
                             std::exp2(p.emin() - p.mantissa_bits - contract_.p_shift + lift_);

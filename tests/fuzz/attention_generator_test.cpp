@@ -339,5 +339,20 @@ TEST(AttentionGenerator, ShrinksPackedSequences) {
   EXPECT_EQ(smallest.integer("d"), 8) << smallest.text();
 }
 
+// A kernel of one width gets designed cases in that.
+TEST(AttentionGenerator, OneWidthHasItsDesignedCases) {
+  const auto designed = [](const Manifest& manifest) {
+    const std::vector<Case> plan = plan_cases(manifest, {Profile::quick, 1});
+    return std::count_if(plan.begin(), plan.end(),
+                         [](const Case& one) { return one.origin == "designed"; });
+  };
+  Manifest one_width = attention_kernel();
+  Result<Expression> condition = Expression::parse("d == 64", one_width.operation->schema(),
+                                                   "test:1:1", one_width.operation->derived());
+  ASSERT_TRUE(condition.ok());
+  one_width.domain.push_back({*condition, "so it is built"});
+  EXPECT_GE(designed(one_width), designed(attention_kernel()) * 3 / 4);
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -84,6 +84,85 @@ TEST(Domain, PaddingSurvivesOtherSizes) {
   EXPECT_GE(absurd, 1);
 }
 
+// Of every pair of features some case is left, though each case breaks a rule or two.
+TEST(Domain, ARuleBetweenWordsLeavesOtherFeaturesAlone) {
+  Manifest narrow = narrowed("out != \"f32\" || bias == \"none\"");
+  narrow.domain.push_back(narrowed("out != \"f32\" || act == \"none\"").domain.back());
+  int outputs = 0, alphas = 0, betas = 0, offsets = 0;
+  for (const Case& test_case : quick(narrow)) {
+    if (test_case.origin != "planned" || test_case.problem.word("out") != "f32") continue;
+    ++outputs;
+    alphas += !test_case.problem.is_default("alpha");
+    betas += !test_case.problem.is_default("beta");
+    offsets += !test_case.problem.is_default("offset");
+  }
+  EXPECT_GE(outputs, 80);
+  EXPECT_GE(alphas, outputs / 4);
+  EXPECT_GE(betas, outputs / 2);
+  EXPECT_GE(offsets, outputs / 8);
+}
+
+TEST(Domain, IntegerOutputsHaveZeroPoints) {
+  const Manifest* kernel = shipped_registry().find("gemm_s8");
+  ASSERT_NE(kernel, nullptr);
+  int designed = 0, planned = 0;
+  for (const Case& test_case : plan_cases(*kernel, {Profile::quick, 1})) {
+    const Problem& problem = test_case.problem;
+    if (problem.word("out") != "s32" || problem.integer("zero_b") == 0) continue;
+    designed += test_case.origin == "designed";
+    planned += test_case.origin == "planned";
+  }
+  EXPECT_GE(designed, 2);
+  EXPECT_GE(planned, 10);
+}
+
+// Sizes that no rule speaks of keep their tails.
+TEST(Domain, OnlySizesThatARuleRefusesAreRounded) {
+  std::ptrdiff_t tails = 0, planned = 0;
+  for (const Case& test_case : quick(narrowed("k % 8 == 0 && n % 8 == 0"))) {
+    if (test_case.origin != "planned") continue;
+    ++planned;
+    tails += test_case.problem.integer("m") % 8 != 0;
+  }
+  EXPECT_GE(tails, planned / 2);
+}
+
+TEST(Domain, DesignedCasesAreFittedToIt) {
+  const auto designed = [](const Manifest& kernel) {
+    std::ptrdiff_t count = 0;
+    std::set<std::string> texts;
+    for (const Case& test_case : quick(kernel)) {
+      if (test_case.origin != "designed") continue;
+      ++count;
+      texts.insert(test_case.problem.text() + " value=" + test_case.recipe.value_class);
+    }
+    EXPECT_GE(texts.size(), static_cast<std::size_t>(count) - 3);
+    return count;
+  };
+  const std::ptrdiff_t all = designed(gemm_kernel());
+  EXPECT_GE(designed(narrowed("k % 8 == 0 && n % 8 == 0")), all * 3 / 4);
+  EXPECT_GE(designed(narrowed("k % 8 == 0 && ld_a % 8 == 0 && ld_b % 8 == 0")), all * 3 / 4);
+}
+
+// What a case is about stays: a whole tile, its padding, its features.
+TEST(Domain, AFittedCaseIsStillWhatItWasDesignedFor) {
+  const auto fitted = [](const Manifest& narrow, const std::string& problem,
+                         const std::string& shape) {
+    const auto built = fit_designed(narrow, {problem, "integers", shape, "nn", ""}, Random(1));
+    return built ? built->problem.text() : "";
+  };
+  const Manifest eights = narrowed("k % 8 == 0 && n % 8 == 0");
+  EXPECT_EQ(fitted(eights, "m=17 n=9 k=33 out=f32", "k_tail"), "m=17 n=16 k=40 out=f32");
+  EXPECT_EQ(fitted(eights, "m=17 n=9 k=33 lda=41", "k_tail"), "m=17 n=16 k=40 lda=48");
+  EXPECT_EQ(fitted(eights, "m=17 n=127 k=8", "tile_minus_1"), "")
+      << "a whole tile would be another";
+  EXPECT_EQ(fitted(eights, "m=17 n=0 k=33", "empty_n"), "m=17 n=0 k=40");
+  EXPECT_EQ(fitted(eights, "m=1 n=1 k=1", "one"), "");
+  EXPECT_EQ(fitted(eights, "m=17 n=17 k=17", "square"), "m=24 n=24 k=24");
+  const Manifest plain = narrowed("bias == \"none\"");
+  EXPECT_EQ(fitted(plain, "m=17 n=9 k=33 bias=row", "k_tail"), "") << "without bias it is another";
+}
+
 TEST(Domain, ARuleThatNothingSatisfiesIsNamed) {
   Manifest narrow = narrowed("k % 8 == 0");
   narrow.domain.push_back(narrowed("m == 7 && m == 5").domain.back());

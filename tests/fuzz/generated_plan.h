@@ -65,7 +65,7 @@ inline void check_plan(const Manifest& manifest) {
   for (const ClassInfo& info : generator.layout_classes()) known_layouts.insert(info.name);
   const std::vector<Case> plan = plan_cases(manifest, {Profile::quick, 1});
   EXPECT_GE(plan.size(), 300u);
-  EXPECT_LE(plan.size(), 700u);
+  EXPECT_LE(plan.size(), 750u);
   for (const Case& test_case : plan) {
     EXPECT_TRUE(materialize(test_case).ok()) << test_case.text();
     EXPECT_TRUE(known_shapes.contains(test_case.shape_class)) << test_case.text();

@@ -41,6 +41,18 @@ TEST(Plan, IsTheSameForTheSameSeedAndAnotherForAnother) {
   EXPECT_NE(texts(1), texts(2));
 }
 
+// A bias of f32 is loaded in vectors too.
+TEST(Plan, EveryInputAloneMissesItsAlignment) {
+  std::set<std::string> moved;
+  for (const Case& test_case : quick_plan()) {
+    const bool has_bias = test_case.problem.word("bias") != "none";
+    const std::string_view tensor = test_case.problem.word("offset_in");
+    if (test_case.problem.integer("offset") == 0 || (tensor == "bias" && !has_bias)) continue;
+    moved.insert(std::string(tensor));
+  }
+  EXPECT_EQ(moved, (std::set<std::string>{"all", "a", "b", "bias", "c", "d"}));
+}
+
 TEST(Plan, NoCaseTwice) {
   std::set<std::string> texts;
   for (const Case& test_case : quick_plan())

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "fuzz/plan.h"
 #include "fuzz/values.h"
 #include "kernel_under_test.h"
 #include "oracles/formats/encode.h"
@@ -214,6 +215,47 @@ TEST(Subnormal, BothOperandsHaveThemAndOutputsSeeThem) {
       visible += row_is_subnormal && data.magnitude_sum(i, j) > 0x1p-60;
   }
   EXPECT_GE(visible, 10);
+}
+
+// An accumulator in f32 is exact up to 2^24.
+TEST(Large, EveryIntegerGemmHasSumsBeyondF32) {
+  int kernels = 0;
+  for (const Manifest& kernel : shipped_registry().all()) {
+    if (kernel.operation->name() != "gemm") continue;
+    const std::string_view a_format = Problem(kernel.schema()).word("a");
+    if (a_format != "s8" && a_format != "u8") continue;
+    ++kernels;
+    int beyond = 0, of_both_signs = 0;
+    bool lowest = false;
+    for (const Case& test_case : plan_cases(kernel, {Profile::quick, 1})) {
+      const Problem& problem = test_case.problem;
+      if (test_case.recipe.value_class != "large" || problem.integer("k") < 4096) continue;
+      const CaseTensors tensors = tensors_of(test_case);
+      const auto sum = [&](std::int64_t i, std::int64_t j) {
+        double exact = 0;
+        for (std::int64_t l = 0; l < problem.integer("k"); ++l)
+          exact += value_at(*tensors.find("a"), 0, i, l) * value_at(*tensors.find("b"), 0, l, j);
+        return exact;
+      };
+      for (std::int64_t j = 0; j < problem.integer("n"); ++j) {
+        for (std::int64_t l = 0; l < problem.integer("k"); ++l)
+          lowest |= value_at(*tensors.find("b"), 0, l, j) == -128;
+      }
+      double least = 0, most = 0;
+      for (std::int64_t i = 0; i < problem.integer("m"); ++i) {
+        for (std::int64_t j = 0; j < problem.integer("n"); ++j) {
+          least = std::min(least, sum(i, j));
+          most = std::max(most, sum(i, j));
+        }
+      }
+      beyond += std::max(-least, most) > 0x1p24;
+      of_both_signs += least < -0x1p24 && most > 0x1p24;
+    }
+    EXPECT_GE(beyond, 2) << kernel.name;
+    EXPECT_GE(of_both_signs, 1) << kernel.name;
+    EXPECT_TRUE(lowest) << kernel.name;
+  }
+  EXPECT_GE(kernels, 1);
 }
 
 TEST(Large, SomeSumsOverflowSomeDoNotAndInputsAreFinite) {
