@@ -139,29 +139,8 @@ void Warp::backward(const Inst& inst, std::uint32_t target) {
   if (!splits_.empty() && --turn_ <= 0) interrupt();
 }
 
-void Warp::jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
-  const std::uint32_t next = pc_;
-  if (target < next) backward(inst, target);
-  if (lanes == active_) {
-    pc_ = target;
-    return;
-  }
-  if (target == next) return;
-  if (target < next) {
-    split_off(active_ & ~lanes, next);
-    pc_ = target;
-  } else {
-    split_off(lanes, target);
-  }
-}
-
-void Warp::jump_apart(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
-  if (lanes == active_) return jump(inst, lanes, target);
-  if (target < pc_) backward(inst, target);
-  split_off(lanes, target);
-}
-
-void Warp::split_off(std::uint32_t lanes, std::uint32_t pc) {
+// Inlined: branches where lanes part are frequent.
+[[gnu::always_inline]] inline void Warp::split_off(std::uint32_t lanes, std::uint32_t pc) {
   if (!diverged()) {
     cta_->shared().order().diverge(index_);
     turn_ = kTurn;
@@ -177,6 +156,25 @@ void Warp::split_off(std::uint32_t lanes, std::uint32_t pc) {
   other.mask = lanes;
   splits_.push_back(other);
   attention_ = std::min(attention_, pc);
+}
+
+void Warp::jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
+  const std::uint32_t next = pc_;
+  if (target < next) backward(inst, target);
+  if (lanes == active_) {
+    pc_ = target;
+    return;
+  }
+  if (target == next) return;
+  const bool back = target < next;
+  split_off(back ? active_ & ~lanes : lanes, back ? next : target);
+  if (back) pc_ = target;
+}
+
+void Warp::jump_apart(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
+  if (lanes == active_) return jump(inst, lanes, target);
+  if (target < pc_) backward(inst, target);
+  split_off(lanes, target);
 }
 
 void Warp::exit(std::uint32_t lanes) {

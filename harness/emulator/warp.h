@@ -185,7 +185,6 @@ class Warp {
   std::uint32_t active_ = 0;
   std::uint32_t attention_ = 0;  // attend() is called when pc reaches this
   std::uint32_t live_ = 0;
-  bool waits_for_late_ = true;
   int slice_ = 0;               // backward branches left before other warps run
   int turn_ = 0;                // backward branches left before another group runs
   std::uint64_t executed_ = 0;  // instructions in loops, for the budget
@@ -194,6 +193,7 @@ class Warp {
   Random random_{0};
   std::uint64_t draws_ = 0;
   int index_ = 0;
+  bool waits_for_late_ = true;
   Cta* cta_ = nullptr;
   const Program* program_ = nullptr;
   std::vector<Split> splits_;  // the groups that do not run now
