@@ -50,8 +50,11 @@ void CtaClock::barrier(std::uint32_t warps, bool all) {
 }
 
 void CtaClock::learn(int warp, const Horizon& horizon) {
-  Horizon& known = warps_[static_cast<std::size_t>(warp)].known;
-  known = join(known, horizon);
+  WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
+  // A loop that waits for a flag reads the same one over and over.
+  if (horizon == knowledge.learned) return;
+  knowledge.known = join(knowledge.known, horizon);
+  knowledge.learned = horizon;
 }
 
 Horizon CtaClock::release(int warp) {

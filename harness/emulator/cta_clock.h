@@ -66,6 +66,7 @@ class CtaClock {
  private:
   struct WarpKnowledge {
     Horizon known, fenced;
+    Horizon learned = {};  // what joined `known` last
   };
 
   std::uint32_t cta_ = 0;

@@ -138,11 +138,12 @@ TEST(Ctas, OfACooperativeLaunchAreResidentTogether) {
   options.dynamic_shared_bytes = 28'160;
   options.out_is_written = true;
   const std::string body = R"(
-    mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 ret; mov.u32 %r2, %nctaid.x; red.release.gpu.global.add.u32 [%out], 1;
-  WAIT: nanosleep.u32 100; ld.acquire.gpu.global.u32 %r1, [%out]; setp.lt.u32 %p1, %r1, %r2; @%p1 bra WAIT;)";
+    mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 ret; mov.u32 %r2, %nctaid.x; red.relaxed.gpu.global.add.u32 [%out], 1;
+  WAIT: nanosleep.u32 100; ld.relaxed.gpu.global.u32 %r1, [%out]; setp.lt.u32 %p1, %r1, %r2; @%p1 bra WAIT;)";
   const KernelRun all = run_kernel(kernel_text(body), {}, 4, options);
   EXPECT_TRUE(all.outcome.findings.empty()) << findings_text(all.outcome);
   options.grid = {1057, 1, 1};
+  options.emulator.instruction_budget = 2'000;
   const KernelRun too_many = run_kernel(kernel_text(body), {}, 4, options);
   EXPECT_FALSE(too_many.outcome.completed);
 }
