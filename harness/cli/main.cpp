@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "harness/cli/arguments.h"
+#include "harness/cli/newer_processor.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verb_table.h"
 #include "harness/interrupt.h"
@@ -34,6 +35,7 @@ ExitCode run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  plumbline::restart_with_faster_blas(argv);
   try {
     return static_cast<int>(run(argc, argv));
   } catch (const std::exception& error) {

@@ -345,7 +345,6 @@ double least_of(const std::vector<Number>& all, std::size_t first, std::size_t s
 // and column.
 bool may_flush(const BoundModel& model, const LaneFactors& factors, std::size_t lane, double row,
                double column) {
-  if (!model.flushes) return false;
   double product = row * column, least = product;
   if (model.fma) least = std::min({least, row, column});
   double factor = 1;
@@ -377,7 +376,7 @@ RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFacto
       of_lane[p] = parts[p].lanes[lane];
       reach += parts[p].reach[lane];
     }
-    if (!(reach < kSafeReach / 4) || !factors.finite[lane] || flushes(lane)) {
+    if (!(reach < kSafeReach / 4) || !factors.finite[lane] || (model.flushes && flushes(lane))) {
       bounds[lane] = again(lane);
     } else {
       bounds[lane] =
