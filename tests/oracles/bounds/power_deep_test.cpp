@@ -13,6 +13,7 @@
 #include "oracles/base/hash.h"
 #include "oracles/bounds/accumulator_model.h"
 #include "oracles/bounds/running_bound.h"
+#include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/models/generation.h"
 #include "tests/oracles/bounds/bound_contracts.h"
