@@ -16,8 +16,8 @@
 #include "harness/interrupt.h"
 #include "harness/probe.h"
 #include "harness/workers.h"
-#include "reports/code_parts.h"
 #include "oracles/base/hash.h"
+#include "reports/code_parts.h"
 
 namespace plumbline {
 namespace {
@@ -76,6 +76,7 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
       for (const Target& target : targets) {
         if (mine) jobs.push_back({test_case, target, planned});
         ++planned;
+        if (!options.shard) continue;
         plan_hash =
             fingerprint(fmt::format("{:x} {} {}", plan_hash, test_case.text(), target.name()));
       }
@@ -102,10 +103,12 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
   summarize(record);
   if (!whole || record.interrupted) return;
   for (KernelRecord& kernel : record.kernels) {
-    kernel.code_parts = coverage.of(kernel.name);
-    if (options.shard) continue;
-    for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
-    kernel.code_parts.clear();
+    std::map<std::string, CodeParts> reached = coverage.of(kernel.name);
+    if (options.shard) {
+      kernel.code_parts = std::move(reached);
+    } else {
+      for (const auto& [device, parts] : reached) kernel.code[device] = code_of(parts);
+    }
   }
 }
 

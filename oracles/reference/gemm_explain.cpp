@@ -56,7 +56,7 @@ void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict&
   if (error == 0 && gemm.epilogue.uncertain()) {
     lines.push_back(
         "these values make the sum exact: what is left open is how far the activation may be off");
-  } else if (error == 0 && verdict.low != verdict.high) {
+  } else if (error == 0 && gemm.contract.subnormals_flushed && verdict.low != verdict.high) {
     lines.push_back(
         "these values make the sum exact: what is left open is whether small numbers count as 0");
   } else if (error == 0) {
