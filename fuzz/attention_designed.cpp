@@ -166,6 +166,8 @@ void Designer::hidden_rows() {
   add({24, 20}, "bias=f32", "hidden_keys", "tiny", biased);
   add({24, 2 * k + 20}, "bias=f32", "hidden_keys", "more_keys", biased);
   add({24, 2 * k + 20}, "bias=f32 causal=bottom_right", "hidden_keys", "more_keys", biased);
+  add({7, 2 * k + 20}, "bias=f32 heads=5 out=f32", "hidden_keys", "more_keys",
+      "tiles hidden by -1e10 or the least f32, before those that are not");
   add({9, 2 * k}, "", "hidden_keys", "key_edge", "tiles whose weights are all 0");
 }
 
@@ -359,7 +361,7 @@ void Designer::parts() {
     add({4 * k, 4 * k}, fmt::format("{} causal=bottom_right", splits), "normal", "square", hidden);
     add({9, 5 * k}, fmt::format("{} causal=top_left", splits), "low_scores", "more_keys", hidden);
     add({9, 4 * k}, fmt::format("{} window_left=10", splits), "lowest_scores", "more_keys", hidden);
-    add({9, 3 * k}, fmt::format("{} bias=f32", splits), "hidden_keys", "key_edge", hidden);
+    add({9, 3 * k}, fmt::format("{} bias=f32 heads=5", splits), "hidden_keys", "key_edge", hidden);
     add({3, 3 * k}, fmt::format("{} sink=f32 heads=5 out=f32", splits), "normal", "key_edge",
         "a sink that every part counts, or none");
     add({9, 3 * k}, fmt::format("{} batch=4 heads=2 lengths=random", splits), "normal", "batched",

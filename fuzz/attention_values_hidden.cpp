@@ -16,8 +16,10 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// What masks of Hugging Face's models hold in place of -inf.
-constexpr double kMask = -1e9;
+// What masks hold, a head each: frameworks put large finite numbers, or the least of f32
+// (torch.finfo.min), in place of -inf.
+constexpr std::array kMasks = {-kInfinity, -1e9, -kInfinity, -1e10,
+                               -static_cast<double>(std::numeric_limits<float>::max())};
 
 enum class Hidden : std::uint8_t { none, first_half, last_half, most, all_but_one, all, count };
 
@@ -40,7 +42,7 @@ bool hides(Hidden kind, std::int64_t key, std::int64_t keys, Random random) {
 
 }  // namespace
 
-// Each row of the bias hides other keys, some rows all of them; every third head by a large finite
+// Each row of the bias hides other keys, some rows all of them; in some heads by a large finite
 // number, with which a row that hides all its keys sees all of them alike. Where there is no bias,
 // keys of each head have scores 1000 below the others', whose weight is exactly 0; never all, as
 // then they would have some.
@@ -54,7 +56,7 @@ AttentionPattern attention_hidden_keys(const AttentionContext& context) {
     pattern.bias = [=, normal = pattern.bias](const AttentionSpot& at) {
       const auto kind = static_cast<Hidden>((turn + at.head + at.row) % kKinds);
       const bool hide = hides(kind, at.column, context.lengths(at).keys, hidden(at));
-      const double mask = (turn + at.head) % 3 == 2 ? kMask : -kInfinity;
+      const double mask = kMasks[static_cast<std::size_t>(turn + at.head) % kMasks.size()];
       return hide ? mask : normal(at);
     };
     return pattern;

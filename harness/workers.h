@@ -4,9 +4,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include "harness/interrupt.h"
 #include "oracles/exact/parallel.h"
@@ -22,18 +19,7 @@ void for_each_on_workers(std::size_t count, int threads, const Make& make) {
     auto worker = make();
     for (std::size_t i; (i = next++) < count && !interrupted();) worker(i);
   };
-  std::vector<std::thread> helpers;
-  try {
-    for (int i = 1; i < threads; ++i) {
-      helpers.emplace_back([&turn] {
-        turn();
-        free_number_caches();
-      });
-    }
-  } catch (const std::system_error&) {  // no more threads here: those there are do it
-  }
-  turn();
-  for (std::thread& helper : helpers) helper.join();
+  on_threads(threads, turn);
 }
 
 }  // namespace plumbline

@@ -85,6 +85,14 @@ template <int Bytes>
   if (!check_destination<Bytes>(warp, inst, mask, to)) return;
   if (whole != mask) from.host.fill(nullptr);
   if (whole != 0 && !resolve<Space::global, Bytes>(warp, inst, whole, from, Intent::read)) return;
+  // An address that nothing is read from has to be aligned as well.
+  for (u32 left = none; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (from.address[static_cast<std::size_t>(lane)] % Bytes != 0) {
+      misaligned(warp, inst, u32{1} << lane, from, Space::global, Bytes);
+      return;
+    }
+  }
   // Part of the bytes, the rest zero: rare (the ragged edge of a tile).
   for (u32 left = mask & ~whole & ~none; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);

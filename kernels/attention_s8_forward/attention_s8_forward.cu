@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // attention_s8_forward: O = softmax(scale * Q * K^T) * V and the log-sum-exp of every row, with Q
 // and K in 8-bit integers and a scale for every 64 of their rows, P and V in f16, as SageAttention
-// has it (Zhang et al., arXiv 2410.02367). K is expected smoothed: without the mean of its rows,
-// which O does not depend on, and which LSE then lacks.
+// has it (Zhang et al., arXiv 2410.02367). Without a sink and a softcap K is expected smoothed:
+// without the mean of its rows, which O does not depend on then, and which LSE lacks.
 //
 // The arithmetic is that of the contract in attention_s8_forward.toml, with explicit roundings
 // only (and the file is compiled with -fmad=false), so the PTX fixes every bit.

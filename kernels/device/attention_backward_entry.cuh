@@ -12,7 +12,7 @@
       const float* lse, const float* bias, const int* query_starts, const int* key_starts,        \
       void* dq, void* dk, void* dv, float* workspace, int batch, int heads, int group,            \
       int queries, int keys, int d, int width_v, int causal, int window_left, int window_right,   \
-      int natural, float softcap, float scale, long long q_batch, long long q_head,               \
+      float softcap, float scale, long long q_batch, long long q_head,                            \
       long long q_row, long long k_batch, long long k_head, long long k_row, long long v_batch,   \
       long long v_head, long long v_row, long long o_batch, long long o_head, long long o_row,    \
       long long dk_batch, long long dv_batch, int out
@@ -20,7 +20,7 @@
 #define BACKWARD_ARGUMENTS                                                                        \
         q, k, v, o, d_o, lse, bias, dq, dk, dv, workspace,                                        \
         {batch, queries, keys, query_starts, key_starts}, heads, group, d, width_v,               \
-        causal, window_left, window_right, natural != 0, softcap, scale,                          \
+        causal, window_left, window_right, softcap, scale,                                        \
         {q_batch, q_head, q_row}, {k_batch, k_head, k_row}, {v_batch, v_head, v_row},             \
         {o_batch, o_head, o_row}, {dk_batch, k_head, k_row}, {dv_batch, v_head, v_row}, out
 

@@ -24,7 +24,6 @@ struct BackwardArguments {
   int heads, group;  // query heads, and how many share a head of K and V
   int d, width_v;
   int causal, window_left, window_right;
-  bool natural;  // logits are in natural units: something is done to them beside scaling
   float softcap, scale;
   // dQ lies as Q does, dO as O; dK and dV as K and V where those are not shared by the batch.
   MatrixStrides strides_q, strides_k, strides_v, strides_o, strides_dk, strides_dv;
@@ -118,10 +117,9 @@ class Weights {
  public:
   // `scale`: what q . k is multiplied by.
   __device__ __forceinline__ Weights(const BackwardArguments& x, float scale)
-      : natural_(x.natural), softcap_(x.softcap) {
-    factor_ = softcap_ != 0.0f ? __fdiv_rn(scale, softcap_) : scale;
-    exponent_ = natural_ ? kLog2E : __fmul_rn(scale, kLog2E);
-  }
+      : biased_(x.bias != nullptr),
+        softcap_(x.softcap),
+        factor_(softcap_ != 0.0f ? __fdiv_rn(scale, softcap_) : scale) {}
 
   // q . k becomes p, and dO . v becomes ds, for the lane's two rows and its columns of a tile.
   // visible[i]: which columns of the tile row i goes with. `terms(i, column)` are those of their
@@ -132,16 +130,16 @@ class Weights {
                                         const Terms& terms, const Biases& biases) const {
     if (softcap_ != 0.0f) {
       apply<kCapped>(s, dp, visible, first_column, terms, biases);
-    } else if (natural_) {
-      apply<kNatural>(s, dp, visible, first_column, terms, biases);
+    } else if (biased_) {
+      apply<kBiased>(s, dp, visible, first_column, terms, biases);
     } else {
-      apply<kScaled>(s, dp, visible, first_column, terms, biases);
+      apply<kPlain>(s, dp, visible, first_column, terms, biases);
     }
   }
 
  private:
-  // Scores as they are (the exponent has the scale), in natural units, or with a softcap too.
-  enum Logits { kScaled, kNatural, kCapped };
+  // Scores times the scale; with a bias, if there is one; with a softcap too.
+  enum Logits { kPlain, kBiased, kCapped };
 
   template <Logits kLogits, typename Terms, typename Biases>
   __device__ __forceinline__ void apply(Strip<kAttentionRows>& s, Strip<kAttentionRows>& dp,
@@ -156,7 +154,7 @@ class Weights {
         const int i = v / 2, column = 8 * j + v % 2;
         const bool sees = columns[i].contains(column);
         const float* const bias =
-            kLogits != kScaled && sees ? biases(i, first_column + column) : nullptr;
+            kLogits != kPlain && sees ? biases(i, first_column + column) : nullptr;
         weigh<kLogits>(s[j][v], dp[j][v], sees, terms(i, first_column + column), bias);
       }
   }
@@ -164,15 +162,16 @@ class Weights {
   template <Logits kLogits>
   __device__ __forceinline__ void weigh(float& s, float& dp, bool sees, const QueryTerms& row,
                                         const float* bias) const {
-    float z = s, slope;
-    if constexpr (kLogits != kScaled) z = __fmul_rn(z, factor_);
+    float z = __fmul_rn(s, factor_), slope;
     if constexpr (kLogits == kCapped) {
       const float t = tanh_approximate(z);
       z = __fmul_rn(softcap_, t);
       slope = __fsub_rn(1.0f, __fmul_rn(t, t));
     }
-    if constexpr (kLogits != kScaled) z = __fadd_rn(z, bias ? *bias : 0.0f);
-    const float p = exp2_approximate(__fmaf_rn(z, exponent_, -__fmul_rn(row.lse, kLog2E)));
+    if constexpr (kLogits != kPlain) z = __fadd_rn(z, bias ? *bias : 0.0f);
+    // The difference comes first: of a row that a bias of -1e10 hides whole, z * kLog2E is known to
+    // some hundreds only.
+    const float p = exp2_approximate(__fmul_rn(__fsub_rn(z, row.lse), kLog2E));
     float ds = __fmul_rn(p, __fsub_rn(dp, row.delta));
     if constexpr (kLogits == kCapped) ds = __fmul_rn(ds, slope);
     // A row that saw no key has an infinite LSE.
@@ -181,8 +180,8 @@ class Weights {
     dp = counts ? ds : 0.0f;
   }
 
-  bool natural_;
-  float softcap_, factor_, exponent_;
+  bool biased_;
+  float softcap_, factor_;
 };
 
 }  // namespace device

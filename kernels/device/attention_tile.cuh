@@ -85,7 +85,7 @@ class RowLoader {
   static constexpr int kRowsAtOnce = kAttentionThreads / kAcross;    // a multiple of 8
 
   __device__ __forceinline__ void copy(Bits32 to, Address from, bool inside, int bytes) const {
-    if (aligned_ || !inside) {
+    if (aligned_) {
       cp_async(to, inside ? from : base_, inside ? bytes : 0);
       return;
     }
@@ -93,7 +93,7 @@ class RowLoader {
     Bits32 words[4] = {};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (4 * i >= bytes) break;
+      if (!inside || 4 * i >= bytes) break;
 #pragma unroll
       for (int e = 0; e < kInWord; ++e) {
         const Bits32 element =

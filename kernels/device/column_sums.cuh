@@ -11,8 +11,8 @@ namespace column_sums {
 constexpr int kParts = 8, kColumns = 32;
 constexpr int kThreads = kParts * kColumns;
 
-// The sum of column blockIdx.x * 32 + threadIdx.x % 32, in the first warp (other warps: nothing of
-// use). `load(row, column)` gives an element as f32.
+// The sum of column blockIdx.x * 32 + threadIdx.x % 32, in every warp. `load(row, column)` gives an
+// element as f32.
 template <typename Load>
 __device__ __forceinline__ float sum(long long m, long long n, Load load) {
   __shared__ float parts[kParts][kColumns];

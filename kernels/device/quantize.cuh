@@ -54,12 +54,14 @@ struct Codes {
       asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(code) : "f"(x));
       return static_cast<unsigned char>(code);
     }
-    unsigned short pair;  // the second operand is the low byte
+    unsigned short pair = 0;  // the second operand is the low byte
+#if __CUDA_ARCH__ >= 890      // quantize_s8 runs on older chips too
     if (kind == kCodeE4m3) {
       asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
     } else {
       asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
     }
+#endif
     return static_cast<unsigned char>(pair);
   }
 

@@ -45,6 +45,7 @@ __device__ __forceinline__ unsigned tiles(int extent, int tile) {
 struct Tile {
   int first_row, first_column;
 
+  // `m`: rows of D.
   __device__ __forceinline__ explicit Tile(int m) {
     const unsigned down = tiles(m, kTileM);
     first_row = static_cast<int>(blockIdx.x % down) * kTileM;

@@ -6,7 +6,8 @@
 //
 // Each tile has a counter, zeroed by the first launch: the part whose turn it is. A block computes
 // first and only then waits. The wait ends because blocks of earlier parts come earlier in the
-// grid: they have been started.
+// grid and have been started: CUDA does not promise that order, but all chips keep it, and CUTLASS
+// relies on it too. A counter from which blocks take their part would need no such order.
 #include "device/gemm_epilogue.cuh"
 #include "device/split_k.cuh"
 

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
 constexpr std::array<std::string_view, 4> kFactorFormats = {"bf16", "f16", "e4m3", "e5m2"};
+constexpr std::array<std::string_view, 2> kLogits = {"natural", "natural difference"};
 constexpr std::array<std::string_view, 2> kJoins = {"ordered", "f32 atomic"};
 
 constexpr auto kInteger = FieldKind::integer;
@@ -35,6 +36,7 @@ constexpr std::array kTerms = {
     Field{"p",    kWord, kNoDefault, 0, 0, kFactorFormats, "format of the probabilities that meet dO"},
     Field{"ds",   kWord, kNoDefault, 0, 0, kFactorFormats, "format of the score gradients that meet Q and K"},
     Field{"p_shift", kInteger, 0, 0, 16, {},               "probabilities are multiplied by 2 to this power before they are rounded"},
+    Field{"logits", kWord, 0, 0, 0, kLogits,               "natural: the exponent is fma(z, log2 e, -LSE log2 e); natural difference: log2 e times the difference of the logit, in natural units, from LSE, which is 0 where they are equal however large they are"},
     Field{"dq",   kWord, 0, 0, 0, kJoins,                  "ordered: one accumulator over all keys; f32 atomic: one per tile of keys, added in memory"},
     Field{"tile", kInteger, 64, 1, 65536, {},              "keys per such tile"},
 };
@@ -165,6 +167,7 @@ class AttentionBackward final : public Operation {
     contract.p = *format_by_name(terms.word("p"));
     contract.ds = *format_by_name(terms.word("ds"));
     contract.p_shift = static_cast<int>(terms.integer("p_shift"));
+    contract.natural_difference = terms.word("logits") == "natural difference";
     contract.atomic_dq = terms.word("dq") == "f32 atomic";
     contract.tile = terms.integer("tile");
     return contract;

@@ -47,6 +47,7 @@ std::vector<std::int64_t> entries_of_rows(const AttentionProblem& attention, con
 
 Tensor smoothed_keys(const AttentionProblem& attention, const Tensor& k) {
   Tensor smoothed = k;
+  if (attention.sink || attention.softcap != 0) return smoothed;
   const TensorLayout& layout = k.layout;
   const Format& element = format(layout.format);
   const std::int64_t group = attention.heads() / attention.kv_heads();

@@ -4,7 +4,8 @@
 //
 // Keys that become 8-bit integers are smoothed first, as SageAttention does: the mean of a
 // sequence's keys is subtracted from each. No weight changes by that, and so O does not; LSE then
-// lacks scale * q . mean, which no kernel adds.
+// lacks scale * q . mean, which no kernel adds. Beside a sink, whose logit stays, or under a softcap
+// weights would change: there keys are not smoothed.
 #pragma once
 
 #include "kernels/operation.h"
@@ -12,7 +13,8 @@
 
 namespace plumbline {
 
-// K without the means of its sequences; rows after the last sequence stay.
+// What becomes 8-bit integers in the place of K: where O does not depend on them, without the means
+// of its sequences; rows after the last sequence stay.
 Tensor smoothed_keys(const AttentionProblem& attention, const Tensor& k);
 
 void quantize_attention(const Problem& problem, const CaseTensors& sources, CaseTensors& tensors);

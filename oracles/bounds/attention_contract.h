@@ -40,9 +40,10 @@
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
 // That is LogitBase::natural. Kernels that keep logits in base 2 have, with r = fl(m * c) and r' of
 // m',
-//   two:        y_j = fl(z_j * c), p_j = ex2(fl(y_j - r)), where r is the largest of the y_j as
-//   well two_fused:  p_j as above both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln
-//   2))
+//   two:        y_j = fl(z_j * c), p_j = ex2(fl(y_j - r)), where r is the largest of the y_j as well
+//   two_fused:  p_j as above
+//   both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln 2))
+// LogitBase::natural_difference is natural but for p_j = ex2(fl(fl(z_j - m') * c)).
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse; one with a logit
 // that is NaN or +Inf has O = NaN and LSE = nan_lse.
 //
@@ -83,7 +84,7 @@ enum class Tanh : std::uint8_t { ex2, approx };
 // The unit that maxima are kept in; see above.
 // natural_either: as natural, but whether fl(z * c) is rounded before r is taken from it is left open,
 // as it is for ptxas in PTX without .rn (nvcc without -fmad=false).
-enum class LogitBase : std::uint8_t { natural, two, two_fused, natural_either };
+enum class LogitBase : std::uint8_t { natural, two, two_fused, natural_either, natural_difference };
 
 struct AttentionContract {
   Unit unit = Unit::tensor_core;  // of both products
@@ -107,6 +108,12 @@ struct AttentionContract {
 
   bool base_2() const {
     return logit_base == LogitBase::two || logit_base == LogitBase::two_fused;
+  }
+
+  // Whether 2^0 is what ex2 is asked for at the maximum. In the other forms it is what rounding took
+  // from m * c, which far from 0 is many binades.
+  bool exact_at_maximum() const {
+    return logit_base == LogitBase::two || logit_base == LogitBase::natural_difference;
   }
 
   // Keys of each part but the last ones; at least 1.

@@ -6,7 +6,8 @@
 //   delta_i = fl(do_scale * sum over x of fl(dO_ix * O_ix)), the sum in any order
 //   z_ij, c: as in attention_contract.h, from S = Q . K^T by the unit in increasing d
 //   p_ij    = ex2(fma(z_ij, c, -fl(LSE_i * fl(log2 e)))); 0 for keys that are not visible and in
-//             rows whose LSE is infinite
+//             rows whose LSE is infinite. With `natural_difference` z is in natural units whether
+//             something is added to it or not, and p_ij = ex2(fl(fl(z_ij - LSE_i) * fl(log2 e)))
 //   dP_ij   = fl(dO_i . v_j * fl(do_scale * v_scale)), the product by the unit, from zero, in
 //             increasing x
 //   dS_ij   = fl(p_ij * fl(dP_ij - delta_i)); with a softcap fl(that * fl(1 - fl(t_ij * t_ij))),
@@ -43,6 +44,7 @@ struct AttentionGradientContract {
   FormatId p = FormatId::bf16;
   FormatId ds = FormatId::bf16;
   int p_shift = 0;
+  bool natural_difference = false;
   bool atomic_dq = false;
   std::int64_t tile = 64;  // keys per part of dQ; matters with atomic_dq only
 

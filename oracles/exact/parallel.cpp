@@ -11,19 +11,13 @@
 
 namespace plumbline {
 
-void for_each_piece(std::int64_t count, int threads,
-                    const std::function<void(std::int64_t)>& piece) {
-  std::atomic<std::int64_t> next = 0;
-  const auto work = [&] {
-    for (std::int64_t i = next++; i < count; i = next++) piece(i);
-  };
-  const std::int64_t helpers = std::min<std::int64_t>(threads, count) - 1;
-  std::vector<std::jthread> pool;
+void on_threads(std::int64_t threads, const std::function<void()>& work) {
+  std::vector<std::jthread> helpers;
   try {
-    for (std::int64_t i = 0; i < helpers; ++i) {
-      pool.emplace_back([&work] {
+    for (std::int64_t i = 1; i < threads; ++i) {
+      helpers.emplace_back([&work] {
         work();
-        free_number_caches();
+        mpfr_free_cache();  // the constants that MPFR keeps for each thread
       });
     }
   } catch (const std::system_error&) {  // no more threads here: those there are do it
@@ -31,12 +25,18 @@ void for_each_piece(std::int64_t count, int threads,
   work();
 }
 
+void for_each_piece(std::int64_t count, int threads,
+                    const std::function<void(std::int64_t)>& piece) {
+  std::atomic<std::int64_t> next = 0;
+  on_threads(std::min<std::int64_t>(threads, count), [&] {
+    for (std::int64_t i = next++; i < count; i = next++) piece(i);
+  });
+}
+
 void for_each_block(std::int64_t size, std::int64_t block, int threads,
                     const std::function<void(std::int64_t, std::int64_t)>& piece) {
   for_each_piece((size + block - 1) / block, threads,
                  [&](std::int64_t i) { piece(i * block, std::min(size, (i + 1) * block)); });
 }
-
-void free_number_caches() { mpfr_free_cache(); }
 
 }  // namespace plumbline

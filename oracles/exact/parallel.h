@@ -8,6 +8,10 @@
 
 namespace plumbline {
 
+// Calls work() once on each of up to `threads` threads, of which the caller's is one, and waits for
+// all of them. Where the system gives fewer threads, those there are do it.
+void on_threads(std::int64_t threads, const std::function<void()>& work);
+
 // Calls piece(0) ... piece(count - 1), each once, on up to `threads` threads (the caller's is one
 // of them).
 void for_each_piece(std::int64_t count, int threads,
@@ -16,9 +20,5 @@ void for_each_piece(std::int64_t count, int threads,
 // The same over [0, size) cut into blocks of `block`: calls piece(begin, end).
 void for_each_block(std::int64_t size, std::int64_t block, int threads,
                     const std::function<void(std::int64_t, std::int64_t)>& piece);
-
-// For the end of a thread that may have computed with MPFR numbers: frees the constants that MPFR
-// keeps for each thread.
-void free_number_caches();
 
 }  // namespace plumbline

@@ -107,7 +107,8 @@ GradientWeights64::GradientWeights64(const GradientOperands& operands)
       ds_factor_(operands.scales.ds) {
   const AttentionHead& head = operands.head(0);
   const auto log2e = static_cast<float>(M_LOG2E);
-  c_ = head.natural_units() ? log2e : head.scale * log2e;
+  const bool natural = head.natural_units() || operands.contract.natural_difference;
+  c_ = natural ? log2e : head.scale * log2e;
   over_cap_ = head.softcap != 0 ? head.scale / head.softcap : 0;
 }
 
@@ -194,17 +195,21 @@ KernelWeight GradientWeights64::through_the_steps(GradientOutput output, const G
                                                   double dp_drift) const {
   const AttentionHead& head = operands_.head(at.head);
   const GradientQuery& query = operands_.query_of(at.head, at.i);
+  const bool takes_difference = operands_.contract.natural_difference;
   F32Range z = accumulator(products.score, products.score_error, score_drift);
   F32Range tanh = F32Range::of(0);
   if (head.softcap != 0) {
     tanh = tanh_range(z * F32Range::of(over_cap_));
     z = tanh * F32Range::of(head.softcap);
-  } else if (head.natural_units()) {
+  } else if (takes_difference || head.natural_units()) {
     z = z * F32Range::of(head.scale);
   }
   if (!head.bias.empty())
     z = z + F32Range::of(head.bias[static_cast<std::size_t>(at.i * head.keys + at.j)]);
-  F32Range weight = ex2_approx(fma(z, F32Range::of(c_), F32Range::of(-query.kernel_lse)));
+  const F32Range exponent =
+      takes_difference ? (z - F32Range::of(static_cast<float>(query.lse))) * F32Range::of(c_)
+                       : fma(z, F32Range::of(c_), F32Range::of(-query.kernel_lse));
+  F32Range weight = ex2_approx(exponent);
   if (output != GradientOutput::dv) {
     const F32Range dp = times(accumulator(products.dp, products.dp_error, dp_drift), dp_factor_);
     weight = weight * (dp - query.kernel_delta);

@@ -22,6 +22,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnit = 0x1p-53;
 // Far enough below f32's largest number for any rounding on the way.
 constexpr double kSafe = 0x1p126;
+// Below minus this, in base 2, logits are far: masks, not scores.
+constexpr double kFar = 0x1p31;
 // Relative error of a probability or a weight beside that of its logits. An exponent x carries
 // 3 * 2^-53 |x|; where |x| > 160 the result is below 2^-160 and its error is nothing beside the
 // sum, which is at least 1/2. 160 * 3 * 2^-53 * ln 2 + kExp2Error < 2^-44.
@@ -90,6 +92,8 @@ class RowPass {
     if (detail_ != nullptr) detail_->scores.assign(scores, scores + count);
     find_logits(scores);
     if (row_.kind == AttentionRowKind::regular) find_tiles(scores);
+    if (row_.kind == AttentionRowKind::regular && far_leads_ && !operands_.far_tiles_vanish())
+      row_.kind = AttentionRowKind::wild;
     if (detail_ != nullptr) {
       detail_->logits.assign(scores, scores + count);
       detail_->probabilities.assign(count, 0);
@@ -134,15 +138,38 @@ class RowPass {
         row_.kind = AttentionRowKind::nan;
         return;
       }
-      if (value != -kInfinity) largest_ = std::max(largest_, std::fabs(value));
     }
     const double sink = operands_.sink();
     if (head_.has_sink && (std::isnan(sink) || sink == kInfinity))
       row_.kind = AttentionRowKind::nan;
-    if (head_.has_sink && std::isfinite(sink)) largest_ = std::max(largest_, std::fabs(sink));
+    if (head_.has_sink && std::isfinite(sink)) largest_ = std::fabs(sink);
+    if (!head_.bias.empty()) hide_far_logits(scores);
+    for (std::int64_t j = 0; j < row_.keys.end - row_.keys.first; ++j)
+      if (scores[j] != -kInfinity) largest_ = std::max(largest_, std::fabs(scores[j]));
     if (row_.kind == AttentionRowKind::regular && largest_ >= kSafe)
       row_.kind = AttentionRowKind::wild;
-    logit_error_ = operands_.logit_error(score_error_, largest_);
+    logit_error_ = operands_.logit_error(row_.query, score_error_, largest_);
+  }
+
+  // Keys that a bias puts far below the maximum have no weight, in whatever step they come: p or the
+  // factor after it is exactly 0, and rounding, at most half of what lies between here, is not felt.
+  void hide_far_logits(double* logits) {
+    const std::int64_t count = row_.keys.end - row_.keys.first;
+    double maximum = largest_of(logits, count);
+    if (head_.has_sink) maximum = std::max(maximum, operands_.sink());
+    const double least = std::max(kFar / operands_.to_base_2(),
+                                  16 * operands_.largest_product(row_.query));
+    for (std::int64_t j = 0; j < count; ++j) {
+      if (!std::isfinite(logits[j]) || logits[j] > -least || logits[j] > 2 * maximum) continue;
+      logits[j] = -kInfinity;
+      far_.push_back(row_.keys.first + j);
+    }
+  }
+
+  // Whether one of the far keys is in the tile.
+  bool holds_far(std::int64_t first, std::int64_t end) const {
+    const auto at = std::lower_bound(far_.begin(), far_.end(), first);
+    return at != far_.end() && *at < end;
   }
 
   // By IEEE arithmetic in double, where finite f32 products cannot overflow.
@@ -165,6 +192,7 @@ class RowPass {
                     if (begins) so_far = -kInfinity;
                     if (here == -kInfinity) {
                       blank_.push_back({first, end});
+                      far_leads_ = far_leads_ || (so_far == -kInfinity && holds_far(first, end));
                       return;
                     }
                     so_far = std::max(so_far, here);
@@ -276,6 +304,8 @@ class RowPass {
   DetailedRow* detail_;
   SurveyedRow row_;
   std::vector<KeyRange> blank_;  // tiles without a logit above -Inf
+  std::vector<std::int64_t> far_;
+  bool far_leads_ = false;  // a part's first logits are far
   double score_error_ = 0, logit_error_ = 0, largest_ = 0, tolerance_ = 0;
 };
 
@@ -311,6 +341,7 @@ AttentionOperands::AttentionOperands(AttentionHead head, const AttentionContract
       v_columns_[static_cast<std::size_t>(x * head_.keys + j)] = scaled;
       double& largest = v_largest_[static_cast<std::size_t>(x)];
       largest = std::max(largest, std::fabs(scaled));
+      largest_value_ = std::max(largest_value_, largest);
     }
     if (special_row) v_special_.push_back(j);
   }
@@ -349,17 +380,27 @@ double AttentionOperands::score_error(std::int64_t i, KeyRange) const {
   return static_cast<double>(head_.d + 1) * kUnit * size * (1 + 0x1p-20);
 }
 
-double AttentionOperands::logit_error(double score_error, double largest) const {
+double AttentionOperands::logit_error(std::int64_t i, double score_error, double largest) const {
   if (!head_.natural_units()) return score_error;
   // A product by the scale, two more and tanh for a cap, a sum; tanh within 2^-50.
   const double cap = std::fabs(static_cast<double>(head_.softcap));
-  const double error = score_error * largest_scale_ + 0x1p-50 * (largest + largest_bias_ + 4 * cap);
+  const double bias = std::min(largest_bias_, largest + largest_product(i) + cap);
+  const double error = score_error * largest_scale_ + 0x1p-50 * (largest + bias + 4 * cap);
   return error * (1 + 0x1p-20);
+}
+
+double AttentionOperands::largest_product(std::int64_t i) const {
+  return q_norm_[static_cast<std::size_t>(i)] * k_norm_largest_ * largest_scale_;
 }
 
 bool AttentionOperands::may_overflow(std::int64_t i, KeyRange keys) const {
   if (keys.empty()) return false;
   return q_norm_[static_cast<std::size_t>(i)] * k_norm_largest_ >= kSafe;
+}
+
+bool AttentionOperands::far_tiles_vanish() const {
+  const double largest = std::ldexp(largest_value_, contract_.p_shift);
+  return contract_.exact_at_maximum() && static_cast<double>(head_.keys) * largest < kSafe;
 }
 
 DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query) {

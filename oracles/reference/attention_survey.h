@@ -78,8 +78,11 @@ class AttentionOperands {
 
   // |score in FP64 - exact score| is at most this; 0 where FP64 is exact.
   double score_error(std::int64_t i, KeyRange keys) const;
-  // The same for logits whose magnitudes are at most `largest`.
-  double logit_error(double score_error, double largest) const;
+  // The same for logits of query i whose magnitudes are at most `largest`.
+  double logit_error(std::int64_t i, double score_error, double largest) const;
+
+  // Of |scale q . k| of query i.
+  double largest_product(std::int64_t i) const;
 
   // Keys of each part.
   std::int64_t part_keys() const { return contract_.part_keys(head_.keys); }
@@ -88,6 +91,9 @@ class AttentionOperands {
   KeyRange met(const SurveyedRow& row, std::int64_t first, std::int64_t end) const;
 
   bool may_overflow(std::int64_t i, KeyRange keys) const;
+
+  // Whether tiles whose logits are all far below the row's leave nothing, also where they come first.
+  bool far_tiles_vanish() const;
 
  private:
   AttentionHead head_;
@@ -99,7 +105,7 @@ class AttentionOperands {
   std::vector<std::int64_t> v_special_;
   bool any_special_pair_ = false;
   double k_norm_largest_ = 0, k_lowest_smallest_ = std::numeric_limits<double>::infinity();
-  double largest_bias_ = 0, largest_scale_ = 0;
+  double largest_bias_ = 0, largest_scale_ = 0, largest_value_ = 0;
   double to_base_2_ = 0, to_natural_ = 0;
 };
 

@@ -195,10 +195,11 @@ RowTrace::Exponent RowTrace::exponent(const Step& step, double logit, double err
   if (step.known && knows(logit, error)) {  // then so is all of the argument
     const float base = static_cast<float>(step.maximum) * c_float_;
     const float z = static_cast<float>(logit);
-    const float fused = std::fma(z, c_float_, -base), unfused = z * c_float_ - base;
+    const auto off = [&](float x) { return std::fabs(static_cast<double>(x) - ideal); };
+    float fused = std::fma(z, c_float_, -base), unfused = z * c_float_ - base;
+    if (takes_differences()) fused = (z - static_cast<float>(step.maximum)) * c_float_;
     const bool may_fuse = contract_.logit_base != LogitBase::two, may_not = rounds_products();
     out.zero = !(may_fuse && fused != 0) && !(may_not && unfused != 0);
-    const auto off = [&](float x) { return std::fabs(static_cast<double>(x) - ideal); };
     out.error = std::max(may_fuse ? off(fused) : 0, may_not ? off(unfused) : 0) +
                 std::fabs(ideal) * 0x1p-50;
     if (out.zero && logit == step.maximum) out.error = 0;
@@ -206,7 +207,7 @@ RowTrace::Exponent RowTrace::exponent(const Step& step, double logit, double err
     return out;
   }
   const double size = std::fabs(ideal) + c_ * kSlack * (error + step.error);
-  double rounding = step.base_rounding;
+  double rounding = takes_differences() ? size * kF32Unit : step.base_rounding;
   if (rounds_products())
     rounding += half_ulp(logit * c_, c_ * kSlack * error + std::fabs(logit * c_) * c_error_);
   out.error = c_ * kSlack * (1 + 4 * kF32Unit) * apart + size * c_error_ + rounding;
@@ -225,7 +226,8 @@ void RowTrace::set_probability(const Step& step, std::int64_t j) {
   const double special = x.zero ? 0 : kEx2Error;
   const double growth = (1 + exp2_growth(x.error)) * (1 + special + 0x1p-44);
   // No computed logit is above the computed maximum.
-  const double most = (1 + exp2_growth(2 * step.base_rounding + kF32Unit)) * (1 + 2 * kEx2Error);
+  const double past = contract_.exact_at_maximum() ? 0 : 2 * step.base_rounding + kF32Unit;
+  const double most = (1 + exp2_growth(past)) * (1 + 2 * kEx2Error);
   double low = p / growth * (1 - 2 * special * special - 0x1p-44);
   double high = x.error < 800 ? std::min(p * growth, most) : most;
   if (x.zero && x.error == 0) low = high = p;

@@ -181,9 +181,9 @@ double RowTrace::factor_error() const {
 }
 
 // How far the argument of ex2 may be from 0 where z is the maximum m itself: fma(z, c, -fl(m c)) is
-// what rounding took from m c. Where both products are rounded alike nothing is left.
+// what rounding took from m c.
 double RowTrace::overshoot() const {
-  if (contract_.logit_base == LogitBase::two) return 0;
+  if (contract_.exact_at_maximum()) return 0;
   double most = last_.base_rounding;
   for (const Step& step : steps_) most = std::max(most, step.base_rounding);
   return most;

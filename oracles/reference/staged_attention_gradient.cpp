@@ -271,8 +271,13 @@ class StagedAttentionGradient final : public StagedComputation {
         if (scores_low && fault == Fault::bf16_scores)
           score = staged_rounding(FormatId::bf16, score);
         const StagedLogit logit = staged_logit(head, i, j, score, scale, p_low);
-        const double argument =
-            p_low ? static_cast<double>(f32_fma(logit.z, c, -base)) : logit.z * c - base;
+        double argument = logit.z * c - base;
+        if (p_low && contract_.natural_difference) {
+          const double natural = head.natural_units() ? logit.z : f32_if(true, logit.z * scale);
+          argument = f32_if(true, f32_if(true, natural - lse) * f32_if(true, std::numbers::log2e));
+        } else if (p_low) {
+          argument = static_cast<double>(f32_fma(logit.z, c, -base));
+        }
         const double p = staged_exponential(p_low, argument);
         const double dp = f32_if(dp_low, dps[at] * dp_factor);
         double ds = f32_if(ds_low, p * f32_if(ds_low, dp - row_delta));

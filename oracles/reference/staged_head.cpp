@@ -132,6 +132,8 @@ class StagedHead::Machine {
   // The argument of an exponential that is taken relative to m.
   double relative(double z, double m) const {
     if (!argument_) return (z - m) * c_;
+    if (contract_.logit_base == LogitBase::natural_difference)
+      return f32_if(true, f32_if(true, z - m) * c_);
     if (contract_.logit_base == LogitBase::two)
       return f32_if(true, f32_if(true, z * c_) - f32_if(true, m * c_));
     return static_cast<double>(f32_fma(z, c_, -f32_if(true, m * c_)));

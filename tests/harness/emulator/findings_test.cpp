@@ -326,6 +326,7 @@ TEST(AsyncCopy, ChecksItsSource) {
   expect(run("cp.async.cg.shared.global [%r30], [%out], 16;", 1), FindingKind::read_of_unwritten, 11, 0, 0, true);
   expect(run("cp.async.cg.shared.global [%r30], [%in+8], 16;", 1), FindingKind::misaligned, 11, 0, 0, false);
   expect(run("mov.u32 %r1, 17; cp.async.cg.shared.global [%r30], [%in], 16, %r1;", 1), FindingKind::bad_operand, 11, 0, 0, false, "src-size is 17");
+  expect(run("mov.u32 %r1, 0; cp.async.cg.shared.global [%r30], [%in+8], 16, %r1;", 1), FindingKind::misaligned, 11, 0, 0, false);
   // Only the bytes that are copied need to be there.
   expect_none(run("mov.u32 %r1, 4; cp.async.cg.shared.global [%r30], [%in+1008], 16, %r1; cp.async.wait_all;", 1));
 }

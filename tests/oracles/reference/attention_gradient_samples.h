@@ -456,11 +456,13 @@ inline Gradients model_gradients(const GradientCase& example, const GradientMode
           if (head.softcap != 0) {
             t = gradient_model::tanh(s * (scale / head.softcap), random, model.extreme);
             z = head.softcap * t;
-          } else if (head.natural_units()) {
+          } else if (contract.natural_difference || head.natural_units()) {
             z = s * scale;
           }
           if (!head.bias.empty()) z += head.bias[static_cast<std::size_t>(i * keys + j)];
-          const float p = ex2(std::fmaf(z, c, -r), random, model.extreme);
+          const float argument =
+              contract.natural_difference ? (z - lse) * log2e : std::fmaf(z, c, -r);
+          const float p = ex2(argument, random, model.extreme);
           std::vector<float> v = part(head.v, j, dv);
           if (mistake == Mistake::narrow_v)
             std::fill(v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end(), 0.0f);

@@ -75,7 +75,7 @@ void vary(AttentionContract& contract, int turn) {
   contract.tile = turn % 2 == 0 ? 64 : 16;
   contract.row_sum_lanes = turn % 3 == 0 ? 1 : 8;
   contract.parts = turn % 5 == 2 ? 3 : 1;
-  contract.logit_base = static_cast<LogitBase>(turn % 4);
+  contract.logit_base = static_cast<LogitBase>(turn % 5);
   contract.normalization = static_cast<Normalization>(turn / 4 % 4);
   contract.row_sum = turn % 7 == 1 ? RowSum::rounded : RowSum::unrounded;
 }

@@ -111,15 +111,14 @@ class AttentionModel {
         z[static_cast<std::size_t>(j - begin)] = logit(i, j, scale_of(i, j, scale));
         here = std::max(here, z[static_cast<std::size_t>(j - begin)]);
       }
-      if (here == -infinity) continue;
-      const float base = flushed(here * c);
+      if (here == -infinity || (contract_.base_2() && here * c == -infinity)) continue;
       const float a = m == -infinity ? 0.0f : factor(m, here, c);
       m = here;
       std::vector<float> tile_sums(lanes, 0), p(z.size(), 0);
       for (std::size_t j = 0; j < z.size(); ++j) {
         const std::int64_t key = begin + static_cast<std::int64_t>(j);
         if (key < visible.first || key >= visible.end) continue;
-        p[j] = ex2(argument(z[j], base, c));
+        p[j] = ex2(argument(z[j], m, c));
         if (key == faults_.dropped_key) p[j] = 0;
         const float summed = contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j];
         tile_sums[(j / 2) % lanes] += summed;
@@ -151,13 +150,13 @@ class AttentionModel {
         sums[0] += part.l * a;
         for (std::size_t x = 0; x < dv; ++x) o[x] += part.o[x] * a;
       }
-      if (sink != -infinity) sums[0] += ex2(argument(sink, m * c, c));
+      if (sink != -infinity) sums[0] += ex2(argument(sink, m, c));
     } else if (head_.has_sink && head_.sink != -infinity) {
       const float here = std::max(m, head_.sink);
-      const float base = here * c, a = m == -infinity ? 0.0f : factor(m, here, c);
+      const float a = m == -infinity ? 0.0f : factor(m, here, c);
       m = here;
       for (float& sum : sums) sum *= a;
-      sums[0] += ex2(argument(head_.sink, base, c));
+      sums[0] += ex2(argument(head_.sink, m, c));
       for (float& x : o) x *= a;
     }
     ModelRow out;
@@ -252,8 +251,11 @@ class AttentionModel {
     return starts;
   }
 
-  float argument(float z, float base, float c) {
+  float argument(float z, float maximum, float c) {
     z = flushed(z);
+    if (contract_.logit_base == LogitBase::natural_difference)
+      return flushed(flushed(z - maximum) * c);
+    const float base = flushed(maximum * c);
     const bool fused =
         contract_.logit_base == LogitBase::natural_either ? random_.unit() < 0.5
                                                           : contract_.logit_base != LogitBase::two;

@@ -109,7 +109,7 @@ TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
     if (turn % 8 == 1) contract.normalization = Normalization::div_full;
     if (turn % 4 == 2) contract.row_sum = RowSum::rounded;
     if (turn % 4 == 3) contract.unit = Unit::fma_f32;
-    contract.logit_base = static_cast<LogitBase>(turn / 12);
+    contract.logit_base = static_cast<LogitBase>(turn / 8);
     if (turn % 5 < 3) contract.parts = 2 + turn % 4;
     if (turn % 7 == 2) setup.sink = true;
     if (turn % 6 == 5) setup.format = contract.p = FormatId::f16;
@@ -332,7 +332,7 @@ TEST(AttentionOracle, BoundsLseWhereScoresAreTooLargeForTheirSum) {
     setup.sink = turn % 7 == 3;
     setup.bias = turn % 11 == 5;
     AttentionContract contract = testing::attention_contract_of();
-    contract.logit_base = static_cast<LogitBase>(turn / 2 % 4);
+    contract.logit_base = static_cast<LogitBase>(turn / 2 % 5);
     contract.tile = 16;
     contract.row_sum = turn % 3 == 1 ? RowSum::rounded : RowSum::unrounded;
     contract.row_sum_lanes = turn % 2 == 0 ? 1 : 8;
@@ -382,7 +382,7 @@ TEST(AttentionOracle, TakesAnythingWhereATileOverflowedThatIsClearedLater) {
 
 // All weights are 1 then, whatever the scores are.
 TEST(AttentionOracle, JudgesAScaleOfZero) {
-  for (int turn = 0; turn < 16; ++turn) {
+  for (int turn = 0; turn < 20; ++turn) {
     AttentionSetup setup;
     setup.scale = 0.0f;
     setup.keys = turn % 2 == 0 ? 64 : 70;
