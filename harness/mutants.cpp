@@ -67,7 +67,14 @@ class PeerCount {
     for (const UnmutatedCase& one : unmutated.cases) join(apply_, one.peers);
   }
 
-  void add(const std::vector<PeerVerdict>& verdicts) { join(said_, verdicts); }
+  // Of one case; `before`: of the unmutated kernel. Who rejects that too has seen no fault.
+  void add(const std::vector<PeerVerdict>& before, std::vector<PeerVerdict> verdicts) {
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      if (verdicts[i] == PeerVerdict::rejects && before[i] != PeerVerdict::accepts)
+        verdicts[i] = PeerVerdict::does_not_apply;
+    }
+    join(said_, verdicts);
+  }
 
   bool all_reject() const { return accepting_if_asked().empty(); }
 
@@ -204,7 +211,7 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
     if (!examined) return refuse(examined.error());
     const CaseRecord& judged = (*examined)->record;
     if (options.peers && (*examined)->launch.completed)
-      peers.add(ask_peers(job.test_case, **examined));
+      peers.add(said, ask_peers(job.test_case, **examined));
     if (!caught) {
       for (const OutputRecord& output : judged.outputs)
         record.worst_share = std::max(record.worst_share, output.verdict.worst_share);

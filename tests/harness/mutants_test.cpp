@@ -259,6 +259,27 @@ TEST_F(Mutants, RulesOfOthersAreAskedAboutTheSameOutputs) {
   }
 }
 
+// Cancelling terms leave torch's relative tolerance behind, of the right kernel as well: that it
+// rejects the faulty one there shows nothing.
+TEST_F(Mutants, AFalseAlarmOfAnotherRuleCatchesNothing) {
+  options.peers = true;
+  const std::vector<Job> jobs = {job(8, 8, 300, "cancelling")};
+  MutantObserver silent;
+  const UnmutatedKernel unmutated = run_unmutated(jobs, options, silent);
+  const auto rejects = [](const std::vector<PeerRecord>& rules, std::string_view name) {
+    for (const PeerRecord& rule : rules)
+      if (rule.rule == name) return rule.false_alarms == 1;
+    return false;
+  };
+  ASSERT_TRUE(rejects(unmutated.peer_records("tiny"), "torch assert_close"));
+  const std::vector<MutantRecord> records =
+      run({mutant("st.global.f32 [%d2], %sum;",
+                  "add.f32 %sum, %sum, 0f4E6E6B28; st.global.f32 [%d2], %sum;")},
+          jobs);
+  ASSERT_EQ(records.front().outcome, MutantOutcome::caught);
+  EXPECT_THAT(*records.front().accepted_by, Contains("torch assert_close"));
+}
+
 // One fma of eight truncates from the 65th on: no output is outside its bound, and all of them
 // lean. The larger case comes later, and breaks its bound in one of the two.
 TEST_F(Mutants, ALeanCountsForAllErrorsAtOnceOnlyWhereNothingElseCatchesIt) {

@@ -33,7 +33,8 @@ std::vector<PeerRule> simple_rules() {
   for (const PeerRule& one : peer_rules()) {
     const bool some = one.applies({"gemm", FormatId::bf16, FormatId::bf16, 8, {}, {}}) ||
                       one.applies({"gemm", FormatId::e4m3, FormatId::bf16, 8, {}, {}}) ||
-                      one.applies({"attention", FormatId::bf16, FormatId::bf16, 0, {}, {}});
+                      one.applies({"attention", FormatId::bf16, FormatId::bf16, 0, {}, {}}) ||
+                      one.applies({"attention", FormatId::e4m3, FormatId::bf16, 0, {}, {}});
     if (some) simple.push_back(one);
   }
   return simple;
@@ -41,7 +42,7 @@ std::vector<PeerRule> simple_rules() {
 
 TEST(PeerRules, AnExactResultPassesAllOfThem) {
   const std::vector<double> values = {0, 1, -2, 1e-6, 3e4};
-  EXPECT_EQ(simple_rules().size(), 18u);
+  EXPECT_EQ(simple_rules().size(), 20u);
   for (const PeerRule& one : simple_rules()) {
     EXPECT_TRUE(accepts(one.name, values, values)) << one.name;
     EXPECT_TRUE(accepts(one.name, {}, {})) << one.name;
@@ -81,6 +82,28 @@ TEST(PeerRules, AMultipleOfTheUnfusedErrorIsAllowed) {
   EXPECT_FALSE(accepts("PyTorch SDPA", "o", std::nan("")));
 }
 
+// 1.001 is 1 in bf16: the kernel that stores 1 is not off at all.
+TEST(PeerRules, FlashAttentionsReferenceIsStored) {
+  const std::vector<double> got = {1}, expected = {1.001}, unfused = {1};
+  for (const std::string_view name : {"FlashAttention 2", "FlashAttention 3"}) {
+    PeerInput in{"attention", FormatId::bf16, FormatId::bf16, 0, got, expected};
+    in.name = "o";
+    in.unfused = unfused;
+    EXPECT_TRUE(rule(name).accepts(in));
+    in.output = FormatId::f32;
+    EXPECT_FALSE(rule(name).applies(in)) << "outputs have the format of the inputs";
+  }
+}
+
+TEST(PeerRules, CudnnIsWiderForTheGradientsOfKeysAndValues) {
+  const std::vector<double> got = {1.08}, expected = {1};
+  PeerInput in{"attention_backward", FormatId::bf16, FormatId::bf16, 0, got, expected};
+  in.name = "dk";
+  EXPECT_TRUE(rule("cuDNN-frontend attention").accepts(in));
+  in.name = "dq";
+  EXPECT_FALSE(rule("cuDNN-frontend attention").accepts(in));
+}
+
 TEST(PeerRules, TheirEdgesAreWhereTheirFormulasPutThem) {
   EXPECT_TRUE(accepts("torch assert_close", {1.0159}, {1}));
   EXPECT_FALSE(accepts("torch assert_close", {1.0162}, {1}));
@@ -96,6 +119,11 @@ TEST(PeerRules, TheirEdgesAreWhereTheirFormulasPutThem) {
   EXPECT_TRUE(accepts("vLLM fp8", {1.64}, {1}, FormatId::e4m3));
   EXPECT_FALSE(accepts("vLLM fp8", {1.66}, {1}, FormatId::e4m3));
   EXPECT_FALSE(accepts("Marlin", {1.0011}, {1}));
+  EXPECT_TRUE(accepts("XNNPACK", {1.029}, {1}));
+  EXPECT_FALSE(accepts("XNNPACK", {1.031}, {1}));
+  EXPECT_TRUE(accepts("XNNPACK", {9e-5}, {0}));
+  EXPECT_TRUE(accepts("Composable Kernel attention", {1.019}, {1}));
+  EXPECT_FALSE(accepts("Composable Kernel attention", {1.021}, {1}));
 }
 
 // A scale of 1.045 on everything passes it at 1e-3, and a lost element of two hundred at any scale
@@ -106,30 +134,6 @@ TEST(PeerRules, DeepGemmsDoesNotSeeAScale) {
   EXPECT_FALSE(accepts("DeepGEMM", {1.044, 2.088}, {1, 2}, FormatId::bf16));
 }
 
-// Products of at most 2 * 3, 64 of them: 6 (64 * 2^-23 + 2^-7) + 2^-7 for bf16, 6 * 65 * 2^-23 +
-// 2^-23 for f32.
-TEST(PeerRules, XnnpacksToleranceComesFromTheLargestProduct) {
-  CaseTensors tensors;
-  for (const auto& [name, value] : {std::pair{"a", -2.0}, {"b", 3.0}}) {
-    const TensorLayout layout{.format = FormatId::bf16, .shape = {1}, .strides = {1}};
-    tensors.specs.push_back({name, TensorRole::input, layout});
-    tensors.tensors.emplace_back(layout);
-    tensors.tensors.back().set_bits(0, encode(format(FormatId::bf16), value));
-  }
-  const auto accepts = [&](FormatId output, double error) {
-    const std::vector<double> got = {1 + error}, expected = {1};
-    PeerInput in{"gemm", FormatId::bf16, output, 64, got, expected};
-    EXPECT_FALSE(rule("XNNPACK").applies(in));
-    in.tensors = &tensors;
-    EXPECT_TRUE(rule("XNNPACK").applies(in));
-    return rule("XNNPACK").accepts(in);
-  };
-  EXPECT_TRUE(accepts(FormatId::bf16, 0.0547));
-  EXPECT_FALSE(accepts(FormatId::bf16, 0.0548));
-  EXPECT_TRUE(accepts(FormatId::f32, 390 * 0x1p-23));
-  EXPECT_FALSE(accepts(FormatId::f32, 392 * 0x1p-23));
-}
-
 TEST(PeerRules, ARuleForOneFormatSaysNothingOfOthers) {
   const PeerInput bf16{"gemm", FormatId::bf16, FormatId::bf16, 8, {}, {}};
   const PeerInput attention{"attention", FormatId::bf16, FormatId::bf16, 0, {}, {}};
@@ -137,6 +141,15 @@ TEST(PeerRules, ARuleForOneFormatSaysNothingOfOthers) {
   EXPECT_TRUE(rule("rocBLAS gfx11 bf16").applies(bf16));
   EXPECT_FALSE(rule("cuDNN-frontend attention").applies(bf16));
   EXPECT_TRUE(rule("cuDNN-frontend attention").applies(attention));
+  const PeerInput fp8{"attention", FormatId::e4m3, FormatId::bf16, 0, {}, {}};
+  EXPECT_TRUE(rule("TransformerEngine fp8 attention").applies(fp8));
+  EXPECT_FALSE(rule("TransformerEngine fp8 attention").applies(attention));
+  EXPECT_TRUE(rule("Composable Kernel").applies(bf16));
+  EXPECT_FALSE(rule("Composable Kernel").applies(attention));
+  for (const PeerRule& one : peer_rules()) {  // equal, as everywhere
+    EXPECT_FALSE(one.applies({"gemm", FormatId::s8, FormatId::s32, 8, {}, {}})) << one.name;
+    EXPECT_FALSE(one.applies({"gemm", FormatId::e4m3, FormatId::e4m3, 8, {}, {}})) << one.name;
+  }
 }
 
 }  // namespace
