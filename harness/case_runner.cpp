@@ -221,23 +221,24 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
   return broken;
 }
 
-Result<std::vector<Suspicion>> CaseRunner::still_suspect(const Case& test_case,
+Result<CaseRunner::FreshDraws> CaseRunner::still_suspect(const Case& test_case,
                                                          const Target& target,
                                                          std::vector<Suspicion> suspicions) {
   for (int i = 0; i < kFreshDraws && !suspicions.empty(); ++i) {
     const Case fresh = with_fresh_draw(test_case, i);
-    Result<CaseTensors> tensors = materialize(fresh);
-    if (!tensors) return tensors.error();
-    const Result<LaunchResult> launch = launch_on(fresh, *tensors, target);
-    if (!launch) return launch.error();
-    if (!launch->completed) return std::vector<Suspicion>();
-    const std::unique_ptr<CaseOracle> oracle =
-        fresh.kernel->operation->oracle(fresh.problem, *fresh.kernel, target.sm, *tensors);
+    const Result<Execution> execution = execute(fresh, target);
+    if (!execution) return execution.error();
+    if (!execution->launch.findings.empty()) {
+      return FreshDraws{{}, fmt::format("with other inputs of the same class ({}): {}",
+                                        fresh.text(), execution->launch.findings.front().text())};
+    }
+    const std::unique_ptr<CaseOracle> oracle = fresh.kernel->operation->oracle(
+        fresh.problem, *fresh.kernel, target.sm, execution->tensors);
     const std::optional<PopulationVerdict> again =
-        test_population(fresh, *tensors, *oracle, options_.threads);
+        test_population(fresh, execution->tensors, *oracle, options_.threads);
     suspicions = confirmed(suspicions, again ? again->suspicions : std::vector<Suspicion>());
   }
-  return suspicions;
+  return FreshDraws{std::move(suspicions), {}};
 }
 
 bool Execution::same_as(const Execution& other) const {
@@ -332,7 +333,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
     if (!module) return module.error();
     options_.coverage->add(kernel.name, target.name(), **module, examined->launch);
   }
-  if (options_.keep_reached) record.reached = reached_codes(examined->launch);
+  if (options_.keep_reached) record.reached = reached_codes(examined->launch, target.sm);
   const auto settle = [&](Claim claim, bool held, const std::string& reason) {
     record.claims[claim] = held ? Verdict::pass : Verdict::fail;
     if (held) return;
@@ -347,11 +348,12 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
         test_population(test_case, examined->tensors, *examined->oracle, options_.threads);
     if (population) {
       if (population->broken.empty()) {
-        const Result<std::vector<Suspicion>> confirmed =
+        const Result<FreshDraws> fresh =
             still_suspect(test_case, target, population->suspicions);
-        if (!confirmed) return confirmed.error();
-        if (!confirmed->empty()) {
-          population->broken = words_of(*confirmed);
+        if (!fresh) return fresh.error();
+        if (!fresh->finding.empty()) settle(Claim::in_bounds, false, fresh->finding);
+        if (!fresh->suspicions.empty()) {
+          population->broken = words_of(fresh->suspicions);
         } else if (!population->suspicions.empty()) {
           population->detectable +=
               "; only this draw of inputs shows " + population->suspicions.front().words;

@@ -96,8 +96,13 @@ class CaseRunner {
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,
                                                      const Examined& examined);
   // Of what all errors at once made suspect, what is suspect again on every fresh draw of inputs.
-  Result<std::vector<Suspicion>> still_suspect(const Case& test_case, const Target& target,
-                                               std::vector<Suspicion> suspicions);
+  struct FreshDraws {
+    std::vector<Suspicion> suspicions;
+    std::string finding;  // what the device found on one of them; then nothing else is known
+  };
+
+  Result<FreshDraws> still_suspect(const Case& test_case, const Target& target,
+                                   std::vector<Suspicion> suspicions);
   // Another legal order of CTAs: always where they exchange data, for every fourth case elsewhere.
   // Leaves in `execution` the launch to judge, and whether both agreed.
   bool wants_other_order(const Case& test_case, const LaunchResult& launch) const;

@@ -391,14 +391,14 @@ std::vector<int> executed_lines(const LaunchResult& launch) {
   return lines;
 }
 
-std::vector<std::uint32_t> reached_codes(const LaunchResult& launch) {
+std::vector<std::uint32_t> reached_codes(const LaunchResult& launch, int sm) {
   std::vector<std::uint32_t> codes;
-  for (std::uint32_t l = 0; l < launch.executions.size(); ++l) {
-    for (std::uint32_t i = 0; i < launch.executions[l].size(); ++i) {
-      const std::uint64_t executions = launch.executions[l][i].executions;
-      if (executions == 0) continue;
-      const auto magnitude = static_cast<std::uint32_t>(std::bit_width(executions) / 3);
-      codes.push_back(l << 26 | i << 5 | magnitude);
+  for (const std::vector<InstructionCount>& counts : launch.executions) {
+    for (const InstructionCount& count : counts) {
+      if (count.executions == 0) continue;
+      const auto magnitude = static_cast<std::uint32_t>(std::bit_width(count.executions) / 3);
+      codes.push_back(static_cast<std::uint32_t>(sm) << 25 |
+                      static_cast<std::uint32_t>(count.ptx_line) << 5 | magnitude);
     }
   }
   return codes;

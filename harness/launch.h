@@ -53,8 +53,9 @@ const Writer* writer_of(const LaunchResult& launch, const std::string& output,
 // The PTX lines that were executed at all, in increasing order.
 std::vector<int> executed_lines(const LaunchResult& launch);
 
-// A code for each instruction that ran and the order of magnitude of its executions.
-std::vector<std::uint32_t> reached_codes(const LaunchResult& launch);
+// A code for each instruction of the PTX for this chip that ran, and the order of magnitude of its
+// executions.
+std::vector<std::uint32_t> reached_codes(const LaunchResult& launch, int sm);
 
 // What a launch is free to choose; as in LaunchRequest.
 struct LaunchChoices {

@@ -22,6 +22,7 @@ namespace plumbline {
 namespace {
 
 constexpr int kBatch = 16;  // cases drawn before anything is learned from them
+constexpr double kMoreToShrink = 10;  // seconds, for a failure that is found when time is over
 
 // One kernel under search.
 struct Subject {
@@ -96,8 +97,7 @@ class Fuzzer {
     for (const Subject& subject : subjects_) {
       for (const Case& test_case : subject.memory.cases()) {
         if (holds(test_case))
-          jobs.push_back(
-              job_of(test_case, subject.targets[test_case.key() % subject.targets.size()]));
+          jobs.push_back(job_of(test_case, target_of(subject, test_case)));
       }
     }
     run(jobs, /*remembered=*/true);
@@ -109,7 +109,7 @@ class Fuzzer {
       for (int i = 0; i < kBatch; ++i, ++seed) {
         const Subject& subject = subjects_[seed % subjects_.size()];
         Case next = subject.search.next(seed);
-        const Target& target = subject.targets[(seed / subjects_.size()) % subject.targets.size()];
+        const Target& target = target_of(subject, next);
         if (holds(next)) jobs.push_back(job_of(std::move(next), target));
       }
       run(jobs, /*remembered=*/false);
@@ -122,8 +122,7 @@ class Fuzzer {
     for (Subject& subject : subjects_) {
       std::vector<Job> jobs;
       for (const Case& test_case : subject.memory.cases())
-        jobs.push_back(
-            job_of(test_case, subject.targets[test_case.key() % subject.targets.size()]));
+        jobs.push_back(job_of(test_case, target_of(subject, test_case)));
       const std::vector<CaseRecord> records = run_jobs(jobs, options_, console_);
       if (interrupted()) return {};  // the files stay as they are
       const auto error = std::ranges::find(records, Verdict::error, &CaseRecord::verdict);
@@ -174,6 +173,11 @@ class Fuzzer {
     return {std::move(test_case), target, position};
   }
 
+  // Always the same one: what a case showed it shows again.
+  static const Target& target_of(const Subject& subject, const Case& test_case) {
+    return subject.targets[test_case.key() % subject.targets.size()];
+  }
+
   bool holds(const Case& test_case) const {
     return (!options_.shard || options_.shard->holds(test_case)) &&
            (!options_.filter || options_.filter->holds(test_case));
@@ -186,6 +190,8 @@ class Fuzzer {
   void run(const std::vector<Job>& jobs, bool remembered) {
     RunOptions in_time = options_;
     in_time.enough = [this] { return elapsed() >= arguments_.seconds; };
+    RunOptions explaining = options_;
+    explaining.enough = [this] { return elapsed() >= arguments_.seconds + kMoreToShrink; };
     for (CaseRecord& result : run_jobs(jobs, in_time, console_)) {
       const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
         return j.test_case.text() == result.text && j.target.name() == result.device;
@@ -203,11 +209,11 @@ class Fuzzer {
         ++failed_;
         const std::string kind = fmt::format("{}/{}", result.kernel, name(broken_claim(result)));
         if (++failures_[kind] <= kExplainedPerKernel) {
-          if (auto card = make_counterexample(*job, options_, console_))
+          if (auto card = make_counterexample(*job, explaining, console_))
             record_.counterexamples.push_back(*std::move(card));
         }
       }
-      result.reached.clear();
+      result.reached = {};  // with its memory: a search may go on for days
       record_.cases.push_back(std::move(result));
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // FuzzMemory: the cases a search found worth remembering, as a text file of one case text per line
 // (and its shape class, after a #), so that the next search goes on where this one stopped. A line
-// is on disk before the next case runs; a last line that was cut off is dropped.
+// is on disk when append() returns; a last line that was cut off is dropped.
 #pragma once
 
 #include <cstdio>

@@ -189,7 +189,9 @@ ExitCode mutants_exit_code(const RunRecord& record, const Arguments& arguments) 
   const MutantScore total = score(record.mutants);
   const bool curated = arguments.auto_mutants == 0;
   const double wanted = arguments.min_score.value_or(curated ? 100 : 0);
-  if (unsound || total.percent() < wanted) return ExitCode::broken;
+  // A patch once changed an output: a plan that does not show it any more has lost something.
+  const bool lost = curated && total.no_effect > 0;
+  if (unsound || lost || total.percent() < wanted) return ExitCode::broken;
   // A patched kernel that does not load was never tried.
   if (could_not_run || (curated && total.refused > 0)) return ExitCode::could_not_run;
   return record.mutants.empty() ? ExitCode::nothing_selected : ExitCode::held;

@@ -27,7 +27,8 @@ struct Good {
       c.kernel = "k";
       c.fingerprint = bits;
       OutputRecord output;
-      output.verdict.elements = 33;
+      output.name = "d";
+      output.verdict.elements = output.verdict.nonzero = 33;
       c.outputs.push_back(output);
       record.cases.push_back(c);
     }
@@ -46,10 +47,33 @@ TEST(Evidence, NothingComparedProvesNothing) {
 
 TEST(Evidence, MostlyZeroOutputsProveLittle) {
   Good g;
-  g.kernel.nonzero = 29;
-  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("only 29 % of 100 outputs are not zero")));
-  g.kernel.nonzero = 30;
+  const auto nonzero = [&](std::int64_t count) {
+    for (CaseRecord& c : g.record.cases) c.outputs.front().verdict.nonzero = count;
+  };
+  nonzero(9);
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("only 27 % of 99 outputs are not zero")));
+  nonzero(10);
   EXPECT_THAT(g.reasons(), IsEmpty());
+}
+
+// Each output has to be tested: a second one beside a good one.
+TEST(Evidence, NoOutputHidesBehindAnother) {
+  Good g;
+  for (CaseRecord& c : g.record.cases) {
+    OutputRecord other;
+    other.name = "amax";
+    other.format = "f32";
+    other.verdict.elements = other.verdict.nonzero = other.verdict.bounded = 30;
+    c.outputs.push_back(other);
+  }
+  EXPECT_THAT(g.reasons(), IsEmpty());
+  for (CaseRecord& c : g.record.cases) c.outputs.back().verdict.nonzero = 0;
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("only 0 % of 90 outputs of amax")));
+  for (CaseRecord& c : g.record.cases) {
+    c.outputs.back().verdict.nonzero = 30;
+    c.outputs.back().verdict.median_bound_ulp = 1e9;
+  }
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("the bound of amax is as large as the results")));
 }
 
 TEST(Evidence, ARefereeThatNeverLookedProvesLittle) {

@@ -609,5 +609,17 @@ TEST_F(TensorMaps, AreAsWideAsTheEntrySays) {
   EXPECT_THAT(error("m=3 n=4 k=5 lda=8"), HasSubstr("parameter 0 (tensor_map a) is 8 bytes wide"));
 }
 
+// Two entries begin with an instruction 0 each, and so do those for two chips.
+TEST(ReachedCodes, TellPlacesOfThePtxAndChipsApart) {
+  LaunchResult first, second;
+  first.executions = {{{.ptx_line = 12, .executions = 3}}};
+  second.executions = {{{.ptx_line = 90, .executions = 3}}};
+  EXPECT_EQ(reached_codes(first, 80), reached_codes(first, 80));
+  EXPECT_NE(reached_codes(first, 80), reached_codes(second, 80));
+  EXPECT_NE(reached_codes(first, 80), reached_codes(first, 90));
+  second.executions = {{{.ptx_line = 12, .executions = 300}}};
+  EXPECT_NE(reached_codes(first, 80), reached_codes(second, 80)) << "far more often";
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -134,6 +134,18 @@ TEST_F(Population, WhatOneDrawShowsAloneIsNoVerdict) {
   EXPECT_THAT(seen.record.population, HasSubstr("only this draw of inputs shows errors that lean"));
 }
 
+// On the draws that are to confirm what this one shows it writes where it must not.
+TEST_F(Population, WhatAFreshDrawBreaksFails) {
+  const Result<CaseTensors> tensors = materialize(test_case);
+  ASSERT_TRUE(tensors.ok());
+  const CaseRecord record =
+      run(fmt::format("setp.ne.u32 %p4, %r15, {}; @%p4 st.global.f32 [%d2+16777216], %sum;",
+                      tensors->find("a")->bits(0)));
+  EXPECT_EQ(record.verdict, Verdict::fail);
+  EXPECT_EQ(record.claims.at(Claim::in_bounds), Verdict::fail);
+  EXPECT_THAT(record.reason, HasSubstr("with other inputs of the same class (tiny"));
+}
+
 TEST_F(Population, WithoutAPromisedOrderThereIsNothingToCompareWith) {
   promise("any");
   const CaseRecord record = run(kAlways);
