@@ -106,6 +106,10 @@ class Envelope {
     return x - std::clamp(x, std::min(0.0, model), std::max(0.0, model));
   }
 
+  // What an effect must have beyond the least suspect one to be suspect on all four draws of a
+  // verdict nine times in ten: the way past the model's own, and two standard errors.
+  static double found(double deviation, double model) { return 2 * deviation + std::fabs(model); }
+
   static double in_sigmas(double effect, double deviation) {
     if (effect == 0) return 0;
     return deviation == 0 ? kInfinity : std::fabs(effect) / deviation;
@@ -159,7 +163,8 @@ class Envelope {
                    model = products(sample_.model_errors, tile).total() / squares,
                    deviation = errors.deviation(own, beta) / squares;
       const double least = kSuspectSigmas * deviation + kSuspectFactor;
-      result_.detectable_factor = std::max(result_.detectable_factor, least);
+      result_.detectable_factor =
+          std::max(result_.detectable_factor, least + found(deviation, model));
       const double effect = beyond(beta, model);
       if (std::fabs(effect) <= least) continue;
       const std::int64_t end = std::min(sample_.k, begin + sample_.tile_depth);
@@ -192,7 +197,7 @@ class Envelope {
                  mean = leaning.total() / static_cast<double>(sample_.rows),
                  deviation = leaning.deviation(ones, mean) / count / size;
     const double least = kSuspectSigmas * deviation + kSuspectBias;
-    result_.detectable_bias = least;
+    result_.detectable_bias = least + found(deviation, model);
     const double effect = beyond(bias, model);
     if (std::fabs(effect) <= least) return;
     result_.suspicions.push_back(

@@ -101,6 +101,25 @@ TEST(PopulationEnvelope, FindsTheTileWithAFactor) {
   }
 }
 
+// A model that loses 5e-5 of a tile: a kernel that adds half as much is nearer to exact. What is
+// printed has to come out on the other side.
+TEST(PopulationEnvelope, WhatItPrintsIsFoundBeyondTheModelsOwnEffect) {
+  for (const double share : {0.5, 1.0}) {
+    Made made(8, 1e-6);
+    const auto lost = [&](std::size_t at) { return -5e-5 * made.tiles[2][at]; };
+    made.add(lost);
+    for (std::size_t at = 0; at < made.sample.exact.size(); ++at)
+      made.sample.model_errors[at] += lost(at);
+    const double least = made.test().detectable_factor;
+    EXPECT_GT(least, 5e-5);
+    made.add([&](std::size_t at) { return share * least * made.tiles[2][at]; });
+    const EnvelopeResult result = made.test();
+    const auto of_tile = std::ranges::count(result.suspicions, EnvelopeTest::tile_profile,
+                                            &Suspicion::test);
+    EXPECT_EQ(of_tile, share == 1.0) << share;
+  }
+}
+
 TEST(PopulationEnvelope, FindsErrorsThatAreTooLarge) {
   Made made(4);
   made.add([&](std::size_t at) { return 2 * made.sample.errors[at]; });
@@ -126,7 +145,7 @@ TEST(PopulationEnvelope, FindsALeanToOneSide) {
   for (const double sign : {1.0, -1.0}) {
     Made made(6, 1e-4, 0);
     const double least = made.test().detectable_bias;
-    EXPECT_LT(least, 0.25);  // 1/16, and ten times 1 / sqrt(4096), a bit more for odd rows
+    EXPECT_LT(least, 0.3);  // 1/16, and twelve times 1 / sqrt(4096), a bit more for odd rows
     made.add([&](std::size_t at) {
       const double y = made.sample.exact[at];
       const double scale = std::ldexp(1 + 0.01 * static_cast<double>(at % kColumns),
