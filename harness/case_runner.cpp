@@ -229,8 +229,9 @@ Result<CaseRunner::FreshDraws> CaseRunner::still_suspect(const Case& test_case,
     const Result<Execution> execution = execute(fresh, target);
     if (!execution) return execution.error();
     if (!execution->launch.findings.empty()) {
-      return FreshDraws{{}, fmt::format("with other inputs of the same class ({}): {}",
-                                        fresh.text(), execution->launch.findings.front().text())};
+      return FreshDraws{{},
+                        fmt::format("with other inputs of the same class ({}): {}", fresh.text(),
+                                    execution->launch.findings.front().text())};
     }
     const std::unique_ptr<CaseOracle> oracle = fresh.kernel->operation->oracle(
         fresh.problem, *fresh.kernel, target.sm, execution->tensors);
@@ -348,8 +349,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
         test_population(test_case, examined->tensors, *examined->oracle, options_.threads);
     if (population) {
       if (population->broken.empty()) {
-        const Result<FreshDraws> fresh =
-            still_suspect(test_case, target, population->suspicions);
+        const Result<FreshDraws> fresh = still_suspect(test_case, target, population->suspicions);
         if (!fresh) return fresh.error();
         if (!fresh->finding.empty()) settle(Claim::in_bounds, false, fresh->finding);
         if (!fresh->suspicions.empty()) {

@@ -108,9 +108,8 @@ std::optional<Counterexample> make_counterexample(const Job& failed, const RunOp
   small.smallest = failed.test_case;
   if (examined && options.shrink_budget > 0) {
     observer.shrinking(failed.test_case);
-    small = shrink(failed.test_case, fails, options.shrink_budget, [&] {
-      return interrupted() || (options.enough && options.enough());
-    });
+    small = shrink(failed.test_case, fails, options.shrink_budget,
+                   [&] { return interrupted() || (options.enough && options.enough()); });
   }
   Counterexample card;
   card.device = failed.target.name();

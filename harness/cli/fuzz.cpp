@@ -96,8 +96,7 @@ class Fuzzer {
     std::vector<Job> jobs;
     for (const Subject& subject : subjects_) {
       for (const Case& test_case : subject.memory.cases()) {
-        if (holds(test_case))
-          jobs.push_back(job_of(test_case, target_of(subject, test_case)));
+        if (holds(test_case)) jobs.push_back(job_of(test_case, target_of(subject, test_case)));
       }
     }
     run(jobs, /*remembered=*/true);

@@ -4,8 +4,8 @@
 //
 // Keys that become 8-bit integers are smoothed first, as SageAttention does: the mean of a
 // sequence's keys is subtracted from each. No weight changes by that, and so O does not; LSE then
-// lacks scale * q . mean, which no kernel adds. Beside a sink, whose logit stays, or under a softcap
-// weights would change: there keys are not smoothed.
+// lacks scale * q . mean, which no kernel adds. Beside a sink, whose logit stays, or under a
+// softcap weights would change: there keys are not smoothed.
 #pragma once
 
 #include "kernels/operation.h"

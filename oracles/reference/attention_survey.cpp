@@ -151,14 +151,15 @@ class RowPass {
     logit_error_ = operands_.logit_error(row_.query, score_error_, largest_);
   }
 
-  // Keys that a bias puts far below the maximum have no weight, in whatever step they come: p or the
-  // factor after it is exactly 0, and rounding, at most half of what lies between here, is not felt.
+  // Keys that a bias puts far below the maximum have no weight, in whatever step they come: p or
+  // the factor after it is exactly 0, and rounding, at most half of what lies between here, is not
+  // felt.
   void hide_far_logits(double* logits) {
     const std::int64_t count = row_.keys.end - row_.keys.first;
     double maximum = largest_of(logits, count);
     if (head_.has_sink) maximum = std::max(maximum, operands_.sink());
-    const double least = std::max(kFar / operands_.to_base_2(),
-                                  16 * operands_.largest_product(row_.query));
+    const double least =
+        std::max(kFar / operands_.to_base_2(), 16 * operands_.largest_product(row_.query));
     for (std::int64_t j = 0; j < count; ++j) {
       if (!std::isfinite(logits[j]) || logits[j] > -least || logits[j] > 2 * maximum) continue;
       logits[j] = -kInfinity;

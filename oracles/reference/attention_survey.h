@@ -92,7 +92,8 @@ class AttentionOperands {
 
   bool may_overflow(std::int64_t i, KeyRange keys) const;
 
-  // Whether tiles whose logits are all far below the row's leave nothing, also where they come first.
+  // Whether tiles whose logits are all far below the row's leave nothing, also where they come
+  // first.
   bool far_tiles_vanish() const;
 
  private:

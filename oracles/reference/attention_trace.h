@@ -74,9 +74,7 @@ class RowTrace {
            contract_.logit_base == LogitBase::natural_either;
   }
 
-  bool takes_differences() const {
-    return contract_.logit_base == LogitBase::natural_difference;
-  }
+  bool takes_differences() const { return contract_.logit_base == LogitBase::natural_difference; }
 
   void find_steps();
   void add_step(std::int64_t first, std::int64_t end, bool begins, double maximum, double low,

@@ -29,8 +29,7 @@ TEST(AttentionQuantize, SmoothsKeysWhereNoOutputSeesIt) {
     const Attention attention(setup);
     const double before = sum_of_first_column(attention.k, setup);
     ASSERT_GT(std::fabs(before), 0.1);
-    const double after =
-        sum_of_first_column(smoothed_keys(attention.problem, attention.k), setup);
+    const double after = sum_of_first_column(smoothed_keys(attention.problem, attention.k), setup);
     if (turn == 0)
       EXPECT_LT(std::fabs(after), 1e-4);
     else

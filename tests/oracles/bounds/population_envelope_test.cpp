@@ -114,8 +114,8 @@ TEST(PopulationEnvelope, WhatItPrintsIsFoundBeyondTheModelsOwnEffect) {
     EXPECT_GT(least, 5e-5);
     made.add([&](std::size_t at) { return share * least * made.tiles[2][at]; });
     const EnvelopeResult result = made.test();
-    const auto of_tile = std::ranges::count(result.suspicions, EnvelopeTest::tile_profile,
-                                            &Suspicion::test);
+    const auto of_tile =
+        std::ranges::count(result.suspicions, EnvelopeTest::tile_profile, &Suspicion::test);
     EXPECT_EQ(of_tile, share == 1.0) << share;
   }
 }

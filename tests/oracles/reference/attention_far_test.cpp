@@ -30,7 +30,8 @@ constexpr std::int64_t kQueries = 6, kKeys = 5 * kTile;
 
 void hide(Attention& attention, float mask) {
   for (std::int64_t n = 0; n < attention.bias.layout.count(); ++n) {
-    if (n % kKeys < kTile * (n / kKeys % kQueries)) attention.bias.set_bits(n, std::bit_cast<std::uint32_t>(mask));
+    if (n % kKeys < kTile * (n / kKeys % kQueries))
+      attention.bias.set_bits(n, std::bit_cast<std::uint32_t>(mask));
   }
 }
 
@@ -79,8 +80,8 @@ TEST(AttentionFarKeys, NeverFailAKernelThatKeepsItsContract) {
         const OutputVerdict verdict =
             oracle.judge(output, output == 0 ? attention.o : attention.lse, {.referee_samples = 4});
         compared += verdict.compared;
-        EXPECT_EQ(verdict.failed, 0) << "turn " << turn << " logits " << static_cast<int>(base)
-                                     << " output " << output;
+        EXPECT_EQ(verdict.failed, 0)
+            << "turn " << turn << " logits " << static_cast<int>(base) << " output " << output;
         EXPECT_EQ(verdict.disagreements, 0) << "turn " << turn;
       }
     }
@@ -113,8 +114,8 @@ TEST(AttentionFarKeys, LeaveBoundsAsMinusInfinityDoes) {
   }
 }
 
-// The other contracts say what the kernel does: 2 to the power of what rounding left may be infinite
-// in a tile that is hidden before any other is seen, and then the row is NaN.
+// The other contracts say what the kernel does: 2 to the power of what rounding left may be
+// infinite in a tile that is hidden before any other is seen, and then the row is NaN.
 TEST(AttentionFarKeys, MayBeInfiniteUnderAFusedExponentWhereTheyComeFirst) {
   const AttentionSetup setup = hiding(0);
   Attention attention(setup);

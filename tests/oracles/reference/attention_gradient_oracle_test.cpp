@@ -257,6 +257,24 @@ TEST(AttentionGradientOracle, SeesEveryPlantedFaultAndNamesMost) {
   see_planted_faults(kPlanted, false);
 }
 
+// A fault that is tried, no bias at all, would make P infinite there.
+TEST(AttentionGradientOracle, ExplainsRowsThatABiasHidesWhole) {
+  GradientSetup setup;
+  setup.bias = true;
+  GradientCase example(setup);
+  for (std::int64_t n = 0; n < example.bias.layout.count(); ++n) put(example.bias, n, -1e10);
+  example.restore_forward();
+  GradientModel model;
+  model.contract.natural_difference = true;
+  Gradients gradients = model_gradients(example, model);
+  EXPECT_EQ(verdict_on(example, model, gradients, 2).failed, 0);
+  gradients.dv.set_bits(0, 0x7f80);
+  const OutputVerdict verdict = verdict_on(example, model, gradients, 2);
+  ASSERT_EQ(verdict.failed, 1);
+  const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+  EXPECT_GE(oracle.explain(2, verdict.failures.front().index, gradients.dv).lines.size(), 4u);
+}
+
 TEST(AttentionGradientOracle, SeesEveryPlantedFaultOfFp8KernelsAndNamesMost) {
   see_planted_faults(kPlantedFp8, true);
 }
