@@ -40,9 +40,9 @@
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
 // That is LogitBase::natural. Kernels that keep logits in base 2 have, with r = fl(m * c) and r' of
 // m',
-//   two:        y_j = fl(z_j * c), p_j = ex2(fl(y_j - r)), where r is the largest of the y_j as
-//   well two_fused:  p_j as above both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln
-//   2))
+//   two:        y_j = fl(z_j * c), p_j = ex2(fl(y_j - r)), r the largest of the y_j as well
+//   two_fused:  p_j as above
+//   both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln 2))
 // LogitBase::natural_difference is natural but for p_j = ex2(fl(fl(z_j - m') * c)).
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse; one with a logit
 // that is NaN or +Inf has O = NaN and LSE = nan_lse.
