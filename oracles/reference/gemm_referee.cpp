@@ -61,8 +61,8 @@ SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads) {
       sums.hi[s] = sum.hi;
       sums.lo[s] = sum.lo;
       // A product and an addition per element of k, and a product and an addition per block, each
-      // within 2^-precision of at most the sum of magnitudes.
-      const double lost = bits >= kExactBits
+      // within 2^-precision of at most the sum of magnitudes. Sums of 8-bit integers are exact.
+      const double lost = bits >= kExactBits || !gemm.model
                               ? 0
                               : 4.0 * static_cast<double>(gemm.problem.k) *
                                     std::ldexp(gemm.magnitude(at), -precision) * (1 + 0x1p-20);

@@ -510,6 +510,12 @@ TEST(GemmOracle, TakesIntegersModulo32Bits) {
   EXPECT_EQ(judged(gemm, promised).exact_required, 90);
   gemm.d.set_bits(4, sum_of(4) + 1);
   EXPECT_EQ(judged(gemm, promised).failed, 1);
+  JudgeOptions by_definition;
+  by_definition.mpfr_bits = 64;
+  const OutputVerdict verdict =
+      GemmOracle(gemm.problem, promised.contract, 90).judge(0, gemm.d, by_definition);
+  EXPECT_EQ(verdict.failed, 1);
+  EXPECT_EQ(verdict.unresolved, 0);
 }
 
 }  // namespace
