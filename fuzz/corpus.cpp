@@ -98,7 +98,7 @@ Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, cons
   return files;
 }
 
-Result<std::string> save_case(const std::string& corpus_folder, const CaseFile& file) {
+Result<SavedCase> save_case(const std::string& corpus_folder, const CaseFile& file) {
   const fs::path folder = fs::path(corpus_folder) / file.test_case.kernel->name;
   std::error_code error;
   fs::create_directories(folder, error);
@@ -115,12 +115,12 @@ Result<std::string> save_case(const std::string& corpus_folder, const CaseFile& 
     const std::string path = (folder / fmt::format("{}{}.case", name, suffix)).string();
     if (!fs::exists(path, error)) {
       if (Status written = write_atomically(path, text); !written) return written.error();
-      return path;
+      return SavedCase{path, true};
     }
     const Result<std::string> present =
         read_text_file(path, "name a case file, as verify saves them");
     if (!present) return present.error();
-    if (essence(*present) == essence(text)) return path;
+    if (essence(*present) == essence(text)) return SavedCase{path, false};
   }
 }
 

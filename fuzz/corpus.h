@@ -35,8 +35,12 @@ Result<Case> parse_case_line(std::string_view line, const Registry& registry,
 Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, const Manifest& kernel,
                                           const Registry& registry);
 
-// Writes corpus_folder/<kernel>/<name>.case atomically and returns its path; an identical case is
-// not written twice.
-Result<std::string> save_case(const std::string& corpus_folder, const CaseFile& file);
+struct SavedCase {
+  std::string path;
+  bool is_new = false;  // else it was there already
+};
+
+// Writes corpus_folder/<kernel>/<name>.case atomically; an identical case is not written twice.
+Result<SavedCase> save_case(const std::string& corpus_folder, const CaseFile& file);
 
 }  // namespace plumbline

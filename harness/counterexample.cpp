@@ -47,7 +47,25 @@ void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
   keep_faults_of(card, found.faults);
 }
 
+CaseFile file_of(const Case& failing, const Target& target, const std::string& claim,
+                 const std::string& reason) {
+  CaseFile file;
+  file.test_case = failing;
+  file.comments.push_back(fmt::format("{}: {}", claim, reason));
+  file.notes.emplace_back("note", "failed on " + target.name());
+  return file;
+}
+
 }  // namespace
+
+std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& record,
+                                         const std::string& corpus_folder) {
+  const Result<SavedCase> saved =
+      save_case(corpus_folder, file_of(failed.test_case, failed.target,
+                                       std::string(name(broken_claim(record))), record.reason));
+  if (!saved || !saved->is_new) return std::nullopt;
+  return saved->path;
+}
 
 void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found) {
   constexpr std::size_t kTold = 4;
@@ -127,15 +145,12 @@ std::optional<Counterexample> make_counterexample(const Job& failed, const RunOp
   card.value_class = failed.test_case.recipe.value_class;
   if (options.corpus_folder.empty()) return card;
 
-  CaseFile file;
-  file.test_case = small.smallest;
-  file.comments.push_back(
-      fmt::format("{}: {}", card.claim, examined ? (*examined)->record.reason : card.headline));
+  CaseFile file = file_of(small.smallest, failed.target, card.claim,
+                          examined ? (*examined)->record.reason : card.headline);
   if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
-  file.notes.emplace_back("note", "failed on " + failed.target.name());
-  const Result<std::string> saved = save_case(options.corpus_folder, file);
+  const Result<SavedCase> saved = save_case(options.corpus_folder, file);
   if (saved) {
-    card.case_file = *saved;
+    card.case_file = saved->path;
   } else {
     card.explanation.push_back("The case could not be saved: " + saved.error().text());
   }

@@ -15,6 +15,11 @@ namespace plumbline {
 std::optional<Counterexample> make_counterexample(const Job& failed, const RunOptions& options,
                                                   Observer& observer);
 
+// Saves a failure as it was found, for a search that may be killed before it is made small. The
+// path of the new file; nothing where the corpus has this case or cannot be written.
+std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& record,
+                                         const std::string& corpus_folder);
+
 // A small case fits many simple faults, some of them by chance; the larger one that it came from
 // tells them apart. Keeps of a card's faults those that are among `as_found`, the faults that fit
 // the case as found, or takes those where none is, and says so. Numbers in them may differ: they

@@ -25,8 +25,8 @@ std::string save_inputs(const Dump& dump, const std::filesystem::path& folder) {
   CaseFile file;
   file.test_case = dump.test_case;
   file.notes.emplace_back("note", "failed on " + dump.target.name());
-  const Result<std::string> saved = save_case(folder / "cases", file);
-  return saved ? *saved : "";
+  const Result<SavedCase> saved = save_case(folder / "cases", file);
+  return saved ? saved->path : "";
 }
 
 }  // namespace

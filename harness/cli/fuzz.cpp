@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <random>
 
@@ -21,15 +23,32 @@
 namespace plumbline {
 namespace {
 
-constexpr int kBatch = 16;  // cases drawn before anything is learned from them
+constexpr int kBatch = 16;            // cases drawn before anything is learned from them
 constexpr double kMoreToShrink = 10;  // seconds, for a failure that is found when time is over
 
 // One kernel under search.
 struct Subject {
   const Manifest* kernel;
   std::vector<Target> targets;
-  Search search;
+  Search search;  // learns in the order of jobs: a seed repeats it, whatever finishes first
+  Search shown;   // learns as cases finish: what is new to it goes into the memory at once
   FuzzMemory memory;
+};
+
+// Tells the console, and then somebody else.
+class WhenFinished : public Observer {
+ public:
+  WhenFinished(Observer& console, std::function<void(const CaseRecord&)> tell)
+      : console_(console), tell_(std::move(tell)) {}
+
+  void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) override {
+    console_.finished(record, done, total);
+    tell_(record);
+  }
+
+ private:
+  Observer& console_;
+  std::function<void(const CaseRecord&)> tell_;
 };
 
 double share_of(const CaseRecord& record) {
@@ -81,7 +100,8 @@ class Fuzzer {
       }
       Result<FuzzMemory> memory = FuzzMemory::open(arguments_.out + "/search", *kernel, registry);
       if (!memory) return memory.error();
-      subjects_.push_back({kernel, std::move(targets), Search(*kernel), *std::move(memory)});
+      subjects_.push_back(
+          {kernel, std::move(targets), Search(*kernel), Search(*kernel), *std::move(memory)});
     }
     return {};
   }
@@ -95,8 +115,10 @@ class Fuzzer {
   void recall() {
     std::vector<Job> jobs;
     for (const Subject& subject : subjects_) {
-      for (const Case& test_case : subject.memory.cases()) {
-        if (holds(test_case)) jobs.push_back(job_of(test_case, target_of(subject, test_case)));
+      for (const Remembered& one : subject.memory.cases()) {
+        if (!holds(one.test_case)) continue;
+        const Target* same = target_named(subject, one.device);
+        jobs.push_back(job_of(one.test_case, same ? *same : target_of(subject, one.test_case)));
       }
     }
     run(jobs, /*remembered=*/true);
@@ -120,8 +142,16 @@ class Fuzzer {
   Status minimize() {
     for (Subject& subject : subjects_) {
       std::vector<Job> jobs;
-      for (const Case& test_case : subject.memory.cases())
-        jobs.push_back(job_of(test_case, target_of(subject, test_case)));
+      std::vector<Remembered> left;
+      for (const Remembered& one : subject.memory.cases()) {
+        const Target* same = one.device.empty() ? &target_of(subject, one.test_case)
+                                                : target_named(subject, one.device);
+        if (same) {
+          jobs.push_back(job_of(one.test_case, *same));
+        } else {
+          left.push_back(one);  // what another device showed this one cannot judge
+        }
+      }
       const std::vector<CaseRecord> records = run_jobs(jobs, options_, console_);
       if (interrupted()) return {};  // the files stay as they are
       const auto error = std::ranges::find(records, Verdict::error, &CaseRecord::verdict);
@@ -134,12 +164,16 @@ class Fuzzer {
       std::vector<Shown> shown;
       for (std::size_t i = 0; i < records.size(); ++i)
         shown.push_back({jobs[i].test_case, share_of(records[i]), records[i].reached});
-      const std::vector<Case> fewer = minimized(std::move(shown));
-      const std::size_t before = subject.memory.cases().size();
-      const Status replaced = subject.memory.replace(fewer);
+      for (const Case& enough : minimized(std::move(shown))) {
+        const auto job = std::ranges::find(jobs, enough.text(),
+                                           [](const Job& one) { return one.test_case.text(); });
+        left.push_back({enough, job->target.name()});
+      }
+      const std::size_t before = subject.memory.cases().size(), after = left.size();
+      const Status replaced = subject.memory.replace(std::move(left));
       if (!replaced) return replaced;
       terminal_.print_wrapped(fmt::format("  {}: {} of {} cases show as much ({})",
-                                          subject.kernel->name, fewer.size(), before,
+                                          subject.kernel->name, after, before,
                                           subject.memory.path().string()));
     }
     return {};
@@ -172,7 +206,13 @@ class Fuzzer {
     return {std::move(test_case), target, position};
   }
 
-  // Always the same one: what a case showed it shows again.
+  // The one that showed what is remembered: it will again. Null where this search has it not.
+  static const Target* target_named(const Subject& subject, const std::string& device) {
+    const auto found = std::ranges::find(subject.targets, device, &Target::name);
+    return found == subject.targets.end() ? nullptr : &*found;
+  }
+
+  // Of a new case: always the same one.
   static const Target& target_of(const Subject& subject, const Case& test_case) {
     return subject.targets[test_case.key() % subject.targets.size()];
   }
@@ -186,35 +226,75 @@ class Fuzzer {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
+  static const Job& job_of(const std::vector<Job>& jobs, const CaseRecord& record) {
+    return *std::ranges::find(jobs, record.position, &Job::position);
+  }
+
+  Subject& subject_of(const Job& job) {
+    return *std::ranges::find(subjects_, job.test_case.kernel, &Subject::kernel);
+  }
+
+  // Of what kind a failure is; a few of each are explained.
+  static std::string kind_of(const CaseRecord& failed) {
+    return fmt::format("{}/{}", failed.kernel, name(broken_claim(failed)));
+  }
+
   void run(const std::vector<Job>& jobs, bool remembered) {
     RunOptions in_time = options_;
     in_time.enough = [this] { return elapsed() >= arguments_.seconds; };
-    RunOptions explaining = options_;
-    explaining.enough = [this] { return elapsed() >= arguments_.seconds + kMoreToShrink; };
-    for (CaseRecord& result : run_jobs(jobs, in_time, console_)) {
-      const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) {
-        return j.test_case.text() == result.text && j.target.name() == result.device;
-      });
-      Subject& subject = *std::find_if(subjects_.begin(), subjects_.end(), [&](const Subject& s) {
-        return s.kernel == job->test_case.kernel;
-      });
+    WhenFinished keeper(console_, [&](const CaseRecord& record) {
+      keep(job_of(jobs, record), record, remembered);
+    });
+    for (CaseRecord& result : run_jobs(jobs, in_time, keeper)) {
+      const Job& job = job_of(jobs, result);
       const double share = share_of(result);
       if (result.verdict == Verdict::pass) {
         worst_ = std::max(worst_, share);
-        const bool is_new = subject.search.learn(job->test_case, share, result.reached);
-        if (is_new && !remembered) subject.memory.append(job->test_case);
+        subject_of(job).search.learn(job.test_case, share, result.reached);
       }
       if (result.verdict == Verdict::fail) {
         ++failed_;
-        const std::string kind = fmt::format("{}/{}", result.kernel, name(broken_claim(result)));
-        if (++failures_[kind] <= kExplainedPerKernel) {
-          if (auto card = make_counterexample(*job, explaining, console_))
-            record_.counterexamples.push_back(*std::move(card));
-        }
+        explain(job, result);
       }
       result.reached = {};  // with its memory: a search may go on for days
       record_.cases.push_back(std::move(result));
     }
+  }
+
+  // Puts on disk what a case showed as soon as it has finished: a search may be killed.
+  void keep(const Job& job, const CaseRecord& record, bool remembered) {
+    Subject& subject = subject_of(job);
+    if (record.verdict == Verdict::pass &&
+        subject.shown.learn(job.test_case, share_of(record), record.reached) && !remembered)
+      subject.memory.append({job.test_case, job.target.name()});
+    if (record.verdict == Verdict::fail && !options_.corpus_folder.empty() &&
+        failures_[kind_of(record)] < kExplainedPerKernel) {
+      if (auto path = save_as_found(job, record, options_.corpus_folder))
+        as_found_[job.position] = *std::move(path);
+    }
+  }
+
+  // A card for the first failures of a kind. In the corpus, what was made small takes the place of
+  // what was found.
+  void explain(const Job& failed, const CaseRecord& record) {
+    bool replaced = true;
+    if (++failures_[kind_of(record)] <= kExplainedPerKernel) {
+      RunOptions options = options_;
+      options.enough = [this] { return elapsed() >= arguments_.seconds + kMoreToShrink; };
+      auto card = make_counterexample(failed, options, console_);
+      replaced = card && !card->case_file.empty();
+      if (card) record_.counterexamples.push_back(*std::move(card));
+    }
+    const auto found = as_found_.find(failed.position);
+    if (found == as_found_.end()) return;
+    const std::string path = std::move(found->second);
+    as_found_.erase(found);
+    // Where nothing could be left out, that file is the counterexample.
+    const bool in_use =
+        std::ranges::any_of(record_.counterexamples,
+                            [&](const Counterexample& card) { return card.case_file == path; });
+    std::error_code code;
+    if (replaced && !in_use) std::filesystem::remove(path, code);
   }
 
   const Arguments& arguments_;
@@ -225,9 +305,10 @@ class Fuzzer {
   RunRecord record_;
   std::vector<Subject> subjects_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::map<std::string, int> failures_;  // by kernel and claim
-  std::int64_t position_ = 0;            // of the next case
-  double worst_ = 0;                     // of what passed
+  std::map<std::string, int> failures_;           // by kind
+  std::map<std::int64_t, std::string> as_found_;  // by position: files of what is to be made small
+  std::int64_t position_ = 0;                     // of the next case
+  double worst_ = 0;                              // of what passed
   std::int64_t failed_ = 0;
 };
 

@@ -16,8 +16,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string line_of(const Case& test_case) {
-  return fmt::format("{}  # {}\n", test_case.text(), test_case.shape_class);
+constexpr std::string_view kOn = "  on ";
+
+std::string line_of(const Remembered& one) {
+  std::string line = fmt::format("{}  # {}", one.test_case.text(), one.test_case.shape_class);
+  if (!one.device.empty()) line += fmt::format("{}{}", kOn, one.device);
+  return line + "\n";
+}
+
+// What follows the #: "tile  on emulator sm_90".
+void read_note(std::string_view note, Remembered& one) {
+  note.remove_prefix(std::min(note.find_first_not_of("# "), note.size()));
+  const std::size_t on = std::min(note.rfind(kOn), note.size());
+  one.test_case.shape_class = note.substr(0, on);
+  if (on < note.size()) one.device = note.substr(on + kOn.size());
 }
 
 }  // namespace
@@ -38,12 +50,11 @@ Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kern
       Result<Case> parsed = parse_case_line(line.substr(0, mark), registry,
                                             fmt::format("{}:{}:1", memory.path_.string(), number));
       if (!parsed) return parsed.error();
-      if (mark < line.size())
-        parsed->shape_class =
-            line.substr(std::min(line.find_first_not_of("# ", mark), line.size()));
+      Remembered one{*std::move(parsed), ""};
+      if (mark < line.size()) read_note(std::string_view(line).substr(mark), one);
       // A kernel's domain may have become narrower since.
-      if (parsed->kernel == &kernel && check_domain(*parsed))
-        memory.cases_.push_back(*std::move(parsed));
+      if (one.test_case.kernel == &kernel && check_domain(one.test_case))
+        memory.cases_.push_back(std::move(one));
     }
     in.close();
     if (fs::file_size(memory.path_, code) > whole && !code)
@@ -57,16 +68,16 @@ Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kern
   return memory;
 }
 
-void FuzzMemory::append(const Case& test_case) {
+void FuzzMemory::append(const Remembered& remembered) {
   // Not fmt::print, which throws when the disk is full.
-  std::fputs(line_of(test_case).c_str(), file_.get());
+  std::fputs(line_of(remembered).c_str(), file_.get());
   std::fflush(file_.get());
 }
 
-Status FuzzMemory::replace(const std::vector<Case>& cases) {
+Status FuzzMemory::replace(std::vector<Remembered> cases) {
   std::string text;
-  for (const Case& test_case : cases) text += line_of(test_case);
-  cases_ = cases;
+  for (const Remembered& one : cases) text += line_of(one);
+  cases_ = std::move(cases);
   return write_file(path_, text);
 }
 

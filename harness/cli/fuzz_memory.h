@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // FuzzMemory: the cases a search found worth remembering, as a text file of one case text per line
-// (and its shape class, after a #), so that the next search goes on where this one stopped. A line
-// is on disk when append() returns; a last line that was cut off is dropped.
+// (and after a # its shape class and the device that showed it), so that the next search goes on
+// where this one stopped. A line is on disk when append() returns; a last line that was cut off is
+// dropped.
 #pragma once
 
 #include <cstdio>
@@ -15,6 +16,11 @@
 
 namespace plumbline {
 
+struct Remembered {
+  Case test_case;
+  std::string device;  // as Target::name() has it; empty in files of earlier versions
+};
+
 class FuzzMemory {
  public:
   // folder/<kernel>.txt. Errors (bad_input): it cannot be read or written; a line that is no case
@@ -23,11 +29,11 @@ class FuzzMemory {
                                  const Registry& registry);
 
   // What earlier searches left.
-  const std::vector<Case>& cases() const { return cases_; }
+  const std::vector<Remembered>& cases() const { return cases_; }
 
-  void append(const Case& test_case);
+  void append(const Remembered& remembered);
   // Only these from now on; the file is replaced whole.
-  Status replace(const std::vector<Case>& cases);
+  Status replace(std::vector<Remembered> cases);
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -37,7 +43,7 @@ class FuzzMemory {
   };
 
   std::filesystem::path path_;
-  std::vector<Case> cases_;
+  std::vector<Remembered> cases_;
   std::unique_ptr<std::FILE, Close> file_;
 };
 

@@ -21,6 +21,12 @@ before=$(lines)
 expect 0 "of $before cases show as much" "${search[@]}" --minimize
 [ "$(lines)" -le "$before" ] || { echo "FAILED: minimizing grew the file"; failed=$((failed + 1)); }
 
+# What one chip showed is run there again, and is nothing that another one could leave out.
+grep -q '  on emulator sm_80$' "$memory" || { echo "FAILED: no chip stands beside a case"; failed=$((failed + 1)); }
+before=$(lines)
+expect 0 "of $before cases show as much" fuzz gemm_bf16 --on emulator --sm 90 --minimize --no-corpus
+[ "$(lines)" = "$before" ] || { echo "FAILED: sm_90 left out what sm_80 showed"; failed=$((failed + 1)); }
+
 # Killed while it wrote a line: that line is dropped, for good. A line that is wrong is not.
 printf 'gemm_bf16 m=4 n=' >>"$memory"
 expect 0 "1 passed" "${search[@]}" --for 1s
@@ -39,6 +45,26 @@ expect 0 "slow" fuzz --kernel slow/slow.toml --for 1s --seed 1 -j 1 --on emulato
 cases=$(python3 -c 'import json,glob; print(len(json.load(open(glob.glob("slow/out/latest/record.json")[0]))["cases"]))')
 [ "$cases" -ge 1 ] && [ "$cases" -lt 5 ] || { echo "FAILED: $cases cases of half a second in 1 s"; failed=$((failed + 1)); }
 
+# Killed in the middle of a batch, it has kept what its cases showed, and a failure as it was found.
+killed() {  # NAME CASES: a search of NAME, killed when record.jsonl has its first line and CASES more
+  "$program" fuzz --kernel "$1/$1.toml" --for 60s --seed 1 -j 1 --on emulator --only 'm<=128 n<=128' --corpus "$1/corpus" --out "$1/killed" >"$1.log" 2>&1 &
+  local pid=$!
+  for _ in $(seq 300); do
+    sleep 0.1
+    [ "$(cat "$1"/killed/*/record.jsonl 2>/dev/null | wc -l)" -gt "$2" ] && break
+  done
+  sleep 0.2
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null
+}
+killed slow 1
+[ -s slow/killed/search/slow.txt ] || { echo "FAILED: nothing is left of a killed search"; cat slow.log; failed=$((failed + 1)); }
+slow_kernel "$kernels" wrong
+sed -i 's/cvt.rn.bf16/cvt.rz.bf16/' wrong/wrong.ptx
+killed wrong 3
+grep -q '"verdict":"fail"' wrong/killed/*/record.jsonl || { echo "FAILED: no case failed before the kill"; failed=$((failed + 1)); }
+[ -n "$(ls wrong/corpus/wrong/*.case 2>/dev/null)" ] || { echo "FAILED: a killed search lost its failure"; failed=$((failed + 1)); }
+
 # A search found this: batches of C that overlap cannot have their rows reversed.
 expect 0 "1 passed" replay "gemm_bf16 m=11 n=35 k=1 batch=2 beta=1 ldc=189 stride_c=189 value=normal seed=0x1" --on emulator --sm 80
 
@@ -50,6 +76,14 @@ expect 1 "plumbline replay" fuzz mine --kernel mine/mine.toml --for 5s --seed 1 
 grep -q 'plumbline replay .*\.case --kernel mine/mine.toml$' plumbline-out/latest/summary.md ||
   { echo "FAILED: the replay line lacks the manifest"; failed=$((failed + 1)); }
 [ -n "$(ls corpus/mine/*.case 2>/dev/null)" ] || { echo "FAILED: no case was saved"; failed=$((failed + 1)); }
+
+# Small cases take the place of what was found.
+python3 - <<'PY' || { echo "FAILED: the corpus is not what the record says"; failed=$((failed + 1)); }
+import glob, json
+record = json.load(open("plumbline-out/latest/record.json"))
+saved, found = set(glob.glob("corpus/mine/*.case")), {card["case_file"] for card in record["counterexamples"]}
+assert saved == found, (saved, found)
+PY
 
 # A domain that no problem is in: the rule is named, and the search ends.
 { sed '/^\[contract\]/,$d' mine/mine.toml; printf '[[domain]]\nrequire = "m == 7 && m == 5"\nreason = "none"\n\n'

@@ -266,10 +266,10 @@ CaseFile file_of(const std::string& line) { return {case_of(line), {"a test"}, {
 TEST_F(Corpus, SavesUnderTheKeyAndReadsBackInOrder) {
   const CaseFile one = file_of("m=1 n=2 k=3 value=ones seed=1"),
                  two = file_of("m=4 n=5 k=6 value=wide seed=2");
-  const Result<std::string> path = save_case(folder_, one);
-  ASSERT_TRUE(path.ok()) << path.error().text();
-  EXPECT_EQ(*path, folder_ + "/gemm_bf16/" + short_name(one.test_case.key()) + ".case");
-  EXPECT_EQ(read(*path), write_case(one));
+  const Result<SavedCase> saved = save_case(folder_, one);
+  ASSERT_TRUE(saved.ok()) << saved.error().text();
+  EXPECT_EQ(saved->path, folder_ + "/gemm_bf16/" + short_name(one.test_case.key()) + ".case");
+  EXPECT_EQ(read(saved->path), write_case(one));
   ASSERT_TRUE(save_case(folder_, two).ok());
   const auto files = read_corpus(folder_, gemm_kernel(), shipped_registry());
   ASSERT_TRUE(files.ok()) << files.error().text();
@@ -279,21 +279,23 @@ TEST_F(Corpus, SavesUnderTheKeyAndReadsBackInOrder) {
 
 TEST_F(Corpus, TheSameCaseIsNotWrittenTwice) {
   CaseFile file = file_of("m=1 n=2 k=3 value=ones seed=1");
-  const Result<std::string> first = save_case(folder_, file);
+  const Result<SavedCase> first = save_case(folder_, file);
   file.comments = {"found again on another day"};
   file.notes = {{"got", "f32[1,1,1] 00000000"}};
-  const Result<std::string> second = save_case(folder_, file);
+  const Result<SavedCase> second = save_case(folder_, file);
   ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(*first, *second);
-  EXPECT_THAT(read(*first), HasSubstr("# a test\n"));
+  EXPECT_EQ(first->path, second->path);
+  EXPECT_TRUE(first->is_new && !second->is_new);
+  EXPECT_THAT(read(first->path), HasSubstr("# a test\n"));
 }
 
 TEST_F(Corpus, AnotherSeedOfTheSameProblemGetsANameOfItsOwn) {
-  const Result<std::string> first = save_case(folder_, file_of("m=1 n=2 k=3 value=normal seed=1"));
-  const Result<std::string> second = save_case(folder_, file_of("m=1 n=2 k=3 value=normal seed=2"));
+  const Result<SavedCase> first = save_case(folder_, file_of("m=1 n=2 k=3 value=normal seed=1"));
+  const Result<SavedCase> second = save_case(folder_, file_of("m=1 n=2 k=3 value=normal seed=2"));
   ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_NE(*first, *second);
-  EXPECT_THAT(*second, HasSubstr("-2.case"));
+  EXPECT_NE(first->path, second->path);
+  EXPECT_TRUE(second->is_new);
+  EXPECT_THAT(second->path, HasSubstr("-2.case"));
 }
 
 TEST_F(Corpus, LeavesNoHalfFilesBehind) {
@@ -319,9 +321,9 @@ TEST_F(Corpus, ABrokenFileIsNamed) {
 
 TEST_F(Corpus, AFolderThatCannotBeWrittenIsAnErrorWithItsName) {
   std::ofstream(folder_ + "/gemm_bf16") << "a file where the folder should be";
-  const Result<std::string> path = save_case(folder_, file_of("m=1 n=2 k=3"));
-  ASSERT_FALSE(path.ok());
-  EXPECT_THAT(path.error().message, HasSubstr(folder_ + "/gemm_bf16"));
+  const Result<SavedCase> saved = save_case(folder_, file_of("m=1 n=2 k=3"));
+  ASSERT_FALSE(saved.ok());
+  EXPECT_THAT(saved.error().message, HasSubstr(folder_ + "/gemm_bf16"));
 }
 
 TEST_F(Corpus, AMissingFileIsAnErrorWithItsName) {
