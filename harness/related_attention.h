@@ -53,6 +53,11 @@ struct RelatedAttention {
   // Scales of blocks of rows belong to the place where rows lie.
   bool has_block_scales() const { return is("scales", "block"); }
 
+  bool flushes_subnormals() const {
+    const Problem& terms = test_case.kernel->terms;
+    return terms.has("subnormals") && terms.word("subnormals") == "flushed";
+  }
+
   // No NaN and no Inf in these matrices: a weight of 0 takes nothing from what a row does not see.
   bool all_finite() const;
 

@@ -159,6 +159,16 @@ bool alike_everywhere(const Contract& contract) {
   return contract.position_independent && contract.output.rounding != Rounding::stochastic;
 }
 
+bool same_order(const Case& before, const Case& after, std::string_view output) {
+  const Contract one = before.kernel->contract(before.problem, output),
+                 other = after.kernel->contract(after.problem, output);
+  if (one.schedule == Schedule::any) return false;
+  const bool split = one.schedule == Schedule::split_k;
+  if (split && (one.join != Join::f32_ordered || one.parts != other.parts)) return false;
+  return one.unit == other.unit && one.instruction == other.instruction &&
+         one.schedule == other.schedule && one.interval == other.interval && one.join == other.join;
+}
+
 Relation negating(std::string_view id, std::string_view words, std::vector<std::string> inputs,
                   std::vector<Follow> outputs) {
   return {id, words,

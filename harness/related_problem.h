@@ -55,6 +55,10 @@ bool multiply(const CaseTensors& from, CaseTensors& to, double factor, Names nam
 bool odd(const Contract& contract, FormatId output);
 bool alike_everywhere(const Contract& contract);
 
+// Whether the contract has the sums of an output added in the same order in both problems. Where it
+// leaves the order open, a kernel may choose it by the problem.
+bool same_order(const Case& before, const Case& after, std::string_view output);
+
 // The flags of an operation whose contract has terms of its own, for all its outputs.
 inline const Contract& promises(const Case& test_case) {
   return test_case.kernel->promised.contract;

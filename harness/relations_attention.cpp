@@ -168,7 +168,8 @@ Related neutral_features(const Case& test_case, const CaseTensors& tensors) {
   if (from.is("bias", "none") && !from.packed && (natural_units(from) || scale_is_exact(from)))
     turn_on({{"bias", "f32"}}, {});
   const Magnitudes scale = magnitudes(from.problem.real("scale"));
-  const bool may_have_scales = from.is("scales", "none") && std::abs(scale.least) < 30;
+  const bool may_have_scales =
+      from.is("scales", "none") && std::abs(scale.least) < 30 && !from.flushes_subnormals();
   for (const std::string_view scales : {"head", "tensor"})
     if (may_have_scales) turn_on({{"scales", std::string(scales)}}, "_scale");
   if (!any) return std::nullopt;

@@ -19,6 +19,13 @@ struct Grouped {
   const Case& test_case;
   const CaseTensors& tensors;
   const Contract contract = test_case.kernel->contract(test_case.problem, "d");
+
+  // Nothing where the sums may be added in another order then.
+  Related with_fields(const std::vector<FieldEdit>& edits) const {
+    Related run = other_problem(test_case, tensors, edits);
+    return run && same_order(test_case, run->test_case, "d") ? std::move(run) : std::nullopt;
+  }
+
   std::int64_t m = size("m"), n = size("n"), k = size("k"), groups = size("groups");
 
   std::int64_t size(std::string_view field) const { return test_case.problem.integer(field); }
@@ -91,8 +98,8 @@ Related one_group(const Case& test_case, const CaseTensors& tensors) {
   const auto [group, before] = grouped.largest();
   if (!alike_everywhere(grouped.contract) || grouped.groups < 2 || grouped.rows(group) == 0)
     return std::nullopt;
-  Related run = other_problem(test_case, tensors,
-                              {{"m", fmt::format("{}", grouped.rows(group))}, {"groups", "1"}});
+  Related run =
+      grouped.with_fields({{"m", fmt::format("{}", grouped.rows(group))}, {"groups", "1"}});
   if (!run) return std::nullopt;
   const auto row = [first = before](std::int64_t i) { return first + i; };
   if (!move_groups(grouped, run->tensors, row, [at = group](std::int64_t) { return at; }))
@@ -105,8 +112,7 @@ Related one_group(const Case& test_case, const CaseTensors& tensors) {
 Related empty_group(const Case& test_case, const CaseTensors& tensors) {
   const Grouped grouped{test_case, tensors};
   if (!alike_everywhere(grouped.contract)) return std::nullopt;
-  Related run =
-      other_problem(test_case, tensors, {{"groups", fmt::format("{}", grouped.groups + 1)}});
+  Related run = grouped.with_fields({{"groups", fmt::format("{}", grouped.groups + 1)}});
   if (!run) return std::nullopt;
   const auto behind_it = [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); };
   if (!move_groups(

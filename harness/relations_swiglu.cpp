@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The relations of a SwiGLU MLP, h = silu(X w_gate^T) * (X w_up^T) and y = h w_down^T. silu is
 // neither odd nor linear, so what is negated or doubled leaves the gate as it is.
+#include <algorithm>
+
 #include "harness/magnitudes.h"
 #include "harness/related_problem.h"
 #include "harness/relation_families.h"
@@ -17,8 +19,8 @@ bool has_zero(const Tensor& tensor) {
 }
 
 // u doubles, as its products are normal numbers, and s = silu(g) stays; so h = fl(s u) doubles
-// unless it is close to 0. Where all of the first h is seen not to be, y is a sum of doubled
-// products.
+// unless it is close to 0 or to an end of its format. Where all of the first h is seen not to be, y
+// is a sum of doubled products.
 Related doubled_up(const Case& test_case, const CaseTensors& tensors) {
   constexpr int kCloseToZero = -50;
   const Problem& problem = test_case.problem;
@@ -28,7 +30,9 @@ Related doubled_up(const Case& test_case, const CaseTensors& tensors) {
   RelatedRun run = same_problem(test_case, tensors);
   if (!multiply(tensors, run.tensors, 2, {"w_up"})) return std::nullopt;
   run.outputs = {{"h", 2}};
-  const bool all_double = h.least > kCloseToZero && !has_zero(*tensors.find("h"));
+  const Format& h_format = format(tensors.find("h")->layout.format);
+  const bool all_double = h.least > std::max(kCloseToZero, h_format.emin()) &&
+                          h.most < h_format.emax() - 1 && !has_zero(*tensors.find("h"));
   const Magnitudes terms = h * magnitudes(tensors, "w_down");
   if (all_double && sums_are_normal(terms, problem.integer("hidden")))
     run.outputs.push_back({"y", 2});

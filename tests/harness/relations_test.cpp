@@ -7,19 +7,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "fuzz/plan.h"
 #include "harness/case_runner.h"
+#include "harness/related_problem.h"
 #include "kernels/registry.h"
 
 namespace plumbline {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 // Few of the planned cases bind some relations; materializing the large ones takes long.
 constexpr double kMostWork = 1e6;
@@ -79,6 +86,90 @@ TEST(Relations, AskNothingOfAnLseThatIsNotStored) {
     }
   }
   EXPECT_THAT(asked, IsSupersetOf({"A14b", "A14c", "A14d", "A14e", "A17", "A21"}));
+}
+
+std::string changed(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+std::string manifest_text(std::string_view kernel) {
+  std::ifstream in(fmt::format("{0}/kernels/{1}/{1}.toml", PLUMBLINE_SOURCE_DIR, kernel));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The relations of all quick cases that a manifest of this text is asked.
+std::set<std::string> asked_of(const std::string& text) {
+  std::set<std::string> asked;
+  const Result<Manifest> kernel = parse_manifest(text, "relations_test.toml");
+  EXPECT_TRUE(kernel) << kernel.error().text();
+  if (!kernel) return asked;
+  for (const Case& test_case : plan_cases(*kernel, {.profile = Profile::quick, .seed = 1})) {
+    if (kernel->operation->work(test_case.problem) > kMostWork) continue;
+    const Result<CaseTensors> tensors = materialize(test_case);
+    EXPECT_TRUE(tensors) << tensors.error().text();
+    for (const Relation& relation : relations_of(*kernel->operation))
+      if (relation.make(test_case, *tensors)) asked.insert(std::string(relation.id));
+  }
+  return asked;
+}
+
+// A kernel of an unknown schedule may take another one for another problem, a library by its
+// heuristics say.
+TEST(Relations, CompareTwoProblemsOnlyWhereBothHaveOneOrder) {
+  const std::string gemm = manifest_text("gemm_bf16");
+  EXPECT_THAT(asked_of(gemm), IsSupersetOf({"G1", "G2", "G3", "G4", "G7", "G9"}));
+  EXPECT_THAT(asked_of(changed(gemm, "schedule = \"sequential\"", "schedule = \"any\"")),
+              ElementsAre("G1", "G2", "G3"));
+  const std::string grouped = manifest_text("gemm_grouped_bf16");
+  EXPECT_THAT(asked_of(grouped), IsSupersetOf({"G1", "G2", "G3", "G9", "G11"}));
+  EXPECT_THAT(asked_of(changed(grouped, "schedule = \"sequential\"", "schedule = \"any\"")),
+              ElementsAre("G1", "G2", "G3"));
+  const std::string split = manifest_text("gemm_bf16_splitk");
+  EXPECT_THAT(asked_of(split), IsSupersetOf({"G1", "G2", "G3", "G7"}));
+  EXPECT_THAT(asked_of(changed(split, "f32 ordered", "f32 any order")),
+              ElementsAre("G1", "G2", "G3"));
+}
+
+// A factor of 1 is an operation, and may take a subnormal sum for 0.
+TEST(Relations, NeverTakeScalesOfOneForNothingWhereSubnormalsAreFlushed) {
+  const std::string gemm = manifest_text("gemm_fp8");
+  EXPECT_THAT(asked_of(gemm), Contains("G8"));
+  EXPECT_THAT(asked_of(changed(gemm, "[contract]\n", "[contract]\nsubnormals = \"flushed\"\n")),
+              Not(Contains("G8")));
+}
+
+// Rounding to a subnormal f16 is no power of two from rounding twice the number.
+TEST(Relations, DoublingUpDoublesYOnlyWhereNoHIsNearAnEndOfItsFormat) {
+  std::string text = manifest_text("swiglu_mlp_bf16");
+  for (const std::string_view tensor : {"x     ", "w_down", "w_gate", "w_up  ", "h     "})
+    text = changed(text, fmt::format("{} = \"bf16\"", tensor), fmt::format("{} = \"f16\"", tensor));
+  const Result<Manifest> kernel = parse_manifest(text, "h.toml");
+  ASSERT_TRUE(kernel) << kernel.error().text();
+  const Result<Problem> problem =
+      parse_problem(kernel->schema(), "tokens=2 d=16 hidden=16 d_out=4");
+  ASSERT_TRUE(problem) << problem.error().text();
+  Case test_case;
+  test_case.kernel = &*kernel;
+  test_case.problem = *problem;
+  CaseTensors tensors = *materialize(test_case);
+  const std::vector<Relation> relations = relations_of(*kernel->operation);
+  const auto m4 = std::find_if(relations.begin(), relations.end(),
+                               [](const Relation& relation) { return relation.id == "M4"; });
+  ASSERT_NE(m4, relations.end());
+  const auto follow = [&](double h) {
+    for (const std::string_view input : {"x", "w_up", "w_down"}) fill(*tensors.find(input), 1);
+    fill(*tensors.find("h"), h);
+    const std::optional<RelatedRun> run = m4->make(test_case, tensors);
+    std::vector<std::string> outputs;
+    for (const Follow& output : run->outputs) outputs.emplace_back(output.output);
+    return outputs;
+  };
+  EXPECT_THAT(follow(1.5), ElementsAre("h", "y"));
+  EXPECT_THAT(follow(0x1.5p-14), ElementsAre("h"));  // f16's normal numbers begin here
+  EXPECT_THAT(follow(0x1.5p-17), ElementsAre("h"));
+  EXPECT_THAT(follow(40000), ElementsAre("h"));
 }
 
 // A fault that no bound shows: where a bit of a special register is set, one instruction rounds
