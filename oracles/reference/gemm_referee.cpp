@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "oracles/base/assert.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/exact/real.h"
 #include "oracles/reference/gemm_definition.h"
@@ -49,21 +50,23 @@ SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads) {
   SumEnclosures sums;
   for (ZeroedVector<double>* part : {&sums.hi, &sums.lo, &sums.bound})
     part->resize(static_cast<std::size_t>(outputs));
+  PLUMB_ASSERT(mpfr_buildopt_tls_p() != 0);
   const int precision =
       at_precision(bits, []<typename Number>() { return precision_bits<Number>(); });
   for_each_block(outputs, 64, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
       const GemmPlace at = gemm.place(index);
       if (gemm.special(at)) continue;
+      mpfr_clear_inexflag();  // of this thread
       const SumEnclosure sum =
           enclosure_of(dyadic_value(gemm_sum(gemm.problem, at.batch, at.i, at.j, bits)));
+      const bool exact = mpfr_inexflag_p() == 0;
       const auto s = static_cast<std::size_t>(index);
       sums.hi[s] = sum.hi;
       sums.lo[s] = sum.lo;
       // A product and an addition per element of k, and a product and an addition per block, each
-      // within 2^-precision of at most the sum of magnitudes. Sums of 8-bit integers are exact.
-      const double lost = bits >= kExactBits || !gemm.model
-                              ? 0
+      // within 2^-precision of at most the sum of magnitudes.
+      const double lost = exact ? 0
                               : 4.0 * static_cast<double>(gemm.problem.k) *
                                     std::ldexp(gemm.magnitude(at), -precision) * (1 + 0x1p-20);
       sums.bound[s] = sum.bound + lost;

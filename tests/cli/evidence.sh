@@ -8,7 +8,11 @@ program=$1 kernels=$2
 verify="--profile quick --on emulator --sm 90 --no-corpus --out out"
 
 # An oracle of too few bits cannot decide, and says so instead of passing.
-expect 5 "the oracle could not decide" verify gemm_bf16 $verify --strict --oracle mpfr:64 --only 'k<70 m<40 n<40'
+expect 5 "the oracle could not decide" verify gemm_mxfp8 --profile quick --on emulator --no-corpus --out out \
+  --strict --oracle mpfr:64 --only 'value=wide m<40 n<40'
+# Where that many hold the sums exactly, they decide.
+expect 0 "1 passed" replay --on emulator --out out --strict --oracle mpfr:64 \
+  'gemm_bf16 m=16 n=16 k=33 value=integers seed=0x1'
 
 # A kernel that takes hardly any problem has hardly anything to show for it.
 copy tiny gemm_bf16 '$ a [[domain]]\nrequire = "m <= 1 \&\& n <= 1 \&\& batch <= 1"\nreason = "too small to be of use"'

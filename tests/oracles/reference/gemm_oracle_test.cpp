@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -267,6 +268,15 @@ struct AttainedBound {
     gemm->b.set_bits(1, 0x3980);
     gemm->d.set_bits(0, 0x3f800000);
   }
+
+  // -2^-80 + 1 + 2^-24 with two roundings of 2^-24 at most: 1 - 2^-24 is inside by 2^-80.
+  void end_of_range() {
+    setup.k = 3;
+    gemm = std::make_unique<Gemm>(setup);
+    const std::array<std::uint64_t, 3> a = {0x9780, 0x3f80, 0x3980}, b = {0x1780, 0x3f80, 0x3980};
+    for (int k = 0; k < 3; ++k) gemm->a.set_bits(k, a[k]), gemm->b.set_bits(k, b[k]);
+    gemm->d.set_bits(0, 0x3f7fffff);
+  }
 };
 
 TEST(GemmOracle, CountsUndecidedElementsAndHandsThemToTheReferee) {
@@ -292,6 +302,7 @@ TEST(GemmOracle, CountsUndecidedElementsAndHandsThemToTheReferee) {
 
 TEST(GemmOracle, CountsElementsThatTooFewBitsLeaveUnresolvedAsPassing) {
   AttainedBound attained;
+  attained.end_of_range();
   const GemmOracle oracle(attained.gemm->problem, attained.promised.contract, 80);
   JudgeOptions options;
   options.mpfr_bits = 64;
@@ -303,6 +314,17 @@ TEST(GemmOracle, CountsElementsThatTooFewBitsLeaveUnresolvedAsPassing) {
   EXPECT_EQ(verdict.unresolved, 0);
   EXPECT_EQ(verdict.failed, 0);
   EXPECT_EQ(verdict.refereed, 1);
+}
+
+TEST(GemmOracle, DecidesSumsThatFewBitsHoldExactly) {
+  AttainedBound attained;
+  const GemmOracle oracle(attained.gemm->problem, attained.promised.contract, 80);
+  JudgeOptions options;
+  options.mpfr_bits = 64;
+  const OutputVerdict verdict = oracle.judge(0, attained.gemm->d, options);
+  EXPECT_EQ(verdict.unresolved, 0);
+  EXPECT_EQ(verdict.failed, 0);
+  EXPECT_NEAR(verdict.worst_share, 1, 1e-9);
 }
 
 TEST(GemmOracle, GivesTheSameVerdictByTheMpfrDefinition) {
