@@ -84,6 +84,10 @@ class Attention final : public Operation {
 
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                           const Manifest& manifest) const override {
+    if (const float scale = problem.real("scale"); !(scale >= 0)) {
+      return bad_input(fmt::format("scale is {}: the running maximum is one of the scores", scale),
+                       "a scale is not negative; negate q instead");
+    }
     return attention_tensors(kTensors, problem, manifest);
   }
 

@@ -30,6 +30,17 @@ double share_of(const ElementRule& rule, const ElementKnowledge& known,
   return std::max(smallest / known.error, std::nextafter(1.0, 2.0));
 }
 
+// Whether the result is at least half of the magnitudes that it is added up from: those of the
+// products, then the scaled sum beside C and the bias.
+bool hardly_cancels(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+                    double result) {
+  EpilogueOperands nothing_added = gemm.epilogue_operands(at);
+  nothing_added.c = nothing_added.bias = 0;
+  const double scaled = gemm.epilogue.real({sum.hi, sum.lo}, nothing_added).hi;
+  return gemm.magnitude(at) <= 2 * std::fabs(sum.hi) &&
+         std::fabs(scaled) + std::fabs(result - scaled) <= 2 * std::fabs(result);
+}
+
 }  // namespace
 
 ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
@@ -118,7 +129,7 @@ ElementVerdict describe(const GemmCase& gemm, const GemmPlace& at, const Element
   const RealResult real = real_result(gemm, at, known.sum, known.classes);
   verdict.exact = real.value.hi + real.value.lo;
   verdict.error_ulp = real.error_ulp(gemm.epilogue, got);
-  if (real.finite && gemm.magnitude(at) <= 2 * std::fabs(known.sum.hi)) {
+  if (real.finite && hardly_cancels(gemm, at, known.sum, verdict.exact)) {
     const double beyond = std::max(0.0, std::fabs(verdict.error_ulp) - 0.5) * real.ulp;
     verdict.relative = beyond / std::fabs(verdict.exact);
   }

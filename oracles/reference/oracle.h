@@ -32,8 +32,8 @@ struct ElementVerdict {
   double error_ulp = 0;  // (got - exact) in output ulp; NaN where it has no meaning
   double bound_ulp = 0;  // how far an admissible output can be from exact, in output ulp
   // |got - exact| / |exact| beyond half an ulp of the output, where the terms hardly cancel (their
-  // magnitudes add up to at most twice the sum); NaN elsewhere. What an inaccurate unit costs,
-  // though its contract allows it.
+  // magnitudes add up to at most twice the sum; in GEMM with C and bias too); NaN elsewhere. What
+  // an inaccurate unit costs, though its contract allows it.
   double relative = std::numeric_limits<double>::quiet_NaN();
   double share =
       0;  // of the allowed accumulator error used: e_min / E; > 1 fails; NaN if not computed

@@ -26,7 +26,7 @@ GemmProblem product_of(const SwigluProblem& mlp, const Tensor& x, const Tensor& 
 }
 
 Certified value_of(const SumEnclosure& sum) {
-  return {sum.hi, (std::fabs(sum.lo) + sum.bound) * certified::kInflate};
+  return Certified(sum.hi) + Certified{sum.lo, sum.bound};
 }
 
 bool holds_one_class(ClassSet classes) {

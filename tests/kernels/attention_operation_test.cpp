@@ -141,6 +141,8 @@ TEST(AttentionOperation, RefusesProblemsThatContradictThemselves) {
               HasSubstr("window_right=1"));
   EXPECT_THAT(attention.refusal(sizes + "lengths=random bias=f32"), HasSubstr("one length"));
   EXPECT_THAT(attention.refusal(sizes + "lengths=random kv=shared"), HasSubstr("kv=own"));
+  EXPECT_EQ(attention.refusal(sizes + "scale=0"), "");
+  EXPECT_THAT(attention.refusal(sizes + "scale=-0.5"), HasSubstr("scale is -0.5"));
 }
 
 TEST(AttentionOperation, RefusesStartsThatAreNone) {

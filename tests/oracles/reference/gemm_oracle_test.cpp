@@ -346,6 +346,27 @@ TEST(GemmOracle, GivesTheSameVerdictByTheMpfrDefinition) {
   EXPECT_EQ(slow.histogram, fast.histogram);
 }
 
+// What a kernel costs is told where terms hardly cancel: neither products nor what is added to
+// them.
+TEST(GemmOracle, MeasuresDistancesWhereNeitherProductsNorBiasCancel) {
+  const auto relative = [](double bias) {
+    GemmSetup setup;
+    setup.m = setup.n = setup.k = 1;
+    setup.output = FormatId::f32;
+    setup.bias = BiasKind::per_row;
+    Gemm gemm(setup);
+    gemm.a.set_bits(0, 0x3f80);  // 1
+    gemm.b.set_bits(0, 0x3f80);
+    gemm.bias.set_bits(0, encode(format(gemm.bias.layout.format), bias));
+    gemm.d.set_bits(0, encode(format(FormatId::f32), (1 + bias) * 1.25));
+    const GemmOracle oracle(gemm.problem, testing::fma_contract(), 80);
+    return oracle.judge(0, gemm.d, {}).failures.at(0).relative;
+  };
+  EXPECT_NEAR(relative(0.5), 0.25, 1e-6);
+  EXPECT_NEAR(relative(-3), 0.25, 1e-6);
+  EXPECT_TRUE(std::isnan(relative(-0.75)));
+}
+
 TEST(GemmOracle, NoticesWrongSums) {
   GemmSetup setup;
   Gemm gemm(setup);
