@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exact values to bits: the only code in the tree that rounds to a number format.
-// It rounds once, from the exact value; going through f32 first would be a different function.
+// Exact values to bits: the only code that rounds them to a stored format. It rounds once, from the
+// exact value; going through f32 first would be a different function.
 #pragma once
 
 #include <cstdint>
