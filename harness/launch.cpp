@@ -237,26 +237,63 @@ void add_findings(const Manifest& kernel, const LaunchOutcome& outcome, LaunchRe
   }
 }
 
-// The storage of the outputs whose writers are kept.
+// Bytes of a tensor's storage.
+struct ByteRange {
+  std::int64_t begin = 0, count = 0;
+
+  std::span<std::byte> of(std::vector<std::byte>& storage) const {
+    return std::span(storage).subspan(static_cast<std::size_t>(begin),
+                                      static_cast<std::size_t>(count));
+  }
+};
+
+// Calls body(address, bytes) for each stretch of storage that lies in one place of the device, up to
+// the first one that goes wrong.
+template <typename Body>
+Status for_each_stretch(const TensorSpec& spec, DeviceAddress base, const Body& body) {
+  const std::int64_t width = format(spec.layout.format).storage_bytes(),
+                     bytes = spec.layout.storage_bytes();
+  if (spec.pieces.apart == 0) return body(base, ByteRange{0, bytes});
+  const std::int64_t kept = spec.pieces.kept * width;
+  for (std::int64_t begin = 0; begin < bytes; begin += kept) {
+    const Status done = body(base, ByteRange{begin, std::min(kept, bytes - begin)});
+    if (!done) return done;
+    base += static_cast<DeviceAddress>(spec.pieces.apart * width);
+  }
+  return {};
+}
+
+Result<DeviceAddress> allocate(const TensorSpec& spec, Device& device) {
+  const std::int64_t width = format(spec.layout.format).storage_bytes(),
+                     bytes = spec.layout.storage_bytes();
+  if (spec.pieces.apart == 0) return device.allocate(bytes, spec.name);
+  return device.allocate_pieces(bytes, spec.pieces.kept * width, spec.pieces.apart * width,
+                                spec.name);
+}
+
+// A stretch of an output whose writers are kept, and where it begins in the output's storage.
 struct Watched {
-  std::vector<std::string> names;
-  std::vector<MemoryRange> ranges;
+  std::string output;
+  std::int64_t first_byte = 0;
+  MemoryRange range;
 };
 
 // A later launch stores over an earlier one.
-void add_writers(const Watched& watched, const LaunchOutcome& outcome, LaunchResult& result) {
+void add_writers(const std::vector<Watched>& watched, const LaunchOutcome& outcome,
+                 LaunchResult& result) {
   for (std::size_t i = 0; i < outcome.writers.size(); ++i) {
-    std::vector<Writer>& all = result.writers[watched.names[i]];
-    all.resize(outcome.writers[i].size());
-    for (std::size_t word = 0; word < all.size(); ++word)
-      if (outcome.writers[i][word].known()) all[word] = outcome.writers[i][word];
+    std::vector<Writer>& all = result.writers[watched[i].output];
+    const auto first = static_cast<std::size_t>(watched[i].first_byte / 4);
+    all.resize(std::max(all.size(), first + outcome.writers[i].size()));
+    for (std::size_t word = 0; word < outcome.writers[i].size(); ++word)
+      if (outcome.writers[i][word].known()) all[first + word] = outcome.writers[i][word];
   }
   for (const CodePlace& place : outcome.stores) result.stores[place.ptx_line] = place;
 }
 
 // All launches in order, up to one that does not complete: how many ran.
 Result<int> run_launches(const Case& test_case, Device& device, const Module& module,
-                         const Placement& placement, const Watched& watched,
+                         const Placement& placement, const std::vector<Watched>& watched,
                          const LaunchChoices& choices, LaunchResult& result) {
   int ran = 0;
   for (const KernelLaunch& launch : test_case.kernel->launches) {
@@ -271,7 +308,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     (*request)->cta_order = choices.cta_order;
     if (choices.garbage) (*request)->shared_garbage = *choices.garbage;
     (*request)->instruction_budget = choices.instruction_budget;
-    (*request)->watched = watched.ranges;
+    for (const Watched& one : watched) (*request)->watched.push_back(one.range);
     (*request)->traced = choices.traced;
     (*request)->one_worker = choices.one_worker;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
@@ -437,13 +474,13 @@ Status check_memory(const Case& test_case) {
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module, const LaunchChoices& choices) {
   device.release_all();
-  std::map<std::string, DeviceAddress> storage;  // of the allocations
+  std::map<std::string, DeviceAddress> storage;  // of the allocations, or of their first pieces
   Placement placement;
-  Watched watched;
+  std::vector<Watched> watched;
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
-    const Result<DeviceAddress> address = device.allocate(spec.layout.storage_bytes(), spec.name);
+    const Result<DeviceAddress> address = allocate(spec, device);
     if (!address) return address.error();
     storage[spec.name] = *address;
     placement[spec.name] = {
@@ -452,17 +489,23 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
         spec.layout.format};
     Status copied;
     if (spec.role == TensorRole::input) {
-      copied = device.write(*address, tensor.storage);
+      copied = for_each_stretch(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
+        return device.write(to, bytes.of(tensor.storage));
+      });
     } else {
       tensor.storage = poison_bytes(spec.layout);
       if (choices.garbage)
         std::fill(tensor.storage.begin(), tensor.storage.end(), std::byte{*choices.garbage});
-      copied = device.poison(*address, tensor.storage);
+      copied = for_each_stretch(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
+        return device.poison(to, bytes.of(tensor.storage));
+      });
     }
     if (!copied) return copied.error();
     if (choices.keep_writers && spec.role == TensorRole::output) {
-      watched.names.push_back(spec.name);
-      watched.ranges.push_back({*address, spec.layout.storage_bytes()});
+      copied = for_each_stretch(spec, *address, [&](DeviceAddress at, ByteRange bytes) -> Status {
+        watched.push_back({spec.name, bytes.begin, {at, bytes.count}});
+        return {};
+      });
     }
   }
   LaunchResult result;
@@ -482,7 +525,10 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     Tensor& tensor = tensors.tensors[i];
     if (spec.role == TensorRole::workspace) continue;
     std::vector<std::byte> bytes(tensor.storage.size());
-    const Status read = device.read(storage[spec.name], bytes);
+    const Status read =
+        for_each_stretch(spec, storage[spec.name], [&](DeviceAddress from, ByteRange range) {
+          return device.read(from, range.of(bytes));
+        });
     if (!read) return read.error();
     if (spec.role == TensorRole::input) {
       if (bytes == tensor.storage) continue;

@@ -58,9 +58,11 @@ Result<std::vector<TensorSpec>> Manifest::tensors(const Problem& problem) const 
   if (!specs) return specs;
   const std::string_view moved = problem.word(kOffsetIn);
   for (TensorSpec& spec : *specs) {
-    if (moved != kAllTensors && moved != spec.name) continue;
-    spec.layout.offset += problem.integer(kOffset);
-    if (const Status usable = spec.layout.check(); !usable) return usable.error();
+    if (moved == kAllTensors || moved == spec.name) {
+      spec.layout.offset += problem.integer(kOffset);
+      if (const Status usable = spec.layout.check(); !usable) return usable.error();
+    }
+    spec.pieces = cut(spec.layout);
   }
   for (const auto& [output, own] : promised_for) {
     if (const Status possible = check_parts(own, problem); !possible) return possible.error();

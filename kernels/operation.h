@@ -17,6 +17,7 @@
 #include "oracles/bounds/contract.h"
 #include "oracles/formats/tensor.h"
 #include "oracles/reference/oracle.h"
+#include "kernels/pieces.h"
 #include "oracles/reference/staged.h"
 
 namespace plumbline {
@@ -26,7 +27,8 @@ enum class TensorRole : std::uint8_t { input, output, workspace };
 struct TensorSpec {
   std::string name;  // "a": as in manifests and case files
   TensorRole role;
-  TensorLayout layout;
+  TensorLayout layout;  // of what is kept, where it is in pieces
+  Pieces pieces{};
 };
 
 // The tensors of one case, by name, in the order of Operation::tensors().

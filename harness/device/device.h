@@ -130,6 +130,14 @@ class Device {
   // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds
   // around it. `label` names it in findings ("a", "d").
   virtual Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) = 0;
+  // `bytes` of it in pieces of `kept` bytes, the last one what is left, each beginning `apart` bytes
+  // behind the one before, and nothing between them: the address of the first one. Only the
+  // emulator has address space without memory.
+  virtual Result<DeviceAddress> allocate_pieces(std::int64_t /*bytes*/, std::int64_t /*kept*/,
+                                                std::int64_t /*apart*/, std::string_view label) {
+    return Error{ErrorKind::cannot_run, "rows of " + std::string(label) + " lie too far apart", "",
+                 "use --on emulator"};
+  }
   // On the emulator, variables of modules have their initial values again.
   virtual void release_all() = 0;
 

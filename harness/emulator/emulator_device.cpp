@@ -163,6 +163,12 @@ class EmulatorDevice final : public Device {
     return global_.allocate(static_cast<std::uint64_t>(bytes), label);
   }
 
+  Result<DeviceAddress> allocate_pieces(std::int64_t bytes, std::int64_t kept, std::int64_t apart,
+                                        std::string_view label) override {
+    return global_.allocate_pieces(static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(kept),
+                                   static_cast<std::uint64_t>(apart), label);
+  }
+
   void release_all() override { global_.release_all(); }
 
   Status write(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, true); }

@@ -52,8 +52,7 @@ Pages& Pages::operator=(Pages&& other) noexcept {
   return *this;
 }
 
-Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_view label, bool of_module) {
-  std::uint64_t& next = of_module ? next_module_ : next_global_;
+Status GlobalMemory::place(std::uint64_t base, std::uint64_t bytes, std::string_view label, bool of_module) {
   auto allocation = std::make_unique<Allocation>();
   // Vector accesses of the handlers stay inside the allocation, so no slack is needed; an empty one gets a page.
   allocation->data_pages = Pages(std::max<std::uint64_t>(bytes, 1));
@@ -65,14 +64,32 @@ Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_vi
   if (allocation->data == nullptr || allocation->written == nullptr || allocation->marks == nullptr) {
     return Error{ErrorKind::out_of_memory, fmt::format("cannot allocate {} bytes for \"{}\"", bytes, label), "", ""};
   }
-  allocation->base = (of_module ? kModuleBase : kGlobalBase) + next;
+  allocation->base = base;
   allocation->bytes = bytes;
   allocation->label = label;
   allocation->of_module = of_module;
-  next += (bytes + kAlignment - 1) / kAlignment * kAlignment + std::max(kGap, bytes / kAlignment * kAlignment);
-  const std::uint64_t base = allocation->base;
   allocations_.push_back(std::move(allocation));
   std::sort(allocations_.begin(), allocations_.end(), [](const auto& a, const auto& b) { return a->base < b->base; });
+  return {};
+}
+
+Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_view label, bool of_module) {
+  std::uint64_t& next = of_module ? next_module_ : next_global_;
+  const std::uint64_t base = (of_module ? kModuleBase : kGlobalBase) + next;
+  if (Status placed = place(base, bytes, label, of_module); !placed) return placed.error();
+  next += (bytes + kAlignment - 1) / kAlignment * kAlignment + std::max(kGap, bytes / kAlignment * kAlignment);
+  return base;
+}
+
+Result<std::uint64_t> GlobalMemory::allocate_pieces(std::uint64_t bytes, std::uint64_t kept, std::uint64_t apart,
+                                                    std::string_view label) {
+  const std::uint64_t base = kGlobalBase + next_global_;
+  std::uint64_t at = 0;
+  for (std::uint64_t begin = 0; begin < bytes; begin += kept, at += apart) {
+    const std::string name = at == 0 ? std::string(label) : fmt::format("{} from its byte {} on", label, at);
+    if (Status placed = place(base + at, std::min(kept, bytes - begin), name, false); !placed) return placed.error();
+  }
+  next_global_ += (at + kAlignment - 1) / kAlignment * kAlignment + kGap;
   return base;
 }
 

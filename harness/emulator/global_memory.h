@@ -79,6 +79,10 @@ struct Allocation {
 class GlobalMemory {
  public:
   Result<std::uint64_t> allocate(std::uint64_t bytes, std::string_view label, bool of_module = false);
+  // Allocations of `kept` bytes, the last one of what is left, each `apart` bytes behind the one before: the address of
+  // the first one.
+  Result<std::uint64_t> allocate_pieces(std::uint64_t bytes, std::uint64_t kept, std::uint64_t apart,
+                                        std::string_view label);
   // Variables of modules stay, and have their initial values again.
   void release_all();
 
@@ -99,6 +103,7 @@ class GlobalMemory {
 
  private:
   Allocation* holding(std::uint64_t address, std::uint64_t size) const;
+  Status place(std::uint64_t base, std::uint64_t bytes, std::string_view label, bool of_module);
 
   std::vector<std::unique_ptr<Allocation>> allocations_;  // in address order
   std::uint64_t next_global_ = 0, next_module_ = 0;
