@@ -63,7 +63,8 @@ void add_running(FlagTargets to) {
 void add_choosing(FlagTargets to) {
   to.app.add_option("--shard", to.raw.shard,
                     "i/n: this part of the plan, by hash of the case text");
-  add_only(to, "TERMS", "filter: 'class=cancelling k>512'");
+  add_only(to, "TERMS",
+           "filter by class, shape, strides, origin and fields: 'class=cancelling k>512'");
 }
 
 void add_strict_baseline(FlagTargets to) {

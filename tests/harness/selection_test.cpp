@@ -53,6 +53,20 @@ TEST_F(Selection, AllTermsOfAFilterMustHold) {
   EXPECT_TRUE(holds(""));
 }
 
+TEST_F(Selection, ARealIsComparedAsTheCaseHasIt) {
+  test_case.problem.set_real("alpha", 0.97F);
+  EXPECT_TRUE(holds("alpha=0.97"));
+  EXPECT_TRUE(holds("alpha<=0.97 alpha>=0.97"));
+  EXPECT_FALSE(holds("alpha!=0.97"));
+  EXPECT_FALSE(holds("alpha<0.97"));
+  EXPECT_TRUE(holds("alpha<0.971"));
+}
+
+TEST_F(Selection, FieldsOfEveryOperationAreCheckedToo) {
+  EXPECT_THAT(error("offset=ten"), HasSubstr("offset is compared with \"ten\", which is no whole"));
+  EXPECT_TRUE(holds("offset=0"));
+}
+
 TEST_F(Selection, AFilterThatMakesNoSenseSaysWhy) {
   EXPECT_THAT(error("clas=normal"), HasSubstr("did you mean \"class\"?"));
   EXPECT_THAT(error("k"), HasSubstr("\"k\" is not key=value"));
