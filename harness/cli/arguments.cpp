@@ -45,6 +45,15 @@ std::optional<std::uint64_t> parse_seed(std::string_view text) {
   return value;
 }
 
+// "90", or "sm_90".
+std::optional<int> parse_chip(std::string_view text) {
+  if (text.starts_with("sm_")) text.remove_prefix(3);
+  int sm = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), sm);
+  if (code != std::errc{} || end != text.data() + text.size() || sm <= 0) return std::nullopt;
+  return sm;
+}
+
 Status apply(const RawFlags& raw, Arguments& arguments) {
   const auto choose = [](std::string_view flag, const std::string& given,
                          std::vector<std::string_view> words) -> Status {
@@ -59,7 +68,11 @@ Status apply(const RawFlags& raw, Arguments& arguments) {
     if (!status) return status;
   }
   arguments.on = *on_by_name(raw.on);
-  if (raw.sm != 0) arguments.sm = raw.sm;
+  if (!raw.sm.empty()) {
+    arguments.sm = parse_chip(raw.sm);
+    if (!arguments.sm)
+      return wrong(fmt::format("--sm {} is no chip", raw.sm), "a number such as 90");
+  }
   arguments.profile_name = raw.profile;
   arguments.profile = raw.profile == "quick"  ? Profile::quick
                       : raw.profile == "deep" ? Profile::deep

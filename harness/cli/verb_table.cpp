@@ -13,7 +13,9 @@ namespace {
 
 void add_on(FlagTargets to, const char* help) { to.app.add_option("--on", to.raw.on, help); }
 
-void add_sm(FlagTargets to, const char* help) { to.app.add_option("--sm", to.raw.sm, help); }
+void add_sm(FlagTargets to, const char* help) {
+  to.app.add_option("--sm", to.raw.sm, help)->type_name("CHIP");
+}
 
 void add_seed(FlagTargets to, const char* help) { to.app.add_option("--seed", to.raw.seed, help); }
 
@@ -47,7 +49,7 @@ void add_judging(FlagTargets to) {
 // Of verbs that run cases.
 void add_running(FlagTargets to) {
   add_on(to, "where: auto (GPU if present), emulator, gpu, both (and compare)");
-  add_sm(to, "emulate only this chip, for example 90");
+  add_sm(to, "this chip only, for example 90: the GPU if it is one, else emulated");
   add_judging(to);
   to.app.add_option("--repeat", to.arguments.repeat, "launches per case, compared bit for bit")
       ->check(CLI::Range(1, 10000));

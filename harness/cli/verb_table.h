@@ -20,8 +20,7 @@ namespace plumbline {
 // The flags that need more than CLI11's conversions, as typed.
 struct RawFlags {
   std::string on = "auto", profile = "default", seed, duration, shard, oracle = "auto",
-              format = "human", color = "auto";
-  int sm = 0;
+              format = "human", color = "auto", sm;
 };
 
 // Where a verb's flags go.

@@ -121,6 +121,25 @@ TEST_F(Selection, AGpuRunsTheNewestBuildItCan) {
   EXPECT_EQ(targets[0].name(), "NVIDIA H200 (sm_90)");
 }
 
+TEST_F(Selection, AChipThatTheGpuIsNotIsEmulatedOrRefused) {
+  Target gpu;
+  gpu.on_gpu = true;
+  gpu.sm = 90;
+  gpu.gpu_name = "NVIDIA H200";
+  std::string why;
+  const auto emulated = kernel_targets(manifest, On::automatic, 80, gpu, why);
+  ASSERT_EQ(emulated.size(), 1u);
+  EXPECT_EQ(emulated[0].name(), "emulator sm_80");
+  const auto same = kernel_targets(manifest, On::automatic, 90, gpu, why);
+  ASSERT_EQ(same.size(), 1u);
+  EXPECT_TRUE(same[0].on_gpu);
+  for (const On on : {On::gpu, On::both}) {
+    why.clear();
+    EXPECT_TRUE(kernel_targets(manifest, on, 80, gpu, why).empty());
+    EXPECT_EQ(why, "--sm 80 leaves nothing to run: this device is sm_90");
+  }
+}
+
 TEST(FindGpu, IsAnErrorOnlyWhereAGpuWasAskedFor) {
   const Result<Target> there = probe_gpu();
   for (const On on : {On::automatic, On::emulator, On::gpu, On::both}) {

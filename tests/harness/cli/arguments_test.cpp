@@ -59,6 +59,14 @@ TEST(Arguments, ReadsEveryFlag) {
   EXPECT_EQ(arguments->format, OutputFormat::line);
 }
 
+TEST(Arguments, AChipIsANumberWithOrWithoutItsPrefix) {
+  EXPECT_EQ(parse({"verify", "--sm", "sm_89"})->sm, 89);
+  for (const char* text : {"0", "-80", "sm_", "90a", "hopper"}) {
+    EXPECT_THAT(error({"verify", "--sm", text}),
+                HasSubstr(std::string("--sm ") + text + " is no chip (a number such as 90)"));
+  }
+}
+
 TEST(Arguments, DurationsHaveUnits) {
   EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "10m"})->seconds, 600);
   EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "90"})->seconds, 90);
