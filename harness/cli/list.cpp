@@ -11,6 +11,7 @@
 #include "fuzz/values.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/signature.h"
 #include "oracles/base/suggest.h"
 #include "oracles/models/generation.h"
 
@@ -23,6 +24,15 @@ std::size_t text_column(const Entries& entries, const NameOf& name_of) {
   std::size_t longest = 0;
   for (const auto& entry : entries) longest = std::max(longest, name_of(entry).size());
   return longest + 4;
+}
+
+// Against their PTX, where it is there. Kernels of --kernel were checked when they were read.
+Status check_shipped_kernels(const Registry& registry) {
+  for (const Manifest& kernel : registry.all()) {
+    if (kernel.added) continue;
+    if (Status same = check_signatures(kernel); !same) return same;
+  }
+  return {};
 }
 
 void list_kernels(const Registry& registry, Terminal& terminal) {
@@ -134,6 +144,10 @@ ExitCode list(const Arguments& arguments, Terminal& terminal) {
       const std::string hint = did_you_mean(wanted, known);
       return report_error({ErrorKind::bad_input, fmt::format("cannot list \"{}\"", wanted), "",
                            hint.empty() ? fmt::format("one of {}", fmt::join(known, ", ")) : hint});
+    }
+    if (wanted == "kernels") {
+      const Status checked = check_shipped_kernels(*registry);
+      if (!checked) return report_error(checked.error());
     }
     found->second(*registry, terminal);
   }

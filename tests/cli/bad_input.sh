@@ -72,6 +72,11 @@ expect 2 "entry gemm_bf16_nn_bf16 takes 21 parameters, the manifest lists 20" ex
 copy own gemm_bf16 's/^source/source/'
 expect 0 "own" list kernels --kernel own/own.toml
 expect 4 "plumbline mutants --kernel own/own.toml --auto 50" mutants --kernel own/own.toml
+# A kernel of the kernel folder is checked when it is listed.
+copy own gemm_bf16 's/"s64 ld_b", //'
+mkdir tree && cp -a own tree/own
+PLUMBLINE_KERNELS=tree expect 2 "entry gemm_bf16_nn_bf16 takes 21 parameters, the manifest lists 20" list kernels
+PLUMBLINE_KERNELS=tree expect 0 "mma.sync" list models
 copy own gemm_bf16 's/^bias *= "f32"/bias = "s32"/'
 expect 2 '"bias" of gemm cannot be s32 (it can be bf16, f16, f32)' verify --kernel own/own.toml
 
