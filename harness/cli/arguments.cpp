@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <functional>
 
@@ -136,7 +137,8 @@ struct CommandLine {
       }
       verb.add_flags({*sub, arguments, raw});
       sub->add_option("--format", raw.format,
-                      "human, line (one finding a line) or json (events as they happen)");
+                      verb.json ? "human, line (one finding a line) or json (events as they happen)"
+                                : "human or line (one finding a line)");
       sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honored)");
       sub->add_flag("-q,--quiet", arguments.quiet, "only failures and the closing line");
       sub->add_flag("-v,--verbose", arguments.verbose, "a line per case");
@@ -199,6 +201,11 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   }
   const Status applied = apply(line.raw, arguments);
   if (!applied) return applied.error();
+  const auto verb = std::ranges::find(verb_table(), arguments.verb, &Verb::name);
+  if (arguments.format == OutputFormat::json && !verb->json) {
+    return wrong(fmt::format("{} prints for people alone, no --format json", arguments.verb),
+                 "what a run found is in its record.json");
+  }
   arguments.command = "plumbline";
   for (int i = 1; i < argc; ++i) arguments.command += fmt::format(" {}", argv[i]);
   return arguments;

@@ -217,7 +217,7 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
     request.patches = *std::move(patches);
   }
   if (arguments.auto_mutants == 0 && request.patches.empty()) {
-    terminal.print_wrapped(no_patches(*kernels, arguments));
+    terminal.note(no_patches(*kernels, arguments));
     return ExitCode::nothing_selected;
   }
   const std::string id = run_id(arguments, *kernels, options->seed);

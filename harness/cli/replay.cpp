@@ -33,7 +33,7 @@ Status write_tensors(const std::vector<Job>& jobs, const std::string& folder, Te
                     short_name(fingerprint(job.test_case.text())), job.target.sm);
     const Status written = write_dump(path, job.test_case, job.target, (*examined)->tensors);
     if (!written) return written;
-    terminal.print("tensors: " + path);
+    terminal.note("tensors: " + path);
   }
   return {};
 }

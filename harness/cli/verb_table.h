@@ -36,6 +36,7 @@ struct Verb {
   std::string_view help;
   void (*add_flags)(FlagTargets);
   ExitCode (*run)(const Arguments&, Terminal&);
+  bool json = true;  // it has results for programs: --format json
 };
 
 std::span<const Verb> verb_table();

@@ -29,6 +29,19 @@ expect 2 "not in range" mutants gemm_bf16 --auto 0
 expect 2 'did you mean "gemm_bf16"' mutants gemm_bf15 --auto 1
 expect 4 "0 caught" mutants gemm_s8 --auto 1 --sm 75
 
+# What explain is asked to explain: every name of it.
+expect 2 'there is no kernel "gemm_bf15" (did you mean "gemm_bf16"?)' explain gemm_bf15
+expect 0 "emulator sm_80, by its contract" explain "$one" gemm_s8 --sm 80
+expect 0 "pass $one" explain gemm_s8 "$one" --sm 80
+expect 4 "has no build for sm_75" explain gemm_s8 --sm 75
+expect 2 "explain does not know --no-shrink" explain gemm_s8 --no-shrink
+
+# Standard output holds JSON alone, or --format json is refused.
+expect 2 "list prints for people alone, no --format json" list --format json
+"$program" replay "$one" --on emulator --format json --tensors dumps 2>/dev/null | python3 -c 'import json, sys
+for line in sys.stdin: json.loads(line)' || { echo "FAILED: not JSON alone: replay --tensors"; failed=$((failed + 1)); }
+"$program" verify gemm_bf16 --failed --format json 2>/dev/null | grep . && { echo "FAILED: not JSON alone: verify --failed"; failed=$((failed + 1)); }
+
 # Case files.
 expect 2 "missing.case" replay missing.case
 "$program" replay "$one" --on emulator >/dev/null || { echo "FAILED: the good case does not pass"; failed=$((failed + 1)); }

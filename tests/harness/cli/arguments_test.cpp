@@ -67,6 +67,25 @@ TEST(Arguments, AChipIsANumberWithOrWithoutItsPrefix) {
   }
 }
 
+TEST(Arguments, JsonIsRefusedWhereThereIsNone) {
+  EXPECT_EQ(parse({"verify", "--format", "json"})->format, OutputFormat::json);
+  for (const char* verb : {"list", "explain", "report", "doctor"}) {
+    EXPECT_THAT(error({verb, "--format", "json"}),
+                HasSubstr(std::string(verb) + " prints for people alone, no --format json"));
+  }
+}
+
+TEST(Terminal, NotesLeaveStandardOutputToJson) {
+  Arguments arguments;
+  arguments.format = OutputFormat::json;
+  Terminal terminal(arguments);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  terminal.note("tensors: here");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "tensors: here\n");
+}
+
 TEST(Arguments, DurationsHaveUnits) {
   EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "10m"})->seconds, 600);
   EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "90"})->seconds, 90);
