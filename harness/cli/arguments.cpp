@@ -175,20 +175,23 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     arguments.help = "plumbline " PLUMBLINE_VERSION "\n";
     return arguments;
   } catch (const CLI::ExtrasError& error) {
-    std::string verb = argc > 1 ? argv[1] : "";
-    std::vector<std::string> flags;
+    std::string verb = argc > 1 && argv[1][0] != '-' ? argv[1] : "plumbline";
+    std::vector<std::string> flags;  // without their dashes, which would count as alike
     for (CLI::App* sub : line.verbs) {
       if (sub->get_name() != verb) continue;
       for (const CLI::Option* option : sub->get_options()) {
-        for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+        for (const std::string& name : option->get_lnames()) flags.push_back(name);
       }
     }
     std::string bad =
         line.app.remaining(true).empty() ? error.what() : line.app.remaining(true).front();
     std::string_view bare = bad;
     bare = bare.substr(0, bare.find('='));
+    bare.remove_prefix(std::min(bare.find_first_not_of('-'), bare.size()));
     const std::vector<std::string_view> views(flags.begin(), flags.end());
-    return wrong(fmt::format("{} does not know {}", verb, bad), did_you_mean(bare, views));
+    const std::optional<std::string> meant = suggestion(bare, views);
+    return wrong(fmt::format("{} does not know {}", verb, bad),
+                 meant ? fmt::format("did you mean \"--{}\"?", *meant) : "plumbline --help");
   } catch (const CLI::ParseError& error) {
     return wrong(error.what(), "plumbline --help");
   }

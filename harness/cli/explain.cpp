@@ -210,6 +210,8 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
       if (const ExitCode code = explain_kernel(*kernel, *options, arguments, terminal); take(code))
         return code;
     }
+    if (subject.kernels.empty() && subject.cases.empty())
+      terminal.print_wrapped("there is no .case file in a folder that was named");
     if (subject.cases.empty()) continue;
     if (const ExitCode code = explain_cases(subject.cases, *options, terminal); take(code))
       return code;

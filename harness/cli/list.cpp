@@ -78,15 +78,31 @@ void list_formats(const Registry&, Terminal& terminal) {
   }
 }
 
+// p of docs/bounds.md: the bits that are left of a node's sum.
+int result_bits(NodeOutput output) {
+  switch (output) {
+    case NodeOutput::f32_toward_zero:
+      return 24;
+    case NodeOutput::e8m13_toward_zero:
+      return 14;
+    case NodeOutput::f16_nearest_even:
+      return 11;
+  }
+  return 0;
+}
+
 void list_models(const Registry&, Terminal& terminal) {
   static constexpr std::array<std::string_view, 3> kInstructions = {"mma.sync", "wgmma", "tcgen05"};
-  terminal.print("  chips        instruction  inputs  out   products  fraction bits  evidence");
+  terminal.print_wrapped(
+      "  A node adds L products with F fraction bits and gives p bits (docs/bounds.md).");
+  terminal.print("  chips       instruction  inputs  out   L   F   p  evidence");
   for (const GenerationRow& row : generation_table()) {
-    terminal.print_wrapped(fmt::format("  sm_{:<3}..{:<3}  {:<11}  {:<6}  {:<4}  {:>8}  {:>13}  {}",
-                                       row.sm_low, row.sm_high,
-                                       kInstructions[static_cast<std::size_t>(row.instruction)],
-                                       row.inputs, format(row.output).name, row.model.node.products,
-                                       row.model.node.fraction_bits, row.evidence));
+    const NodeModel& node = row.model.node;
+    terminal.print_wrapped(
+        fmt::format("  sm_{:<3}..{:<3} {:<11}  {:<6}  {:<3}  {:>2}  {:>2}  {:>2}  {}", row.sm_low,
+                    row.sm_high, kInstructions[static_cast<std::size_t>(row.instruction)],
+                    row.inputs, format(row.output).name, node.products, node.fraction_bits,
+                    result_bits(node.output), row.evidence));
   }
 }
 

@@ -49,6 +49,11 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   }
   const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
   if (!cases) return report_error(cases.error());
+  if (cases->empty()) {
+    terminal.note(
+        fmt::format("nothing selected: no .case file in {}", fmt::join(arguments.names, ", ")));
+    return ExitCode::nothing_selected;
+  }
   Result<RunOptions> options = run_options(arguments, {});
   if (!options) return report_error(options.error());
   options->corpus_folder.clear();  // a replay saves nothing

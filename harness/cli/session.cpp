@@ -60,7 +60,8 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
   // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of
   // ulp from exact.
   const std::string worst =
-      std::isinf(k.worst_share)
+      k.errors > 0 && k.errors == k.cases ? "nothing could be judged"
+      : std::isinf(k.worst_share)
           ? "worst error where none is allowed"
           : fmt::format("worst error {:>5} of what is allowed", share_text(k.worst_share));
   line += fmt::format(" {:>6} {}   {:<36}", k.cases, k.cases == 1 ? "case " : "cases", worst);

@@ -24,6 +24,8 @@ expect 2 "cannot list" list kernel_
 expect 3 "no NVIDIA driver here" verify gemm_bf16 --on gpu
 
 expect 2 'did you mean "G01"' mutants gemm_bf16 --only G0l
+expect 2 'no mutant "XXXXXX" of these kernels (there are C01, G01, ' mutants gemm_bf16 --only XXXXXX
+expect 0 "L F p evidence" list models
 expect 2 'no mutant "zzzzzz"' mutants softmax_bf16 --auto 1 --only zzzzzz --profile quick
 expect 2 "not in range" mutants gemm_bf16 --auto 0
 expect 2 'did you mean "gemm_bf16"' mutants gemm_bf15 --auto 1
@@ -44,6 +46,9 @@ for line in sys.stdin: json.loads(line)' || { echo "FAILED: not JSON alone: repl
 
 # Case files.
 expect 2 "missing.case" replay missing.case
+mkdir empty
+expect 4 "nothing selected: no .case file in empty" replay empty
+expect 4 "no .case file" explain empty
 "$program" replay "$one" --on emulator >/dev/null || { echo "FAILED: the good case does not pass"; failed=$((failed + 1)); }
 cat >whole.case <<'CASE'
 # plumbline case 1
@@ -82,6 +87,10 @@ copy own gemm_bf16 's/"s64 ld_b"/"s32 ld_b"/'
 expect 2 "(s32 ld_b) is 8 bytes wide in entry gemm_bf16_nn_bf16, 4 in the manifest" list kernels --kernel own/own.toml
 copy own gemm_bf16 's/"s64 ld_b", //'
 expect 2 "entry gemm_bf16_nn_bf16 takes 21 parameters, the manifest lists 20" explain --kernel own/own.toml --on emulator
+copy own gemm_bf16 's/^block .*/block = [2560]/'
+expect 2 "own/own.toml:$(grep -n '^block' own/own.toml | cut -d: -f1):10: \"block\" has 2560 threads in its dimension x (1 to 1024" list kernels --kernel own/own.toml
+copy own gemm_bf16 "s/^block .*/block = ['2560']/"
+expect 3 "a block of 2560 x 1 x 1 threads; 1024 x 1024 x 64 are the most" replay "own m=1 n=1 k=1 value=ones seed=0x1" --kernel own/own.toml --on emulator
 copy own gemm_bf16 's/^source/source/'
 expect 0 "own" list kernels --kernel own/own.toml
 expect 4 "plumbline mutants --kernel own/own.toml --auto 50" mutants --kernel own/own.toml

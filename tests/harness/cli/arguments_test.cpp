@@ -102,6 +102,12 @@ TEST(Arguments, AMisspeltFlagIsCorrected) {
               HasSubstr("verify does not know --profil (did you mean \"--profile\"?)"));
 }
 
+TEST(Arguments, AFlagLikeNoOtherIsNotCorrected) {
+  EXPECT_THAT(error({"verify", "--bogus"}),
+              HasSubstr("verify does not know --bogus (plumbline --help)"));
+  EXPECT_THAT(error({"--bogus"}), HasSubstr("plumbline does not know --bogus"));
+}
+
 TEST(Arguments, BadValuesSayWhatWouldBeGood) {
   EXPECT_THAT(error({"verify", "--profile", "quik"}), HasSubstr("did you mean \"quick\"?"));
   EXPECT_THAT(error({"verify", "--on", "gup"}), HasSubstr("did you mean \"gpu\"?"));
