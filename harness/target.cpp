@@ -34,8 +34,14 @@ std::optional<int> best_build(const Manifest& kernel, int sm) {
 std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<int> sm_filter,
                                    const std::optional<Target>& gpu, std::string& skip_reason) {
   std::vector<Target> targets;
-  const bool use_gpu = gpu && (on == On::gpu || on == On::both || on == On::automatic);
-  if (use_gpu) {
+  const bool gpu_wanted = on == On::gpu || on == On::both;
+  const bool other_chip = gpu && sm_filter && *sm_filter != gpu->sm;
+  if (gpu_wanted && other_chip) {
+    skip_reason =
+        fmt::format("--sm {} leaves nothing to run: this device is sm_{}", *sm_filter, gpu->sm);
+    return {};
+  }
+  if (gpu && (gpu_wanted || (on == On::automatic && !other_chip))) {
     if (!best_build(kernel, gpu->sm)) {
       const int least = *std::min_element(kernel.targets.begin(), kernel.targets.end());
       skip_reason =

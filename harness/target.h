@@ -29,8 +29,9 @@ struct Target {
 };
 
 // The targets of one kernel: on the emulator, every chip its manifest lists (or only `sm_filter`);
-// on a GPU, that GPU if the manifest has a build it can run. Empty when the kernel cannot run
-// there: `skip_reason` says why.
+// on a GPU, that GPU if the manifest has a build it can run and it is no other chip than
+// `sm_filter` (then `auto` means the emulator). Empty when the kernel cannot run there:
+// `skip_reason` says why.
 std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<int> sm_filter,
                                    const std::optional<Target>& gpu, std::string& skip_reason);
 

@@ -187,7 +187,7 @@ bool is_compiled(const Manifest& kernel, int target) {
   return up_to_date(kernel.ptx_path(target), recipe(kernel));
 }
 
-Status compile_outdated(const Manifest& kernel) {
+Status compile_outdated(const Manifest& kernel, std::optional<int> only) {
   if (kernel.source.empty()) return {};
   const Recipe how = recipe(kernel);
   std::error_code ignored;
@@ -196,6 +196,7 @@ Status compile_outdated(const Manifest& kernel) {
                           fmt::format("{} names it as its source", kernel.path));
   }
   for (const int target : kernel.targets) {
+    if (only && target != *only) continue;
     if (up_to_date(kernel.ptx_path(target), how)) continue;
     const std::string nvcc = find_nvcc();
     if (nvcc.empty()) {

@@ -4,6 +4,7 @@
 // (cmake/cuda_kernel.cmake), with the same flags.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,9 @@ std::string find_nvcc();
 // <kernel>.sm_<target>.ptx.inputs; where that is missing (the build made the PTX), the source and
 // the shared headers count: a folder device/ beside the manifest's files or beside its folder,
 // which #include "device/..." then finds. nvcc runs in the manifest's folder. Does nothing for a
-// manifest that names its PTX. Errors: no compiler, and what the compiler says.
-Status compile_outdated(const Manifest& kernel);
+// manifest that names its PTX. With `only`, the other targets are left as they are: their chips may
+// lack what the source uses. Errors: no compiler, and what the compiler says.
+Status compile_outdated(const Manifest& kernel, std::optional<int> only = std::nullopt);
 
 // Whether the PTX for a target is there, and what the source would compile to.
 bool is_compiled(const Manifest& kernel, int target);

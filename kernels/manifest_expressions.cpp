@@ -23,6 +23,17 @@ Expression adopted(TomlReader& reader, Result<Expression> parsed) {
   return {};
 }
 
+// What no chip launches is told with its place, where it is a plain number.
+void check_block(TomlReader& reader, const toml::node& threads, std::size_t dimension) {
+  constexpr std::array<std::int64_t, 3> kMost = {1024, 1024, 64};
+  const std::optional<std::int64_t> number = threads.value_exact<std::int64_t>();
+  if (!number || (*number >= 1 && *number <= kMost[dimension])) return;
+  reader.fail_at(
+      threads,
+      fmt::format("\"block\" has {} threads in its dimension {}", *number, "xyz"[dimension]),
+      fmt::format("1 to {} are possible there, and 1024 in a block", kMost[dimension]));
+}
+
 // Grid or block: up to three expressions, or one by itself; the dimensions that are not given
 // are 1.
 std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& manifest,
@@ -32,6 +43,7 @@ std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& ma
   dimensions.fill(read_expression(reader, manifest, {"1", ""}));
   const toml::node* only = launch.get(key);
   if (only != nullptr && (only->is_integer() || only->is_string())) {
+    if (key == "block") check_block(reader, *only, 0);
     dimensions[0] =
         read_expression(reader, manifest, launch, key).value_or(std::move(dimensions[0]));
     return dimensions;
@@ -44,6 +56,7 @@ std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& ma
     return dimensions;
   }
   for (std::size_t i = 0; i < array->size(); ++i) {
+    if (key == "block") check_block(reader, *array->get(i), i);
     const auto expression =
         read_expression(reader, manifest, *array->get(i), fmt::format("\"{}\"", key));
     if (expression) dimensions[i] = *expression;

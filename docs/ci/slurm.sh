@@ -1,10 +1,20 @@
 #!/bin/bash
 #SBATCH --job-name=plumbline
-#SBATCH --array=1-8
 #SBATCH --cpus-per-task=16
-# sbatch slurm.sh: a shard of the deep profile per task. Then, once all are done, in one place:
-#   plumbline report shards/*/latest --out merged
+# bash slurm.sh, where jobs are submitted: builds once, then submits an array, a shard of the deep profile per task, and behind it
+# a job that merges them into merged/. SHARDS=8 unless it says otherwise.
 set -e
-n=${SLURM_ARRAY_TASK_COUNT:-8} i=${SLURM_ARRAY_TASK_ID:?run it with sbatch}
-third_party/plumbline/scripts/plumbline verify mine --kernel kernels/mine.toml --profile deep \
-  --shard "$i/$n" --out "shards/$i" --jobs "${SLURM_CPUS_PER_TASK:-1}"
+root=third_party/plumbline
+case ${1:-submit} in
+  submit)
+    "$root/scripts/plumbline" explain mine --kernel kernels/mine.toml # compiles the kernel, too
+    array=$(sbatch --parsable --array="1-${SHARDS:-8}" "$0" shard)
+    sbatch --dependency="afterany:${array%%;*}" "$0" merge
+    ;;
+  shard) # the program itself: tasks that all build would be in each other's way
+    i=$SLURM_ARRAY_TASK_ID
+    "$root/build/release/bin/plumbline" verify mine --kernel kernels/mine.toml --profile deep \
+      --shard "$i/$SLURM_ARRAY_TASK_COUNT" --out "shards/$i" --jobs "${SLURM_CPUS_PER_TASK:-1}"
+    ;;
+  merge) "$root/build/release/bin/plumbline" report shards/*/latest --out merged ;;
+esac

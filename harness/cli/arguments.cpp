@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <functional>
 
@@ -45,6 +46,15 @@ std::optional<std::uint64_t> parse_seed(std::string_view text) {
   return value;
 }
 
+// "90", or "sm_90".
+std::optional<int> parse_chip(std::string_view text) {
+  if (text.starts_with("sm_")) text.remove_prefix(3);
+  int sm = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), sm);
+  if (code != std::errc{} || end != text.data() + text.size() || sm <= 0) return std::nullopt;
+  return sm;
+}
+
 Status apply(const RawFlags& raw, Arguments& arguments) {
   const auto choose = [](std::string_view flag, const std::string& given,
                          std::vector<std::string_view> words) -> Status {
@@ -59,7 +69,11 @@ Status apply(const RawFlags& raw, Arguments& arguments) {
     if (!status) return status;
   }
   arguments.on = *on_by_name(raw.on);
-  if (raw.sm != 0) arguments.sm = raw.sm;
+  if (!raw.sm.empty()) {
+    arguments.sm = parse_chip(raw.sm);
+    if (!arguments.sm)
+      return wrong(fmt::format("--sm {} is no chip", raw.sm), "a number such as 90");
+  }
   arguments.profile_name = raw.profile;
   arguments.profile = raw.profile == "quick"  ? Profile::quick
                       : raw.profile == "deep" ? Profile::deep
@@ -123,7 +137,8 @@ struct CommandLine {
       }
       verb.add_flags({*sub, arguments, raw});
       sub->add_option("--format", raw.format,
-                      "human, line (one finding a line) or json (events as they happen)");
+                      verb.json ? "human, line (one finding a line) or json (events as they happen)"
+                                : "human or line (one finding a line)");
       sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honored)");
       sub->add_flag("-q,--quiet", arguments.quiet, "only failures and the closing line");
       sub->add_flag("-v,--verbose", arguments.verbose, "a line per case");
@@ -160,20 +175,23 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     arguments.help = "plumbline " PLUMBLINE_VERSION "\n";
     return arguments;
   } catch (const CLI::ExtrasError& error) {
-    std::string verb = argc > 1 ? argv[1] : "";
-    std::vector<std::string> flags;
+    std::string verb = argc > 1 && argv[1][0] != '-' ? argv[1] : "plumbline";
+    std::vector<std::string> flags;  // without their dashes, which would count as alike
     for (CLI::App* sub : line.verbs) {
       if (sub->get_name() != verb) continue;
       for (const CLI::Option* option : sub->get_options()) {
-        for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+        for (const std::string& name : option->get_lnames()) flags.push_back(name);
       }
     }
     std::string bad =
         line.app.remaining(true).empty() ? error.what() : line.app.remaining(true).front();
     std::string_view bare = bad;
     bare = bare.substr(0, bare.find('='));
+    bare.remove_prefix(std::min(bare.find_first_not_of('-'), bare.size()));
     const std::vector<std::string_view> views(flags.begin(), flags.end());
-    return wrong(fmt::format("{} does not know {}", verb, bad), did_you_mean(bare, views));
+    const std::optional<std::string> meant = suggestion(bare, views);
+    return wrong(fmt::format("{} does not know {}", verb, bad),
+                 meant ? fmt::format("did you mean \"--{}\"?", *meant) : "plumbline --help");
   } catch (const CLI::ParseError& error) {
     return wrong(error.what(), "plumbline --help");
   }
@@ -186,6 +204,11 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   }
   const Status applied = apply(line.raw, arguments);
   if (!applied) return applied.error();
+  const auto verb = std::ranges::find(verb_table(), arguments.verb, &Verb::name);
+  if (arguments.format == OutputFormat::json && !verb->json) {
+    return wrong(fmt::format("{} prints for people alone, no --format json", arguments.verb),
+                 "what a run found is in its record.json");
+  }
   arguments.command = "plumbline";
   for (int i = 1; i < argc; ++i) arguments.command += fmt::format(" {}", argv[i]);
   return arguments;

@@ -96,7 +96,7 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
     });
   }
   if (run->rows.empty()) {
-    terminal.print("the run has no case to accept");
+    terminal.note("the run has no case to accept");
     return ExitCode::nothing_selected;
   }
   const std::string path = arguments.baseline.empty() ? kDefaultBaseline : arguments.baseline;
@@ -125,19 +125,19 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
   const auto failing = std::find_if(run->rows.begin(), run->rows.end(),
                                     [](const BaselineRow& row) { return row.failed > 0; });
   if (failing != run->rows.end()) {
-    terminal.print_wrapped(
+    terminal.note(
         fmt::format("not accepted: {} breaks its promise ({} cases of class {} fail); name the "
                     "kernels to accept the others",
                     failing->kernel, failing->failed, failing->value_class));
     return ExitCode::broken;
   }
   if (arguments.dry_run) {
-    terminal.print_wrapped(fmt::format("nothing written: --dry-run ({})", path));
+    terminal.note(fmt::format("nothing written: --dry-run ({})", path));
     return ExitCode::held;
   }
   const Status written = write_file(path, baseline_json(next));
   if (!written) return report_error(written.error());
-  terminal.print_wrapped(fmt::format("accepted: {}; commit it", path));
+  terminal.note(fmt::format("accepted: {}; commit it", path));
   return ExitCode::held;
 }
 

@@ -81,8 +81,6 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
   }
 }
 
-}  // namespace
-
 // A kernel instead of a case: what it promises, and what probes find.
 ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
                         const Arguments& arguments, Terminal& terminal) {
@@ -95,7 +93,12 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
   std::string skipped;
   ExitCode worst = ExitCode::held;
   const Problem any(kernel.schema());
-  for (const Target& target : kernel_targets(kernel, options.on, options.sm, *gpu, skipped)) {
+  const std::vector<Target> targets = kernel_targets(kernel, options.on, options.sm, *gpu, skipped);
+  if (targets.empty()) {
+    terminal.print_wrapped("      " + skipped);
+    return ExitCode::nothing_selected;
+  }
+  for (const Target& target : targets) {
     terminal.print(fmt::format("\n    {}, by its contract:", target.name()));
     print_lines(kernel.describe_contract(any, target.sm), terminal);
     const Result<std::vector<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
@@ -113,36 +116,21 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
   return worst;
 }
 
-ExitCode explain(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
-  if (!registry) return report_error(registry.error());
-  if (arguments.names.empty() && arguments.manifests.empty()) {
-    return report_error({ErrorKind::bad_input, "explain needs a case or a kernel", "",
-                         "a .case file, a case text in quotes, or a kernel's name"});
-  }
-  const Result<RunOptions> options = run_options(arguments, {});
-  if (!options) return report_error(options.error());
-  // Without a name, the first kernel of --kernel.
-  const std::string wanted =
-      arguments.names.empty() ? std::filesystem::path(arguments.manifests.front()).stem().string()
-                              : arguments.names.front();
-  if (const Manifest* kernel = registry->find(wanted))
-    return explain_kernel(*kernel, *options, arguments, terminal);
-  const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
-  if (!cases) return report_error(cases.error());
-  RunnerOptions runner_options = options->runner;
-  runner_options.threads = options->jobs;
+ExitCode explain_cases(const std::vector<CaseFile>& cases, const RunOptions& options,
+                       Terminal& terminal) {
+  RunnerOptions runner_options = options.runner;
+  runner_options.threads = options.jobs;
   runner_options.all_relations = true;
   runner_options.keep_writers = true;
   CaseRunner runner(runner_options);
+  const Result<std::optional<Target>> gpu = wanted_gpu(options.on);
+  if (!gpu) return report_error(gpu.error());
   ExitCode worst = ExitCode::held;
   bool any = false;
-  for (const CaseFile& file : *cases) {
+  for (const CaseFile& file : cases) {
     std::string skipped;
-    const Result<std::optional<Target>> gpu = wanted_gpu(options->on);
-    if (!gpu) return report_error(gpu.error());
     const std::vector<Target> targets =
-        kernel_targets(*file.test_case.kernel, options->on, options->sm, *gpu, skipped);
+        kernel_targets(*file.test_case.kernel, options.on, options.sm, *gpu, skipped);
     if (targets.empty())
       terminal.print_wrapped(fmt::format("{}: {}", file.test_case.text(), skipped));
     for (const Target& target : targets) {
@@ -155,6 +143,80 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
     }
   }
   return any ? worst : ExitCode::nothing_selected;
+}
+
+// What one word of the command line means: kernels, or cases.
+struct Subject {
+  std::vector<const Manifest*> kernels;
+  std::vector<CaseFile> cases;
+};
+
+bool names_cases(const std::string& name) {
+  std::error_code ignored;
+  return name.find_first_of(" /") != std::string::npos || name.ends_with(".case") ||
+         std::filesystem::exists(name, ignored);
+}
+
+Result<Subject> subject_of(const std::string& name, const Registry& registry) {
+  if (!registry.find(name) && names_cases(name)) {
+    Result<std::vector<CaseFile>> cases = named_cases({name}, registry);
+    if (!cases) return cases.error();
+    return Subject{{}, *std::move(cases)};
+  }
+  Result<std::vector<const Manifest*>> kernels = registry.match({name});
+  if (!kernels) return kernels.error();
+  return Subject{*std::move(kernels), {}};
+}
+
+// A broken promise outranks thin evidence, and both the rest. What some subject ran is not
+// "nothing".
+ExitCode worse(ExitCode a, ExitCode b) {
+  for (const ExitCode code : {ExitCode::broken, ExitCode::thin, ExitCode::held}) {
+    if (a == code || b == code) return code;
+  }
+  return a;
+}
+
+}  // namespace
+
+ExitCode explain(const Arguments& arguments, Terminal& terminal) {
+  const Result<Registry> registry = open_registry(arguments);
+  if (!registry) return report_error(registry.error());
+  std::vector<std::string> names = arguments.names;
+  if (names.empty()) {  // the kernels of --kernel
+    for (const std::string& path : arguments.manifests)
+      names.push_back(std::filesystem::path(path).stem().string());
+  }
+  if (names.empty()) {
+    return report_error({ErrorKind::bad_input, "explain needs a case or a kernel", "",
+                         "a .case file, a case text in quotes, or a kernel's name"});
+  }
+  const Result<RunOptions> options = run_options(arguments, {});
+  if (!options) return report_error(options.error());
+  std::vector<Subject> subjects;
+  for (const std::string& name : names) {
+    Result<Subject> subject = subject_of(name, *registry);
+    if (!subject) return report_error(subject.error());
+    subjects.push_back(*std::move(subject));
+  }
+  ExitCode worst = ExitCode::nothing_selected;
+  const auto take = [&](ExitCode code) {
+    worst = worse(worst, code);
+    return code == ExitCode::could_not_run || code == ExitCode::wrong_input ||
+           code == ExitCode::interrupted;
+  };
+  for (const Subject& subject : subjects) {
+    for (const Manifest* kernel : subject.kernels) {
+      if (const ExitCode code = explain_kernel(*kernel, *options, arguments, terminal); take(code))
+        return code;
+    }
+    if (subject.kernels.empty() && subject.cases.empty())
+      terminal.print_wrapped("there is no .case file in a folder that was named");
+    if (subject.cases.empty()) continue;
+    if (const ExitCode code = explain_cases(subject.cases, *options, terminal); take(code))
+      return code;
+  }
+  return worst;
 }
 
 }  // namespace plumbline

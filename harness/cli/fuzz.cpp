@@ -172,9 +172,8 @@ class Fuzzer {
       const std::size_t before = subject.memory.cases().size(), after = left.size();
       const Status replaced = subject.memory.replace(std::move(left));
       if (!replaced) return replaced;
-      terminal_.print_wrapped(fmt::format("  {}: {} of {} cases show as much ({})",
-                                          subject.kernel->name, after, before,
-                                          subject.memory.path().string()));
+      terminal_.note(fmt::format("  {}: {} of {} cases show as much ({})", subject.kernel->name,
+                                 after, before, subject.memory.path().string()));
     }
     return {};
   }

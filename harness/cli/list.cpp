@@ -11,6 +11,7 @@
 #include "fuzz/values.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/signature.h"
 #include "oracles/base/suggest.h"
 #include "oracles/models/generation.h"
 
@@ -23,6 +24,15 @@ std::size_t text_column(const Entries& entries, const NameOf& name_of) {
   std::size_t longest = 0;
   for (const auto& entry : entries) longest = std::max(longest, name_of(entry).size());
   return longest + 4;
+}
+
+// Against their PTX, where it is there. Kernels of --kernel were checked when they were read.
+Status check_shipped_kernels(const Registry& registry) {
+  for (const Manifest& kernel : registry.all()) {
+    if (kernel.added) continue;
+    if (Status same = check_signatures(kernel); !same) return same;
+  }
+  return {};
 }
 
 void list_kernels(const Registry& registry, Terminal& terminal) {
@@ -68,15 +78,31 @@ void list_formats(const Registry&, Terminal& terminal) {
   }
 }
 
+// p of docs/bounds.md: the bits that are left of a node's sum.
+int result_bits(NodeOutput output) {
+  switch (output) {
+    case NodeOutput::f32_toward_zero:
+      return 24;
+    case NodeOutput::e8m13_toward_zero:
+      return 14;
+    case NodeOutput::f16_nearest_even:
+      return 11;
+  }
+  return 0;
+}
+
 void list_models(const Registry&, Terminal& terminal) {
   static constexpr std::array<std::string_view, 3> kInstructions = {"mma.sync", "wgmma", "tcgen05"};
-  terminal.print("  chips        instruction  inputs  out   products  fraction bits  evidence");
+  terminal.print_wrapped(
+      "  A node adds L products with F fraction bits and gives p bits (docs/bounds.md).");
+  terminal.print("  chips       instruction  inputs  out   L   F   p  evidence");
   for (const GenerationRow& row : generation_table()) {
-    terminal.print_wrapped(fmt::format("  sm_{:<3}..{:<3}  {:<11}  {:<6}  {:<4}  {:>8}  {:>13}  {}",
-                                       row.sm_low, row.sm_high,
-                                       kInstructions[static_cast<std::size_t>(row.instruction)],
-                                       row.inputs, format(row.output).name, row.model.node.products,
-                                       row.model.node.fraction_bits, row.evidence));
+    const NodeModel& node = row.model.node;
+    terminal.print_wrapped(
+        fmt::format("  sm_{:<3}..{:<3} {:<11}  {:<6}  {:<3}  {:>2}  {:>2}  {:>2}  {}", row.sm_low,
+                    row.sm_high, kInstructions[static_cast<std::size_t>(row.instruction)],
+                    row.inputs, format(row.output).name, node.products, node.fraction_bits,
+                    result_bits(node.output), row.evidence));
   }
 }
 
@@ -134,6 +160,10 @@ ExitCode list(const Arguments& arguments, Terminal& terminal) {
       const std::string hint = did_you_mean(wanted, known);
       return report_error({ErrorKind::bad_input, fmt::format("cannot list \"{}\"", wanted), "",
                            hint.empty() ? fmt::format("one of {}", fmt::join(known, ", ")) : hint});
+    }
+    if (wanted == "kernels") {
+      const Status checked = check_shipped_kernels(*registry);
+      if (!checked) return report_error(checked.error());
     }
     found->second(*registry, terminal);
   }

@@ -3,10 +3,12 @@
 // faults are patches of the kernels' sources; --auto plants faults of its own in the PTX of any
 // kernel.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <span>
 
 #include "harness/cli/automatic_mutants.h"
 #include "harness/cli/curated_mutants.h"
@@ -41,8 +43,14 @@ std::vector<std::string> split_ids(std::string_view text) {
 }
 
 Error unknown_id(const std::string& id, const std::vector<std::string_view>& known) {
-  return {ErrorKind::bad_input, fmt::format("no mutant \"{}\" of these kernels", id), "",
-          did_you_mean(id, known)};
+  constexpr std::size_t kShown = 12;
+  std::string hint = did_you_mean(id, known);
+  if (hint.empty() && !known.empty()) {
+    const std::span shown = std::span(known).first(std::min(known.size(), kShown));
+    hint =
+        fmt::format("there are {}{}", fmt::join(shown, ", "), known.size() > kShown ? ", ..." : "");
+  }
+  return {ErrorKind::bad_input, fmt::format("no mutant \"{}\" of these kernels", id), "", hint};
 }
 
 // The patches of these kernels; only those asked for by id, which must be there.
@@ -217,7 +225,7 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
     request.patches = *std::move(patches);
   }
   if (arguments.auto_mutants == 0 && request.patches.empty()) {
-    terminal.print_wrapped(no_patches(*kernels, arguments));
+    terminal.note(no_patches(*kernels, arguments));
     return ExitCode::nothing_selected;
   }
   const std::string id = run_id(arguments, *kernels, options->seed);

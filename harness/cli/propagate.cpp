@@ -138,7 +138,7 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
   };
   const auto give_up = [&](const Error& error) {
     if (interrupted()) return;  // as if it had not begun
-    terminal.print_wrapped("  " + error.text());
+    terminal.note("  " + error.text());
     keep(error_record(test_case, target, error));
   };
   if (arguments.draws > 0) {
@@ -252,7 +252,7 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   if (!selected) return report_error(selected.error());
   const std::vector<Case>& cases = selected->cases;
   if (cases.empty() && !deep) {
-    terminal.print_wrapped(
+    terminal.note(
         !selected->why_none.empty()
             ? selected->why_none
             : "nothing selected: no kernel with stages (or gradients), or --only leaves no case");

@@ -33,7 +33,7 @@ Status write_tensors(const std::vector<Job>& jobs, const std::string& folder, Te
                     short_name(fingerprint(job.test_case.text())), job.target.sm);
     const Status written = write_dump(path, job.test_case, job.target, (*examined)->tensors);
     if (!written) return written;
-    terminal.print("tensors: " + path);
+    terminal.note("tensors: " + path);
   }
   return {};
 }
@@ -49,6 +49,11 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   }
   const Result<std::vector<CaseFile>> cases = named_cases(arguments.names, *registry);
   if (!cases) return report_error(cases.error());
+  if (cases->empty()) {
+    terminal.note(
+        fmt::format("nothing selected: no .case file in {}", fmt::join(arguments.names, ", ")));
+    return ExitCode::nothing_selected;
+  }
   Result<RunOptions> options = run_options(arguments, {});
   if (!options) return report_error(options.error());
   options->corpus_folder.clear();  // a replay saves nothing

@@ -60,7 +60,8 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
   // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of
   // ulp from exact.
   const std::string worst =
-      std::isinf(k.worst_share)
+      k.errors > 0 && k.errors == k.cases ? "nothing could be judged"
+      : std::isinf(k.worst_share)
           ? "worst error where none is allowed"
           : fmt::format("worst error {:>5} of what is allowed", share_text(k.worst_share));
   line += fmt::format(" {:>6} {}   {:<36}", k.cases, k.cases == 1 ? "case " : "cases", worst);
@@ -98,6 +99,10 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
   for (const std::string& reason : k.thin) terminal.print_wrapped("        " + reason);
 }
 
+bool launches_kernels(const Arguments& arguments) {
+  return arguments.verb != "list" && arguments.verb != "check";
+}
+
 // The first line of what could not run; the rest only with -v (they are in the record).
 void print_errors(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
   std::string last;
@@ -127,8 +132,10 @@ Result<Registry> open_registry(const Arguments& arguments) {
     const Status added = registry->add(path);
     if (!added) return added.error();
     const Manifest* kernel = registry->find(fs::path(path).stem().string());
-    if (arguments.verb != "list") {
-      const Status compiled = compile_outdated(*kernel);
+    if (launches_kernels(arguments)) {
+      // A chip that has no build of its own runs that of an older one, on a GPU.
+      const Status compiled = compile_outdated(
+          *kernel, arguments.sm ? best_build(*kernel, *arguments.sm) : std::nullopt);
       if (!compiled) return compiled.error();
     }
     const Status same = check_signatures(*kernel);

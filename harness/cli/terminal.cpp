@@ -25,6 +25,7 @@ void put(std::string_view text) {
 Terminal::Terminal(const Arguments& arguments) {
   const char* term = std::getenv("TERM");
   for_people_ = arguments.format == OutputFormat::human;
+  json_ = arguments.format == OutputFormat::json;
   interactive_ =
       isatty(STDOUT_FILENO) != 0 && for_people_ && !(term && std::strcmp(term, "dumb") == 0);
   winsize size{};
@@ -49,6 +50,12 @@ void Terminal::print(std::string_view line) {
 }
 
 void Terminal::print_wrapped(std::string_view line) { print(wrap(line, width_)); }
+
+void Terminal::note(std::string_view line) {
+  if (!json_) return print_wrapped(line);
+  const std::string whole = fmt::format("{}\n", line);
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
+}
 
 void Terminal::print_entry(std::string_view name, std::string_view text, std::size_t column) {
   print(wrap(fmt::format("  {:<{}}{}", name, std::max(name.size() + 1, column - 2), text), width_,

@@ -20,6 +20,8 @@ class Terminal {
   void print(std::string_view line);  // a line that stays, above the status line
   // Broken at spaces to the width, continuation lines indented alike.
   void print_wrapped(std::string_view line);
+  // Beside the results: wrapped, and on standard error where standard output holds JSON alone.
+  void note(std::string_view line);
   // "  name      text", the text in a column of its own, from `column` on.
   void print_entry(std::string_view name, std::string_view text, std::size_t column);
   void status(std::string_view line);  // replaces the live line; none where programs read
@@ -39,6 +41,7 @@ class Terminal {
   std::string paint(std::string_view code, std::string_view text) const;
 
   bool for_people_ = true;
+  bool json_ = false;
   bool interactive_ = false;
   bool color_ = false;
   int width_ = 80;

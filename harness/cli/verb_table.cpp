@@ -13,7 +13,9 @@ namespace {
 
 void add_on(FlagTargets to, const char* help) { to.app.add_option("--on", to.raw.on, help); }
 
-void add_sm(FlagTargets to, const char* help) { to.app.add_option("--sm", to.raw.sm, help); }
+void add_sm(FlagTargets to, const char* help) {
+  to.app.add_option("--sm", to.raw.sm, help)->type_name("CHIP");
+}
 
 void add_seed(FlagTargets to, const char* help) { to.app.add_option("--seed", to.raw.seed, help); }
 
@@ -27,18 +29,31 @@ void add_only(FlagTargets to, const char* what, const char* help) {
   to.app.add_option("--only", to.arguments.only, help)->type_name(what);
 }
 
+void add_jobs(FlagTargets to) {
+  to.app.add_option("--jobs,-j", to.arguments.jobs, "worker threads (default: one per core)")
+      ->check(CLI::Range(1, 4096));
+}
+
 // Where results go, and who works.
 void add_out_and_jobs(FlagTargets to) {
   to.app.add_option("--out", to.arguments.out, "folder for records and reports")->type_name("DIR");
-  to.app.add_option("--jobs,-j", to.arguments.jobs, "worker threads (default: one per core)")
-      ->check(CLI::Range(1, 4096));
+  add_jobs(to);
+}
+
+void add_oracle(FlagTargets to) {
+  to.app.add_option("--oracle", to.raw.oracle,
+                    "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
+}
+
+void add_repeat(FlagTargets to) {
+  to.app.add_option("--repeat", to.arguments.repeat, "launches per case, compared bit for bit")
+      ->check(CLI::Range(1, 10000));
 }
 
 // Of verbs that judge outputs.
 void add_judging(FlagTargets to) {
   add_kernel(to);
-  to.app.add_option("--oracle", to.raw.oracle,
-                    "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
+  add_oracle(to);
   add_out_and_jobs(to);
   to.app.add_flag("--strict", to.arguments.strict,
                   "thin evidence and missing devices fail too (thin: on when CI is set)");
@@ -47,10 +62,9 @@ void add_judging(FlagTargets to) {
 // Of verbs that run cases.
 void add_running(FlagTargets to) {
   add_on(to, "where: auto (GPU if present), emulator, gpu, both (and compare)");
-  add_sm(to, "emulate only this chip, for example 90");
+  add_sm(to, "this chip only, for example 90: the GPU if it is one, else emulated");
   add_judging(to);
-  to.app.add_option("--repeat", to.arguments.repeat, "launches per case, compared bit for bit")
-      ->check(CLI::Range(1, 10000));
+  add_repeat(to);
   to.app
       .add_option("--corpus", to.arguments.corpus,
                   "case files: replayed first, failures saved here")
@@ -63,7 +77,8 @@ void add_running(FlagTargets to) {
 void add_choosing(FlagTargets to) {
   to.app.add_option("--shard", to.raw.shard,
                     "i/n: this part of the plan, by hash of the case text");
-  add_only(to, "TERMS", "filter: 'class=cancelling k>512'");
+  add_only(to, "TERMS",
+           "filter by class, shape, strides, origin and fields: 'class=cancelling k>512'");
 }
 
 void add_strict_baseline(FlagTargets to) {
@@ -105,6 +120,17 @@ void replay_flags(FlagTargets to) {
       .add_option("--tensors", to.arguments.tensors,
                   "write inputs and outputs there as safetensors, for `plumbline check`")
       ->type_name("DIR");
+}
+
+void explain_flags(FlagTargets to) {
+  add_on(to, "where: auto and emulator (emulated), gpu, both (and compare)");
+  add_sm(to, "this chip only, for example 90");
+  add_kernel(to);
+  add_oracle(to);
+  add_jobs(to);
+  add_repeat(to);
+  to.app.add_flag("--strict", to.arguments.strict,
+                  "probes that contradict the contract fail too (on when CI is set)");
 }
 
 void check_flags(FlagTargets to) {
@@ -189,16 +215,17 @@ constexpr std::string_view kKernels =
 
 constexpr std::array<Verb, 12> kVerbs = {{
     {"list", "WHAT", "kernels (default), oracles, formats, models, devices, classes",
-     "what there is: kernels, oracles, formats, models, devices, classes", add_kernel, list},
+     "what there is: kernels, oracles, formats, models, devices, classes", add_kernel, list, false},
     {"verify", "KERNEL", kKernels, "the planned cases, corpus first, judged against the contract",
      verify_flags, verify},
     {"fuzz", "KERNEL", kKernels,
      "search for worse until the time is up; failures are shrunk and saved", fuzz_flags, fuzz},
     {"replay", "CASE", kCases, "saved cases (files or folders) or case texts, exactly",
      replay_flags, replay},
-    {"explain", "CASE", kCases,
+    {"explain", "CASE",
+     "kernel names or globs, case files, folders of them, or case texts in quotes",
      "one case slowly: where it left the exact path, and why; of a kernel, how it adds",
-     add_running, explain},
+     explain_flags, explain, false},
     {"check", "DUMP", "safetensors files with the inputs and outputs of one call",
      "outputs that were computed elsewhere (safetensors files), judged like a case", check_flags,
      check},
@@ -210,13 +237,13 @@ constexpr std::array<Verb, 12> kVerbs = {{
      "plants known faults and counts how many the planned cases catch", mutants_flags, mutants},
     {"report", "RUN", "run folders, record.json or record.jsonl (default: the latest run)",
      "the files of a run again, from its record; the shards of one run become one record",
-     report_flags, report},
+     report_flags, report, false},
     {"compare", "RUN", kRuns, "what became better or worse between two runs or baselines: OLD NEW",
      add_strict_baseline, compare},
     {"accept", "RUN", "a run (its folder or record.json), then kernels (default: all of them)",
      "make a run the baseline after showing the change", accept_flags, accept},
     {"doctor", "", "", "what works here (GPU, emulator, oracle) and what to do about the rest",
-     no_flags, doctor},
+     no_flags, doctor, false},
 }};
 
 }  // namespace

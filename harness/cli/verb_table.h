@@ -20,8 +20,7 @@ namespace plumbline {
 // The flags that need more than CLI11's conversions, as typed.
 struct RawFlags {
   std::string on = "auto", profile = "default", seed, duration, shard, oracle = "auto",
-              format = "human", color = "auto";
-  int sm = 0;
+              format = "human", color = "auto", sm;
 };
 
 // Where a verb's flags go.
@@ -37,6 +36,7 @@ struct Verb {
   std::string_view help;
   void (*add_flags)(FlagTargets);
   ExitCode (*run)(const Arguments&, Terminal&);
+  bool json = true;  // it has results for programs: --format json
 };
 
 std::span<const Verb> verb_table();

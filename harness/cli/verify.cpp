@@ -39,10 +39,10 @@ Result<std::vector<Case>> failed_last_time(const Arguments& arguments, const Reg
     test_case->origin = c.origin;
     cases.push_back(*std::move(test_case));
   }
-  if (texts.empty()) terminal.print("nothing failed last time");
+  if (texts.empty()) terminal.note("nothing failed last time");
   if (lost > 0) {
-    terminal.print_wrapped(fmt::format(
-        "{} of {} cases that failed are no longer cases of a kernel here", lost, texts.size()));
+    terminal.note(fmt::format("{} of {} cases that failed are no longer cases of a kernel here",
+                              lost, texts.size()));
   }
   return cases;
 }

@@ -277,7 +277,7 @@ class EmulatorDevice final : public Device {
         return refuse(fmt::format("grid {} x {} x {} is empty or too large", request.grid[0], request.grid[1], request.grid[2]));
       }
       if (request.block[i] < 1 || request.block[i] > kBlockLimit[i]) {
-        return refuse(fmt::format("block {} x {} x {} is empty or too large", request.block[0], request.block[1], request.block[2]));
+        return refuse(fmt::format("a block of {} x {} x {} threads; 1024 x 1024 x 64 are the most, 1024 in all", request.block[0], request.block[1], request.block[2]));
       }
       threads *= request.block[i];
       blocks *= request.grid[i];

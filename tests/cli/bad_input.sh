@@ -24,13 +24,31 @@ expect 2 "cannot list" list kernel_
 expect 3 "no NVIDIA driver here" verify gemm_bf16 --on gpu
 
 expect 2 'did you mean "G01"' mutants gemm_bf16 --only G0l
+expect 2 'no mutant "XXXXXX" of these kernels (there are C01, G01, ' mutants gemm_bf16 --only XXXXXX
+expect 0 "L F p evidence" list models
 expect 2 'no mutant "zzzzzz"' mutants softmax_bf16 --auto 1 --only zzzzzz --profile quick
 expect 2 "not in range" mutants gemm_bf16 --auto 0
 expect 2 'did you mean "gemm_bf16"' mutants gemm_bf15 --auto 1
 expect 4 "0 caught" mutants gemm_s8 --auto 1 --sm 75
 
+# What explain is asked to explain: every name of it.
+expect 2 'there is no kernel "gemm_bf15" (did you mean "gemm_bf16"?)' explain gemm_bf15
+expect 0 "emulator sm_80, by its contract" explain "$one" gemm_s8 --sm 80
+expect 0 "pass $one" explain gemm_s8 "$one" --sm 80
+expect 4 "has no build for sm_75" explain gemm_s8 --sm 75
+expect 2 "explain does not know --no-shrink" explain gemm_s8 --no-shrink
+
+# Standard output holds JSON alone, or --format json is refused.
+expect 2 "list prints for people alone, no --format json" list --format json
+"$program" replay "$one" --on emulator --format json --tensors dumps 2>/dev/null | python3 -c 'import json, sys
+for line in sys.stdin: json.loads(line)' || { echo "FAILED: not JSON alone: replay --tensors"; failed=$((failed + 1)); }
+"$program" verify gemm_bf16 --failed --format json 2>/dev/null | grep . && { echo "FAILED: not JSON alone: verify --failed"; failed=$((failed + 1)); }
+
 # Case files.
 expect 2 "missing.case" replay missing.case
+mkdir empty
+expect 4 "nothing selected: no .case file in empty" replay empty
+expect 4 "no .case file" explain empty
 "$program" replay "$one" --on emulator >/dev/null || { echo "FAILED: the good case does not pass"; failed=$((failed + 1)); }
 cat >whole.case <<'CASE'
 # plumbline case 1
@@ -69,9 +87,18 @@ copy own gemm_bf16 's/"s64 ld_b"/"s32 ld_b"/'
 expect 2 "(s32 ld_b) is 8 bytes wide in entry gemm_bf16_nn_bf16, 4 in the manifest" list kernels --kernel own/own.toml
 copy own gemm_bf16 's/"s64 ld_b", //'
 expect 2 "entry gemm_bf16_nn_bf16 takes 21 parameters, the manifest lists 20" explain --kernel own/own.toml --on emulator
+copy own gemm_bf16 's/^block .*/block = [2560]/'
+expect 2 "own/own.toml:$(grep -n '^block' own/own.toml | cut -d: -f1):10: \"block\" has 2560 threads in its dimension x (1 to 1024" list kernels --kernel own/own.toml
+copy own gemm_bf16 "s/^block .*/block = ['2560']/"
+expect 3 "a block of 2560 x 1 x 1 threads; 1024 x 1024 x 64 are the most" replay "own m=1 n=1 k=1 value=ones seed=0x1" --kernel own/own.toml --on emulator
 copy own gemm_bf16 's/^source/source/'
 expect 0 "own" list kernels --kernel own/own.toml
 expect 4 "plumbline mutants --kernel own/own.toml --auto 50" mutants --kernel own/own.toml
+# A kernel of the kernel folder is checked when it is listed.
+copy own gemm_bf16 's/"s64 ld_b", //'
+mkdir tree && cp -a own tree/own
+PLUMBLINE_KERNELS=tree expect 2 "entry gemm_bf16_nn_bf16 takes 21 parameters, the manifest lists 20" list kernels
+PLUMBLINE_KERNELS=tree expect 0 "mma.sync" list models
 copy own gemm_bf16 's/^bias *= "f32"/bias = "s32"/'
 expect 2 '"bias" of gemm cannot be s32 (it can be bf16, f16, f32)' verify --kernel own/own.toml
 

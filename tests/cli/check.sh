@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Outputs computed elsewhere: what the emulator gave passes, the same with one wrong bit does not, files written without
-# plumbline (a GEMM in Python, as the manual shows) are judged, and unusable ones say why. Usage: check.sh PROGRAM
+# plumbline (a GEMM in Python, as the manual shows) are judged, and unusable ones say why. Usage: check.sh PROGRAM SOURCE
 set -u
-program=$1
+program=$1 source=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
 
 # dump NAME CASE: NAME.safetensors, from the emulator.
@@ -22,6 +22,13 @@ expect 2 "the contract of gemm_bf16 is for sm_80, sm_90, not for sm_75" check ge
 expect 2 "this problem needs" check gemm.safetensors --case "gemm_bf16 m=9 n=5 k=32 out=f32 layout=nt bias=column"
 expect 2 'did you mean "gemm_bf16"' check gemm.safetensors --case "gemm_bf61 m=9 n=5 k=33"
 expect 2 "check needs a safetensors file" check
+
+# The manual's manifest of a kernel that is not here, for what an order of additions of ours gave and for one with a wrong bit.
+manual=$source/docs/check.md
+sed -n '/^```toml$/,/^```$/p' "$manual" | grep -v '^```' >torch_matmul.toml
+grep -q 'f"torch_matmul m=' "$manual" || { echo "FAILED: the manual's call has another name than its manifest"; failed=$((failed + 1)); }
+dump plain "gemm_bf16 m=9 n=5 k=33 value=normal seed=0x1"
+expect 0 "1 passed" check plain.safetensors --kernel torch_matmul.toml --case "torch_matmul m=9 n=5 k=33" --sm 90
 
 python3 - <<'PYTHON' || { echo "FAILED: python"; failed=$((failed + 1)); }
 import json, struct
@@ -44,6 +51,10 @@ named = dict(header, e=header["d"])
 del named["d"]
 write("named.safetensors", named, data)
 write("silent.safetensors", {k: v for k, v in header.items() if k != "__metadata__"}, good)
+
+header, data = read("plain.safetensors")
+data[header["d"]["data_offsets"][0] + 3] ^= 0x40
+write("plain_wrong.safetensors", header, data)
 
 def write_without(name, tensor, path):
     header, data = read(name)
@@ -71,6 +82,7 @@ write("python.safetensors", head, b"".join(bits for _, bits, _ in parts))
 PYTHON
 
 expect 1 "d[0,1]" check wrong.safetensors
+expect 1 "d[0,1]" check plain_wrong.safetensors --kernel torch_matmul.toml --case "torch_matmul m=9 n=5 k=33" --sm 90
 expect 1 "plumbline replay" check wrong.safetensors --out again
 # The saved inputs run on the emulator, which has no fault.
 expect 0 "passed" replay again/latest/cases --on emulator

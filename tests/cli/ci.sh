@@ -50,10 +50,62 @@ echo '# changed' >>kernels/mine.toml
 check 'pre-push' env PLUMBLINE_UPSTREAM=HEAD sh "$source/docs/ci/pre-push"
 grep -q 'verify mine' calls || { echo "FAILED: the hook did not verify the kernel"; failed=$((failed + 1)); }
 
-# Two tasks of the array.
-for i in 1 2; do check "slurm.sh $i" env SLURM_ARRAY_TASK_ID=$i SLURM_ARRAY_TASK_COUNT=2 bash "$source/docs/ci/slurm.sh"; done
-merge=$(grep -o 'plumbline report .*' "$source/docs/ci/slurm.sh")
-check 'merging shards' bash -c "third_party/plumbline/scripts/$merge"
+git commit -qam 'changed'
+# The first push of a branch: no upstream yet, and what the remote has is no change.
+git init -q --bare remote.git
+git remote add origin remote.git
+git push -q origin HEAD:main
+git checkout -qb topic
+: >calls
+check 'pre-push, new branch without a change' sh "$source/docs/ci/pre-push"
+[ -s calls ] && { echo "FAILED: the hook ran for a branch without a change"; failed=$((failed + 1)); }
+echo '// changed' >>kernels/mine.ptx && git commit -qam 'ptx'
+check 'pre-push, new branch' sh "$source/docs/ci/pre-push"
+grep -q 'verify mine' calls || { echo "FAILED: the hook missed a changed PTX"; failed=$((failed + 1)); }
+git push -q -u origin topic
+: >calls
+echo '#pragma once' >kernels/shared.cuh && git add kernels && git commit -qm 'header'
+check 'pre-push, header' sh "$source/docs/ci/pre-push"
+grep -q 'verify mine' calls || { echo "FAILED: the hook missed a changed header"; failed=$((failed + 1)); }
+
+# The array: built once, two tasks, and what is submitted behind them.
+mkdir -p bin third_party/plumbline/build/release/bin
+cp third_party/plumbline/scripts/plumbline third_party/plumbline/build/release/bin/plumbline
+printf '#!/bin/sh\necho "$@" >>%s/submitted\necho "17;cluster"\n' "$work" >bin/sbatch && chmod +x bin/sbatch
+: >calls
+check 'slurm.sh' env PATH="$work/bin:$PATH" SHARDS=2 bash "$source/docs/ci/slurm.sh"
+for wanted in '--array=1-2' '--dependency=afterany:17 '; do
+  grep -q -e "$wanted" submitted || { echo "FAILED: slurm.sh submits no $wanted"; failed=$((failed + 1)); }
+done
+for i in 1 2; do
+  check "slurm.sh shard $i" env SLURM_ARRAY_TASK_ID=$i SLURM_ARRAY_TASK_COUNT=2 bash "$source/docs/ci/slurm.sh" shard
+done
+check 'slurm.sh merge' bash "$source/docs/ci/slurm.sh" merge
+[ -s merged/record.json ] || { echo "FAILED: the shards were not merged"; failed=$((failed + 1)); }
+
+# A restored cache: kept for the same sources whatever their times, gone for others, but for the compiler.
+mkdir -p cached/scripts cached/build/release cached/build/cuda
+cp "$source/scripts/reuse_build" cached/scripts
+echo 'int x;' >cached/a.cpp
+for step in unknown same changed; do
+  [ $step = changed ] && echo 'int y;' >>cached/a.cpp
+  check "reuse_build, $step" cached/scripts/reuse_build
+  kept=no
+  [ -f cached/build/release/a.o ] && [ cached/build/release/a.o -nt cached/a.cpp ] && kept=yes
+  [ "$step $kept" = "unknown no" ] || [ "$step $kept" = "same yes" ] || [ "$step $kept" = "changed no" ] ||
+    { echo "FAILED: $step sources: kept: $kept"; failed=$((failed + 1)); }
+  [ -d cached/build/cuda ] || { echo "FAILED: the compiler is gone"; failed=$((failed + 1)); }
+  mkdir -p cached/build/release && touch cached/build/release/a.o && sleep 0.01 && touch cached/a.cpp
+done
+
+# The program by a link.
+mkdir -p tree/scripts tree/build/release/bin
+cp "$source/scripts/plumbline" tree/scripts
+printf '#!/bin/sh\n' >tree/scripts/build
+printf '#!/bin/sh\necho "$@"\n' >tree/build/release/bin/plumbline
+chmod +x tree/scripts/build tree/build/release/bin/plumbline
+ln -s ../tree/scripts/plumbline bin/plumbline
+[ "$(bin/plumbline doctor)" = doctor ] || { echo "FAILED: a link to scripts/plumbline"; failed=$((failed + 1)); }
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -53,6 +53,20 @@ TEST_F(Selection, AllTermsOfAFilterMustHold) {
   EXPECT_TRUE(holds(""));
 }
 
+TEST_F(Selection, ARealIsComparedAsTheCaseHasIt) {
+  test_case.problem.set_real("alpha", 0.97F);
+  EXPECT_TRUE(holds("alpha=0.97"));
+  EXPECT_TRUE(holds("alpha<=0.97 alpha>=0.97"));
+  EXPECT_FALSE(holds("alpha!=0.97"));
+  EXPECT_FALSE(holds("alpha<0.97"));
+  EXPECT_TRUE(holds("alpha<0.971"));
+}
+
+TEST_F(Selection, FieldsOfEveryOperationAreCheckedToo) {
+  EXPECT_THAT(error("offset=ten"), HasSubstr("offset is compared with \"ten\", which is no whole"));
+  EXPECT_TRUE(holds("offset=0"));
+}
+
 TEST_F(Selection, AFilterThatMakesNoSenseSaysWhy) {
   EXPECT_THAT(error("clas=normal"), HasSubstr("did you mean \"class\"?"));
   EXPECT_THAT(error("k"), HasSubstr("\"k\" is not key=value"));
@@ -105,6 +119,25 @@ TEST_F(Selection, AGpuRunsTheNewestBuildItCan) {
   ASSERT_EQ(targets.size(), 1u);
   EXPECT_TRUE(targets[0].compare);
   EXPECT_EQ(targets[0].name(), "NVIDIA H200 (sm_90)");
+}
+
+TEST_F(Selection, AChipThatTheGpuIsNotIsEmulatedOrRefused) {
+  Target gpu;
+  gpu.on_gpu = true;
+  gpu.sm = 90;
+  gpu.gpu_name = "NVIDIA H200";
+  std::string why;
+  const auto emulated = kernel_targets(manifest, On::automatic, 80, gpu, why);
+  ASSERT_EQ(emulated.size(), 1u);
+  EXPECT_EQ(emulated[0].name(), "emulator sm_80");
+  const auto same = kernel_targets(manifest, On::automatic, 90, gpu, why);
+  ASSERT_EQ(same.size(), 1u);
+  EXPECT_TRUE(same[0].on_gpu);
+  for (const On on : {On::gpu, On::both}) {
+    why.clear();
+    EXPECT_TRUE(kernel_targets(manifest, on, 80, gpu, why).empty());
+    EXPECT_EQ(why, "--sm 80 leaves nothing to run: this device is sm_90");
+  }
 }
 
 TEST(FindGpu, IsAnErrorOnlyWhereAGpuWasAskedFor) {

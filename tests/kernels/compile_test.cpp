@@ -56,6 +56,15 @@ TEST_F(Compile, WritesPtxOfEveryTargetBesideTheManifest) {
             std::string::npos);
 }
 
+TEST_F(Compile, ATargetThatIsNotAskedForMayNotCompile) {
+  use_compiler("case \"$*\" in *compute_80*) echo 'error: needs sm_90' >&2; exit 2 ;; esac\n"
+               "while [ \"$1\" != -o ]; do shift; done\ncp \"$3\" \"$2\"\n");
+  EXPECT_FALSE(compile_outdated(kernel_).ok());
+  ASSERT_TRUE(compile_outdated(kernel_, 90).ok());
+  EXPECT_TRUE(is_compiled(kernel_, 90));
+  EXPECT_FALSE(fs::exists(kernel_.ptx_path(80)));
+}
+
 TEST_F(Compile, CodeForOneChipIsCompiledForItAndNamedAfterItsNumber) {
   kernel_.specific_targets = {{90, 'a'}};
   ASSERT_TRUE(compile_outdated(kernel_).ok());

@@ -59,6 +59,33 @@ TEST(Arguments, ReadsEveryFlag) {
   EXPECT_EQ(arguments->format, OutputFormat::line);
 }
 
+TEST(Arguments, AChipIsANumberWithOrWithoutItsPrefix) {
+  EXPECT_EQ(parse({"verify", "--sm", "sm_89"})->sm, 89);
+  for (const char* text : {"0", "-80", "sm_", "90a", "hopper"}) {
+    EXPECT_THAT(error({"verify", "--sm", text}),
+                HasSubstr(std::string("--sm ") + text + " is no chip (a number such as 90)"));
+  }
+}
+
+TEST(Arguments, JsonIsRefusedWhereThereIsNone) {
+  EXPECT_EQ(parse({"verify", "--format", "json"})->format, OutputFormat::json);
+  for (const char* verb : {"list", "explain", "report", "doctor"}) {
+    EXPECT_THAT(error({verb, "--format", "json"}),
+                HasSubstr(std::string(verb) + " prints for people alone, no --format json"));
+  }
+}
+
+TEST(Terminal, NotesLeaveStandardOutputToJson) {
+  Arguments arguments;
+  arguments.format = OutputFormat::json;
+  Terminal terminal(arguments);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  terminal.note("tensors: here");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "tensors: here\n");
+}
+
 TEST(Arguments, DurationsHaveUnits) {
   EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "10m"})->seconds, 600);
   EXPECT_DOUBLE_EQ(parse({"fuzz", "--for", "90"})->seconds, 90);
@@ -73,6 +100,12 @@ TEST(Arguments, AMisspeltVerbIsCorrected) {
 TEST(Arguments, AMisspeltFlagIsCorrected) {
   EXPECT_THAT(error({"verify", "--profil", "quick"}),
               HasSubstr("verify does not know --profil (did you mean \"--profile\"?)"));
+}
+
+TEST(Arguments, AFlagLikeNoOtherIsNotCorrected) {
+  EXPECT_THAT(error({"verify", "--bogus"}),
+              HasSubstr("verify does not know --bogus (plumbline --help)"));
+  EXPECT_THAT(error({"--bogus"}), HasSubstr("plumbline does not know --bogus"));
 }
 
 TEST(Arguments, BadValuesSayWhatWouldBeGood) {

@@ -42,6 +42,17 @@ TEST(WorkerThreads, OneForEachCoreUnlessTheCommandLineSaysOtherwise) {
   EXPECT_EQ(worker_threads(arguments), 3);
 }
 
+TEST(PrintRecord, AKernelThatNeverRanHasNoWorstError) {
+  RunRecord record;
+  KernelRecord& kernel = record.kernels.emplace_back();
+  kernel.name = "k";
+  kernel.verdict = Verdict::error;
+  kernel.cases = kernel.errors = 2;
+  EXPECT_THAT(printed(record), HasSubstr("nothing could be judged"));
+  kernel.errors = 1;
+  EXPECT_THAT(printed(record), HasSubstr("worst error   0 %"));
+}
+
 TEST(PrintRecord, FiguresStandBelowEachOtherWhateverTheNames) {
   RunRecord record;
   for (const char* name : {"short", "a_kernel_with_a_name_of_34_letters"}) {
