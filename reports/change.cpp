@@ -94,6 +94,7 @@ KernelChange compare_kernel(const std::vector<Pair>& pairs) {
         told.begin(), told.end(), [&](const Pair& pair) { return direction(pair) == wanted; }));
   };
   const int up = count(1), down = count(-1);
+  out.grew = up > 0 && !facts.empty();
   if (facts.empty() && sign_test(up, down) > kBelievedChance) {
     out.change = Change::unclear;
     out.words = fmt::format("other cases on both sides; {} rose and {} fell, as two seeds may",
@@ -166,6 +167,7 @@ std::string change_json_line(const KernelChange& change) {
   return nlohmann::ordered_json{{"kernel", change.kernel},
                                 {"change", name(change.change)},
                                 {"broke", change.broke},
+                                {"grew", change.grew},
                                 {"words", change.words}}
       .dump();
 }

@@ -11,7 +11,7 @@
 namespace plumbline {
 
 // A line per kernel that changed, one for those that did not, and the closing count. False when a
-// promise broke that held before, or anything got worse and --strict-baseline is given.
+// promise broke that held before, or any error grew and --strict-baseline is given.
 bool show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
                   Terminal& terminal);
 

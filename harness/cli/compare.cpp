@@ -35,7 +35,8 @@ bool show_changes(const std::vector<KernelChange>& changes, const Arguments& arg
     better += change.change == Change::better;
     worse += change.change == Change::worse;
     unclear += change.change == Change::unclear;
-    held = held && !change.broke && !(change.change == Change::worse && arguments.strict_baseline);
+    const bool grew = change.change == Change::worse || change.grew;
+    held = held && !change.broke && !(grew && arguments.strict_baseline);
     if (arguments.format == OutputFormat::json) {
       terminal.print(change_json_line(change));
     } else if (arguments.format == OutputFormat::line) {

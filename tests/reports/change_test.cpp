@@ -76,6 +76,12 @@ TEST(Change, BothDirectionsAreUnclear) {
   const auto unclear = change({with_share("normal", 0.5), with_share("wide", 0.5)},
                               {with_share("normal", 0.6), with_share("wide", 0.4)});
   EXPECT_EQ(unclear.change, Change::unclear);
+  EXPECT_TRUE(unclear.grew);
+}
+
+TEST(Change, ErrorsThatFellOrOfOtherCasesDidNotGrow) {
+  EXPECT_FALSE(change({with_share("wide", 0.7)}, {with_share("wide", 0.6)}).grew);
+  EXPECT_FALSE(change({with_share("wide", 0.5, "1")}, {with_share("wide", 0.6, "2")}).grew);
 }
 
 TEST(Change, OtherSeedsAreUnclearUnlessAlmostAllClassesMove) {
