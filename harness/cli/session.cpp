@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -115,7 +116,8 @@ void print_errors(const RunRecord& record, const Arguments& arguments, Terminal&
 }  // namespace
 
 ExitCode report_error(const Error& error) {
-  fmt::print(stderr, "plumbline: {}\n", error.text());
+  // fmt::print would throw where nobody listens.
+  std::fputs(fmt::format("plumbline: {}\n", error.text()).c_str(), stderr);
   if (interrupted()) return ExitCode::interrupted;
   return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;
 }
