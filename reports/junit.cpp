@@ -60,7 +60,10 @@ Tallies tally(const RunRecord& record) {
   }
   for (const KernelRecord& kernel : record.kernels) {
     const bool skipped = kernel.verdict == Verdict::skip;
-    const std::vector<std::string>& why = skipped ? kernel.reasons : kernel.thin;
+    std::vector<std::string> why = kernel.thin;
+    // What probes found against it, or why it was skipped. Of a kernel that passes these are notes.
+    if (skipped || kernel.verdict == Verdict::mistrusted)
+      why.insert(why.begin(), kernel.reasons.begin(), kernel.reasons.end());
     if (why.empty()) continue;
     tallies[{kernel.name, std::string(kEvidence)}] = {
         1, skipped ? Verdict::skip : Verdict::mistrusted, why.front(),
