@@ -177,6 +177,21 @@ void summarize(RunRecord& record) {
   }
 }
 
+std::string incomplete_words(const RunRecord& record) {
+  std::string why;
+  if (!record.missing_shards.empty()) {
+    why = fmt::format("shard{} {} {} missing", record.missing_shards.size() == 1 ? "" : "s",
+                      fmt::join(record.missing_shards, ", "),
+                      record.missing_shards.size() == 1 ? "is" : "are");
+  }
+  // Whoever stops a search has what was found till then.
+  if (record.interrupted && record.verb != "fuzz")
+    why += fmt::format("{}the run did not end", why.empty() ? "" : ", and ");
+  if (why.empty()) return "";
+  return fmt::format("{}: {} of {} planned cases are here", why, record.cases.size(),
+                     record.planned);
+}
+
 Claim broken_claim(const CaseRecord& record) {
   for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic,
                             Claim::agrees, Claim::related, Claim::population}) {

@@ -343,7 +343,7 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
     fuzzer.search(options->seed);
     if (human) terminal.print_wrapped("  " + fuzzer.statistics());
   }
-  const RunRecord record = fuzzer.finish();
+  RunRecord record = fuzzer.finish();
   folder->link_as_latest();
   return end_run(record, *folder, arguments, terminal);
 }

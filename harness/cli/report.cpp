@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // plumbline report: the files of a run written again, from one record or from the shards of a run.
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "harness/cli/run_folder.h"
@@ -12,29 +10,6 @@
 #include "reports/merge.h"
 
 namespace plumbline {
-namespace {
-
-// Nothing broke in what ran; what did not run is no evidence.
-void weigh_incomplete(RunRecord& record) {
-  std::string why;
-  if (!record.missing_shards.empty()) {
-    why = fmt::format("shard{} {} {} missing", record.missing_shards.size() == 1 ? "" : "s",
-                      fmt::join(record.missing_shards, ", "),
-                      record.missing_shards.size() == 1 ? "is" : "are");
-  }
-  if (record.interrupted) {
-    why += fmt::format("{}the run did not end", why.empty() ? "" : ", and ");
-  }
-  if (why.empty()) return;
-  why += fmt::format(": {} of {} planned cases are here", record.cases.size(), record.planned);
-  for (KernelRecord& kernel : record.kernels) {
-    if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
-    kernel.verdict = Verdict::mistrusted;
-    kernel.thin.insert(kernel.thin.begin(), why);
-  }
-}
-
-}  // namespace
 
 ExitCode report(const Arguments& arguments, Terminal& terminal) {
   namespace fs = std::filesystem;

@@ -11,6 +11,7 @@
 #include <map>
 #include <thread>
 
+#include "harness/evidence.h"
 #include "harness/interrupt.h"
 #include "harness/signature.h"
 #include "kernels/compile.h"
@@ -313,8 +314,9 @@ void print_report_path(const std::filesystem::path& folder, const Arguments& arg
     terminal.print(terminal.dim(fmt::format("report: {}", (folder / "report.html").string())));
 }
 
-ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& arguments,
+ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& arguments,
                  Terminal& terminal) {
+  weigh_incomplete(record);
   const Status written = folder.finish(record, strict_evidence(arguments));
   print_record(record, arguments, terminal);
   if (written) {

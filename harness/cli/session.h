@@ -77,8 +77,9 @@ void print_annotations(const RunRecord& record, const Arguments& arguments, Term
 // How a run ends whose files could not be written: a broken promise is one all the same.
 ExitCode unless_unwritten(const Status& written, ExitCode code);
 
-// Writes a run's files, prints what it found, and says how it ended.
-ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& arguments,
+// Writes a run's files, prints what it found, and says how it ended. What an interrupt left out is
+// no evidence.
+ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& arguments,
                  Terminal& terminal);
 
 // Several at once: 130 first, then 70 > 1 > 3 > 5 > 4.

@@ -109,6 +109,21 @@ TEST(JUnit, WhatProbesFoundIsATestCaseOfItsKernel) {
                "probes on emulator sm_90 find 10 fraction bits");
 }
 
+TEST(JUnit, APlanThatDidNotEndIsAnError) {
+  RunRecord record = sample_record();
+  record.planned = 9;
+  record.interrupted = true;
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(junit_xml(record, false).c_str()));
+  const pugi::xml_node suite =
+      document.child("testsuites").find_child_by_attribute("testsuite", "name", "(run)");
+  EXPECT_EQ(suite.attribute("errors").as_int(), 1);
+  EXPECT_STREQ(suite.child("testcase").child("error").attribute("message").value(),
+               "the run did not end: 4 of 9 planned cases are here");
+  record.verb = "fuzz";  // has no plan
+  EXPECT_THAT(junit_xml(record, false), Not(HasSubstr("(run)")));
+}
+
 TEST(JUnit, ForbiddenCharactersNeverReachTheFile) {
   RunRecord r = sample_record();
   r.cases[2].reason = std::string("a\x01\x1b[31mb");
