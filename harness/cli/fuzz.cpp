@@ -344,7 +344,7 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
     if (human) terminal.print_wrapped("  " + fuzzer.statistics());
   }
   RunRecord record = fuzzer.finish();
-  folder->link_as_latest();
+  folder->link_as_latest_of_cases();
   return end_run(record, *folder, arguments, terminal);
 }
 
