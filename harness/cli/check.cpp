@@ -45,7 +45,11 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     dumps.push_back(*std::move(dump));
   }
   RunRecord record;
-  const std::string id = run_id(arguments, {}, 0);
+  std::vector<const Manifest*> kernels;
+  for (const Dump& dump : dumps) kernels.push_back(dump.test_case.kernel);
+  std::vector<std::string> files;
+  for (const std::string& path : arguments.names) files.push_back(hash_of_file(path));
+  const std::string id = run_id(arguments, kernels, 0, files);
   label_record(record, arguments, id);
   record.planned = static_cast<std::int64_t>(dumps.size());
   describe_environment(record);

@@ -33,7 +33,9 @@ ExitCode report(const Arguments& arguments, Terminal& terminal) {
   if (shards && merged->verb == "verify") weigh_evidence(*merged);
   weigh_incomplete(*merged);
 
-  const fs::path folder = arguments.report_folder.empty() ? fs::path(arguments.out) / merged->run_id
+  // A part of a run does not take the place of the whole, or of one of its shards.
+  const std::string name = merged->run_id + (merged->missing_shards.empty() ? "" : "-part");
+  const fs::path folder = arguments.report_folder.empty() ? fs::path(arguments.out) / name
                                                           : fs::path(arguments.report_folder);
   const Status written = write_reports(folder, *merged, strict_evidence(arguments), page);
   if (!written) return report_error(written.error());

@@ -221,15 +221,22 @@ void Console::probing() {
 }
 
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
-                   std::uint64_t seed) {
+                   std::uint64_t seed, const std::vector<std::string>& inputs) {
   std::string text =
       fmt::format("{} {} {} {} on={} sm={} repeat={} mpfr={}", arguments.verb,
                   arguments.profile_name, seed, arguments.only, static_cast<int>(arguments.on),
                   arguments.sm.value_or(0), arguments.repeat, arguments.mpfr_bits);
   for (const Manifest* kernel : kernels) {
-    const KernelRecord described = describe_kernel(*kernel, {});
-    text += fmt::format(" {} {}", described.name, described.source_hash);
+    text += fmt::format(" {} {}", kernel->name, hash_of_file(kernel->path));
+    const fs::path folder = fs::path(kernel->path).parent_path();
+    if (!kernel->source.empty()) text += " " + hash_of_file(folder / kernel->source);
+    for (const int sm : kernel->targets) text += " " + hash_of_file(kernel->ptx_path(sm));
   }
+  for (const std::string& input : inputs) text += " " + input;
+  if (!arguments.case_text.empty()) text += " case " + arguments.case_text;
+  if (arguments.no_corpus) text += " no corpus";
+  if (!arguments.corpus.empty()) text += " corpus " + arguments.corpus;
+  if (arguments.no_shrink) text += " no shrinking";
   for (const std::string& name : arguments.names) text += " " + name;
   if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
   if (arguments.peers) text += " peers";

@@ -58,9 +58,9 @@ class Console : public Observer {
 };
 
 // Six digits from everything that decides a run's results, so that the same run has the same name;
-// its shards have it too.
+// its shards have it too. `inputs` are texts that say what else goes in: cases, hashes of files.
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
-                   std::uint64_t seed);
+                   std::uint64_t seed, const std::vector<std::string>& inputs = {});
 
 // The table of kernels, the cards, and the closing "verb: N passed, N failed, N skipped" line.
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);

@@ -84,7 +84,9 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
     return report_error({ErrorKind::bad_input, "--strict-baseline needs a baseline", "",
                          "--baseline plumbline-baseline.json"});
   }
-  const std::string id = run_id(arguments, *kernels, options->seed);
+  std::vector<std::string> texts;
+  for (const Case& one : options->only_cases) texts.push_back(one.text());
+  const std::string id = run_id(arguments, *kernels, options->seed, texts);
   Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
 
