@@ -121,7 +121,9 @@ std::string incomplete_because(const RunRecord& record) {
 
 Baseline baseline_of(const RunRecord& record) {
   std::map<std::tuple<std::string, std::string, std::string>, Sums> sums;
+  Baseline baseline;
   for (const CaseRecord& test_case : record.cases) {
+    if (test_case.verdict == Verdict::error) ++baseline.errors[test_case.kernel];
     if (test_case.verdict == Verdict::error || test_case.verdict == Verdict::skip) continue;
     Sums& own = sums[{test_case.kernel, test_case.device, test_case.value_class}];
     own.row.kernel = test_case.kernel;
@@ -129,7 +131,6 @@ Baseline baseline_of(const RunRecord& record) {
     own.row.value_class = test_case.value_class;
     own.add(test_case);
   }
-  Baseline baseline;
   baseline.from = fmt::format("plumbline {}, {}, seed {:#x}", record.plumbline_version,
                               record.profile, record.seed);
   for (auto& [key, own] : sums) baseline.rows.push_back(own.done());

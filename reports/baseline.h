@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,6 +29,8 @@ struct Baseline {
   std::string from;               // where the rows come from: "plumbline 0.1.0, quick, seed 0x1"
   std::vector<BaselineRow> rows;  // sorted by key()
   std::string incomplete;         // of a run: why it is not all of its plan; else empty
+  // Of a run: cases that could not run, by kernel. These are in no row.
+  std::map<std::string, std::int64_t> errors = {};
 };
 
 Baseline baseline_of(const RunRecord& record);

@@ -131,6 +131,14 @@ std::size_t rows_of(const Baseline& baseline, const std::string& kernel) {
   return static_cast<std::size_t>(std::ranges::count(baseline.rows, kernel, &BaselineRow::kernel));
 }
 
+// What could not run is no worse and not gone: nobody knows.
+void note_errors(const Baseline& after, const std::string& kernel, KernelChange& change) {
+  const auto found = after.errors.find(kernel);
+  if (change.broke || found == after.errors.end()) return;
+  change.change = Change::error;
+  change.words = fmt::format("{} case{} could not run", found->second, found->second == 1 ? "" : "s");
+}
+
 // A promise that is broken more often than before is news whatever else there is, also where the
 // old side has no such cases.
 void note_failures(const Baseline& before, const Baseline& after, const std::string& kernel,
@@ -159,6 +167,8 @@ std::string_view name(Change change) {
       return "added";
     case Change::removed:
       return "removed";
+    case Change::error:
+      return "error";
   }
   return "";
 }
@@ -196,6 +206,7 @@ std::vector<KernelChange> changes(const Baseline& before, const Baseline& after)
   }
   kernels.insert(old_kernels.begin(), old_kernels.end());
   kernels.insert(new_kernels.begin(), new_kernels.end());
+  for (const auto& [kernel, count] : after.errors) kernels.insert(kernel);
   std::vector<KernelChange> out;
   for (const std::string& kernel : kernels) {
     KernelChange change;
@@ -212,6 +223,7 @@ std::vector<KernelChange> changes(const Baseline& before, const Baseline& after)
       change = compare_kernel(pairs[kernel]);
     }
     note_failures(before, after, kernel, change);
+    note_errors(after, kernel, change);
     const std::size_t old_only = rows_of(before, kernel) - pairs[kernel].size(),
                       new_only = rows_of(after, kernel) - pairs[kernel].size();
     if (change.change == Change::same && change.words.empty() && old_only + new_only > 0)

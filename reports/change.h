@@ -14,7 +14,7 @@
 
 namespace plumbline {
 
-enum class Change : std::uint8_t { better, worse, unclear, same, added, removed };
+enum class Change : std::uint8_t { better, worse, unclear, same, added, removed, error };
 
 std::string_view name(Change change);  // "better", ...
 

@@ -100,8 +100,9 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   if (!record->cases.empty()) folder->link_as_latest_of_cases();
   const ExitCode code = end_run(*record, *folder, arguments, terminal);
   if (!baseline) return code;
-  const bool held = show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);
-  return !held && code == ExitCode::held ? ExitCode::broken : code;
+  const ExitCode changed =
+      show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);
+  return code == ExitCode::held ? changed : code;
 }
 
 }  // namespace plumbline

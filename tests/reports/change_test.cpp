@@ -133,6 +133,18 @@ TEST(Change, KernelsComeAndGo) {
   EXPECT_EQ(all[1].change, Change::added);
 }
 
+TEST(Change, AKernelThatCouldNotRunIsNotRemoved) {
+  CaseRecord error = with_share("normal", 0.5);
+  error.verdict = Verdict::error;
+  error.outputs.clear();
+  const auto lost = change({with_share("normal", 0.5)}, {error});
+  EXPECT_EQ(lost.change, Change::error);
+  EXPECT_EQ(lost.words, "1 case could not run");
+  error.value_class = "wide";
+  EXPECT_EQ(change({with_share("normal", 0.5)}, {with_share("normal", 0.5), error}).change,
+            Change::error);
+}
+
 TEST(Change, TheSignTestIsExact) {
   EXPECT_DOUBLE_EQ(sign_test(0, 0), 1);
   EXPECT_NEAR(sign_test(6, 0), 2.0 / 64, 1e-12);
