@@ -71,6 +71,9 @@ struct OutputRecord {
   std::string name;    // "d"
   std::string format;  // "bf16"
   OutputVerdict verdict;
+  // The size its sums run over, where that is not the case's: "m" for dw.
+  std::string length_name = {};
+  std::int64_t length = 0;
 };
 
 struct CaseRecord {
