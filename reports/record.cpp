@@ -103,6 +103,8 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     known.cases += std::ranges::count(test_case.known, known.says);
   // Plans end with the cases that are meant for it.
   if (!test_case.population.empty()) kernel.population = test_case.population;
+  kernel.sampled_cases += std::ranges::any_of(
+      test_case.outputs, [](const OutputRecord& output) { return output.verdict.sampled; });
   for (const OutputRecord& output : test_case.outputs) {
     const OutputVerdict& v = output.verdict;
     kernel.outputs += v.elements;
@@ -113,7 +115,6 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     kernel.refereed += v.refereed;
     kernel.confirmed += v.confirmed;
     kernel.disagreements += v.disagreements;
-    kernel.sampled_cases += v.sampled;
     kernel.worst_ulp = std::max(kernel.worst_ulp, v.worst_ulp);
     if (v.worst_share > kernel.worst_share) {
       kernel.worst_share = v.worst_share;

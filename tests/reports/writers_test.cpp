@@ -30,6 +30,14 @@ TEST(Summarize, CountsCasesAndTakesTheWorst) {
   EXPECT_EQ(k.worst_case, r.cases[2].text);
 }
 
+TEST(Summarize, ALargeCaseIsSampledOnceHoweverManyOutputsItHas) {
+  RunRecord r = sample_record();
+  r.cases[0].outputs[0].verdict.sampled = true;
+  r.cases[0].outputs.push_back(r.cases[0].outputs[0]);
+  summarize(r);
+  EXPECT_EQ(r.kernels[0].sampled_cases, 1);
+}
+
 TEST(Json, IsByteStableButForTiming) {
   RunRecord a = sample_record(), b = sample_record();
   b.elapsed_ms = 99;
