@@ -23,6 +23,17 @@ struct Pair {
 
   bool same_cases() const { return before->inputs == after->inputs; }
 
+  // Alike on both sides: older baselines do not tell exact outputs from nearly exact ones.
+  bool exact_known() const { return before->exact && after->exact; }
+
+  double mean(const BaselineRow& row) const {
+    return exact_known() ? row.mean_error() : row.mean_ulp;
+  }
+
+  double mean_before() const { return mean(*before); }
+
+  double mean_after() const { return mean(*after); }
+
   bool same_bits() const { return same_cases() && before->outputs == after->outputs; }
 };
 
@@ -36,7 +47,7 @@ int direction(double before, double after) {
 // The worst share decides, the mean where that stays.
 int direction(const Pair& pair) {
   const int share = direction(pair.before->worst_share, pair.after->worst_share);
-  return share != 0 ? share : direction(pair.before->mean_ulp, pair.after->mean_ulp);
+  return share != 0 ? share : direction(pair.mean_before(), pair.mean_after());
 }
 
 std::string figures(const Pair& pair) {
@@ -46,8 +57,8 @@ std::string figures(const Pair& pair) {
                        share_text(before.worst_share), share_text(after.worst_share),
                        after.value_class, after.device);
   }
-  return fmt::format("mean error {:.3g} -> {:.3g} ulp with class {} on {}", before.mean_ulp,
-                     after.mean_ulp, after.value_class, after.device);
+  return fmt::format("mean error {:.3g} -> {:.3g} ulp with class {} on {}", pair.mean_before(),
+                     pair.mean_after(), after.value_class, after.device);
 }
 
 // How far a pair moved, to name the one that moved most.
@@ -56,7 +67,7 @@ double distance(const Pair& pair) {
     return a == b ? 0.0 : std::fabs(std::log(std::max(a, 1e-12) / std::max(b, 1e-12)));
   };
   return ratio(pair.before->worst_share, pair.after->worst_share) +
-         ratio(pair.before->mean_ulp, pair.after->mean_ulp);
+         ratio(pair.mean_before(), pair.mean_after());
 }
 
 std::string most_moved(const std::vector<Pair>& pairs, int wanted) {
