@@ -142,8 +142,8 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
         [](const auto& a, const auto& b) { return std::abs(a.error_ulp) < std::abs(b.error_ulp); });
     keep_store(writer_of(examined.launch, output.name, got->layout, worst->index), examined.launch,
                card);
-    Explanation explanation = examined.oracle->explain(
-        output_number(*examined.oracle, output.name), worst->index, *got);
+    Explanation explanation =
+        examined.oracle->explain(output_number(*examined.oracle, output.name), worst->index, *got);
     std::move(explanation.lines.begin(), explanation.lines.end(),
               std::back_inserter(card.explanation));
     if (worst->got == worst->expected && !worst->class_mismatch) {

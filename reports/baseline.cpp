@@ -154,14 +154,14 @@ std::string baseline_json(const Baseline& baseline) {
   const char* separator = "\n  ";
   for (const BaselineRow& row : baseline.rows) {
     Json json = {{"kernel", row.kernel},
-                       {"device", row.device},
-                       {"class", row.value_class},
-                       {"cases", row.cases},
-                       {"failed", row.failed},
-                       {"worst_share", number(row.worst_share)},
-                       {"mean_ulp", number(row.mean_ulp)},
-                       {"inputs", row.inputs},
-                       {"outputs", row.outputs}};
+                 {"device", row.device},
+                 {"class", row.value_class},
+                 {"cases", row.cases},
+                 {"failed", row.failed},
+                 {"worst_share", number(row.worst_share)},
+                 {"mean_ulp", number(row.mean_ulp)},
+                 {"inputs", row.inputs},
+                 {"outputs", row.outputs}};
     if (row.exact) json["exact"] = *row.exact;
     text += separator + json.dump();
     separator = ",\n  ";

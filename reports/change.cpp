@@ -147,7 +147,8 @@ void note_errors(const Baseline& after, const std::string& kernel, KernelChange&
   const auto found = after.errors.find(kernel);
   if (change.broke || found == after.errors.end()) return;
   change.change = Change::error;
-  change.words = fmt::format("{} case{} could not run", found->second, found->second == 1 ? "" : "s");
+  change.words =
+      fmt::format("{} case{} could not run", found->second, found->second == 1 ? "" : "s");
 }
 
 // A promise that is broken more often than before is news whatever else there is, also where the

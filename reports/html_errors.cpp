@@ -42,10 +42,10 @@ std::string ulp_number(double ulp) {
 std::string noise_or_bias(const ErrorProfile& profile) {
   constexpr double kOffCenter = 0.1;  // ulp; a nearest rounding is centered, a truncation 0.5 off
   const double mean = profile.mean_ulp(), within = profile.share_within_half();
-  const std::string start =
-      fmt::format("{} of the {} outputs of {} are {} exact", percent_text(within),
-                  count_text(profile.outputs), label(profile),
-                  profile.worst_ulp <= 0.5 ? "within half an ulp of" : "less than half an ulp from");
+  const std::string start = fmt::format(
+      "{} of the {} outputs of {} are {} exact", percent_text(within), count_text(profile.outputs),
+      label(profile),
+      profile.worst_ulp <= 0.5 ? "within half an ulp of" : "less than half an ulp from");
   if (std::fabs(mean) > kOffCenter) {
     return fmt::format(
         "{}, and their mean error is {:+.2f} ulp: off center, as truncation or a "

@@ -15,6 +15,6 @@ namespace plumbline {
 // when a promise broke that held before, or any error grew and --strict-baseline is given; else
 // `could_not_run` where a kernel did not.
 ExitCode show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
-                  Terminal& terminal);
+                      Terminal& terminal);
 
 }  // namespace plumbline

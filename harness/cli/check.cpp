@@ -40,9 +40,9 @@ void note_absent(const std::vector<Dump>& dumps, KernelRecord& kernel) {
     for (const std::string& output : dump.absent) ++lack[output];
   }
   for (const auto& [output, count] : lack) {
-    kernel.reasons.push_back(fmt::format(
-        "output {} is not in {}", output,
-        all == 1 ? "the dump" : fmt::format("{} of {} dumps", count, all)));
+    kernel.reasons.push_back(
+        fmt::format("output {} is not in {}", output,
+                    all == 1 ? "the dump" : fmt::format("{} of {} dumps", count, all)));
   }
 }
 

@@ -25,7 +25,7 @@ std::string painted(const Terminal& terminal, Change change) {
 }  // namespace
 
 ExitCode show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
-                  Terminal& terminal) {
+                      Terminal& terminal) {
   std::size_t widest = 0;
   for (const KernelChange& change : changes) widest = std::max(widest, change.kernel.size());
   std::vector<std::string> same;
@@ -49,9 +49,7 @@ ExitCode show_changes(const std::vector<KernelChange>& changes, const Arguments&
                                          change.kernel, widest, change.words));
     }
   }
-  const ExitCode code = !held  ? ExitCode::broken
-                        : !ran ? ExitCode::could_not_run
-                               : ExitCode::held;
+  const ExitCode code = !held ? ExitCode::broken : !ran ? ExitCode::could_not_run : ExitCode::held;
   if (arguments.format != OutputFormat::human) return code;
   if (same.size() > 3) {
     terminal.print_wrapped(fmt::format("  same     {} kernels, bit for bit", same.size()));

@@ -52,7 +52,7 @@ expect 1 "fail now" compare mine.json bad/latest
 
 # What failed runs again, whatever planned it.
 expect 1 "1 failed" "${broken[@]}" --seed 7 --out seeded
-expect 0 "errors beside" propagate gemm_bf16 --on emulator --only 'k<=64' --out seeded
+expect 0 "together" propagate rmsnorm_bf16 --on emulator --out seeded
 expect 1 "1 failed" "${broken[@]}" --failed --out seeded
 python3 - seeded/latest/record.json <<'PYTHON' || { echo "FAILED: other cases than those that failed"; failed=$((failed + 1)); }
 import json, sys
