@@ -74,9 +74,13 @@ Result<Tensor> fitted(const std::string& path, const TensorSpec& spec, const Ten
 Status check_inputs(const std::string& path, const Case& test_case) {
   if (!check_memory(test_case)) return {};  // said of the case
   const Result<CaseTensors> tensors = materialize(test_case);
-  if (!tensors) return tensors.error();
-  const Status fits = test_case.kernel->operation->check_values(test_case.problem, *tensors);
-  return fits ? fits : bad(path, fits.error().message, fits.error().hint);
+  const Status fits =
+      tensors ? test_case.kernel->operation->check_values(test_case.problem, *tensors)
+              : Status(tensors.error());
+  if (fits) return {};
+  Error error = fits.error();
+  error.where = path;
+  return error;
 }
 
 }  // namespace
