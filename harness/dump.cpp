@@ -74,9 +74,9 @@ Result<Tensor> fitted(const std::string& path, const TensorSpec& spec, const Ten
 Status check_inputs(const std::string& path, const Case& test_case) {
   if (!check_memory(test_case)) return {};  // said of the case
   const Result<CaseTensors> tensors = materialize(test_case);
-  const Status fits =
-      tensors ? test_case.kernel->operation->check_values(test_case.problem, *tensors)
-              : Status(tensors.error());
+  const Status fits = tensors
+                          ? test_case.kernel->operation->check_values(test_case.problem, *tensors)
+                          : Status(tensors.error());
   if (fits) return {};
   Error error = fits.error();
   error.where = path;
