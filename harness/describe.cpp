@@ -25,13 +25,12 @@ std::string formats_text(const Manifest& kernel) {
   return text;
 }
 
-// Of a file's bytes; empty where it cannot be read.
+}  // namespace
+
 std::string hash_of_file(const std::string& path) {
   const Result<std::string> bytes = read_text_file(path, "");
   return bytes ? fmt::format("{:016x}", fingerprint(*bytes)) : "";
 }
-
-}  // namespace
 
 void describe_environment(RunRecord& record) {
   record.plumbline_version = kVersion;

@@ -11,6 +11,9 @@
 
 namespace plumbline {
 
+// Of a file's bytes; empty where it cannot be read.
+std::string hash_of_file(const std::string& path);
+
 // Version, machine and libraries. Nothing that may change between two runs on one machine.
 void describe_environment(RunRecord& record);
 

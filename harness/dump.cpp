@@ -70,6 +70,19 @@ Result<Tensor> fitted(const std::string& path, const TensorSpec& spec, const Ten
   return tensor;
 }
 
+// Whether the values of the inputs are the problem's: sizes of groups, starts of sequences.
+Status check_inputs(const std::string& path, const Case& test_case) {
+  if (!check_memory(test_case)) return {};  // said of the case
+  const Result<CaseTensors> tensors = materialize(test_case);
+  const Status fits = tensors
+                          ? test_case.kernel->operation->check_values(test_case.problem, *tensors)
+                          : Status(tensors.error());
+  if (fits) return {};
+  Error error = fits.error();
+  error.where = path;
+  return error;
+}
+
 }  // namespace
 
 Result<Dump> read_dump(const std::string& path, const Registry& registry,
@@ -129,6 +142,7 @@ Result<Dump> read_dump(const std::string& path, const Registry& registry,
   }
   if (dump.outputs.empty())
     return bad(path, fmt::format("it holds none of the outputs {}", fmt::join(dump.absent, ", ")));
+  if (const Status fits = check_inputs(path, dump.test_case); !fits) return fits.error();
   return dump;
 }
 

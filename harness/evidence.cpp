@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -124,6 +125,17 @@ void weigh_evidence(RunRecord& record) {
     if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
     kernel.thin = thin_evidence(kernel, record);
     if (!kernel.thin.empty() || !kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
+  }
+}
+
+void weigh_incomplete(RunRecord& record) {
+  const std::string why = incomplete_words(record);
+  if (why.empty()) return;
+  for (KernelRecord& kernel : record.kernels) {
+    if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
+    kernel.verdict = Verdict::mistrusted;
+    // A record that is reported again says so already.
+    if (std::ranges::count(kernel.thin, why) == 0) kernel.thin.insert(kernel.thin.begin(), why);
   }
 }
 

@@ -14,4 +14,8 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
 // Makes kernels that passed mistrusted where these rules or the probes of their arithmetic say so.
 void weigh_evidence(RunRecord& record);
 
+// Makes kernels that passed mistrusted where a part of the plan did not run: nothing broke in what
+// did, and the rest is no evidence.
+void weigh_incomplete(RunRecord& record);
+
 }  // namespace plumbline

@@ -63,6 +63,13 @@ void keep_steps(const std::vector<double>& steps, Counterexample& card) {
     card.differences.push_back(steps[i]);
 }
 
+// The oracle's number of an output. A dump may lack others before it.
+int output_number(const CaseOracle& oracle, std::string_view name) {
+  int number = 0;
+  while (number < oracle.outputs() && oracle.output_name(number) != name) ++number;
+  return number;
+}
+
 const CodePlace* place_of(const Writer& writer, const LaunchResult& launch) {
   const auto found = launch.stores.find(writer.ptx_line);
   return found == launch.stores.end() ? nullptr : &found->second;
@@ -119,8 +126,7 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
           : fmt::format("accesses no correct kernel makes, at {} places", record.findings.size()));
   card.findings = record.findings;
   if (memory) return card;  // values after a wrong access explain nothing
-  for (std::size_t i = 0; i < record.outputs.size(); ++i) {
-    const OutputRecord& output = record.outputs[i];
+  for (const OutputRecord& output : record.outputs) {
     std::vector<ElementVerdict> failures = output.verdict.failures;
     // Of what the headline speaks of comes first.
     if (broken_claim(record) == Claim::specials)
@@ -136,7 +142,8 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
         [](const auto& a, const auto& b) { return std::abs(a.error_ulp) < std::abs(b.error_ulp); });
     keep_store(writer_of(examined.launch, output.name, got->layout, worst->index), examined.launch,
                card);
-    Explanation explanation = examined.oracle->explain(static_cast<int>(i), worst->index, *got);
+    Explanation explanation =
+        examined.oracle->explain(output_number(*examined.oracle, output.name), worst->index, *got);
     std::move(explanation.lines.begin(), explanation.lines.end(),
               std::back_inserter(card.explanation));
     if (worst->got == worst->expected && !worst->class_mismatch) {

@@ -16,6 +16,9 @@ namespace plumbline {
 // (k of a GEMM, the keys of attention, the columns of a norm).
 CaseRecord describe_case(const Case& test_case);
 
+// The same of one output, where its sums run over another size: dw of a linear layer over the rows.
+void describe_length(const Case& test_case, OutputRecord& output);
+
 // The errors of a case's output tensor with the worst verdict, element by element, from its exact
 // values. Nothing where
 // there is no completed output to look at, or the case is too large to look at every element again.

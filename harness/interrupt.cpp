@@ -26,11 +26,15 @@ void on_signal(int signal) {
   errno = before;
 }
 
+// A handler and not SIG_IGN, which programs started by this one would inherit.
+void on_closed_pipe(int) {}
+
 }  // namespace
 
 void catch_interrupts() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGPIPE, on_closed_pipe);
 }
 
 bool interrupted() { return requested.load(std::memory_order_relaxed); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Ctrl-C: asks a run to give up the launches that are emulated, to begin nothing new, and to keep
 // what it has; and says so, since exact values of a large case or a GPU may take a minute. A second
-// Ctrl-C ends the program at once.
+// Ctrl-C ends the program at once. Nobody reading on (a closed pipe) is no reason to end: the
+// record is still to be written.
 #pragma once
 
 #include <atomic>

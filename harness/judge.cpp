@@ -164,6 +164,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
     const Tensor* got = tensors.find(oracle.output_name(i));
     OutputRecord output{oracle.output_name(i), std::string(format(got->layout.format).name),
                         oracle.judge(i, *got, options_for(test_case, *got, options))};
+    describe_length(test_case, output);
     const OutputVerdict& v = output.verdict;
     const auto note = [&](Claim claim, Verdict verdict, const std::string& reason) {
       if (record.claims[claim] == Verdict::fail) return;

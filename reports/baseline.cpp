@@ -11,6 +11,7 @@
 
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
+#include "oracles/reference/output_tally.h"
 #include "reports/json.h"
 
 namespace plumbline {
@@ -23,7 +24,7 @@ constexpr std::string_view kKind = "plumbline baseline 1";
 // What one row adds up.
 struct Sums {
   BaselineRow row;
-  double error = 0, outputs = 0;
+  double error = 0, outputs = 0, exact = 0;
   std::vector<std::string> inputs, bits;
 
   void add(const CaseRecord& test_case) {
@@ -35,6 +36,7 @@ struct Sums {
       const OutputVerdict& verdict = output.verdict;
       if (!std::isnan(verdict.worst_share))
         row.worst_share = std::max(row.worst_share, verdict.worst_share);
+      if (!verdict.magnitudes.empty()) exact += static_cast<double>(verdict.magnitudes.front());
       const auto cells = static_cast<double>(verdict.histogram.size());
       for (std::size_t cell = 0; cell < verdict.histogram.size(); ++cell) {
         // Cells of equal width over [-4, 4].
@@ -53,6 +55,7 @@ struct Sums {
 
   BaselineRow done() {
     if (outputs > 0) row.mean_ulp = error / outputs;
+    row.exact = outputs > 0 ? exact / outputs : 0;
     row.inputs = hash(std::move(inputs));
     row.outputs = hash(std::move(bits));
     return row;
@@ -92,6 +95,7 @@ Result<BaselineRow> read_row(const Json& json, const std::string& path, std::siz
   row.failed = json["failed"];
   row.worst_share = number_of(json["worst_share"]);
   row.mean_ulp = number_of(json["mean_ulp"]);
+  if (has_number(json, "exact")) row.exact = number_of(json["exact"]);
   row.inputs = json["inputs"];
   row.outputs = json["outputs"];
   return row;
@@ -119,9 +123,16 @@ std::string incomplete_because(const RunRecord& record) {
 
 }  // namespace
 
+double BaselineRow::mean_error() const {
+  constexpr double kExactCounts = 4.0 / OutputTally::kCells;  // half a cell
+  return std::max(0.0, mean_ulp - exact.value_or(0) * kExactCounts);
+}
+
 Baseline baseline_of(const RunRecord& record) {
   std::map<std::tuple<std::string, std::string, std::string>, Sums> sums;
+  Baseline baseline;
   for (const CaseRecord& test_case : record.cases) {
+    if (test_case.verdict == Verdict::error) ++baseline.errors[test_case.kernel];
     if (test_case.verdict == Verdict::error || test_case.verdict == Verdict::skip) continue;
     Sums& own = sums[{test_case.kernel, test_case.device, test_case.value_class}];
     own.row.kernel = test_case.kernel;
@@ -129,7 +140,6 @@ Baseline baseline_of(const RunRecord& record) {
     own.row.value_class = test_case.value_class;
     own.add(test_case);
   }
-  Baseline baseline;
   baseline.from = fmt::format("plumbline {}, {}, seed {:#x}", record.plumbline_version,
                               record.profile, record.seed);
   for (auto& [key, own] : sums) baseline.rows.push_back(own.done());
@@ -143,15 +153,16 @@ std::string baseline_json(const Baseline& baseline) {
                                  Json(baseline.from).dump());
   const char* separator = "\n  ";
   for (const BaselineRow& row : baseline.rows) {
-    const Json json = {{"kernel", row.kernel},
-                       {"device", row.device},
-                       {"class", row.value_class},
-                       {"cases", row.cases},
-                       {"failed", row.failed},
-                       {"worst_share", number(row.worst_share)},
-                       {"mean_ulp", number(row.mean_ulp)},
-                       {"inputs", row.inputs},
-                       {"outputs", row.outputs}};
+    Json json = {{"kernel", row.kernel},
+                 {"device", row.device},
+                 {"class", row.value_class},
+                 {"cases", row.cases},
+                 {"failed", row.failed},
+                 {"worst_share", number(row.worst_share)},
+                 {"mean_ulp", number(row.mean_ulp)},
+                 {"inputs", row.inputs},
+                 {"outputs", row.outputs}};
+    if (row.exact) json["exact"] = *row.exact;
     text += separator + json.dump();
     separator = ",\n  ";
   }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,9 +19,15 @@ struct BaselineRow {
   std::string kernel, device, value_class;
   std::int64_t cases = 0, failed = 0;
   double worst_share = 0;  // of the admissible error, over all outputs of all cases
-  double mean_ulp = 0;     // mean |error| in ulp of the output; larger ones count as 4
+  // Mean |error| in ulp of the output, from cells an eighth wide: larger ones count as 4, exact
+  // outputs as a sixteenth (mean_error() has them as 0).
+  double mean_ulp = 0;
+  std::optional<double> exact;  // the share of exact outputs; older files have none
   std::string inputs;      // fingerprint of the cases' texts: equal means the same cases
   std::string outputs;     // of their output bits
+
+  // The mean error with exact outputs as 0; only where `exact` is known.
+  double mean_error() const;
 
   auto key() const { return std::tie(kernel, device, value_class); }
 };
@@ -28,6 +36,8 @@ struct Baseline {
   std::string from;               // where the rows come from: "plumbline 0.1.0, quick, seed 0x1"
   std::vector<BaselineRow> rows;  // sorted by key()
   std::string incomplete;         // of a run: why it is not all of its plan; else empty
+  // Of a run: cases that could not run, by kernel. These are in no row.
+  std::map<std::string, std::int64_t> errors = {};
 };
 
 Baseline baseline_of(const RunRecord& record);

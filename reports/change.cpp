@@ -23,6 +23,17 @@ struct Pair {
 
   bool same_cases() const { return before->inputs == after->inputs; }
 
+  // Alike on both sides: older baselines do not tell exact outputs from nearly exact ones.
+  bool exact_known() const { return before->exact && after->exact; }
+
+  double mean(const BaselineRow& row) const {
+    return exact_known() ? row.mean_error() : row.mean_ulp;
+  }
+
+  double mean_before() const { return mean(*before); }
+
+  double mean_after() const { return mean(*after); }
+
   bool same_bits() const { return same_cases() && before->outputs == after->outputs; }
 };
 
@@ -36,7 +47,7 @@ int direction(double before, double after) {
 // The worst share decides, the mean where that stays.
 int direction(const Pair& pair) {
   const int share = direction(pair.before->worst_share, pair.after->worst_share);
-  return share != 0 ? share : direction(pair.before->mean_ulp, pair.after->mean_ulp);
+  return share != 0 ? share : direction(pair.mean_before(), pair.mean_after());
 }
 
 std::string figures(const Pair& pair) {
@@ -46,8 +57,8 @@ std::string figures(const Pair& pair) {
                        share_text(before.worst_share), share_text(after.worst_share),
                        after.value_class, after.device);
   }
-  return fmt::format("mean error {:.3g} -> {:.3g} ulp with class {} on {}", before.mean_ulp,
-                     after.mean_ulp, after.value_class, after.device);
+  return fmt::format("mean error {:.3g} -> {:.3g} ulp with class {} on {}", pair.mean_before(),
+                     pair.mean_after(), after.value_class, after.device);
 }
 
 // How far a pair moved, to name the one that moved most.
@@ -56,7 +67,7 @@ double distance(const Pair& pair) {
     return a == b ? 0.0 : std::fabs(std::log(std::max(a, 1e-12) / std::max(b, 1e-12)));
   };
   return ratio(pair.before->worst_share, pair.after->worst_share) +
-         ratio(pair.before->mean_ulp, pair.after->mean_ulp);
+         ratio(pair.mean_before(), pair.mean_after());
 }
 
 std::string most_moved(const std::vector<Pair>& pairs, int wanted) {
@@ -94,6 +105,7 @@ KernelChange compare_kernel(const std::vector<Pair>& pairs) {
         told.begin(), told.end(), [&](const Pair& pair) { return direction(pair) == wanted; }));
   };
   const int up = count(1), down = count(-1);
+  out.grew = up > 0 && !facts.empty();
   if (facts.empty() && sign_test(up, down) > kBelievedChance) {
     out.change = Change::unclear;
     out.words = fmt::format("other cases on both sides; {} rose and {} fell, as two seeds may",
@@ -130,6 +142,15 @@ std::size_t rows_of(const Baseline& baseline, const std::string& kernel) {
   return static_cast<std::size_t>(std::ranges::count(baseline.rows, kernel, &BaselineRow::kernel));
 }
 
+// What could not run is no worse and not gone: nobody knows.
+void note_errors(const Baseline& after, const std::string& kernel, KernelChange& change) {
+  const auto found = after.errors.find(kernel);
+  if (change.broke || found == after.errors.end()) return;
+  change.change = Change::error;
+  change.words =
+      fmt::format("{} case{} could not run", found->second, found->second == 1 ? "" : "s");
+}
+
 // A promise that is broken more often than before is news whatever else there is, also where the
 // old side has no such cases.
 void note_failures(const Baseline& before, const Baseline& after, const std::string& kernel,
@@ -158,6 +179,8 @@ std::string_view name(Change change) {
       return "added";
     case Change::removed:
       return "removed";
+    case Change::error:
+      return "error";
   }
   return "";
 }
@@ -166,6 +189,7 @@ std::string change_json_line(const KernelChange& change) {
   return nlohmann::ordered_json{{"kernel", change.kernel},
                                 {"change", name(change.change)},
                                 {"broke", change.broke},
+                                {"grew", change.grew},
                                 {"words", change.words}}
       .dump();
 }
@@ -194,6 +218,7 @@ std::vector<KernelChange> changes(const Baseline& before, const Baseline& after)
   }
   kernels.insert(old_kernels.begin(), old_kernels.end());
   kernels.insert(new_kernels.begin(), new_kernels.end());
+  for (const auto& [kernel, count] : after.errors) kernels.insert(kernel);
   std::vector<KernelChange> out;
   for (const std::string& kernel : kernels) {
     KernelChange change;
@@ -210,6 +235,7 @@ std::vector<KernelChange> changes(const Baseline& before, const Baseline& after)
       change = compare_kernel(pairs[kernel]);
     }
     note_failures(before, after, kernel, change);
+    note_errors(after, kernel, change);
     const std::size_t old_only = rows_of(before, kernel) - pairs[kernel].size(),
                       new_only = rows_of(after, kernel) - pairs[kernel].size();
     if (change.change == Change::same && change.words.empty() && old_only + new_only > 0)

@@ -14,7 +14,7 @@
 
 namespace plumbline {
 
-enum class Change : std::uint8_t { better, worse, unclear, same, added, removed };
+enum class Change : std::uint8_t { better, worse, unclear, same, added, removed, error };
 
 std::string_view name(Change change);  // "better", ...
 
@@ -22,6 +22,7 @@ struct KernelChange {
   std::string kernel;
   Change change = Change::same;
   bool broke = false;  // it breaks a promise that it kept before, or more often than before
+  bool grew = false;   // the error of some class grew on the same cases, whatever others did
   std::string words;   // "58 % -> 71 % of the admissible error with class cancelling"
 };
 

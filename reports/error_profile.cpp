@@ -67,6 +67,7 @@ double ErrorProfile::share_within(int binade_cell) const {
 }
 
 double ErrorProfile::share_within_half() const {
+  if (outputs > 0 && worst_ulp <= 0.5) return 1;
   return share_within(OutputTally::kFirstBinade - 1);  // cells end at 2^(cell - kFirstBinade)
 }
 

@@ -24,7 +24,8 @@ struct ErrorProfile {
   // this output is in, never more than worst_ulp. NaN without outputs.
   double quantile(double share) const;
   double share_within(int binade_cell) const;  // of the outputs, in magnitude cells up to this one
-  double share_within_half() const;            // of the outputs, at most half an ulp away
+  // Of the outputs, at most half an ulp away; ties are not counted where others are further away.
+  double share_within_half() const;
   // The mean signed error of the outputs less than 4 ulp away, in ulp, to the histogram's cell
   // width.
   double mean_ulp() const;

@@ -77,7 +77,8 @@ Html agreement_matrix(const RunRecord& record) {
   Html content = to_html(table);
   content += element("p",
                      "Devices among themselves by whole cases, every bit of every output; beside "
-                     "exact values by outputs that are within half an ulp.",
+                     "exact values by outputs that are within half an ulp (ties not counted where "
+                     "others are further away).",
                      "class=\"note\"");
   return figure_around("Who gives the same bits as whom?", finding, content);
 }

@@ -35,7 +35,7 @@ Html difference_figure(const Counterexample& c) {
                              "The largest jump, {:.3g} ulp, is at step {} of {}; at the end the "
                              "contract's accumulator is {:+.3g} ulp from exact.",
                              largest, step_of(jump), step_of(d.size() - 1), d.back());
-  figure.x.title = "steps of k";
+  figure.x.title = "steps of the sum";
   figure.y.title = "accumulator − exact, in its ulp";
   figure.table.head = {"step", "difference (ulp)"};
   figure.series = {{"difference", 1, "line", "vermillion"}};

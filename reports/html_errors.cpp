@@ -42,9 +42,10 @@ std::string ulp_number(double ulp) {
 std::string noise_or_bias(const ErrorProfile& profile) {
   constexpr double kOffCenter = 0.1;  // ulp; a nearest rounding is centered, a truncation 0.5 off
   const double mean = profile.mean_ulp(), within = profile.share_within_half();
-  const std::string start =
-      fmt::format("{} of the {} outputs of {} are within half an ulp of exact",
-                  percent_text(within), count_text(profile.outputs), label(profile));
+  const std::string start = fmt::format(
+      "{} of the {} outputs of {} are {} exact", percent_text(within), count_text(profile.outputs),
+      label(profile),
+      profile.worst_ulp <= 0.5 ? "within half an ulp of" : "less than half an ulp from");
   if (std::fabs(mean) > kOffCenter) {
     return fmt::format(
         "{}, and their mean error is {:+.2f} ulp: off center, as truncation or a "
@@ -158,10 +159,11 @@ Lengths lengths_of(const RunRecord& record, const KernelRecord& kernel, const Er
                    const std::string& value_class) {
   Lengths lengths;
   for (const CaseRecord& c : record.cases) {
-    if (c.kernel != kernel.name || c.value_class != value_class || c.length <= 0) continue;
+    if (c.kernel != kernel.name || c.value_class != value_class) continue;
     for (const OutputRecord& o : c.outputs) {
-      if (o.name != output.output || o.format != output.format) continue;
-      LengthProfile& at = lengths[c.length];
+      const std::int64_t length = o.length_name.empty() ? c.length : o.length;
+      if (o.name != output.output || o.format != output.format || length <= 0) continue;
+      LengthProfile& at = lengths[length];
       at.errors.add(o.verdict);
       ++at.cases;
       if (o.verdict.bounded > 0) at.bounds.push_back(o.verdict.median_bound_ulp);
@@ -219,7 +221,12 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
   if (lengths.size() < 3) return {};
   std::string length_name;
   for (const CaseRecord& c : record.cases) {
-    if (c.kernel == kernel.name && !c.length_name.empty()) length_name = c.length_name;
+    if (c.kernel != kernel.name) continue;
+    if (!c.length_name.empty()) length_name = c.length_name;
+    const auto own = std::ranges::find(c.outputs, output.output, &OutputRecord::name);
+    if (own == c.outputs.end() || own->length_name.empty()) continue;
+    length_name = own->length_name;
+    break;
   }
 
   std::vector<std::pair<double, double>> points;

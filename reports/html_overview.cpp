@@ -134,10 +134,11 @@ Html change_section(const RunRecord& record, const PageOptions& options) {
   for (const KernelChange& change : changes(*options.baseline, baseline_of(record))) {
     ++counts[change.change];
     Cell word = cell(name(change.change));
-    word.tone = change.broke || change.change == Change::worse ? Tone::fail
-                : change.change == Change::better              ? Tone::pass
-                : change.change == Change::unclear             ? Tone::near
-                                                               : Tone::off;
+    word.tone = change.broke || change.change == Change::worse || change.change == Change::error
+                    ? Tone::fail
+                : change.change == Change::better  ? Tone::pass
+                : change.change == Change::unclear ? Tone::near
+                                                   : Tone::off;
     table.rows.push_back({word, cell(change.kernel), cell(change.words)});
   }
   std::string finding;

@@ -17,6 +17,9 @@ namespace {
 // Beside the claims: whether what a kernel passed is worth anything.
 constexpr std::string_view kEvidence = "evidence";
 
+// Beside the kernels: whether all of the plan ran. No kernel has such a name.
+constexpr std::string_view kWholeRun = "(run)";
+
 struct Tally {
   int cases = 0;
   Verdict worst = Verdict::skip;
@@ -60,11 +63,18 @@ Tallies tally(const RunRecord& record) {
   }
   for (const KernelRecord& kernel : record.kernels) {
     const bool skipped = kernel.verdict == Verdict::skip;
-    const std::vector<std::string>& why = skipped ? kernel.reasons : kernel.thin;
+    std::vector<std::string> why = kernel.thin;
+    // What probes found against it, or why it was skipped. Of a kernel that passes these are notes.
+    if (skipped || kernel.verdict == Verdict::mistrusted)
+      why.insert(why.begin(), kernel.reasons.begin(), kernel.reasons.end());
     if (why.empty()) continue;
     tallies[{kernel.name, std::string(kEvidence)}] = {
         1, skipped ? Verdict::skip : Verdict::mistrusted, why.front(),
         fmt::format("{}\n", fmt::join(why, "\n")), 0};
+  }
+  if (const std::string why = incomplete_words(record); !why.empty()) {
+    const Verdict verdict = record.interrupted ? Verdict::error : Verdict::mistrusted;
+    tallies[{std::string(kWholeRun), std::string(kEvidence)}] = {1, verdict, why, why + "\n", 0};
   }
   for (const Counterexample& c : record.counterexamples) {
     const auto found = tallies.find({c.kernel, c.claim + "/" + c.value_class});

@@ -103,6 +103,8 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     known.cases += std::ranges::count(test_case.known, known.says);
   // Plans end with the cases that are meant for it.
   if (!test_case.population.empty()) kernel.population = test_case.population;
+  kernel.sampled_cases += std::ranges::any_of(
+      test_case.outputs, [](const OutputRecord& output) { return output.verdict.sampled; });
   for (const OutputRecord& output : test_case.outputs) {
     const OutputVerdict& v = output.verdict;
     kernel.outputs += v.elements;
@@ -113,7 +115,6 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     kernel.refereed += v.refereed;
     kernel.confirmed += v.confirmed;
     kernel.disagreements += v.disagreements;
-    kernel.sampled_cases += v.sampled;
     kernel.worst_ulp = std::max(kernel.worst_ulp, v.worst_ulp);
     if (v.worst_share > kernel.worst_share) {
       kernel.worst_share = v.worst_share;
@@ -175,6 +176,21 @@ void summarize(RunRecord& record) {
       kernel.verdict = Verdict::skip;
     }
   }
+}
+
+std::string incomplete_words(const RunRecord& record) {
+  std::string why;
+  if (!record.missing_shards.empty()) {
+    why = fmt::format("shard{} {} {} missing", record.missing_shards.size() == 1 ? "" : "s",
+                      fmt::join(record.missing_shards, ", "),
+                      record.missing_shards.size() == 1 ? "is" : "are");
+  }
+  // Whoever stops a search has what was found till then.
+  if (record.interrupted && record.verb != "fuzz")
+    why += fmt::format("{}the run did not end", why.empty() ? "" : ", and ");
+  if (why.empty()) return "";
+  return fmt::format("{}: {} of {} planned cases are here", why, record.cases.size(),
+                     record.planned);
 }
 
 Claim broken_claim(const CaseRecord& record) {

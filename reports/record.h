@@ -71,6 +71,9 @@ struct OutputRecord {
   std::string name;    // "d"
   std::string format;  // "bf16"
   OutputVerdict verdict;
+  // The size its sums run over, where that is not the case's: "m" for dw.
+  std::string length_name = {};
+  std::int64_t length = 0;
 };
 
 struct CaseRecord {
@@ -238,6 +241,10 @@ struct RunRecord {
 
 // What a kernel's record says whatever cases ran.
 KernelRecord without_cases(const KernelRecord& kernel);
+
+// Why a record is not all of its plan: "the run did not end: 4 of 9 planned cases are here". Empty
+// where it is; a search has no plan.
+std::string incomplete_words(const RunRecord& record);
 
 // Adds up the cases of each kernel into its KernelRecord (counts and worst values; not the
 // verdict's evidence rules).

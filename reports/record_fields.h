@@ -32,6 +32,8 @@ void describe(Archive& a, T& o) {
   auto& v = o.verdict;
   a.required("name", o.name);
   a.required("format", o.format);
+  a.optional("length_name", o.length_name);
+  a.optional("length", o.length);
   a.required("elements", v.elements);
   a.required("compared", v.compared);
   a.required("bounded", v.bounded);

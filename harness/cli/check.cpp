@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include "fuzz/corpus.h"
@@ -29,6 +30,22 @@ std::string save_inputs(const Dump& dump, const std::filesystem::path& folder) {
   return saved ? saved->path : "";
 }
 
+// Outputs that the dumps of a kernel lack, each said once.
+void note_absent(const std::vector<Dump>& dumps, KernelRecord& kernel) {
+  std::map<std::string, int> lack;
+  int all = 0;
+  for (const Dump& dump : dumps) {
+    if (dump.test_case.kernel->name != kernel.name) continue;
+    ++all;
+    for (const std::string& output : dump.absent) ++lack[output];
+  }
+  for (const auto& [output, count] : lack) {
+    kernel.reasons.push_back(
+        fmt::format("output {} is not in {}", output,
+                    all == 1 ? "the dump" : fmt::format("{} of {} dumps", count, all)));
+  }
+}
+
 }  // namespace
 
 ExitCode check(const Arguments& arguments, Terminal& terminal) {
@@ -45,7 +62,11 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     dumps.push_back(*std::move(dump));
   }
   RunRecord record;
-  const std::string id = run_id(arguments, {}, 0);
+  std::vector<const Manifest*> kernels;
+  for (const Dump& dump : dumps) kernels.push_back(dump.test_case.kernel);
+  std::vector<std::string> files;
+  for (const std::string& path : arguments.names) files.push_back(hash_of_file(path));
+  const std::string id = run_id(arguments, kernels, 0, files);
   label_record(record, arguments, id);
   record.planned = static_cast<std::int64_t>(dumps.size());
   describe_environment(record);
@@ -63,6 +84,7 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
                      [&](const KernelRecord& k) { return k.name == kernel.name; }))
       record.kernels.push_back(describe_kernel(kernel, {dump.target}));
   }
+  for (KernelRecord& kernel : record.kernels) note_absent(dumps, kernel);
   folder->begin(record);
   for (const Dump& dump : dumps) {
     if (interrupted()) break;
@@ -72,11 +94,6 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
     console.finished(record.cases.back(), static_cast<std::int64_t>(record.cases.size()),
                      record.planned);
-    KernelRecord& kernel =
-        *std::find_if(record.kernels.begin(), record.kernels.end(),
-                      [&](const KernelRecord& k) { return k.name == dump.test_case.kernel->name; });
-    for (const std::string& name : dump.absent)
-      kernel.reasons.push_back(fmt::format("output {} is not in the dump", name));
     if (record.cases.back().verdict != Verdict::fail) continue;
     Counterexample card = explain_failure(dump.test_case, **examined);
     card.original = card.text;

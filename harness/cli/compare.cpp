@@ -18,24 +18,26 @@ constexpr const char* kDefaultBaseline = "plumbline-baseline.json";
 std::string painted(const Terminal& terminal, Change change) {
   const std::string word = fmt::format("{:<7}", name(change));
   if (change == Change::better) return terminal.green(word);
-  if (change == Change::worse) return terminal.red(word);
+  if (change == Change::worse || change == Change::error) return terminal.red(word);
   return change == Change::unclear ? terminal.yellow(word) : word;
 }
 
 }  // namespace
 
-bool show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
-                  Terminal& terminal) {
+ExitCode show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
+                      Terminal& terminal) {
   std::size_t widest = 0;
   for (const KernelChange& change : changes) widest = std::max(widest, change.kernel.size());
   std::vector<std::string> same;
   std::int64_t better = 0, worse = 0, unclear = 0;
-  bool held = true;
+  bool held = true, ran = true;
   for (const KernelChange& change : changes) {
     better += change.change == Change::better;
     worse += change.change == Change::worse;
     unclear += change.change == Change::unclear;
-    held = held && !change.broke && !(change.change == Change::worse && arguments.strict_baseline);
+    const bool grew = change.change == Change::worse || change.grew;
+    held = held && !change.broke && !(grew && arguments.strict_baseline);
+    ran = ran && change.change != Change::error;
     if (arguments.format == OutputFormat::json) {
       terminal.print(change_json_line(change));
     } else if (arguments.format == OutputFormat::line) {
@@ -47,14 +49,15 @@ bool show_changes(const std::vector<KernelChange>& changes, const Arguments& arg
                                          change.kernel, widest, change.words));
     }
   }
-  if (arguments.format != OutputFormat::human) return held;
+  const ExitCode code = !held ? ExitCode::broken : !ran ? ExitCode::could_not_run : ExitCode::held;
+  if (arguments.format != OutputFormat::human) return code;
   if (same.size() > 3) {
     terminal.print_wrapped(fmt::format("  same     {} kernels, bit for bit", same.size()));
   } else if (!same.empty()) {
     terminal.print_wrapped(fmt::format("  same     {}, bit for bit", fmt::join(same, ", ")));
   }
   terminal.print(fmt::format("compare: {} better, {} worse, {} unclear", better, worse, unclear));
-  return held;
+  return code;
 }
 
 ExitCode compare(const Arguments& arguments, Terminal& terminal) {
@@ -66,8 +69,7 @@ ExitCode compare(const Arguments& arguments, Terminal& terminal) {
   if (!before) return report_error(before.error());
   const Result<Baseline> after = read_baseline(arguments.names[1]);
   if (!after) return report_error(after.error());
-  return show_changes(changes(*before, *after), arguments, terminal) ? ExitCode::held
-                                                                     : ExitCode::broken;
+  return show_changes(changes(*before, *after), arguments, terminal);
 }
 
 ExitCode accept(const Arguments& arguments, Terminal& terminal) {
@@ -85,6 +87,7 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
   const std::vector<std::string> wanted(arguments.names.begin() + 1, arguments.names.end());
   std::vector<std::string_view> known;
   for (const BaselineRow& row : run->rows) known.push_back(row.kernel);
+  for (const auto& [kernel, count] : run->errors) known.push_back(kernel);
   for (const std::string& kernel : wanted) {
     if (std::find(known.begin(), known.end(), kernel) != known.end()) continue;
     return report_error({ErrorKind::bad_input, fmt::format("the run has no kernel \"{}\"", kernel),
@@ -94,8 +97,11 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
     std::erase_if(run->rows, [&](const BaselineRow& row) {
       return std::find(wanted.begin(), wanted.end(), row.kernel) == wanted.end();
     });
+    std::erase_if(run->errors, [&](const auto& entry) {
+      return std::find(wanted.begin(), wanted.end(), entry.first) == wanted.end();
+    });
   }
-  if (run->rows.empty()) {
+  if (run->rows.empty() && run->errors.empty()) {
     terminal.note("the run has no case to accept");
     return ExitCode::nothing_selected;
   }
@@ -130,6 +136,12 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
                     "kernels to accept the others",
                     failing->kernel, failing->failed, failing->value_class));
     return ExitCode::broken;
+  }
+  if (!run->errors.empty()) {
+    terminal.print_wrapped(fmt::format(
+        "not accepted: {} could not run ({} cases); name the kernels to accept the others",
+        run->errors.begin()->first, run->errors.begin()->second));
+    return ExitCode::could_not_run;
   }
   if (arguments.dry_run) {
     terminal.note(fmt::format("nothing written: --dry-run ({})", path));

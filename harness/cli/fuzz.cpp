@@ -342,8 +342,8 @@ ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
     fuzzer.search(options->seed);
     if (human) terminal.print_wrapped("  " + fuzzer.statistics());
   }
-  const RunRecord record = fuzzer.finish();
-  folder->link_as_latest();
+  RunRecord record = fuzzer.finish();
+  folder->link_as_latest_of_cases();
   return end_run(record, *folder, arguments, terminal);
 }
 

@@ -2,6 +2,7 @@
 // The program: parse, dispatch, exit code.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <exception>
 #include <string_view>
 
@@ -39,8 +40,9 @@ int main(int argc, char** argv) {
   try {
     return static_cast<int>(run(argc, argv));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plumbline: internal error: {}; please report this with the command line\n",
-               error.what());
+    std::fprintf(stderr,
+                 "plumbline: internal error: %s; please report this with the command line\n",
+                 error.what());
     return static_cast<int>(ExitCode::internal);
   }
 }

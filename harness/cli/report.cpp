@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // plumbline report: the files of a run written again, from one record or from the shards of a run.
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "harness/cli/run_folder.h"
@@ -12,29 +10,6 @@
 #include "reports/merge.h"
 
 namespace plumbline {
-namespace {
-
-// Nothing broke in what ran; what did not run is no evidence.
-void weigh_incomplete(RunRecord& record) {
-  std::string why;
-  if (!record.missing_shards.empty()) {
-    why = fmt::format("shard{} {} {} missing", record.missing_shards.size() == 1 ? "" : "s",
-                      fmt::join(record.missing_shards, ", "),
-                      record.missing_shards.size() == 1 ? "is" : "are");
-  }
-  if (record.interrupted) {
-    why += fmt::format("{}the run did not end", why.empty() ? "" : ", and ");
-  }
-  if (why.empty()) return;
-  why += fmt::format(": {} of {} planned cases are here", record.cases.size(), record.planned);
-  for (KernelRecord& kernel : record.kernels) {
-    if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
-    kernel.verdict = Verdict::mistrusted;
-    kernel.thin.insert(kernel.thin.begin(), why);
-  }
-}
-
-}  // namespace
 
 ExitCode report(const Arguments& arguments, Terminal& terminal) {
   namespace fs = std::filesystem;
@@ -58,7 +33,9 @@ ExitCode report(const Arguments& arguments, Terminal& terminal) {
   if (shards && merged->verb == "verify") weigh_evidence(*merged);
   weigh_incomplete(*merged);
 
-  const fs::path folder = arguments.report_folder.empty() ? fs::path(arguments.out) / merged->run_id
+  // A part of a run does not take the place of the whole, or of one of its shards.
+  const std::string name = merged->run_id + (merged->missing_shards.empty() ? "" : "-part");
+  const fs::path folder = arguments.report_folder.empty() ? fs::path(arguments.out) / name
                                                           : fs::path(arguments.report_folder);
   const Status written = write_reports(folder, *merged, strict_evidence(arguments), page);
   if (!written) return report_error(written.error());

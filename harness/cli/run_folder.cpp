@@ -107,10 +107,17 @@ Status RunFolder::finish(const RunRecord& record, bool strict) {
   return write_reports(path_, record, strict);
 }
 
-void RunFolder::link_as_latest() {
+void RunFolder::link(const char* name) {
   std::error_code code;
-  fs::remove(root_ / "latest", code);
-  fs::create_directory_symlink(path_.filename(), root_ / "latest", code);
+  fs::remove(root_ / name, code);
+  fs::create_directory_symlink(path_.filename(), root_ / name, code);
+}
+
+void RunFolder::link_as_latest() { link("latest"); }
+
+void RunFolder::link_as_latest_of_cases() {
+  link_as_latest();
+  link(kLatestOfCases);
 }
 
 }  // namespace plumbline

@@ -14,6 +14,8 @@
 
 namespace plumbline {
 
+inline constexpr const char* kLatestOfCases = "latest-cases";
+
 // Writes a file whole or not at all.
 Status write_file(const std::filesystem::path& path, const std::string& text);
 
@@ -36,7 +38,8 @@ class RunFolder {
   void append_found(const RunRecord& found);  // what propagate found; nothing else is in it
 
   Status finish(const RunRecord& record, bool strict);
-  void link_as_latest();  // `root`/latest leads here
+  void link_as_latest();           // `root`/latest leads here
+  void link_as_latest_of_cases();  // and `root`/latest-cases, whose failures can run again
 
   const std::filesystem::path& path() const { return path_; }
 
@@ -46,6 +49,7 @@ class RunFolder {
   };
 
   void add_line(const std::string& line);
+  void link(const char* name);
 
   std::filesystem::path root_, path_;
   std::unique_ptr<std::FILE, Close> lines_;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <thread>
 
+#include "harness/evidence.h"
 #include "harness/interrupt.h"
 #include "harness/signature.h"
 #include "kernels/compile.h"
@@ -120,7 +122,8 @@ void print_errors(const RunRecord& record, const Arguments& arguments, Terminal&
 }  // namespace
 
 ExitCode report_error(const Error& error) {
-  fmt::print(stderr, "plumbline: {}\n", error.text());
+  // fmt::print would throw where nobody listens.
+  std::fputs(fmt::format("plumbline: {}\n", error.text()).c_str(), stderr);
   if (interrupted()) return ExitCode::interrupted;
   return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;
 }
@@ -225,15 +228,22 @@ void Console::probing() {
 }
 
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
-                   std::uint64_t seed) {
+                   std::uint64_t seed, const std::vector<std::string>& inputs) {
   std::string text =
       fmt::format("{} {} {} {} on={} sm={} repeat={} mpfr={}", arguments.verb,
                   arguments.profile_name, seed, arguments.only, static_cast<int>(arguments.on),
                   arguments.sm.value_or(0), arguments.repeat, arguments.mpfr_bits);
   for (const Manifest* kernel : kernels) {
-    const KernelRecord described = describe_kernel(*kernel, {});
-    text += fmt::format(" {} {}", described.name, described.source_hash);
+    text += fmt::format(" {} {}", kernel->name, hash_of_file(kernel->path));
+    const fs::path folder = fs::path(kernel->path).parent_path();
+    if (!kernel->source.empty()) text += " " + hash_of_file(folder / kernel->source);
+    for (const int sm : kernel->targets) text += " " + hash_of_file(kernel->ptx_path(sm));
   }
+  for (const std::string& input : inputs) text += " " + input;
+  if (!arguments.case_text.empty()) text += " case " + arguments.case_text;
+  if (arguments.no_corpus) text += " no corpus";
+  if (!arguments.corpus.empty()) text += " corpus " + arguments.corpus;
+  if (arguments.no_shrink) text += " no shrinking";
   for (const std::string& name : arguments.names) text += " " + name;
   if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
   if (arguments.peers) text += " peers";
@@ -318,8 +328,9 @@ void print_report_path(const std::filesystem::path& folder, const Arguments& arg
     terminal.print(terminal.dim(fmt::format("report: {}", (folder / "report.html").string())));
 }
 
-ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& arguments,
+ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& arguments,
                  Terminal& terminal) {
+  weigh_incomplete(record);
   const Status written = folder.finish(record, strict_evidence(arguments));
   print_record(record, arguments, terminal);
   if (written) {

@@ -58,9 +58,9 @@ class Console : public Observer {
 };
 
 // Six digits from everything that decides a run's results, so that the same run has the same name;
-// its shards have it too.
+// its shards have it too. `inputs` are texts that say what else goes in: cases, hashes of files.
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
-                   std::uint64_t seed);
+                   std::uint64_t seed, const std::vector<std::string>& inputs = {});
 
 // The table of kernels, the cards, and the closing "verb: N passed, N failed, N skipped" line.
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
@@ -77,8 +77,9 @@ void print_annotations(const RunRecord& record, const Arguments& arguments, Term
 // How a run ends whose files could not be written: a broken promise is one all the same.
 ExitCode unless_unwritten(const Status& written, ExitCode code);
 
-// Writes a run's files, prints what it found, and says how it ended.
-ExitCode end_run(const RunRecord& record, RunFolder& folder, const Arguments& arguments,
+// Writes a run's files, prints what it found, and says how it ended. What an interrupt left out is
+// no evidence.
+ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& arguments,
                  Terminal& terminal);
 
 // Several at once: 130 first, then 70 > 1 > 3 > 5 > 4.

@@ -17,10 +17,10 @@
 namespace plumbline {
 namespace {
 
-// The cases that failed in the last run of this output folder, whatever planned them.
+// The cases that failed in the last verify or fuzz of this output folder, whatever planned them.
 Result<std::vector<Case>> failed_last_time(const Arguments& arguments, const Registry& registry,
                                            Terminal& terminal) {
-  const std::string path = arguments.out + "/latest/record.json";
+  const std::string path = fmt::format("{}/{}/record.json", arguments.out, kLatestOfCases);
   const Result<RunRecord> last = read_record(path);
   if (!last) return last.error();
   std::vector<Case> cases;
@@ -84,7 +84,9 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
     return report_error({ErrorKind::bad_input, "--strict-baseline needs a baseline", "",
                          "--baseline plumbline-baseline.json"});
   }
-  const std::string id = run_id(arguments, *kernels, options->seed);
+  std::vector<std::string> texts;
+  for (const Case& one : options->only_cases) texts.push_back(one.text());
+  const std::string id = run_id(arguments, *kernels, options->seed, texts);
   Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
 
@@ -95,11 +97,12 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   label_record(*record, arguments, id);
   record->elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  if (!record->cases.empty()) folder->link_as_latest();
+  if (!record->cases.empty()) folder->link_as_latest_of_cases();
   const ExitCode code = end_run(*record, *folder, arguments, terminal);
   if (!baseline) return code;
-  const bool held = show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);
-  return !held && code == ExitCode::held ? ExitCode::broken : code;
+  const ExitCode changed =
+      show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);
+  return code == ExitCode::held ? changed : code;
 }
 
 }  // namespace plumbline

@@ -16,6 +16,7 @@ dump attention "attention_bf16_forward heads=4 kv_heads=2 queries=17 keys=33 d=1
 expect 0 "1 passed" check attention.safetensors
 expect 0 "2 passed" check attention.safetensors gemm.safetensors
 expect 0 "1 passed" check attention.safetensors --oracle mpfr
+dump grouped "gemm_grouped_bf16 groups=3 m=9 n=5 k=33 value=normal seed=0x1"
 dump mlp "swiglu_mlp_bf16 tokens=5 d=33 hidden=20 d_out=7 value=normal seed=0x1"
 expect 0 "1 passed" check mlp.safetensors
 expect 2 "the contract of gemm_bf16 is for sm_80, sm_90, not for sm_75" check gemm.safetensors --sm 75
@@ -69,6 +70,11 @@ write_without("attention.safetensors", "lse", "no_lse.safetensors")
 write_without("mlp.safetensors", "h", "no_h.safetensors")
 write_without("mlp.safetensors", "y", "no_y.safetensors")
 
+# Sizes of groups that are not those of the rows.
+header, data = read("grouped.safetensors")
+data[header["group_sizes"]["data_offsets"][0]] ^= 0x40
+write("groups.safetensors", header, data)
+
 # A GEMM of small integers in plain Python: a [2, 3] times b [3, 2] in bf16.
 a, b = [[1, 2, 3], [4, 5, 6]], [[1, 0], [0, 1], [1, 1]]
 d = [[float(sum(a[i][k] * b[k][j] for k in range(3))) for j in range(2)] for i in range(2)]
@@ -92,6 +98,8 @@ expect 2 "it does not say which kernel" check silent.safetensors
 expect 2 "on which chip" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column"
 expect 0 "1 passed" check silent.safetensors --case "gemm_bf16 m=9 n=5 k=33 out=f32 layout=nt bias=column" --sm 80
 expect 0 "output lse is not in the dump" check no_lse.safetensors
+expect 0 "output lse is not in 2 of 3 dumps" check no_lse.safetensors no_lse.safetensors attention.safetensors
+expect 2 "groups.safetensors: the group sizes add up to" check groups.safetensors
 # It is said of the kernel that lacks it, whatever comes behind.
 expect 0 "output lse is not in the dump pass gemm_bf16" check no_lse.safetensors gemm.safetensors
 expect 2 "output h is missing: y is judged by it" check no_h.safetensors

@@ -22,11 +22,20 @@ for row in baseline["rows"]:
     row["worst_share"] /= 2
     row["outputs"] = "0"
 json.dump(baseline, open("stricter.json", "w"))
+
+def write(name, shares):
+    rows = [dict(baseline["rows"][0], worst_share=share, **{"class": value_class}) for value_class, share in shares.items()]
+    json.dump(dict(baseline, rows=rows), open(name, "w"))
+write("mixed_old.json", {"normal": 0.5, "wide": 0.5})
+write("mixed_new.json", {"normal": 0.25, "wide": 0.75})
 PYTHON
 expect 0 "worse" "${small[@]}" --out good --baseline stricter.json
 expect 1 "of the admissible error" "${small[@]}" --out good --baseline stricter.json --strict-baseline
 expect 1 "1 worse" compare stricter.json good/latest --strict-baseline
 expect 0 "1 better" compare good/latest stricter.json --strict-baseline
+# What grew in one class is not made up for by another.
+expect 0 "1 unclear" compare mixed_old.json mixed_new.json
+expect 1 "1 unclear" compare mixed_old.json mixed_new.json --strict-baseline
 expect 0 '"change":"worse"' compare stricter.json good/latest --format json
 
 mkdir mine
@@ -43,6 +52,7 @@ expect 1 "fail now" compare mine.json bad/latest
 
 # What failed runs again, whatever planned it.
 expect 1 "1 failed" "${broken[@]}" --seed 7 --out seeded
+expect 0 "together" propagate rmsnorm_bf16 --on emulator --out seeded
 expect 1 "1 failed" "${broken[@]}" --failed --out seeded
 python3 - seeded/latest/record.json <<'PYTHON' || { echo "FAILED: other cases than those that failed"; failed=$((failed + 1)); }
 import json, sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ctrl-C keeps what finished: exit 130, and record.json holds the cases that ran. Usage: interrupt.sh PROGRAM KERNEL_FOLDER
+# Ctrl-C keeps what finished: exit 130, and record.json holds the cases that ran. A closed pipe stops nothing. Usage: interrupt.sh PROGRAM KERNEL_FOLDER
 set -eu
 . "$(dirname "$(realpath "$0")")/slow_kernel.sh"
 work=$(mktemp -d)
@@ -27,6 +27,10 @@ assert len(lines) == len(record["cases"]), (len(lines), len(record["cases"]))
 PY
 grep -q "^plumbline: stopping soon; what is done is kept" log
 grep -q "interrupted after" log
+# No report of it is all green.
+grep -q 'errors="1"' out/latest/junit.xml
+grep -q "thin evidence: the run did not end: [0-9]* of [0-9]* planned cases are here" out/latest/summary.md
+grep -q "Thin evidence: the run did not end" out/latest/report.html
 grep -q "not reached: gemm_s8$" log
 
 # A case whose launch takes minutes does not hold it.
@@ -51,4 +55,15 @@ record = json.load(open(sys.argv[1]))
 assert record["interrupted"] is True and record["planned"] == 2
 assert [c["verdict"] for c in record["cases"]] == ["pass"], record["cases"]
 PY
-echo "2 passed, 0 failed"
+# Whoever reads the output may leave (head): the run goes on, and its record is whole.
+set +e
+"$1" verify softmax_bf16 --profile quick --only class=normal --on emulator --no-corpus --format json --out piped 2>&1 | head -1 >/dev/null
+status=${PIPESTATUS[0]}
+set -e
+[ "$status" = 0 ] || { echo "exit $status, not 0, after the reader left"; exit 1; }
+python3 - piped/latest/record.json <<'PY'
+import json, sys
+record = json.load(open(sys.argv[1]))
+assert record["interrupted"] is False and len(record["cases"]) == record["planned"] > 1
+PY
+echo "3 passed, 0 failed"

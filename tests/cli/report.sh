@@ -32,6 +32,9 @@ check "two shards of a whole plan are the run" diff <(untimed thin_whole/latest/
 
 # What is missing is said, and only --strict minds.
 expect 0 "shards 2/4, 4/4 are missing" report shards/*-1of4 shards/*-3of4 --out part
+"$program" "${run[@]}" >/dev/null
+expect 0 "-part/report.html" report shards/*-1of4
+check "the whole run's record is not replaced by a shard's" diff <(untimed "$whole/record.json") <(untimed plumbline-out/latest/record.json)
 expect 5 "shards 2/4, 4/4 are missing" report shards/*-1of4 shards/*-3of4 --out part --strict
 expect 2 "shard 1/4 again" report shards/*-1of4 shards/*-1of4 --out part
 expect 2 "a whole run" report shards/*-1of4 "$whole" --out part

@@ -91,6 +91,12 @@ TEST_F(Explained, AFaultOfTwoOutputsIsOne) {
   EXPECT_THAT(card(1).faults, ::testing::ElementsAre("a", "b"));
 }
 
+// A dump may lack outputs; those that it has keep their oracle.
+TEST_F(Explained, AnOutputIsExplainedByItsName) {
+  examined.record.outputs.erase(examined.record.outputs.begin());
+  EXPECT_THAT(card(0).faults, ::testing::ElementsAre("b"));
+}
+
 TEST_F(Explained, ACorrectlyRoundedOutputThatFailsIsSaidToBeOne) {
   using ::testing::HasSubstr;
   wrong.expected = wrong.got;

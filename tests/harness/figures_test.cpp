@@ -51,6 +51,25 @@ class StripedOracle : public CaseOracle {
   }
 };
 
+TEST(DescribeLength, GradientsHaveSumsOfTheirOwn) {
+  Manifest manifest;
+  manifest.operation = find_operation("linear_backward");
+  manifest.own_schema = every_field(*manifest.operation);
+  Case test_case;
+  test_case.kernel = &manifest;
+  test_case.problem = Problem(manifest.schema());
+  test_case.problem.set_integer("m", 5);
+  test_case.problem.set_integer("n", 7);
+  test_case.problem.set_integer("k", 9);
+  OutputRecord dx{"dx", "bf16", {}}, dw{"dw", "bf16", {}};
+  describe_length(test_case, dx);
+  describe_length(test_case, dw);
+  EXPECT_EQ(dx.length_name, "n");
+  EXPECT_EQ(dx.length, 7);
+  EXPECT_EQ(dw.length_name, "m");
+  EXPECT_EQ(dw.length, 5);
+}
+
 struct Figures : testing::Test {
   Manifest manifest;
   Case test_case;

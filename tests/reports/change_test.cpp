@@ -22,6 +22,8 @@ CaseRecord with_share(const std::string& value_class, double share, const std::s
   c.outputs[0].verdict.worst_share = share;
   c.outputs[0].verdict.histogram.assign(64, 0);
   c.outputs[0].verdict.histogram[36] = 64;  // 0.5 to 0.625 ulp
+  c.outputs[0].verdict.magnitudes.assign(OutputTally::kBinades, 0);
+  c.outputs[0].verdict.magnitudes[OutputTally::kFirstBinade] = 64;
   c.fingerprint = std::to_string(share) + seed;
   return c;
 }
@@ -76,6 +78,12 @@ TEST(Change, BothDirectionsAreUnclear) {
   const auto unclear = change({with_share("normal", 0.5), with_share("wide", 0.5)},
                               {with_share("normal", 0.6), with_share("wide", 0.4)});
   EXPECT_EQ(unclear.change, Change::unclear);
+  EXPECT_TRUE(unclear.grew);
+}
+
+TEST(Change, ErrorsThatFellOrOfOtherCasesDidNotGrow) {
+  EXPECT_FALSE(change({with_share("wide", 0.7)}, {with_share("wide", 0.6)}).grew);
+  EXPECT_FALSE(change({with_share("wide", 0.5, "1")}, {with_share("wide", 0.6, "2")}).grew);
 }
 
 TEST(Change, OtherSeedsAreUnclearUnlessAlmostAllClassesMove) {
@@ -127,6 +135,18 @@ TEST(Change, KernelsComeAndGo) {
   EXPECT_EQ(all[1].change, Change::added);
 }
 
+TEST(Change, AKernelThatCouldNotRunIsNotRemoved) {
+  CaseRecord error = with_share("normal", 0.5);
+  error.verdict = Verdict::error;
+  error.outputs.clear();
+  const auto lost = change({with_share("normal", 0.5)}, {error});
+  EXPECT_EQ(lost.change, Change::error);
+  EXPECT_EQ(lost.words, "1 case could not run");
+  error.value_class = "wide";
+  EXPECT_EQ(change({with_share("normal", 0.5)}, {with_share("normal", 0.5), error}).change,
+            Change::error);
+}
+
 TEST(Change, TheSignTestIsExact) {
   EXPECT_DOUBLE_EQ(sign_test(0, 0), 1);
   EXPECT_NEAR(sign_test(6, 0), 2.0 / 64, 1e-12);
@@ -137,6 +157,22 @@ std::string write(const std::string& name, const std::string& text) {
   const std::string path = ::testing::TempDir() + "/" + name;
   std::ofstream(path) << text;
   return path;
+}
+
+// Exact outputs are in a cell that goes up to an eighth of an ulp. Older files say no more of them.
+TEST(Baseline, ExactOutputsHaveNoError) {
+  CaseRecord half = with_share("normal", 0.5);
+  half.outputs[0].verdict.histogram[36] = half.outputs[0].verdict.histogram[32] = 32;
+  half.outputs[0].verdict.magnitudes[OutputTally::kFirstBinade] = 32;
+  half.outputs[0].verdict.magnitudes[0] = 32;
+  Baseline now = of({half});
+  EXPECT_DOUBLE_EQ(now.rows[0].mean_error(), 0.5625 / 2);
+  Baseline older = now;
+  older.rows[0].exact.reset();
+  const auto read = read_baseline(write("older.json", baseline_json(older)));
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_FALSE(read->rows[0].exact);
+  EXPECT_EQ(changes(*read, now).front().change, Change::same);
 }
 
 TEST(Baseline, FilesReadBackAndRecordsAreBaselines) {

@@ -11,6 +11,7 @@
 
 #include "page_samples.h"
 #include "propagation_samples.h"
+#include "reports/error_profile.h"
 #include "reports/escape.h"
 
 namespace plumbline {
@@ -151,8 +152,10 @@ TEST(Html, DevicesAreHeldBesideEachOtherAndBesideExactValues) {
   for (std::size_t i = 0; i < 2; ++i) {
     r.cases[i].text = fmt::format("gemm m={}", i);
     r.cases[i].fingerprint = "11";
-    for (OutputRecord& output : r.cases[i].outputs)
+    for (OutputRecord& output : r.cases[i].outputs) {
       output.verdict.magnitudes = {6, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
+      output.verdict.worst_ulp = 0.9;
+    }
   }
   r.cases.push_back(r.cases[0]);
   r.cases.push_back(r.cases[1]);
@@ -163,6 +166,33 @@ TEST(Html, DevicesAreHeldBesideEachOtherAndBesideExactValues) {
               HasSubstr("emulator sm_80 and emulator sm_90 give different bits in 1 of 2 cases"));
   EXPECT_THAT(page, HasSubstr("50.0 % of 2 cases"));
   EXPECT_THAT(page, HasSubstr("87.5 % of 16 outputs"));
+}
+
+// Results rounded once are within half an ulp, ties too, which the cells of errors leave out.
+TEST(Html, TiesAreWithinHalfAnUlp) {
+  ErrorProfile profile;
+  OutputVerdict ties;
+  ties.worst_ulp = 0.5;
+  ties.magnitudes.assign(OutputTally::kBinades, 0);
+  ties.magnitudes[OutputTally::kFirstBinade] = 8;  // from 1/2 ulp on
+  profile.add(ties);
+  EXPECT_EQ(profile.share_within_half(), 1);
+  ties.worst_ulp = 0.75;
+  profile.add(ties);
+  EXPECT_EQ(profile.share_within_half(), 0);
+}
+
+// An output whose sums run over another size than the case's is drawn over that one.
+TEST(Html, ErrorsGrowWithTheSizeThatTheirOwnSumsRunOver) {
+  RunRecord record = failing_record();
+  for (CaseRecord& c : record.cases) {
+    for (OutputRecord& output : c.outputs) {
+      output.length_name = "rows";
+      output.length = c.length;
+    }
+  }
+  EXPECT_THAT(main_of(report_html(record)),
+              HasSubstr("Does the error grow with rows as theory says?"));
 }
 
 TEST(Html, SkipsSectionsWithoutData) {

@@ -30,6 +30,14 @@ TEST(Summarize, CountsCasesAndTakesTheWorst) {
   EXPECT_EQ(k.worst_case, r.cases[2].text);
 }
 
+TEST(Summarize, ALargeCaseIsSampledOnceHoweverManyOutputsItHas) {
+  RunRecord r = sample_record();
+  r.cases[0].outputs[0].verdict.sampled = true;
+  r.cases[0].outputs.push_back(r.cases[0].outputs[0]);
+  summarize(r);
+  EXPECT_EQ(r.kernels[0].sampled_cases, 1);
+}
+
 TEST(Json, IsByteStableButForTiming) {
   RunRecord a = sample_record(), b = sample_record();
   b.elapsed_ms = 99;
@@ -97,6 +105,33 @@ TEST(JUnit, ThinEvidenceIsATestCaseOfItsKernel) {
   }
 }
 
+TEST(JUnit, WhatProbesFoundIsATestCaseOfItsKernel) {
+  RunRecord record = sample_record();
+  record.kernels[0].verdict = Verdict::mistrusted;
+  record.kernels[0].reasons = {"probes on emulator sm_90 find 10 fraction bits"};
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(junit_xml(record, true).c_str()));
+  const pugi::xml_node suite = document.child("testsuites").child("testsuite");
+  const pugi::xml_node probed = suite.find_child_by_attribute("testcase", "name", "evidence");
+  EXPECT_STREQ(probed.child("failure").attribute("message").value(),
+               "probes on emulator sm_90 find 10 fraction bits");
+}
+
+TEST(JUnit, APlanThatDidNotEndIsAnError) {
+  RunRecord record = sample_record();
+  record.planned = 9;
+  record.interrupted = true;
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(junit_xml(record, false).c_str()));
+  const pugi::xml_node suite =
+      document.child("testsuites").find_child_by_attribute("testsuite", "name", "(run)");
+  EXPECT_EQ(suite.attribute("errors").as_int(), 1);
+  EXPECT_STREQ(suite.child("testcase").child("error").attribute("message").value(),
+               "the run did not end: 4 of 9 planned cases are here");
+  record.verb = "fuzz";  // has no plan
+  EXPECT_THAT(junit_xml(record, false), Not(HasSubstr("(run)")));
+}
+
 TEST(JUnit, ForbiddenCharactersNeverReachTheFile) {
   RunRecord r = sample_record();
   r.cases[2].reason = std::string("a\x01\x1b[31mb");
@@ -110,6 +145,15 @@ TEST(Markdown, ShowsTheTableAndTheCard) {
   const std::string text = summary_markdown(sample_record());
   EXPECT_THAT(text, HasSubstr("| fail | `gemm_bf16` | 4 | 256 |"));
   EXPECT_THAT(text, HasSubstr("FAIL  gemm_bf16   bound / ties"));
+}
+
+TEST(Markdown, SaysWhyAKernelIsMistrusted) {
+  RunRecord record = sample_record();
+  record.kernels[0].reasons = {"probes on emulator find 10 bits"};
+  record.kernels[0].thin = {"only 41 % of 1246 instructions ran"};
+  const std::string text = summary_markdown(record);
+  EXPECT_THAT(text, HasSubstr("`gemm_bf16`: probes on emulator find 10 bits"));
+  EXPECT_THAT(text, HasSubstr("`gemm_bf16`: thin evidence: only 41 % of 1246 instructions ran"));
 }
 
 TEST(Markdown, StaysBelow64KilobytesAndSaysWhatIsMissing) {

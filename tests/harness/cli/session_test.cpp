@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <limits>
+#include <set>
 #include <thread>
 
 namespace plumbline {
@@ -32,6 +34,34 @@ TEST(PrintRecord, CommandsToCopyAreNotWrapped) {
   EXPECT_THAT(text, HasSubstr("\n      replay   plumbline replay  " + card.case_file +
                               " --kernel " + card.manifest + "\n"));
   EXPECT_THAT(text, Not(HasSubstr(card.explanation.front()))) << "sentences are";
+}
+
+// Whatever decides the results of a run is in its name: else two runs share a folder.
+TEST(RunId, ChangesWithWhatDecidesTheResults) {
+  const std::string folder = ::testing::TempDir();
+  const auto write = [&](const char* name, const char* text) {
+    std::ofstream(folder + "/" + name) << text;
+  };
+  write("named.toml", "name");
+  write("named.sm_80.ptx", ".version");
+  Manifest kernel;
+  kernel.name = "named";
+  kernel.path = folder + "/named.toml";
+  kernel.targets = {80};
+  Arguments arguments;
+  std::set<std::string> names;
+  const auto is_new = [&] { return names.insert(run_id(arguments, {&kernel}, 1)).second; };
+  EXPECT_TRUE(is_new());
+  EXPECT_FALSE(is_new());
+  write("named.toml", "another contract");
+  EXPECT_TRUE(is_new());
+  write("named.sm_80.ptx", ".version 8.0");
+  EXPECT_TRUE(is_new());
+  arguments.corpus = "mine";
+  EXPECT_TRUE(is_new());
+  arguments.no_corpus = true;
+  EXPECT_TRUE(is_new());
+  EXPECT_NE(run_id(arguments, {}, 1, {"a"}), run_id(arguments, {}, 1, {"b"}));
 }
 
 TEST(WorkerThreads, OneForEachCoreUnlessTheCommandLineSaysOtherwise) {
