@@ -10,6 +10,7 @@
 #include <array>
 
 #include "fuzz/attention_shapes.h"
+#include "fuzz/far_apart.h"
 #include "kernels/manifest.h"
 
 namespace plumbline {
@@ -226,6 +227,9 @@ void Designer::layouts() {
     add_wide({9, 12}, narrow_, sizes + " kv=shared", "one_hot", "batched",
              "one K and V for the whole batch: stride 0", layout);
   }
+  for (const std::string_view layout : {"bhs", "bsh"})
+    add_wide({6, 9}, narrow_, fmt::format("batch=2 heads=2 layout={} pad={}", layout, kFarApart),
+             "normal", "batched", kFarPurpose, "padded_8");
   add_wide({70, 70}, "d=72", "batch=2 heads=2 layout=bsh pad=5", "normal", "padded_width", purpose,
            "padded_odd");
 }

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "fuzz/classes.h"
+#include "fuzz/far_apart.h"
 #include "fuzz/gemm_shapes.h"
 
 namespace plumbline {
@@ -119,6 +120,12 @@ void Designer::leading_dimensions() {
       "stride 0: one C for all");
   add(1, 1, k, "batch=258", "integers", "batched", "nn",
       "more matrices than blocks for them: what one leaves to the next");
+  for (const std::string& strides :
+       {fmt::format("lda={}", kFarApart), fmt::format("ldb={}", kFarApart),
+        fmt::format("ldd={} out=f32", kFarApart), fmt::format("beta=1 ldc={}", kFarApart)})
+    add(6, n, k, strides, "integers", "k_tail", "padded_8", kFarPurpose);
+  add(6, n, k, fmt::format("batch=6 stride_a={0} stride_b={0} stride_d={0}", kFarApart), "integers",
+      "batched", "batch_gaps", kFarPurpose);
   const std::string_view absurd = "strides of dimensions of size 1 must not be used";
   add(m, n, k, "stride_a=123456789012 stride_b=123456789012 stride_d=123456789012", "integers",
       "k_tail", "absurd_strides", absurd);

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "fuzz/classes.h"
+#include "fuzz/far_apart.h"
 
 namespace plumbline {
 
@@ -113,6 +114,10 @@ void Designer::layouts() {
   add_layout(20, 100, "ldq=112", "normal", "vector_tail", "padded_q", rows);
   add_layout(20, 128, "ldx=144 ldq=160", "normal", "blocks", "padded_both", rows);
   add_layout(20, 128, "ldx=131 ldq=129", "normal", "blocks", "padded_odd", rows);
+  add_layout(6, 100, fmt::format("ldx={}", kFarApart), "normal", "vector_tail", "padded_x",
+             kFarPurpose);
+  add_layout(6, 100, fmt::format("ldq={}", kFarApart), "normal", "vector_tail", "padded_q",
+             kFarPurpose);
   add_layout(1, 40, "ldx=123456789 ldq=123456789", "normal", "one_row", "padded_odd",
              "strides of a dimension of size 1 must not be used");
 }

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "fuzz/classes.h"
+#include "fuzz/far_apart.h"
 
 namespace plumbline {
 
@@ -121,6 +122,7 @@ void Designer::layouts() {
   add(6, 40, "normal", "vector_tail", rows, padded(48), "padded_all");
   add(6, 40, "normal", "vector_tail", rows, padded(43), "padded_odd");
   add(3, 1032, "normal", "block_plus_1", rows, padded(1040), "padded_all");
+  add(6, 40, "normal", "vector_tail", kFarPurpose, padded(kFarApart), "padded_all");
   add(1, 40, "normal", "one_row", "strides of a dimension of size 1 must not be used",
       padded(12345679), "padded_odd");
   for (const std::string_view field : strides_) {

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "fuzz/classes.h"
+#include "fuzz/far_apart.h"
 #include "fuzz/swiglu_shapes.h"
 
 namespace plumbline {
@@ -23,12 +24,15 @@ class Designer {
 
   // With every order of weights and format of y that the kernel has.
   void add(const SwigluSizes& sizes, std::string_view value, std::string_view shape,
-           std::string_view purpose) {
+           std::string_view purpose, std::int64_t pad = 0) {
     for (const std::string& words : words_) {
       const bool kn = words.find("weights=kn") != words.npos;
-      cases_.push_back({fmt::format("tokens={} d={} hidden={} d_out={} {}", sizes.tokens, sizes.d,
-                                    sizes.hidden, sizes.d_out, words),
-                        std::string(value), std::string(shape), kn ? "kn" : "nk",
+      cases_.push_back({fmt::format("tokens={} d={} hidden={} d_out={} pad={} {}", sizes.tokens,
+                                    sizes.d, sizes.hidden, sizes.d_out, pad, words),
+                        std::string(value), std::string(shape),
+                        pad > 0 ? "padded_8"
+                        : kn    ? "kn"
+                                : "nk",
                         std::string(purpose)});
     }
   }
@@ -95,6 +99,7 @@ void Designer::tails() {
   add({1, 24, 40, 24}, "normal", "one_token", "one token, as in decoding");
   add({tile_.tokens + 16, tile_.d + 16, tile_.hidden + 32, tile_.d_out + 16}, "integers",
       "many_tiles", purpose);
+  add({6, 16, 24, 16}, "integers", "tiny", kFarPurpose, kFarApart);
 }
 
 void Designer::arithmetic() {

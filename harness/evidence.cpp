@@ -72,17 +72,23 @@ void weigh_outputs(const KernelRecord& kernel, const RunRecord& record,
   }
 }
 
+// Why cases that passed prove nothing: the first one's reason.
+void doubt_cases(const KernelRecord& kernel, const RunRecord& record,
+                 std::vector<std::string>& reasons) {
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name || c.verdict != Verdict::mistrusted) continue;
+    reasons.push_back(
+        fmt::format("in {} of {} cases {}", kernel.mistrusted, kernel.cases, c.reason));
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunRecord& record) {
   std::vector<std::string> reasons;
   if (kernel.cases == kernel.skipped) return reasons;
-  for (const CaseRecord& c : record.cases) {
-    if (c.kernel != kernel.name || c.verdict != Verdict::mistrusted) continue;
-    reasons.push_back(
-        fmt::format("in {} of {} cases {}", kernel.mistrusted, kernel.cases, c.reason));
-    break;
-  }
+  doubt_cases(kernel, record, reasons);
   if (kernel.compared == 0) {
     reasons.push_back("no output was compared with an exact value");
     return reasons;
@@ -130,8 +136,10 @@ void weigh_evidence(RunRecord& record) {
 
 void weigh_incomplete(RunRecord& record) {
   const std::string why = incomplete_words(record);
-  if (why.empty()) return;
   for (KernelRecord& kernel : record.kernels) {
+    if (kernel.verdict == Verdict::mistrusted && kernel.thin.empty() && kernel.reasons.empty())
+      doubt_cases(kernel, record, kernel.thin);
+    if (why.empty()) continue;
     if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
     kernel.verdict = Verdict::mistrusted;
     // A record that is reported again says so already.

@@ -15,7 +15,7 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
 void weigh_evidence(RunRecord& record);
 
 // Makes kernels that passed mistrusted where a part of the plan did not run: nothing broke in what
-// did, and the rest is no evidence.
+// did, and the rest is no evidence. Those whose cases are mistrusted get the reason.
 void weigh_incomplete(RunRecord& record);
 
 }  // namespace plumbline

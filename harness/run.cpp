@@ -74,11 +74,12 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
     for (const Case& test_case : *cases) {
       const bool mine = !options.shard || options.shard->holds(test_case);
       for (const Target& target : targets) {
-        if (mine) jobs.push_back({test_case, target, planned});
+        const Target place = target_for(test_case, target);
+        if (mine) jobs.push_back({test_case, place, planned});
         ++planned;
         if (!options.shard) continue;
         plan_hash =
-            fingerprint(fmt::format("{:x} {} {}", plan_hash, test_case.text(), target.name()));
+            fingerprint(fmt::format("{:x} {} {}", plan_hash, test_case.text(), place.name()));
       }
     }
   }

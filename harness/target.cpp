@@ -62,6 +62,16 @@ std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<
   return targets;
 }
 
+Target target_for(const Case& test_case, const Target& target) {
+  if (!target.on_gpu) return target;
+  const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
+  const auto in_pieces = [](const TensorSpec& spec) { return spec.pieces.apart > 0; };
+  if (!specs || std::none_of(specs->begin(), specs->end(), in_pieces)) return target;
+  Target emulator;
+  emulator.sm = best_build(*test_case.kernel, target.sm).value_or(target.sm);
+  return emulator;
+}
+
 Result<Target> probe_gpu() {
   const Result<GpuInfo> info = gpu_info();
   if (!info) return info.error();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/case.h"
 #include "harness/device/device.h"
 #include "kernels/manifest.h"
 #include "oracles/base/result.h"
@@ -34,6 +35,10 @@ struct Target {
 // `skip_reason` says why.
 std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<int> sm_filter,
                                    const std::optional<Target>& gpu, std::string& skip_reason);
+
+// Where a case of a kernel with this target runs: on the emulator, where its rows lie too far apart
+// for the memory of a GPU (kernels/pieces.h).
+Target target_for(const Case& test_case, const Target& target);
 
 // The manifest's newest build that a chip can run; empty when all are newer than the chip, or for
 // others alone.

@@ -133,7 +133,8 @@ ExitCode explain_cases(const std::vector<CaseFile>& cases, const RunOptions& opt
         kernel_targets(*file.test_case.kernel, options.on, options.sm, *gpu, skipped);
     if (targets.empty())
       terminal.print_wrapped(fmt::format("{}: {}", file.test_case.text(), skipped));
-    for (const Target& target : targets) {
+    for (const Target& wanted : targets) {
+      const Target target = target_for(file.test_case, wanted);
       any = true;
       const Result<std::unique_ptr<Examined>> examined = runner.examine(file.test_case, target);
       if (!examined) return report_error(examined.error());

@@ -202,7 +202,8 @@ class Fuzzer {
   Job job_of(Case test_case, const Target& target) {
     const std::int64_t position = position_;
     position_ += options_.shard ? options_.shard->count : 1;  // no two shards use one
-    return {std::move(test_case), target, position};
+    const Target place = target_for(test_case, target);
+    return {std::move(test_case), place, position};
   }
 
   // The one that showed what is remembered: it will again. Null where this search has it not.

@@ -77,7 +77,8 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
         kernel_targets(kernel, options->on, options->sm, *gpu, skipped);
     add_kernel(record, kernel, targets, skipped);
     for (const Target& target : targets)
-      jobs.push_back({file.test_case, target, static_cast<std::int64_t>(jobs.size())});
+      jobs.push_back({file.test_case, target_for(file.test_case, target),
+                      static_cast<std::int64_t>(jobs.size())});
   }
   record.planned = static_cast<std::int64_t>(jobs.size());
   Console console(arguments, terminal, *folder, id);

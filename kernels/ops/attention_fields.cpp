@@ -47,9 +47,10 @@ constexpr auto kInteger = FieldKind::integer;
 constexpr auto kReal = FieldKind::real;
 constexpr auto kWord = FieldKind::word;
 constexpr std::int64_t kOne = 0x3f800000;  // 1.0 as f32 bits
-// The product of the largest batch, heads, length (all sequences) and row still fits 63 bits.
+// The product of the largest batch, heads, length (all sequences) and row still fits 63 bits; with
+// padding attention_layout() looks.
 constexpr std::int64_t kMostSequences = 1 << 10, kMostHeads = 1 << 12, kLongest = 1 << 24,
-                       kWidest = 1 << 10;
+                       kWidest = 1 << 10, kMostPadding = std::int64_t{1} << 40;
 constexpr std::int64_t kScaleBlock = 64;  // rows
 
 // clang-format off
@@ -71,7 +72,7 @@ constexpr std::array kSchema = {
     Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
     Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},
     Field{"layout",       kWord, 0, 0, 0, kLayouts,              "order in memory of batch, heads and length (s), slowest first"},
-    Field{"pad",          kInteger, 0, 0, kWidest, {},           "elements after each row of the matrices"},
+    Field{"pad",          kInteger, 0, 0, kMostPadding, {},           "elements after each row of the matrices"},
     Field{"kv",           kWord, 0, 0, 0, kSharing,              "shared: one K and one V for the whole batch (stride 0)"},
     Field{"splits",       kInteger, 1, 1, 64, {},                "parts that the keys of a sequence are cut into, whole tiles each; each has maxima of its own"},
     Field{"out",          kWord, 0, 0, 0, kOutputs,              "format of the outputs"},

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/ops/attention_layout.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
+
+#include "kernels/bad_input.h"
 
 namespace plumbline {
 namespace {
@@ -51,7 +55,12 @@ Result<TensorLayout> attention_layout(const Problem& problem, AttentionMatrix ma
   const std::array<Dimension, 3> order = order_of(problem.word("layout"));
   for (std::size_t i = order.size(); i-- > 0;) {
     layout.strides[order[i]] = stride;
-    stride *= layout.shape[order[i]];  // the fields' ranges keep it within 63 bits
+    if (__builtin_mul_overflow(stride, layout.shape[order[i]], &stride)) {
+      return bad_input(
+          fmt::format("rows of {} elements and {} of padding reach further than 63 bits",
+                      layout.shape[3], problem.integer("pad")),
+          "use less padding");
+    }
   }
   if (shareable && problem.word("kv") == "shared") layout.strides[kBatch] = 0;
   if (const Status usable = layout.check(); !usable) return usable.error();

@@ -10,6 +10,8 @@ verify="--profile quick --on emulator --sm 90 --no-corpus --out out"
 # An oracle of too few bits cannot decide, and says so instead of passing.
 expect 5 "the oracle could not decide" verify gemm_mxfp8 --profile quick --on emulator --no-corpus --out out \
   --strict --oracle mpfr:64 --only 'value=wide m<40 n<40'
+expect 5 "the oracle could not decide" replay --on emulator --out out --strict --oracle mpfr:64 \
+  'gemm_mxfp8 m=16 n=16 k=256 out=f32 value=wide seed=0x45e73ce0'
 # Where that many hold the sums exactly, they decide.
 expect 0 "1 passed" replay --on emulator --out out --strict --oracle mpfr:64 \
   'gemm_bf16 m=16 n=16 k=33 value=integers seed=0x1'

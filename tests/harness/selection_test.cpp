@@ -140,6 +140,24 @@ TEST_F(Selection, AChipThatTheGpuIsNotIsEmulatedOrRefused) {
   }
 }
 
+TEST_F(Selection, RowsTooFarApartForAGpuAreEmulated) {
+  const Result<Manifest> gemm =
+      read_manifest(PLUMBLINE_SOURCE_DIR "/kernels/gemm_bf16/gemm_bf16.toml");
+  ASSERT_TRUE(gemm) << gemm.error().text();
+  Target gpu;
+  gpu.on_gpu = true;
+  gpu.sm = 90;
+  gpu.gpu_name = "NVIDIA H200";
+  const auto place = [&](std::string_view problem) {
+    Case one;
+    one.kernel = &*gemm;
+    one.problem = *parse_problem(gemm->schema(), problem);
+    return target_for(one, gpu).name();
+  };
+  EXPECT_EQ(place("m=6 n=8 k=40"), "NVIDIA H200 (sm_90)");
+  EXPECT_EQ(place("m=6 n=8 k=40 ldd=1073741888"), "emulator sm_90");
+}
+
 TEST(FindGpu, IsAnErrorOnlyWhereAGpuWasAskedFor) {
   const Result<Target> there = probe_gpu();
   for (const On on : {On::automatic, On::emulator, On::gpu, On::both}) {

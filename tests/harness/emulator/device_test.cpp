@@ -171,6 +171,25 @@ TEST(Allocations, AreExactApartAndRemembered) {
   EXPECT_EQ(*device->allocate(100, "again"), a);
 }
 
+TEST(Allocations, PiecesHaveNothingBetweenThem) {
+  constexpr std::int64_t kApart = std::int64_t{1} << 32;
+  const auto device = make_emulator({});
+  const DeviceAddress first = *device->allocate_pieces(300, 128, kApart, "a");
+  EXPECT_GT(*device->allocate(1, "b"), first + 3 * kApart);
+  const std::vector<std::byte> data(128, std::byte{5});
+  EXPECT_TRUE(device->write(first + kApart, data).ok());
+  std::vector<std::byte> back(128);
+  EXPECT_TRUE(device->read(first + kApart, back).ok());
+  EXPECT_EQ(back, data);
+  EXPECT_TRUE(device->read(first + 2 * kApart, std::span(back).subspan(0, 44)).ok());
+  EXPECT_FALSE(device->read(first + 2 * kApart, std::span(back).subspan(0, 45)).ok());
+  const Status between = device->write(first + kApart + 1, data);
+  ASSERT_FALSE(between.ok());
+  EXPECT_NE(between.error().message.find("byte 1 of the 128 bytes of \"a from its byte 4294967296 on\""),
+            std::string::npos)
+      << between.error().message;
+}
+
 TEST(Allocations, VariablesOfAModuleBeginAnewWhenAllIsReleased) {
   // Two variables, one without an initial value. The kernel hands out what they hold and adds 1; then it may trap.
   const auto device = make_emulator({.sm = 90});
