@@ -82,6 +82,7 @@ class CaseRunner {
 
   Result<const Module*> module_for(Loaded& loaded, const Manifest& kernel, int sm);
   Result<Loaded*> loaded_for(const Target& target);
+  bool bits_are_fixed(const Manifest& kernel, int sm) const;
   Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target,
                                  const LaunchChoices& choices = {});
   // Takes reads of unwritten memory out of the findings when they are all there are and neither an

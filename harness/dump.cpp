@@ -8,6 +8,7 @@
 
 #include "fuzz/corpus.h"
 #include "harness/safetensors.h"
+#include "oracles/models/generation.h"
 
 namespace plumbline {
 namespace {
@@ -48,6 +49,9 @@ Result<int> chip_of(const std::string& path, const NamedTensors& file, const Man
   if (!best_build(kernel, chip)) {
     return bad(path, fmt::format("the contract of {} is for sm_{}, not for sm_{}", kernel.name,
                                  fmt::join(kernel.targets, ", sm_"), chip));
+  }
+  if (!is_modeled(chip)) {
+    return bad(path, fmt::format("how sm_{} adds is not known", chip), "plumbline list models");
   }
   return chip;
 }

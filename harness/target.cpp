@@ -8,6 +8,7 @@
 #include "harness/emulator/emulator_device.h"
 #include "harness/gpu/gpu_device.h"
 #include "harness/interrupt.h"
+#include "oracles/models/generation.h"
 
 namespace plumbline {
 
@@ -46,6 +47,10 @@ std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<
       const int least = *std::min_element(kernel.targets.begin(), kernel.targets.end());
       skip_reason =
           fmt::format("needs sm_{}, this device is sm_{}", kernel.architecture(least), gpu->sm);
+      return {};
+    }
+    if (!is_modeled(gpu->sm)) {
+      skip_reason = fmt::format("how sm_{} adds is not known (plumbline list models)", gpu->sm);
       return {};
     }
     targets.push_back(*gpu);

@@ -190,7 +190,8 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
     if (!target) continue;
     for (const Case& test_case : cases) {
       if (test_case.kernel == kernel && !interrupted())
-        propagate_one(test_case, *target, runner, arguments, folder, terminal, record);
+        propagate_one(test_case, target_for(test_case, *target), runner, arguments, folder,
+                      terminal, record);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -18,18 +19,35 @@ namespace {
 
 constexpr std::size_t kGuardBytes = 4096;
 constexpr std::byte kGuard{0xcb};
-constexpr std::chrono::seconds kPatience{60};  // a kernel that runs longer is taken to hang
 
 // Driver API constants (cuda.h): device attributes, function attributes, results, launch extras.
 constexpr int kComputeMajor = 75, kComputeMinor = 76;
 constexpr int kMaxDynamicShared = 8;
 constexpr int kNotReady = 600;
-constexpr std::array<std::pair<int, FindingKind>, 4> kFaults = {{
+constexpr int kInvalidValue = 1, kOutOfMemory = 2;
+// What a kernel can do to its context. The driver's own words stand in the finding.
+constexpr std::array<std::pair<int, FindingKind>, 9> kFaults = {{
     {700, FindingKind::out_of_bounds},  // CUDA_ERROR_ILLEGAL_ADDRESS
+    {717, FindingKind::out_of_bounds},  // CUDA_ERROR_INVALID_ADDRESS_SPACE
     {716, FindingKind::misaligned},     // CUDA_ERROR_MISALIGNED_ADDRESS
+    {702, FindingKind::endless_loop},   // CUDA_ERROR_LAUNCH_TIMEOUT
     {710, FindingKind::trap},           // CUDA_ERROR_ASSERT
+    {714, FindingKind::trap},           // CUDA_ERROR_HARDWARE_STACK_ERROR
+    {715, FindingKind::trap},           // CUDA_ERROR_ILLEGAL_INSTRUCTION
+    {718, FindingKind::trap},           // CUDA_ERROR_INVALID_PC
     {719, FindingKind::trap},           // CUDA_ERROR_LAUNCH_FAILED
 }};
+
+// A kernel that does not end holds the GPU until the process does; so may a fault that a new
+// context does not mend. Every call of the driver would wait for it, of whatever device.
+std::atomic<bool> gpu_is_lost{false};
+
+Status usable() {
+  if (!gpu_is_lost) return {};
+  return Error{ErrorKind::cannot_run,
+               "an earlier kernel never finished, or left the GPU unusable for this process", "",
+               "start plumbline again"};
+}
 
 struct Allocation {
   Driver::Address base = 0;  // of the leading guard band
@@ -41,18 +59,20 @@ struct Allocation {
 
 class GpuModule : public Module {
  public:
-  GpuModule(std::shared_ptr<const Driver> driver, std::string image, std::string file)
+  GpuModule(std::shared_ptr<const Driver> driver, std::shared_ptr<const int> context,
+            std::string image, std::string file)
       : driver_(std::move(driver)),
+        context_(std::move(context)),
         image_(std::move(image)),
         file_(std::move(file)),
         entries_(entry_names(image_)) {}
 
   // The entry's function; the module is loaded again when the context was reset since.
-  Result<Driver::Handle> function(std::string_view name, int context_generation) const {
+  Result<Driver::Handle> function(std::string_view name) const {
     const Result<std::string> entry =
         entries_.empty() ? std::string(name) : find_entry(entries_, name, file_);
     if (!entry) return entry.error();
-    if (generation_ != context_generation) {
+    if (loaded_in_ != *context_) {
       // Log buffers of the driver's JIT compiler, so that its message reaches the user.
       std::array<char, 4096> log{};
       std::array<int, 2> options = {
@@ -66,7 +86,7 @@ class GpuModule : public Module {
         if (log[0] != 0) error.message += fmt::format("; {}", log.data());
         return error;
       }
-      generation_ = context_generation;
+      loaded_in_ = *context_;
     }
     Driver::Handle function = nullptr;
     if (const int code = driver_->module_function(&function, module_, entry->c_str()); code != 0) {
@@ -78,32 +98,35 @@ class GpuModule : public Module {
   }
 
   Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
-    const Result<Driver::Handle> found = function(entry, std::max(generation_, 0));
+    if (const Status works = usable(); !works) return works.error();
+    const Result<Driver::Handle> found = function(entry);
     if (!found) return found.error();
     std::vector<ParameterSlot> slots;
     std::size_t offset = 0, size = 0;
-    // The call fails with CUDA_ERROR_INVALID_VALUE past the last parameter.
-    for (std::size_t i = 0; driver_->function_parameter(*found, i, &offset, &size) == 0; ++i) {
+    for (std::size_t i = 0;; ++i) {
+      const int code = driver_->function_parameter(*found, i, &offset, &size);
+      if (code == kInvalidValue) return slots;  // past the last parameter
+      if (code != 0) return driver_->error("cuFuncGetParamInfo", code);
       slots.push_back({static_cast<std::int64_t>(offset), static_cast<std::int64_t>(size)});
     }
-    return slots;
   }
 
  private:
   std::shared_ptr<const Driver> driver_;
+  std::shared_ptr<const int> context_;  // the number of the device's context
   std::string image_, file_;
   std::vector<std::string> entries_;  // of PTX; none that could be read of a cubin
   mutable Driver::Handle module_ = nullptr;
-  mutable int generation_ = -1;
+  mutable int loaded_in_ = -1;
 };
 
 class GpuDevice : public Device {
  public:
-  GpuDevice(std::shared_ptr<const Driver> driver, GpuInfo info)
-      : driver_(std::move(driver)), info_(std::move(info)) {}
+  GpuDevice(std::shared_ptr<const Driver> driver, GpuInfo info, std::chrono::milliseconds patience)
+      : driver_(std::move(driver)), info_(std::move(info)), patience_(patience) {}
 
   ~GpuDevice() override {
-    if (hung_) return;  // any call would wait for the kernel that does not end
+    if (gpu_is_lost) return;
     release_all();
     if (context_) driver_->context_release(0);
   }
@@ -122,7 +145,8 @@ class GpuDevice : public Device {
   bool is_gpu() const override { return true; }
 
   Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) override {
-    auto module = std::make_unique<GpuModule>(driver_, std::string(image), std::string(file));
+    auto module = std::make_unique<GpuModule>(driver_, context_number_, std::string(image),
+                                              std::string(file));
     return std::unique_ptr<Module>(std::move(module));
   }
 
@@ -130,13 +154,14 @@ class GpuDevice : public Device {
     Allocation allocation;
     allocation.bytes = static_cast<std::size_t>(bytes);
     allocation.label = label;
+    if (const Status works = usable(); !works) return works.error();
     const Status current = make_current();
     if (!current) return current.error();
     if (const int code = driver_->allocate(&allocation.base, allocation.bytes + 2 * kGuardBytes);
         code != 0) {
       Error error =
           driver_->error(fmt::format("cuMemAlloc of {} bytes for {}", bytes, label), code);
-      error.kind = ErrorKind::out_of_memory;
+      if (code == kOutOfMemory) error.kind = ErrorKind::out_of_memory;
       return error;
     }
     allocations_.push_back(allocation);
@@ -149,12 +174,15 @@ class GpuDevice : public Device {
   }
 
   void release_all() override {
-    for (const Allocation& allocation : allocations_) driver_->release(allocation.base);
+    if (!gpu_is_lost) {
+      for (const Allocation& allocation : allocations_) driver_->release(allocation.base);
+    }
     allocations_.clear();
   }
 
   Status write(DeviceAddress to, std::span<const std::byte> bytes) override {
     if (bytes.empty()) return {};
+    if (Status works = usable(); !works) return works;
     const int code = driver_->copy_in(to, bytes.data(), bytes.size());
     return code == 0 ? Status{} : driver_->error("cuMemcpyHtoD", code);
   }
@@ -165,6 +193,7 @@ class GpuDevice : public Device {
 
   Status read(DeviceAddress from, std::span<std::byte> bytes) override {
     if (bytes.empty() || stopped_) return {};  // after a fault the memory is gone with its context
+    if (Status works = usable(); !works) return works;
     const int code = driver_->copy_out(bytes.data(), from, bytes.size());
     return code == 0 ? Status{} : driver_->error("cuMemcpyDtoH", code);
   }
@@ -176,15 +205,12 @@ class GpuDevice : public Device {
   }
 
   Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {
-    if (hung_) {
-      return Error{ErrorKind::cannot_run,
-                   "an earlier kernel never finished; the GPU cannot be used any more", "",
-                   "start plumbline again"};
-    }
+    if (const Status works = usable(); !works) return works.error();
     const auto& gpu_module = static_cast<const GpuModule&>(module);
-    const Result<Driver::Handle> function = gpu_module.function(request.entry, generation_);
+    const Result<Driver::Handle> function = gpu_module.function(request.entry);
     if (!function) return function.error();
-    if (request.dynamic_shared_bytes > 48 * 1024) {
+    // Without it the most is 48 KiB less what the kernel has of its own.
+    if (request.dynamic_shared_bytes > 0) {
       const int code = driver_->function_set(*function, kMaxDynamicShared,
                                              static_cast<int>(request.dynamic_shared_bytes));
       if (code != 0) return driver_->error("cuFuncSetAttribute", code);
@@ -233,7 +259,7 @@ class GpuDevice : public Device {
     const auto start = std::chrono::steady_clock::now();
     int code = kNotReady;
     while ((code = driver_->event_query(event)) == kNotReady &&
-           std::chrono::steady_clock::now() - start < kPatience) {
+           std::chrono::steady_clock::now() - start < patience_) {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return code;
@@ -248,9 +274,10 @@ class GpuDevice : public Device {
     finding.message = driver_->describe(code);
     stopped_ = true;
     if (code == kNotReady) {
-      hung_ = true;
+      gpu_is_lost = true;
       finding.kind = FindingKind::endless_loop;
-      finding.message = fmt::format("the kernel did not finish within {} s", kPatience.count());
+      finding.message = fmt::format("the kernel did not finish within {} s",
+                                    std::chrono::duration<double>(patience_).count());
       outcome.findings.push_back(finding);
       return outcome;
     }
@@ -259,13 +286,21 @@ class GpuDevice : public Device {
     if (known == kFaults.end()) return driver_->error("the kernel", code);
     finding.kind = known->second;
     outcome.findings.push_back(finding);
-    allocations_.clear();
-    ++generation_;
-    driver_->context_reset(0);
-    if (const int again = driver_->context_retain(&context_, 0); again != 0) {
-      return driver_->error("cuDevicePrimaryCtxRetain after a fault", again);
-    }
+    renew_context();
     return outcome;
+  }
+
+  // Some faults are said to end the process's use of the GPU: whether this one did, an allocation
+  // tells.
+  void renew_context() {
+    allocations_.clear();
+    ++*context_number_;
+    driver_->context_release(0);
+    driver_->context_reset(0);
+    Driver::Address trial = 0;
+    gpu_is_lost = driver_->context_retain(&context_, 0) != 0 ||
+                  driver_->context_set(context_) != 0 || driver_->allocate(&trial, 1) != 0;
+    if (!gpu_is_lost) driver_->release(trial);
   }
 
   Status check_guards(const LaunchRequest& request, LaunchOutcome& outcome) {
@@ -287,6 +322,9 @@ class GpuDevice : public Device {
         finding.message = fmt::format("byte {} of the guard band {} {} was written",
                                       changed - band.begin(), side, allocation.label);
         outcome.findings.push_back(finding);
+        // The next launch is not to blame.
+        const std::vector<std::byte> guard(kGuardBytes, kGuard);
+        if (Status written = write(address, guard); !written) return written;
       }
     }
     return {};
@@ -294,10 +332,10 @@ class GpuDevice : public Device {
 
   std::shared_ptr<const Driver> driver_;
   GpuInfo info_;
+  std::chrono::milliseconds patience_;
   Driver::Handle context_ = nullptr;
-  int generation_ = 0;    // counts contexts
+  std::shared_ptr<int> context_number_ = std::make_shared<int>(0);
   bool stopped_ = false;  // the last launch faulted
-  bool hung_ = false;
   std::vector<Allocation> allocations_;
 };
 
@@ -338,12 +376,13 @@ Result<GpuInfo> gpu_info() {
   return describe_gpu(**driver);
 }
 
-Result<std::unique_ptr<Device>> open_gpu() {
+Result<std::unique_ptr<Device>> open_gpu(std::chrono::milliseconds patience) {
+  if (const Status works = usable(); !works) return works.error();
   const Result<std::shared_ptr<const Driver>> driver = load_driver();
   if (!driver) return driver.error();
   const Result<GpuInfo> info = describe_gpu(**driver);
   if (!info) return info.error();
-  auto device = std::make_unique<GpuDevice>(*driver, *info);
+  auto device = std::make_unique<GpuDevice>(*driver, *info, patience);
   const Status opened = device->open();
   if (!opened) return opened.error();
   return std::unique_ptr<Device>(std::move(device));

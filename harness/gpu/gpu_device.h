@@ -4,6 +4,7 @@
 // launch.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,6 +23,9 @@ struct GpuInfo {
 // PLUMBLINE_LIBCUDA names another library (tests use a stand-in).
 Result<GpuInfo> gpu_info();
 
-Result<std::unique_ptr<Device>> open_gpu();
+// A kernel that runs longer than `patience` is taken to hang; no GPU can be used in this process
+// then, and every call says so.
+Result<std::unique_ptr<Device>> open_gpu(
+    std::chrono::milliseconds patience = std::chrono::seconds(60));
 
 }  // namespace plumbline

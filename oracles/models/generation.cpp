@@ -12,6 +12,7 @@
 // Not here: block-scaled mma (mxf8f6f4, mxf4, nvf4) of sm_100 and sm_120: products carry a scale.
 #include "oracles/models/generation.h"
 
+#include <algorithm>
 #include <array>
 
 namespace plumbline {
@@ -99,6 +100,13 @@ bool row_takes(const GenerationRow& row, FormatId a, FormatId b) {
 }  // namespace
 
 std::span<const GenerationRow> generation_table() { return kRows; }
+
+bool is_modeled(int sm) {
+  const auto table = generation_table();
+  return std::any_of(table.begin(), table.end(), [&](const GenerationRow& row) {
+    return row.sm_low <= sm && sm <= row.sm_high;
+  });
+}
 
 std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b,
                                   FormatId accumulator) {

@@ -26,6 +26,9 @@ struct GenerationRow {
 
 std::span<const GenerationRow> generation_table();
 
+// Whether the table covers a chip at all.
+bool is_modeled(int sm);
+
 // The model of an instruction on a target (sm as 80, 89, 90, 100, 120); empty when the chip has no
 // such instruction.
 std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b,

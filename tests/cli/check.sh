@@ -20,6 +20,7 @@ dump grouped "gemm_grouped_bf16 groups=3 m=9 n=5 k=33 value=normal seed=0x1"
 dump mlp "swiglu_mlp_bf16 tokens=5 d=33 hidden=20 d_out=7 value=normal seed=0x1"
 expect 0 "1 passed" check mlp.safetensors
 expect 2 "the contract of gemm_bf16 is for sm_80, sm_90, not for sm_75" check gemm.safetensors --sm 75
+expect 2 "how sm_110 adds is not known" check gemm.safetensors --sm 110
 expect 2 "this problem needs" check gemm.safetensors --case "gemm_bf16 m=9 n=5 k=32 out=f32 layout=nt bias=column"
 expect 2 'did you mean "gemm_bf16"' check gemm.safetensors --case "gemm_bf61 m=9 n=5 k=33"
 expect 2 "check needs a safetensors file" check

@@ -113,6 +113,9 @@ TEST_F(Selection, AGpuRunsTheNewestBuildItCan) {
   std::string why;
   EXPECT_TRUE(kernel_targets(manifest, On::gpu, std::nullopt, old, why).empty());
   EXPECT_EQ(why, "needs sm_80, this device is sm_75");
+  old.sm = 110;  // between those that there are models of
+  EXPECT_TRUE(kernel_targets(manifest, On::gpu, std::nullopt, old, why).empty());
+  EXPECT_EQ(why, "how sm_110 adds is not known (plumbline list models)");
   old.sm = 90;
   old.gpu_name = "NVIDIA H200";
   const auto targets = kernel_targets(manifest, On::both, std::nullopt, old, why);

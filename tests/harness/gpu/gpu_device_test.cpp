@@ -8,6 +8,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -30,7 +31,8 @@ class GpuDevice : public testing::Test {
 
   // Allocates 64 bytes and launches an entry that fills them.
   static Result<LaunchOutcome> run(Device& device, const char* entry,
-                                   std::vector<std::byte>* got = nullptr) {
+                                   std::vector<std::byte>* got = nullptr,
+                                   std::int64_t dynamic_shared_bytes = 0) {
     const Result<std::unique_ptr<Module>> module = device.load("not really PTX", "k.ptx");
     if (!module) return module.error();
     const Result<DeviceAddress> address = device.allocate(64, "d");
@@ -40,6 +42,7 @@ class GpuDevice : public testing::Test {
     if (!poisoned) return poisoned.error();
     LaunchRequest request;
     request.entry = entry;
+    request.dynamic_shared_bytes = dynamic_shared_bytes;
     request.parameters.resize(12);
     const std::int32_t count = 64;
     std::memcpy(request.parameters.data(), &*address, 8);
@@ -115,6 +118,69 @@ TEST_F(GpuDevice, AFaultIsAFindingAndTheNextLaunchWorks) {
   const Result<LaunchOutcome> next = run(**device, "fill");
   ASSERT_TRUE(next) << next.error().text();
   EXPECT_TRUE(next->completed);
+}
+
+TEST_F(GpuDevice, AModuleIsLoadedAgainInANewContext) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const Result<std::unique_ptr<Module>> module = (*device)->load("not really PTX", "k.ptx");
+  ASSERT_TRUE((*module)->parameters("fill"));
+  ASSERT_FALSE(run(**device, "fault")->completed);
+  const auto again = (*module)->parameters("fill");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->size(), 2u);
+}
+
+TEST_F(GpuDevice, AnIllegalInstructionIsAFindingAndTheNextLaunchWorks) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const Result<LaunchOutcome> outcome = run(**device, "illegal");
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  ASSERT_EQ(outcome->findings.size(), 1u);
+  EXPECT_EQ(outcome->findings[0].kind, FindingKind::trap);
+  EXPECT_TRUE(run(**device, "fill")->completed);
+}
+
+// What a process can lose of its GPU it has lost for good: in a process of their own.
+using GpuDeviceDeathTest = GpuDevice;
+
+TEST_F(GpuDeviceDeathTest, AFaultThatANewContextDoesNotMendEndsTheUseOfTheGpu) {
+  const auto rest = [] {
+    setenv("PLUMBLINE_STAND_IN_FAIL", "cuDevicePrimaryCtxReset_v2", 1);
+    const Result<std::unique_ptr<Device>> device = open_gpu();
+    run(**device, "illegal");
+    std::fputs(run(**device, "fill").error().text().c_str(), stderr);
+    std::exit(0);
+  };
+  EXPECT_EXIT(rest(), testing::ExitedWithCode(0), "start plumbline again");
+}
+
+TEST_F(GpuDeviceDeathTest, NothingWaitsForAKernelThatDoesNotEnd) {
+  const auto rest = [] {
+    Result<std::unique_ptr<Device>> device = open_gpu(std::chrono::milliseconds(10));
+    const Result<LaunchOutcome> outcome = run(**device, "hang");
+    if (outcome->findings.at(0).kind != FindingKind::endless_loop) std::exit(1);
+    (*device)->release_all();
+    std::fputs(run(**device, "fill").error().text().c_str(), stderr);
+    if (open_gpu()) std::exit(2);
+    device->reset();
+    std::exit(0);
+  };
+  EXPECT_EXIT(rest(), testing::ExitedWithCode(0), "start plumbline again");
+}
+
+TEST_F(GpuDevice, SharedMemoryIsAskedForBesideTheKernelsOwn) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const Result<LaunchOutcome> outcome = run(**device, "fill", nullptr, 40 * 1024);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+}
+
+TEST_F(GpuDevice, ABrokenGuardBandIsToldOnce) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  EXPECT_EQ(run(**device, "overrun")->findings.size(), 1u);
+  EXPECT_EQ(run(**device, "fill")->findings.size(), 0u);
 }
 
 class EveryCall : public GpuDevice, public testing::WithParamInterface<const char*> {};

@@ -20,6 +20,11 @@ bool fails(const char* call) {
 int result(const char* call) { return fails(call) ? 2 : 0; }
 
 int fault = 0;  // what the next event query reports
+int context = 0;      // how many were reset
+bool broken = false;  // by an illegal instruction, until the context is reset
+
+// A module is of the context that it was loaded in.
+int module_of[64] = {};
 
 struct Function {
   char name[64];
@@ -27,6 +32,8 @@ struct Function {
 
 std::deque<Function> functions;  // of all modules there ever were
 std::set<void*> allocated;       // what a reset of the context takes with it
+
+int opted_in = 0;  // most dynamic shared memory
 
 void free_memory(void* address) {
   if (allocated.erase(address) > 0) std::free(address);
@@ -71,6 +78,8 @@ int cuDevicePrimaryCtxRetain(void** context, int) {
 }
 
 int cuDevicePrimaryCtxReset_v2(int) {
+  ++context;
+  if (!fails("cuDevicePrimaryCtxReset_v2")) broken = false;
   while (!allocated.empty()) free_memory(*allocated.begin());
   return 0;
 }
@@ -87,13 +96,15 @@ int cuModuleLoadDataEx(void** module, const void*, unsigned options, int* keys, 
     }
     return 218;
   }
-  *module = &fault;
+  module_of[context] = context;
+  *module = &module_of[context];
   return 0;
 }
 
 int cuModuleUnload(void*) { return 0; }
 
-int cuModuleGetFunction(void** function, void*, const char* name) {
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+  if (*static_cast<int*>(module) != context) return 400;  // CUDA_ERROR_INVALID_HANDLE
   Function& made = functions.emplace_back();
   std::strncpy(made.name, name, sizeof made.name - 1);
   *function = &made;
@@ -108,10 +119,14 @@ int cuFuncGetParamInfo(void*, std::size_t index, std::size_t* offset, std::size_
   return 0;
 }
 
-int cuFuncSetAttribute(void*, int, int) { return result("cuFuncSetAttribute"); }
+int cuFuncSetAttribute(void*, int, int bytes) {
+  opted_in = bytes;
+  return result("cuFuncSetAttribute");
+}
 
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
   if (fails("cuMemAlloc_v2")) return 2;
+  if (broken) return 715;
   void* memory = std::malloc(bytes);
   allocated.insert(memory);
   *address = reinterpret_cast<std::uint64_t>(memory);
@@ -119,11 +134,13 @@ int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
 }
 
 int cuMemFree_v2(std::uint64_t address) {
+  if (fault == 600) std::abort();  // it would wait for the kernel
   free_memory(reinterpret_cast<void*>(address));
   return 0;
 }
 
 int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
+  if (fault == 600) std::abort();
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return result("cuMemcpyHtoD_v2");
 }
@@ -136,16 +153,22 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
 static int launches = 0;
 
 // Entries: "fill" writes n bytes of 1; "overrun" writes one byte more, "overrun_later" from its
-// second launch on; "fault" breaks the context.
+// second launch on; "fault" breaks the context, "illegal" all calls until it is reset; "hang" does
+// not end. All have 16 KiB of shared memory of their own.
 int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                   unsigned, void*, void**, void** extra) {
+                   unsigned shared, void*, void**, void** extra) {
   if (fails("cuLaunchKernel")) return 1;
+  if (shared > 32 * 1024 && static_cast<int>(shared) > opted_in) return 1;
   const char* name = static_cast<Function*>(function)->name;
   std::uint64_t address = 0;
   std::int32_t count = 0;
   std::memcpy(&address, extra[1], 8);
   std::memcpy(&count, static_cast<char*>(extra[1]) + 8, 4);
-  fault = std::strcmp(name, "fault") == 0 ? 700 : 0;
+  broken = std::strcmp(name, "illegal") == 0;
+  fault = broken                            ? 715
+          : std::strcmp(name, "hang") == 0  ? 600
+          : std::strcmp(name, "fault") == 0 ? 700
+                                            : 0;
   if (fault == 0) {
     const bool later = std::strcmp(name, "overrun_later") == 0 && launches++ > 0;
     const bool over = std::strcmp(name, "overrun") == 0 || later;
