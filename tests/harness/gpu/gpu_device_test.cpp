@@ -148,7 +148,7 @@ TEST_F(GpuDeviceDeathTest, AFaultThatANewContextDoesNotMendEndsTheUseOfTheGpu) {
   const auto rest = [] {
     setenv("PLUMBLINE_STAND_IN_FAIL", "cuDevicePrimaryCtxReset_v2", 1);
     const Result<std::unique_ptr<Device>> device = open_gpu();
-    run(**device, "illegal");
+    if (!run(**device, "illegal")) std::exit(1);
     std::fputs(run(**device, "fill").error().text().c_str(), stderr);
     std::exit(0);
   };
