@@ -286,6 +286,7 @@ Result<Execution> CaseRunner::execute(const Case& test_case, const Target& targe
   if (!launch) return launch.error();
   execution.launch = *std::move(launch);
   execution.first = execution.launch.fingerprint;
+  if (target.on_gpu) execution.kernel_ms = execution.launch.elapsed_ms;
   if (const Status asked = forgive_idle_reads(test_case, target, choices, execution); !asked)
     return asked.error();
   for (int i = 1; i < options_.repeat && execution.launch.completed; ++i) {
@@ -293,6 +294,7 @@ Result<Execution> CaseRunner::execute(const Case& test_case, const Target& targe
     if (!again) return again.error();
     execution.different += again->fingerprint != execution.first;
     if (!target.on_gpu) continue;  // the emulator does the same again
+    execution.kernel_ms = std::min(execution.kernel_ms, again->elapsed_ms);
     execution.launch = *std::move(again);
     if (!execution.launch.findings.empty()) break;
   }
@@ -337,6 +339,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const
   CaseRecord& record = examined->record;
   record = judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, judging);
   record.device = target.name();
+  record.kernel_ms = examined->kernel_ms;
   if (options_.coverage != nullptr) {
     const Result<Loaded*> loaded = loaded_for(target);
     if (!loaded) return loaded.error();

@@ -40,6 +40,7 @@ struct Execution {
   std::uint64_t first = 0;            // fingerprint of the first launch
   int different = 0;                  // of the launches after it, those that gave other bits
   std::optional<std::uint64_t> twin;  // fingerprint on the emulator, beside a GPU
+  double kernel_ms = 0;               // on a GPU, the least of its launches
   bool reordered = false;             // `launch` had its CTAs in another order than the first
   bool same_in_any_order = true;
 

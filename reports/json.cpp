@@ -227,6 +227,7 @@ std::string found_json_line(const RunRecord& found) {
 std::string case_json_line(const CaseRecord& record) {
   Json json = JsonWriter::written(record);
   json["elapsed_ms"] = record.elapsed_ms;
+  if (record.kernel_ms > 0) json["kernel_ms"] = record.kernel_ms;
   return dumped(json, -1);
 }
 

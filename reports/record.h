@@ -94,6 +94,7 @@ struct CaseRecord {
   std::string fingerprint;             // of all output bits
   std::vector<std::uint32_t> reached;  // for searches; not part of the file
   double elapsed_ms = 0;               // goes to the timing object
+  double kernel_ms = 0;  // of the kernel alone, the fastest of its launches; 0 on the emulator
 };
 
 // A failure made small and explained.

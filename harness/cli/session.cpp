@@ -208,9 +208,12 @@ void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t
     double worst = 0;
     for (const OutputRecord& output : record.outputs)
       worst = std::max(worst, output.verdict.worst_ulp);
-    terminal_.print(fmt::format(
-        "  {} {}  [{}]  {}  {:.1f} ms", painted(terminal_, record.verdict), record.text,
-        record.device, record.reason.empty() ? ulp_text(worst) : record.reason, record.elapsed_ms));
+    const std::string kernel =
+        record.kernel_ms > 0 ? fmt::format(", kernel {:.4f} ms", record.kernel_ms) : "";
+    terminal_.print(fmt::format("  {} {}  [{}]  {}  {:.1f} ms{}",
+                                painted(terminal_, record.verdict), record.text, record.device,
+                                record.reason.empty() ? ulp_text(worst) : record.reason,
+                                record.elapsed_ms, kernel));
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

@@ -37,6 +37,8 @@ std::vector<Finding> findings_of(std::string_view entry, int launches) {
   const Result<Execution> execution = CaseRunner(options).execute(test_case, *gpu);
   unsetenv("PLUMBLINE_LIBCUDA");
   EXPECT_TRUE(execution.ok()) << execution.error().text();
+  // As the stand-in says; a launch that ends early has no time.
+  EXPECT_DOUBLE_EQ(execution->kernel_ms, execution->launch.completed ? 0.5 : 0.0);
   return execution->launch.findings;
 }
 
