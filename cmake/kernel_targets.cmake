@@ -1,5 +1,5 @@
 # What the build reads of a manifest: the targets of its line `targets = [80, "90a"]`, as compilers name them: 80 and 90a.
-# The whole of a manifest is read by kernels/manifest_reader.cpp.
+# The whole of a manifest is read by kernels/manifest/manifest_reader.cpp.
 function(plumbline_kernel_targets manifest result)
   file(STRINGS ${manifest} flags REGEX "^flags *=")
   if(flags)

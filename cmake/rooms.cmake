@@ -1,11 +1,23 @@
-# plumbline_room(name folder dependencies...): the static library of one room, from every .cpp directly in its folder
-# (and in folder/ops for kernels). Dependencies are other rooms by name, or imported targets.
+# plumbline_room(name folder dependencies...): the static library of one room, from every .cpp in its folder and below it,
+# but for folders that are libraries of their own. Dependencies are other rooms by name, or imported targets.
+# (harness/cli, the program, lists its own.)
+set_property(GLOBAL PROPERTY PLUMBLINE_ROOMS ${PROJECT_SOURCE_DIR}/harness/cli)
+
+# The files that match `pattern` in folder/, without those in folders of `others` below it.
+function(plumbline_files_of folder pattern others result)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${folder}/${pattern})
+  foreach(other ${others})
+    if(other MATCHES "^${folder}/")
+      list(FILTER files EXCLUDE REGEX "^${other}/")
+    endif()
+  endforeach()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
 function(plumbline_room name folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
-  if(name STREQUAL "kernels")
-    file(GLOB ops CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/ops/*.cpp)
-    list(APPEND sources ${ops})
-  endif()
+  get_property(rooms GLOBAL PROPERTY PLUMBLINE_ROOMS)
+  plumbline_files_of(${PROJECT_SOURCE_DIR}/${folder} *.cpp "${rooms}" sources)
+  set_property(GLOBAL APPEND PROPERTY PLUMBLINE_ROOMS ${PROJECT_SOURCE_DIR}/${folder})
   set(target plumbline_${name})
   set(links "")
   foreach(dependency ${ARGN})

@@ -7,9 +7,9 @@
 #include <new>
 #include <stdexcept>
 
-#include "fuzz/case.h"
-#include "fuzz/literal.h"
-#include "fuzz/values.h"
+#include "fuzz/case/case.h"
+#include "fuzz/case/literal.h"
+#include "fuzz/case/values.h"
 
 namespace plumbline {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "fuzz/attention_backward_fill.h"
-#include "fuzz/values.h"
+#include "fuzz/attention/backward_fill.h"
+#include "fuzz/case/values.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"

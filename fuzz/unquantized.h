@@ -4,7 +4,7 @@
 // them. Error propagation asks what that rounding costs.
 #pragma once
 
-#include "fuzz/case.h"
+#include "fuzz/case/case.h"
 
 namespace plumbline {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/registry.h"
 
-#include "kernels/bad_input.h"
+#include "kernels/manifest/bad_input.h"
 #include "oracles/base/suggest.h"
 
 #include <fmt/format.h>

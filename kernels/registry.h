@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/manifest.h"
+#include "kernels/manifest/manifest.h"
 
 namespace plumbline {
 

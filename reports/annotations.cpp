@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "reports/card.h"
-#include "reports/escape.h"
 #include "reports/places.h"
+#include "reports/record/escape.h"
 
 namespace plumbline {
 namespace {

@@ -12,7 +12,7 @@
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
 #include "oracles/reference/output_tally.h"
-#include "reports/json.h"
+#include "reports/record/json.h"
 
 namespace plumbline {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "oracles/base/result.h"
-#include "reports/record.h"
+#include "reports/record/record.h"
 
 namespace plumbline {
 

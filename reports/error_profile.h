@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/record.h"
+#include "reports/record/record.h"
 
 namespace plumbline {
 

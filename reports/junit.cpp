@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "reports/card.h"
-#include "reports/escape.h"
+#include "reports/record/escape.h"
 
 namespace plumbline {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "reports/card.h"
-#include "reports/escape.h"
 #include "reports/peer_table.h"
 #include "reports/propagation_text.h"
-#include "reports/separation.h"
+#include "reports/record/escape.h"
+#include "reports/record/separation.h"
 #include "reports/verdict_sentence.h"
 
 namespace plumbline {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "oracles/reference/output_vectors.h"
+#include "oracles/stages/output_vectors.h"
 
 namespace plumbline {
 namespace {

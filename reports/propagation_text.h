@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/propagation.h"
+#include "reports/record/propagation.h"
 
 namespace plumbline {
 

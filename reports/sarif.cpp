@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "oracles/base/hash.h"
-#include "reports/escape.h"
 #include "reports/places.h"
+#include "reports/record/escape.h"
 
 namespace plumbline {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "reports/html_parts.h"
+#include "reports/count_text.h"
 #include "reports/propagation_text.h"
 
 namespace plumbline {

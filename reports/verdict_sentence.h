@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "reports/record.h"
+#include "reports/record/record.h"
 
 namespace plumbline {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/plan.h"
-#include "harness/filter.h"
-#include "harness/shard.h"
-#include "harness/target.h"
+#include "fuzz/plan/plan.h"
+#include "harness/judge/target.h"
+#include "harness/run/filter.h"
+#include "harness/run/shard.h"
 #include "oracles/base/result.h"
 
 namespace plumbline {

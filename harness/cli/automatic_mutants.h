@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/mutants.h"
+#include "harness/mutation/mutants.h"
 #include "harness/mutation/planted_fault.h"
 
 namespace plumbline {

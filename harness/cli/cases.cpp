@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/cases.h"
 
-#include "harness/case_runner.h"
+#include "harness/judge/case_runner.h"
 
 #include <algorithm>
 #include <filesystem>

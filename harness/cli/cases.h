@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/corpus.h"
+#include "fuzz/case_file/corpus.h"
 
 namespace plumbline {
 

@@ -6,12 +6,12 @@
 #include <map>
 #include <thread>
 
-#include "fuzz/corpus.h"
+#include "fuzz/case_file/corpus.h"
+#include "harness/check/dump.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/dump.h"
-#include "harness/explain.h"
-#include "harness/interrupt.h"
+#include "harness/explain/explain.h"
+#include "harness/judge/interrupt.h"
 
 namespace plumbline {
 namespace {

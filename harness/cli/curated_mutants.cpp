@@ -3,8 +3,8 @@
 
 #include <mutex>
 
-#include "harness/workers.h"
-#include "kernels/compile.h"
+#include "harness/run/workers.h"
+#include "kernels/manifest/compile.h"
 
 namespace plumbline {
 

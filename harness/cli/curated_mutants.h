@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "harness/mutants.h"
-#include "kernels/patched_kernel.h"
+#include "harness/mutation/mutants.h"
+#include "kernels/manifest/patched_kernel.h"
 
 namespace plumbline {
 

@@ -3,11 +3,11 @@
 // machine without a GPU needs works.
 #include <fmt/format.h>
 
-#include "fuzz/corpus.h"
+#include "fuzz/case_file/corpus.h"
 #include "harness/build_info.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/interrupt.h"
+#include "harness/judge/interrupt.h"
 #include "oracles/exact/blas.h"
 #include "oracles/models/mma.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // plumbline explain: one case again, slowly, in words. On a case that passes it explains the output
 // closest to its bound.
-#include "harness/explain.h"
+#include "harness/explain/explain.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "harness/cli/cases.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/probe.h"
+#include "harness/explain/probe.h"
 #include "reports/card.h"
 
 namespace plumbline {

@@ -10,15 +10,15 @@
 #include <map>
 #include <random>
 
-#include "fuzz/domain_fit.h"
-#include "fuzz/plan.h"
-#include "fuzz/search.h"
+#include "fuzz/plan/domain_fit.h"
+#include "fuzz/plan/plan.h"
+#include "fuzz/plan/search.h"
 #include "harness/cli/fuzz_memory.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/counterexample.h"
-#include "harness/explain.h"
-#include "harness/interrupt.h"
+#include "harness/explain/explain.h"
+#include "harness/judge/interrupt.h"
+#include "harness/run/counterexample.h"
 
 namespace plumbline {
 namespace {

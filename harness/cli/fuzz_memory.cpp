@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "fuzz/corpus.h"
-#include "harness/case_runner.h"
+#include "fuzz/case_file/corpus.h"
 #include "harness/cli/session.h"
+#include "harness/judge/case_runner.h"
 
 namespace plumbline {
 

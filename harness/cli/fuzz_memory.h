@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/case.h"
+#include "fuzz/case/case.h"
 #include "kernels/registry.h"
 
 namespace plumbline {

@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
-#include "fuzz/plan.h"
-#include "fuzz/values.h"
+#include "fuzz/case/generator.h"
+#include "fuzz/case/values.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/signature.h"
+#include "harness/judge/signature.h"
 #include "oracles/base/suggest.h"
 #include "oracles/models/generation.h"
 

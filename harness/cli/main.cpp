@@ -10,7 +10,7 @@
 #include "harness/cli/newer_processor.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verb_table.h"
-#include "harness/interrupt.h"
+#include "harness/judge/interrupt.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/manifest.h"
+#include "kernels/manifest/manifest.h"
 #include "reports/card.h"
-#include "reports/json.h"
+#include "reports/record/json.h"
 
 namespace plumbline {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "harness/cli/automatic_mutants.h"
 #include "harness/cli/session.h"
-#include "harness/mutants.h"
+#include "harness/mutation/mutants.h"
 
 namespace plumbline {
 

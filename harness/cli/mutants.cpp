@@ -15,8 +15,8 @@
 #include "harness/cli/mutant_console.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/interrupt.h"
-#include "harness/mutants.h"
+#include "harness/judge/interrupt.h"
+#include "harness/mutation/mutants.h"
 #include "oracles/base/suggest.h"
 
 namespace plumbline {

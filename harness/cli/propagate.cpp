@@ -5,18 +5,18 @@
 #include <chrono>
 #include <cmath>
 
-#include "fuzz/corpus.h"
+#include "fuzz/case_file/corpus.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/decoding.h"
-#include "harness/denoising.h"
-#include "harness/depth.h"
-#include "harness/gradients.h"
-#include "harness/interrupt.h"
-#include "harness/propagate.h"
-#include "harness/stochastic.h"
-#include "reports/json.h"
+#include "harness/judge/interrupt.h"
+#include "harness/propagation/decoding.h"
+#include "harness/propagation/denoising.h"
+#include "harness/propagation/depth.h"
+#include "harness/propagation/gradients.h"
+#include "harness/propagation/propagate.h"
+#include "harness/propagation/stochastic.h"
 #include "reports/propagation_text.h"
+#include "reports/record/json.h"
 
 namespace plumbline {
 namespace {

@@ -7,13 +7,13 @@
 #include <chrono>
 #include <filesystem>
 
+#include "harness/check/dump.h"
 #include "harness/cli/cases.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/counterexample.h"
-#include "harness/dump.h"
-#include "harness/explain.h"
-#include "harness/interrupt.h"
+#include "harness/explain/explain.h"
+#include "harness/judge/interrupt.h"
+#include "harness/run/counterexample.h"
 #include "oracles/base/hash.h"
 
 namespace plumbline {

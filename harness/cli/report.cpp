@@ -5,9 +5,9 @@
 #include "harness/cli/run_folder.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/evidence.h"
-#include "reports/json.h"
-#include "reports/merge.h"
+#include "harness/run/evidence.h"
+#include "reports/record/json.h"
+#include "reports/record/merge.h"
 
 namespace plumbline {
 

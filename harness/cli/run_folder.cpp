@@ -10,9 +10,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "reports/json.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
+#include "reports/record/json.h"
 #include "reports/sarif.h"
 
 namespace plumbline {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "oracles/base/result.h"
-#include "reports/html.h"
-#include "reports/record.h"
+#include "reports/html/html.h"
+#include "reports/record/record.h"
 
 namespace plumbline {
 

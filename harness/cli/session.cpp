@@ -11,15 +11,15 @@
 #include <map>
 #include <thread>
 
-#include "harness/evidence.h"
-#include "harness/interrupt.h"
-#include "harness/signature.h"
-#include "kernels/compile.h"
+#include "harness/judge/interrupt.h"
+#include "harness/judge/signature.h"
+#include "harness/run/evidence.h"
+#include "kernels/manifest/compile.h"
 #include "oracles/base/hash.h"
 #include "reports/annotations.h"
 #include "reports/card.h"
-#include "reports/json.h"
-#include "reports/separation.h"
+#include "reports/record/json.h"
+#include "reports/record/separation.h"
 
 namespace plumbline {
 namespace {
@@ -170,7 +170,7 @@ Result<RunOptions> run_options(const Arguments& arguments,
   }
   if (!arguments.no_corpus) {
     options.corpus_folder = !arguments.corpus.empty()         ? arguments.corpus
-                            : fs::is_directory("fuzz/corpus") ? "fuzz/corpus"
+                            : fs::is_directory("fuzz/case_file/corpus") ? "fuzz/case_file/corpus"
                                                               : arguments.out + "/corpus";
     // What one shard saves there is no part of the plan of the others.
     options.replays_corpus = !options.shard || options.corpus_folder != arguments.out + "/corpus";

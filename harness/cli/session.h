@@ -12,8 +12,8 @@
 #include "harness/cli/exit_code.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/terminal.h"
-#include "harness/describe.h"
-#include "harness/run.h"
+#include "harness/run/describe.h"
+#include "harness/run/run.h"
 #include "kernels/registry.h"
 
 namespace plumbline {

@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <set>
 
-#include "fuzz/corpus.h"
-#include "harness/case_runner.h"
+#include "fuzz/case_file/corpus.h"
 #include "harness/cli/changes.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "reports/json.h"
+#include "harness/judge/case_runner.h"
+#include "reports/record/json.h"
 
 namespace plumbline {
 namespace {

@@ -32,6 +32,23 @@ struct SharedByte {
   std::uint64_t address = 0;  // as findings give it
 };
 
+// How results of approximate instructions (.approx, div.full) err. PTX documents how far off they
+// may be; which of the results within that a chip gives is its own. Each is within it, the same for
+// the same instruction and operands, and scaled by powers of two with them, as chips do.
+// docs/emulator.md says what is exact.
+struct ApproximationErrors {
+  enum class Direction : std::uint8_t {
+    mixed,    // never the correctly rounded result where there is another; `seed` chooses
+    largest,  // as large in magnitude as is documented
+    smallest,
+  };
+
+  Direction direction = Direction::mixed;
+  std::uint64_t seed = 0;  // of mixed
+
+  bool operator==(const ApproximationErrors&) const = default;
+};
+
 struct LaunchRequest {
   std::string entry;  // .entry name in the module
   std::array<std::int64_t, 3> grid{1, 1, 1};
@@ -48,6 +65,8 @@ struct LaunchRequest {
   std::uint8_t shared_garbage = 0xff;
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
+  // Of the emulator's approximate instructions, unless it rounds at random. A GPU has its own.
+  ApproximationErrors approximation{};
   std::vector<MemoryRange> watched;  // whose writers are wanted (LaunchOutcome::writers)
   // Every access of them is followed, so that findings there name the other access
   // (Finding::other).

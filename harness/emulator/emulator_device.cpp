@@ -2,6 +2,7 @@
 #include "harness/emulator/emulator_device.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,14 +12,14 @@
 #include <string>
 
 #include "harness/device/entry_name.h"
-#include "harness/emulator/address_space.h"
-#include "harness/emulator/decode.h"
-#include "harness/emulator/global_memory.h"
-#include "harness/emulator/inline_calls.h"
-#include "harness/emulator/launch.h"
-#include "harness/emulator/loops.h"
-#include "harness/emulator/module.h"
-#include "harness/emulator/tensor_map_code.h"
+#include "harness/emulator/decode/decode.h"
+#include "harness/emulator/decode/inline_calls.h"
+#include "harness/emulator/decode/loops.h"
+#include "harness/emulator/frontend/module.h"
+#include "harness/emulator/machine/launch.h"
+#include "harness/emulator/memory/address_space.h"
+#include "harness/emulator/memory/global_memory.h"
+#include "harness/emulator/memory/tensor_map_code.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -200,14 +201,34 @@ class EmulatorDevice final : public Device {
     EmulatorOptions options = options_;
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.shared_garbage, options, request.watched,
-                request.traced, request.one_worker});
+                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.approximation, request.shared_garbage, options,
+                request.watched, request.traced, request.one_worker});
   }
 
  private:
+  // Whether this machine can hold the module's .global variables at all: each byte with its value, its
+  // initial value and whether it was written.
+  static Status check_variables_fit(const PtxModule& ptx) {
+    constexpr double kBytesPerByte = 3;
+    const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    double bytes = 0;
+    for (const Variable& variable : ptx.variables) {
+      if (variable.is_extern || variable.space != Space::global) continue;
+      bytes += kBytesPerByte * static_cast<double>(variable.bytes);
+      if (bytes > memory) {
+        return Error{ErrorKind::out_of_memory,
+                     fmt::format("the .global variables up to {} need {:.1f} GiB to emulate, more than this machine has", variable.name,
+                                 bytes / 0x1p30),
+                     fmt::format("{}:{}:1", ptx.file, variable.line), "make the variable smaller, or pass the memory as a workspace"};
+      }
+    }
+    return {};
+  }
+
   // Places .global variables in memory and .const variables in their bank, then fills in the addresses that
   // initialisers name.
   Result<ModuleLayout> lay_out(const PtxModule& ptx) {
+    if (Status fits = check_variables_fit(ptx); !fits) return fits.error();
     ModuleLayout layout;
     layout.address.assign(ptx.variables.size(), 0);
     for (std::size_t i = 0; i < ptx.variables.size(); ++i) {

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <optional>
 
-#include "harness/emulator/types.h"
+#include "harness/emulator/decode/types.h"
 #include "harness/mutation/operators.h"
 
 namespace plumbline {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "harness/emulator/types.h"
+#include "harness/emulator/decode/types.h"
 #include "harness/mutation/operators.h"
 
 namespace plumbline {

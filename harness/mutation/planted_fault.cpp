@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "harness/emulator/control_flow.h"
+#include "harness/emulator/decode/control_flow.h"
 #include "harness/mutation/operators.h"
 #include "oracles/base/hash.h"
 #include "oracles/base/random.h"

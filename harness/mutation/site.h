@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/emulator/module.h"
+#include "harness/emulator/frontend/module.h"
 #include "harness/mutation/statement.h"
 
 namespace plumbline {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/emulator/module.h"
+#include "harness/emulator/frontend/module.h"
 
 namespace plumbline {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention backward with Q, K and V in e4m3 and dO in e5m2, one scale for each: P is rounded to
 // e4m3, times 2^8, and dS to e5m2, times a scale of its own. All factors are those of
-// oracles/bounds/attention_gradient_contract.h, multiplied in its order.
+// oracles/bounds/contract/attention_backward.h, multiplied in its order.
 #pragma once
 
 #include "device/attention_backward_formats.cuh"

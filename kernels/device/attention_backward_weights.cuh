@@ -5,7 +5,7 @@
 //   p  = exp(logit - LSE)       of which dV takes its share of dO,
 //   ds = p * (dO . v - delta)   of which dK takes its share of Q, and dQ of K.
 //
-// Every operation is one rounding, as oracles/bounds/attention_gradient_contract.h promises it.
+// Every operation is one rounding, as oracles/bounds/contract/attention_backward.h promises it.
 // Tiles are those of the forward pass: 64 queries and 64 keys, of which a warp takes 16 of the ones
 // whose gradient it sums, and all of the others. Weights never leave the registers.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The online softmax of a warp's 16 rows, as oracles/bounds/attention_contract.h promises it: every
+// The online softmax of a warp's 16 rows, as oracles/bounds/contract/attention.h promises it: every
 // operation is one rounding, named here, or one instruction of the special function unit.
 //
 // A lane holds 2 rows, and of their keys every fourth pair. Maxima are those of the row; sums are

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// silu(x) = x / (1 + e^-x), as oracles/bounds/swiglu_contract.h promises it. Nothing needs a
+// silu(x) = x / (1 + e^-x), as oracles/bounds/contract/swiglu.h promises it. Nothing needs a
 // special case: for large x the power is 0 and silu(x) = x; below -88.7 it is infinite and silu(x)
 // = -0; silu(inf) = inf, silu(-inf) = NaN.
 #pragma once

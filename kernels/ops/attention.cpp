@@ -5,13 +5,13 @@
 
 #include <array>
 
-#include "kernels/bad_input.h"
-#include "kernels/manifest.h"
+#include "kernels/manifest/bad_input.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_quantize.h"
 #include "kernels/ops/tensor_formats.h"
-#include "oracles/reference/attention_oracle.h"
-#include "oracles/reference/staged_attention.h"
+#include "oracles/reference/attention/oracle.h"
+#include "oracles/stages/staged_attention.h"
 
 namespace plumbline {
 namespace {

@@ -2,7 +2,7 @@
 // Operation "attention": softmax attention forward, with the log-sum-exp of every row.
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

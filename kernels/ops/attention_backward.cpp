@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/bad_input.h"
-#include "kernels/manifest.h"
+#include "kernels/manifest/bad_input.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/gemm_quantize.h"
 #include "kernels/ops/tensor_formats.h"
-#include "oracles/bounds/contract_words.h"
-#include "oracles/reference/attention_gradient_oracle.h"
-#include "oracles/reference/staged_attention_gradient.h"
+#include "oracles/bounds/contract/describe.h"
+#include "oracles/reference/attention_backward/oracle.h"
+#include "oracles/stages/staged_attention_backward.h"
 
 namespace plumbline {
 namespace {

@@ -2,7 +2,7 @@
 // Operation "attention_backward": the gradients of attention with respect to Q, K and V.
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

@@ -7,11 +7,11 @@
 #include <array>
 #include <optional>
 
-#include "kernels/bad_input.h"
-#include "kernels/manifest.h"
+#include "kernels/manifest/bad_input.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/attention_layout.h"
 #include "oracles/base/assert.h"
-#include "oracles/bounds/contract_words.h"
+#include "oracles/bounds/contract/describe.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {

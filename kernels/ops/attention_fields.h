@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/operation.h"
-#include "oracles/reference/attention.h"
+#include "kernels/manifest/operation.h"
+#include "oracles/reference/attention/attention.h"
 
 namespace plumbline {
 

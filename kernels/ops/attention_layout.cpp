@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "kernels/bad_input.h"
+#include "kernels/manifest/bad_input.h"
 
 namespace plumbline {
 namespace {

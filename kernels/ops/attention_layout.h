@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/problem.h"
+#include "kernels/manifest/problem.h"
 #include "oracles/base/result.h"
 #include "oracles/formats/tensor.h"
 

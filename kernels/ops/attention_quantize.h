@@ -8,8 +8,8 @@
 // softcap weights would change: there keys are not smoothed.
 #pragma once
 
-#include "kernels/operation.h"
-#include "oracles/reference/attention.h"
+#include "kernels/manifest/operation.h"
+#include "oracles/reference/attention/attention.h"
 
 namespace plumbline {
 

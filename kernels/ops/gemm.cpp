@@ -3,16 +3,16 @@
 // oracle.
 #include "kernels/ops/gemm.h"
 
-#include "kernels/manifest.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/gemm_layout.h"
 #include "kernels/ops/gemm_quantize.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
-#include "oracles/bounds/contract_words.h"
-#include "oracles/reference/gemm.h"
-#include "oracles/reference/gemm_oracle.h"
-#include "oracles/reference/gemm_scales.h"
-#include "oracles/reference/staged_gemm.h"
+#include "oracles/bounds/contract/describe.h"
+#include "oracles/reference/gemm/gemm.h"
+#include "oracles/reference/gemm/oracle.h"
+#include "oracles/reference/gemm/scales.h"
+#include "oracles/stages/staged_gemm.h"
 
 #include <fmt/format.h>
 

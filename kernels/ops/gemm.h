@@ -3,7 +3,7 @@
 // names are tables in gemm.cpp; how its tensors lie in memory is gemm_layout.h.
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

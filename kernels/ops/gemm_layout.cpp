@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/ops/gemm_layout.h"
 
-#include "kernels/bad_input.h"
+#include "kernels/manifest/bad_input.h"
 
 #include <fmt/format.h>
 

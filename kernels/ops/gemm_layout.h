@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/problem.h"
+#include "kernels/manifest/problem.h"
 #include "oracles/base/result.h"
 #include "oracles/formats/tensor.h"
-#include "oracles/reference/gemm.h"
+#include "oracles/reference/gemm/gemm.h"
 
 namespace plumbline {
 

@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "kernels/operation.h"
-#include "oracles/reference/gemm_scales.h"
+#include "kernels/manifest/operation.h"
+#include "oracles/reference/gemm/scales.h"
 
 namespace plumbline {
 

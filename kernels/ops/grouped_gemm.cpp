@@ -5,15 +5,15 @@
 
 #include <array>
 
-#include "kernels/bad_input.h"
-#include "kernels/manifest.h"
+#include "kernels/manifest/bad_input.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/gemm_quantize.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
-#include "oracles/reference/joined_oracle.h"
-#include "oracles/reference/staged_gemm.h"
-#include "oracles/reference/staged_join.h"
+#include "oracles/reference/gemm/joined_oracle.h"
+#include "oracles/stages/staged_gemm.h"
+#include "oracles/stages/staged_join.h"
 
 namespace plumbline {
 namespace {

@@ -3,7 +3,7 @@
 // every group has a matrix B of its own. How many rows a group has is data on the device.
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

@@ -8,16 +8,16 @@
 
 #include <array>
 
-#include "kernels/manifest.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/gemm_quantize.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
-#include "oracles/reference/joined_oracle.h"
-#include "oracles/reference/matrix_operand.h"
-#include "oracles/reference/staged_gemm.h"
-#include "oracles/reference/staged_join.h"
+#include "oracles/reference/gemm/joined_oracle.h"
+#include "oracles/reference/gemm/matrix_operand.h"
+#include "oracles/stages/staged_gemm.h"
+#include "oracles/stages/staged_join.h"
 
 namespace plumbline {
 namespace {

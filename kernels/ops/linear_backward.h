@@ -3,7 +3,7 @@
 // given dy.
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

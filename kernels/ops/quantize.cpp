@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/bad_input.h"
-#include "kernels/manifest.h"
+#include "kernels/manifest/bad_input.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
-#include "oracles/reference/quantize_oracle.h"
-#include "oracles/reference/staged_quantize.h"
+#include "oracles/reference/quantize/oracle.h"
+#include "oracles/stages/staged_quantize.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The operation `quantize`: codes, scales and maxima of a matrix (oracles/reference/quantize.h).
+// The operation `quantize`: codes, scales and maxima of a matrix (oracles/reference/quantize/quantize.h).
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

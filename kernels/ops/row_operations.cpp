@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/bad_input.h"
-#include "kernels/manifest.h"
+#include "kernels/manifest/bad_input.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
-#include "oracles/reference/row_oracle.h"
-#include "oracles/reference/staged_rows.h"
+#include "oracles/reference/rows/oracle.h"
+#include "oracles/stages/staged_rows.h"
 
 #include <fmt/format.h>
 
@@ -105,7 +105,7 @@ constexpr std::array kSoftmaxBackwardDerived = {kLeadingY, kLeadingDy, kLeadingD
 constexpr std::array kNormBackwardDerived = {kLeadingX, kLeadingDy, kLeadingDx};
 
 constexpr std::string_view kSums = R"~(
-All arithmetic is f32, and `oracles/bounds/row_contract.h` says which operations are rounded; the terms say how sums are formed.
+All arithmetic is f32, and `oracles/bounds/contract/rows.h` says which operations are rounded; the terms say how sums are formed.
 )~";
 
 struct RowOperation {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The operations that work row by row (oracles/reference/row.h): softmax, RMSNorm, LayerNorm and
+// The operations that work row by row (oracles/reference/rows/row.h): softmax, RMSNorm, LayerNorm and
 // their gradients.
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/manifest.h"
+#include "kernels/manifest/manifest.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
-#include "oracles/bounds/contract_words.h"
-#include "oracles/reference/staged_swiglu.h"
-#include "oracles/reference/swiglu_oracle.h"
+#include "oracles/bounds/contract/describe.h"
+#include "oracles/reference/swiglu/oracle.h"
+#include "oracles/stages/staged_swiglu.h"
 
 namespace plumbline {
 namespace {
@@ -107,7 +107,7 @@ constexpr std::array kDerived = {
 
 constexpr std::string_view kAbout =
     R"~(The MLP of a transformer block: h = silu(X · w_gateᵀ) ⊙ (X · w_upᵀ) and y = h · w_downᵀ, with silu(g) = g / (1 + exp(-g)). Training keeps h,
-so it is an output, and judged: from the bounds of its two sums through the steps of `oracles/bounds/swiglu_contract.h`, which says what is rounded and
+so it is an output, and judged: from the bounds of its two sums through the steps of `oracles/bounds/contract/swiglu.h`, which says what is rounded and
 what becomes of infinities and NaN. y is judged as an exact GEMM of the h that the kernel stored: an h that is admissible, though not the
 nearest, is no error of y, and one that is wrong is reported once. So y cannot be judged without h.
 )~";

@@ -3,7 +3,7 @@
 // one more.
 #pragma once
 
-#include "kernels/operation.h"
+#include "kernels/manifest/operation.h"
 
 namespace plumbline {
 

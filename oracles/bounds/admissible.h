@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "oracles/bounds/accumulator_grid.h"
-#include "oracles/bounds/epilogue.h"
-#include "oracles/bounds/value_class_set.h"
+#include "oracles/bounds/accumulator/grid.h"
+#include "oracles/bounds/contract/epilogue.h"
+#include "oracles/bounds/contract/value_class_set.h"
 
 namespace plumbline {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The recursion of attention_values.h on Highway vectors, the instruction set chosen at run time.
+// The recursion of attention/values.h on Highway vectors, the instruction set chosen at run time.
 #include "oracles/bounds/attention_values.h"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 #include <cmath>
 #include <cstddef>
 
-#include "oracles/bounds/bound_arithmetic.h"
+#include "oracles/exact/bound_arithmetic.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracles/bounds/attention_values.cpp"
 #include <hwy/foreach_target.h>  // includes this file once per instruction set
 #include <hwy/highway.h>
 
-#include "oracles/bounds/bound_lanes-inl.h"
+#include "oracles/bounds/accumulator/bound_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 

@@ -17,9 +17,9 @@
 #include <span>
 #include <vector>
 
-#include "oracles/bounds/node_plan.h"
-#include "oracles/bounds/prepared_operand.h"
-#include "oracles/bounds/running_bound.h"
+#include "oracles/bounds/accumulator/node_plan.h"
+#include "oracles/bounds/accumulator/prepared_operand.h"
+#include "oracles/bounds/accumulator/running_bound.h"
 
 namespace plumbline {
 

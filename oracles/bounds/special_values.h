@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "oracles/bounds/value_class_set.h"
+#include "oracles/bounds/contract/value_class_set.h"
 
 namespace plumbline {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "oracles/base/assert.h"
-#include "oracles/bounds/accumulator_bound.h"
-#include "oracles/bounds/bound_arithmetic.h"
-#include "oracles/bounds/node_plan.h"
+#include "oracles/bounds/accumulator/bound.h"
+#include "oracles/bounds/accumulator/node_plan.h"
+#include "oracles/exact/bound_arithmetic.h"
 #include "oracles/exact/per_processor.h"
 #include "oracles/formats/ulp.h"
 

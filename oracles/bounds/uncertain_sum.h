@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "oracles/bounds/running_bound.h"
+#include "oracles/bounds/accumulator/running_bound.h"
 #include "oracles/formats/format.h"
 
 namespace plumbline {

@@ -5,24 +5,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
-#include <thread>
-#include <vector>
+
+#include "oracles/base/threads.h"
 
 namespace plumbline {
 
 void on_threads(std::int64_t threads, const std::function<void()>& work) {
-  std::vector<std::jthread> helpers;
-  try {
-    for (std::int64_t i = 1; i < threads; ++i) {
-      helpers.emplace_back([&work] {
-        work();
-        mpfr_free_cache();  // the constants that MPFR keeps for each thread
-      });
-    }
-  } catch (const std::system_error&) {  // no more threads here: those there are do it
-  }
-  work();
+  run_on_threads(threads, [&](std::int64_t i) {
+    work();
+    if (i > 0) mpfr_free_cache();  // the constants that MPFR keeps for each thread
+  });
 }
 
 void for_each_piece(std::int64_t count, int threads,

@@ -9,7 +9,7 @@
 namespace plumbline {
 
 // Calls work() once on each of up to `threads` threads, of which the caller's is one, and waits for
-// all of them. Where the system gives fewer threads, those there are do it.
+// all of them, as run_on_threads() does (oracles/base/threads.h).
 void on_threads(std::int64_t threads, const std::function<void()>& work);
 
 // Calls piece(0) ... piece(count - 1), each once, on up to `threads` threads (the caller's is one

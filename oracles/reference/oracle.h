@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CaseOracle: what one case's outputs are, and how wrong a kernel that keeps its contract may be.
-// One implementation per operation; the judge (harness/judge.h) knows only this interface. Judging
+// One implementation per operation; the judge (harness/judge/judge.h) knows only this interface. Judging
 // is silent and fast; explaining recomputes one element and talks.
 //
 // The rule of judgement is an interval of roundings: with y the exact value before the epilogue and

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "oracles/bounds/f32_range.h"
+#include "oracles/bounds/contract/f32_range.h"
 #include "oracles/exact/certified.h"
 #include "oracles/formats/format.h"
 #include "oracles/reference/oracle.h"

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "oracles/exact/blas.h"
-#include "oracles/reference/attention_definition.h"
-#include "oracles/reference/attention_gradient_case.h"
-#include "oracles/reference/attention_gradient_definition.h"
-#include "oracles/reference/attention_gradient_oracle.h"
-#include "oracles/reference/attention_judge.h"
-#include "tests/oracles/reference/attention_fixture.h"
-#include "tests/oracles/reference/attention_gradient_samples.h"
+#include "oracles/reference/attention/definition.h"
+#include "oracles/reference/attention/judge.h"
+#include "oracles/reference/attention_backward/definition.h"
+#include "oracles/reference/attention_backward/oracle.h"
+#include "oracles/reference/attention_backward/prepared.h"
+#include "tests/oracles/reference/attention/fixture.h"
+#include "tests/oracles/reference/attention_backward/samples.h"
 
 namespace plumbline {
 namespace {

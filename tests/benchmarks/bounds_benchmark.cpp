@@ -3,11 +3,11 @@
 // docs/performance.md.
 #include <benchmark/benchmark.h>
 
-#include "oracles/bounds/running_bound.h"
-#include "oracles/reference/gemm_oracle.h"
-#include "tests/oracles/bounds/bound_contracts.h"
-#include "tests/oracles/bounds/dot_samples.h"
-#include "tests/oracles/reference/gemm_fixture.h"
+#include "oracles/bounds/accumulator/running_bound.h"
+#include "oracles/reference/gemm/oracle.h"
+#include "tests/oracles/bounds/accumulator/bound_contracts.h"
+#include "tests/oracles/bounds/accumulator/dot_samples.h"
+#include "tests/oracles/reference/gemm/fixture.h"
 
 namespace plumbline {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
-#include "fuzz/corpus.h"
-#include "harness/case_runner.h"
+#include "fuzz/case_file/corpus.h"
 #include "harness/emulator/emulator_device.h"
-#include "harness/launch.h"
+#include "harness/judge/case_runner.h"
+#include "harness/judge/launch.h"
 #include "kernels/registry.h"
 
 namespace plumbline {

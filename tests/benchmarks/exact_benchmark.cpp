@@ -24,7 +24,7 @@
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/exact/real.h"
 #include "oracles/formats/encode.h"
-#include "oracles/reference/gemm_definition.h"
+#include "oracles/reference/gemm/definition.h"
 
 namespace plumbline {
 namespace {

@@ -7,8 +7,8 @@
 #include <ostream>
 #include <string>
 
-#include "fuzz/case.h"
-#include "fuzz/corpus.h"
+#include "fuzz/case/case.h"
+#include "fuzz/case_file/corpus.h"
 #include "kernels/registry.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/corpus.h"
+#include "fuzz/case_file/corpus.h"
 
 namespace {
 

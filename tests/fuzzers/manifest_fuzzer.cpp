@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "kernels/manifest.h"
+#include "kernels/manifest/manifest.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/registry.h"
 
-#include "tests/kernels/manifest_files.h"
+#include "tests/kernels/manifest/manifest_files.h"
 
 #include <cstdlib>
 

@@ -7,8 +7,8 @@
 
 #include <fstream>
 
-#include "reports/json.h"
-#include "tests/reports/record_samples.h"
+#include "reports/record/json.h"
+#include "tests/reports/record/record_samples.h"
 
 namespace plumbline {
 namespace {

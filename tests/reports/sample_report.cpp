@@ -4,11 +4,11 @@
 #include <fstream>
 #include <string>
 
-#include "page_samples.h"
-#include "propagation_samples.h"
-#include "reports/html.h"
+#include "reports/html/html.h"
 #include "reports/junit.h"
 #include "reports/sarif.h"
+#include "tests/reports/html/page_samples.h"
+#include "tests/reports/record/propagation_samples.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

@@ -9,9 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "record_samples.h"
 #include "reports/annotations.h"
 #include "reports/places.h"
+#include "tests/reports/record/record_samples.h"
 
 namespace plumbline {
 namespace {

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
-#include "record_samples.h"
 #include "reports/card.h"
-#include "reports/json.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
+#include "reports/record/json.h"
+#include "tests/reports/record/record_samples.h"
 
 namespace plumbline {
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the device refuses, and how it says so; allocations, poison, launch limits.
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -13,6 +15,11 @@ std::string load_error(const std::string& text, int sm = 90) {
   const auto device = make_emulator({.sm = sm});
   const auto module = device->load(text, "k.ptx");
   return module.ok() ? "loaded" : module.error().text();
+}
+
+TEST(Refusal, VariablesLargerThanTheMachineNameTheirLine) {
+  EXPECT_THAT(load_error(kernel_text("ret;", 90, ".global .b8 g[1099511627776];")),
+              ::testing::StartsWith("k.ptx:4:1: the .global variables up to g need 3072.0 GiB to emulate"));
 }
 
 TEST(Refusal, UnknownInstructionsNameTheirPlace) {

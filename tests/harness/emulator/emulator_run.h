@@ -110,7 +110,7 @@ inline std::string findings_text(const LaunchOutcome& outcome) {
 using Operands = std::array<std::uint64_t, 4>;
 
 // Applies `code` to every row. It reads registers a, b, c, e and leaves its result in d; `shape` gives their widths as in
-// harness/emulator/rows.h ("w=ww": 32-bit d, a, b). Predicates p and q are there too. One thread per row.
+// harness/emulator/decode/rows.h ("w=ww": 32-bit d, a, b). Predicates p and q are there too. One thread per row.
 inline std::vector<std::uint64_t> apply(std::string_view code, std::string_view shape, const std::vector<Operands>& rows,
                                         int sm = 90) {
   const auto width = [](char letter) { return letter == 'x' ? 64 : (letter == 'w' ? 32 : 16); };

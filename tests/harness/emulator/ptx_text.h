@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/emulator/module.h"
+#include "harness/emulator/frontend/module.h"
 
 namespace plumbline::emulator::test {
 

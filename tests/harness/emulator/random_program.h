@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "harness/emulator/module.h"
+#include "harness/emulator/frontend/module.h"
 #include "oracles/base/random.h"
 
 namespace plumbline::emulator::test {

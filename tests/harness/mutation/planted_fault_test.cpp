@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "harness/emulator/module.h"
+#include "harness/emulator/frontend/module.h"
 
 namespace plumbline {
 namespace {

@@ -10,7 +10,7 @@
 #include "oracles/base/random.h"
 #include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
-#include "tests/oracles/bounds/bound_contracts.h"
+#include "tests/oracles/bounds/accumulator/bound_contracts.h"
 
 namespace plumbline {
 namespace {

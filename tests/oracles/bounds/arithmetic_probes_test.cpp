@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "oracles/bounds/accumulator_model.h"
+#include "oracles/bounds/accumulator/model.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
-#include "tests/oracles/bounds/bound_contracts.h"
+#include "tests/oracles/bounds/accumulator/bound_contracts.h"
 
 namespace plumbline {
 namespace {

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "oracles/base/random.h"
-#include "oracles/bounds/accumulator_model.h"
+#include "oracles/bounds/accumulator/model.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 

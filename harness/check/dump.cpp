@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "harness/check/dump.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "fuzz/case_file/corpus.h"
+#include "harness/check/safetensors.h"
+#include "oracles/models/generation.h"
+
+namespace plumbline {
+namespace {
+
+// Of the metadata.
+constexpr const char *kCase = "case", *kSm = "sm", *kDevice = "device";
+
+Error bad(const std::string& path, std::string message, std::string hint = "") {
+  return {ErrorKind::bad_input, std::move(message), path, std::move(hint)};
+}
+
+std::string metadata_of(const NamedTensors& file, const char* key) {
+  const auto found = file.metadata.find(key);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
+// Control characters of a stranger's file do not reach a terminal.
+std::string plain(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+Result<int> chip_of(const std::string& path, const NamedTensors& file, const Manifest& kernel,
+                    std::optional<int> sm) {
+  const std::string text = metadata_of(file, kSm);
+  if (!sm && text.empty()) {
+    if (kernel.targets.size() == 1) return kernel.targets.front();
+    return bad(path, "it does not say on which chip the kernel ran",
+               "--sm 90, or \"sm\" in the file's metadata");
+  }
+  int chip = sm.value_or(0);
+  if (!sm) {
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), chip);
+    if (code != std::errc{} || end != text.data() + text.size())
+      return bad(path, fmt::format("its metadata say sm \"{}\", which is no number", text));
+  }
+  if (!best_build(kernel, chip)) {
+    return bad(path, fmt::format("the contract of {} is for sm_{}, not for sm_{}", kernel.name,
+                                 fmt::join(kernel.targets, ", sm_"), chip));
+  }
+  if (!is_modeled(chip)) {
+    return bad(path, fmt::format("how sm_{} adds is not known", chip), "plumbline list models");
+  }
+  return chip;
+}
+
+std::vector<std::int64_t> without_ones(std::vector<std::int64_t> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+// The file's tensor in the shape the problem has.
+Result<Tensor> fitted(const std::string& path, const TensorSpec& spec, const Tensor& found) {
+  const TensorLayout wanted = dense_layout(spec.layout.format, spec.layout.shape);
+  if (found.layout.format != wanted.format ||
+      without_ones(found.layout.shape) != without_ones(wanted.shape)) {
+    return bad(path, fmt::format("tensor {} is {}, this problem needs {}", spec.name,
+                                 found.layout.text(), wanted.text()));
+  }
+  Tensor tensor = found;
+  tensor.layout = wanted;
+  return tensor;
+}
+
+// Whether the values of the inputs are the problem's: sizes of groups, starts of sequences.
+Status check_inputs(const std::string& path, const Case& test_case) {
+  if (!check_memory(test_case)) return {};  // said of the case
+  const Result<CaseTensors> tensors = materialize(test_case);
+  const Status fits = tensors
+                          ? test_case.kernel->operation->check_values(test_case.problem, *tensors)
+                          : Status(tensors.error());
+  if (fits) return {};
+  Error error = fits.error();
+  error.where = path;
+  return error;
+}
+
+}  // namespace
+
+Result<Dump> read_dump(const std::string& path, const Registry& registry,
+                       const std::string& case_text, std::optional<int> sm) {
+  const Result<NamedTensors> file = read_safetensors(path);
+  if (!file) return file.error();
+  const std::string text = case_text.empty() ? metadata_of(*file, kCase) : case_text;
+  if (text.empty()) {
+    return bad(path, "it does not say which kernel ran on which problem",
+               "--case 'gemm_bf16 m=128 n=64 k=512', or \"case\" in the file's metadata");
+  }
+  Result<Case> parsed = parse_case_line(text, registry, case_text.empty() ? path : "--case");
+  if (!parsed) return parsed.error();
+  Dump dump;
+  dump.test_case = *std::move(parsed);
+  dump.test_case.recipe = {std::string(kLiteralValues), 0};
+  dump.test_case.origin = "dump";
+  if (const Status accepted = check_domain(dump.test_case); !accepted) return accepted.error();
+  const Manifest& kernel = *dump.test_case.kernel;
+  const Result<int> chip = chip_of(path, *file, kernel, sm);
+  if (!chip) return chip.error();
+  dump.target.sm = *chip;
+  dump.target.on_gpu = true;
+  dump.target.gpu_name = plain(metadata_of(*file, kDevice));
+  if (dump.target.gpu_name.empty()) dump.target.gpu_name = "dump";
+
+  const Result<std::vector<TensorSpec>> specs = kernel.tensors(dump.test_case.problem);
+  if (!specs) return specs.error();
+  for (const auto& [name, tensor] : file->tensors) {
+    const auto known =
+        std::find_if(specs->begin(), specs->end(),
+                     [&, &own = name](const TensorSpec& s) { return s.name == own; });
+    if (known != specs->end() && known->role != TensorRole::workspace) continue;
+    std::vector<std::string> names;
+    for (const TensorSpec& spec : *specs) {
+      if (spec.role != TensorRole::workspace) names.push_back(spec.name);
+    }
+    return bad(path, fmt::format("this problem has no tensor \"{}\"", name),
+               fmt::format("it has {}", fmt::join(names, ", ")));
+  }
+  for (const TensorSpec& spec : *specs) {
+    if (spec.role == TensorRole::workspace) continue;
+    const Tensor* found = file->find(spec.name);
+    if (!found && spec.role == TensorRole::output) {
+      dump.absent.push_back(spec.name);
+      continue;
+    }
+    if (!found) return bad(path, fmt::format("input {} is missing", spec.name));
+    Result<Tensor> tensor = fitted(path, spec, *found);
+    if (!tensor) return tensor.error();
+    (spec.role == TensorRole::input ? dump.test_case.literals : dump.outputs)
+        .emplace_back(spec.name, *std::move(tensor));
+  }
+  for (const auto& [output, from] : kernel.operation->follows()) {
+    if (file->find(output) && !file->find(from))
+      return bad(path, fmt::format("output {} is missing: {} is judged by it", from, output));
+  }
+  if (dump.outputs.empty())
+    return bad(path, fmt::format("it holds none of the outputs {}", fmt::join(dump.absent, ", ")));
+  if (const Status fits = check_inputs(path, dump.test_case); !fits) return fits.error();
+  return dump;
+}
+
+Result<std::unique_ptr<Examined>> examine_dump(const Dump& dump, const JudgeOptions& options) {
+  const Case& test_case = dump.test_case;
+  if (const Status memory = check_memory(test_case); !memory) return memory.error();
+  Result<CaseTensors> tensors = materialize(test_case);
+  if (!tensors) return tensors.error();
+  auto examined = std::make_unique<Examined>();
+  examined->tensors = *std::move(tensors);
+  const Operation& operation = *test_case.kernel->operation;
+  if (const Status fits = operation.check_values(test_case.problem, examined->tensors); !fits)
+    return fits.error();
+  for (const auto& [name, tensor] : dump.outputs) {
+    // Always true: outputs share no storage.
+    copy_literal(tensor, *examined->tensors.find(name));
+  }
+  examined->launch.absent = dump.absent;
+  examined->launch.fingerprint = literal_fingerprint(dump.outputs);
+  examined->oracle =
+      operation.oracle(test_case.problem, *test_case.kernel, dump.target.sm, examined->tensors);
+  examined->record =
+      judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, options);
+  examined->record.claims.erase(Claim::in_bounds);  // nobody watched the kernel's memory
+  examined->record.device = dump.target.name();
+  return examined;
+}
+
+Status write_dump(const std::string& path, const Case& test_case, const Target& target,
+                  const CaseTensors& tensors) {
+  NamedTensors file;
+  file.metadata[kCase] = test_case.problem_text();
+  file.metadata[kSm] = fmt::format("{}", target.sm);
+  file.metadata[kDevice] = target.on_gpu ? target.gpu_name : "emulator";
+  for (std::size_t i = 0; i < tensors.specs.size(); ++i) {
+    if (tensors.specs[i].role == TensorRole::workspace) continue;
+    file.tensors.emplace_back(tensors.specs[i].name, tensors.tensors[i]);
+  }
+  return write_safetensors(path, file);
+}
+
+}  // namespace plumbline

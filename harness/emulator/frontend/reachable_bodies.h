@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Parses of a skimmed module only the bodies that one entry needs: files of 66 MB hold hundreds of
+// kernels, and a run launches one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "harness/emulator/frontend/cursor.h"
+#include "harness/emulator/frontend/module_scope.h"
+
+namespace plumbline::emulator {
+
+// Where the "{" of a body stands that was passed over.
+struct SkimmedBody {
+  int function = -1;      // index into Module::functions
+  std::string_view text;  // from the "{" on
+  int line = 1;
+  int column = 1;
+};
+
+// Parses the body of this entry, and of whatever it calls or takes the address of, directly or
+// through tables of addresses. The first error becomes the cursor's.
+void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope, std::string_view entry,
+                            const std::vector<SkimmedBody>& skimmed);
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+// cp.async.bulk and cp.async.bulk.tensor (PTX ISA 9.0 sections 9.7.9.25.4 and .5, what the TMA unit
+// does), in tile mode: bytes or boxes from global to shared memory, counted by an mbarrier, and
+// back, waited for by groups. Not here: copies between the CTAs of a cluster, im2col, reductions.
+//
+// Issuing checks both ends. A load is performed when a thread asks for the phase that counts it
+// (mbarriers.h), a store when its thread waits for its group, be it with .read or without.
+#include "harness/emulator/machine/bulk_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "harness/emulator/decode/decode.h"
+#include "harness/emulator/decode/families.h"
+#include "harness/emulator/machine/access.h"
+#include "harness/emulator/machine/mbarrier_phases.h"
+#include "harness/emulator/memory/address_space.h"
+#include "harness/emulator/memory/tensor_map_code.h"
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+
+constexpr u64 kChunk = 16;
+constexpr u64 kTensorAlignment = 128;  // of a box in shared memory
+
+const BulkCopy& operation(const Warp& warp, const Inst& inst) {
+  return *warp.program().bulk_copies[static_cast<std::size_t>(inst.immediate)];
+}
+
+// --- which bytes ---
+
+// A generic address of a tensor map: a parameter, a constant, or global memory.
+std::optional<TensorMap> read_tensor_map(Warp& warp, const Inst& inst, int lane, u64 address) {
+  const auto l = static_cast<std::size_t>(lane);
+  const u32 mask = u32{1} << lane;
+  Pointers p{};
+  EncodedTensorMap encoded;
+  for (std::size_t at = 0; at < encoded.size(); at += kChunk) {
+    p.address[l] = address + at;
+    if (!resolve<Space::generic, 16>(warp, inst, mask, p, Intent::read)) return std::nullopt;
+    std::memcpy(encoded.data() + at, p.host[l], kChunk);
+  }
+  const std::optional<TensorMap> map = decode_tensor_map(encoded);
+  if (!map) {
+    warp.fail(FindingKind::bad_operand, inst, lane,
+              [&] { return fmt::format("there is no tensor map at {:#x}", address); });
+  }
+  return map;
+}
+
+// Two elements of 16 bits, or one of 32. The manual leaves the NaN open. Others saw this one, in a public probe of a chip of
+// compute capability 12.1 that filled a tensor of f32; nobody we know of has measured it on an H100, or for 16 bits.
+u32 fill_of(const TensorMap& map) { return map.fill_nan ? 0x7ff77ff7 : 0; }
+
+// The row of a box that begins at the coordinates: which of its bytes are the tensor's, and where.
+// False when none are.
+bool clip(const TensorMap& map, const std::array<i64, TensorMap::kMaxRank>& at, u64& address,
+          BulkRow& row) {
+  const i64 width = map.strides[0];
+  for (std::size_t d = 1; d < map.rank; ++d) {
+    if (at[d] < 0 || at[d] >= map.dims[d]) return false;
+  }
+  const i64 first = std::max<i64>(at[0], 0), end = std::min(at[0] + map.box[0], map.dims[0]);
+  if (first >= end) return false;
+  row.before = static_cast<u32>((first - at[0]) * width);
+  row.inside = static_cast<u32>((end - first) * width);
+  address = map.address + static_cast<u64>(first * width);
+  for (std::size_t d = 1; d < map.rank; ++d)
+    address += static_cast<u64>(at[d]) * static_cast<u64>(map.strides[d]);
+  return true;
+}
+
+// Global memory may be used: bounds, and what else is watched.
+bool resolve_row(Warp& warp, const Inst& inst, int lane, u64 address, BulkRow& row, Intent intent) {
+  const auto l = static_cast<std::size_t>(lane);
+  Pointers p{};
+  p.address[l] = address;
+  const int bytes = static_cast<int>(row.inside);
+  if (!resolve_global_slowly(warp, inst, u32{1} << lane, p, bytes, intent)) return false;
+  row.global = p.host[l];
+  return true;
+}
+
+// Shared memory has room for a box.
+bool check_room(Warp& warp, const Inst& inst, int lane, u64 shared, u64 bytes) {
+  if (warp.cta().shared().holds(shared, bytes)) return true;
+  warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
+    return fmt::format("a bulk copy of {} bytes at {:#x} of shared memory; {}", bytes, shared,
+                       warp.cta().shared().extent());
+  });
+  return false;
+}
+
+std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane,
+                                  u64 shared, Intent intent) {
+  const std::optional<TensorMap> map =
+      read_tensor_map(warp, inst, lane, address_at(warp, copy.global, lane));
+  if (!map) return std::nullopt;
+  if (map->rank != copy.coordinates.size()) {
+    warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+      return fmt::format("a tensor map of {} dimensions, and {} coordinates", map->rank,
+                         copy.coordinates.size());
+    });
+    return std::nullopt;
+  }
+  std::array<i64, TensorMap::kMaxRank> corner{};
+  for (std::size_t d = 0; d < map->rank; ++d)
+    corner[d] = lanes<std::int32_t>(warp, copy.coordinates[d])[lane];
+  BulkBox box;
+  box.row_bytes = static_cast<u32>(map->box[0] * map->strides[0]);
+  box.swizzle = std::max(16u, static_cast<u32>(map->swizzle));
+  box.fill = fill_of(*map);
+  // Before the rows are listed: there may be 2^32 of them.
+  u64 rows = 1;
+  for (std::size_t d = 1; d < map->rank; ++d) rows *= static_cast<u64>(map->box[d]);
+  if (!check_room(warp, inst, lane, shared, box.footprint(rows))) return std::nullopt;
+  std::array<i64, TensorMap::kMaxRank> at = corner;
+  for (std::size_t d = 0; d < map->rank;) {
+    BulkRow& row = box.rows.emplace_back();
+    row.shared = shared;
+    shared += box.row_bytes;
+    u64 address = 0;
+    if (clip(*map, at, address, row) && !resolve_row(warp, inst, lane, address, row, intent))
+      return std::nullopt;
+    // The next row: the innermost of the outer dimensions goes first.
+    for (d = 1; d < map->rank && ++at[d] == corner[d] + map->box[d]; ++d) at[d] = corner[d];
+  }
+  return box;
+}
+
+std::optional<BulkBox> plain_box(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane,
+                                 u64 shared, Intent intent) {
+  const u64 address = address_at(warp, copy.global, lane);
+  const u32 bytes = lanes<u32>(warp, copy.bytes)[lane];
+  if (bytes % kChunk != 0 || address % kChunk != 0) {
+    warp.fail(FindingKind::misaligned, inst, lane, [&] {
+      return fmt::format(
+          "a bulk copy of {} bytes at {:#x} of global memory; both have to be "
+          "multiples of 16",
+          bytes, address);
+    });
+    return std::nullopt;
+  }
+  BulkBox box;
+  box.row_bytes = bytes;
+  if (!check_room(warp, inst, lane, shared, bytes)) return std::nullopt;
+  BulkRow& row = box.rows.emplace_back();
+  row.shared = shared;
+  row.inside = bytes;
+  if (bytes != 0 && !resolve_row(warp, inst, lane, address, row, intent)) return std::nullopt;
+  return box;
+}
+
+std::optional<BulkBox> box_of(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane,
+                              Intent intent) {
+  const bool tensor = !copy.coordinates.empty();
+  const u64 shared = address_at(warp, copy.shared, lane);
+  const u64 alignment = tensor ? kTensorAlignment : kChunk;
+  if (shared % alignment != 0) {
+    warp.fail(FindingKind::misaligned, inst, lane, [&] {
+      return fmt::format("a bulk copy at {:#x} of shared memory, which is not a multiple of {}",
+                         shared, alignment);
+    });
+    return std::nullopt;
+  }
+  return tensor ? tensor_box(warp, inst, copy, lane, shared, intent)
+                : plain_box(warp, inst, copy, lane, shared, intent);
+}
+
+// Calls visit(shared bytes, offset in the row) for every chunk of a row.
+template <typename Visit>
+void each_chunk(SharedMemory& shared, const BulkBox& box, const BulkRow& row, Visit&& visit) {
+  for (u32 at = 0; at < box.row_bytes; at += kChunk)
+    visit(shared.data(swizzled(row.shared + at, box.swizzle)), at);
+}
+
+// --- loads ---
+
+void load(Warp& warp, const Inst& inst, u32 mask) {
+  const BulkCopy& copy = operation(warp, inst);
+  Cta& cta = warp.cta();
+  for (u32 left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (copy.multicast) {
+      const u32 ctas = lanes<u32>(warp, copy.ctas)[lane] & 0xffff;
+      if (ctas != 1) {
+        return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+          return fmt::format("a copy to the CTAs {:#x} of a cluster of one", ctas);
+        });
+      }
+    }
+    const u64 at = address_at(warp, copy.barrier, lane);
+    Mbarrier* const barrier = mbarrier_at(warp, inst, lane, at);
+    if (barrier == nullptr) return;
+    std::optional<BulkBox> box = box_of(warp, inst, copy, lane, Intent::read);
+    if (!box) return;
+    SharedMemory& shared = cta.shared();
+    if (shared.check()) {
+      shared.order().begin_asynchronous();
+      Accessor who = accessor(warp);
+      who.lane = lane;
+      who.inst = &inst;
+      const auto bytes = static_cast<int>(box->footprint());
+      const auto problem =
+          shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
+      if (problem) shared_problem(warp, inst, lane, *problem);
+      shared.order().end_asynchronous();
+    }
+    // Whoever sees the phase end knows of the copy.
+    join(barrier->arrived.shared, shared.order().own(warp.index()));
+    barrier->loads.push_back({&inst, warp.index(), lane, std::move(*box)});
+    load_issued(cta, at, *barrier);
+  }
+}
+
+// --- stores ---
+
+void store(Warp& warp, const Inst& inst, u32 mask) {
+  for (u32 left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    std::optional<BulkBox> box = box_of(warp, inst, operation(warp, inst), lane, Intent::write);
+    if (!box) return;
+    BulkStore store;
+    store.at = &inst;
+    store.box = std::move(*box);
+    warp.bulk_stores().add(lane, std::move(store));
+  }
+}
+
+void perform(Warp& warp, const BulkStore& store) {
+  SharedMemory& shared = warp.cta().shared();
+  const BulkBox& box = store.box;
+  if (shared.check() && !box.rows.empty()) {
+    Accessor who = accessor(warp);
+    who.lane = store.lane;
+    who.inst = store.at;
+    const auto bytes = static_cast<int>(box.footprint());
+    const auto problem = shared.explain_async_read(who, box.rows.front().shared, bytes);
+    if (problem) shared_problem(warp, *store.at, store.lane, *problem);
+  }
+  std::vector<std::byte> bytes(box.row_bytes);
+  for (const BulkRow& row : box.rows) {
+    if (row.global == nullptr) continue;
+    each_chunk(shared, box, row,
+               [&](const std::byte* from, u32 at) { std::memcpy(&bytes[at], from, kChunk); });
+    std::memcpy(row.global, &bytes[row.before], row.inside);
+  }
+}
+
+void commit(Warp& warp, const Inst&, u32 mask) { warp.bulk_stores().commit(mask); }
+
+void wait(Warp& warp, const Inst& inst, u32 mask) {
+  warp.bulk_stores().wait(mask, static_cast<u32>(inst.immediate),
+                          [&](const BulkStore& store) { perform(warp, store); });
+}
+
+// --- decoding ---
+
+// Takes .1d to .5d; 0: none.
+std::size_t take_rank(Modifiers& modifiers) {
+  return static_cast<std::size_t>(modifiers.take_one_of("1d", "2d", "3d", "4d", "5d") + 1);
+}
+
+void decode_coordinates(Decoder& decoder, const Operand& tensor, std::size_t rank, BulkCopy& copy) {
+  if (tensor.elements.size() != 2 || tensor.elements[1].elements.size() != rank)
+    return decoder.refuse(
+        fmt::format("a tensor of {} dimensions needs [map, {{coordinates}}]", rank));
+  for (const Operand& coordinate : tensor.elements[1].elements)
+    copy.coordinates.push_back(decoder.source(coordinate, 32));
+}
+
+void decode_group(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Handler handler, Inst& out) {
+  const bool waits = handler == wait;
+  if (waits) modifiers.take("read");
+  const std::size_t operands = waits ? 1 : 0;
+  if (!decoder.require_operands(instruction, operands, operands)) return;
+  if (waits) out.immediate = decoder.immediate(instruction.operands[0]);
+  out.execute = handler;
+}
+
+void nothing(Warp&, const Inst&, u32) {}
+
+}  // namespace
+
+void perform(Cta& cta, const BulkLoad& load) {
+  SharedMemory& shared = cta.shared();
+  const BulkBox& box = load.box;
+  std::vector<std::byte> bytes(box.row_bytes);
+  for (const BulkRow& row : box.rows) {
+    for (u32 at = 0; at < box.row_bytes; at += 4) std::memcpy(&bytes[at], &box.fill, 4);
+    if (row.global != nullptr) std::memcpy(&bytes[row.before], row.global, row.inside);
+    each_chunk(shared, box, row,
+               [&](std::byte* to, u32 at) { std::memcpy(to, &bytes[at], kChunk); });
+  }
+  if (!box.rows.empty())
+    shared.mark_written(box.rows.front().shared, static_cast<int>(box.footprint()));
+}
+
+void finish_stores(Warp& warp, u32 lanes) {
+  for (const BulkStore& store : warp.bulk_stores().pending()) {
+    if ((lanes >> store.lane & 1) == 0) continue;
+    warp.report(FindingKind::missing_wait, *store.at, store.lane, [] {
+      return std::string(
+          "the thread exits without cp.async.bulk.wait_group, and the copy may read "
+          "shared memory that is no longer there");
+    });
+  }
+  // It is found, so the rest of the kernel may be seen as on a chip that copies in time.
+  warp.bulk_stores().commit(lanes);
+  warp.bulk_stores().wait(lanes, 0, [&](const BulkStore& store) { perform(warp, store); });
+}
+
+void report_unfinished(Cta& cta, const BulkLoad& load) {
+  const auto& warp = cta.warps()[static_cast<std::size_t>(load.warp)];
+  warp->report(FindingKind::missing_wait, *load.at, load.lane, [] {
+    return std::string(
+        "its mbarrier is gone, or the CTA, and no thread has waited there for this copy");
+  });
+}
+
+void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
+  decoder.require_sm(90);
+  if (modifiers.take("commit_group"))
+    return decode_group(decoder, instruction, modifiers, commit, out);
+  if (modifiers.take("wait_group")) return decode_group(decoder, instruction, modifiers, wait, out);
+  if (modifiers.take("prefetch")) {
+    while (!modifiers.empty()) modifiers.take_first();
+    out.execute = nothing;
+    return;
+  }
+  const bool tensor = modifiers.take("tensor");
+  const std::size_t rank = tensor ? take_rank(modifiers) : 0;
+  if (tensor && rank == 0) return decoder.refuse("the number of dimensions is missing");
+  modifiers.take("tile");
+  const bool to_global = !modifiers.left().empty() && modifiers.left().front() == "global";
+  modifiers.take("global");
+  modifiers.take_one_of("shared::cta", "shared::cluster");
+  auto copy = std::make_unique<BulkCopy>();
+  copy->multicast = modifiers.take("multicast::cluster");
+  const bool hinted = modifiers.take_cache_policy();
+  if (!modifiers.take(to_global ? "bulk_group" : "mbarrier::complete_tx::bytes")) return;
+
+  // Destination, source, the size of plain bytes, the mbarrier of a load, the CTAs of a multicast.
+  const std::size_t expected =
+      2 + (tensor ? 0 : 1) + (to_global ? 0 : 1) + (copy->multicast ? 1 : 0) + (hinted ? 1 : 0);
+  if (!decoder.require_operands(instruction, expected, expected)) return;
+  const std::vector<Operand>& operands = instruction.operands;
+  const Operand &shared = operands[to_global ? 1 : 0], &global = operands[to_global ? 0 : 1];
+  copy->shared = decoder.address(shared, Space::shared);
+  copy->global = decoder.address(global, tensor ? Space::generic : Space::global);
+  if (tensor) decode_coordinates(decoder, global, rank, *copy);
+  std::size_t next = 2;
+  if (!tensor) copy->bytes = decoder.source(operands[next++], 32);
+  if (!to_global) copy->barrier = decoder.address(operands[next++], Space::shared);
+  if (copy->multicast) copy->ctas = decoder.source(operands[next], 16);
+  out.immediate = static_cast<i64>(decoder.program().bulk_copies.size());
+  decoder.program().bulk_copies.push_back(std::move(copy));
+  out.execute = to_global ? store : load;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// Warp-wide matrix instructions (PTX ISA 9.0 section 9.7.14.5): mma.sync, ldmatrix, stmatrix,
+// movmatrix. An 8x8 matrix of 16-bit elements held "one register per lane" is 8 rows of 16 bytes in
+// lane order:
+//
+//   row r = lanes 4r .. 4r+3, two elements each      register bytes = row 0 | row 1 | ... | row 7
+//
+// so ldmatrix copies 8 rows, one after the other, into the register; .trans transposes the 8x8 on
+// the way. The arithmetic of mma is oracles/models/mma.h.
+#include "harness/emulator/decode/decode.h"
+#include "harness/emulator/decode/mma_forms.h"
+#include "harness/emulator/instructions/matrix_8x8.h"
+#include "harness/emulator/instructions/whole_warp.h"
+#include "harness/emulator/machine/access.h"
+#include "oracles/models/mma.h"
+#include "oracles/models/random_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace plumbline::emulator {
+namespace {
+
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+
+// The lanes that execute it: all, or, after a finding, those that can. 0: they wait for others, which
+// are late.
+u32 whole_warp(Warp& warp, const Inst& inst, u32 mask) {
+  mask = warp.gather_late(inst, mask);
+  if (mask != 0 && mask != kFullMask) {
+    warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask),
+                [&] { return lanes_are_missing(mask, kFullMask, "a matrix instruction"); });
+  }
+  return mask;
+}
+
+// A register of the lanes that take part.
+[[gnu::always_inline]] inline void put(std::byte* to, const void* from, u32 mask) {
+  if (mask == kFullMask) {
+    __builtin_memcpy(to, from, 4 * kLanes);
+    return;
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    if ((mask >> lane & 1) != 0)
+      __builtin_memcpy(to + 4 * lane, static_cast<const std::byte*>(from) + 4 * lane, 4);
+  }
+}
+
+// --- ldmatrix, stmatrix, movmatrix ---
+
+template <int Count>
+constexpr u32 kAddressLanes = Count == 4 ? kFullMask : (u32{1} << (8 * Count)) - 1;
+
+// The lanes whose row addresses count, resolved. False when the launch stops, or the lanes wait.
+template <Space S, int Count>
+[[gnu::always_inline]] inline bool rows(Warp& warp, const Inst& inst, u32& mask, Pointers& p,
+                                        Intent intent) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return false;
+  }
+  gather_addresses(warp, inst, p);
+  return resolve<S, 16>(warp, inst, mask & kAddressLanes<Count>, p, intent);
+}
+
+template <Space S, int Count, bool Transposed>
+[[gnu::always_inline]] inline void load_matrix(Warp& warp, const Inst& inst, u32 mask) {
+  Pointers p;
+  if (!rows<S, Count>(warp, inst, mask, p, Intent::read)) return;
+  for (std::size_t j = 0; j < Count; ++j) {
+    std::byte* const d = warp.slot(inst.list[j]);
+    if (mask == kFullMask && !Transposed) {
+      for (std::size_t r = 0; r < 8; ++r) __builtin_memcpy(d + 16 * r, p.host[8 * j + r], 16);
+      continue;
+    }
+    alignas(64) std::byte matrix[128];
+    for (std::size_t r = 0; r < 8; ++r) {
+      if (mask == kFullMask || (mask >> (8 * j + r) & 1) != 0)
+        __builtin_memcpy(matrix + 16 * r, p.host[8 * j + r], 16);
+    }
+    if (mask == kFullMask) {
+      transpose(matrix, d);
+      continue;
+    }
+    alignas(64) std::byte out[128];
+    if (Transposed) transpose(matrix, out);
+    put(d, Transposed ? out : matrix, mask);
+  }
+}
+
+template <Space S, int Count, bool Transposed>
+[[gnu::always_inline]] inline void store_matrix(Warp& warp, const Inst& inst, u32 mask) {
+  Pointers p;
+  if (!rows<S, Count>(warp, inst, mask, p, Intent::write)) return;
+  for (std::size_t j = 0; j < Count; ++j) {
+    alignas(64) std::byte matrix[128];
+    const std::byte* const a = warp.slot(inst.list[j]);
+    if (Transposed) {
+      transpose(a, matrix);
+    } else {
+      __builtin_memcpy(matrix, a, sizeof matrix);
+    }
+    for (std::size_t r = 0; r < 8; ++r) {
+      if ((mask >> (8 * j + r) & 1) != 0) __builtin_memcpy(p.host[8 * j + r], matrix + 16 * r, 16);
+    }
+  }
+  after_store(warp, inst);
+}
+
+[[gnu::always_inline]] inline void move_matrix(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
+  alignas(64) std::byte out[128];
+  transpose(warp.slot(inst.a), out);
+  put(warp.slot(inst.d), out, mask);
+}
+
+template <Space S, bool Store, bool Transposed>
+HandlerSet by_count(int count) {
+  if constexpr (Store) {
+    if (count == 1) return handlers_of<&store_matrix<S, 1, Transposed>>;
+    if (count == 2) return handlers_of<&store_matrix<S, 2, Transposed>>;
+    if (count == 4) return handlers_of<&store_matrix<S, 4, Transposed>>;
+  } else {
+    if (count == 1) return handlers_of<&load_matrix<S, 1, Transposed>>;
+    if (count == 2) return handlers_of<&load_matrix<S, 2, Transposed>>;
+    if (count == 4) return handlers_of<&load_matrix<S, 4, Transposed>>;
+  }
+  return {};
+}
+
+template <bool Store>
+HandlerSet choose_matrix(Space space, int count, bool transposed) {
+  if (space == Space::shared) {
+    return transposed ? by_count<Space::shared, Store, true>(count)
+                      : by_count<Space::shared, Store, false>(count);
+  }
+  return transposed ? by_count<Space::generic, Store, true>(count)
+                    : by_count<Space::generic, Store, false>(count);
+}
+
+void decode_matrix_access(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                          Inst& out) {
+  const bool store = instruction.opcode == "stmatrix";
+  decoder.require_sm(store ? 90 : 75);
+  const bool aligned =
+      modifiers.take("sync") && modifiers.take("aligned") && modifiers.take("m8n8");
+  const bool transposed = modifiers.take("trans");
+  const int which = modifiers.take_one_of("x1", "x2", "x4");
+  const bool in_shared = modifiers.take_one_of("shared", "shared::cta") >= 0;
+  if (!aligned || which < 0 || modifiers.take_type() != Type::b16 ||
+      !decoder.require_operands(instruction, 2, 2))
+    return;
+  const int count = 1 << which;
+  const Space space = in_shared ? Space::shared : Space::generic;
+  const std::span<const Operand> registers = decoder.elements(instruction.operands[store ? 1 : 0]);
+  if (static_cast<int>(registers.size()) != count) {
+    decoder.refuse(fmt::format("it has {} registers, not {}", registers.size(), count));
+    return;
+  }
+  std::vector<Slot> list;
+  for (const Operand& r : registers)
+    list.push_back(store ? decoder.source(r, 32) : decoder.destination(r, 32));
+  out.list = decoder.keep(list);
+  decoder.address(instruction.operands[store ? 0 : 1], space, out);
+  out.execute = pick(store ? choose_matrix<true>(space, count, transposed)
+                           : choose_matrix<false>(space, count, transposed));
+}
+
+void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                        Inst& out) {
+  decoder.require_sm(75);
+  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("m8n8") ||
+      !modifiers.take("trans") || modifiers.take_type() != Type::b16 ||
+      !decoder.require_operands(instruction, 2, 2)) {
+    return;
+  }
+  out.d = decoder.destination(instruction.operands[0], 32);
+  out.a = decoder.source(instruction.operands[1], 32);
+  out.execute = pick(handlers_of<&move_matrix>);
+}
+
+// --- mma ---
+
+// Fragment number `which` in one piece: its own slots where they lie side by side, else `copy`.
+[[gnu::always_inline]] inline LaneRegister* collect(const Warp& warp, const MmaOperation& op,
+                                                    std::size_t which, LaneRegister* copy) {
+  if (op.in_place[which] != kSinkSlot)
+    return reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[which]));
+  const MmaOperation::Fragment& fragment = op.fragments[which];
+  const int count =
+      fragment.count < MmaOperation::kMostRegisters ? fragment.count : MmaOperation::kMostRegisters;
+  for (int i = 0; i < count; ++i) {
+    __builtin_memcpy(copy[i], warp.slot(fragment.slot[static_cast<std::size_t>(i)]),
+                     sizeof(LaneRegister));
+  }
+  return copy;
+}
+
+// What an mma left in `copy`, into the registers of the lanes that take part.
+[[gnu::always_inline]] inline void distribute(Warp& warp, const MmaOperation& op, u32 mask,
+                                              const LaneRegister* copy) {
+  const MmaOperation::Fragment& d = op.fragments[0];
+  for (int i = 0; i < d.count; ++i) {
+    put(warp.slot(d.slot[static_cast<std::size_t>(i)]), copy[i], mask);
+  }
+}
+
+[[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
+  const bool whole = mask == kFullMask;
+  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
+  LaneRegister* const result = whole && op.in_place[0] != kSinkSlot
+                                   ? reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[0]))
+                                   : copies[0];
+  WorkerState& worker = warp.cta().worker();
+  const bool same_a =
+      op.same_a && whole && worker.last_mma == &inst - 1 && worker.last_mma_warp == &warp;
+  op.plan->run(collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
+               collect(warp, op, 3, copies[3]), result, worker.mma, same_a);
+  worker.last_mma = whole ? &inst : nullptr;
+  worker.last_mma_warp = &warp;
+  if (result == copies[0]) distribute(warp, op, mask, copies[0]);
+}
+
+// The same through the specification of the nodes, their roundings moved at random.
+template <bool Centered>
+void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
+  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
+  mma_randomly(op.plan->kind(), collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
+               collect(warp, op, 3, copies[3]), copies[0], {warp.next_random(), Centered});
+  distribute(warp, op, mask, copies[0]);
+}
+
+Handler random_multiply(RandomRounding rounding) {
+  return rounding == RandomRounding::unbiased_nodes ? multiply_randomly<true>
+                                                    : multiply_randomly<false>;
+}
+
+// Whether an mma finds A as the one right before it left it. A guard might skip it: then A could
+// change before it is next reached by a branch.
+bool has_same_a(const Program& program, const Instruction& instruction,
+                const MmaOperation& operation) {
+  if (instruction.guard >= 0 || program.code.empty() ||
+      program.code.back().execute != pick(handlers_of<&multiply>)) {
+    return false;
+  }
+  const MmaOperation& before = program.mma[static_cast<std::size_t>(program.code.back().immediate)];
+  const auto& [d, a, b, c] = before.fragments;
+  if (a.slot != operation.fragments[1].slot || !before.plan->unpacks_a_as(*operation.plan))
+    return false;
+  for (int i = 0; i < d.count; ++i) {
+    if (std::find(a.slot.begin(), a.slot.begin() + a.count, d.slot[static_cast<std::size_t>(i)]) !=
+        a.slot.begin() + a.count) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("row") ||
+      !modifiers.take("col"))
+    return;
+  const int which = modifiers.take_one_of("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32");
+  const bool saturate = modifiers.take("satfinite");
+  const Type d = modifiers.take_type(), a = modifiers.take_type(), b = modifiers.take_type(),
+             c = modifiers.take_type();
+  if (which < 0 || !decoder.require_operands(instruction, 4, 4)) {
+    decoder.refuse("no such shape");
+    return;
+  }
+  const auto kind =
+      mma_kind(decoder, plumbline::Instruction::mma_sync, {d, a, b, c, 4 << which}, saturate);
+  if (!kind) return;
+  MmaOperation operation;
+  operation.plan = plan_for(*kind, decoder.program());
+  const int counts[] = {c_registers(*kind), a_registers(*kind), b_registers(*kind),
+                        c_registers(*kind)};
+  for (std::size_t f = 0; f < 4; ++f) {
+    const std::span<const Operand> registers = decoder.elements(instruction.operands[f]);
+    if (static_cast<int>(registers.size()) != counts[f]) {
+      decoder.refuse(
+          fmt::format("operand {} has {} registers, not {}", f + 1, registers.size(), counts[f]));
+      return;
+    }
+    MmaOperation::Fragment& fragment = operation.fragments[f];
+    fragment.count = counts[f];
+    bool neighbors = true;
+    for (std::size_t i = 0; i < registers.size(); ++i) {
+      fragment.slot[i] =
+          f == 0 ? decoder.destination(registers[i], 32) : decoder.source(registers[i], 32);
+      neighbors = neighbors && fragment.slot[i] == fragment.slot[0] + static_cast<Slot>(i);
+    }
+    if (neighbors) operation.in_place[f] = fragment.slot[0];
+  }
+  operation.same_a = has_same_a(decoder.program(), instruction, operation);
+  out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
+  decoder.program().mma.push_back(operation);
+  out.execute = decoder.rounds_randomly() ? random_multiply(decoder.random_rounding())
+                                          : pick(handlers_of<&multiply>);
+}
+
+}  // namespace
+
+std::span<const Family> matrix_families() {
+  static constexpr Family kFamilies[] = {{"mma", decode_mma},
+                                         {"ldmatrix", decode_matrix_access},
+                                         {"stmatrix", decode_matrix_access},
+                                         {"movmatrix", decode_move_matrix}};
+  return kFamilies;
+}
+
+}  // namespace plumbline::emulator

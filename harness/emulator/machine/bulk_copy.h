@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What mbarriers and Cta need to know of bulk copies.
+#pragma once
+
+#include "harness/emulator/machine/bulk_copies.h"
+
+namespace plumbline::emulator {
+
+class Cta;
+class Warp;
+
+// The bytes come to shared memory.
+void perform(Cta& cta, const BulkLoad& load);
+
+// A thread is about to exit: a finding for every copy to global memory that it did not wait for, and
+// the copies are made.
+void finish_stores(Warp& warp, std::uint32_t lanes);
+
+// The CTA or the mbarrier of the copy ends, and no thread has waited for it.
+void report_unfinished(Cta& cta, const BulkLoad& load);
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/machine/cta_races.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "harness/emulator/machine/access.h"
+#include "harness/emulator/memory/address_space.h"
+#include "harness/emulator/memory/global_memory.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::uint64_t kWord = sizeof(std::uint32_t);
+// Readers kept of a word that many CTAs read.
+constexpr std::size_t kMostReaders = 4;
+
+bool only_reads(const AccessMark& mark) { return (mark.written | mark.updated) == 0; }
+
+bool only_updates(const AccessMark& mark) { return (mark.written | mark.read) == 0; }
+
+// The mark stands where its last write was made, or its last read where there is none.
+void merge(AccessMark& mark, const AccessMark& later) {
+  if (!only_reads(later) || only_reads(mark)) {
+    mark.cta = later.cta;
+    mark.inst = later.inst;
+    mark.stamp = later.stamp;
+  }
+  mark.read |= later.read;
+  mark.written |= later.written;
+  mark.updated |= later.updated;
+}
+
+std::uint32_t tick_of(const AccessMark& mark) { return mark.stamp >> 10; }
+
+const char* deed(const AccessMark& mark) {
+  if (mark.written != 0) return "writes";
+  return mark.updated != 0 ? "updates" : "reads";
+}
+
+const char* noun(const AccessMark& mark) {
+  if (mark.written != 0) return "write";
+  return mark.updated != 0 ? "atomic" : "read";
+}
+
+}  // namespace
+
+// One lane's part in one word.
+struct CtaRaces::Access {
+  const Inst& inst;
+  int lane;
+  std::uint64_t address;  // of the word
+  const std::byte* word;
+  AccessMark mark;
+};
+
+CtaRaces::Stripe& CtaRaces::stripe_of(const AccessMark& mark) {
+  const auto address = reinterpret_cast<std::uintptr_t>(&mark);
+  return stripes_[address / sizeof(AccessMark) / 16 % stripes_.size()];
+}
+
+// Words of a stripe come in a row, mostly: the lock of the last one is kept as long as it will do.
+std::unique_lock<std::mutex> CtaRaces::hold(Stripe& stripe, std::unique_lock<std::mutex> held) {
+  if (held.mutex() == &stripe.mutex) return held;
+  if (held.owns_lock()) held.unlock();  // never two at once
+  return std::unique_lock(stripe.mutex);
+}
+
+void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const Pointers& pointers,
+                      const Allocation& allocation, int bytes, Intent intent) {
+  Cta& cta = warp.cta();
+  AccessMark mark;
+  mark.cta = static_cast<std::uint32_t>(cta.linear()) + 1;
+  mark.inst = inst.index;
+  // To other CTAs an atomic of CTA scope is a read and a write.
+  const bool atomic = intent == Intent::update && (inst.flags & kCtaScope) == 0;
+  const std::uint32_t tick = launch_.program.communicates ? cta.clock().tick() : 0;
+  std::unique_lock<std::mutex> held;
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    // Words are counted from the allocation's first byte: a piece of a tensor with far rows may begin
+    // at any multiple of its element's size.
+    const std::uint64_t begin =
+        pointers.address[static_cast<std::size_t>(lane)] - allocation.base;
+    const std::uint64_t end = begin + static_cast<std::uint64_t>(bytes);
+    mark.stamp = tick << 10 | static_cast<std::uint32_t>(warp.index()) << 5 |
+                 static_cast<std::uint32_t>(lane);
+    for (std::uint64_t word = begin / kWord * kWord; word < end; word += kWord) {
+      const std::uint64_t first = std::max(begin, word) - word;
+      const std::uint64_t behind = std::min(end, word + kWord) - word;
+      const auto used = static_cast<std::uint8_t>((1u << behind) - (1u << first));
+      mark.read = reads(intent) && !atomic ? used : 0;
+      mark.written = intent != Intent::read && intent != Intent::synchronise && !atomic ? used : 0;
+      mark.updated = atomic ? used : 0;
+      AccessMark& before = allocation.marks[word / kWord];
+      const Access access{inst, lane, allocation.base + word, allocation.data + word, mark};
+      if (!one_worker_) held = hold(stripe_of(before), std::move(held));
+      note(warp, access, before);
+    }
+  }
+}
+
+void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
+  if (mark.crowd == Crowd::readers && only_reads(access.mark)) return;
+  if (mark.crowd == Crowd::none && (mark.cta == 0 || mark.cta == access.mark.cta)) {
+    merge(mark, access.mark);
+  } else {
+    note_in_crowd(warp, access, mark);
+  }
+}
+
+void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark) {
+  if (mark.crowd == Crowd::none) {
+    if (only_updates(mark) && only_updates(access.mark)) return merge(mark, access.mark);
+    if (ordered(warp, mark)) {
+      if (!only_reads(access.mark)) mark = access.mark;
+      return;
+    }
+  }
+  std::vector<AccessMark>& crowd = stripe_of(mark).crowds[&mark];
+  if (mark.crowd == Crowd::none) crowd.push_back(mark);
+  mark.crowd = Crowd::several;
+  AccessMark* own = nullptr;
+  std::size_t readers = 0;
+  for (AccessMark& other : crowd) {
+    readers += only_reads(other) ? 1 : 0;
+    if (other.cta == access.mark.cta) {
+      own = &other;
+    } else if (!ordered(warp, other)) {
+      meet(warp, access, other);
+    }
+  }
+  if (own != nullptr) {
+    merge(*own, access.mark);
+  } else if (!only_reads(access.mark) || readers < kMostReaders) {
+    crowd.push_back(access.mark);
+  } else if (readers == crowd.size()) {
+    mark.crowd = Crowd::readers;
+  }
+}
+
+bool CtaRaces::ordered(Warp& warp, const AccessMark& earlier) const {
+  return launch_.program.communicates &&
+         warp.cta().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(),
+                                  tick_of(earlier));
+}
+
+void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
+  const AccessMark& own = access.mark;
+  const auto write_and_write = static_cast<std::uint8_t>(own.written & ~own.read & other.written);
+  if (write_and_write != 0) {
+    if (!one_worker_ && !undecided()) undecided_ = true;
+    std::uint32_t before;
+    std::memcpy(&before, access.word, sizeof before);
+    warp.cta().worker().contested.push_back(
+        {access.lane, access.word, access.address, before, write_and_write, other});
+  }
+  const int clash = (own.written & (other.read | other.updated)) |
+                    (other.written & (own.read | own.updated)) | (own.read & other.updated) |
+                    (own.updated & other.read);
+  if (clash != 0) {
+    const auto first = static_cast<std::uint64_t>(std::countr_zero(static_cast<unsigned>(clash)));
+    report(warp, access.inst, access.lane, access.address + first, other, deed(own), deed(other));
+  }
+}
+
+void CtaRaces::settle(Warp& warp, const Inst& inst, std::vector<ContestedWrite>& contested) {
+  for (const ContestedWrite& write : contested) {
+    for (std::uint32_t left = write.bytes; left != 0; left &= left - 1) {
+      const int byte = std::countr_zero(left);
+      const auto before = static_cast<std::byte>(write.before >> 8 * byte);
+      if (write.word[byte] == before) continue;
+      report(warp, inst, write.lane, write.address + static_cast<std::uint64_t>(byte), write.other,
+             "writes", "writes something else to");
+      break;
+    }
+  }
+  contested.clear();
+}
+
+void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
+                      const AccessMark& other, const char* doing, const char* other_doing) {
+  const std::array<std::int64_t, 3> at = launch_.position(other.cta - 1);
+  Finding* const finding = warp.report(FindingKind::race, inst, lane, [&] {
+    const Instruction* origin = launch_.program.origin[other.inst];
+    const Allocation* allocation = launch_.global.find(address);
+    return fmt::format(
+        "{} byte {} of \"{}\", which cta {},{},{} {} at line {} with nothing that orders the two",
+        doing, address - allocation->base, allocation->label, at[0], at[1], at[2], other_doing,
+        origin == nullptr ? 0 : origin->line);
+  });
+  if (finding == nullptr) return;
+  finding->other = describe_access(launch_.program, other.inst, noun(other), at, other.warp(), other.lane());
+}
+
+void CtaRaces::synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes,
+                           const Pointers& pointers, Intent intent) {
+  CtaClock& clock = warp.cta().clock();
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+    const std::uint64_t address =
+        pointers.address[static_cast<std::size_t>(std::countr_zero(left))];
+    if (space_of(address) != Space::global) continue;
+    const auto found = published_.find(address);
+    const bool known = found != published_.end();
+    if (known && intent != Intent::publish) clock.learn(warp.index(), found->second);
+    if (intent == Intent::synchronise) continue;
+    Horizon horizon =
+        (inst.flags & kReleases) != 0 ? clock.release(warp.index()) : clock.fenced(warp.index());
+    if ((inst.flags & kData) != 0) horizon = nullptr;
+    // An atomic goes on with what was published before it.
+    if (known && intent == Intent::update) horizon = join(found->second, horizon);
+    if (known) {
+      found->second = horizon;
+    } else if (horizon != nullptr) {
+      published_.emplace(address, std::move(horizon));
+    }
+  }
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Races between the CTAs of one launch in global memory: two of them access the same byte, one
+// writes, and nothing orders the two. Two atomics are no race, nor are writes of the same value.
+//
+// Every word that the launch writes, or reads of memory that an earlier launch had to fill, carries
+// a mark: which CTA used which of its bytes, and where in its program. That is all for most words.
+// Where several CTAs meet in one word, all of them are kept in a list; what is ordered by the
+// clocks of the CTAs (cta_clock.h) is no race. Only CTAs that communicate have such an order.
+//
+// Lenient on purpose: of a CTA only the last write of a word counts, and a read that knows of the
+// write before it is not kept, so that a later write may come too early unseen. Inputs are not
+// watched: that a kernel writes them is found by the comparison after the launch.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/emulator/machine/launch.h"
+#include "harness/emulator/memory/cta_clock.h"
+
+namespace plumbline::emulator {
+
+class Warp;
+struct Inst;
+struct Pointers;
+enum class Intent : std::uint8_t;
+
+// A write of bytes that another CTA wrote: a race if it changes them.
+struct ContestedWrite {
+  int lane = 0;
+  const std::byte* word = nullptr;
+  std::uint64_t address = 0;
+  std::uint32_t before = 0;  // what the word held
+  std::uint8_t bytes = 0;    // of the word, as a mask
+  AccessMark other;
+};
+
+class CtaRaces {
+ public:
+  CtaRaces(const Launch& launch, bool one_worker) : launch_(launch), one_worker_(one_worker) {}
+
+  // A plain access or an atomic one, before it is performed.
+  void access(Warp& warp, const Inst& inst, std::uint32_t lanes, const Pointers& pointers,
+              const Allocation& allocation, int bytes, Intent intent);
+
+  // Whether a write of bytes that another CTA wrote was met while both CTAs may have been about to
+  // write: what the word held before and holds behind is then no proof.
+  bool undecided() const { return undecided_.load(std::memory_order_relaxed); }
+
+  // Once the values are written.
+  void settle(Warp& warp, const Inst& inst, std::vector<ContestedWrite>& contested);
+
+  // A strong access of global memory passes knowledge from CTA to CTA.
+  void synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes, const Pointers& pointers,
+                   Intent intent);
+
+ private:
+  // Guards the marks of some of the words, when several workers run.
+  struct Stripe {
+    std::mutex mutex;
+    std::unordered_map<const AccessMark*, std::vector<AccessMark>> crowds;
+  };
+
+  struct Access;
+
+  void note(Warp& warp, const Access& access, AccessMark& mark);
+  void note_in_crowd(Warp& warp, const Access& access, AccessMark& mark);
+  bool ordered(Warp& warp, const AccessMark& earlier) const;
+  void meet(Warp& warp, const Access& access, const AccessMark& other);
+  void report(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
+              const AccessMark& other, const char* doing, const char* other_doing);
+  Stripe& stripe_of(const AccessMark& mark);
+  static std::unique_lock<std::mutex> hold(Stripe& stripe, std::unique_lock<std::mutex> held);
+
+  const Launch& launch_;
+  bool one_worker_;
+  std::atomic<bool> undecided_ = false;
+  std::array<Stripe, 64> stripes_;
+  std::unordered_map<std::uint64_t, Horizon> published_;  // by address
+};
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/machine/finding_log.h"
+
+namespace plumbline::emulator {
+namespace {
+
+// Who did it and where: of a Finding, or of its other access.
+template <typename Access>
+void fill_in(Access& access, const Program& program, std::uint32_t index, const std::array<std::int64_t, 3>& cta,
+             int warp, int lane) {
+  access.cta = cta;
+  access.warp = warp;
+  access.lane = lane;
+  access.ptx_file = program.file;
+  const CodePlace place = program.place(index);
+  access.ptx_line = place.ptx_line;
+  access.source_file = place.source_file;
+  access.source_line = place.source_line;
+  access.inlined_at = place.inlined_at;
+  if (const Instruction* origin = program.origin[index]) access.ptx = origin->text;
+}
+
+}  // namespace
+
+OtherAccess describe_access(const Program& program, std::uint32_t index, const char* deed,
+                            const std::array<std::int64_t, 3>& cta, int warp, int lane) {
+  OtherAccess access;
+  access.deed = deed;
+  fill_in(access, program, index, cta, warp, lane);
+  return access;
+}
+
+FindingLog::Entry* FindingLog::known(FindingKind kind, std::uint32_t index) {
+  for (Entry& entry : entries_) {
+    if (entry.finding.kind == kind && entry.index == index) return &entry;
+  }
+  return nullptr;
+}
+
+Finding* FindingLog::add(FindingKind kind, const Program& program, std::uint32_t index,
+                     const std::array<std::int64_t, 3>& cta, int warp, int lane,
+                     const std::function<std::string()>& words) {
+  if (Entry* entry = known(kind, index)) {
+    ++entry->finding.occurrences;
+    return nullptr;
+  }
+  if (entries_.size() >= kMostFindings) return nullptr;
+  Entry entry;
+  entry.index = index;
+  Finding& finding = entry.finding;
+  finding.kind = kind;
+  finding.message = words();
+  finding.kernel = program.kernel;
+  fill_in(finding, program, index, cta, warp, lane);
+  entries_.push_back(std::move(entry));
+  return &entries_.back().finding;
+}
+
+void FindingLog::join(const FindingLog& later) {
+  for (const Entry& entry : later.entries_) {
+    if (Entry* mine = known(entry.finding.kind, entry.index)) {
+      mine->finding.occurrences += entry.finding.occurrences;
+    } else if (entries_.size() < kMostFindings) {
+      entries_.push_back(entry);
+    }
+  }
+}
+
+std::vector<Finding> FindingLog::findings() const {
+  std::vector<Finding> out;
+  out.reserve(entries_.size());
+  for (const Entry& entry : entries_) out.push_back(entry.finding);
+  return out;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The findings of one CTA, each kind once per instruction, later ones only counted. Logs of all CTAs are joined in CTA
+// order, so that a launch reports the same list for any number of threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/device/finding.h"
+#include "harness/emulator/decode/program.h"
+
+namespace plumbline::emulator {
+
+constexpr std::size_t kMostFindings = 64;
+
+// The other access of a finding, by the instruction that made it.
+OtherAccess describe_access(const Program& program, std::uint32_t index, const char* deed,
+                            const std::array<std::int64_t, 3>& cta, int warp, int lane);
+
+class FindingLog {
+ public:
+  struct Entry {
+    Finding finding;
+    std::uint32_t index = 0;  // the instruction, in Program::code
+  };
+
+  void clear() { entries_.clear(); }
+
+  bool empty() const { return entries_.empty(); }
+
+  // The finding, until the next one is added; null where it was only counted.
+  Finding* add(FindingKind kind, const Program& program, std::uint32_t index, const std::array<std::int64_t, 3>& cta,
+           int warp, int lane, const std::function<std::string()>& words);
+
+  // Adds the entries of a later CTA.
+  void join(const FindingLog& later);
+
+  std::vector<Finding> findings() const;
+
+ private:
+  Entry* known(FindingKind kind, std::uint32_t index);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/machine/launch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "harness/emulator/machine/cta.h"
+#include "harness/emulator/machine/cta_races.h"
+#include "oracles/base/random.h"
+#include "oracles/base/threads.h"
+
+namespace plumbline::emulator {
+namespace {
+
+// What the workers bring together.
+class Results {
+ public:
+  // CTAs behind the first one that stopped need not run: their findings would be dropped.
+  bool wanted(std::int64_t cta) const { return cta <= stopped_at_.load(std::memory_order_relaxed); }
+
+  void add(Cta& cta, Progress progress) {
+    if (cta.log().empty() && progress != Progress::stopped) return;
+    const std::scoped_lock lock(mutex_);
+    logs_.emplace_back(cta.linear(), std::move(cta.log()));
+    if (progress == Progress::stopped) stopped_at_ = std::min(stopped_at_.load(), cta.linear());
+  }
+
+  void add(const WorkerState& worker) {
+    const std::scoped_lock lock(mutex_);
+    counts_.resize(worker.counts.size());
+    repeats_.resize(worker.repeats.size());
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i] += worker.counts[i];
+      repeats_[i] += worker.repeats[i];
+    }
+  }
+
+  LaunchOutcome outcome(const Program& program) {
+    LaunchOutcome out;
+    std::sort(logs_.begin(), logs_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    FindingLog all;
+    for (const auto& [cta, log] : logs_) {
+      if (wanted(cta)) all.join(log);
+    }
+    out.findings = all.findings();
+    out.completed = stopped_at_ == kNone;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (program.origin[i] == nullptr) continue;
+      out.instructions += counts_[i];
+      out.executions.push_back({program.origin[i]->line, counts_[i], repeats_[i]});
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::int64_t kNone = INT64_MAX;
+
+  std::mutex mutex_;
+  std::atomic<std::int64_t> stopped_at_ = kNone;
+  std::vector<std::pair<std::int64_t, FindingLog>> logs_;
+  std::vector<std::uint64_t> counts_, repeats_;
+};
+
+WorkerState worker_state(const Program& program, CtaRaces* races) {
+  WorkerState worker;
+  worker.counts.resize(program.code.size());
+  worker.repeats.resize(program.code.size());
+  worker.allocation_cache.resize(program.code.size());
+  worker.races = races;
+  return worker;
+}
+
+// In which order CTAs start. Hardware promises none among those that are resident together, so any order within each
+// `window` of them is legal; and what waits for an earlier window is never kept from running.
+std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std::uint64_t seed) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(ctas));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (seed == 0) return order;
+  Random random(seed);
+  for (std::size_t begin = 0; begin < order.size(); begin += window) {
+    const std::size_t end = std::min(order.size(), begin + window);
+    if (seed == 1) {
+      std::reverse(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                   order.begin() + static_cast<std::ptrdiff_t>(end));
+      continue;
+    }
+    for (std::size_t i = end - 1; i > begin; --i) {
+      std::swap(order[i], order[begin + random.below(i - begin + 1)]);
+    }
+  }
+  return order;
+}
+
+// Independent CTAs, each to its end.
+void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::int64_t>& order,
+                  std::atomic<std::size_t>& next, Results& results) {
+  WorkerState worker = worker_state(launch.program, races);
+  Cta cta(launch, worker);
+  for (;;) {
+    const std::size_t turn = next.fetch_add(1);
+    if (turn >= order.size()) break;
+    if (!results.wanted(order[turn])) continue;
+    cta.start(order[turn]);
+    const Progress progress = cta.run();
+    if (progress == Progress::given_up) return;
+    results.add(cta, progress);
+  }
+  results.add(worker);
+}
+
+// How many CTAs may wait for each other. A cooperative launch is as large as the chip holds: by threads, by shared memory
+// (with the 1 KiB of each that the system reserves), and 32 for each of 132 multiprocessors.
+std::size_t most_resident(const Launch& launch) {
+  if (launch.options.resident_ctas > 0) return static_cast<std::size_t>(launch.options.resident_ctas);
+  constexpr std::int64_t kMultiprocessors = 132, kMostCtas = 32, kThreads = 2048, kSharedBytes = 228 * 1024;
+  const std::int64_t threads = (launch.threads_per_cta() + 31) / 32 * 32;
+  const std::int64_t shared = launch.program.static_shared_bytes + launch.dynamic_shared_bytes + 1024;
+  const std::int64_t each = std::min({kMostCtas, kThreads / threads, kSharedBytes / shared});
+  return static_cast<std::size_t>(std::max<std::int64_t>(1024, kMultiprocessors * each));
+}
+
+// CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
+void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
+  WorkerState worker = worker_state(launch.program, races);
+  std::vector<std::unique_ptr<Cta>> resident, spare;
+  const std::size_t limit = most_resident(launch);
+  const std::vector<std::int64_t> order = start_order(launch.ctas(), limit, launch.cta_order);
+  std::size_t next = 0;
+  while (next < order.size() || !resident.empty()) {
+    if (next < order.size() && resident.size() < limit) {
+      if (spare.empty()) spare.push_back(std::make_unique<Cta>(launch, worker));
+      resident.push_back(std::move(spare.back()));
+      spare.pop_back();
+      resident.back()->start(order[next++]);
+    }
+    bool stopped = false;
+    for (std::size_t i = 0; i < resident.size() && !stopped;) {
+      const Progress progress = resident[i]->run();
+      if (progress == Progress::polling) {
+        ++i;
+        continue;
+      }
+      if (progress == Progress::given_up) return;
+      results.add(*resident[i], progress);
+      stopped = progress == Progress::stopped;
+      spare.push_back(std::move(resident[i]));
+      resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (stopped) break;
+  }
+  // A stopped launch keeps what the others had found so far.
+  for (const auto& cta : resident) results.add(*cta, Progress::polling);
+  results.add(worker);
+}
+
+// CTAs that communicate take turns on one.
+std::int64_t worker_count(const Launch& launch) {
+  if (launch.program.communicates || launch.one_worker) return 1;
+  const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
+  return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
+}
+
+// From the marks that the search for races leaves. Adds the instructions they name to `stores`.
+std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range, std::set<std::uint32_t>& stores) {
+  std::vector<Writer> writers(static_cast<std::size_t>((range.bytes + 3) / 4));
+  const Allocation* allocation = launch.global.find(range.first);
+  if (allocation == nullptr || allocation->fully_written) return writers;
+  const AccessMark* mark = allocation->marks + (range.first - allocation->base) / 4;
+  for (Writer& writer : writers) {
+    if (mark->stores()) {
+      const std::array<std::int64_t, 3> cta = launch.position(std::int64_t{mark->cta} - 1);
+      std::copy(cta.begin(), cta.end(), writer.cta.begin());
+      writer.warp = static_cast<std::int16_t>(mark->warp());
+      writer.lane = static_cast<std::int16_t>(mark->lane());
+      writer.ptx_line = launch.program.origin[mark->inst]->line;
+      stores.insert(mark->inst);
+    }
+    ++mark;
+  }
+  return writers;
+}
+
+}  // namespace
+
+Result<LaunchOutcome> run(const Launch& launch) {
+  const auto begin = std::chrono::steady_clock::now();
+  Results results;
+  const std::int64_t workers = worker_count(launch);
+  const bool watched = launch.options.check_shadow && (launch.ctas() > 1 || !launch.watched.empty()) &&
+                       launch.ctas() < UINT32_MAX;
+  if (watched) launch.global.clear_marks();
+  std::optional<CtaRaces> watcher;
+  if (watched) watcher.emplace(launch, workers == 1);
+  CtaRaces* const races = watched ? &*watcher : nullptr;
+  if (launch.program.communicates) {
+    run_resident(launch, races, results);
+  } else {
+    std::atomic<std::size_t> next = 0;
+    const auto all = static_cast<std::size_t>(std::max<std::int64_t>(launch.ctas(), 1));
+    const std::vector<std::int64_t> order = start_order(launch.ctas(), all, launch.cta_order);
+    run_on_threads(workers, [&](std::int64_t) { run_in_order(launch, races, order, next, results); });
+  }
+  if (launch.given_up()) return Error{ErrorKind::cannot_run, "the launch was interrupted", "", ""};
+  LaunchOutcome out = results.outcome(launch.program);
+  out.communicates = launch.program.communicates;
+  out.undecided = watched && watcher->undecided();
+  if (watched) {
+    std::set<std::uint32_t> stores;
+    for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range, stores));
+    for (const std::uint32_t inst : stores) out.stores.push_back(launch.program.place(inst));
+  }
+  const auto elapsed = std::chrono::steady_clock::now() - begin;
+  out.elapsed_ms = std::chrono::duration<double, std::milli>(elapsed).count();
+  return out;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// How phases of an mbarrier end: who performs the copies that it counts, who goes on, and what they
+// may rely on then.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "harness/emulator/machine/mbarriers.h"
+#include "harness/emulator/machine/warp.h"
+
+namespace plumbline::emulator {
+
+class Cta;
+
+// Inst::flags of what arrives and waits: no knowledge passes.
+constexpr std::uint32_t kRelaxed = 1;
+
+// The object at an address of shared memory, for a lane that is about to use it. Null after a
+// finding that stops the launch: none was made there.
+Mbarrier* mbarrier_at(Warp& warp, const Inst& inst, int lane, std::uint64_t address);
+
+// Bytes are announced, or, negative, have come. False after a finding that stops the launch.
+bool expect_bytes(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::int64_t bytes);
+
+// What the warp hands over when it arrives.
+Handover released(Warp& warp);
+
+// A lane arrives `count` times. The phase does not end by that: settle() follows. False after a
+// finding that stops the launch.
+bool take_arrivals(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Mbarrier& barrier,
+                   std::uint32_t count, const Handover& known);
+
+// Ends the phase if nothing is missing, and lets those go on that waited for it.
+void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier);
+
+// Somebody asks for the phase that is open: its copies are performed.
+void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier);
+
+// A copy was issued: performed at once if somebody waits already.
+void load_issued(Cta& cta, std::uint64_t address, Mbarrier& barrier);
+
+// The warp may rely on what those knew who came in the phases that are complete.
+void learn(Warp& warp, const Mbarrier& barrier);
+
+// All waits fail, as if they had lasted too long. False when nobody waits.
+bool expire_waits(Cta& cta);
+
+// "mbarrier 0x400, whose phase 2 lacks 1 arrival and 4096 bytes"
+std::string describe_wait(Cta& cta, const Split& split);
+
+}  // namespace plumbline::emulator

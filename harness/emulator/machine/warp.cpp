@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/machine/warp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "harness/emulator/machine/cta.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::uint32_t kNever = ~std::uint32_t{0};
+// Backward branches before another warp runs, and before another group of a split warp runs.
+constexpr int kSlice = 1024;
+constexpr int kTurn = 128;
+
+std::byte* align(std::byte* bytes) {
+  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(bytes) + 63) &
+                                      ~std::uintptr_t{63});
+}
+
+}  // namespace
+
+Warp::Warp(Cta& owner, int index, const Program& program)
+    : code_(program.code.data()),
+      counts_(owner.worker().counts.data()),
+      allocation_cache_(owner.worker().allocation_cache.data()),
+      index_(index),
+      cta_(&owner),
+      program_(&program),
+      register_storage_(std::size_t{program.slots} * 128 + 64),
+      predicate_storage_(static_cast<std::size_t>(program.predicates)) {
+  registers_ = align(register_storage_.data());
+  predicates_ = predicate_storage_.data();
+  for (const ConstantSlot& constant : program.constants) {
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      if (constant.wide) {
+        std::memcpy(slot(constant.slot) + 8 * lane, &constant.value, 8);
+      } else {
+        std::memcpy(slot(constant.slot) + 4 * lane, &constant.value, 4);
+      }
+    }
+  }
+}
+
+void Warp::start() {
+  std::memset(slot(0), 0, std::size_t{kFirstRegisterSlot + program_->register_slots} * 128);
+  std::fill(predicate_storage_.begin(), predicate_storage_.end(), 0u);
+  predicates_[kAlways] = ~std::uint32_t{0};
+  const std::int64_t threads = cta_->launch().threads_per_cta() - std::int64_t{32} * index_;
+  live_ = threads >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << threads) - 1;
+  active_ = live_;
+  pc_ = 0;
+  executed_ = 0;
+  waits_for_late_ = true;
+  random_ = Random(cta_->launch().rounding_seed)
+                .fork(static_cast<std::uint64_t>(cta_->linear()))
+                .fork(static_cast<std::uint64_t>(index_));
+  draws_ = 0;
+  splits_.clear();
+  copies_.clear();
+  products_.clear();
+  bulk_stores_.clear();
+}
+
+bool Warp::runnable() const {
+  if (active_ != 0) return true;
+  return std::any_of(splits_.begin(), splits_.end(),
+                     [](const Split& split) { return split.wait == Wait::nothing; });
+}
+
+void Warp::run() {
+  slice_ = kSlice;
+  if (!attend()) return;
+  for (;;) {
+    const std::uint32_t at = pc_++;
+    const Inst& inst = code_[at];
+    ++counts_[at];
+    const std::uint32_t mask = active_ & read(inst.guard);
+    if (mask != 0) inst.execute(*this, inst, mask);
+    if (pc_ >= attention_ && !attend()) return;
+  }
+}
+
+// Chooses the group that runs next. False when the warp cannot or should not go on now.
+bool Warp::attend() {
+  if (cta_->stopping()) return false;
+  if (splits_.empty()) {
+    attention_ = kNever;
+    return active_ != 0 && slice_ > 0;
+  }
+  if (active_ != 0) {
+    Split current;
+    current.pc = pc_;
+    current.mask = active_;
+    current.had_its_turn = turn_ <= 0;
+    splits_.push_back(current);
+    active_ = 0;
+  }
+  Split* next = nullptr;
+  for (int round = 0; round < 2 && next == nullptr; ++round) {
+    for (Split& split : splits_) {
+      if (split.wait != Wait::nothing) continue;
+      if (round == 1) split.had_its_turn = false;
+      if (!split.had_its_turn && (next == nullptr || split.pc < next->pc)) next = &split;
+    }
+  }
+  if (next == nullptr) return false;
+  pc_ = next->pc;
+  turn_ = kTurn;
+  attention_ = kNever;
+  std::erase_if(splits_, [&](const Split& split) {
+    if (split.wait != Wait::nothing || split.pc != pc_) return false;
+    active_ |= split.mask;
+    return true;
+  });
+  for (const Split& split : splits_) {
+    if (split.wait == Wait::nothing && split.pc > pc_) attention_ = std::min(attention_, split.pc);
+  }
+  return slice_ > 0;
+}
+
+void Warp::backward(const Inst& inst, std::uint32_t target) {
+  ++cta_->worker().repeats[inst.index];
+  executed_ += inst.index - target + 1;
+  if (executed_ > cta_->launch().options.instruction_budget) {
+    const Instruction* first = program_->origin[target];
+    fail(FindingKind::endless_loop, inst, std::countr_zero(active_), [&] {
+      return fmt::format("still in the loop of lines {} to {} after {} warp instructions",
+                         first != nullptr ? first->line : 0, program_->origin[inst.index]->line,
+                         executed_);
+    });
+    return;
+  }
+  if (--slice_ <= 0) interrupt();
+  if (!splits_.empty() && --turn_ <= 0) interrupt();
+}
+
+// Inlined: branches where lanes part are frequent.
+[[gnu::always_inline]] inline void Warp::split_off(std::uint32_t lanes, std::uint32_t pc) {
+  if (!diverged()) {
+    cta_->shared().order().diverge(index_);
+    turn_ = kTurn;
+  }
+  active_ &= ~lanes;
+  for (Split& split : splits_) {
+    if (split.wait != Wait::nothing || split.pc != pc) continue;
+    split.mask |= lanes;
+    return;
+  }
+  Split other;
+  other.pc = pc;
+  other.mask = lanes;
+  splits_.push_back(other);
+  attention_ = std::min(attention_, pc);
+}
+
+void Warp::jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
+  const std::uint32_t next = pc_;
+  if (target < next) backward(inst, target);
+  if (lanes == active_) {
+    pc_ = target;
+    return;
+  }
+  if (target == next) return;
+  const bool back = target < next;
+  split_off(back ? active_ & ~lanes : lanes, back ? next : target);
+  if (back) pc_ = target;
+}
+
+void Warp::jump_apart(const Inst& inst, std::uint32_t lanes, std::uint32_t target) {
+  if (lanes == active_) return jump(inst, lanes, target);
+  if (target < pc_) backward(inst, target);
+  split_off(lanes, target);
+}
+
+void Warp::exit(std::uint32_t lanes) {
+  live_ &= ~lanes;
+  active_ &= ~lanes;
+  if (active_ == 0) interrupt();
+  look_again(lanes);
+  cta_->lanes_exited(*this);
+}
+
+void Warp::look_again(std::uint32_t exited) {
+  for (Split& split : splits_) {
+    const bool waits = split.wait == Wait::warp_sync || split.wait == Wait::warp_barrier ||
+                       split.wait == Wait::whole_warp;
+    if (waits && (split.members & exited) != 0) come_anew(split);
+  }
+}
+
+void Warp::come_anew(Split& split) {
+  split.wait = Wait::nothing;
+  split.pc = split.at->index;
+  interrupt();
+}
+
+Split& Warp::park(const Inst& inst, std::uint32_t lanes, Wait wait) {
+  Split& split = splits_.emplace_back();
+  split.pc = pc_;
+  split.mask = lanes;
+  split.wait = wait;
+  split.at = &inst;
+  active_ &= ~lanes;
+  if (active_ == 0) interrupt();
+  return split;
+}
+
+void Warp::release(const std::function<bool(const Split&)>& chosen,
+                   const std::function<void(const Split&)>& resume) {
+  for (Split& split : splits_) {
+    if (split.wait == Wait::nothing || !chosen(split)) continue;
+    resume(split);
+    split.wait = Wait::nothing;
+    interrupt();
+  }
+}
+
+std::uint32_t Warp::waiting(const std::function<bool(const Split&)>& chosen) const {
+  std::uint32_t lanes = 0;
+  for (const Split& split : splits_) {
+    if (chosen(split)) lanes |= split.mask;
+  }
+  return lanes;
+}
+
+std::uint32_t Warp::coming_to(int barrier) const {
+  return waiting([&](const Split& split) { return split.comes_to(barrier); });
+}
+
+void Warp::note_arrival(int barrier) {
+  for (Split& split : splits_) split.arrived = split.arrived || split.comes_to(barrier);
+}
+
+bool Warp::require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask) {
+  if ((members & mask) == mask) return true;
+  fail(FindingKind::bad_operand, inst, std::countr_zero(mask & ~members), [&] {
+    return fmt::format("the lane executes the instruction but is not in its member mask {:#010x}",
+                       members);
+  });
+  return false;
+}
+
+bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask, Wait wait) {
+  if (!require_membership(inst, members, mask)) return false;
+  const std::uint32_t wanted = members & live_;
+  if ((mask & wanted) == wanted) return true;
+  const auto is_here = [&](const Split& split) {
+    return split.wait == wait && split.at == &inst && split.members == members;
+  };
+  const std::uint32_t here = mask | waiting(is_here);
+  if ((here & wanted) != wanted) {
+    park(inst, mask, wait).members = members;
+    return false;
+  }
+  std::erase_if(splits_, is_here);
+  active_ |= here;
+  mask = here;
+  return true;
+}
+
+std::uint32_t Warp::gather_late(const Inst& inst, std::uint32_t mask) {
+  // A lane that is here and does not take part is not late.
+  if (!waits_for_late_ || mask != active_) return mask;
+  return gather(inst, ~std::uint32_t{0}, mask, Wait::whole_warp) ? mask : 0;
+}
+
+bool Warp::give_up_late() {
+  bool any = false;
+  for (Split& split : splits_) {
+    if (split.wait != Wait::whole_warp) continue;
+    come_anew(split);
+    any = true;
+  }
+  if (any) waits_for_late_ = false;
+  return any;
+}
+
+void Warp::meet(const Inst& inst, std::uint32_t members, std::uint32_t mask) {
+  if (!require_membership(inst, members, mask)) return;
+  const std::uint32_t wanted = members & live_;
+  const auto is_there = [&](const Split& split) {
+    return split.wait == Wait::warp_barrier && split.members == members;
+  };
+  if (((mask | waiting(is_there)) & wanted) != wanted) {
+    park(inst, mask, Wait::warp_barrier).members = members;
+    return;
+  }
+  // What they did so far is in order for lanes that go on apart, too.
+  if (diverged()) cta_->shared().order().diverge(index_);
+  release(is_there, [](const Split&) {});
+}
+
+void Warp::give_way() {
+  slice_ = 0;
+  turn_ = 0;
+  interrupt();
+}
+
+Finding* Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {
+  return cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words);
+}
+
+void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words) {
+  report(kind, inst, lane, words);
+  cta_->stop();
+  interrupt();
+}
+
+void Warp::require_one_barrier(int barrier) {
+  const Split* first = nullptr;
+  for (const Split& split : splits_) {
+    if (!split.comes_to(barrier)) continue;
+    if (first == nullptr) first = &split;
+    if (split.at == first->at) continue;
+    report(FindingKind::divergent_barrier, *split.at, std::countr_zero(split.mask), [&] {
+      return fmt::format(
+          "lanes {:#010x} wait here and lanes {:#010x} of the same warp at line {}; an aligned "
+          "barrier is "
+          "one instruction for the whole warp",
+          split.mask, first->mask, program_->origin[first->at->index]->line);
+    });
+    return;
+  }
+}
+
+}  // namespace plumbline::emulator

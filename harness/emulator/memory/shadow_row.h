@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// The fast half of the shared-memory checks: one aligned access of 4, 8 or 16 bytes, its shadow words compared all at
+// once. "False" means that the complete check (SharedMemory::explain_*) has to look; nothing is recorded then.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/emulator/memory/shared_memory.h"
+
+namespace plumbline::emulator {
+
+// Stamps and ticks are below 2^31, so signed comparison is right.
+template <int Words>
+struct ShadowWords;
+
+template <>
+struct ShadowWords<1> {
+  using Type = std::int32_t;
+};
+
+template <>
+struct ShadowWords<2> {
+  using Type = std::int32_t __attribute__((vector_size(8)));
+};
+
+template <>
+struct ShadowWords<4> {
+  using Type = std::int32_t __attribute__((vector_size(16)));
+};
+
+template <int Bytes>
+class ShadowRow {
+ public:
+  using Row = typename ShadowWords<Bytes / 4>::Type;
+
+  [[gnu::always_inline]] ShadowRow(const ShadowView& view, std::uint64_t offset)
+      : view_(view), byte_(offset - kSharedStart) {}
+
+  [[gnu::always_inline]] bool read() const {
+    const Row stamp = load(view_.stamp + word());
+    const Row bad = (load(view_.state + byte_) ^ 0x01010101) | ~write_ordered(stamp);
+    if (any(bad)) return false;
+    const Row kept = load(view_.readers + word()) & equal(load(view_.read_tick + word()), view_.tick);
+    store(view_.readers + word(), kept | view_.own_reader);
+    store(view_.read_tick + word(), Row{} + view_.tick);
+    return true;
+  }
+
+  [[gnu::always_inline]] bool write(std::int32_t lane) const {
+    if (!may_write(load(view_.state + byte_))) return false;
+    record_write(lane);
+    return true;
+  }
+
+  // The destination of a cp.async is pending from here on; what held something before stays told apart.
+  [[gnu::always_inline]] bool copy(std::int32_t lane) const {
+    const Row state = load(view_.state + byte_);
+    if (!may_write(state)) return false;
+    store(view_.state + byte_, (state & 0x01010101 * kWritten) | 0x01010101 * kPending);
+    stamp(lane);
+    return true;
+  }
+
+  [[gnu::always_inline]] void record_write(std::int32_t lane) const {
+    store(view_.state + byte_, Row{} + 0x01010101 * kWritten);
+    stamp(lane);
+  }
+
+ private:
+  [[gnu::always_inline]] bool may_write(Row state) const {
+    const Row reads = less(load(view_.read_tick + word()), view_.floor_tick) |
+                      equal(load(view_.readers + word()), view_.own_reader);
+    return !any((state & 0x06060606) | ~(write_ordered(load(view_.stamp + word())) & reads));
+  }
+
+  [[gnu::always_inline]] void stamp(std::int32_t lane) const {
+    store(view_.stamp + word(), Row{} + (view_.tick << 10 | view_.own_warp | lane));
+  }
+
+  [[gnu::always_inline]] std::size_t word() const { return byte_ / 4; }
+
+  [[gnu::always_inline]] Row write_ordered(Row stamp) const {
+    return less(stamp, view_.floor_stamp) | (less(stamp, view_.own_limit) & equal(stamp & 0x3e0, view_.own_warp));
+  }
+
+  [[gnu::always_inline]] static Row load(const void* from) {
+    Row row;
+    __builtin_memcpy(&row, from, sizeof row);
+    return row;
+  }
+
+  [[gnu::always_inline]] static void store(void* to, Row row) { __builtin_memcpy(to, &row, sizeof row); }
+
+  // All ones where it holds.
+  [[gnu::always_inline]] static Row less(Row a, std::int32_t b) {
+    if constexpr (Bytes == 4) {
+      return a < b ? -1 : 0;
+    } else {
+      return a < b;
+    }
+  }
+
+  [[gnu::always_inline]] static Row equal(Row a, std::int32_t b) {
+    if constexpr (Bytes == 4) {
+      return a == b ? -1 : 0;
+    } else {
+      return a == b;
+    }
+  }
+
+  [[gnu::always_inline]] static bool any(Row row) {
+    if constexpr (Bytes == 4) {
+      return row != 0;
+    } else {
+      std::int64_t part[sizeof(Row) / 8], all = 0;
+      __builtin_memcpy(part, &row, sizeof row);
+      for (const std::int64_t one : part) all |= one;
+      return all != 0;
+    }
+  }
+
+  const ShadowView& view_;
+  std::size_t byte_;
+};
+
+}  // namespace plumbline::emulator

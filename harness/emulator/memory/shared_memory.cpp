@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/memory/shared_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace plumbline::emulator {
+namespace {
+
+int warp_of(std::uint32_t stamp) { return static_cast<int>(stamp >> 5 & 31); }
+
+int lane_of(std::uint32_t stamp) { return static_cast<int>(stamp & 31); }
+
+// Of a byte that the thread of the stamp wrote, or asked to be written.
+SharedProblem problem_with_writer(FindingKind kind, std::uint64_t address, std::uint32_t stamp, std::string words) {
+  SharedProblem problem;
+  problem.kind = kind;
+  problem.words = std::move(words);
+  problem.address = address;
+  problem.other_warp = warp_of(stamp);
+  return problem;
+}
+
+SharedProblem opaque_problem(const char* verb, std::uint64_t address) {
+  return {FindingKind::bad_operand,
+          fmt::format("{} shared memory at {:#x}, where an mbarrier is; only mbarrier instructions "
+                      "may before mbarrier.inval",
+                      verb, address)};
+}
+
+}  // namespace
+
+void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_offset,
+                             std::int64_t dynamic_bytes, bool check) {
+  check_ = check;
+  const auto static_end = kSharedStart + static_cast<std::uint64_t>(static_bytes);
+  const auto dynamic_begin = static_cast<std::uint64_t>(dynamic_offset);
+  end_ = dynamic_bytes > 0 ? dynamic_begin + static_cast<std::uint64_t>(dynamic_bytes) : static_end;
+  const bool has_gap = static_bytes > 0 && dynamic_bytes > 0 && dynamic_begin > static_end;
+  gap_begin_ = has_gap ? static_end : 0;
+  gap_end_ = has_gap ? dynamic_begin : 0;
+  // Whole 16-byte rows, so that the vector checks may run over the end.
+  const std::size_t bytes = (end_ - kSharedStart + 31) / 16 * 16;
+  storage_.resize(bytes + 128);
+  data_ = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(storage_.data()) + 127) &
+                                       ~std::uintptr_t{127});
+  if (!check_) return;
+  state_.assign(bytes, kUnwritten);
+  stamp_.assign(bytes / 4, 0);
+  read_tick_.assign(bytes / 4, 0);
+  readers_.assign(bytes / 4, 0);
+  bytes_.clear();
+  order_ = AccessOrder();
+}
+
+void SharedMemory::start_cta(std::uint8_t garbage) {
+  std::memset(data_, garbage, storage_.size() - 128);
+  trace_.clear();
+  if (!check_) return;
+  std::fill(state_.begin(), state_.end(), static_cast<std::uint8_t>(kUnwritten));
+  if (gap_end_ > gap_begin_) {
+    std::memset(state_.data() + (gap_begin_ - kSharedStart), kOutside, gap_end_ - gap_begin_);
+  }
+  const bool ticks_go_on = order_.start_cta();
+  if (!ticks_go_on || !bytes_.empty()) {
+    std::fill(stamp_.begin(), stamp_.end(), 0u);
+    std::fill(read_tick_.begin(), read_tick_.end(), 0u);
+    std::fill(readers_.begin(), readers_.end(), 0u);
+    bytes_.clear();
+  }
+}
+
+std::string SharedMemory::extent() const {
+  if (end_ == kSharedStart) return "the kernel has no shared memory";
+  return fmt::format("shared memory is {} bytes at {:#x}..{:#x}", end_ - kSharedStart, kSharedStart,
+                     end_ - 1);
+}
+
+ShadowView SharedMemory::view(const Accessor& who) {
+  order_.note_access();
+  ShadowView view;
+  view.state = state_.data();
+  view.stamp = stamp_.data();
+  view.read_tick = read_tick_.data();
+  view.readers = readers_.data();
+  view.tick = static_cast<std::int32_t>(order_.tick());
+  view.floor_tick = static_cast<std::int32_t>(order_.floor(who.warp));
+  view.floor_stamp = view.floor_tick << 10;
+  view.own_limit = who.diverged ? 0 : (view.tick + 1) << 10;
+  view.own_warp = who.warp << 5;
+  view.own_reader = static_cast<std::int32_t>(1u << who.warp);
+  return view;
+}
+
+void SharedMemory::trace(std::uint64_t address) {
+  if (!check_ || !holds(address, 1)) return;
+  trace_.follow(address);
+  split((address - kSharedStart) / 4);
+}
+
+std::optional<SharedProblem> SharedMemory::traced(std::optional<SharedProblem> problem) const {
+  if (problem && problem->other_warp >= 0) {
+    problem->other = trace_.last(problem->address, problem->other_warp, problem->other_reads);
+  }
+  return problem;
+}
+
+std::uint32_t SharedMemory::stamp_at(std::uint64_t address) const {
+  const std::size_t byte = address - kSharedStart;
+  return stamp_[byte / 4] == kSplit ? bytes_[byte].stamp : stamp_[byte / 4];
+}
+
+void SharedMemory::split(std::size_t word) {
+  if (stamp_[word] == kSplit) return;
+  if (bytes_.empty()) bytes_.resize(state_.size());
+  const Record whole{stamp_[word], read_tick_[word], readers_[word]};
+  for (std::size_t byte = 4 * word; byte < 4 * word + 4; ++byte) bytes_[byte] = whole;
+  stamp_[word] = kSplit;
+  read_tick_[word] = kSplit;
+  readers_[word] = ~std::uint32_t{0};
+}
+
+// A copy that a barrier orders before the read is one that nobody waited for. Where none does and the bytes held
+// something before, the copy may as well have come too early: it refills what is still read.
+SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t address) const {
+  const std::uint8_t state = state_[address - kSharedStart];
+  const bool refills = (state & kWritten) != 0, bulk = (state & ~kWritten) == kInBulk;
+  const std::uint32_t stamp = stamp_at(address);
+  const std::string copy =
+      fmt::format("a {} of warp {} lane {}", bulk ? "bulk copy" : "cp.async", warp_of(stamp), lane_of(stamp));
+  if (refills && who != nullptr && warp_of(stamp) != who->warp &&
+      !order_.ordered(who->warp, warp_of(stamp), stamp >> 10)) {
+    return problem_with_writer(
+        FindingKind::race, address, stamp,
+        fmt::format("reads shared memory at {:#x} that {} already refills, with {}; {}", address, copy,
+                    bulk ? "nothing that orders the two" : "no barrier between",
+                    bulk ? "who reads the old contents has to arrive where the copying thread waits before it copies, "
+                           "who reads the new contents has to wait for the phase of the copy's mbarrier"
+                         : "between reading the old contents and the copy a barrier is needed, and another between "
+                           "the copying thread's wait and reading the new contents"));
+  }
+  return problem_with_writer(
+      FindingKind::missing_wait, address, stamp,
+      fmt::format("reads shared memory at {:#x} that {} is still filling; {}", address, copy,
+                  bulk ? "the copy is complete when the phase of its mbarrier is"
+                       : "the copy is complete only after that thread's cp.async.wait_group, and visible to others "
+                         "after a barrier"));
+}
+
+std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, std::uint64_t offset, int bytes,
+                                                         std::uint32_t used) const {
+  for (int i = 0; i < bytes; ++i) {
+    const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
+    const std::uint8_t state = state_[address - kSharedStart];
+    if (state == kWritten || (used >> i & 1) == 0) continue;
+    if (state == kUnwritten) {
+      return SharedProblem{
+          FindingKind::read_of_unwritten,
+          fmt::format("reads {} bytes of shared memory at {:#x}; nothing wrote byte {:#x}", bytes,
+                      offset, address)};
+    }
+    if (state == kOpaque) return opaque_problem("reads", address);
+    if ((state & kPending) != 0) return pending_read(who, address);
+    return SharedProblem{
+        FindingKind::out_of_bounds,
+        fmt::format("reads shared memory at {:#x}, between the static and the dynamic part",
+                    address)};
+  }
+  return std::nullopt;
+}
+
+bool SharedMemory::write_ordered(const Accessor& who, std::uint32_t stamp) const {
+  const std::uint32_t tick = stamp >> 10;
+  const int warp = warp_of(stamp);
+  if (warp == who.warp) {
+    return !who.diverged || (who.active >> lane_of(stamp) & 1) != 0 ||
+           order_.before_parting(warp, tick) || order_.ordered(who.warp, warp, tick);
+  }
+  return order_.ordered(who.warp, warp, tick);
+}
+
+std::optional<SharedProblem> SharedMemory::check_read(const Accessor& who, std::uint64_t offset,
+                                                      const Record& record) const {
+  if (write_ordered(who, record.stamp)) return std::nullopt;
+  return problem_with_writer(
+      FindingKind::race, offset, record.stamp,
+      fmt::format("reads shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
+                  offset, warp_of(record.stamp), lane_of(record.stamp)));
+}
+
+std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std::uint64_t offset,
+                                                       const Record& record, bool copies) const {
+  if (!write_ordered(who, record.stamp)) {
+    SharedProblem problem = problem_with_writer(
+        FindingKind::race, offset, record.stamp,
+        fmt::format("writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between", offset,
+                    warp_of(record.stamp), lane_of(record.stamp)));
+    problem.between_writes = true;
+    return problem;
+  }
+  std::uint32_t others = record.readers & ~(1u << who.warp);
+  for (int warp = 0; others != 0; ++warp, others >>= 1) {
+    if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_tick)) continue;
+    SharedProblem problem;
+    problem.words = fmt::format("{} shared memory at {:#x} that warp {} read with no barrier between",
+                                copies ? "refills" : "writes", offset, warp);
+    problem.address = offset;
+    problem.other_warp = warp;
+    problem.other_reads = true;
+    return problem;
+  }
+  return std::nullopt;
+}
+
+void SharedMemory::record_read(const Accessor& who, Record& record) const {
+  if (record.read_tick != order_.tick()) record.readers = 0;
+  record.read_tick = order_.tick();
+  record.readers |= 1u << who.warp;
+}
+
+std::size_t SharedMemory::equal_records(std::size_t word, std::size_t end) const {
+  std::size_t next = word + 1;
+  while (next < end && stamp_[next] == stamp_[word] && read_tick_[next] == read_tick_[word] &&
+         readers_[next] == readers_[word])
+    ++next;
+  return next - word;
+}
+
+bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int bytes) {
+  if (who.diverged || bytes % 4 != 0) return false;
+  const std::size_t first = (offset - kSharedStart) / 4;
+  const std::size_t end = first + static_cast<std::size_t>(bytes) / 4;
+  const std::uint32_t stamp = stamp_[first];
+  bool same = stamp != kSplit;
+  for (std::size_t word = first; word < end; ++word) {
+    std::uint32_t states;
+    std::memcpy(&states, &state_[4 * word], sizeof states);
+    same = same && stamp_[word] == stamp && states == 0x01010101u * kWritten;
+  }
+  if (!same || !write_ordered(who, stamp)) return false;
+  for (std::size_t word = first; word < end; ++word) {
+    Record record{stamp, read_tick_[word], readers_[word]};
+    record_read(who, record);
+    read_tick_[word] = record.read_tick;
+    readers_[word] = record.readers;
+  }
+  return true;
+}
+
+std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,
+                                                        int bytes, std::uint32_t used) {
+  order_.note_access();
+  std::optional<SharedProblem> problem = state_problem(&who, offset, bytes, used);
+  if (problem && problem->other_warp >= 0) return traced(std::move(problem));
+  std::uint32_t fine = 0;  // the last stamp that was
+  const std::size_t first = offset - kSharedStart;
+  const std::size_t end = first + static_cast<std::size_t>(bytes);
+  for (std::size_t byte = first; byte < end;) {
+    const std::size_t word = byte / 4;
+    const bool whole = byte % 4 == 0 && end - byte >= 4;
+    if (!whole) split(word);
+    if (stamp_[word] == kSplit) {
+      if (!problem) problem = check_read(who, byte + kSharedStart, bytes_[byte]);
+      record_read(who, bytes_[byte]);
+      ++byte;
+      continue;
+    }
+    Record record{stamp_[word], read_tick_[word], readers_[word]};
+    if (!problem && record.stamp != fine) problem = check_read(who, byte + kSharedStart, record);
+    fine = record.stamp;
+    record_read(who, record);
+    read_tick_[word] = record.read_tick;
+    readers_[word] = record.readers;
+    byte += 4;
+  }
+  problem = traced(std::move(problem));
+  if (!trace_.empty()) trace_.note_read({"read", who.inst, who.warp, who.lane}, offset, static_cast<std::uint64_t>(bytes));
+  return problem;
+}
+
+std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset, int bytes) const {
+  std::size_t byte = offset - kSharedStart;
+  for (int i = 0; i < bytes && (state_[byte] & kPending) == 0; ++i) ++byte;
+  const std::uint32_t stamp = stamp_at(byte + kSharedStart);
+  return problem_with_writer(
+      FindingKind::race, byte + kSharedStart, stamp,
+      fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
+                  byte + kSharedStart, (state_[byte] & ~kWritten) == kInBulk ? "bulk copy" : "cp.async",
+                  warp_of(stamp), lane_of(stamp)));
+}
+
+std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset, int bytes) {
+  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, kWritten);
+  if (!trace_.empty()) trace_.note_write({"write", who.inst, who.warp, who.lane}, offset, static_cast<std::uint64_t>(bytes));
+  return problem;
+}
+
+std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, std::uint64_t offset, int bytes,
+                                                           ByteState state) {
+  const bool copies = state != kWritten;
+  order_.note_access();
+  std::optional<SharedProblem> problem;
+  const std::size_t first = offset - kSharedStart;
+  const std::size_t end = first + static_cast<std::size_t>(bytes);
+  std::uint8_t states = 0;
+  for (std::size_t byte = first; byte < end; ++byte) states |= state_[byte];
+  if ((states & kPending) != 0) problem = pending_problem(offset, bytes);
+  if ((states & kOpaque) == kOpaque) {
+    std::size_t byte = first;
+    while (state_[byte] != kOpaque) ++byte;
+    problem = opaque_problem("writes", byte + kSharedStart);
+  }
+  if (copies) {
+    std::uint8_t* const held = state_.data() + first;  // a bulk copy has many
+    const auto pending = static_cast<std::uint8_t>(state);
+    for (std::size_t i = 0; i < end - first; ++i) {
+      held[i] = static_cast<std::uint8_t>((held[i] & kWritten) | pending);
+    }
+  } else {
+    std::memset(state_.data() + first, kWritten, end - first);
+  }
+  const std::uint32_t stamp = stamp_of(who);
+  for (std::size_t byte = first; byte < end;) {
+    const std::size_t word = byte / 4;
+    const bool whole = byte % 4 == 0 && end - byte >= 4;
+    if (!whole) split(word);
+    if (stamp_[word] == kSplit) {
+      const std::size_t count = whole ? 4 : 1;
+      for (std::size_t i = byte; i < byte + count; ++i) {
+        if (!problem) problem = check_write(who, i + kSharedStart, bytes_[i], copies);
+        bytes_[i] = Record{stamp, 0, 0};
+      }
+      if (whole && !trace_.follows(byte + kSharedStart, 4)) {  // one owner again
+        stamp_[word] = stamp;
+        read_tick_[word] = 0;
+        readers_[word] = 0;
+      }
+      byte += count;
+      continue;
+    }
+    const Record before{stamp_[word], read_tick_[word], readers_[word]};
+    if (!problem) problem = check_write(who, byte + kSharedStart, before, copies);
+    const std::size_t run = equal_records(word, end / 4);
+    std::fill_n(&stamp_[word], run, stamp);
+    std::fill_n(&read_tick_[word], run, 0u);
+    std::fill_n(&readers_[word], run, 0u);
+    byte += 4 * run;
+  }
+  return traced(std::move(problem));
+}
+
+std::optional<SharedProblem> SharedMemory::explain_copy(const Accessor& who, std::uint64_t offset,
+                                                        int bytes, ByteState pending) {
+  std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, pending);
+  if (!trace_.empty()) {
+    trace_.note_write({pending == kInBulk ? "bulk copy" : "cp.async", who.inst, who.warp, who.lane}, offset,
+                      static_cast<std::uint64_t>(bytes));
+  }
+  return problem;
+}
+
+std::optional<SharedProblem> SharedMemory::explain_async_read(const Accessor& who,
+                                                              std::uint64_t offset, int bytes) {
+  std::optional<SharedProblem> problem = explain_read(who, offset, bytes);
+  return problem ? problem : fence_problem(offset, bytes);
+}
+
+std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, int bytes) const {
+  const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
+  for (std::uint64_t address = offset; address < end; address += 4) {
+    const bool split = stamp_[(address - kSharedStart) / 4] == kSplit;
+    for (std::uint64_t byte = address; byte < address + (split ? 4 : 1); ++byte) {
+      const std::uint32_t stamp = stamp_at(byte);
+      if (!order_.fenced(warp_of(stamp), stamp >> 10)) {
+        return traced(problem_with_writer(
+            FindingKind::missing_fence, byte, stamp,
+            fmt::format("reads shared memory at {:#x}, which warp {} lane {} wrote, as an "
+                        "asynchronous unit does; no fence.proxy.async lies between",
+                        byte, warp_of(stamp), lane_of(stamp))));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void SharedMemory::mark_mbarrier(std::uint64_t offset, bool begins) {
+  if (check_)
+    std::memset(state_.data() + (offset - kSharedStart), begins ? kOpaque : kUnwritten, 8);
+}
+
+void SharedMemory::mark_written(std::uint64_t offset, int bytes) {
+  if (check_)
+    std::memset(state_.data() + (offset - kSharedStart), kWritten, static_cast<std::size_t>(bytes));
+}
+
+std::optional<SharedProblem> SharedMemory::explain_synchronising_read(std::uint64_t offset,
+                                                                      int bytes) const {
+  return check_ ? state_problem(nullptr, offset, bytes) : std::nullopt;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Shared memory of one CTA, and its shadow: for every byte whether it was written, and for every
+// 4-byte word who wrote it last and who read it since, so that an access which no barrier orders is
+// a race.
+//
+// - state, per byte: unwritten, written, pending (cp.async or a bulk copy issued, not waited for),
+//   outside (the alignment gap), or an mbarrier's
+// - stamp, per word: tick << 10 | warp << 5 | lane of the last write
+// - reads, per word: tick of the last read, and the warps that read at that tick
+//
+// A word that is accessed in pieces (1- and 2-byte accesses) is "split": its stamps are kept per
+// byte, so that two warps that use different bytes of one word are not a race.
+//
+// Readers at an earlier tick than the last one are forgotten. With barriers of the whole CTA
+// nothing is lost by that; with partial barriers a write-after-read race can be missed. There is no
+// false alarm either way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/device/finding.h"
+#include "harness/emulator/memory/access_order.h"
+#include "harness/emulator/memory/address_space.h"
+#include "harness/emulator/memory/shared_trace.h"
+
+namespace plumbline::emulator {
+
+// Of a byte. kInBulk: pending, by a bulk copy. A pending byte that was written before has the bit kWritten too: it is
+// refilled. kOutside: between the static and the dynamic part.
+// kOpaque: of an mbarrier, which only its own instructions may use; the fast checks take it for
+// outside.
+enum ByteState : std::uint8_t {
+  kUnwritten = 0,
+  kWritten = 1,
+  kPending = 2,
+  kOutside = 4,
+  kInBulk = kPending | 8,
+  kOpaque = kOutside | 16
+};
+
+// Who accesses shared memory.
+struct Accessor {
+  int warp = 0;
+  int lane = 0;
+  std::uint32_t active = ~0u;  // lanes that run together now
+  bool diverged = false;
+  const Inst* inst = nullptr;  // of accesses that are traced
+};
+
+// What the fast checks need, loaded once for all lanes of an instruction.
+struct ShadowView {
+  std::uint8_t* state;
+  std::uint32_t* stamp;
+  std::uint32_t* read_tick;
+  std::uint32_t* readers;
+  std::int32_t tick, floor_tick, floor_stamp;
+  std::int32_t own_limit;   // stamps of the own warp below it are ordered
+  std::int32_t own_warp;    // as it stands in a stamp
+  std::int32_t own_reader;  // as it stands in readers
+};
+
+// What is wrong with an access.
+struct SharedProblem {
+  FindingKind kind = FindingKind::race;
+  std::string words;
+  bool between_writes = false;  // none if the second one changes nothing
+  // Of a problem between two accesses: the byte they meet in, and who made the earlier one.
+  std::uint64_t address = 0;
+  int other_warp = -1;  // -1: there is no other access
+  bool other_reads = false;
+  SharedAccess other = {};  // where the byte is traced
+};
+
+class SharedMemory {
+ public:
+  // Sizes are those of one launch; start_cta() is called for every CTA.
+  void configure(std::int64_t static_bytes, std::int64_t dynamic_offset, std::int64_t dynamic_bytes,
+                 bool check);
+  // `garbage` is the byte that it is full of until it is written.
+  void start_cta(std::uint8_t garbage);
+
+  bool check() const { return check_; }
+
+  // From here to the end of the CTA: problems in this byte name the other access. Its word never takes the fast checks.
+  void trace(std::uint64_t address);
+
+  // A write without the complete checks made traced words whole.
+  void keep_tracing() {
+    trace_.each([&](std::uint64_t address) { split((address - kSharedStart) / 4); });
+  }
+
+  // Whether [offset, offset + bytes) lies inside. Offsets are .shared addresses (from
+  // kSharedStart).
+  bool holds(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset >= kSharedStart && offset <= end_ && end_ - offset >= bytes &&
+           (gap_end_ == gap_begin_ || offset >= gap_end_ || offset + bytes <= gap_begin_);
+  }
+
+  // Whether every address between lowest and highest is inside: the check of a whole warp.
+  bool holds_all(std::uint64_t lowest, std::uint64_t highest, std::uint64_t bytes) const {
+    return lowest >= kSharedStart && highest <= end_ && end_ - highest >= bytes &&
+           gap_end_ == gap_begin_;
+  }
+
+  std::byte* data(std::uint64_t offset) { return data_ + (offset - kSharedStart); }
+
+  std::string extent() const;
+
+  AccessOrder& order() { return order_; }
+
+  // The fast checks (shadow_row.h) work on this; where one says no, explain_read / explain_write
+  // look closer.
+  ShadowView view(const Accessor& who);
+
+  // Between the two: one write of words that were all written together, of which the reader knows
+  // by something else than a barrier of the whole CTA. Records the read when it says yes.
+  bool read_known(const Accessor& who, std::uint64_t offset, int bytes);
+
+  // The complete checks, any size. They also record the access.
+  std::optional<SharedProblem> explain_read(const Accessor& who, std::uint64_t offset, int bytes,
+                                            std::uint32_t used = ~std::uint32_t{0});
+  std::optional<SharedProblem> explain_write(const Accessor& who, std::uint64_t offset, int bytes);
+
+  // An asynchronous copy: the destination is pending, kPending or kInBulk, from here to the wait.
+  std::optional<SharedProblem> explain_copy(const Accessor& who, std::uint64_t offset, int bytes,
+                                            ByteState pending);
+
+  // What an asynchronous unit reads: as a read, and plain writes have to be fenced. Multiples of 4.
+  std::optional<SharedProblem> explain_async_read(const Accessor& who, std::uint64_t offset,
+                                                  int bytes);
+
+  // Whether 16 bytes were last written, all of them, by the warp and at the tick of the stamp.
+  bool stamped(std::uint64_t offset, std::uint32_t stamp) const {
+    const std::uint32_t* const s = &stamp_[(offset - kSharedStart) / 4];
+    return ((s[0] ^ stamp) | (s[1] ^ stamp) | (s[2] ^ stamp) | (s[3] ^ stamp)) < 32;
+  }
+
+  // Of the last write of a byte.
+  std::uint32_t stamp_at(std::uint64_t address) const;
+
+  // The last writes of the bytes, for an asynchronous unit that reads them: fences have to follow.
+  std::optional<SharedProblem> fence_problem(std::uint64_t offset, int bytes) const;
+
+  // Atomic and volatile accesses take no part in race checks; written bytes count as written.
+  void mark_written(std::uint64_t offset, int bytes);
+
+  // An mbarrier begins, or ends and leaves nothing.
+  void mark_mbarrier(std::uint64_t offset, bool begins);
+  std::optional<SharedProblem> explain_synchronising_read(std::uint64_t offset, int bytes) const;
+
+ private:
+  static constexpr std::uint32_t kSplit = 0x7fffffff;  // a stamp and tick later than all others
+
+  // The record of one word or, in a split word, of one byte.
+  struct Record {
+    std::uint32_t stamp = 0;
+    std::uint32_t read_tick = 0;
+    std::uint32_t readers = 0;
+  };
+
+  std::uint32_t stamp_of(const Accessor& who) const {
+    return order_.tick() << 10 | static_cast<std::uint32_t>(who.warp) << 5 |
+           static_cast<std::uint32_t>(who.lane);
+  }
+
+  // How many words from this one on have its record.
+  std::size_t equal_records(std::size_t word, std::size_t end) const;
+  // What is wrong and, where the byte is traced, with which access.
+  std::optional<SharedProblem> traced(std::optional<SharedProblem> problem) const;
+  // Leaves the bytes written, or pending.
+  std::optional<SharedProblem> check_and_write(const Accessor& who, std::uint64_t offset, int bytes, ByteState state);
+  SharedProblem pending_read(const Accessor* who, std::uint64_t address) const;
+  void split(std::size_t word);
+
+  std::optional<SharedProblem> pending_problem(std::uint64_t offset, int bytes) const;
+  // `who` is null for accesses that take no part in the search for races.
+  std::optional<SharedProblem> state_problem(const Accessor* who, std::uint64_t offset, int bytes,
+                                             std::uint32_t used = ~std::uint32_t{0}) const;
+  bool write_ordered(const Accessor& who, std::uint32_t stamp) const;
+  std::optional<SharedProblem> check_read(const Accessor& who, std::uint64_t offset,
+                                          const Record& record) const;
+  std::optional<SharedProblem> check_write(const Accessor& who, std::uint64_t offset,
+                                           const Record& record, bool copies) const;
+  void record_read(const Accessor& who, Record& record) const;
+
+  bool check_ = true;
+  std::byte* data_ = nullptr;
+  std::uint64_t end_ = kSharedStart;
+  std::uint64_t gap_begin_ = 0, gap_end_ = 0;
+  AccessOrder order_;
+  std::vector<std::byte> storage_;
+  std::vector<std::uint8_t> state_;
+  std::vector<std::uint32_t> stamp_, read_tick_, readers_;
+  std::vector<Record> bytes_;  // of split words; allocated when the first word is split
+  SharedTrace trace_;
+};
+
+}  // namespace plumbline::emulator

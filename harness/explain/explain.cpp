@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "harness/explain/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t kShownElements = 4;
+
+std::string value_text(const Format& f, std::uint64_t bits) {
+  const double value = to_double(f, bits);
+  const std::string number = std::isnan(value) ? "NaN" : fmt::format("{:.9g}", value);
+  return fmt::format("{:<14} 0x{:0{}x}", number, bits, f.storage_bits / 4);
+}
+
+void add_element(std::vector<std::string>& lines, const std::string& tensor,
+                 const TensorLayout& layout, const ElementVerdict& e, const LaunchResult& launch) {
+  const Format& f = format(layout.format);
+  const std::string place = element_name(tensor, layout, e.index);
+  const std::string indent(place.size(), ' ');
+  const bool overflows =
+      std::isinf(to_double(f, e.expected)) && std::fabs(e.exact) <= to_double(f, f.max_finite());
+  const std::string exact = std::isnan(e.exact) ? "NaN" : fmt::format("{:.12g}", e.exact);
+  lines.push_back(fmt::format("{}  expected   {}   exact {}, {}", place, value_text(f, e.expected),
+                              exact,
+                              overflows ? "but a step of the contract overflows" : "rounded once"));
+  if (e.low != e.high) {
+    lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low),
+                                value_text(f, e.high)));
+  }
+  // Around 0 an ulp is the least number there is.
+  const bool in_ulp = !std::isnan(e.error_ulp) && e.exact != 0;
+  lines.push_back(fmt::format("{}  got        {}   {}", indent, value_text(f, e.got),
+                              in_ulp ? fmt::format("{:+.4g} ulp", e.error_ulp) : ""));
+  const std::string writer = stored_by(launch, tensor, layout, e.index);
+  if (!writer.empty()) lines.push_back(fmt::format("{}  stored by  {}", indent, writer));
+}
+
+// A correctly rounded output that is wrong all the same.
+std::string more_accurate(const Manifest& kernel, const std::string& element) {
+  const bool softmax = kernel.operation->name() == "softmax";
+  return fmt::format(
+      "{} is the exact result, rounded once, but the steps that the contract names cannot give it: "
+      "the kernel is more accurate than its manifest says. Look at the words of its [contract]{}",
+      element, softmax ? ", `exponential` first" : "");
+}
+
+// The accumulator's way away from exact, of the first output that has one, thinned out.
+void keep_steps(const std::vector<double>& steps, Counterexample& card) {
+  constexpr std::size_t kKept = 256;
+  if (steps.empty() || !card.differences.empty()) return;
+  const std::size_t stride = (steps.size() + kKept - 1) / kKept;
+  card.difference_stride = static_cast<int>(stride);
+  for (std::size_t i = (steps.size() - 1) % stride; i < steps.size(); i += stride)
+    card.differences.push_back(steps[i]);
+}
+
+// The oracle's number of an output. A dump may lack others before it.
+int output_number(const CaseOracle& oracle, std::string_view name) {
+  int number = 0;
+  while (number < oracle.outputs() && oracle.output_name(number) != name) ++number;
+  return number;
+}
+
+const CodePlace* place_of(const Writer& writer, const LaunchResult& launch) {
+  const auto found = launch.stores.find(writer.ptx_line);
+  return found == launch.stores.end() ? nullptr : &found->second;
+}
+
+// The line of code that a wrong output leads to: the one that stored it.
+void keep_store(const Writer* writer, const LaunchResult& launch, Counterexample& card) {
+  const CodePlace* place = writer == nullptr ? nullptr : place_of(*writer, launch);
+  if (place == nullptr || !card.store.kind.empty()) return;
+  card.store = {.kind = "wrong value",
+                .text = card.headline,
+                .ptx_file = place->ptx_file,
+                .ptx_line = place->ptx_line,
+                .source_file = place->source_file,
+                .source_line = place->source_line,
+                .inlined_at = place->inlined_at};
+}
+
+}  // namespace
+
+std::string stored_by(const LaunchResult& launch, const std::string& output,
+                      const TensorLayout& layout, std::int64_t index) {
+  const Writer* writer = writer_of(launch, output, layout, index);
+  if (writer == nullptr) return "";
+  const std::string thread =
+      fmt::format("cta {},{},{}, warp {}, lane {}", writer->cta[0], writer->cta[1], writer->cta[2],
+                  writer->warp, writer->lane);
+  const CodePlace* place = place_of(*writer, launch);
+  if (place == nullptr || place->source_file.empty())
+    return fmt::format("{} at PTX line {}", thread, writer->ptx_line);
+  const auto base = [](const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+  };
+  return fmt::format("{} at {}:{}{}{}", thread, base(place->source_file), place->source_line,
+                     place->inlined_at.empty() ? "" : ", inlined at ", base(place->inlined_at));
+}
+
+Counterexample explain_failure(const Case& test_case, const Examined& examined) {
+  const CaseRecord& record = examined.record;
+  Counterexample card;
+  card.kernel = record.kernel;
+  if (test_case.kernel->added) card.manifest = test_case.kernel->path;
+  card.device = record.device;
+  card.claim = name(broken_claim(record));
+  card.value_class = record.value_class;
+  card.text = record.text;
+  const bool memory = broken_claim(record) == Claim::in_bounds;
+  // A finding is shown below with its place; the headline only counts.
+  card.headline = fmt::format(
+      "{}: {}", test_case.problem.text(),
+      record.findings.empty() ? record.reason
+      : record.findings.size() == 1
+          ? "an access no correct kernel makes"
+          : fmt::format("accesses no correct kernel makes, at {} places", record.findings.size()));
+  card.findings = record.findings;
+  if (memory) return card;  // values after a wrong access explain nothing
+  for (const OutputRecord& output : record.outputs) {
+    std::vector<ElementVerdict> failures = output.verdict.failures;
+    // Of what the headline speaks of comes first.
+    if (broken_claim(record) == Claim::specials)
+      std::ranges::stable_partition(failures, &ElementVerdict::class_mismatch);
+    const Tensor* got = examined.tensors.find(output.name);
+    for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
+      add_element(card.elements, output.name, got->layout, failures[j], examined.launch);
+    }
+    if (failures.empty()) continue;
+    // The largest error tells the most.
+    const auto worst = std::max_element(
+        failures.begin(), failures.end(),
+        [](const auto& a, const auto& b) { return std::abs(a.error_ulp) < std::abs(b.error_ulp); });
+    keep_store(writer_of(examined.launch, output.name, got->layout, worst->index), examined.launch,
+               card);
+    Explanation explanation =
+        examined.oracle->explain(output_number(*examined.oracle, output.name), worst->index, *got);
+    std::move(explanation.lines.begin(), explanation.lines.end(),
+              std::back_inserter(card.explanation));
+    if (worst->got == worst->expected && !worst->class_mismatch) {
+      card.explanation.push_back(
+          more_accurate(*test_case.kernel, element_name(output.name, got->layout, worst->index)));
+    }
+    keep_steps(explanation.steps, card);
+    // Several outputs may suffer from the same one.
+    for (std::string& fault : explanation.faults) {
+      if (std::ranges::count(card.faults, fault) == 0) card.faults.push_back(std::move(fault));
+    }
+  }
+  return card;
+}
+
+}  // namespace plumbline

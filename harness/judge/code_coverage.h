@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// CodeCoverage: which of a kernel's instructions the cases of a run executed, and which of its
+// loops they repeated, on each device that can tell. A fault in an instruction that never ran is
+// one that no case can find; so is one in what a turn of a loop leaves to a next one that never
+// came.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/device/device.h"
+#include "harness/judge/launch.h"
+#include "reports/record/record.h"
+
+namespace plumbline {
+
+// Workers share one.
+class CodeCoverage {
+ public:
+  void add(const std::string& kernel, const std::string& device, const Module& module,
+           const LaunchResult& launch);
+
+  // Of one kernel, by device.
+  std::map<std::string, CodeParts> of(const std::string& kernel) const;
+
+ private:
+  struct Code {
+    std::vector<CodePlace> places;
+    std::vector<bool> executed, repeated;  // by PTX line
+  };
+
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Code> codes_;  // by kernel and device
+};
+
+}  // namespace plumbline

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "harness/judge/interrupt.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+namespace plumbline {
+namespace {
+
+std::atomic<bool> requested{false};
+
+constexpr std::string_view kWord =
+    "\nplumbline: stopping soon; what is done is kept; interrupt again to stop at once\n";
+
+void on_signal(int signal) {
+  if (requested.exchange(true)) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+  const int before = errno;
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWord.data(), kWord.size());
+  errno = before;
+}
+
+// A handler and not SIG_IGN, which programs started by this one would inherit.
+void on_closed_pipe(int) {}
+
+}  // namespace
+
+void catch_interrupts() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  std::signal(SIGPIPE, on_closed_pipe);
+}
+
+bool interrupted() { return requested.load(std::memory_order_relaxed); }
+
+const std::atomic<bool>& interrupt_flag() { return requested; }
+
+Error interruption(std::string case_text) {
+  return {ErrorKind::cannot_run, "interrupted", std::move(case_text), ""};
+}
+
+}  // namespace plumbline

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "harness/judge/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "harness/judge/figures.h"
+#include "oracles/formats/decode.h"
+#include "oracles/reference/describe_errors.h"
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+// Above this many multiply-accumulates, outputs wider than 16 bits (which need a bound for nearly
+// every element) are bounded by a stratified sample: at least 64 elements of every 128x128 tile.
+// Narrower ones are always judged one and all.
+constexpr double kSampledWork = 16e9;
+constexpr std::int64_t kElementsPerSample = 256, kLeastSample = 65536;
+
+JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions options) {
+  const bool wide = format(got.layout.format).storage_bits > 16;
+  if (options.max_bounded < 0 && wide &&
+      test_case.kernel->operation->work(test_case.problem) > kSampledWork) {
+    options.max_bounded = std::max(kLeastSample, got.layout.count() / kElementsPerSample);
+  }
+  return options;
+}
+
+// Two distances in ulp, with the digits it takes to tell them apart.
+std::pair<std::string, std::string> ulp_texts(double x, double y) {
+  std::pair<std::string, std::string> texts = {ulp_text(x), ulp_text(y)};
+  constexpr int kAll = 17;
+  for (int digits = 4; texts.first == texts.second && x != y && digits <= kAll; ++digits)
+    texts = {fmt::format("{:.{}g} ulp", x, digits), fmt::format("{:.{}g} ulp", y, digits)};
+  return texts;
+}
+
+// How far the element is, and how far it may be. Admissible values need not lie on both sides of
+// the exact one: then even a near value may not be one of them.
+std::string distance_words(const ElementVerdict& e, const Format& f) {
+  const double distance = std::abs(e.error_ulp);
+  const bool near = distance != 0 && distance <= e.bound_ulp;
+  // Around 0 an ulp is the least number there is.
+  const bool from_zero = e.exact == 0 && distance != 0;
+  auto [far, bound] = ulp_texts(distance, e.bound_ulp);
+  if (from_zero) {
+    far = fmt::format("{:.4g}", to_double(f, e.got));
+    bound = fmt::format("{:.4g}", largest_admissible(f, e));
+  }
+  if (distance == 0) {
+    far = "the exact value, no value of the contract's accumulator";
+  } else {
+    far += from_zero ? " where 0 is exact" : " from exact";
+  }
+  if (e.bound_ulp == 0) return far + ", and has to be exact";
+  return fmt::format("{}, {} {} {}", far, near ? "not admissible though others up to" : "at most",
+                     bound, near ? "away are" : "is admissible");
+}
+
+// What broke, worst first: the claim's one-line reason.
+std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
+  const OutputVerdict& v = output.verdict;
+  const ElementVerdict& e = v.failures.front();
+  return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}",
+                     v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
+                     element_name(output.name, layout, e.index),
+                     distance_words(e, format(layout.format)));
+}
+
+std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {
+  const OutputVerdict& v = output.verdict;
+  for (const ElementVerdict& e : v.failures) {
+    if (!e.class_mismatch) continue;
+    const Format& f = format(layout.format);
+    const auto word = [&](std::uint64_t bits) {
+      const Decoded d = decode(f, bits);
+      if (d.cls == ValueClass::nan) return "NaN";
+      if (d.cls == ValueClass::infinite) return d.negative ? "-Inf" : "Inf";
+      return "finite";
+    };
+    return fmt::format("{} of {} outputs of {} have the wrong class; {} is {}, {} is due",
+                       v.class_mismatches, v.elements, output.name,
+                       element_name(output.name, layout, e.index), word(e.got), word(e.expected));
+  }
+  return fmt::format("{} outputs of {} are NaN, Inf or finite where another class is due",
+                     v.class_mismatches, output.name);
+}
+
+std::string unwritten_reason(const LaunchResult& launch, const CaseTensors& tensors) {
+  std::vector<std::string> places;
+  for (const Unwritten& one : launch.unwritten_of) {
+    const TensorLayout& layout = tensors.find(one.output)->layout;
+    places.push_back(element_name(one.output, layout, one.first));
+    if (one.count > 1)
+      places.back() += fmt::format(" and {} more of {}", one.count - 1, one.output);
+  }
+  return fmt::format("{} never written: {}",
+                     launch.unwritten == 1
+                         ? "1 output element was"
+                         : fmt::format("{} output elements were", launch.unwritten),
+                     fmt::join(places, ", "));
+}
+
+Verdict worst(const std::map<Claim, Verdict>& claims) {
+  bool failed = false, thin = false;
+  for (const auto& [claim, verdict] : claims) {
+    failed = failed || verdict == Verdict::fail;
+    thin = thin || verdict == Verdict::mistrusted;
+  }
+  return failed ? Verdict::fail : thin ? Verdict::mistrusted : Verdict::pass;
+}
+
+std::optional<OtherAccessRecord> other_access(const Finding& finding) {
+  if (!finding.other) return std::nullopt;
+  const OtherAccess& o = *finding.other;
+  return OtherAccessRecord{o.deed,     o.text(),      o.warp,        o.lane,      o.ptx_file,
+                           o.ptx_line, o.source_file, o.source_line, o.inlined_at};
+}
+
+}  // namespace
+
+std::string element_name(std::string_view tensor, const TensorLayout& layout, std::int64_t index) {
+  std::vector<std::int64_t> place(layout.shape.size());
+  for (std::size_t d = layout.shape.size(); d-- > 0;) {
+    place[d] = index % layout.shape[d];
+    index /= layout.shape[d];
+  }
+  if (place.size() > 2 && layout.shape[0] == 1) place.erase(place.begin());
+  return fmt::format("{}[{}]", tensor, fmt::join(place, ","));
+}
+
+CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const LaunchResult& launch,
+                      const CaseOracle& oracle, const JudgeOptions& options) {
+  CaseRecord record = describe_case(test_case);
+  record.elapsed_ms = launch.elapsed_ms;
+  record.fingerprint = fmt::format("{:016x}", launch.fingerprint);
+  for (const Finding& f : launch.findings) {
+    record.findings.push_back({name(f.kind), f.text(), f.ptx_file, f.ptx_line, f.source_file,
+                               f.source_line, f.inlined_at, other_access(f)});
+  }
+
+  record.known = launch.known;
+  record.claims[Claim::in_bounds] = Verdict::pass;
+  if (!launch.findings.empty()) {
+    record.claims[Claim::in_bounds] = Verdict::fail;
+    record.reason = record.findings.front().text;
+  } else if (launch.unwritten > 0) {
+    record.claims[Claim::in_bounds] = Verdict::fail;
+    record.reason = unwritten_reason(launch, tensors);
+  }
+  if (!launch.completed) {
+    record.verdict = Verdict::fail;
+    return record;
+  }
+
+  record.claims[Claim::bound] = Verdict::pass;
+  record.claims[Claim::specials] = Verdict::pass;
+  for (int i = 0; i < oracle.outputs(); ++i) {
+    if (std::count(launch.absent.begin(), launch.absent.end(), oracle.output_name(i)) > 0) continue;
+    const Tensor* got = tensors.find(oracle.output_name(i));
+    OutputRecord output{oracle.output_name(i), std::string(format(got->layout.format).name),
+                        oracle.judge(i, *got, options_for(test_case, *got, options))};
+    describe_length(test_case, output);
+    const OutputVerdict& v = output.verdict;
+    const auto note = [&](Claim claim, Verdict verdict, const std::string& reason) {
+      if (record.claims[claim] == Verdict::fail) return;
+      const bool first_failure = verdict == Verdict::fail && worst(record.claims) != Verdict::fail;
+      record.claims[claim] = verdict;
+      if (record.reason.empty() || first_failure) record.reason = reason;
+    };
+    if (v.class_mismatches > 0)
+      note(Claim::specials, Verdict::fail, specials_reason(output, got->layout));
+    if (v.failed > v.class_mismatches)
+      note(Claim::bound, Verdict::fail, bound_reason(output, got->layout));
+    if (v.disagreements > 0) {
+      note(Claim::bound, Verdict::mistrusted,
+           fmt::format("the fast oracle and its referees disagree {} times over {}: a bug in "
+                       "plumbline, please report it",
+                       v.disagreements, output.name));
+    }
+    if (v.unresolved > 0) {
+      note(Claim::bound, Verdict::mistrusted,
+           fmt::format("the oracle could not decide {} outputs of {}", v.unresolved, output.name));
+    }
+    if (v.elements > 0 && v.compared == 0) {
+      note(Claim::bound, Verdict::mistrusted,
+           fmt::format("no output of {} was compared", output.name));
+    }
+    record.outputs.push_back(std::move(output));
+  }
+  record.verdict = worst(record.claims);
+  return record;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "harness/judge/promised_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+
+#include "oracles/base/file.h"
+
+namespace plumbline {
+namespace {
+
+// A word of a contract whose step is rounded once, and the instructions that are and are not.
+struct Step {
+  std::string_view term, word;
+  std::array<std::string_view, 2> rounded;  // "" matches nothing
+  std::array<std::string_view, 3> approximate;
+};
+
+constexpr std::array<std::string_view, 2> kDivides{"div.r", ""}, kInverts{"rcp.r", "div.r"},
+    kTakesRoots{"sqrt.r", ""};
+constexpr std::array<std::string_view, 3> kQuotients{"div.approx", "div.full", ""},
+    kReciprocals{"div.approx", "div.full", "rcp.approx"},
+    kRoots{"rsqrt.approx", "sqrt.approx", ""};
+
+constexpr Step kSteps[] = {
+    {"rule", "x / scale", kDivides, kQuotients},
+    {"rule", "x * (1 / scale)", kInverts, kReciprocals},
+    {"rule", "x * (limit / amax)", kDivides, kQuotients},
+    {"normalize", "quotient", kDivides, kReciprocals},
+    {"normalize", "reciprocal", kInverts, kReciprocals},
+    {"mean", "quotient", kDivides, kQuotients},
+    {"root", "1 / sqrt", kTakesRoots, kRoots},
+    {"silu", "g / (1 + e)", kDivides, kReciprocals},
+    {"silu", "g * (1 / (1 + e))", kInverts, kReciprocals},
+};
+
+std::string_view trimmed(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t{");
+  return begin == std::string_view::npos ? std::string_view() : line.substr(begin);
+}
+
+// Whether a line of PTX is one of these instructions, predicated or not.
+bool is_one_of(std::string_view line, std::span<const std::string_view> instructions) {
+  line = trimmed(line);
+  if (line.starts_with('@')) line = trimmed(line.substr(std::min(line.find(' '), line.size())));
+  return std::ranges::any_of(instructions, [&](std::string_view instruction) {
+    return !instruction.empty() && line.starts_with(instruction);
+  });
+}
+
+// The number of the first line that holds, from 1; 0: none does.
+template <typename Holds>
+int first_line(std::string_view text, const Holds& holds) {
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (holds(text.substr(0, end))) return number;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return 0;
+}
+
+// Where the manifest gives a term: "k.toml:12"; its path where it leaves the term out.
+std::string place_of(const Manifest& kernel, std::string_view term) {
+  const Result<std::string> text = read_text_file(kernel.path, "");
+  const int line = !text ? 0 : first_line(*text, [&](std::string_view one) {
+    one = trimmed(one);
+    return one.starts_with(term) && trimmed(one.substr(term.size())).starts_with('=');
+  });
+  return line == 0 ? kernel.path : fmt::format("{}:{}", kernel.path, line);
+}
+
+}  // namespace
+
+Status check_promised_steps(const Manifest& kernel, std::string_view ptx, std::string_view file) {
+  for (const Field& term : kernel.operation->terms()) {
+    for (const Step& step : kSteps) {
+      if (term.name != step.term || kernel.terms.word(step.term) != step.word) continue;
+      const auto line_of = [&](std::span<const std::string_view> instructions) {
+        return first_line(ptx, [&](std::string_view one) { return is_one_of(one, instructions); });
+      };
+      const int approximate = line_of(step.approximate);
+      if (approximate == 0 || line_of(step.rounded) != 0) continue;
+      return Error{
+          ErrorKind::cannot_run,
+          fmt::format("the contract of {} says {} = \"{}\", each operation correctly rounded, but "
+                      "{}:{} is approximate and the PTX has no rounded form of it",
+                      kernel.name, step.term, step.word, file, approximate),
+          place_of(kernel, step.term),
+          "correct the contract's word, or compile without fast math (__fdiv_rn, __frcp_rn)"};
+    }
+  }
+  return {};
+}
+
+}  // namespace plumbline

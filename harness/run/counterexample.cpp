@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "harness/run/counterexample.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fuzz/case_file/corpus.h"
+#include "fuzz/shrink/shrink.h"
+#include "harness/explain/explain.h"
+#include "harness/judge/interrupt.h"
+#include "reports/card.h"
+
+namespace plumbline {
+namespace {
+
+// A fault without what belongs to the case: ranges of k, sizes and strides stand in brackets. A
+// number with a sign says where a kernel looks.
+std::string kind_of(const std::string& fault) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string kind;
+  int brackets = 0;
+  for (const char c : fault) {
+    brackets += (c == '(' || c == '[') - (c == ')' || c == ']');
+    const bool within_word = !kind.empty() && kind.back() != ' ' && kind.back() != '(' &&
+                             kind.back() != '[';  // bf16, +1
+    if (brackets == 0 || !is_digit(c) || within_word) kind += c;
+  }
+  // How many products are left behind a whole tile of k depends on k.
+  if (kind.starts_with("the last ") && kind.find(" k product") != std::string::npos)
+    return "the last k products are missing";
+  return kind;
+}
+
+// What fits the case as found too. Looks at it where it is not the smallest one itself.
+void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
+  if (card.faults.empty() || card.text == failed.test_case.text()) return;
+  const Result<std::unique_ptr<Examined>> original =
+      runner.examine(failed.test_case, failed.target);
+  if (!original || (*original)->record.verdict != Verdict::fail) return;
+  const Counterexample found = explain_failure(failed.test_case, **original);
+  if (found.explanation.empty()) return;
+  // Simple faults are tried in real numbers: where nothing fits a NaN or an infinity, that may be
+  // what f32 makes of the very same fault.
+  const bool out_of_range = broken_claim((*original)->record) == Claim::specials;
+  if (out_of_range && found.faults.empty()) return;
+  keep_faults_of(card, found.faults);
+}
+
+CaseFile file_of(const Case& failing, const Target& target, const std::string& claim,
+                 const std::string& reason) {
+  CaseFile file;
+  file.test_case = failing;
+  file.comments.push_back(fmt::format("{}: {}", claim, reason));
+  file.notes.emplace_back("note", "failed on " + target.name());
+  return file;
+}
+
+}  // namespace
+
+std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& record,
+                                         const std::string& corpus_folder) {
+  const Result<SavedCase> saved =
+      save_case(corpus_folder, file_of(failed.test_case, failed.target,
+                                       std::string(name(broken_claim(record))), record.reason));
+  if (!saved || !saved->is_new) return std::nullopt;
+  return saved->path;
+}
+
+void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found) {
+  constexpr std::size_t kTold = 4;
+  const auto also_fits = [&](const std::string& fault) {
+    return std::ranges::any_of(
+        as_found, [&](const std::string& other) { return kind_of(other) == kind_of(fault); });
+  };
+  const std::size_t before = card.faults.size();
+  std::erase_if(card.faults, [&](const std::string& fault) { return !also_fits(fault); });
+  const std::size_t left = card.faults.size();
+  if (left == before) return;
+  if (left == 0) {
+    std::erase_if(card.explanation, tells_a_fit);
+    if (!as_found.empty()) {
+      card.faults = as_found;
+      card.explanation.push_back(
+          fmt::format("this small case fits other faults by chance; the case as found fits: {}",
+                      fmt::join(as_found, "; ")));
+      return;
+    }
+    card.explanation.push_back(fmt::format(
+        "{} this small case and not the case as found: take that for chance",
+        before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
+    return;
+  }
+  if (left == 1) {
+    card.explanation.push_back("on the case as found, only one of these fits: " +
+                               card.faults.front());
+    return;
+  }
+  const std::vector<std::string> told(card.faults.begin(),
+                                      card.faults.begin() + std::min(left, kTold));
+  card.explanation.push_back(fmt::format(
+      "on the case as found, {} of these {} fit: {}{}", left, before, fmt::join(told, "; "),
+      left > kTold ? fmt::format("; and {} more", left - kTold) : std::string()));
+}
+
+std::optional<Counterexample> make_counterexample(const Job& failed, const RunOptions& options,
+                                                  Observer& observer) {
+  RunnerOptions runner_options = options.runner;
+  runner_options.threads = options.jobs;
+  runner_options.all_relations = true;
+  runner_options.keep_writers = true;
+  CaseRunner runner(runner_options);
+  // Of the smallest case so far.
+  Result<std::unique_ptr<Examined>> examined = runner.examine(failed.test_case, failed.target);
+  if (!examined && interrupted()) return std::nullopt;
+  const auto fails = [&](const Case& candidate) {
+    if (candidate.kernel->excluded(candidate.problem)) return false;
+    Result<std::unique_ptr<Examined>> smaller = runner.examine(candidate, failed.target);
+    if (!smaller || (*smaller)->record.verdict != Verdict::fail ||
+        broken_claim((*smaller)->record) != broken_claim((*examined)->record))
+      return false;
+    examined = std::move(smaller);
+    return true;
+  };
+  ShrinkResult small;
+  small.smallest = failed.test_case;
+  if (examined && options.shrink_budget > 0) {
+    observer.shrinking(failed.test_case);
+    small = shrink(failed.test_case, fails, options.shrink_budget,
+                   [&] { return interrupted() || (options.enough && options.enough()); });
+  }
+  Counterexample card;
+  card.device = failed.target.name();
+  if (examined) {
+    card = explain_failure(small.smallest, **examined);
+    narrow_down(card, failed, runner);
+  } else {
+    card.kernel = failed.test_case.kernel->name;
+    card.headline = examined.error().text();
+  }
+  card.original = failed.test_case.text();
+  card.text = small.smallest.text();
+  card.steps = small.steps;
+  card.tried = small.tried;
+  card.value_class = failed.test_case.recipe.value_class;
+  if (options.corpus_folder.empty()) return card;
+
+  CaseFile file = file_of(small.smallest, failed.target, card.claim,
+                          examined ? (*examined)->record.reason : card.headline);
+  if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
+  const Result<SavedCase> saved = save_case(options.corpus_folder, file);
+  if (saved) {
+    card.case_file = saved->path;
+  } else {
+    card.explanation.push_back("The case could not be saved: " + saved.error().text());
+  }
+  return card;
+}
+
+}  // namespace plumbline

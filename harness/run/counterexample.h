@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Step 9 of a run: a failure made small, explained, and saved as a case file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/run/run.h"
+
+namespace plumbline {
+
+// Ctrl-C ends the shrinking: the smallest case so far is explained and saved. Nothing when it came
+// before the failure was seen again.
+std::optional<Counterexample> make_counterexample(const Job& failed, const RunOptions& options,
+                                                  Observer& observer);
+
+// Saves a failure as it was found, for a search that may be killed before it is made small. The
+// path of the new file; nothing where the corpus has this case or cannot be written.
+std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& record,
+                                         const std::string& corpus_folder);
+
+// A small case fits many simple faults, some of them by chance; the larger one that it came from
+// tells them apart. Keeps of a card's faults those that are among `as_found`, the faults that fit
+// the case as found, or takes those where none is, and says so. Numbers in them may differ: they
+// belong to the case.
+void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found);
+
+}  // namespace plumbline

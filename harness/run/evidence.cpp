@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "harness/run/evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "oracles/formats/format.h"
+
+namespace plumbline {
+namespace {
+
+// With as many, a fault in one output of a thousand is missed once in three times (0.999^1000).
+constexpr std::int64_t kFewOutputs = 1000;
+
+// One output tensor over all cases of a kernel.
+struct OutputEvidence {
+  std::int64_t elements = 0, nonzero = 0;
+  std::int64_t bounded = 0, useless = 0;  // tensors with a bound, and those it tells nothing of
+};
+
+std::map<std::string, OutputEvidence> by_output(const KernelRecord& kernel,
+                                                const RunRecord& record) {
+  std::map<std::string, OutputEvidence> all;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name) continue;
+    for (const OutputRecord& output : c.outputs) {
+      OutputEvidence& one = all[output.name];
+      one.elements += output.verdict.elements;
+      one.nonzero += output.verdict.nonzero;
+      const auto id = format_by_name(output.format);
+      if (output.verdict.bounded == 0 || !id || format(*id).is_integer) continue;
+      ++one.bounded;
+      const double whole_result = std::ldexp(1.0, format(*id).mantissa_bits);  // in ulp, at least
+      one.useless += output.verdict.median_bound_ulp >= whole_result;
+    }
+  }
+  return all;
+}
+
+// A kernel that writes zeros passes on many inputs: benchdnn's rule of 30 %.
+bool mostly_zero(const OutputEvidence& output) {
+  return output.elements >= 10 && output.nonzero * 10 < output.elements * 3;
+}
+
+// A bound as large as the results lets nearly anything pass, zeros too. That is as it should be
+// where sums cancel, a few cases of any plan; with a contract that promises nothing, it is most.
+bool tells_nothing(const OutputEvidence& output) { return output.useless * 2 > output.bounded; }
+
+// One output does not vouch for another.
+void weigh_outputs(const KernelRecord& kernel, const RunRecord& record,
+                   std::vector<std::string>& reasons) {
+  const std::map<std::string, OutputEvidence> outputs = by_output(kernel, record);
+  for (const auto& [name, output] : outputs) {
+    const std::string of = outputs.size() > 1 ? " of " + name : "";
+    if (mostly_zero(output)) {
+      reasons.push_back(fmt::format(
+          "only {:.0f} % of {} outputs{} are not zero",
+          100.0 * static_cast<double>(output.nonzero) / static_cast<double>(output.elements),
+          output.elements, of));
+    }
+    if (tells_nothing(output)) {
+      reasons.push_back(fmt::format(
+          "the bound{} is as large as the results themselves in {} of {} tensors: the contract "
+          "allows nearly anything",
+          of, output.useless, output.bounded));
+    }
+  }
+}
+
+// Why cases that passed prove nothing: the first one's reason.
+void doubt_cases(const KernelRecord& kernel, const RunRecord& record,
+                 std::vector<std::string>& reasons) {
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name || c.verdict != Verdict::mistrusted) continue;
+    reasons.push_back(
+        fmt::format("in {} of {} cases {}", kernel.mistrusted, kernel.cases, c.reason));
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunRecord& record) {
+  std::vector<std::string> reasons;
+  if (kernel.cases == kernel.skipped) return reasons;
+  doubt_cases(kernel, record, reasons);
+  if (kernel.compared == 0) {
+    reasons.push_back("no output was compared with an exact value");
+    return reasons;
+  }
+  weigh_outputs(kernel, record, reasons);
+  if (kernel.disagreements > 0) {
+    reasons.push_back(
+        fmt::format("the fast oracle and its referees disagree {} times", kernel.disagreements));
+  }
+  if (kernel.refereed == 0) reasons.push_back("no output was recomputed by the MPFR referee");
+  // A part of a plan may be small.
+  if (const bool whole_plan = !kernel.code.empty(); whole_plan && kernel.compared < kFewOutputs) {
+    reasons.push_back(fmt::format("the whole plan compares only {} outputs", kernel.compared));
+  }
+  // What never ran cannot have been found wrong. Kernels that share code by a choice at run time
+  // leave some of it unused (quantize_fp8 a quarter).
+  for (const auto& [device, code] : kernel.code) {
+    if (code.executed * 2 >= code.instructions) continue;
+    reasons.push_back(fmt::format(
+        "only {:.0f} % of {} instructions ran on the {}",
+        100.0 * static_cast<double>(code.executed) / static_cast<double>(code.instructions),
+        code.instructions, device));
+  }
+  // A plan with several cases must also have several answers.
+  std::set<std::string> fingerprints;
+  std::int64_t ran = 0;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name || c.outputs.empty() || c.outputs.front().verdict.elements == 0)
+      continue;
+    ++ran;
+    fingerprints.insert(c.fingerprint);
+  }
+  if (ran >= 3 && fingerprints.size() == 1)
+    reasons.push_back("every case gave the same output bits");
+  return reasons;
+}
+
+void weigh_evidence(RunRecord& record) {
+  for (KernelRecord& kernel : record.kernels) {
+    if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
+    kernel.thin = thin_evidence(kernel, record);
+    if (!kernel.thin.empty() || !kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
+  }
+}
+
+void weigh_incomplete(RunRecord& record) {
+  const std::string why = incomplete_words(record);
+  for (KernelRecord& kernel : record.kernels) {
+    if (kernel.verdict == Verdict::mistrusted && kernel.thin.empty() && kernel.reasons.empty())
+      doubt_cases(kernel, record, kernel.thin);
+    if (why.empty()) continue;
+    if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
+    kernel.verdict = Verdict::mistrusted;
+    // A record that is reported again says so already.
+    if (std::ranges::count(kernel.thin, why) == 0) kernel.thin.insert(kernel.thin.begin(), why);
+  }
+}
+
+}  // namespace plumbline

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// A pass needs evidence. These rules turn a kernel whose cases all passed into "mistrusted" when
+// passing proved too little.
+#pragma once
+
+#include "reports/record/record.h"
+
+namespace plumbline {
+
+// Why the passes of a kernel prove too little; empty when they prove enough. The rules and their
+// thresholds are in docs/bounds.md, "Evidence".
+std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunRecord& record);
+
+// Makes kernels that passed mistrusted where these rules or the probes of their arithmetic say so.
+void weigh_evidence(RunRecord& record);
+
+// Makes kernels that passed mistrusted where a part of the plan did not run: nothing broke in what
+// did, and the rest is no evidence. Those whose cases are mistrusted get the reason.
+void weigh_incomplete(RunRecord& record);
+
+}  // namespace plumbline

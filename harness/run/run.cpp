@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "harness/run/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "fuzz/case_file/corpus.h"
+#include "fuzz/plan/domain_fit.h"
+#include "harness/explain/probe.h"
+#include "harness/judge/code_coverage.h"
+#include "harness/judge/figures.h"
+#include "harness/judge/interrupt.h"
+#include "harness/run/counterexample.h"
+#include "harness/run/describe.h"
+#include "harness/run/evidence.h"
+#include "harness/run/workers.h"
+#include "oracles/base/hash.h"
+#include "reports/record/code_parts.h"
+
+namespace plumbline {
+namespace {
+
+// Cases above this many multiply-accumulates get all threads to themselves instead of sharing the
+// machine.
+constexpr double kLargeWork = 4e9;
+
+// Step 2 for one kernel: corpus first, then the plan; filtered.
+Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest& kernel,
+                                       const RunOptions& options) {
+  std::vector<Case> cases;
+  if (!options.only_cases.empty()) {
+    for (const Case& one : options.only_cases)
+      if (one.kernel == &kernel && (!options.filter || options.filter->holds(one)))
+        cases.push_back(one);
+    return cases;
+  }
+  if (!options.corpus_folder.empty() && options.replays_corpus) {
+    Result<std::vector<CaseFile>> corpus = read_corpus(options.corpus_folder, kernel, registry);
+    if (!corpus) return corpus.error();
+    for (CaseFile& file : *corpus) {
+      file.test_case.origin = "corpus";
+      cases.push_back(std::move(file.test_case));
+    }
+  }
+  PlanOptions plan;
+  plan.profile = options.profile;
+  plan.seed = options.seed;
+  for (Case& planned : plan_cases(kernel, plan)) cases.push_back(std::move(planned));
+  std::erase_if(cases, [&](const Case& c) { return options.filter && !options.filter->holds(c); });
+  return cases;
+}
+
+// Steps 1 and 2: every case of every kernel on each of its targets, or this shard's part of them.
+// The record learns of the kernels, the devices, and how many cases there are.
+Result<std::vector<Job>> plan_jobs(const Registry& registry,
+                                   const std::vector<const Manifest*>& kernels,
+                                   const std::optional<Target>& gpu, const RunOptions& options,
+                                   RunRecord& record) {
+  std::vector<Job> jobs;
+  std::int64_t planned = 0;
+  std::uint64_t plan_hash = 0;
+  for (const Manifest* kernel : kernels) {
+    std::string skipped;
+    const std::vector<Target> targets =
+        kernel_targets(*kernel, options.on, options.sm, gpu, skipped);
+    add_kernel(record, *kernel, targets, skipped);
+    if (targets.empty()) continue;
+    const Result<std::vector<Case>> cases = select_cases(registry, *kernel, options);
+    if (!cases) return cases.error();
+    if (cases->empty() && !options.filter && options.only_cases.empty())
+      record.kernels.back().reasons.push_back(domain_refusals(*kernel));
+    for (const Case& test_case : *cases) {
+      const bool mine = !options.shard || options.shard->holds(test_case);
+      for (const Target& target : targets) {
+        const Target place = target_for(test_case, target);
+        if (mine) jobs.push_back({test_case, place, planned});
+        ++planned;
+        if (!options.shard) continue;
+        plan_hash =
+            fingerprint(fmt::format("{:x} {} {}", plan_hash, test_case.text(), place.name()));
+      }
+    }
+  }
+  record.planned = static_cast<std::int64_t>(jobs.size());
+  if (options.shard) {
+    record.shard = {options.shard->index, options.shard->count, planned,
+                    fmt::format("{:016x}", plan_hash)};
+  }
+  return jobs;
+}
+
+// Steps 3 to 8 for all jobs, and which code they reached. What a part of the plan leaves out says
+// nothing about the kernel.
+void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer,
+               RunRecord& record) {
+  CodeCoverage coverage;
+  RunOptions listening = options;
+  const bool whole = !options.filter && options.only_cases.empty();
+  if (whole) listening.runner.coverage = &coverage;
+  record.cases = run_jobs(jobs, listening, observer);
+  record.interrupted = interrupted();
+  summarize(record);
+  if (!whole || record.interrupted) return;
+  for (KernelRecord& kernel : record.kernels) {
+    std::map<std::string, CodeParts> reached = coverage.of(kernel.name);
+    if (options.shard) {
+      kernel.code_parts = std::move(reached);
+    } else {
+      for (const auto& [device, parts] : reached) kernel.code[device] = code_of(parts);
+    }
+  }
+}
+
+std::optional<Portrait> portray(const Job& job, const RunOptions& options) {
+  RunnerOptions runner_options = options.runner;
+  runner_options.threads = options.jobs;
+  runner_options.repeat = 1;
+  runner_options.keep_writers = true;
+  CaseRunner runner(runner_options);
+  const Result<std::unique_ptr<Examined>> examined = runner.examine(job.test_case, job.target);
+  if (!examined) return {};
+  return portrait_of(job.test_case, **examined, options.jobs);
+}
+
+// Step 9: the first failure of each kernel and claim, small and in words; and where in its output a
+// case errs.
+void explain_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer,
+                   RunRecord& record) {
+  const auto job_of = [&](const CaseRecord& c) -> const Job& {
+    return *std::find_if(jobs.begin(), jobs.end(),
+                         [&](const Job& job) { return job.position == c.position; });
+  };
+  for (const CaseRecord* failed : failures_to_explain(record)) {
+    if (interrupted()) break;
+    if (auto card = make_counterexample(job_of(*failed), options, observer))
+      record.counterexamples.push_back(*std::move(card));
+  }
+  for (const CaseRecord* c : cases_to_portray(record)) {
+    if (interrupted()) break;
+    if (auto portrait = portray(job_of(*c), options)) record.portraits.push_back(*portrait);
+  }
+}
+
+void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
+                  const RunOptions& options, CaseRunner& runner, KernelRecord& record) {
+  std::string skipped;
+  for (const Target& target : kernel_targets(kernel, options.on, options.sm, gpu, skipped)) {
+    const Result<std::vector<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
+    if (!probed || probed->empty()) continue;  // what could not run shows in the cases
+    record.arithmetic[target.name()] = words_of(*probed);
+    if (!all_agree(*probed))
+      record.reasons.push_back(
+          fmt::format("probes on {} find {}", target.name(), words_of(*probed)));
+  }
+}
+
+// Step 10 begins: how the kernels really add, beside what their contracts say.
+void probe_kernels(const std::vector<const Manifest*>& kernels, const std::optional<Target>& gpu,
+                   const RunOptions& options, Observer& observer, RunRecord& record) {
+  observer.probing();
+  for_each_on_workers(kernels.size(), gpu ? 1 : options.jobs, [&] {
+    RunnerOptions runner_options = options.runner;
+    runner_options.threads = 1;
+    runner_options.repeat = 1;
+    return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
+      // How a broken kernel adds is no news, and finding out may take until its loops are given up.
+      if (record.kernels[i].failed > 0) return;
+      probe_kernel(*kernels[i], gpu, options, runner, record.kernels[i]);
+    };
+  });
+  record.interrupted = interrupted();
+}
+
+}  // namespace
+
+std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
+                                 Observer& observer) {
+  std::vector<std::optional<CaseRecord>> done(jobs.size());
+  std::mutex report;
+  std::int64_t finished = 0;
+  const auto run_one = [&](std::size_t i, CaseRunner& runner) {
+    if (options.enough && options.enough()) return;
+    std::optional<CaseRecord> record = runner.run(jobs[i].test_case, jobs[i].target);
+    if (!record) return;
+    const std::lock_guard lock(report);
+    record->position = jobs[i].position;
+    observer.finished(*record, ++finished, static_cast<std::int64_t>(jobs.size()));
+    done[i] = std::move(record);
+  };
+  const auto is_large = [&](const Job& job) {
+    return job.target.on_gpu ||
+           job.test_case.kernel->operation->work(job.test_case.problem) > kLargeWork;
+  };
+
+  // Small cases: one per worker, one thread each.
+  for_each_on_workers(jobs.size(), options.jobs, [&] {
+    RunnerOptions runner_options = options.runner;
+    runner_options.threads = 1;
+    return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
+      if (!is_large(jobs[i])) run_one(i, runner);
+    };
+  });
+
+  // Large ones, and those that share the GPU: one after the other with all threads.
+  RunnerOptions runner_options = options.runner;
+  runner_options.threads = options.jobs;
+  CaseRunner runner(runner_options);
+  for (std::size_t i = 0; i < jobs.size() && !interrupted(); ++i) {
+    if (is_large(jobs[i])) run_one(i, runner);
+  }
+
+  std::vector<CaseRecord> records;
+  for (std::optional<CaseRecord>& record : done) {
+    if (record) records.push_back(*std::move(record));
+  }
+  return records;
+}
+
+Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
+                      const RunOptions& options, Observer& observer) {
+  RunRecord record;
+  record.seed = options.seed;
+  describe_environment(record);
+  const Result<std::optional<Target>> gpu = find_gpu(options.on);
+  if (!gpu) return gpu.error();
+  const Result<std::vector<Job>> jobs = plan_jobs(registry, kernels, *gpu, options, record);
+  if (!jobs) return jobs.error();
+  observer.planned(record);
+  run_cases(*jobs, options, observer, record);
+  explain_cases(*jobs, options, observer, record);
+  if (options.probe && !record.interrupted) probe_kernels(kernels, *gpu, options, observer, record);
+  if (!record.interrupted) weigh_evidence(record);
+  return record;  // writing it is reports/
+}
+
+}  // namespace plumbline

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The main path: from manifests to a record, in the ten steps of docs/architecture.md. verify calls
+// run(); fuzz and replay use the same pieces.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fuzz/plan/plan.h"
+#include "harness/judge/case_runner.h"
+#include "harness/judge/target.h"
+#include "harness/run/filter.h"
+#include "harness/run/shard.h"
+#include "kernels/registry.h"
+#include "reports/record/record.h"
+
+namespace plumbline {
+
+// A case on a target: the unit of work.
+struct Job {
+  Case test_case;
+  Target target;
+  std::int64_t position = 0;  // in the whole plan, whatever part of it runs
+};
+
+struct RunOptions {
+  Profile profile = Profile::standard;
+  std::uint64_t seed = 1;
+  On on = On::automatic;
+  std::optional<int> sm;  // only this chip on the emulator
+  int jobs = 1;           // worker threads
+  std::optional<Shard> shard;
+  std::optional<Filter> filter;
+  std::vector<Case> only_cases;  // in place of the plan and the corpus; for --failed
+  RunnerOptions runner;
+  std::string corpus_folder;  // replayed first, counterexamples saved here; empty for neither
+  bool replays_corpus = true;  // else they are only saved there
+  bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
+  int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
+  // Asked before every case, from any thread: none begins once it says yes (a time box). Empty: no.
+  std::function<bool()> enough;
+};
+
+// What a run tells while it goes. Called from one thread at a time.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // The record without cases: kernels, devices, how many cases are planned.
+  virtual void planned(const RunRecord& so_far) { (void)so_far; }
+
+  virtual void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
+    (void)record, (void)done, (void)total;
+  }
+
+  virtual void shrinking(const Case& failing) { (void)failing; }
+
+  virtual void probing() {}
+};
+
+// Runs the kernels. The record is complete up to an interrupt. Errors: a broken corpus file, a GPU
+// asked for and not there.
+Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
+                      const RunOptions& options, Observer& observer);
+
+// Steps 3 to 8 for a list of jobs on worker threads: records in job order, whatever finished first.
+// Stops early on Ctrl-C and at RunOptions::enough; jobs that did not run are missing.
+std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
+                                 Observer& observer);
+
+}  // namespace plumbline

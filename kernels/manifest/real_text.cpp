@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/manifest/real_text.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+namespace plumbline {
+
+std::string real_text(std::uint32_t bits) {
+  const float value = std::bit_cast<float>(bits);
+  if (std::isnan(value)) return fmt::format("0x{:08x}", bits);
+  char buffer[32];
+  const auto [end, error] = std::to_chars(std::begin(buffer), std::end(buffer), value);
+  return {buffer, end};
+}
+
+std::optional<std::uint32_t> parse_real(std::string_view text) {
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    const std::string_view digits = text.substr(2);
+    std::uint32_t bits = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), bits, 16);
+    if (error != std::errc() || end != digits.end()) return std::nullopt;
+    return bits;
+  }
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
+  // "nan" would lose which NaN is meant: those are given as bits.
+  if (error != std::errc() || end != text.end() || std::isnan(value)) return std::nullopt;
+  return std::bit_cast<std::uint32_t>(value);
+}
+
+}  // namespace plumbline

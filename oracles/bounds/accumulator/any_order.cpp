@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/bounds/accumulator/any_order.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracles/bounds/accumulator/node_plan.h"
+#include "oracles/exact/bound_arithmetic.h"
+
+namespace plumbline::bound {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kRoundUpAll = 1 + 0x1p-40;  // far above what the few operations below can lose
+constexpr double kF32Unit = 0x1p-23;         // an f32 ulp, relative to its binade
+constexpr double kMayOverflow = 0x1p127;
+
+}  // namespace
+
+// A step takes instruction_length products, the last one of each accumulator perhaps fewer.
+RoundingCounts::RoundingCounts(const BoundModel& model, std::int64_t k) {
+  const NodePlan plan(model);
+  const double full =
+      std::ceil(static_cast<double>(k) / static_cast<double>(plan.instruction_length));
+  const double accumulators =
+      model.parts > 0 ? std::min(full, static_cast<double>(model.parts)) : full;
+  const double steps = full + accumulators;
+  nodes = steps * static_cast<double>(plan.nodes.size());
+  additions = accumulators;
+  if (model.fma || model.chaining == Chaining::hopper_fp8) additions += steps;
+}
+
+RunningBound any_order_bound(const BoundModel& model, const PreparedProducts& products) {
+  const auto k = static_cast<double>(products.value.size());
+  double size = 0, largest = 0;
+  RunningBound bound;
+  for (std::size_t p = 0; p < products.value.size(); ++p) {
+    bound.sum += products.value[p];
+    size += std::fabs(products.value[p]);
+    largest = larger(largest, products.exponent[p]);
+    bound.lattice = smaller(bound.lattice, products.lowest[p]);
+  }
+  if (bound.lattice == kInfinity) return bound;
+
+  // Truncation moves toward zero, so only roundings to nearest let a partial sum exceed the sum of
+  // magnitudes.
+  const RoundingCounts counts(model, std::ssize(products.value));
+  const double growth = std::exp(counts.additions * 0x1p-24) * (1 + k * 0x1p-52);
+  const double reach = size * growth * kRoundUpAll;
+  const double ulp = ulp_of(reach, kF32Unit);
+  if (bound.lattice < ulp) bound.error += counts.additions * ulp / 2;
+  if (model.flushes) bound.error += products.lost;
+  if (model.flushes && bound.lattice < kF32Minimum)
+    bound.error += 3 * counts.additions * kF32Minimum;  // both operands and the sum of each
+  if (!model.fma) {
+    const NodePlan plan(model);
+    const double highest =
+        larger(larger(plan.zero_weight, largest), larger(binade(reach), kF32Minimum));
+    const double unit = highest * plan.unit, result_ulp = ulp_of(reach, plan.ulp_unit);
+    if (bound.lattice < unit) {
+      // Every product is cut once, the accumulator in every node.
+      double kept = 0;
+      for (const double lowest : products.lowest) kept += smaller(lowest, unit);
+      bound.error += (k * unit - kept) + (k * unit) * (k * 0x1p-52) + counts.nodes * unit;
+    }
+    if (bound.lattice < result_ulp) bound.error += counts.nodes * result_ulp;
+  }
+  bound.error *= kRoundUpAll;
+  if (bound.error > 0) {
+    bound.sum_error = size * (k * 0x1p-52);
+    bound.lattice = smaller(bound.lattice, 0x1p-149);  // every f32 is a multiple of it
+  }
+  if (reach >= kMayOverflow) {
+    for (const auto possible :
+         {ResultClass::plus_infinity, ResultClass::minus_infinity, ResultClass::nan})
+      bound.classes.add(possible);
+  }
+  return bound;
+}
+
+}  // namespace plumbline::bound

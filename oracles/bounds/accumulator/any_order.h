@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The bound of Schedule::any: nothing is known of the order of the products, of how they share
+// nodes, or of how many accumulators there are. It needs the largest alignment unit and ulp that
+// any partial sum can have, and how often something can be lost to them; docs/bounds.md derives it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "oracles/bounds/accumulator/running_bound.h"
+
+namespace plumbline::bound {
+
+// The most roundings of a sum of k products in any order.
+struct RoundingCounts {
+  double nodes = 0;      // alignment and conversion toward zero
+  double additions = 0;  // to nearest f32, fused with a product or not
+
+  RoundingCounts(const BoundModel& model, std::int64_t k);
+};
+
+// Value, exponent weight and lowest weight of every product (prepared_operand.h).
+struct PreparedProducts {
+  std::span<const double> value, exponent, lowest;
+  double lost = 0;  // of all together, because operands are taken for 0
+};
+
+RunningBound any_order_bound(const BoundModel& model, const PreparedProducts& products);
+
+}  // namespace plumbline::bound

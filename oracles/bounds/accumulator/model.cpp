@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// One dot product as the contract's hardware does it.
+#include "oracles/bounds/accumulator/model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "oracles/base/assert.h"
+#include "oracles/formats/decode.h"
+#include "oracles/models/node.h"
+
+namespace plumbline {
+namespace {
+
+float rounded_to_bf16(float x) {
+  const Format& bf16 = format(FormatId::bf16);
+  return static_cast<float>(to_double(bf16, encode(bf16, static_cast<double>(x))));
+}
+
+// Subnormal numbers become zeros, as operands and results of f32 atomics on global memory do.
+float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+
+class Machine {
+ public:
+  Machine(const Contract& contract, int sm, FormatId a, FormatId b, const float* row,
+          const float* column, std::int64_t k, const AccumulatorOptions& options)
+      : contract_(contract),
+        a_(format(a)),
+        b_(format(b)),
+        row_(row),
+        column_(column),
+        keep_steps_(options.keep_steps),
+        factors_(options.factors) {
+    if (contract.unit != Unit::tensor_core) return;
+    const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
+    PLUMB_ASSERT(model.has_value());
+    model_ = *model;
+    for (std::int64_t p = 0; p < k; ++p) {
+      a_codes_.push_back(static_cast<std::uint32_t>(encode(a_, static_cast<double>(row[p]))));
+      b_codes_.push_back(static_cast<std::uint32_t>(encode(b_, static_cast<double>(column[p]))));
+    }
+  }
+
+  // One accumulator over [begin, end), from zero.
+  float chain(std::int64_t begin, std::int64_t end) {
+    if (contract_.unit == Unit::int32) return integers(begin, end);
+    float value = 0;
+    const std::int64_t step = contract_.unit == Unit::fma_f32           ? 1
+                              : model_.chaining == Chaining::hopper_fp8 ? 2 * model_.node.products
+                                                                        : model_.node.products;
+    for (std::int64_t base = begin; base < end; base += step) {
+      const std::int64_t stop = std::min(end, base + step);
+      value = contract_.unit == Unit::fma_f32 ? fma(row_[base], column_[base], value)
+                                              : instruction(base, stop, value);
+      if (keep_steps_) steps.push_back({stop, value});
+    }
+    return value;
+  }
+
+  float part(std::int64_t begin, std::int64_t end) {
+    if (contract_.schedule != Schedule::promote) return chain(begin, end);
+    float total = 0;
+    for (std::int64_t base = begin; base < end; base += contract_.interval) {
+      const float fresh = chain(base, std::min(end, base + contract_.interval));
+      if (contract_.promotion == Promotion::scaled_fma) {
+        const auto interval = static_cast<std::size_t>(base / contract_.interval);
+        total = fma(fresh, factors_.empty() ? 1.0f : factors_[interval], total);
+      } else {
+        total = kept(total + kept(fresh));
+      }
+    }
+    return total;
+  }
+
+  std::vector<AccumulatorStep> steps;
+
+ private:
+  float kept(float x) const { return contract_.subnormals_flushed ? flushed(x) : x; }
+
+  float fma(float a, float b, float c) const { return kept(std::fma(kept(a), kept(b), kept(c))); }
+
+  // An int32 sum as an f32.
+  float integers(std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t p = begin; p < end; ++p)
+      sum += static_cast<double>(row_[p]) * static_cast<double>(column_[p]);
+    const auto value = static_cast<float>(sum);
+    if (keep_steps_) steps.push_back({end, value});
+    return value;
+  }
+
+  float instruction(std::int64_t begin, std::int64_t end, float accumulator) const {
+    const auto first = static_cast<std::size_t>(begin),
+               count = static_cast<std::size_t>(end - begin);
+    const std::span<const std::uint32_t> a(a_codes_), b(b_codes_);
+    return std::bit_cast<float>(dot(model_, a_, b_, a.subspan(first, count),
+                                    b.subspan(first, count),
+                                    std::bit_cast<std::uint32_t>(accumulator)));
+  }
+
+  const Contract& contract_;
+  const Format& a_;
+  const Format& b_;
+  const float* row_;
+  const float* column_;
+  bool keep_steps_;
+  const std::vector<float>& factors_;
+  DotModel model_{};
+  std::vector<std::uint32_t> a_codes_, b_codes_;
+};
+
+float joined(const std::vector<float>& parts, Join join, bool flushes,
+             std::vector<std::int64_t> order) {
+  const auto kept = [=](float x) { return flushes || join == Join::f32_atomic ? flushed(x) : x; };
+  if (order.empty() || join == Join::f32_ordered) {
+    order.resize(parts.size());
+    std::iota(order.begin(), order.end(), 0);
+  }
+  float total = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const float part = parts[static_cast<std::size_t>(order[i])];
+    if (join == Join::bf16) {
+      total = rounded_to_bf16(kept(total + kept(rounded_to_bf16(kept(part)))));
+    } else if (i == 0 && join != Join::f32_atomic) {
+      total = part;
+    } else {
+      total = kept(kept(total) + kept(part));
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+AccumulatorRun run_accumulator(const Contract& contract, int sm, FormatId a, FormatId b,
+                               const float* row, const float* column, std::int64_t k,
+                               const AccumulatorOptions& options) {
+  Machine machine(contract, sm, a, b, row, column, k, options);
+  AccumulatorRun run;
+  if (contract.schedule == Schedule::split_k &&
+      (contract.parts > 1 || contract.join == Join::f32_atomic)) {
+    const std::int64_t block = std::max<std::int64_t>(contract.interval, 1);
+    const std::int64_t even = (k + contract.parts - 1) / contract.parts;
+    const std::int64_t length = std::max(block, (even + block - 1) / block * block);
+    std::vector<float> parts;
+    for (std::int64_t begin = 0; begin < k; begin += length)
+      parts.push_back(machine.part(begin, std::min(k, begin + length)));
+    run.value = joined(parts, contract.join, contract.subnormals_flushed, options.join_order);
+  } else {
+    run.value = machine.part(0, k);
+  }
+  run.steps = std::move(machine.steps);
+  return run;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// The running bound of one dot product, written to be read: this is the specification of
+// running_bound_lanes.cpp, which must give the same bits. docs/bounds.md derives every line.
+#include "oracles/bounds/accumulator/running_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "oracles/base/assert.h"
+#include "oracles/bounds/accumulator/any_order.h"
+#include "oracles/bounds/accumulator/bound.h"
+#include "oracles/bounds/accumulator/node_plan.h"
+#include "oracles/exact/bound_arithmetic.h"
+
+namespace plumbline {
+
+using namespace bound;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Term {
+  double product, exponent, lowest;
+};
+
+// One dot product's terms, made when asked for.
+class Terms {
+ public:
+  Terms(const BoundModel& model, const float* row, const float* column)
+      : model_(model), row_(row), column_(column) {}
+
+  Term operator[](std::int64_t p) const {
+    const PreparedElement x = prepare(row_[p], model_.a_minimum_exponent);
+    const PreparedElement y = prepare(column_[p], model_.b_minimum_exponent);
+    return {static_cast<double>(x.value) * y.value, static_cast<double>(x.exponent) * y.exponent,
+            static_cast<double>(x.lowest) * y.lowest};
+  }
+
+  // What f32 operations that take small operands for 0 lose of a product.
+  double lost(std::int64_t p) const {
+    if (!model_.flushes || !model_.fma) return 0;
+    const double x = magnitude(static_cast<double>(row_[p])),
+                 y = magnitude(static_cast<double>(column_[p]));
+    return x < kF32Minimum || y < kF32Minimum ? x * y : 0;
+  }
+
+ private:
+  const BoundModel& model_;
+  const float* row_;
+  const float* column_;
+};
+
+// accumulator = node(accumulator, the terms at base + offsets[...] below end).
+void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms, std::int64_t base,
+              const std::vector<std::int64_t>& offsets, std::int64_t end) {
+  double products = 0, count = 0, largest = 0, lowest = kInfinity;
+  for (const std::int64_t offset : offsets) {
+    if (base + offset >= end) continue;
+    const Term term = terms[base + offset];
+    products += term.product;
+    count += 1;
+    largest = larger(largest, term.exponent);
+    lowest = smaller(lowest, term.lowest);
+  }
+  if (lowest == kInfinity) return;  // nothing but zeros: the accumulator passes through
+
+  // The alignment exponent lies between that of the smallest and that of the largest possible
+  // accumulator.
+  const double reach = most(state.sum, state.drift), rest = least(state.sum, state.drift);
+  const double high =
+      larger(larger(plan.zero_weight, largest), reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
+  const double low =
+      larger(larger(plan.zero_weight, largest), rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
+  const double unit_high = high * plan.unit, unit_low = low * plan.unit;
+
+  // A term with lowest bit 2^l loses less than a unit, in steps of 2^l. (Four running sums, as the
+  // vector path has.)
+  double kept[4] = {0, 0, 0, 0};
+  std::size_t slot = 0;
+  for (const std::int64_t offset : offsets) {
+    if (base + offset < end) kept[slot % 4] += smaller(terms[base + offset].lowest, unit_high);
+    ++slot;
+  }
+  double loss = (count * unit_high - ((kept[0] + kept[1]) + (kept[2] + kept[3]))) * kRoundUpCount;
+  // So does the accumulator, unless it is too large to have bits below the unit.
+  if (state.lattice < unit_high && rest < unit_high * plan.precision_weight)
+    loss += unit_high - state.lattice;
+  add_aligned(state, plan, {products, count, largest, lowest, unit_low, loss});
+}
+
+// One accumulator over [begin, end), from zero.
+AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Terms& terms,
+                       std::int64_t begin, std::int64_t end) {
+  AccumulatorBound state;
+  if (model.fma) {
+    for (std::int64_t p = begin; p < end; ++p) {
+      const Term term = terms[p];
+      double lost = terms.lost(p);
+      if (model.flushes && smaller(state.lattice, term.lowest) < kF32Minimum)
+        lost += 2 * kF32Minimum;  // the accumulator, as an operand and as the result
+      add_fused(state, term.product, term.lowest, lost * kRoundUp);
+    }
+    return state;
+  }
+  for (std::int64_t base = begin; base < end; base += plan.instruction_length) {
+    if (model.chaining == Chaining::in_order) {
+      add_node(state, plan, terms, base, plan.nodes[0], end);
+    } else {
+      AccumulatorBound fresh;
+      for (const auto& offsets : plan.nodes) add_node(fresh, plan, terms, base, offsets, end);
+      add_rounded(state, fresh, kNearestF32);
+    }
+  }
+  return state;
+}
+
+RunningBound in_any_order(const BoundModel& model, const Terms& terms, std::int64_t k) {
+  std::vector<double> value, exponent, lowest;
+  double lost = 0;
+  for (std::int64_t p = 0; p < k; ++p) {
+    lost = (lost + terms.lost(p)) * kRoundUp;
+    const Term term = terms[p];
+    value.push_back(term.product);
+    exponent.push_back(term.exponent);
+    lowest.push_back(term.lowest);
+  }
+  return any_order_bound(model, {value, exponent, lowest, lost});
+}
+
+AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms,
+                      std::int64_t begin, std::int64_t end, const PromotionScales& scales) {
+  if (model.schedule != Schedule::promote) return chain(model, plan, terms, begin, end);
+  AccumulatorBound total;
+  for (std::int64_t base = begin; base < end; base += model.interval) {
+    AccumulatorBound fresh = chain(model, plan, terms, base, std::min(end, base + model.interval));
+    if (!model.scaled) {
+      add_rounded(total, fresh, kNearestF32, model.flushes);
+      continue;
+    }
+    const std::int64_t interval = base / model.interval;
+    if (scales.classes != nullptr)
+      fresh.classes = ClassSet::of_sum(fresh.classes, scales.classes[interval]);
+    add_scaled(total, fresh, scales.factors[interval], model.flushes);
+  }
+  return total;
+}
+
+}  // namespace
+
+RunningBound running_bound(const BoundModel& model, const float* row, const float* column,
+                           std::int64_t k, const PromotionScales& scales) {
+  PLUMB_ASSERT(model.scaled == (scales.factors != nullptr) || k == 0);
+  const NodePlan plan(model);
+  const Terms terms(model, row, column);
+  if (model.schedule == Schedule::any) return in_any_order(model, terms, k);
+  if (!model.joins()) return part(model, plan, terms, 0, k, scales).result();
+  const std::int64_t length = model.part_length(k);
+  std::vector<AccumulatorBound> parts;
+  for (std::int64_t begin = 0; begin < k; begin += length) {
+    parts.push_back(part(model, plan, terms, begin, std::min(k, begin + length), scales));
+  }
+  if (parts.empty()) return {};
+  return join_parts(parts, model.join, model.flushes).result();
+}
+
+}  // namespace plumbline

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// One table per enumeration; the lookups are the same three lines for all of them.
+#include "oracles/bounds/contract/describe.h"
+
+#include <array>
+
+#include "oracles/base/assert.h"
+
+namespace plumbline {
+namespace {
+
+template <typename Value, std::size_t count>
+struct WordTable {
+  std::array<std::string_view, count> words;
+  std::array<Value, count> values;
+
+  std::optional<Value> value(std::string_view word) const {
+    for (std::size_t row = 0; row < count; ++row) {
+      if (words[row] == word) return values[row];
+    }
+    return std::nullopt;
+  }
+
+  std::string_view word(Value value) const {
+    for (std::size_t row = 0; row < count; ++row) {
+      if (values[row] == value) return words[row];
+    }
+    PLUMB_ASSERT(!"a value without a word");
+    return {};
+  }
+};
+
+constexpr WordTable<ContractUnit, 5> kUnits{{"mma.sync", "wgmma", "tcgen05", "fma.f32", "int32"},
+                                            {ContractUnit{Unit::tensor_core, Instruction::mma_sync},
+                                             ContractUnit{Unit::tensor_core, Instruction::wgmma},
+                                             ContractUnit{Unit::tensor_core, Instruction::tcgen05},
+                                             ContractUnit{Unit::fma_f32, Instruction::mma_sync},
+                                             ContractUnit{Unit::int32, Instruction::mma_sync}}};
+
+constexpr WordTable<Schedule, 4> kSchedules{
+    {"sequential", "promote", "split_k", "any"},
+    {Schedule::sequential, Schedule::promote, Schedule::split_k, Schedule::any}};
+
+constexpr WordTable<Join, 4> kJoins{
+    {"f32 ordered", "f32 any order", "f32 atomic", "bf16"},
+    {Join::f32_ordered, Join::f32_any_order, Join::f32_atomic, Join::bf16}};
+
+constexpr WordTable<Promotion, 2> kPromotions{{"add", "scaled fma"},
+                                              {Promotion::add, Promotion::scaled_fma}};
+
+constexpr WordTable<EpilogueStep, 20> kSteps{{"scale_a",
+                                              "scale_b",
+                                              "scale_ab",
+                                              "alpha",
+                                              "beta_c",
+                                              "beta_c fma",
+                                              "alpha beta_c fma",
+                                              "bias",
+                                              "bias fma",
+                                              "relu",
+                                              "gelu erff",
+                                              "gelu_tanh tanhf",
+                                              "gelu_tanh tanh.approx",
+                                              "gelu_tanh expf",
+                                              "gelu_tanh ex2.approx",
+                                              "silu expf",
+                                              "silu ex2.approx",
+                                              "silu tanh.approx",
+                                              "scale_d",
+                                              "zero_d"},
+                                             {EpilogueStep::scale_a,
+                                              EpilogueStep::scale_b,
+                                              EpilogueStep::scale_ab,
+                                              EpilogueStep::alpha,
+                                              EpilogueStep::beta_c,
+                                              EpilogueStep::beta_c_fma,
+                                              EpilogueStep::alpha_beta_c_fma,
+                                              EpilogueStep::bias,
+                                              EpilogueStep::bias_fma,
+                                              EpilogueStep::relu,
+                                              EpilogueStep::gelu_erff,
+                                              EpilogueStep::gelu_tanh_tanhf,
+                                              EpilogueStep::gelu_tanh_tanh_approx,
+                                              EpilogueStep::gelu_tanh_expf,
+                                              EpilogueStep::gelu_tanh_ex2_approx,
+                                              EpilogueStep::silu_expf,
+                                              EpilogueStep::silu_ex2_approx,
+                                              EpilogueStep::silu_tanh_approx,
+                                              EpilogueStep::scale_d,
+                                              EpilogueStep::zero_d}};
+
+constexpr WordTable<Activation, 5> kActivations{
+    {"none", "relu", "gelu", "gelu_tanh", "silu"},
+    {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
+     Activation::silu}};
+
+constexpr WordTable<Rounding, 6> kRoundings{
+    {"nearest even", "nearest away", "toward zero", "up", "down", "stochastic"},
+    {Rounding::nearest_even, Rounding::nearest_away, Rounding::toward_zero, Rounding::up,
+     Rounding::down, Rounding::stochastic}};
+
+constexpr WordTable<Overflow, 2> kOverflows{{"special", "saturate"},
+                                            {Overflow::to_special, Overflow::saturate}};
+
+}  // namespace
+
+std::optional<ContractUnit> contract_unit(std::string_view word) { return kUnits.value(word); }
+
+std::optional<Schedule> schedule(std::string_view word) { return kSchedules.value(word); }
+
+std::optional<Join> join(std::string_view word) { return kJoins.value(word); }
+
+std::optional<Promotion> promotion(std::string_view word) { return kPromotions.value(word); }
+
+std::optional<EpilogueStep> epilogue_step(std::string_view word) { return kSteps.value(word); }
+
+std::optional<Activation> activation(std::string_view word) { return kActivations.value(word); }
+
+std::optional<Rounding> rounding(std::string_view word) { return kRoundings.value(word); }
+
+std::optional<Overflow> overflow(std::string_view word) { return kOverflows.value(word); }
+
+std::string_view word_of(ContractUnit unit) {
+  if (unit.unit != Unit::tensor_core) unit.instruction = Instruction::mma_sync;
+  return kUnits.word(unit);
+}
+
+std::string_view word_of(Schedule value) { return kSchedules.word(value); }
+
+std::string_view word_of(Join value) { return kJoins.word(value); }
+
+std::string_view word_of(Promotion value) { return kPromotions.word(value); }
+
+std::string_view word_of(EpilogueStep value) { return kSteps.word(value); }
+
+std::string_view word_of(Activation value) { return kActivations.word(value); }
+
+std::string_view word_of(Rounding value) { return kRoundings.word(value); }
+
+std::string_view word_of(Overflow value) { return kOverflows.word(value); }
+
+std::span<const std::string_view> unit_words() { return kUnits.words; }
+
+std::span<const std::string_view> schedule_words() { return kSchedules.words; }
+
+std::span<const std::string_view> join_words() { return kJoins.words; }
+
+std::span<const std::string_view> promotion_words() { return kPromotions.words; }
+
+std::span<const std::string_view> epilogue_words() { return kSteps.words; }
+
+std::span<const std::string_view> rounding_words() { return kRoundings.words; }
+
+std::span<const std::string_view> overflow_words() { return kOverflows.words; }
+
+}  // namespace plumbline

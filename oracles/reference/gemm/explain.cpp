@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/gemm/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "oracles/base/random.h"
+#include "oracles/bounds/accumulator/model.h"
+#include "oracles/exact/dyadic.h"
+#include "oracles/formats/ulp.h"
+#include "oracles/reference/describe_errors.h"
+#include "oracles/reference/gemm/element.h"
+#include "oracles/reference/gemm/faults.h"
+#include "oracles/reference/gemm/survey.h"
+
+namespace plumbline {
+namespace {
+
+std::string place_text(const GemmCase& gemm, const GemmPlace& at) {
+  if (gemm.problem.batch == 1) return fmt::format("d[{},{}]", at.i, at.j);
+  return fmt::format("d[{},{},{}]", at.batch, at.i, at.j);
+}
+
+void tell_result(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict& verdict,
+                 std::vector<std::string>& lines) {
+  const Format& output = gemm.epilogue.output();
+  lines.push_back(result_words(place_text(gemm, at), output, verdict));
+  if (verdict.low != verdict.high) lines.push_back(range_words(output, verdict));
+  if (verdict.class_mismatch) {
+    lines.push_back(std::isnan(verdict.exact) || std::isinf(verdict.exact)
+                        ? "NaN, Inf and finite results must match, and here they do not"
+                        : "nothing in the inputs gives this class of result; NaN may mean that the "
+                          "element was never written");
+  } else if (!std::isnan(verdict.error_ulp)) {
+    lines.push_back(error_words(gemm.epilogue.output(), verdict));
+  }
+}
+
+void tell_overflow(const GemmCase& gemm, const GemmPlace& at, std::vector<std::string>& lines) {
+  if (gemm.model) return;
+  const auto sum = static_cast<std::int64_t>(gemm.exact_sum(at).nearest_double());
+  const std::int32_t wrapped = wrapped_to_int32(sum);
+  if (sum == wrapped) return;
+  lines.push_back(fmt::format(
+      "the sum of the products is {}, beyond the range of s32: the accumulator wraps to {}", sum,
+      wrapped));
+}
+
+void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict& verdict,
+                std::vector<std::string>& lines) {
+  if (!gemm.model || gemm.special(at) || std::isnan(verdict.share)) return;
+  const double error = gemm.bound(at).error;
+  if (error == 0 && gemm.epilogue.uncertain()) {
+    lines.push_back(
+        "these values make the sum exact: what is left open is how far the activation may be off");
+  } else if (error == 0 && gemm.contract.subnormals_flushed && verdict.low != verdict.high) {
+    lines.push_back(
+        "these values make the sum exact: what is left open is whether small numbers count as 0");
+  } else if (error == 0) {
+    lines.push_back(
+        "these values make the contract's arithmetic exact: the output is determined bit for bit");
+  } else if (std::isinf(verdict.share)) {
+    lines.push_back("no value of the accumulator gives this output");
+  } else if (verdict.pass) {
+    lines.push_back(
+        fmt::format("the accumulator may be off by {:.4g}; this output needs {:.0f} % of that",
+                    error, verdict.share * 100));
+  } else {
+    lines.push_back(
+        fmt::format("the accumulator may be off by {:.4g}; this output needs {:.4g} times that",
+                    error, verdict.share));
+  }
+}
+
+// Where the exact partial sum starts again from zero: the accumulators of a promotion or a split.
+std::int64_t chain_length(const GemmCase& gemm) {
+  switch (gemm.model->schedule) {
+    case Schedule::promote:
+      return gemm.model->interval;
+    case Schedule::split_k:
+      return gemm.model->part_length(gemm.problem.k);
+    case Schedule::sequential:
+    case Schedule::any:
+      break;
+  }
+  return std::max<std::int64_t>(gemm.problem.k, 1);
+}
+
+// The contract's own arithmetic beside the exact partial sums.
+void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanation) {
+  if (!gemm.model || gemm.special(at)) return;
+  AccumulatorOptions options;
+  options.keep_steps = true;
+  options.factors = gemm.factors(at);
+  const AccumulatorRun run = run_accumulator(gemm.contract, gemm.sm, gemm.problem.a->layout.format,
+                                             gemm.problem.b->layout.format, gemm.row(at),
+                                             gemm.column(at), gemm.problem.k, options);
+  const Dyadic exact = gemm.exact_sum(at);
+  const double unit = ulp(format(FormatId::f32), exact.nearest_double());
+  const float *row = gemm.row(at), *column = gemm.column(at);
+  const std::int64_t length = chain_length(gemm);
+  double hi = 0, lo = 0, before = 0, largest = 0;
+  std::int64_t p = 0, jump_begin = 0, jump_end = 0;
+  for (const AccumulatorStep& step : run.steps) {
+    const std::int64_t begin = p;
+    for (; p < step.end; ++p) {
+      if (p % length == 0) hi = lo = 0;
+      const double product = static_cast<double>(row[p]) * column[p], sum = hi + product,
+                   part = sum - hi;
+      lo += (hi - (sum - part)) + (product - part);
+      hi = sum;
+    }
+    double difference = std::fabs((static_cast<double>(step.value) - hi) - lo) / unit;
+    if (gemm.scales)  // in units of the sum it is promoted to
+      difference *=
+          std::fabs(static_cast<double>(options.factors[static_cast<std::size_t>(begin / length)]));
+    explanation.steps.push_back(difference);
+    if (begin % length == 0) before = 0;
+    if (std::fabs(difference - before) > largest) {
+      largest = std::fabs(difference - before);
+      jump_begin = begin;
+      jump_end = step.end;
+    }
+    before = difference;
+  }
+  if (!std::isfinite(run.value)) {
+    explanation.lines.push_back(fmt::format(
+        "the contract's arithmetic on sm_{} gives {} before the epilogue", gemm.sm, run.value));
+    return;
+  }
+  const double off = (Dyadic(static_cast<double>(run.value)) - exact).nearest_double() / unit;
+  const std::uint64_t modelled =
+      gemm.epilogue.low_code(gemm.epilogue.value(run.value, gemm.epilogue_operands(at)));
+  std::string line = fmt::format(
+      "the contract's arithmetic on sm_{} gives {}, {:+.4g} accumulator ulp from exact before the "
+      "epilogue",
+      gemm.sm, code_text(gemm.epilogue.output(), modelled), off);
+  if (largest > 0)
+    line += fmt::format("; it moves most at k in [{}, {}), by {:.4g} ulp", jump_begin, jump_end,
+                        largest);
+  explanation.lines.push_back(std::move(line));
+}
+
+struct Fit {
+  std::string sentence;
+  std::size_t passing = 0;  // elements without fault that it fits too
+  bool unlikely = false;
+};
+
+// Faults that fit every failing element of the survey.
+std::vector<Fit> fitting_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
+                                const GemmSurvey& survey) {
+  std::vector<Fit> found;
+  for (const GemmHypothesis& hypothesis : gemm_hypotheses()) {
+    for (const GemmFault& fault : hypothesis.variants(gemm)) {
+      const auto fits_too = [&](const SurveyedElement& element) {
+        return fits(gemm, fault, element.at, element.got);
+      };
+      if (!fits(gemm, fault, at, got)) continue;
+      if (!std::all_of(survey.failing.begin(), survey.failing.end(), fits_too)) continue;
+      const auto explains = [&](const SurveyedElement& element) {
+        const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
+        return !fits(gemm, fault, element.at, verdict.expected);
+      };
+      const bool vague =
+          fault.wide && 2 * std::count_if(survey.failing.begin(), survey.failing.end(), explains) <
+                            std::ssize(survey.failing);
+      const auto told = [&](const SurveyedElement& element) {
+        return can_tell(gemm, fault, element.at);
+      };
+      if (std::none_of(survey.failing.begin(), survey.failing.end(), told)) continue;
+      const auto passing = std::count_if(survey.passing.begin(), survey.passing.end(), fits_too);
+      // A function done wrong is done wrong everywhere.
+      if (vague && passing != std::ssize(survey.passing)) continue;
+      found.push_back({fault.sentence, static_cast<std::size_t>(passing), fault.unlikely || vague});
+    }
+  }
+  // What also explains why other elements pass comes first; else simple things first.
+  std::stable_sort(found.begin(), found.end(), [](const Fit& x, const Fit& y) {
+    return std::pair(x.unlikely, y.passing) < std::pair(y.unlikely, x.passing);
+  });
+  return found;
+}
+
+void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
+                 const GemmSurvey& survey, Explanation& explanation) {
+  constexpr std::size_t kTold = 3;
+  std::vector<std::string>& lines = explanation.lines;
+  const std::vector<Fit> found = fitting_faults(gemm, at, got, survey);
+  for (const Fit& fit : found) explanation.faults.push_back(fit.sentence);
+  if (found.empty()) {
+    lines.push_back("none of the simple faults known here fits");
+    return;
+  }
+  const std::size_t failing = survey.failing.size();
+  for (std::size_t f = 0; f < std::min(found.size(), kTold); ++f) {
+    std::string line = "fits: " + found[f].sentence;
+    if (failing > 1) line += fmt::format("; so do all {} failing elements tried", failing);
+    if (!survey.passing.empty() && found[f].passing == survey.passing.size()) {
+      line += "; passing elements agree with it as well";
+    } else if (!survey.passing.empty()) {
+      line += "; passing elements were computed without it";
+    }
+    lines.push_back(std::move(line));
+  }
+  if (found.size() > kTold) {
+    const std::size_t more = found.size() - kTold;
+    lines.push_back(fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
+  }
+}
+
+}  // namespace
+
+Explanation explain_gemm(const GemmCase& gemm, const GemmPlace& at, const Tensor& got) {
+  Explanation explanation;
+  const std::uint64_t code = GemmTensorReader(got).bits(at);
+  const ElementVerdict verdict = judge_element(gemm, at, code);
+  tell_result(gemm, at, verdict, explanation.lines);
+  tell_overflow(gemm, at, explanation.lines);
+  tell_share(gemm, at, verdict, explanation.lines);
+  tell_steps(gemm, at, explanation);
+  if (verdict.pass) return explanation;
+  const GemmSurvey survey = survey_gemm(gemm, at, got);
+  explanation.lines.push_back(survey.where);
+  tell_faults(gemm, at, code, survey, explanation);
+  return explanation;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+// What a GEMM with a given fault may store in an element: the exact sum of the products it would
+// take, the running bound of the contract on those, its epilogue, and the interval rule.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "oracles/exact/dyadic.h"
+#include "oracles/exact/gemm_block_sums.h"
+#include "oracles/formats/decode.h"
+#include "oracles/reference/gemm/element.h"
+#include "oracles/reference/gemm/faults.h"
+
+namespace plumbline {
+namespace {
+
+// The operand vectors as the faulty kernel takes them, and where scales change along k the factor
+// of each interval.
+struct Vectors {
+  std::vector<float> row, column, factors;
+
+  std::int64_t k() const { return static_cast<std::int64_t>(row.size()); }
+};
+
+// Nothing where the faulty kernel reads beyond the scales.
+std::optional<float> faulty_scale(const GemmProblem& problem, GemmSide side,
+                                  const ScaleFault& fault, ScalePlace place) {
+  if (fault.missing) return 1.0f;
+  if (fault.place) place = fault.place(place);
+  if (fault.from_other_side) side = side == GemmSide::a ? GemmSide::b : GemmSide::a;
+  return scale_at(problem, side, place.vector, place.p);
+}
+
+bool along_k(const GemmProblem& problem, GemmSide side) {
+  return side == GemmSide::a ? problem.scale_a != nullptr && problem.scale_a_block.along_k()
+                             : problem.scale_b != nullptr && problem.scale_b_block.along_k();
+}
+
+std::optional<std::vector<float>> factors_of(const GemmCase& gemm, const GemmFault& fault,
+                                             const GemmPlace& at) {
+  std::vector<float> out;
+  for (std::int64_t block = 0; gemm.scales && block < gemm.scales->blocks; ++block) {
+    const std::int64_t p = block * gemm.scales->depth;
+    std::optional<float> a = 1.0f, b = 1.0f;
+    if (along_k(gemm.problem, GemmSide::a))
+      a = faulty_scale(gemm.problem, GemmSide::a, fault.scale_a, {at.i, p});
+    if (along_k(gemm.problem, GemmSide::b))
+      b = faulty_scale(gemm.problem, GemmSide::b, fault.scale_b, {at.j, p});
+    if (!a || !b) return std::nullopt;
+    out.push_back(
+        scale_value(gemm.problem, scale_value(gemm.problem, *a) * scale_value(gemm.problem, *b)));
+  }
+  return out;
+}
+
+const Tensor& operand(const GemmProblem& problem, GemmSide side) {
+  return side == GemmSide::a ? *problem.a : *problem.b;
+}
+
+GemmPlace element_at(GemmSide side, const GemmPlace& at, std::int64_t p) {
+  return side == GemmSide::a ? GemmPlace{at.batch, at.i, p} : GemmPlace{at.batch, p, at.j};
+}
+
+// The stored codes of a row of A or column of B taken for another format.
+std::vector<float> read_as(const GemmCase& gemm, GemmSide side, const GemmPlace& at,
+                           FormatId other) {
+  const GemmTensorReader reader(operand(gemm.problem, side));
+  std::vector<float> out;
+  for (std::int64_t p = 0; p < gemm.problem.k; ++p)
+    out.push_back(
+        static_cast<float>(to_double(format(other), reader.bits(element_at(side, at, p)))));
+  return out;
+}
+
+// A row of A or column of B from elsewhere in storage, padding included.
+std::vector<float> read_from(const GemmCase& gemm, GemmSide side, const GemmPlace& at,
+                             const OperandOffset& offset) {
+  const Tensor& tensor = operand(gemm.problem, side);
+  const std::int64_t zero = side == GemmSide::a ? gemm.problem.zero_a : gemm.problem.zero_b;
+  std::vector<float> out;
+  for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
+    const double value =
+        to_double(format(tensor.layout.format), tensor.bits_at(offset(element_at(side, at, p))));
+    out.push_back(static_cast<float>(value - static_cast<double>(zero)));
+  }
+  return out;
+}
+
+bool reads_inside(const GemmProblem& problem, GemmSide side, const GemmPlace& at,
+                  const OperandOffset& offset) {
+  const std::int64_t elements = operand(problem, side).layout.storage_elements();
+  for (std::int64_t p = 0; offset && p < problem.k; ++p) {
+    const std::int64_t from = offset(element_at(side, at, p));
+    if (from < 0 || from >= elements) return false;
+  }
+  return true;
+}
+
+// With scales along k products keep their intervals: skipped ones become 0, repeated ones come
+// again at the end with their factors.
+Vectors in_intervals(const GemmCase& gemm, const GemmFault& fault, Vectors vectors) {
+  for (std::int64_t p = fault.skipped.begin; p < fault.skipped.end; ++p)
+    vectors.row[static_cast<std::size_t>(p)] = 0;
+  const std::int64_t depth = gemm.scales->depth, k = gemm.problem.k;
+  for (std::int64_t p = fault.repeated.begin; p < fault.repeated.end;) {
+    const auto whole =
+        static_cast<std::size_t>(depth * static_cast<std::int64_t>(vectors.factors.size()));
+    vectors.row.resize(whole);
+    vectors.column.resize(whole);
+    const std::int64_t end = std::min({fault.repeated.end, (p / depth + 1) * depth, k});
+    vectors.factors.push_back(vectors.factors[static_cast<std::size_t>(p / depth)]);
+    for (; p < end; ++p) {
+      vectors.row.push_back(vectors.row[static_cast<std::size_t>(p)]);
+      vectors.column.push_back(vectors.column[static_cast<std::size_t>(p)]);
+    }
+  }
+  return vectors;
+}
+
+Vectors vectors_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+  const std::int64_t k = gemm.problem.k;
+  const float *row = gemm.row(at), *column = gemm.column(at);
+  Vectors whole{{row, row + k}, {column, column + k}, *factors_of(gemm, fault, at)};
+  if (fault.a_read_as) whole.row = read_as(gemm, GemmSide::a, at, *fault.a_read_as);
+  if (fault.b_read_as) whole.column = read_as(gemm, GemmSide::b, at, *fault.b_read_as);
+  if (fault.a_offset) whole.row = read_from(gemm, GemmSide::a, at, fault.a_offset);
+  if (fault.b_offset) whole.column = read_from(gemm, GemmSide::b, at, fault.b_offset);
+  if (gemm.scales) return in_intervals(gemm, fault, std::move(whole));
+  if (fault.skipped.empty() && fault.repeated.empty()) return whole;
+  Vectors out;
+  const auto take = [&](std::int64_t p) {
+    out.row.push_back(whole.row[static_cast<std::size_t>(p)]);
+    out.column.push_back(whole.column[static_cast<std::size_t>(p)]);
+  };
+  for (std::int64_t p = 0; p < k; ++p) {
+    if (fault.skipped.empty() || p < fault.skipped.begin || p >= fault.skipped.end) take(p);
+    if (!fault.repeated.empty() && p + 1 == fault.repeated.end) {
+      for (std::int64_t again = fault.repeated.begin; again < fault.repeated.end; ++again)
+        take(again);
+    }
+  }
+  return out;
+}
+
+bool all_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+}
+
+bool any_nan(const std::vector<float>& values) {
+  return std::any_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
+}
+
+Dyadic exact_sum(const GemmCase& gemm, const Vectors& vectors) {
+  if (!gemm.scales) return exact_dot(vectors.row.data(), vectors.column.data(), vectors.k());
+  BlockScales scales;
+  scales.depth = gemm.scales->depth;
+  scales.blocks = static_cast<std::int64_t>(vectors.factors.size());
+  scales.m = scales.n = 1;
+  scales.a = vectors.factors;
+  scales.b.assign(vectors.factors.size(), 1.0f);
+  return exact_block_dot(vectors.row.data(), vectors.column.data(), vectors.k(), scales, 0, 0);
+}
+
+BoundModel model_of(const GemmCase& gemm, const GemmFault& fault) {
+  BoundModel model = *gemm.model;
+  if (fault.no_promotion) model.schedule = Schedule::sequential;
+  if (fault.flushes) model.flushes = true;
+  if (fault.a_read_as) model.a_minimum_exponent = format(*fault.a_read_as).emin();
+  if (fault.b_read_as) model.b_minimum_exponent = format(*fault.b_read_as).emin();
+  return model;
+}
+
+struct Sum {
+  Dyadic exact;
+  double error = 0;
+};
+
+double bf16_value(const Dyadic& exact) {
+  const Format& bf16 = format(FormatId::bf16);
+  return to_double(bf16, encode(bf16, exact.unrounded()));
+}
+
+// Partial sums as bf16, exactly but where the accumulator's error makes the rounding ambiguous;
+// then f32 additions.
+Sum bf16_partial_sums(const GemmCase& gemm, const GemmFault& fault, const Vectors& vectors) {
+  BoundModel ranges = *gemm.model;
+  ranges.schedule = Schedule::split_k;
+  ranges.parts = fault.bf16_parts;
+  ranges.interval = fault.bf16_block;
+  BoundModel chain = *gemm.model;
+  chain.schedule = Schedule::sequential;
+  const std::int64_t k = vectors.k(), length = ranges.part_length(k);
+  Sum total;
+  double magnitude = 0;
+  for (std::int64_t begin = 0; begin < k; begin += length) {
+    const std::int64_t count = std::min(length, k - begin);
+    const float *row = vectors.row.data() + begin, *column = vectors.column.data() + begin;
+    const Dyadic part = exact_dot(row, column, count);
+    const double error = running_bound(chain, row, column, count).error;
+    const double rounded = bf16_value(part);
+    if (!std::isfinite(rounded)) return {Dyadic(), std::numeric_limits<double>::infinity()};
+    const double low = bf16_value(part - Dyadic(error)), high = bf16_value(part + Dyadic(error));
+    total.exact = total.exact + Dyadic(rounded);
+    total.error += std::max(high - rounded, rounded - low);
+    magnitude += std::fabs(rounded);
+    if (begin > 0) total.error += magnitude * 0x1p-23;
+  }
+  return total;
+}
+
+// Each interval's sum times one scale, rounded, times the other.
+Sum scaled_in_turn(const GemmCase& gemm, const Vectors& vectors, const GemmPlace& at,
+                   double error) {
+  Sum sum;
+  sum.error = error;
+  const std::int64_t depth = gemm.scales->depth;
+  for (std::int64_t begin = 0; begin < vectors.k(); begin += depth) {
+    const std::int64_t count = std::min(depth, vectors.k() - begin);
+    const double factor =
+        static_cast<double>(*faulty_scale(gemm.problem, GemmSide::a, {}, {at.i, begin})) *
+        static_cast<double>(*faulty_scale(gemm.problem, GemmSide::b, {}, {at.j, begin}));
+    const Dyadic part =
+        exact_dot(vectors.row.data() + begin, vectors.column.data() + begin, count) *
+        Dyadic(factor);
+    sum.exact = sum.exact + part;
+    sum.error += std::fabs(part.nearest_double()) * 0x1p-24;
+  }
+  return sum;
+}
+
+bool inside_place(const GemmProblem& problem, const GemmPlace& at) {
+  return at.batch >= 0 && at.batch < problem.batch && at.i >= 0 && at.i < problem.m && at.j >= 0 &&
+         at.j < problem.n;
+}
+
+// A NaN factor gone infinite makes the sum infinite, unless its block's own sum is 0.
+bool fits_infinite_scale(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got) {
+  const std::vector<float> factors = gemm.factors(at);
+  const bool has_nan =
+      std::any_of(factors.begin(), factors.end(), [](float x) { return std::isnan(x); });
+  return has_nan && std::isinf(to_double(gemm.epilogue.output(), got));
+}
+
+// A sum of f32 that stays where only so many bits are kept: cut once for each block of products.
+Sum cut_sum(const GemmFault& fault, const Vectors& vectors, std::int64_t block, Sum sum) {
+  double magnitude = 0;
+  for (std::size_t p = 0; p < vectors.row.size(); ++p) {
+    const float factor =
+        vectors.factors.empty() ? 1.0f : vectors.factors[p / static_cast<std::size_t>(block)];
+    magnitude += std::fabs(static_cast<double>(vectors.row[p]) *
+                           static_cast<double>(vectors.column[p]) * static_cast<double>(factor));
+  }
+  const double cuts = std::ceil(static_cast<double>(vectors.k()) / static_cast<double>(block));
+  sum.error += cuts * magnitude * std::ldexp(1.0, 1 - fault.sum_bits);
+  return sum;
+}
+
+// Whether an f32 has no more significant bits than that.
+bool has_bits(std::uint64_t code, int bits) {
+  return (code & ((std::uint64_t{1} << (24 - bits)) - 1)) == 0;
+}
+
+EpilogueOperands operands_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+  EpilogueOperands operands = gemm.epilogue_operands(at);
+  if (fault.swapped_bias) {
+    operands.bias = gemm.bias_at(gemm.problem.bias_kind == BiasKind::per_column ? at.i : at.j);
+  }
+  if (gemm.scalars.has_scale_a)
+    operands.scale_a = *faulty_scale(gemm.problem, GemmSide::a, fault.scale_a, {at.i, 0});
+  if (gemm.scalars.has_scale_b)
+    operands.scale_b = *faulty_scale(gemm.problem, GemmSide::b, fault.scale_b, {at.j, 0});
+  return operands;
+}
+
+}  // namespace
+
+bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+  if (!reads_inside(gemm.problem, GemmSide::a, at, fault.a_offset) ||
+      !reads_inside(gemm.problem, GemmSide::b, at, fault.b_offset)) {
+    return false;
+  }
+  const auto has_scale = [&](GemmSide side, const ScaleFault& scale, std::int64_t vector) {
+    return along_k(gemm.problem, side) ||
+           faulty_scale(gemm.problem, side, scale, {vector, 0}).has_value();
+  };
+  if (fault.scale_a.any() || fault.scale_b.any()) {
+    return has_scale(GemmSide::a, fault.scale_a, at.i) &&
+           has_scale(GemmSide::b, fault.scale_b, at.j) && factors_of(gemm, fault, at);
+  }
+  if (!fault.swapped_bias) return true;
+  return gemm.problem.bias_kind == BiasKind::per_column ? at.i < gemm.problem.n
+                                                        : at.j < gemm.problem.m;
+}
+
+bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std::uint64_t got) {
+  if (!can_tell(gemm, fault, at)) return true;
+  const Epilogue& right = gemm.epilogue;
+  if (fault.zero) return right.order_of(got) == 0;
+  if (fault.reads_c) {
+    const GemmTensorReader c(*gemm.problem.c);
+    return right.is_nan(got) &&
+           !std::isfinite(to_double(format(gemm.problem.c->layout.format), c.bits(at)));
+  }
+  if (fault.nan_is_infinite) return fits_infinite_scale(gemm, at, got);
+  if (fault.sum_bits > 0 && !has_bits(got, fault.sum_bits)) return false;
+  const GemmPlace source = fault.source ? fault.source(at) : at;
+  if (!inside_place(gemm.problem, source) || gemm.special(source)) return false;
+
+  const Vectors vectors = vectors_of(gemm, fault, source);
+  const bool moved = fault.a_offset || fault.b_offset;
+  if (moved && (any_nan(vectors.row) || any_nan(vectors.column))) return right.is_nan(got);
+  if (!all_finite(vectors.row) || !all_finite(vectors.column) || !all_finite(vectors.factors))
+    return false;
+  Contract contract = gemm.contract;
+  contract.epilogue = fault.steps;
+  contract.output = fault.output;
+  if (fault.flushes) contract.subnormals_flushed = true;
+  const Epilogue epilogue(contract, fault.scalars, gemm.problem.output);
+  const auto with_either = [&](const auto& stored_with) {
+    // A product from elsewhere may have met the epilogue there or here.
+    return stored_with(operands_of(gemm, fault, at)) ||
+           (fault.source && stored_with(operands_of(gemm, fault, source)));
+  };
+  if (!gemm.model) {
+    auto sum = static_cast<std::int64_t>(exact_sum(gemm, vectors).nearest_double());
+    if (fault.added) sum += fault.added(gemm, source);
+    const std::int32_t accumulator = fault.clamped
+                                         ? static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                                               sum, std::numeric_limits<std::int32_t>::min(),
+                                               std::numeric_limits<std::int32_t>::max()))
+                                         : wrapped_to_int32(sum);
+    return with_either([&](const EpilogueOperands& operands) {
+      const ElementRule rule(epilogue, gemm.grid, operands);
+      if (epilogue.uncertain(F32Range::of(static_cast<float>(accumulator)), operands))
+        return rule.judge_value(static_cast<float>(accumulator), got).inside;
+      return rule.same_result(int32_output(epilogue, operands, accumulator), got);
+    });
+  }
+  Sum sum;
+  if (fault.bf16_parts > 0) {
+    sum = bf16_partial_sums(gemm, fault, vectors);
+  } else {
+    sum.exact = exact_sum(gemm, vectors);
+    const RunningBound bound =
+        running_bound(model_of(gemm, fault), vectors.row.data(), vectors.column.data(), vectors.k(),
+                      {gemm.scales ? vectors.factors.data() : nullptr, nullptr});
+    if (!bound.classes.is_only(ResultClass::finite)) return false;
+    sum.error = bound.error;
+    if (fault.sum_bits > 0) sum = cut_sum(fault, vectors, gemm.contract.interval, sum);
+    if (fault.scales_in_turn) sum = scaled_in_turn(gemm, vectors, source, bound.error);
+  }
+  if (!std::isfinite(sum.error)) return false;
+  const GridRange range = accumulator_range(gemm.grid, sum.exact, sum.error).outer;
+  return with_either([&](const EpilogueOperands& operands) {
+    return ElementRule(epilogue, gemm.grid, operands).judge(range, ResultClass::finite, got).inside;
+  });
+}
+
+}  // namespace plumbline

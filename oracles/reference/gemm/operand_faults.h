@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Hypotheses about where operands are read: strides that are not those of the tensor, the other
+// orientation, parts of a split that start elsewhere. Rows of the table in gemm/faults.cpp.
+#pragma once
+
+#include <vector>
+
+#include "oracles/reference/gemm/faults.h"
+
+namespace plumbline {
+
+std::vector<GemmFault> operand_read_elsewhere(const GemmCase& gemm);
+
+}  // namespace plumbline

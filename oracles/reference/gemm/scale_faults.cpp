@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/gemm/scale_faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace plumbline {
+namespace {
+
+GemmFault fault(const GemmCase& gemm, std::string sentence) {
+  GemmFault out(gemm);
+  out.sentence = std::move(sentence);
+  return out;
+}
+
+// One of the two scales of operands, if the problem has it, with the words for it.
+struct SideScale {
+  std::string_view name, vector;  // "scale_a", "row"
+  const Tensor* tensor;
+  ScaleBlock block;
+  std::int64_t vectors;  // rows of A, columns of B
+  ScaleFault GemmFault::*fault;
+};
+
+std::vector<SideScale> side_scales(const GemmProblem& problem) {
+  std::vector<SideScale> out;
+  if (problem.scale_a != nullptr)
+    out.push_back(
+        {"scale_a", "row", problem.scale_a, problem.scale_a_block, problem.m, &GemmFault::scale_a});
+  if (problem.scale_b != nullptr)
+    out.push_back({"scale_b", "column", problem.scale_b, problem.scale_b_block, problem.n,
+                   &GemmFault::scale_b});
+  return out;
+}
+
+bool along_k(const GemmProblem& problem) {
+  return problem.scale_a != nullptr && problem.scale_b != nullptr &&
+         problem.scale_a_block.along_k() && problem.scale_b_block.along_k();
+}
+
+std::int64_t sum_of(const float* values, std::int64_t k) {
+  return static_cast<std::int64_t>(std::accumulate(values, values + k, 0.0));
+}
+
+}  // namespace
+
+std::vector<GemmFault> scale_missing(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  for (const SideScale& side : side_scales(gemm.problem)) {
+    faults.push_back(fault(gemm, fmt::format("{} was not applied", side.name)));
+    (faults.back().*side.fault).missing = true;
+  }
+  if (faults.size() == 2) {
+    faults.push_back(fault(gemm, "scale_a and scale_b were not applied"));
+    faults.back().scale_a.missing = faults.back().scale_b.missing = true;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> scale_of_neighbor(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  for (const SideScale& side : side_scales(gemm.problem)) {
+    // Where k ends (begins), the last (first) block is taken to be read again.
+    const std::int64_t last = gemm.problem.k - 1;
+    const auto moved = [&](std::string from, std::int64_t vectors, std::int64_t depth) {
+      faults.push_back(fault(gemm, fmt::format("{} was taken from the {}", side.name, from)));
+      (faults.back().*side.fault).place = [vectors, depth, last](const ScalePlace& at) {
+        return ScalePlace{at.vector + vectors, std::clamp<std::int64_t>(at.p + depth, 0, last)};
+      };
+    };
+    const std::string vector =
+        side.block.vectors == 1 ? std::string(side.vector) : fmt::format("{} block", side.vector);
+    if (side.block.vectors > 0 && side.block.vectors < side.vectors) {
+      moved("next " + vector, side.block.vectors, 0);
+      moved("previous " + vector, -side.block.vectors, 0);
+    }
+    if (side.block.depth > 0 && side.block.depth < gemm.problem.k) {
+      moved("next k block", 0, side.block.depth);
+      moved("previous k block", 0, -side.block.depth);
+    }
+  }
+  return faults;
+}
+
+std::vector<GemmFault> scale_read_once(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  for (const SideScale& side : side_scales(gemm.problem)) {
+    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+      if (side.block.vectors == 0 || tile <= side.block.vectors ||
+          side.vectors <= side.block.vectors)
+        continue;
+      faults.push_back(fault(
+          gemm, fmt::format("{} was read once per tile of {} {}s", side.name, tile, side.vector)));
+      (faults.back().*side.fault).place = [tile](const ScalePlace& at) {
+        return ScalePlace{at.vector / tile * tile, at.p};
+      };
+    }
+    if (side.block.depth == 0 || side.block.depth >= gemm.problem.k) continue;
+    faults.push_back(
+        fault(gemm, fmt::format("{} of the first k block was used for all of k", side.name)));
+    (faults.back().*side.fault).place = [](const ScalePlace& at) {
+      return ScalePlace{at.vector, 0};
+    };
+  }
+  return faults;
+}
+
+std::vector<GemmFault> scales_in_turn(const GemmCase& gemm) {
+  if (!gemm.scales || !along_k(gemm.problem)) return {};
+  GemmFault turn = fault(
+      gemm, "scale_a and scale_b were applied one after the other, not as their rounded product");
+  turn.scales_in_turn = true;
+  return {turn};
+}
+
+std::vector<GemmFault> scales_exchanged(const GemmCase& gemm) {
+  const GemmProblem& problem = gemm.problem;
+  if (problem.scale_a == nullptr || problem.scale_b == nullptr) return {};
+  if (problem.scale_a_block.along_k() != problem.scale_b_block.along_k()) return {};
+  if (problem.scale_a_block == kTensorScale && problem.scale_b_block == kTensorScale) return {};
+  GemmFault exchanged = fault(gemm, "scale_a and scale_b were exchanged");
+  exchanged.scale_a.from_other_side = exchanged.scale_b.from_other_side = true;
+  return {exchanged};
+}
+
+// With a' and b' the operands less their zero points, as gemm.row() and gemm.column() hold them:
+// sum of a b' is the right sum plus zero_a sum of b', and so on.
+std::vector<GemmFault> zero_points_wrong(const GemmCase& gemm) {
+  const GemmProblem& problem = gemm.problem;
+  std::vector<GemmFault> faults;
+  const auto adding = [&](std::string sentence, auto added) {
+    faults.push_back(fault(gemm, std::move(sentence)));
+    faults.back().added = added;
+  };
+  const auto missing_a = [](const GemmCase& g, const GemmPlace& at) {
+    return g.problem.zero_a * sum_of(g.column(at), g.problem.k);
+  };
+  const auto missing_b = [](const GemmCase& g, const GemmPlace& at) {
+    return g.problem.zero_b * sum_of(g.row(at), g.problem.k);
+  };
+  const auto product = [](const GemmCase& g) { return g.problem.zero_a * g.problem.zero_b; };
+  if (problem.zero_a != 0) adding("zero_a was not subtracted", missing_a);
+  if (problem.zero_b != 0) adding("zero_b was not subtracted", missing_b);
+  if (problem.zero_a == 0 || problem.zero_b == 0) return faults;
+  adding("zero_a and zero_b were not subtracted", [=](const GemmCase& g, const GemmPlace& at) {
+    return missing_a(g, at) + missing_b(g, at) + g.problem.k * product(g);
+  });
+  adding("the term k * zero_a * zero_b is missing",
+         [=](const GemmCase& g, const GemmPlace&) { return -g.problem.k * product(g); });
+  if (problem.k != 1) {
+    adding("zero_a * zero_b was added without the factor k",
+           [=](const GemmCase& g, const GemmPlace&) { return (1 - g.problem.k) * product(g); });
+  }
+  return faults;
+}
+
+std::vector<GemmFault> sum_clamped(const GemmCase& gemm) {
+  if (gemm.model) return {};
+  GemmFault clamped = fault(gemm, "the sum was clamped to the range of s32 instead of wrapped");
+  clamped.clamped = true;
+  GemmFault pairs = fault(gemm, "pairs of products were added in int16, which saturates");
+  pairs.added = [](const GemmCase& g, const GemmPlace& at) {
+    const float *row = g.row(at), *column = g.column(at);
+    std::int64_t added = 0;
+    for (std::int64_t p = 0; p + 1 < g.problem.k; p += 2) {
+      std::int64_t pair = 0;
+      for (const std::int64_t q : {p, p + 1}) {
+        pair += (static_cast<std::int64_t>(row[q]) + g.problem.zero_a) *
+                (static_cast<std::int64_t>(column[q]) + g.problem.zero_b);
+      }
+      added += std::clamp<std::int64_t>(pair, -32768, 32767) - pair;
+    }
+    return added;
+  };
+  return {clamped, pairs};
+}
+
+std::vector<GemmFault> promotion_missing(const GemmCase& gemm) {
+  if (!gemm.model || gemm.scales || gemm.model->schedule != Schedule::promote ||
+      gemm.contract.interval >= gemm.problem.k) {
+    return {};
+  }
+  GemmFault missing = fault(
+      gemm, fmt::format("the promotion to f32 every {} of k was left out", gemm.contract.interval));
+  missing.no_promotion = true;
+  return {missing};
+}
+
+// Formats a sum may have been kept in by mistake. Shows where the output is the sum itself.
+std::vector<GemmFault> promoted_sum_narrow(const GemmCase& gemm) {
+  if (!gemm.model || gemm.model->schedule != Schedule::promote || !gemm.epilogue.is_identity() ||
+      gemm.problem.output != FormatId::f32) {
+    return {};
+  }
+  std::vector<GemmFault> faults;
+  for (const int bits : {8, 11, 14, 15}) {
+    faults.push_back(
+        fault(gemm, fmt::format("the sum over blocks of k kept only {} bits of its 24", bits)));
+    faults.back().sum_bits = bits;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> nan_scale_infinite(const GemmCase& gemm) {
+  if (!gemm.scales) return {};
+  GemmFault infinite = fault(gemm, "a NaN scale was taken for infinity");
+  infinite.nan_is_infinite = true;
+  return {infinite};
+}
+
+std::vector<GemmFault> other_fp8_format(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  const auto other = [](FormatId id) -> std::optional<FormatId> {
+    if (id == FormatId::e4m3) return FormatId::e5m2;
+    if (id == FormatId::e5m2) return FormatId::e4m3;
+    return std::nullopt;
+  };
+  const FormatId a = gemm.problem.a->layout.format, b = gemm.problem.b->layout.format;
+  const auto sentence = [](std::string_view name, FormatId stored, FormatId read) {
+    return fmt::format("{} was read as {} although it is {}", name, format(read).name,
+                       format(stored).name);
+  };
+  if (const auto read = other(a)) {
+    faults.push_back(fault(gemm, sentence("A", a, *read)));
+    faults.back().a_read_as = read;
+  }
+  if (const auto read = other(b)) {
+    faults.push_back(fault(gemm, sentence("B", b, *read)));
+    faults.back().b_read_as = read;
+  }
+  return faults;
+}
+
+std::vector<GemmFault> split_part_wrong(const GemmCase& gemm) {
+  std::vector<GemmFault> faults;
+  if (!gemm.model || gemm.model->schedule != Schedule::split_k || gemm.model->parts == 1) return {};
+  const std::int64_t k = gemm.problem.k, length = gemm.model->part_length(k);
+  for (std::int64_t begin = 0; begin < k && k > length; begin += length) {
+    const KRange range{begin, std::min(k, begin + length)};
+    const std::string part =
+        fmt::format("part {} of the split (k in [{}, {}))", begin / length, range.begin, range.end);
+    faults.push_back(fault(gemm, part + " is missing"));
+    faults.back().skipped = range;
+    faults.push_back(fault(gemm, part + " was added twice"));
+    faults.back().repeated = range;
+  }
+  return faults;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// One output of a row operation in words: its row, what is exact and what is admissible, and the
+// simple faults that would give it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "oracles/formats/decode.h"
+#include "oracles/reference/rows/faults.h"
+#include "oracles/reference/rows/oracle.h"
+
+namespace plumbline {
+namespace {
+
+std::vector<double> values(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+  std::vector<double> out;
+  for (std::int64_t index = first; index < first + count; ++index)
+    out.push_back(to_double(format(tensor.layout.format), tensor.bits(index)));
+  return out;
+}
+
+// "64 columns from -3 to 2.5, 1 of them NaN"
+std::string words_of(const std::vector<float>& row) {
+  float least = std::numeric_limits<float>::infinity(), most = -least;
+  std::int64_t nans = 0;
+  for (const float x : row) {
+    nans += std::isnan(x);
+    if (x < least) least = x;
+    if (x > most) most = x;
+  }
+  std::string text = fmt::format("{} columns from {:.6g} to {:.6g}", row.size(), least, most);
+  if (nans > 0) text += fmt::format(", {} of them NaN", nans);
+  return text;
+}
+
+std::string words_of(const F32Range& range) {
+  if (!range.has_numbers()) return "NaN";
+  std::string text = range.is_point() ? fmt::format("{:.9g} and no other", range.low)
+                                      : fmt::format("from {:.9g} to {:.9g}", range.low, range.high);
+  if (range.nan) text += ", or NaN";
+  return text;
+}
+
+// A kernel makes its rows of the mean and rstd that it stores beside them. They are of the same run
+// where `got` is the problem's own tensor; of others nothing is known.
+void drop_refuted(const RowProblem& problem, std::int64_t i, int output, const Tensor& got,
+                  std::vector<std::string>& faults) {
+  if (problem.outputs[static_cast<std::size_t>(output)] != &got) return;
+  for (std::size_t other = 0; other < problem.outputs.size(); ++other) {
+    const std::string_view name = problem.output_names[other];
+    const Tensor& statistic = *problem.outputs[other];
+    if ((name != "mean" && name != "rstd") || statistic.layout.format != FormatId::f32) continue;
+    const std::vector<std::string_view> refuted =
+        refuted_faults(problem, i, name == "mean", values(statistic, i, 1).front());
+    std::erase_if(faults,
+                  [&](const std::string& fault) { return std::ranges::count(refuted, fault) > 0; });
+  }
+}
+
+}  // namespace
+
+Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got) const {
+  Explanation out;
+  const Format& f = output_format(output);
+  const Part which = part(output);
+  const RangedElement known = at(output, index);
+  const double stored = to_double(f, got.bits(index));
+  NamedFaults faults;
+  if (which == Part::gamma || which == Part::beta) {
+    out.lines.push_back(fmt::format(
+        "{}[{}] is a sum over {} rows; a term passes through at most {} additions",
+        output_name(output), index, problem_.m, problem_.contract.column_additions(problem_.m)));
+    faults = column_faults(problem_, which == Part::gamma, values(got, 0, problem_.n));
+  } else {
+    const std::int64_t i = which == Part::elements ? index / problem_.n : index;
+    out.lines.push_back(
+        fmt::format("row {} has {}; in its sums a term passes through at most {} additions", i,
+                    words_of(problem_.row(i).x), problem_.contract.row_additions(problem_.n)));
+    if (which == Part::elements) {
+      faults = row_faults(problem_, i, values(got, i * problem_.n, problem_.n), f);
+      drop_refuted(problem_, i, output, got, faults.names);
+    } else {
+      faults = statistic_faults(problem_, i, which == Part::mean, stored);
+    }
+  }
+  out.lines.push_back(fmt::format(
+      "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored {:.9g}",
+      known.exact.value, words_of(known.range), stored));
+  if (which == Part::elements && problem_.contract.normalized != FormatId::f32) {
+    const std::int64_t i = index / problem_.n, j = index % problem_.n;
+    out.lines.push_back(fmt::format(
+        "what meets gamma is rounded to {} first; without that the exact result would be {:.12g}",
+        format(problem_.contract.normalized).name,
+        of_row(which, i, Reference::mathematics)[static_cast<std::size_t>(j)].exact.value));
+  }
+  // Another class is not close, however close the exact value is.
+  if (range_verdict(f, index, known, got.bits(index)).class_mismatch) faults.close_to_right = false;
+  for (const std::string& fault : faults.names) out.lines.push_back("fits: " + fault);
+  if (faults.names.empty()) out.lines.emplace_back(faults.none());
+  out.faults = std::move(faults.names);
+  return out;
+}
+
+}  // namespace plumbline

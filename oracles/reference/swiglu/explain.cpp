@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/swiglu/explain.h"
+
+#include <fmt/format.h>
+
+#include "oracles/bounds/contract/silu_range.h"
+#include "oracles/exact/dyadic.h"
+#include "oracles/reference/swiglu/faults.h"
+#include "oracles/reference/swiglu/silu.h"
+
+namespace plumbline {
+namespace {
+
+std::string words_of(const F32Range& range) {
+  if (!range.has_numbers()) return "NaN";
+  std::string text = range.is_point() ? fmt::format("{:.9g} and no other", range.low)
+                                      : fmt::format("from {:.9g} to {:.9g}", range.low, range.high);
+  if (range.nan) text += ", or NaN";
+  return text;
+}
+
+std::string words_of(std::string_view name, const GemmCase& gemm, const GemmPlace& at,
+                     const F32Range& range) {
+  if (gemm.special(at)) {
+    return fmt::format("{} is a sum of products that are not all finite; its accumulator may be {}",
+                       name, words_of(range));
+  }
+  return fmt::format("{} is {:.12g}; its accumulator may be {}", name,
+                     gemm.exact_sum(at).nearest_double(), words_of(range));
+}
+
+}  // namespace
+
+Explanation explain_hidden(const SwigluHidden& hidden, std::int64_t index, const Tensor& got) {
+  const GemmPlace at = hidden.gate().place(index);
+  const F32Range gate = SwigluHidden::accumulators(hidden.gate(),
+                                                   SwigluHidden::known_exactly(hidden.gate(), at)),
+                 up = SwigluHidden::accumulators(hidden.up(),
+                                                 SwigluHidden::known_exactly(hidden.up(), at));
+  const RangedElement known = hidden.element(at);
+  Explanation out;
+  out.lines = {
+      words_of("gate", hidden.gate(), at, gate), words_of("up", hidden.up(), at, up),
+      fmt::format("silu(gate) may be {}", words_of(silu_range(hidden.contract().silu, gate))),
+      fmt::format(
+          "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored "
+          "{:.9g}",
+          known.exact.value, words_of(known.range),
+          to_double(format(got.layout.format), got.bits(index)))};
+  out.faults = hidden_faults(hidden, index, got);
+  for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
+  if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
+  return out;
+}
+
+}  // namespace plumbline

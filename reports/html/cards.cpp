@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The counterexample card: the smallest case that goes wrong, with everything to debug it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/card.h"
+#include "reports/html/sections.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t kShownFindings = 8;
+
+// The step where the accumulator leaves the exact sum.
+Html difference_figure(const Counterexample& c) {
+  if (c.differences.size() < 2) return {};
+  const std::vector<double>& d = c.differences;
+  const auto step_of = [&](std::size_t i) {
+    return static_cast<std::int64_t>(i + 1) * c.difference_stride;
+  };
+  std::size_t jump = 0;
+  double largest = std::fabs(d[0]);
+  for (std::size_t i = 1; i < d.size(); ++i) {
+    if (std::fabs(d[i] - d[i - 1]) <= largest) continue;
+    largest = std::fabs(d[i] - d[i - 1]);
+    jump = i;
+  }
+  Figure figure;
+  figure.question = "At which step does the sum leave the exact one?";
+  figure.finding = largest == 0
+                       ? "At none: what the contract's accumulator does at this place is exact."
+                       : fmt::format(
+                             "The largest jump, {:.3g} ulp, is at step {} of {}; at the end the "
+                             "contract's accumulator is {:+.3g} ulp from exact.",
+                             largest, step_of(jump), step_of(d.size() - 1), d.back());
+  figure.x.title = "steps of the sum";
+  figure.y.title = "accumulator − exact, in its ulp";
+  figure.table.head = {"step", "difference (ulp)"};
+  figure.series = {{"difference", 1, "line", "vermillion"}};
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    figure.table.rows.push_back(
+        {count_cell(step_of(i)), number_cell(d[i], fmt::format("{:.6g}", d[i]))});
+  }
+  return to_html(figure);
+}
+
+Html list_of(const std::vector<std::string>& lines, std::string_view title) {
+  if (lines.empty()) return {};
+  Html items;
+  for (const std::string& line : lines) items += element("li", line);
+  Html html = element("h5", title);
+  html += element("ul", items);
+  return html;
+}
+
+Html card(const Counterexample& c) {
+  Html html = element("h4", fmt::format("{} / {}", c.claim, c.value_class));
+  html += element("p", c.headline, "class=\"finding\"");
+  if (!c.elements.empty()) {
+    std::string lines;
+    for (const std::string& line : c.elements) lines += line + "\n";
+    html += element("pre", lines, "tabindex=\"0\"");
+  }
+  std::vector<std::string> findings;
+  for (const FindingRecord& f : of_every_kind_first(c.findings)) findings.push_back(f.text);
+  const std::size_t more = findings.size() > kShownFindings ? findings.size() - kShownFindings : 0;
+  if (more > 0) {
+    findings.resize(kShownFindings);
+    findings.push_back(fmt::format("{} more in record.json", more));
+  }
+  html += list_of(findings, "What the device saw");
+  html += list_of(c.faults, "Simple faults that give exactly these outputs");
+  // The faults that fit are above.
+  std::vector<std::string> why = c.explanation;
+  std::erase_if(why, tells_a_fit);
+  html += list_of(why, "Why");
+  if (c.steps > 0) {
+    html += element("p", fmt::format("Found as {}; shrunk in {} steps of {} tries.", c.original,
+                                     c.steps, c.tried));
+  }
+  const std::string subject = replay_subject(c);
+  if (!subject.empty()) {
+    html += element("pre", fmt::format("plumbline replay  {0}\nplumbline explain {0}", subject),
+                    "class=\"replay\" tabindex=\"0\"");
+  }
+  html += element("p", element("code", c.text));
+  html += difference_figure(c);
+  return element("article", html, "class=\"card\"");
+}
+
+}  // namespace
+
+Html cards(const RunRecord& record, const KernelRecord& kernel) {
+  Html html;
+  for (const Counterexample& c : record.counterexamples) {
+    if (c.kernel == kernel.name) html += card(c);
+  }
+  return html;
+}
+
+}  // namespace plumbline

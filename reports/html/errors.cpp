@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// The errors of one kernel's outputs: noise or bias, how bad is typical, and whether they grow with
+// the length of the sums.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "oracles/reference/output_tally.h"
+#include "reports/card.h"
+#include "reports/error_profile.h"
+#include "reports/html/sections.h"
+#include "reports/propagation_text.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t kShownOutputs = 3;
+constexpr const char* kColors[kShownOutputs] = {"blue", "orange", "green"};
+
+std::vector<ErrorProfile> shown_profiles(const RunRecord& record, const KernelRecord& kernel) {
+  std::vector<ErrorProfile> profiles = error_profiles(record, kernel.name);
+  if (profiles.size() > kShownOutputs) profiles.resize(kShownOutputs);
+  return profiles;
+}
+
+std::string label(const ErrorProfile& profile) {
+  return fmt::format("{} ({})", profile.output, profile.format);
+}
+
+double share_of(std::int64_t part, const ErrorProfile& profile) {
+  return static_cast<double>(part) / static_cast<double>(profile.outputs);
+}
+
+std::string ulp_number(double ulp) {
+  if (std::isnan(ulp)) return "–";
+  if (std::isinf(ulp)) return "∞";
+  return ulp == 0 ? "0" : fmt::format("{:.3g}", ulp);
+}
+
+std::string noise_or_bias(const ErrorProfile& profile) {
+  constexpr double kOffCenter = 0.1;  // ulp; a nearest rounding is centered, a truncation 0.5 off
+  const double mean = profile.mean_ulp(), within = profile.share_within_half();
+  const std::string start = fmt::format(
+      "{} of the {} outputs of {} are {} exact", percent_text(within), count_text(profile.outputs),
+      label(profile),
+      profile.worst_ulp <= 0.5 ? "within half an ulp of" : "less than half an ulp from");
+  if (std::fabs(mean) > kOffCenter) {
+    return fmt::format(
+        "{}, and their mean error is {:+.2f} ulp: off center, as truncation or a "
+        "dropped term is.",
+        start, mean);
+  }
+  return fmt::format(
+      "{}; their mean error is {:+.3f} ulp, {}", start, mean,
+      within > 0.9 ? "as of results rounded once." : "centered, but wider than one rounding.");
+}
+
+// What one rounding to nearest gives: as many exact outputs, the others spread evenly over half an
+// ulp to both sides.
+double rounded_once(const ErrorProfile& profile, double start) {
+  constexpr double kWidth = 8.0 / OutputTally::kCells;
+  const double exact = share_of(profile.magnitudes.front(), profile);
+  const bool within = start >= -0.5 && start < 0.5;
+  return (within ? (1 - exact) * kWidth : 0) + (start == 0 ? exact : 0);
+}
+
+}  // namespace
+
+Html error_histogram(const RunRecord& record, const KernelRecord& kernel) {
+  const std::vector<ErrorProfile> profiles = shown_profiles(record, kernel);
+  if (profiles.empty()) return {};
+  Figure figure;
+  figure.question = "Is the error noise or bias?";
+  figure.finding = noise_or_bias(profiles.front());
+  figure.x.title = "signed error in output ulp";
+  figure.y = {"% of outputs", true};
+  figure.table.head = {"from (ulp)"};
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    figure.table.head.push_back(fmt::format("{} %", label(profiles[i])));
+    figure.series.push_back({label(profiles[i]), static_cast<int>(i + 1), "steps", kColors[i]});
+  }
+  figure.table.head.push_back("rounded once %");
+  figure.series.push_back({fmt::format("{} if rounded once", label(profiles.front())),
+                           static_cast<int>(profiles.size() + 1), "expected", "gray"});
+  int first = OutputTally::kCells / 2 - 8, last = OutputTally::kCells / 2 + 8;
+  for (const ErrorProfile& p : profiles) {
+    for (int i = 0; i < OutputTally::kCells; ++i) {
+      if (p.histogram[static_cast<std::size_t>(i)] == 0) continue;
+      first = std::min(first, i);
+      last = std::max(last, i + 1);
+    }
+  }
+  const auto percent = [](double share) {
+    return share == 0 ? Cell{escaped("0"), std::nan(""), true}
+                      : number_cell(100 * share, fmt::format("{:.3g}", 100 * share));
+  };
+  for (int i = first; i < std::min(last, OutputTally::kCells); ++i) {
+    const double start = histogram_start(i);
+    std::vector<Cell> row = {number_cell(start, i == 0 ? "below" : fmt::format("{:g}", start))};
+    for (const ErrorProfile& p : profiles)
+      row.push_back(percent(share_of(p.histogram[static_cast<std::size_t>(i)], p)));
+    row.push_back(percent(rounded_once(profiles.front(), start)));
+    figure.table.rows.push_back(std::move(row));
+  }
+  figure.note = "The outermost cells hold everything beyond.";
+  return to_html(figure);
+}
+
+Html error_quantiles(const RunRecord& record, const KernelRecord& kernel) {
+  const std::vector<ErrorProfile> profiles = shown_profiles(record, kernel);
+  if (profiles.empty()) return {};
+  Figure figure;
+  figure.question = "How bad is typical?";
+  std::string finding;
+  for (const ErrorProfile& p : profiles) {
+    finding += fmt::format("{}{}: half of the outputs within {} ulp, 99 % within {}, all within {}",
+                           finding.empty() ? "" : "; ", label(p), ulp_number(p.quantile(0.5)),
+                           ulp_number(p.quantile(0.99)), ulp_number(p.worst_ulp));
+  }
+  figure.finding = finding + ".";
+  figure.x = {"error in output ulp, at most", true};
+  figure.y = {"% of outputs", false};
+  figure.table.head = {"at most (ulp)"};
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    figure.table.head.push_back(fmt::format("{} %", label(profiles[i])));
+    figure.series.push_back({label(profiles[i]), static_cast<int>(i + 1), "line", kColors[i]});
+  }
+  for (int cell_at = 0; cell_at < OutputTally::kBinades; ++cell_at) {
+    const double end = magnitude_end(cell_at);
+    bool all = true, any = false;
+    std::vector<Cell> row = {number_cell(end, cell_at == 0 ? "0 (exact)" : ulp_number(end))};
+    for (const ErrorProfile& p : profiles) {
+      const double share = p.share_within(cell_at);
+      all = all && share == 1;
+      any = any || share > 0;
+      row.push_back(number_cell(100 * share, fmt::format("{:.6g}", 100 * share)));
+    }
+    if (any) figure.table.rows.push_back(std::move(row));
+    if (all) break;
+  }
+  return to_html(figure);
+}
+
+namespace {
+
+struct LengthProfile {
+  ErrorProfile errors;
+  std::int64_t cases = 0;
+  std::vector<double> bounds;  // the typical admissible error of each case
+};
+
+using Lengths = std::map<std::int64_t, LengthProfile>;
+
+// Errors by length of sums, of one output and one value class: classes whose sums cancel would only
+// show how much they do.
+Lengths lengths_of(const RunRecord& record, const KernelRecord& kernel, const ErrorProfile& output,
+                   const std::string& value_class) {
+  Lengths lengths;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name || c.value_class != value_class) continue;
+    for (const OutputRecord& o : c.outputs) {
+      const std::int64_t length = o.length_name.empty() ? c.length : o.length;
+      if (o.name != output.output || o.format != output.format || length <= 0) continue;
+      LengthProfile& at = lengths[length];
+      at.errors.add(o.verdict);
+      ++at.cases;
+      if (o.verdict.bounded > 0) at.bounds.push_back(o.verdict.median_bound_ulp);
+    }
+  }
+  std::erase_if(lengths, [](const auto& entry) { return entry.second.errors.outputs == 0; });
+  return lengths;
+}
+
+// "normal" where it was tried at three lengths or more, else the class tried at most.
+std::string telling_class(const RunRecord& record, const KernelRecord& kernel,
+                          const ErrorProfile& output) {
+  std::map<std::string, std::size_t> tried;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel == kernel.name && c.length > 0) tried[c.value_class];
+  }
+  std::string best;
+  std::size_t most = 2;
+  for (auto& [value_class, count] : tried) {
+    count = lengths_of(record, kernel, output, value_class).size();
+    if (count <= most) continue;
+    most = count;
+    best = value_class;
+  }
+  return tried.contains("normal") && tried["normal"] > 2 ? "normal" : best;
+}
+
+// The exponent of the power law through (length, error), by least squares of logarithms.
+double growth(const std::vector<std::pair<double, double>>& points) {
+  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+  for (const auto& [length, error] : points) {
+    const double a = std::log(length), b = std::log(error);
+    n += 1, x += a, y += b, xx += a * a, xy += a * b;
+  }
+  const double spread = n * xx - x * x;
+  return n < 3 || spread <= 0 ? std::nan("") : (n * xy - x * y) / spread;
+}
+
+std::string growth_in_words(double exponent) {
+  if (exponent < -0.15) return "it falls: long sums are not what is wrong";
+  if (exponent < 0.15) return "it does not grow: the rounding of the output outweighs the sums";
+  if (exponent < 0.65) return "no faster than the square root, as independent roundings do";
+  if (exponent < 1.2) return "faster than the square root: errors add up in one direction";
+  return "faster than the length itself";
+}
+
+}  // namespace
+
+Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
+  const std::vector<ErrorProfile> profiles = shown_profiles(record, kernel);
+  if (profiles.empty()) return {};
+  const ErrorProfile& output = profiles.front();
+  const std::string value_class = telling_class(record, kernel, output);
+  const Lengths lengths = lengths_of(record, kernel, output, value_class);
+  if (lengths.size() < 3) return {};
+  std::string length_name;
+  for (const CaseRecord& c : record.cases) {
+    if (c.kernel != kernel.name) continue;
+    if (!c.length_name.empty()) length_name = c.length_name;
+    const auto own = std::ranges::find(c.outputs, output.output, &OutputRecord::name);
+    if (own == c.outputs.end() || own->length_name.empty()) continue;
+    length_name = own->length_name;
+    break;
+  }
+
+  std::vector<std::pair<double, double>> points;
+  for (const auto& [length, at] : lengths) {
+    const double error = at.errors.quantile(0.99);
+    if (error > 0 && std::isfinite(error)) points.emplace_back(static_cast<double>(length), error);
+  }
+  Figure figure;
+  figure.question = fmt::format("Does the error grow with {} as theory says?", length_name);
+  if (points.size() < 2) {
+    figure.finding = fmt::format("99 % of the outputs of {} are exact at nearly every {}.",
+                                 label(output), length_name);
+  } else {
+    const double exponent = growth(points);
+    figure.finding = fmt::format(
+        "From {0} = {1:.0f} to {2:.0f} the error that 99 % of {3} keep within goes from {4:.3g} to "
+        "{5:.3g} ulp{6} (value class {7}).",
+        length_name, points.front().first, points.back().first, label(output),
+        points.front().second, points.back().second,
+        std::isnan(exponent) ? ""
+                             : fmt::format(", as {} to the power {:.2f}: {}", length_name, exponent,
+                                           growth_in_words(exponent)),
+        value_class);
+  }
+  figure.x = {length_name, true};
+  figure.y = {"error in output ulp", true};
+  figure.table.head = {length_name,   "cases",         "half (ulp)",  "99 % (ulp)",
+                       "worst (ulp)", "allowed (ulp)", "square root", "linear"};
+  figure.series = {{"99 % of outputs", 3, "line", "blue"},
+                   {"worst", 4, "dots", "vermillion"},
+                   {"allowed to half of them", 5, "line", "gray"},
+                   {"grows as the square root", 6, "dashed", "green"},
+                   {"grows linearly", 7, "dashed", "orange"}};
+  for (const auto& [length, at] : lengths) {
+    const auto x = static_cast<double>(length);
+    std::vector<double> bounds = at.bounds;
+    std::sort(bounds.begin(), bounds.end());
+    const double bound = bounds.empty() ? std::nan("") : bounds[bounds.size() / 2];
+    const double root =
+        points.empty() ? std::nan("") : points.front().second * std::sqrt(x / points.front().first);
+    const double linear =
+        points.empty() ? std::nan("") : points.front().second * x / points.front().first;
+    std::vector<Cell> row = {count_cell(length), count_cell(at.cases)};
+    for (const double value : {at.errors.quantile(0.5), at.errors.quantile(0.99),
+                               at.errors.worst_ulp, bound, root, linear})
+      row.push_back(number_cell(value, ulp_number(value)));
+    figure.table.rows.push_back(std::move(row));
+  }
+  return to_html(figure);
+}
+
+}  // namespace plumbline

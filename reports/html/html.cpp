@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "reports/html/html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "reports/html/sections.h"
+#include "reports/page_files.h"
+#include "reports/record/escape.h"
+#include "reports/verdict_sentence.h"
+
+namespace plumbline {
+namespace {
+
+// The source of a script as a content security policy names it.
+std::string policy_hash(const PageFile& script) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < script.sha256.size(); i += 2) {
+    unsigned value = 0;
+    std::from_chars(script.sha256.data() + i, script.sha256.data() + i + 2, value, 16);
+    bytes += static_cast<char>(value);
+  }
+  return fmt::format("'sha256-{}'", base64(bytes));
+}
+
+Html kernels_where(const RunRecord& record, bool failing, std::string_view title) {
+  Html html;
+  for (const KernelRecord& k : record.kernels) {
+    const bool failed = k.verdict == Verdict::fail || k.verdict == Verdict::error;
+    if (failed == failing) html += kernel_section(record, k);
+  }
+  if (html.text.empty()) return {};
+  return {element("h2", title).text + html.text};
+}
+
+// Sections under one heading, which is left out when none of them has data.
+Html group(std::string_view title, std::initializer_list<Html> sections) {
+  Html html;
+  for (const Html& section : sections) html += section;
+  if (html.text.empty()) return {};
+  return element("section", Html{element("h2", title).text + html.text});
+}
+
+// The template with its {{places}} filled. What is filled in is never looked at again: a kernel
+// named {{style}} is just that.
+std::string filled(std::string_view page,
+                   const std::vector<std::pair<std::string_view, std::string_view>>& places) {
+  std::string out;
+  while (true) {
+    const std::size_t open = page.find("{{"), close = page.find("}}", open);
+    if (open == std::string_view::npos || close == std::string_view::npos) return out.append(page);
+    out.append(page.substr(0, open));
+    const std::string_view key = page.substr(open + 2, close - open - 2);
+    for (const auto& [name, text] : places) {
+      if (name == key) out.append(text);
+    }
+    page.remove_prefix(close + 2);
+  }
+}
+
+}  // namespace
+
+std::string report_html(const RunRecord& record, const PageOptions& options) {
+  const std::string verdict = verdict_sentence(record);
+  const bool failing =
+      std::any_of(record.kernels.begin(), record.kernels.end(), [](const KernelRecord& k) {
+        return k.verdict == Verdict::fail || k.verdict == Verdict::error;
+      });
+  const bool thin =
+      std::any_of(record.kernels.begin(), record.kernels.end(),
+                  [](const KernelRecord& k) { return k.verdict == Verdict::mistrusted; });
+
+  Html body;
+  body += lead(record);
+  body += bound_overview(record);
+  body += change_section(record, options);
+  body += kernels_where(record, true, "What is wrong");
+  body += kernels_where(record, false, failing ? "The other kernels" : "The kernels");
+  body += group("Where the error comes from and where it goes", {propagation_sections(record)});
+  body += group("Planted faults", {mutant_sections(record)});
+  body += group("What was tried", {coverage_overview(record)});
+  body += group("Whether to believe it",
+                {determinism_section(record), agreement_section(record), agreement_matrix(record),
+                 relations_section(record), code_section(record), oracle_section(record)});
+  body += environment_section(record);
+
+  const std::string title = html_text(fmt::format("{} {}: {}",
+                                                  failing ? "✗"
+                                                  : thin  ? "!"
+                                                          : "✓",
+                                                  record.verb, verdict));
+  const std::string policy = policy_hash(kChartScript) + " " + policy_hash(kPageScript);
+  const std::string heading = html_text(verdict);
+  const std::string what =
+      html_text(fmt::format("plumbline {} · {} · {} · run {}", record.verb, record.profile,
+                            fmt::join(record.devices, " + "), record.run_id));
+  return filled(kPageHtml.text, {{"title", title},
+                                 {"policy", policy},
+                                 {"style", kPageStyle.text},
+                                 {"tone", failing ? "fail"
+                                          : thin  ? "near"
+                                                  : "pass"},
+                                 {"sign", failing ? "✗"
+                                          : thin  ? "!"
+                                                  : "✓"},
+                                 {"what", what},
+                                 {"verdict", heading},
+                                 {"body", body.text},
+                                 {"chart.js", kChartScript.text},
+                                 {"page.js", kPageScript.text}});
+}
+
+}  // namespace plumbline

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// report.html: the whole record as one page, for people. Self-contained (no network, opens from an
+// archive), light and dark, printable, readable without script. Every chart asks a question,
+// answers it in a sentence computed from the data, and keeps its numbers in a table beneath.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "reports/baseline.h"
+#include "reports/record/record.h"
+
+namespace plumbline {
+
+struct PageOptions {
+  std::optional<Baseline> baseline;  // the page shows what changed since
+};
+
+std::string report_html(const RunRecord& record, const PageOptions& options = {});
+
+}  // namespace plumbline

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "reports/html/parts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "reports/card.h"
+#include "reports/record/escape.h"
+
+namespace plumbline {
+
+Html escaped(std::string_view text) { return {html_text(text)}; }
+
+Html element(std::string_view tag, const Html& content, std::string_view attributes) {
+  return {fmt::format("<{}{}{}>{}</{}>", tag, attributes.empty() ? "" : " ", attributes,
+                      content.text, tag)};
+}
+
+Html element(std::string_view tag, std::string_view text, std::string_view attributes) {
+  return element(tag, escaped(text), attributes);
+}
+
+std::string_view name(Tone tone) {
+  switch (tone) {
+    case Tone::none:
+      return "";
+    case Tone::pass:
+      return "pass";
+    case Tone::near:
+      return "near";
+    case Tone::fail:
+      return "fail";
+    case Tone::exact:
+      return "exact";
+    case Tone::off:
+      return "off";
+  }
+  return "";
+}
+
+Tone tone_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return Tone::pass;
+    case Verdict::fail:
+    case Verdict::error:
+      return Tone::fail;
+    case Verdict::mistrusted:
+      return Tone::near;
+    case Verdict::skip:
+      return Tone::off;
+  }
+  return Tone::none;
+}
+
+Tone tone_of_share(double share) {
+  if (std::isnan(share)) return Tone::off;
+  return share > 1 ? Tone::fail : share > 0.5 ? Tone::near : Tone::pass;
+}
+
+Html badge(Verdict verdict) {
+  const std::string_view sign = verdict == Verdict::pass         ? "✓"
+                                : verdict == Verdict::mistrusted ? "!"
+                                : verdict == Verdict::skip       ? "–"
+                                                                 : "✗";
+  const std::string_view word = verdict == Verdict::mistrusted ? "thin" : name(verdict);
+  return element("span", fmt::format("{} {}", sign, word),
+                 fmt::format("class=\"badge {}\"", name(tone_of(verdict))));
+}
+
+Cell cell(std::string_view text) { return {escaped(text)}; }
+
+Cell number_cell(double value, std::string_view text) { return {escaped(text), value, true}; }
+
+Cell count_cell(std::int64_t value) {
+  return number_cell(static_cast<double>(value), count_text(value));
+}
+
+Html to_html(const Table& table) {
+  Html head, body;
+  for (const std::string& title : table.head) head += element("th", title, "scope=\"col\"");
+  for (const std::vector<Cell>& row : table.rows) {
+    Html cells;
+    for (const Cell& c : row) {
+      std::string attributes;
+      if (c.number || c.tone != Tone::none) {
+        attributes = fmt::format("class=\"{}{}{}\"", c.number ? "n" : "",
+                                 c.number && c.tone != Tone::none ? " " : "", name(c.tone));
+      }
+      // What a chart draws: the number itself, where the text is rounded or has a unit.
+      if (std::isfinite(c.value)) {
+        const std::string value = fmt::format("{:.6g}", c.value);
+        if (value != c.content.text)
+          attributes += fmt::format("{}data-v=\"{}\"", attributes.empty() ? "" : " ", value);
+      }
+      cells += element("td", c.content, attributes);
+    }
+    body += element("tr", cells);
+  }
+  Html content;
+  if (!table.caption.empty()) content += element("caption", table.caption);
+  content += element("thead", element("tr", head));
+  content += element("tbody", body);
+  return element("div", element("table", content), "class=\"scroll\" tabindex=\"0\"");
+}
+
+namespace {
+
+Html folded(const Table& table) {
+  const std::string title =
+      fmt::format("The numbers ({})", counted(static_cast<std::int64_t>(table.rows.size()), "row"));
+  return element("details", Html{element("summary", title).text + to_html(table).text},
+                 "class=\"numbers\"");
+}
+
+Html heading(const std::string& question, const std::string& finding) {
+  Html html = element("h4", question);
+  html += element("p", finding, "class=\"finding\"");
+  return html;
+}
+
+}  // namespace
+
+Html to_html(const Figure& figure) {
+  nlohmann::ordered_json chart = {
+      {"x", {{"column", figure.x_column}, {"title", figure.x.title}, {"log", figure.x.log}}},
+      {"y", {{"title", figure.y.title}, {"log", figure.y.log}}},
+      {"series", nlohmann::ordered_json::array()}};
+  for (const Series& series : figure.series) {
+    chart["series"].push_back({{"label", series.label},
+                               {"column", series.column},
+                               {"style", series.style},
+                               {"color", series.color}});
+  }
+  const std::string json =
+      chart.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  Html html = heading(figure.question, figure.finding);
+  html += element("div",
+                  Html{fmt::format("<canvas role=\"img\" aria-label=\"{}\"></canvas>",
+                                   html_text(figure.question + " " + figure.finding))},
+                  "class=\"plot\"");
+  if (!figure.note.empty()) html += element("p", figure.note, "class=\"note\"");
+  html += folded(figure.table);
+  return element("figure", html, fmt::format("data-chart=\"{}\"", html_text(json)));
+}
+
+Html figure_around(const std::string& question, const std::string& finding, const Html& content,
+                   const Table* numbers) {
+  Html html = heading(question, finding);
+  html += content;
+  if (numbers) html += folded(*numbers);
+  return element("figure", html);
+}
+
+std::string bound_text(double share) {
+  return std::isinf(share) ? "must be exact" : share_text(share);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// What every section of report.html is made of: a table, and a figure that asks a question, answers
+// it in one sentence, draws its table and keeps the table folded beneath. The table is the only
+// copy of the numbers: page.js draws a chart from the cells a reader can copy.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/count_text.h"
+#include "reports/record/record.h"
+
+namespace plumbline {
+
+// Markup: text that is escaped already. A plain std::string never is.
+struct Html {
+  std::string text;
+
+  Html& operator+=(const Html& more) {
+    text += more.text;
+    return *this;
+  }
+};
+
+Html escaped(std::string_view text);
+// <tag>text</tag>; `attributes` are literals of the caller.
+Html element(std::string_view tag, std::string_view text, std::string_view attributes = {});
+Html element(std::string_view tag, const Html& content, std::string_view attributes = {});
+
+// Colors that mean something, always beside a word: the classes of page.css.
+enum class Tone : std::uint8_t { none, pass, near, fail, exact, off };
+
+std::string_view name(Tone tone);
+Tone tone_of(Verdict verdict);
+// By how much of its bound a kernel uses: past 1/2 near, past 1 fail.
+Tone tone_of_share(double share);
+// The verdict as a sign and a word: "✓ pass".
+Html badge(Verdict verdict);
+
+struct Cell {
+  Html content;
+  double value = std::numeric_limits<double>::quiet_NaN();  // drawn where there is one
+  bool number = false;                                      // aligned to the right
+  Tone tone = Tone::none;
+};
+
+Cell cell(std::string_view text);
+Cell number_cell(double value, std::string_view text);
+Cell count_cell(std::int64_t value);
+
+struct Table {
+  std::vector<std::string> head;
+  std::vector<std::vector<Cell>> rows;
+  std::string caption{};
+};
+
+Html to_html(const Table& table);
+
+struct Axis {
+  std::string title;
+  bool log = false;
+};
+
+struct Series {
+  std::string label;
+  int column = 1;              // of the figure's table
+  std::string style = "line";  // how page.js draws it: line, dots, dashed, steps, expected
+  std::string color = "blue";  // a name in page.css: blue, orange, vermillion, green, gray
+};
+
+// A chart of a table: column `x` against the columns of the series.
+struct Figure {
+  std::string question, finding;
+  Table table;
+  Axis x, y;
+  int x_column = 0;
+  std::vector<Series> series;
+  std::string note{};  // how to read it, beneath
+};
+
+Html to_html(const Figure& figure);
+
+// A figure that is drawn without script (a heat map), or whose table is the drawing.
+Html figure_around(const std::string& question, const std::string& finding, const Html& content,
+                   const Table* folded = nullptr);
+
+// How much of its bound was used: "22 %", "64 x", "must be exact" where none was allowed.
+std::string bound_text(double share);
+}  // namespace plumbline

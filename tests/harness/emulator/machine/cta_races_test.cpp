@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// CTAs that use the same global memory: what is a race between them, and which protocols are none.
+// Each protocol is also shown with one of its parts left out.
+#include "tests/harness/emulator/emulator_run.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::string_view kFlags = ".global .align 4 .u32 flag; .global .align 4 .u32 flag2;";
+
+// %r0: thread; %r10: CTA; %d1: the thread's word of "out"; %d20, %d21: the flags. The body begins
+// in line 11.
+constexpr std::string_view kThread =
+    "mov.u32 %r0, %tid.x; mov.u32 %r10, %ctaid.x; mul.wide.u32 %d0, %r0, 4; add.s64 %d1, %out, "
+    "%d0; "
+    "mov.u64 %d20, flag; mov.u64 %d21, flag2; setp.eq.u32 %p0, %r0, 0; setp.eq.u32 %p1, %r10, 0; "
+    "setp.eq.u32 %p2, %r10, 1;\n";
+
+KernelOptions options_of(std::int64_t ctas, int workers = 1) {
+  KernelOptions options;
+  options.grid = {ctas, 1, 1};
+  options.block = {64, 1, 1};
+  options.emulator.threads = workers;
+  return options;
+}
+
+LaunchOutcome run(const std::string& body, const KernelOptions& options = options_of(2)) {
+  return run_kernel(kernel_text(std::string(kThread) + body, 90, kFlags), {}, 4096, options)
+      .outcome;
+}
+
+bool races(const std::string& body, const KernelOptions& options = options_of(2)) {
+  const LaunchOutcome outcome = run(body, options);
+  EXPECT_TRUE(outcome.completed) << findings_text(outcome);
+  for (const Finding& finding : outcome.findings)
+    EXPECT_EQ(finding.kind, FindingKind::race) << finding.text();
+  return !outcome.findings.empty();
+}
+
+// The same marks say who stored a word.
+TEST(Writers, AreTheThreadsThatStoredLast) {
+  for (const std::int64_t ctas : {1, 2}) {
+    for (const int workers : {1, 2}) {
+      KernelOptions options = options_of(ctas, workers);
+      options.watch_out = true;
+      // Each thread its word of its CTA's 64, and thread 40 that of thread 3 once more.
+      const LaunchOutcome outcome =
+          run("mad.lo.u32 %r1, %r10, 64, %r0; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %out, %d2;\n"
+              "st.global.u32 [%d2], %r0;\n"
+              "bar.sync 0; setp.eq.u32 %p3, %r0, 40; add.s64 %d2, %d2, -148;\n"
+              "@%p3 st.global.u32 [%d2], %r0;",
+              options);
+      ASSERT_EQ(outcome.writers.size(), 1u);
+      const std::vector<Writer>& words = outcome.writers[0];
+      ASSERT_EQ(words.size(), 1024u);
+      ASSERT_EQ(outcome.stores.size(), 2u);
+      EXPECT_EQ(outcome.stores[0].ptx_line, 12);
+      EXPECT_EQ(outcome.stores[1].ptx_line, 14);
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i >= static_cast<std::size_t>(64 * ctas)) {
+          EXPECT_FALSE(words[i].known());
+          continue;
+        }
+        const std::size_t thread = i % 64 == 3 ? 40 : i % 64;
+        EXPECT_EQ(words[i].cta[0], static_cast<std::int32_t>(i / 64));
+        EXPECT_EQ(words[i].warp, static_cast<std::int16_t>(thread / 32));
+        EXPECT_EQ(words[i].lane, static_cast<std::int16_t>(thread % 32));
+        EXPECT_EQ(words[i].ptx_line, i % 64 == 3 ? 14 : 12);
+      }
+    }
+  }
+}
+
+TEST(Writers, OfWordsThatSeveralCtasUseAreNotKnown) {
+  KernelOptions options = options_of(2);
+  options.watch_out = true;
+  const LaunchOutcome outcome = run("st.global.u32 [%d1], %r0;", options);
+  EXPECT_FALSE(outcome.writers.at(0).at(5).known());
+  options.watch_out = false;
+  EXPECT_TRUE(run("st.global.u32 [%d1], %r0;", options).writers.empty());
+}
+
+TEST(CtaRace, IsTwoWritesOfDifferentValues) {
+  const LaunchOutcome outcome = run("st.global.u32 [%d1+256], %r10;");
+  ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
+  const Finding& finding = outcome.findings[0];
+  EXPECT_EQ(finding.kind, FindingKind::race);
+  EXPECT_EQ(finding.ptx_line, 11);
+  EXPECT_EQ(finding.occurrences, 64u);
+  EXPECT_EQ(finding.cta[0], 1);
+  EXPECT_EQ(finding.message,
+            "writes byte 256 of \"out\", which cta 0,0,0 writes something else to at line 11 with "
+            "nothing that orders the two");
+  EXPECT_FALSE(races("st.global.u32 [%d1], %r0;"));
+}
+
+TEST(CtaRace, IsDecidedByteByByte) {
+  EXPECT_FALSE(
+      races("mad.lo.u32 %r1, %r0, 2, %r10; cvt.u64.u32 %d2, %r1; add.s64 %d2, %out, %d2; "
+            "st.global.u8 [%d2], %r10;"));
+  EXPECT_TRUE(
+      races("mad.lo.u32 %r1, %r0, 2, %r10; cvt.u64.u32 %d2, %r1; add.s64 %d2, %out, %d2; "
+            "@%p1 st.global.u16 [%d2], 7; @!%p1 st.global.u8 [%d2+-1], 9;"));
+  // Vectors across words.
+  EXPECT_TRUE(races("@%p1 st.global.v2.u32 [%out], {7, 8}; @%p2 st.global.u8 [%out+7], 9;"));
+  EXPECT_FALSE(races("@%p1 st.global.v2.u32 [%out], {7, 8}; @%p2 st.global.u8 [%out+8], 9;"));
+}
+
+TEST(CtaRace, IsAReadOfWhatAnotherCtaWrites) {
+  const std::string body = "@%p1 st.global.u32 [%d1], %r0; @%p2 ld.global.u32 %r2, [%d1];";
+  EXPECT_TRUE(races(body));
+  // Among three CTAs, whoever comes between.
+  EXPECT_TRUE(
+      races("st.global.u32 [%d1], 5; setp.eq.u32 %p3, %r10, 2; @%p3 ld.global.u32 %r2, [%d1];",
+            options_of(3)));
+  // Of many readers some are kept, and a writer behind them meets those.
+  for (const int writer : {0, 1, 7, 15}) {
+    const std::string of_one = fmt::format("setp.eq.u32 %p3, %r10, {}; @!%p3 ld.global.u32 %r2, [%d20]; ", writer);
+    EXPECT_TRUE(races(of_one + "@%p3 st.global.u32 [%d20], 5;", options_of(16)));
+    EXPECT_FALSE(races(of_one + "@%p3 ld.global.u32 %r2, [%d20];", options_of(16)));
+  }
+}
+
+TEST(CtaRace, IsFoundByAnyNumberOfWorkers) {
+  for (const int workers : {1, 2, 4}) {
+    EXPECT_TRUE(races("st.global.u32 [%d1], %r10;", options_of(64, workers)));
+    EXPECT_FALSE(
+        races("mad.wide.u32 %d1, %r10, 64, %d1; shl.b32 %r0, %r0, 2; cvt.u64.u32 %d0, %r0; sub.s64 "
+              "%d1, %d1, %d0; "
+              "mov.u32 %r0, %tid.x; cvt.u64.u32 %d0, %r0; add.s64 %d1, %d1, %d0; st.global.u8 "
+              "[%d1], %r10;",
+              options_of(64, workers)));
+  }
+}
+
+TEST(CtaRace, BetweenWritesIsDecidedByOneWorker) {
+  const std::string same = "st.global.u32 [%d1], %r0;", apart = "mad.wide.u32 %d1, %r10, 256, %d1; " + same;
+  KernelOptions several = options_of(8, 2), one = several;
+  one.one_worker = true;
+  EXPECT_TRUE(run(same, several).undecided);
+  EXPECT_FALSE(run(same, one).undecided);
+  EXPECT_FALSE(races(same, one));
+  EXPECT_TRUE(races("st.global.u32 [%d1], %r10;", one));
+  EXPECT_FALSE(run(apart, several).undecided);
+  // Atomics have order where values matter: blocks that communicate run on one worker anyway.
+  EXPECT_FALSE(run(same + " red.global.add.u32 [%d21], 1;", several).undecided);
+}
+
+TEST(CtaRace, IsInVariablesOfTheModuleToo) {
+  // __device__ float sum; sum += x;
+  const LaunchOutcome outcome = run(
+      "@!%p0 ret;\nld.global.f32 %f1, [flag]; add.f32 %f1, %f1, 0f3F800000;\nst.global.f32 [flag], %f1;");
+  ASSERT_EQ(outcome.findings.size(), 2u) << findings_text(outcome);
+  for (const Finding& finding : outcome.findings) {
+    EXPECT_EQ(finding.kind, FindingKind::race);
+    EXPECT_NE(finding.message.find("byte 0 of \"flag\", which cta 0,0,0 writes"), std::string::npos)
+        << finding.text();
+  }
+  for (const int workers : {1, 2})
+    EXPECT_TRUE(races("st.global.u32 [%d20], %r10;", options_of(64, workers)));
+  EXPECT_FALSE(races("@%p0 ld.global.u32 %r1, [flag]; @%p0 red.global.add.u32 [flag2], 1;"));
+  EXPECT_FALSE(races("@%p1 st.global.u32 [flag], %r0; @%p2 st.global.u32 [flag2], %r0;",
+                     [] { KernelOptions one = options_of(2); one.block = {1, 1, 1}; return one; }()));
+  // The last block takes the count back.
+  EXPECT_FALSE(
+      races("@!%p0 ret; membar.gl; atom.global.add.u32 %r1, [flag], 1; setp.eq.u32 %p3, %r1, 1; "
+            "@%p3 st.global.u32 [flag], 0;"));
+}
+
+TEST(CtaRace, IsNotLookedForWhenChecksAreOff) {
+  KernelOptions options = options_of(2);
+  options.emulator.check_shadow = false;
+  EXPECT_FALSE(races("st.global.u32 [%d1], %r10;", options));
+}
+
+TEST(CtaRace, AtomicsAreNoneAmongThemselves) {
+  EXPECT_FALSE(races("red.global.add.u32 [%d20], 1; atom.global.add.u32 %r2, [%d21], 1;"));
+  EXPECT_TRUE(races("@%p1 st.global.u32 [%out], 1; @%p2 red.global.add.u32 [%out], 1;"));
+}
+
+// CTA 0 writes with both warps and passes a flag; CTA 1 waits and reads with both warps.
+std::string hand_over(const std::string& before_flag, const std::string& set_flag,
+                      const std::string& after_wait) {
+  return "@%p2 bra CONSUME; st.global.u32 [%d1], %r0; " + before_flag + " @%p0 " + set_flag +
+         " bra END;\nCONSUME: @!%p0 bra WAITED; WAIT: ld.acquire.gpu.global.u32 %r1, [%d20]; "
+         "setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;\nWAITED: " +
+         after_wait +
+         " xor.b32 %r3, %r0, 32; mul.wide.u32 %d2, %r3, 4; add.s64 %d2, %out, %d2; "
+         "ld.global.u32 %r4, [%d2];\nEND:";
+}
+
+TEST(CtaOrder, AFlagPassesWhatItsWriterKnows) {
+  constexpr const char* kRelease = "st.release.gpu.global.u32 [%d20], 1;";
+  EXPECT_FALSE(races(hand_over("bar.sync 0;", kRelease, "bar.sync 0;")));
+  EXPECT_TRUE(races(hand_over("", kRelease, "bar.sync 0;"))) << "the other warp's writes";
+  EXPECT_TRUE(races(hand_over("bar.sync 0;", kRelease, ""))) << "the other warp's reads";
+  EXPECT_TRUE(
+      races(hand_over("bar.sync 0;", "st.release.cta.global.u32 [%d20], 1;", "bar.sync 0;")));
+}
+
+TEST(CtaOrder, AFenceMakesAnyStrongWriteAFlag) {
+  for (const std::string flag :
+       {"st.volatile.global.u32 [%d20], 1;", "st.relaxed.gpu.global.u32 [%d20], 1;",
+        "red.global.add.u32 [%d20], 1;", "atom.global.exch.b32 %r9, [%d20], 1;"}) {
+    EXPECT_FALSE(races(hand_over("bar.sync 0; membar.gl;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_FALSE(races(hand_over("fence.acq_rel.gpu; bar.sync 0;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_TRUE(races(hand_over("bar.sync 0;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_TRUE(races(hand_over("bar.sync 0; membar.cta;", flag, "bar.sync 0;"))) << flag;
+    EXPECT_TRUE(
+        races(hand_over("membar.gl; st.global.u32 [%d1], 3; bar.sync 0;", flag, "bar.sync 0;")))
+        << flag;
+  }
+}
+
+TEST(CtaOrder, CtaScopeOrdersNoOtherCta) {
+  // Atomics of the scope of a block, on one place.
+  const LaunchOutcome outcome = run("@!%p0 ret;\nred.relaxed.cta.global.add.u32 [%d20], 1;");
+  ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
+  EXPECT_EQ(outcome.findings[0].kind, FindingKind::race);
+  EXPECT_EQ(outcome.findings[0].ptx_line, 12);
+  EXPECT_TRUE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.global.add.u32 %r1, [%d20], 1;"));
+  EXPECT_FALSE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.cta.global.add.u32 %r1, [%d21], 1;"));
+  EXPECT_FALSE(races("atom.cta.global.add.u32 %r1, [%d20], 1; ld.relaxed.cta.global.u32 %r1, [%d20];", options_of(1)));
+  // Flags.
+  constexpr const char* kRelease = "st.release.gpu.global.u32 [%d20], 1;";
+  std::string acquires = hand_over("bar.sync 0;", kRelease, "bar.sync 0;");
+  acquires.replace(acquires.find("acquire.gpu"), 11, "acquire.cta");
+  EXPECT_TRUE(races(acquires));
+  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 st.relaxed.cta.global.u32 [%d20], 2;"));
+  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 ld.relaxed.gpu.global.u32 %r1, [%d20]; @%p2 ld.relaxed.cta.global.u32 %r1, [%d20];"));
+  // In shared memory it is all there is.
+  EXPECT_FALSE(races(".shared .align 4 .u32 cell; @%p0 st.relaxed.cta.shared.u32 [cell], 1; bar.sync 0; atom.cta.shared.add.u32 %r1, [cell], 1;"));
+}
+
+TEST(CtaOrder, IsPassedOnByWhoLearnedIt) {
+  // CTA 0 to CTA 1 by the first flag, CTA 1 to CTA 2 by the second.
+  const auto body = [](const std::string& wait_of_1) {
+    return "setp.eq.u32 %p4, %r10, 2; @%p4 bra THIRD; @%p2 bra SECOND; @%p0 st.global.u32 [%out], "
+           "1; "
+           "@%p0 st.release.gpu.global.u32 [%d20], 1; bra END;\n"
+           "SECOND: @!%p0 bra END; WAIT: " +
+           wait_of_1 +
+           " setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT; "
+           "st.release.gpu.global.u32 [%d21], 1; bra END;\n"
+           "THIRD: @!%p0 bra END; WAIT2: ld.acquire.gpu.global.u32 %r1, [%d21]; "
+           "setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT2; ld.global.u32 %r2, [%out];\nEND:";
+  };
+  EXPECT_FALSE(races(body("ld.acquire.gpu.global.u32 %r1, [%d20];"), options_of(3)));
+  EXPECT_TRUE(races(body("mov.u32 %r1, 1;"), options_of(3)));
+}
+
+TEST(CtaOrder, TheLastCtaThatCountsMayReadWhatAllWrote) {
+  const auto body = [](const std::string& fence) {
+    return "mul.wide.u32 %d2, %r10, 4; add.s64 %d2, %out, %d2; @!%p0 bra END; "
+           "st.global.u32 [%d2], %r10; " +
+           fence +
+           " atom.global.add.u32 %r1, [%d20], 1; "
+           "setp.ne.u32 %p3, %r1, 2; @%p3 bra END;\n"
+           "ld.global.u32 %r2, [%out]; ld.global.u32 %r3, [%out+4]; ld.global.u32 %r4, "
+           "[%out+8];\nEND:";
+  };
+  EXPECT_FALSE(races(body("membar.gl;"), options_of(3)));
+  EXPECT_TRUE(races(body(""), options_of(3)));
+}
+
+TEST(CtaOrder, ALaterLaunchHasSeenEverything) {
+  const auto device = make_emulator({.sm = 90, .threads = 1});
+  auto module = device->load(
+      kernel_text(std::string(kThread) + "st.global.u32 [%in], 1; @%p1 st.global.u32 [%d1], %r0; ",
+                  90, kFlags),
+      "test.ptx");
+  ASSERT_TRUE(module.ok());
+  LaunchRequest request;
+  request.entry = "k";
+  request.grid = {2, 1, 1};
+  request.block = {64, 1, 1};
+  request.parameters.resize(16);
+  for (const std::size_t parameter : {0u, 8u}) {
+    const DeviceAddress address = *device->allocate(1024, "memory");
+    ASSERT_TRUE(device->poison(address, std::vector<std::byte>(1024)).ok());
+    std::memcpy(request.parameters.data() + parameter, &address, 8);
+  }
+  for (int launch = 0; launch < 2; ++launch) {
+    const auto outcome = device->launch(**module, request);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_TRUE(outcome->findings.empty()) << findings_text(*outcome);
+    // What CTA 0 wrote to one of them, CTA 1 may write or read in the next launch.
+    std::swap_ranges(request.parameters.begin(), request.parameters.begin() + 8,
+                     request.parameters.begin() + 8);
+  }
+}
+
+// A tensor with far rows is kept in pieces, which begin wherever its elements do.
+TEST(CtaRaces, AreFoundInAPieceThatBeginsBetweenTwoWords) {
+  constexpr std::int64_t kApart = (std::int64_t{1} << 31) + 2, kKept = 64;
+  for (const bool same_element : {false, true}) {
+    const auto device = make_emulator({.sm = 90, .threads = 1});
+    const auto module = device->load(
+        kernel_text(std::string(kThread) + "mul.wide.u32 %d2, %r10, " + (same_element ? "0" : "2") +
+                        "; add.s64 %d2, %in, %d2; @%p0 st.global.u16 [%d2], %r10;",
+                    90, kFlags),
+        "test.ptx");
+    ASSERT_TRUE(module.ok()) << module.error().text();
+    const DeviceAddress address = *device->allocate_pieces(2 * kKept, kKept, kApart, "rows") + kApart;
+    LaunchRequest request;
+    request.entry = "k";
+    request.grid = {2, 1, 1};
+    request.block = {64, 1, 1};
+    request.parameters.resize(16);
+    std::memcpy(request.parameters.data(), &address, 8);
+    const auto outcome = device->launch(**module, request);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_EQ(outcome->findings.size(), same_element ? 1u : 0u) << findings_text(*outcome);
+    for (const Finding& finding : outcome->findings) EXPECT_EQ(finding.kind, FindingKind::race);
+  }
+}
+
+}  // namespace
+}  // namespace plumbline::emulator

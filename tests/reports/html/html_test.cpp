@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+#include "reports/html/html.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+#include <pugixml.hpp>
+
+#include "reports/error_profile.h"
+#include "reports/record/escape.h"
+#include "tests/reports/html/page_samples.h"
+#include "tests/reports/record/propagation_samples.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The page's own markup is also XML, so a real parser can say whether it is well-formed.
+std::string main_of(const std::string& page) {
+  const std::size_t start = page.find("<main>"), end = page.find("</main>");
+  EXPECT_NE(end, std::string::npos);
+  return page.substr(start, end - start + 7);
+}
+
+pugi::xml_document parsed(const std::string& page) {
+  pugi::xml_document document;
+  const pugi::xml_parse_result result = document.load_string(main_of(page).c_str());
+  EXPECT_TRUE(result) << result.description() << " near "
+                      << main_of(page).substr(static_cast<std::size_t>(result.offset), 80);
+  return document;
+}
+
+std::size_t count(const std::string& text, std::string_view what) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+  return n;
+}
+
+std::string text_of(const pugi::xml_node& node) {
+  std::string text;
+  for (const pugi::xpath_node& child : node.select_nodes(".//text()")) text += child.node().value();
+  return text;
+}
+
+TEST(Html, IsWellFormed) {
+  for (const RunRecord& record :
+       {failing_record(), passing_record(), sample_record(), propagation_run(), RunRecord()})
+    parsed(report_html(record));
+}
+
+TEST(Html, TellsWhatIsWrongFirst) {
+  const std::string page = report_html(failing_record());
+  const pugi::xml_document document = parsed(page);
+  EXPECT_EQ(text_of(document.select_node("//h1").node()),
+            "✗ 1 of 2 kernels broke its promise: gemm_bf16_G01.");
+  const std::string lead = text_of(document.select_node("//div[@class='lead']").node());
+  EXPECT_THAT(lead, HasSubstr("Would explain it exactly: the last product of k is missing."));
+  EXPECT_THAT(lead, HasSubstr("plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_THAT(lead, HasSubstr(" of 60 cases failed"));
+  // Failing kernels stand open, the others are folded.
+  EXPECT_TRUE(document.select_node("//section[@id='kgemm_bf16_G01']"));
+  EXPECT_TRUE(document.select_node("//details[@id='kgemm_bf16']"));
+  EXPECT_LT(page.find("class=\"lead\""), page.find("How close is every kernel"));
+  EXPECT_LT(page.find("How close is every kernel"), page.find("id=\"kgemm_bf16_G01\""));
+  EXPECT_LT(page.find("id=\"kgemm_bf16_G01\""), page.find("id=\"kgemm_bf16\""));
+  EXPECT_LT(page.find("id=\"kgemm_bf16\""), page.find("id=\"environment\""));
+}
+
+TEST(Html, NamesLoopsThatNoCaseRepeated) {
+  RunRecord r = passing_record();
+  r.kernels[0].code["emulator sm_90"] = {.instructions = 10, .executed = 9, .holes = {}, .unrepeated = {"k.cu:20"}};
+  const std::string page = report_html(r);
+  parsed(page);
+  EXPECT_LT(page.find("loops no case repeated"), page.find("k.cu:20"));
+  EXPECT_NE(page.find("k.cu:20"), std::string::npos);
+}
+
+TEST(Html, EveryChartDrawsColumnsOfItsOwnTable) {
+  for (const auto& [record, least] :
+       {std::pair{failing_record(), 8u}, std::pair{propagation_run(), 6u}}) {
+    const pugi::xml_document document = parsed(report_html(record));
+    const pugi::xpath_node_set charts = document.select_nodes("//figure[@data-chart]");
+    EXPECT_GE(charts.size(), least);
+    for (const pugi::xpath_node& chart : charts) {
+      const auto given = nlohmann::json::parse(chart.node().attribute("data-chart").value());
+      const std::size_t columns = chart.node().select_nodes(".//thead/tr/th").size();
+      EXPECT_GT(chart.node().select_nodes(".//tbody/tr").size(), 1u);
+      EXPECT_LT(given["x"]["column"].get<std::size_t>(), columns);
+      for (const auto& series : given["series"])
+        EXPECT_LT(series["column"].get<std::size_t>(), columns);
+      EXPECT_FALSE(text_of(chart.node().select_node(".//p[@class='finding']").node()).empty());
+    }
+  }
+}
+
+TEST(Html, ADeepStackAloneIsNoVerdictOnKernels) {
+  RunRecord r;
+  r.verb = "propagate";
+  r.depths = propagation_run().depths;
+  DepthRecord back = r.depths[0];
+  back.steps = "backward layers";
+  r.depths.insert(r.depths.end(), {back, back});
+  const std::string page = main_of(report_html(r));
+  EXPECT_THAT(
+      page, HasSubstr("Errors were followed through 2 layers, 2 backward layers; no kernel ran."));
+  EXPECT_THAT(page, Not(HasSubstr("How close is every kernel")));
+}
+
+TEST(Html, PropagationHasAWaterfallAndAllThatItsRecordHas) {
+  const pugi::xml_document document = parsed(report_html(propagation_run()));
+  // Of the error: quantization from 0 to 0.998 of it, the stage behind it from there.
+  const pugi::xpath_node_set steps = document.select_nodes(
+      "(//table[.//th='change when it alone is exact'])[1]//tr/td[6]/div[@class='fall']/i");
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(std::string(steps[0].node().attribute("style").value()),
+            "margin-left:0.0%;width:99.3%");
+  EXPECT_EQ(std::string(steps[1].node().attribute("style").value()),
+            "margin-left:99.3%;width:0.5%");
+  const std::string page = main_of(report_html(propagation_run()));
+  for (const char* words :
+       {"Most of it, 99.8 %, is quantization. In quadrature the stages alone make 0.99",
+        "the interaction of the kernel&#39;s own is 2.1 %",
+        "bf16 residual stream: the error grows as layers^0.50",
+        "and is 1.00 times what the layers&#39; own errors come to",
+        "The most, 0.001, is added by layer 1 in &quot;bf16 residual stream&quot;",
+        "Root mean square over layers: 0.0032 in &quot;bf16 residual stream&quot;.",
+        "The worst row of dx is 4.0 times as far off as the median.",
+        "After 32 steps the last update of Adam is off by 0.012 in dx"})
+    EXPECT_THAT(page, HasSubstr(words));
+}
+
+TEST(Html, SaysWhatTheDataSay) {
+  const std::string page = main_of(report_html(failing_record()));
+  EXPECT_THAT(page, HasSubstr("The largest jump, 12.9 ulp, is at step 33 of 33"));
+  EXPECT_THAT(page, HasSubstr("as k to the power 0.5"));
+  EXPECT_THAT(page, HasSubstr("a stripe, as lanes or the epilogue leave it"));
+  EXPECT_THAT(page, HasSubstr("was stored by lanes 28, 29, 30 and 31 of 32."));
+  EXPECT_THAT(page, HasSubstr("no faster than the square root"));
+  EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
+}
+
+TEST(Html, DevicesAreHeldBesideEachOtherAndBesideExactValues) {
+  RunRecord r = passing_record();
+  EXPECT_THAT(main_of(report_html(r)), Not(HasSubstr("Who gives the same bits")));
+  // Another chip: the same bits in the first case of two, others in the second.
+  r.cases.resize(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    r.cases[i].text = fmt::format("gemm m={}", i);
+    r.cases[i].fingerprint = "11";
+    for (OutputRecord& output : r.cases[i].outputs) {
+      output.verdict.magnitudes = {6, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
+      output.verdict.worst_ulp = 0.9;
+    }
+  }
+  r.cases.push_back(r.cases[0]);
+  r.cases.push_back(r.cases[1]);
+  r.cases[2].device = r.cases[3].device = "emulator sm_80";
+  r.cases[3].fingerprint = "22";
+  const std::string page = main_of(report_html(r));
+  EXPECT_THAT(page,
+              HasSubstr("emulator sm_80 and emulator sm_90 give different bits in 1 of 2 cases"));
+  EXPECT_THAT(page, HasSubstr("50.0 % of 2 cases"));
+  EXPECT_THAT(page, HasSubstr("87.5 % of 16 outputs"));
+}
+
+// Results rounded once are within half an ulp, ties too, which the cells of errors leave out.
+TEST(Html, TiesAreWithinHalfAnUlp) {
+  ErrorProfile profile;
+  OutputVerdict ties;
+  ties.worst_ulp = 0.5;
+  ties.magnitudes.assign(OutputTally::kBinades, 0);
+  ties.magnitudes[OutputTally::kFirstBinade] = 8;  // from 1/2 ulp on
+  profile.add(ties);
+  EXPECT_EQ(profile.share_within_half(), 1);
+  ties.worst_ulp = 0.75;
+  profile.add(ties);
+  EXPECT_EQ(profile.share_within_half(), 0);
+}
+
+// An output whose sums run over another size than the case's is drawn over that one.
+TEST(Html, ErrorsGrowWithTheSizeThatTheirOwnSumsRunOver) {
+  RunRecord record = failing_record();
+  for (CaseRecord& c : record.cases) {
+    for (OutputRecord& output : c.outputs) {
+      output.length_name = "rows";
+      output.length = c.length;
+    }
+  }
+  EXPECT_THAT(main_of(report_html(record)),
+              HasSubstr("Does the error grow with rows as theory says?"));
+}
+
+TEST(Html, SkipsSectionsWithoutData) {
+  const std::string whole = report_html(passing_record()), page = main_of(whole);
+  EXPECT_THAT(page, Not(HasSubstr("What is wrong")));
+  EXPECT_THAT(page, Not(HasSubstr("Do the GPU and the emulator agree")));
+  EXPECT_THAT(page, Not(HasSubstr("Where in the output")));
+  EXPECT_THAT(whole.substr(0, whole.find("<style>")),
+              HasSubstr("✓ verify: Every promise held: 1 kernel, 60 cases"));
+}
+
+TEST(Html, NothingFromOutsideBecomesMarkup) {
+  const std::string evil =
+      "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{style}}\x01\xff";
+  RunRecord r = failing_record();
+  for (KernelRecord& k : r.kernels) {
+    k.name += evil;
+    k.summary = k.operation = k.formats = k.source_hash = evil;
+    k.reasons = k.thin = {evil};
+    k.contracts = k.ptx_hashes = k.arithmetic = {{evil, evil}};
+  }
+  for (CaseRecord& c : r.cases) {
+    c.kernel += evil;
+    c.text = c.device = c.value_class = c.shape_class = c.reason = c.length_name = evil;
+    c.outputs[0].name = c.outputs[0].format = evil;
+  }
+  Counterexample& c = r.counterexamples[0];
+  c.kernel += evil;
+  c.claim = c.value_class = c.original = c.text = c.case_file = c.headline = evil;
+  c.elements = c.explanation = c.faults = {evil};
+  c.findings = {{evil, evil, evil, 1, evil, 1, evil}};
+  r.portraits[0].kernel += evil;
+  r.portraits[0].text = r.portraits[0].device = r.portraits[0].output = evil;
+  r.verb = r.profile = r.git_hash = r.command = evil;
+  r.devices = {evil};
+  r.environment = {{evil, evil}};
+  r.missing_shards = {evil};
+  const std::string page = report_html(r, {baseline_of(r)});
+  EXPECT_EQ(count(page, "<script"), 2u);
+  EXPECT_EQ(count(page, "</script"), 2u);
+  EXPECT_THAT(page, Not(HasSubstr("<img src=x")));
+  EXPECT_EQ(page.find('\x01'), std::string::npos);
+  EXPECT_EQ(page.find('\xff'), std::string::npos);
+  parsed(page);
+  EXPECT_EQ(count(page, "color-scheme: dark) {"), 1u);  // {{style}} was not filled in again
+}
+
+TEST(Html, AsksTheNetworkForNothing) {
+  const std::string page = report_html(failing_record());
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  for (const char* reference : {"src=\"http", "href=\"http", "url(", "@import", "<link", "<iframe"})
+    EXPECT_THAT(main_of(page), Not(HasSubstr(reference)));
+}
+
+TEST(Html, OfSixtyKernelsAndTwentyThousandCasesIsBelowTwoMegabytes) {
+  const RunRecord record = large_record();
+  ASSERT_GE(record.cases.size(), 20000u);
+  EXPECT_LT(report_html(record).size(), 2u << 20);
+}
+
+TEST(Html, ShowsWhatOtherVerbsFoundOut) {
+  RunRecord r = passing_record();
+  MutantRecord survivor;
+  survivor.kernel = r.kernels[0].name;
+  survivor.id = "p1";
+  survivor.outcome = MutantOutcome::survived;
+  survivor.before = "add.f32 <a>";
+  r.mutants = {survivor};
+  PropagationRecord p;
+  p.findings = {"\"accumulate\" makes most of the error."};
+  p.stages = {{"accumulate", "arithmetic", 0.5, 0.5, 1, 1, 1, 0, 1, 0}};
+  p.condition.worst_condition = 4000;
+  p.condition.bands = {{1, 10, 5, 1e-3, 5e-4}, {10, INFINITY, 3, 1e-1, 2e-4}};
+  r.propagations = {p};
+  DepthRecord d;
+  d.stack = "blocks";
+  d.layers = 2;
+  d.curves = {{"f32 residual stream", {1e-3, 2e-3}, {}, {}, 0.5, 0, 0, {}}};
+  DepthRecord decoding = d;
+  decoding.steps = "decode steps";
+  r.depths = {d, decoding};
+  StochasticRecord s;
+  s.output = "lse";
+  s.kernel = "attention_bf16_forward";
+  s.bits = std::numeric_limits<double>::infinity();
+  s.of_bound = std::nan("");
+  s.findings = {"Every draw gives the same bits."};
+  r.stochastics = {s};
+  const std::string page = report_html(r);
+  parsed(page);
+  EXPECT_THAT(main_of(page), HasSubstr("0 of 1 faults that change any output are caught: 0.0 %"));
+  EXPECT_THAT(main_of(page), HasSubstr("&quot;accumulate&quot; makes most of the error."));
+  EXPECT_THAT(main_of(page), HasSubstr("How does the error grow through 2 blocks?"));
+  EXPECT_THAT(main_of(page), HasSubstr("is at an element of condition 4e+03"));
+  EXPECT_THAT(main_of(page), HasSubstr("above 10"));
+  EXPECT_THAT(main_of(page), HasSubstr("How does the error grow over 2 decode steps of blocks?"));
+  EXPECT_THAT(main_of(page), HasSubstr("How many bits survive when every rounding is random?"));
+  EXPECT_THAT(main_of(page),
+              HasSubstr("lse of attention_bf16_forward: Every draw gives the same bits."));
+}
+
+TEST(Html, ShowsWhatCatchesFaultsBesideOtherProjectsRules) {
+  RunRecord r = passing_record();
+  const std::string kernel = r.kernels[0].name;
+  const auto mutant = [&](const char* id, const char* claim, const char* finding) {
+    MutantRecord m;
+    m.kernel = kernel;
+    m.id = id;
+    m.outcome = MutantOutcome::caught;
+    m.claim = claim;
+    m.finding = finding;
+    m.text = "k m=1 n=<2>";
+    return m;
+  };
+  r.mutants = {mutant("G01", "bound", ""), mutant("G04", "in-bounds", "race")};
+  r.mutants[0].accepted_by = {"lenient"};
+  r.peers = {{kernel, "lenient", "e < 1", 4, 1}};
+  const std::string page = report_html(r);
+  parsed(page);
+  EXPECT_THAT(main_of(page), HasSubstr("2 of 2 faults that change any output are caught: 100.0 %"));
+  EXPECT_THAT(main_of(page), HasSubstr("1 of 2 by a value outside its bound"));
+  EXPECT_THAT(main_of(page), HasSubstr("in-bounds (race)"));
+  EXPECT_THAT(main_of(page), HasSubstr("k m=1 n=&lt;2&gt;"));
+  EXPECT_THAT(main_of(page), HasSubstr("On average they let 100.0 % of the faults through that are "
+                                       "caught here, and reject 25.0 % of the cases"));
+}
+
+TEST(Html, ShowsWhatChangedSinceABaseline) {
+  Baseline before = baseline_of(failing_record());
+  for (BaselineRow& row : before.rows) {
+    row.failed = 0;
+    if (row.kernel == "gemm_bf16_G01") row.worst_share = 0.5;
+  }
+  const std::string page = main_of(report_html(failing_record(), {before}));
+  EXPECT_THAT(page, HasSubstr("What changed since plumbline 0.1.0, quick, seed 0x2a?"));
+  EXPECT_THAT(page, HasSubstr("1 worse, 1 same"));
+}
+
+TEST(Html, SaysHowOftenKnownFindingsWereMet) {
+  const std::string page = main_of(report_html(sample_record(), {}));
+  EXPECT_THAT(page, HasSubstr("known, in 2 cases: &quot;race: of &lt;two&gt;&quot; (both write the "
+                              "same)"));
+  EXPECT_THAT(page, HasSubstr("[[known]] &quot;race: of three&quot; was met in no case"));
+}
+
+TEST(Escape, Base64AndUtf8) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(readable("a\xc3\xa9\n\xed\xa0\x80\x1b"),
+            "a\xc3\xa9\n\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(markdown_code("a|b`c\nd"), "`a\\|b'c d`");
+}
+
+}  // namespace
+}  // namespace plumbline
