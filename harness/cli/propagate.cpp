@@ -181,6 +181,7 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
                        RunFolder& folder, Terminal& terminal, RunRecord& record) {
   RunnerOptions runner_options;
   runner_options.threads = worker_threads(arguments);
+  runner_options.approximation = {.direction = ApproximationErrors::Direction::nearest};
   CaseRunner runner(runner_options);
   for (const Manifest* kernel : kernels) {
     std::string skipped;

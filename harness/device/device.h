@@ -41,6 +41,7 @@ struct ApproximationErrors {
     mixed,    // never the correctly rounded result where there is another; `seed` chooses
     largest,  // as large in magnitude as is documented
     smallest,
+    nearest,  // none: correctly rounded, as models of a kernel's stages have it
   };
 
   Direction direction = Direction::mixed;

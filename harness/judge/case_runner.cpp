@@ -30,7 +30,7 @@ constexpr std::uint64_t kOtherOrder = 1;
 
 // A quarter of all seeds has the largest results that are documented, a quarter the smallest. All
 // launches of a case, and of the problems related to it, have the same.
-ApproximationErrors approximation_of(const Case& test_case) {
+ApproximationErrors approximation_by_seed(const Case& test_case) {
   using enum ApproximationErrors::Direction;
   const std::uint64_t draw = mix(test_case.recipe.seed);
   switch (draw % 4) {
@@ -117,6 +117,10 @@ CaseRecord error_record(const Case& test_case, const Target& target, const Error
   record.verdict = Verdict::error;
   record.reason = error.text();
   return record;
+}
+
+ApproximationErrors CaseRunner::approximation_of(const Case& test_case) const {
+  return options_.approximation.value_or(approximation_by_seed(test_case));
 }
 
 CaseRunner::CaseRunner(RunnerOptions options) : options_(std::move(options)) {

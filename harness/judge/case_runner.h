@@ -29,6 +29,8 @@ struct RunnerOptions {
   CodeCoverage* coverage = nullptr;  // hears what every case executed
   bool keep_reached = false;         // records say what ran (CaseRecord::reached)
   bool keep_writers = false;         // LaunchResult::writers
+  // How approximate instructions err on the emulator, where not as a case's seed chooses.
+  std::optional<ApproximationErrors> approximation;
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
 };
@@ -89,6 +91,7 @@ class CaseRunner {
                                               Execution execution);
   Result<const Module*> module_for(Loaded& loaded, const Manifest& kernel, int sm);
   Result<Loaded*> loaded_for(const Target& target);
+  ApproximationErrors approximation_of(const Case& test_case) const;
   bool bits_are_fixed(const Manifest& kernel, int sm) const;
   Result<LaunchResult> launch_on(const Case& test_case, CaseTensors& tensors, const Target& target,
                                  const LaunchChoices& choices = {});

@@ -159,7 +159,7 @@ struct Tanh {
 
 // The f32 that a launch chooses, as bits without sign.
 u32 chosen(const Known& known, const ApproximationErrors& errors, u64 salt) {
-  using enum ApproximationErrors::Direction;
+  using Direction = ApproximationErrors::Direction;
   const auto bits = [](double x) { return as_bits(static_cast<float>(x)); };
   const auto real = [](u32 x) { return static_cast<double>(as_float(x)); };
   const u32 step = u32{1} << known.dropped, below = step - 1;
@@ -170,8 +170,8 @@ u32 chosen(const Known& known, const ApproximationErrors& errors, u64 salt) {
   last &= ~below;
   const u32 nearest = (bits(known.value) + step / 2) & ~below;
   if (first >= last) return first > last ? nearest : first;
-  if (errors.direction == largest) return last;
-  if (errors.direction == smallest) return first;
+  if (errors.direction == Direction::largest) return last;
+  if (errors.direction == Direction::smallest) return first;
   const u64 draw = mix(errors.seed ^ mix(known.key ^ salt)) >> 32;
   const u32 pick = first + static_cast<u32>(draw * ((last - first) >> known.dropped) >> 32) * step;
   return pick >= nearest ? pick + step : pick;  // all but the nearest
@@ -252,7 +252,7 @@ void one(Warp& warp, const Inst& inst, u32 mask) {
   const ApproximationErrors& errors = warp.cta().launch().approximation;
   each_lane(mask, [&](int lane) {
     const double x = as_float(flush_if<Ftz>(a[lane]));
-    d.set(lane, Function::special(x)
+    d.set(lane, Function::special(x) || errors.direction == ApproximationErrors::Direction::nearest
                     ? rounded_once<Function, Ftz>(a[lane])
                     : flush_if<Ftz>(result_of(Function::known(x), errors, kSalt<Function>)));
   });
@@ -265,8 +265,9 @@ void two(Warp& warp, const Inst& inst, u32 mask) {
   const ApproximationErrors& errors = warp.cta().launch().approximation;
   each_lane(mask, [&](int lane) {
     const double x = as_float(flush_if<Ftz>(a[lane])), y = as_float(flush_if<Ftz>(b[lane]));
-    d.set(lane, Quotient::special(x, y) ? Quotient::apply(a[lane], b[lane])
-                                        : flush_if<Ftz>(result_of(Quotient::known(x, y), errors, kDivideSalt)));
+    d.set(lane, Quotient::special(x, y) || errors.direction == ApproximationErrors::Direction::nearest
+                    ? Quotient::apply(a[lane], b[lane])
+                    : flush_if<Ftz>(result_of(Quotient::known(x, y), errors, kDivideSalt)));
   });
 }
 
