@@ -1,7 +1,7 @@
-# Compiles every shipped kernel (kernels/<name>/<name>.toml with its .cu) to PTX, one file per target of its manifest, and
-# puts manifest, source and PTX side by side into build and install trees: kernels/<name>/<name>.sm_80.ptx, ...
+# Compiles every shipped kernel (kernels/shipped/<name>/<name>.toml with its .cu) to PTX, one file per target of its manifest, and
+# puts manifest, source and PTX side by side into build and install trees: kernels/shipped/<name>/<name>.sm_80.ptx, ...
 # A new kernel needs no line here: folders are found by their manifest. kernels/device holds the headers kernels share; it is
-# put beside them in both trees, so that a shipped kernel can be compiled again where it lies.
+# put in both trees as well, so that a shipped kernel can be compiled again where it lies.
 
 include(${CMAKE_CURRENT_LIST_DIR}/kernel_targets.cmake)
 
@@ -24,17 +24,17 @@ set(PLUMBLINE_NVCC_FLAGS -ptx -std=c++20 -O3 -fmad=false -lineinfo)
 add_custom_target(kernels ALL)
 
 # The shared headers, beside the kernels.
-file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/device/*.cuh)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/kernels/device ${PROJECT_SOURCE_DIR}/kernels/device/*.cuh)
 set(PLUMBLINE_DEVICE_HEADERS "")
 foreach(header ${headers})
-  get_filename_component(file ${header} NAME)
-  set(copy ${PROJECT_BINARY_DIR}/kernels/device/${file})
-  add_custom_command(OUTPUT ${copy} DEPENDS ${header} COMMAND ${CMAKE_COMMAND} -E copy ${header} ${copy} VERBATIM)
+  set(original ${PROJECT_SOURCE_DIR}/kernels/device/${header})
+  set(copy ${PROJECT_BINARY_DIR}/kernels/device/${header})
+  add_custom_command(OUTPUT ${copy} DEPENDS ${original} COMMAND ${CMAKE_COMMAND} -E copy ${original} ${copy} VERBATIM)
   list(APPEND PLUMBLINE_DEVICE_HEADERS ${copy})
 endforeach()
 add_custom_target(kernel_headers DEPENDS ${PLUMBLINE_DEVICE_HEADERS})
 add_dependencies(kernels kernel_headers)
-install(FILES ${headers} DESTINATION share/plumbline/kernels/device)
+install(DIRECTORY kernels/device DESTINATION share/plumbline/kernels FILES_MATCHING PATTERN "*.cuh")
 
 # The planted faults of `plumbline mutants`, beside them too.
 file(GLOB patches CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/mutants/*.patch)
@@ -49,10 +49,10 @@ add_custom_target(kernel_mutants DEPENDS ${PLUMBLINE_PATCHES})
 add_dependencies(kernels kernel_mutants)
 install(FILES ${patches} DESTINATION share/plumbline/kernels/mutants)
 
-# add_kernel(name): the kernel of kernels/<name>/.
+# add_kernel(name): the kernel of kernels/shipped/<name>/.
 function(add_kernel name)
-  set(source_folder ${PROJECT_SOURCE_DIR}/kernels/${name})
-  set(folder ${PROJECT_BINARY_DIR}/kernels/${name})
+  set(source_folder ${PROJECT_SOURCE_DIR}/kernels/shipped/${name})
+  set(folder ${PROJECT_BINARY_DIR}/kernels/shipped/${name})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source_folder}/${name}.toml)
   set(outputs "")
 
@@ -88,13 +88,13 @@ function(add_kernel name)
 
   add_custom_target(kernel_${name} DEPENDS ${outputs})
   add_dependencies(kernels kernel_${name})
-  install(FILES ${outputs} DESTINATION share/plumbline/kernels/${name})
+  install(FILES ${outputs} DESTINATION share/plumbline/kernels/shipped/${name})
 endfunction()
 
 if(PLUMBLINE_TESTS)
   enable_testing()
 endif()
-file(GLOB manifests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.toml)
+file(GLOB manifests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/shipped/*/*.toml)
 foreach(manifest ${manifests})
   get_filename_component(name ${manifest} NAME_WE)
   add_kernel(${name})

@@ -40,12 +40,13 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-// <folder>/*/*.toml, sorted. Folders that cannot be read are passed over; Registry::open reports
-// the one that matters.
+// <folder>/shipped/*/*.toml, sorted. Folders that cannot be read are passed over; Registry::open
+// reports the one that matters.
 std::vector<std::string> manifest_paths(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code ignored;
-  for (const fs::directory_entry& kernel : fs::directory_iterator(folder, ignored)) {
+  for (const fs::directory_entry& kernel :
+       fs::directory_iterator(fs::path(folder) / "shipped", ignored)) {
     if (!kernel.is_directory(ignored)) continue;
     for (const fs::directory_entry& file : fs::directory_iterator(kernel.path(), ignored)) {
       if (file.path().extension() == ".toml") paths.push_back(file.path());

@@ -11,7 +11,7 @@ namespace plumbline {
 
 class Registry {
  public:
-  // Reads <folder>/*/*.toml. A broken manifest is an error of its own, not a missing kernel.
+  // Reads <folder>/shipped/*/*.toml. A broken manifest is an error of its own, not a missing kernel.
   static Result<Registry> open(const std::string& folder);
 
   // --kernel path/to/mine.toml. Pointers to manifests from before are no longer valid.

@@ -170,7 +170,7 @@ Result<RunOptions> run_options(const Arguments& arguments,
   }
   if (!arguments.no_corpus) {
     options.corpus_folder = !arguments.corpus.empty()         ? arguments.corpus
-                            : fs::is_directory("fuzz/case_file/corpus") ? "fuzz/case_file/corpus"
+                            : fs::is_directory("fuzz/corpus") ? "fuzz/corpus"
                                                               : arguments.out + "/corpus";
     // What one shard saves there is no part of the plan of the others.
     options.replays_corpus = !options.shard || options.corpus_folder != arguments.out + "/corpus";

@@ -4,7 +4,7 @@
 // = -0; silu(inf) = inf, silu(-inf) = NaN.
 #pragma once
 
-#include "device/attention_softmax.cuh"
+#include "device/attention/softmax.cuh"
 
 namespace device {
 

@@ -20,18 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where #include "device/..." is looked for: the folder that holds device/, be it the manifest's
-// own or the one above (kernels/, where kernels and device/ lie side by side). Empty when there is
-// none.
-fs::path include_folder(const Manifest& kernel) {
-  std::error_code ignored;
-  const fs::path own = fs::absolute(fs::path(kernel.path), ignored).parent_path();
-  for (const fs::path& folder : {own, own.parent_path()}) {
-    if (fs::is_directory(folder / "device", ignored)) return folder;
-  }
-  return {};
-}
-
 // Everything a kernel is compiled with but its target.
 struct Recipe {
   fs::path source;
@@ -58,8 +46,9 @@ std::vector<fs::path> likely_inputs(const Recipe& recipe) {
   std::error_code ignored;
   if (recipe.includes.empty()) return files;
   for (const fs::directory_entry& file :
-       fs::directory_iterator(recipe.includes / "device", ignored))
-    files.push_back(file.path());
+       fs::recursive_directory_iterator(recipe.includes / "device", ignored)) {
+    if (file.is_regular_file(ignored)) files.push_back(file.path());
+  }
   return files;
 }
 
@@ -161,6 +150,15 @@ Status compile(const Manifest& kernel, const Recipe& recipe, int target, const s
 }
 
 }  // namespace
+
+fs::path include_folder(const Manifest& kernel) {
+  std::error_code ignored;
+  const fs::path own = fs::absolute(fs::path(kernel.path), ignored).parent_path();
+  for (const fs::path& folder : {own, own.parent_path(), own.parent_path().parent_path()}) {
+    if (fs::is_directory(folder / "device", ignored)) return folder;
+  }
+  return {};
+}
 
 std::string find_nvcc() {
   std::vector<fs::path> folders;

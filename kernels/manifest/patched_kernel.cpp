@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "kernels/manifest/command.h"
+#include "kernels/manifest/compile.h"
 #include "oracles/base/file.h"
 #include "oracles/base/shell_word.h"
 
@@ -102,14 +103,14 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   remove_abandoned(folder);
   const fs::path patching = fs::path(folder) / fmt::format("{}{}", kPatching, ::getpid());
   const fs::path all = patching / "kernels";
-  const fs::path copy = all / kernel.name;
+  const fs::path copy = all / "shipped" / kernel.name;
   std::error_code code;
   fs::create_directories(copy, code);
   if (code) return failed(copy, code.message());
   const ScratchFolder scratch{patching};
   for (const std::string& file : {kernel.name + ".toml", kernel.source})
     fs::copy_file(original / file, copy / file, code);
-  fs::copy(original.parent_path() / "device", all / "device", fs::copy_options::recursive, code);
+  fs::copy(include_folder(kernel) / "device", all / "device", fs::copy_options::recursive, code);
   if (code) return failed(copy, "cannot copy the kernel: " + code.message());
 
   // No fuzz: context that does not match is a patch that no longer says what it means.
@@ -130,11 +131,14 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   std::vector<std::pair<fs::path, fs::path>> files = {
       {copy / (kernel.name + ".toml"), manifest},
       {copy / kernel.source, folder / fs::path(kernel.source)}};
-  for (const fs::directory_entry& header : fs::directory_iterator(all / "device", code))
-    files.emplace_back(header, folder / fs::path("device") / header.path().filename());
-  fs::create_directories(folder / fs::path("device"), code);
+  for (const fs::directory_entry& header :
+       fs::recursive_directory_iterator(all / "device", code)) {
+    if (header.is_regular_file(code))
+      files.emplace_back(header, folder / fs::relative(header.path(), all));
+  }
   for (const auto& [from, to] : files) {
     if (same_bytes(from, to)) continue;
+    fs::create_directories(to.parent_path(), code);
     fs::rename(from, to, code);
     if (code) return failed(to, code.message());
   }

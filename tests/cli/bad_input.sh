@@ -71,7 +71,7 @@ expect 2 "32-bit in this kernel" replay "gemm_bf16 m=1 n=1 k=3000000000 stride_a
 
 # Manifests and PTX of a kernel from outside the tree.
 mkdir -p mine
-cp "$kernels"/gemm_bf16/gemm_bf16.toml mine/mine.toml
+cp "$kernels"/shipped/gemm_bf16/gemm_bf16.toml mine/mine.toml
 sed -i 's/^computes/compuets/' mine/mine.toml
 expect 2 'did you mean "computes"' verify mine --kernel mine/mine.toml
 expect 2 "mine.toml:" verify mine --kernel mine/mine.toml
@@ -96,15 +96,15 @@ expect 0 "own" list kernels --kernel own/own.toml
 expect 4 "plumbline mutants --kernel own/own.toml --auto 50" mutants --kernel own/own.toml
 # A kernel of the kernel folder is checked when it is listed.
 copy own gemm_bf16 's/"s64 ld_b", //'
-mkdir tree && cp -a own tree/own
+mkdir -p tree/shipped && cp -a own tree/shipped/own
 PLUMBLINE_KERNELS=tree expect 2 "entry gemm_bf16_nn_bf16 takes 21 parameters, the manifest lists 20" list kernels
 PLUMBLINE_KERNELS=tree expect 0 "mma.sync" list models
 copy own gemm_bf16 's/^bias *= "f32"/bias = "s32"/'
 expect 2 '"bias" of gemm cannot be s32 (it can be bf16, f16, f32)' verify --kernel own/own.toml
 
 # with_ptx FILE: a manifest whose kernel is that PTX file.
-with_ptx() { sed -e 's/^source.*/ptx = "'"$1"'"/' -e 's/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml; }
-ptx="$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx
+with_ptx() { sed -e 's/^source.*/ptx = "'"$1"'"/' -e 's/^targets.*/targets = [80]/' "$kernels"/shipped/gemm_bf16/gemm_bf16.toml >mine/mine.toml; }
+ptx="$kernels"/shipped/gemm_bf16/gemm_bf16.sm_80.ptx
 mine="mine m=4 n=4 k=4 value=normal seed=0x1"
 cp "$ptx" mine/good.ptx
 with_ptx .

@@ -14,8 +14,8 @@ case \$1 in verify) set -- "\$@" --on emulator --sm 80 --no-corpus --only 'class
 exec "$program" "\$@"
 SHIM
 chmod +x third_party/plumbline/scripts/plumbline
-sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >kernels/mine.toml
-cp "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx kernels/mine.ptx
+sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/shipped/gemm_bf16/gemm_bf16.toml >kernels/mine.toml
+cp "$kernels"/shipped/gemm_bf16/gemm_bf16.sm_80.ptx kernels/mine.ptx
 
 # check NAME COMMAND...: it succeeds.
 check() {

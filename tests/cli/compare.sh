@@ -39,8 +39,8 @@ expect 1 "1 unclear" compare mixed_old.json mixed_new.json --strict-baseline
 expect 0 '"change":"worse"' compare stricter.json good/latest --format json
 
 mkdir mine
-sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml
-sed 's/cvt.rn.bf16.f32/cvt.rz.bf16.f32/' "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
+sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/shipped/gemm_bf16/gemm_bf16.toml >mine/mine.toml
+sed 's/cvt.rn.bf16.f32/cvt.rz.bf16.f32/' "$kernels"/shipped/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
 broken=(verify mine --kernel mine/mine.toml --profile quick --on emulator --no-corpus --no-shrink --only 'class=normal k<=300')
 expect 1 "1 failed" "${broken[@]}" --out bad
 # How a kernel adds is probed where it keeps its promise, and not where it is broken.

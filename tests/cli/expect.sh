@@ -22,7 +22,7 @@ expect() {
 # copy NAME KERNEL SED_SCRIPT: in folder NAME, the PTX of a shipped kernel (of folder $kernels) under a changed manifest.
 copy() {
   mkdir -p "$1"
-  sed -e "s/^source .*/source = \"$1.cu\"/" -e "$3" "$kernels/$2/$2.toml" >"$1/$1.toml"
-  cp "$kernels/$2/$2.cu" "$1/$1.cu"
-  for ptx in "$kernels/$2/$2".sm_*.ptx; do cp "$ptx" "$1/$1${ptx##*/"$2"}"; done
+  sed -e "s/^source .*/source = \"$1.cu\"/" -e "$3" "$kernels/shipped/$2/$2.toml" >"$1/$1.toml"
+  cp "$kernels/shipped/$2/$2.cu" "$1/$1.cu"
+  for ptx in "$kernels/shipped/$2/$2".sm_*.ptx; do cp "$ptx" "$1/$1${ptx##*/"$2"}"; done
 }

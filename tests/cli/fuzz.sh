@@ -70,8 +70,8 @@ expect 0 "1 passed" replay "gemm_bf16 m=11 n=35 k=1 batch=2 beta=1 ldc=189 strid
 
 # A kernel whose output is truncated.
 mkdir mine
-sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/gemm_bf16/gemm_bf16.toml >mine/mine.toml
-sed 's/cvt.rn.bf16/cvt.rz.bf16/' "$kernels"/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
+sed 's/^source.*/ptx = "mine.ptx"/; s/^targets.*/targets = [80]/' "$kernels"/shipped/gemm_bf16/gemm_bf16.toml >mine/mine.toml
+sed 's/cvt.rn.bf16/cvt.rz.bf16/' "$kernels"/shipped/gemm_bf16/gemm_bf16.sm_80.ptx >mine/mine.ptx
 expect 1 "plumbline replay" fuzz mine --kernel mine/mine.toml --for 5s --seed 1 --on emulator --corpus corpus --only 'k<=64 m<=64 n<=64'
 grep -q 'plumbline replay .*\.case --kernel mine/mine.toml$' plumbline-out/latest/summary.md ||
   { echo "FAILED: the replay line lacks the manifest"; failed=$((failed + 1)); }

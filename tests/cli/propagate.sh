@@ -9,9 +9,9 @@ export PLUMBLINE_KERNELS=$kernels
 # planted KERNEL NAME SED: a copy of a kernel with its PTX changed, as NAME/NAME.toml.
 planted() {
   mkdir "$2"
-  sed "s/^source .*/source = \"$2.cu\"/" "$kernels/$1/$1.toml" >"$2/$2.toml"
-  cp "$kernels/$1/$1.cu" "$2/$2.cu"
-  for ptx in "$kernels/$1/$1".sm_*.ptx; do sed "$3" "$ptx" >"$2/$2${ptx#"$kernels/$1/$1"}"; done
+  sed "s/^source .*/source = \"$2.cu\"/" "$kernels/shipped/$1/$1.toml" >"$2/$2.toml"
+  cp "$kernels/shipped/$1/$1.cu" "$2/$2.cu"
+  for ptx in "$kernels/shipped/$1/$1".sm_*.ptx; do sed "$3" "$ptx" >"$2/$2${ptx#"$kernels/shipped/$1/$1"}"; done
 }
 
 expect 0 '"quantize inputs" makes 99.9 % of the error; "output" makes 100.0 % of the kernel'"'"'s own' \

@@ -140,7 +140,7 @@ sed 's/^b *= "s8"/b = "bf16"/; s/^b *= \["s8"\]/b = ["bf16"]/' right.toml >wide.
 verify 2 'b = "bf16" is multiplied as it is (leave dequantize_b out, or store it in 8 bits)' wide
 
 grouped=gemm_grouped_bf16
-sed 's/^\[contract\]/&\ndequantize_b = "bf16"/' "$(dirname "$source")/../../kernels/$grouped/$grouped.toml" >grouped.toml
+sed 's/^\[contract\]/&\ndequantize_b = "bf16"/' "$(dirname "$source")/../../kernels/shipped/$grouped/$grouped.toml" >grouped.toml
 verify 2 '"dequantize_b" has no meaning for grouped_gemm' grouped
 
 promoted='schedule = "promote"

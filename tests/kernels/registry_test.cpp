@@ -11,7 +11,7 @@ namespace {
 // A kernel folder with manifests of these names.
 void fill(const TemporaryFolder& folder, const std::vector<std::string>& names) {
   const std::string text = read_file(shipped_manifest_path());
-  for (const std::string& name : names) folder.write(name + "/" + name + ".toml", text);
+  for (const std::string& name : names) folder.write("shipped/" + name + "/" + name + ".toml", text);
 }
 
 std::string matches(const Registry& registry, const std::vector<std::string>& globs) {

@@ -16,7 +16,7 @@ const Manifest& row_kernel(const std::string& name) {
   const auto found = read.find(name);
   if (found != read.end()) return found->second;
   const std::string path =
-      std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/" + name + "/" + name + ".toml";
+      std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/" + name + "/" + name + ".toml";
   Result<Manifest> manifest = read_manifest(path);
   PLUMB_ASSERT(manifest.ok());
   return read.emplace(name, std::move(*manifest)).first->second;

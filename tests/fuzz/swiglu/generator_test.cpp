@@ -14,7 +14,7 @@ namespace {
 const Manifest& kernel() {
   static const Manifest manifest = [] {
     Result<Manifest> read = read_manifest(std::string(PLUMBLINE_SOURCE_DIR) +
-                                          "/kernels/swiglu_mlp_bf16/swiglu_mlp_bf16.toml");
+                                          "/kernels/shipped/swiglu_mlp_bf16/swiglu_mlp_bf16.toml");
     PLUMB_ASSERT(read.ok());
     return std::move(*read);
   }();

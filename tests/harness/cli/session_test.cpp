@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <set>
@@ -34,6 +35,22 @@ TEST(PrintRecord, CommandsToCopyAreNotWrapped) {
   EXPECT_THAT(text, HasSubstr("\n      replay   plumbline replay  " + card.case_file +
                               " --kernel " + card.manifest + "\n"));
   EXPECT_THAT(text, Not(HasSubstr(card.explanation.front()))) << "sentences are";
+}
+
+// The cases that once failed are part of every gate that runs in the project's folder.
+TEST(RunOptions, TakeTheCorpusOfTheFolderTheyRunIn) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const auto corpus_in = [&](const std::filesystem::path& folder) {
+    std::filesystem::current_path(folder);
+    const Result<RunOptions> options = run_options(Arguments(), {});
+    std::filesystem::current_path(before);
+    return options.ok() ? options->corpus_folder : options.error().text();
+  };
+  const std::string project = PLUMBLINE_SOURCE_DIR;
+  const std::string shipped = corpus_in(project);
+  EXPECT_TRUE(std::filesystem::exists(project + "/" + shipped + "/gemm_bf16/kills_G01.case"))
+      << shipped;
+  EXPECT_EQ(corpus_in(::testing::TempDir()), "plumbline-out/corpus");
 }
 
 // Whatever decides the results of a run is in its name: else two runs share a folder.

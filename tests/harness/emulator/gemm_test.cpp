@@ -25,7 +25,7 @@ std::string read_file(const std::string& path) {
 }
 
 std::string kernel_path(int target) {
-  return fmt::format("{}/kernels/gemm_bf16/gemm_bf16.sm_{}.ptx", PLUMBLINE_BINARY_DIR, target);
+  return fmt::format("{}/kernels/shipped/gemm_bf16/gemm_bf16.sm_{}.ptx", PLUMBLINE_BINARY_DIR, target);
 }
 
 template <typename T>

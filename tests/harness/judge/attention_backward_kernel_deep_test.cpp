@@ -242,7 +242,7 @@ class Reference {
 };
 
 std::string manifest_path(std::string_view kernel) {
-  return fmt::format("{0}/kernels/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, kernel);
+  return fmt::format("{0}/kernels/shipped/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, kernel);
 }
 
 CaseTensors inputs(const Manifest& kernel, const Problem& problem) {

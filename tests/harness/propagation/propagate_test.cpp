@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 
 Manifest attention(const std::string& from, const std::string& to) {
   const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
-                           "/kernels/attention_bf16_forward/attention_bf16_forward.toml";
+                           "/kernels/shipped/attention_bf16_forward/attention_bf16_forward.toml";
   const std::string text = replaced(
       read_file(path), R"(s32 causal == "none" ? 0 : causal == "bottom_right" ? 1 : 2)", "s32 0");
   Result<Manifest> manifest = parse_manifest(replaced(text, from, to), "k.toml");

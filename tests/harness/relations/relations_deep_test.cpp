@@ -49,7 +49,7 @@ class ShippedKernels : public testing::TestWithParam<std::string> {
 TEST_P(ShippedKernels, KeepEveryRelation) {
   const std::string name = GetParam();
   const Result<Manifest> kernel =
-      read_manifest(fmt::format("{0}/kernels/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, name));
+      read_manifest(fmt::format("{0}/kernels/shipped/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, name));
   ASSERT_TRUE(kernel) << kernel.error().text();
   const std::vector<Relation> relations = relations_of(*kernel->operation);
   if (relations.empty() || !kernel->deterministic()) GTEST_SKIP() << "no relations";

@@ -95,7 +95,7 @@ std::string changed(std::string text, std::string_view from, std::string_view to
 }
 
 std::string manifest_text(std::string_view kernel) {
-  std::ifstream in(fmt::format("{0}/kernels/{1}/{1}.toml", PLUMBLINE_SOURCE_DIR, kernel));
+  std::ifstream in(fmt::format("{0}/kernels/shipped/{1}/{1}.toml", PLUMBLINE_SOURCE_DIR, kernel));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -238,7 +238,7 @@ class InsideTheBound : public testing::TestWithParam<Fault> {};
 TEST_P(InsideTheBound, FaultsBreakARelation) {
   const Fault& fault = GetParam();
   const std::string path =
-      fmt::format("{0}/kernels/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, fault.kernel);
+      fmt::format("{0}/kernels/shipped/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, fault.kernel);
   const Result<Manifest> kernel = read_manifest(path);
   if (!kernel || !read_image(*kernel, kernel->targets.back())) GTEST_SKIP() << "no compiled kernel";
   Case test_case;

@@ -145,7 +145,7 @@ TEST_F(Selection, AChipThatTheGpuIsNotIsEmulatedOrRefused) {
 
 TEST_F(Selection, RowsTooFarApartForAGpuAreEmulated) {
   const Result<Manifest> gemm =
-      read_manifest(PLUMBLINE_SOURCE_DIR "/kernels/gemm_bf16/gemm_bf16.toml");
+      read_manifest(PLUMBLINE_SOURCE_DIR "/kernels/shipped/gemm_bf16/gemm_bf16.toml");
   ASSERT_TRUE(gemm) << gemm.error().text();
   Target gpu;
   gpu.on_gpu = true;

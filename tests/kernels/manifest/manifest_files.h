@@ -20,7 +20,7 @@ inline std::string read_file(const std::string& path) {
 }
 
 inline std::string shipped_manifest_path() {
-  return std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/gemm_bf16.toml";
+  return std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/gemm_bf16/gemm_bf16.toml";
 }
 
 // A folder under the test's temporary folder, emptied first and removed at the end.

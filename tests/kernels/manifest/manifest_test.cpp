@@ -79,7 +79,7 @@ TEST(Manifest, EntryIsPickedByTheProblem) {
 TEST(Manifest, EveryEntryIsInTheSource) {
   const Manifest manifest = shipped();
   const std::string source =
-      read_file(std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/gemm_bf16.cu");
+      read_file(std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/gemm_bf16/gemm_bf16.cu");
   for (const char* layout : {"nn", "nt", "tn", "tt"}) {
     for (const char* out : {"bf16", "f32"}) {
       EXPECT_NE(source.find("GEMM_BF16_ENTRY(" + std::string(layout) + "_" + out + ","),
@@ -301,10 +301,10 @@ TEST(Manifest, APtxOrExpressionOfAnotherKernelsWordIsRefused) {
 TEST(Manifest, PtxLiesBesideIt) {
   Manifest manifest = shipped();
   EXPECT_EQ(manifest.ptx_path(90),
-            std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/gemm_bf16.sm_90.ptx");
+            std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/gemm_bf16/gemm_bf16.sm_90.ptx");
   manifest.ptx = "other.ptx";
   EXPECT_EQ(manifest.ptx_path(90),
-            std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/gemm_bf16/other.ptx");
+            std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/gemm_bf16/other.ptx");
 }
 
 // One mistake in a copy of the shipped manifest, and what the error must say after the file's name.

@@ -19,13 +19,13 @@ using ::testing::HasSubstr;
 
 constexpr const char* kHeader = "X1 · tier 1 · one too many\nkernel    k\nwhat      a fault.\n\n";
 
-// kernels/k/k.{toml,cu}, kernels/device/shared.cuh, kernels/mutants/X1.patch.
+// kernels/shipped/k/k.{toml,cu}, kernels/device/shared.cuh, kernels/mutants/X1.patch.
 class PatchedKernel : public testing::Test {
  protected:
   void SetUp() override {
     const std::string manifest = folder_.write(
-        "kernels/k/k.toml", replaced(read_file(shipped_manifest_path()), "gemm_bf16.cu", "k.cu"));
-    folder_.write("kernels/k/k.cu", "first\nsecond\nthird\n");
+        "kernels/shipped/k/k.toml", replaced(read_file(shipped_manifest_path()), "gemm_bf16.cu", "k.cu"));
+    folder_.write("kernels/shipped/k/k.cu", "first\nsecond\nthird\n");
     folder_.write("kernels/device/shared.cuh", "shared\n");
     const Result<Manifest> read = read_manifest(manifest);
     ASSERT_TRUE(read.ok()) << read.error().text();
@@ -40,7 +40,7 @@ class PatchedKernel : public testing::Test {
   Result<Manifest> apply(const std::string& from, const std::string& to) {
     const Result<std::vector<KernelPatch>> all =
         patches(std::string(kHeader) +
-                "--- a/kernels/k/k.cu\n+++ b/kernels/k/k.cu\n@@ -1,3 +1,3 @@\n first\n-" + from +
+                "--- a/kernels/shipped/k/k.cu\n+++ b/kernels/shipped/k/k.cu\n@@ -1,3 +1,3 @@\n first\n-" + from +
                 "\n+" + to + "\n third\n");
     if (!all) return all.error();
     return apply_patch(all->front(), kernel_, folder_.path() + "/out/X1");
@@ -59,7 +59,7 @@ TEST_F(PatchedKernel, HeadersSayWhatAPatchIsFor) {
 }
 
 TEST_F(PatchedKernel, APatchWithoutAHeaderIsAnError) {
-  const Result<std::vector<KernelPatch>> all = patches("--- a/kernels/k/k.cu\n");
+  const Result<std::vector<KernelPatch>> all = patches("--- a/kernels/shipped/k/k.cu\n");
   ASSERT_FALSE(all.ok());
   EXPECT_THAT(all.error().text(), HasSubstr("X1.patch: has no header"));
   EXPECT_EQ(all.error().kind, ErrorKind::bad_input);
@@ -79,7 +79,7 @@ TEST_F(PatchedKernel, IsAKernelOfItsOwn) {
   EXPECT_EQ(read_file(out / "k.cu"), "first\nplanted\nthird\n");
   EXPECT_EQ(read_file(out / "device/shared.cuh"), "shared\n");
   EXPECT_EQ(patched->ptx_path(80), out / "k_X1.sm_80.ptx");
-  EXPECT_EQ(read_file(folder_.path() + "/kernels/k/k.cu"), "first\nsecond\nthird\n");
+  EXPECT_EQ(read_file(folder_.path() + "/kernels/shipped/k/k.cu"), "first\nsecond\nthird\n");
 }
 
 TEST_F(PatchedKernel, OnlyFilesThatChangedAreWrittenAgain) {

@@ -68,7 +68,7 @@ TEST(Pieces, OtherTensorsAreOne) {
 
 TEST(Pieces, ManifestsCutTheTensorsOfAProblem) {
   const Result<Manifest> kernel =
-      read_manifest(PLUMBLINE_SOURCE_DIR "/kernels/gemm_bf16/gemm_bf16.toml");
+      read_manifest(PLUMBLINE_SOURCE_DIR "/kernels/shipped/gemm_bf16/gemm_bf16.toml");
   ASSERT_TRUE(kernel) << kernel.error().text();
   const Result<Problem> problem =
       parse_problem(kernel->schema(), "m=6 n=8 k=40 ldd=1073741888");

@@ -61,7 +61,7 @@ struct Attention {
 
 TEST(AttentionOperation, TanhApproxIsForKernelsWithoutBiasAndSink) {
   const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
-                           "/kernels/attention_bf16_forward/attention_bf16_forward.toml";
+                           "/kernels/shipped/attention_bf16_forward/attention_bf16_forward.toml";
   const std::string approx =
       replaced(read_file(path), "[contract]\n", "[contract]\ntanh = \"approx\"\n");
   const Result<Manifest> refused = parse_manifest(approx, "k.toml");
@@ -78,7 +78,7 @@ TEST(AttentionOperation, TanhApproxIsForKernelsWithoutBiasAndSink) {
 // The shipped kernel, as one that has these words of the field `lse`.
 Result<Manifest> with_lse(const std::string& words) {
   const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
-                           "/kernels/attention_bf16_forward/attention_bf16_forward.toml";
+                           "/kernels/shipped/attention_bf16_forward/attention_bf16_forward.toml";
   return parse_manifest(
       replaced(read_file(path), "[problem]\n", "[problem]\nlse = [" + words + "]\n"), "k.toml");
 }
@@ -323,7 +323,7 @@ TEST(AttentionOperation, RefusesScalesThatAreNone) {
 // dK and dV add over the heads that share a key: these would need a sum for each scale.
 TEST(AttentionOperation, ScalesOfHeadsHaveNoBackwardPass) {
   const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +
-                           "/kernels/attention_fp8_backward/attention_fp8_backward.toml";
+                           "/kernels/shipped/attention_fp8_backward/attention_fp8_backward.toml";
   const std::string text = replaced(read_file(path), "\"tensor\"]", "\"head\"]");
   const Result<Manifest> manifest = parse_manifest(text, "k.toml");
   ASSERT_FALSE(manifest.ok());

@@ -58,7 +58,7 @@ TEST(SwigluOperation, DerivedNamesAreTheStrides) {
 
 TEST(SwigluOperation, ContractsNeedAUnitAndAWayToSilu) {
   const std::string text = read_file(std::string(PLUMBLINE_SOURCE_DIR) +
-                                     "/kernels/swiglu_mlp_bf16/swiglu_mlp_bf16.toml");
+                                     "/kernels/shipped/swiglu_mlp_bf16/swiglu_mlp_bf16.toml");
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string changed = text;
     changed.replace(changed.find(from), from.size(), to);
