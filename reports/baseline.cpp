@@ -13,6 +13,7 @@
 #include "oracles/base/hash.h"
 #include "oracles/reference/output_tally.h"
 #include "reports/record/json.h"
+#include "reports/record/parse_json.h"
 
 namespace plumbline {
 namespace {
@@ -65,17 +66,17 @@ struct Sums {
 // JSON has no infinity: a share where no error was allowed.
 Json number(double x) { return std::isfinite(x) ? Json(x) : Json("inf"); }
 
-bool has_string(const Json& json, const char* key) {
+bool has_string(const nlohmann::json& json, const char* key) {
   return json.contains(key) && json[key].is_string();
 }
 
-bool has_number(const Json& json, const char* key) {
+bool has_number(const nlohmann::json& json, const char* key) {
   return json.contains(key) && (json[key].is_number() || json[key] == "inf");
 }
 
-double number_of(const Json& json) { return json.is_number() ? json.get<double>() : INFINITY; }
+double number_of(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : INFINITY; }
 
-Result<BaselineRow> read_row(const Json& json, const std::string& path, std::size_t number) {
+Result<BaselineRow> read_row(const nlohmann::json& json, const std::string& path, std::size_t number) {
   const bool complete = json.is_object() && has_string(json, "kernel") &&
                         has_string(json, "device") && has_string(json, "class") &&
                         has_string(json, "inputs") && has_string(json, "outputs") &&
@@ -175,7 +176,8 @@ Result<Baseline> read_baseline(const std::string& path) {
   const Result<std::string> text =
       read_text_file(file, "a baseline, a record.json, or a run's folder");
   if (!text) return text.error();
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const std::optional<nlohmann::json> parsed = parse_json(*text);
+  const nlohmann::json json = parsed.value_or(nullptr);
   if (!json.is_object() || !has_string(json, "kind") || json["kind"] != kKind) {
     const Result<RunRecord> record = read_record(file);
     if (!record) return record.error();
@@ -185,7 +187,7 @@ Result<Baseline> read_baseline(const std::string& path) {
     return Error{ErrorKind::bad_input, "the baseline has no rows", file, ""};
   Baseline baseline;
   baseline.from = json["from"];
-  for (const Json& entry : json["rows"]) {
+  for (const nlohmann::json& entry : json["rows"]) {
     Result<BaselineRow> row = read_row(entry, file, baseline.rows.size() + 1);
     if (!row) return row.error();
     baseline.rows.push_back(*std::move(row));

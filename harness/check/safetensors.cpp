@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "reports/record/parse_json.h"
+
 namespace plumbline {
 namespace {
 
@@ -44,10 +46,10 @@ std::string type_list() {
 }
 
 // [0, 5, 7] as whole numbers that are not negative.
-std::optional<std::vector<std::int64_t>> whole_numbers(const Json& json) {
+std::optional<std::vector<std::int64_t>> whole_numbers(const nlohmann::json& json) {
   if (!json.is_array()) return std::nullopt;
   std::vector<std::int64_t> numbers;
-  for (const Json& entry : json) {
+  for (const nlohmann::json& entry : json) {
     if (!entry.is_number_unsigned() || entry.get<std::uint64_t>() > INT64_MAX) return std::nullopt;
     numbers.push_back(entry.get<std::int64_t>());
   }
@@ -60,7 +62,7 @@ struct Entry {
   std::int64_t begin = 0, end = 0;  // bytes of the data
 };
 
-Result<Entry> read_entry(const std::string& path, const std::string& name, const Json& json) {
+Result<Entry> read_entry(const std::string& path, const std::string& name, const nlohmann::json& json) {
   const auto bad = [&](std::string what) {
     return broken(path, fmt::format("tensor \"{}\" {}", name, what));
   };
@@ -122,8 +124,10 @@ Result<NamedTensors> read_safetensors(const std::string& path) {
   std::string header(length, '\0');
   if (!file.read(header.data(), static_cast<std::streamsize>(length)))
     return broken(path, "it cannot be read to its end");
-  const Json json = Json::parse(header, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return broken(path, "its header is no JSON object");
+  const std::optional<nlohmann::json> parsed = parse_json(header);
+  if (!parsed || !parsed->is_object())
+    return broken(path, "its header is no JSON object, or names a tensor twice");
+  const nlohmann::json& json = *parsed;
 
   NamedTensors contents;
   std::vector<Entry> entries;
@@ -141,8 +145,7 @@ Result<NamedTensors> read_safetensors(const std::string& path) {
     if (!entry) return entry.error();
     entries.push_back(*std::move(entry));
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.begin < b.begin; });
+  std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
   const auto data = static_cast<std::int64_t>(size - prefix.size() - length);
   std::int64_t next = 0;
   for (const Entry& entry : entries) {

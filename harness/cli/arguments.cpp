@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "harness/cli/verb_table.h"
@@ -27,7 +28,7 @@ std::optional<double> parse_duration(const std::string& text) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (code != std::errc{} || !(value > 0)) return std::nullopt;
+  if (code != std::errc{} || !(value > 0) || !std::isfinite(value)) return std::nullopt;
   if (unit.empty() || unit == "s") return value;
   if (unit == "m") return value * 60;
   if (unit == "h") return value * 3600;

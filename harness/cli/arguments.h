@@ -23,6 +23,7 @@ struct Arguments {
   std::string help;                    // text to print, exit 0
   std::vector<std::string> names;      // kernels, case files, or what to list
   std::vector<std::string> manifests;  // --kernel
+  bool no_compile = false;
   On on = On::automatic;
   std::optional<int> sm;
   Profile profile = Profile::standard;

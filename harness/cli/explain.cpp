@@ -99,7 +99,8 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
     return ExitCode::nothing_selected;
   }
   for (const Target& target : targets) {
-    terminal.print(fmt::format("\n    {}, by its contract:", target.name()));
+    terminal.print("");
+    terminal.print(fmt::format("    {}, by its contract:", target.name()));
     print_lines(kernel.describe_contract(any, target.sm), terminal);
     const Result<std::vector<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
     if (!probed) return report_error(probed.error());

@@ -21,7 +21,7 @@ constexpr std::string_view kOn = "  on ";
 std::string line_of(const Remembered& one) {
   std::string line = fmt::format("{}  # {}", one.test_case.text(), one.test_case.shape_class);
   if (!one.device.empty()) line += fmt::format("{}{}", kOn, one.device);
-  return line + "\n";
+  return line;
 }
 
 // What follows the #: "tile  on emulator sm_90".
@@ -60,23 +60,22 @@ Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kern
     if (fs::file_size(memory.path_, code) > whole && !code)
       fs::resize_file(memory.path_, whole, code);
   }
-  memory.file_.reset(std::fopen(memory.path_.c_str(), "a"));
-  if (!memory.file_) {
+  Result<LineFile> file = LineFile::open(memory.path_);
+  if (!file) {
     return Error{ErrorKind::bad_input, "cannot write what the search remembers",
                  memory.path_.string(), "choose another folder with --out DIR"};
   }
+  memory.file_ = *std::move(file);
   return memory;
 }
 
 void FuzzMemory::append(const Remembered& remembered) {
-  // Not fmt::print, which throws when the disk is full.
-  std::fputs(line_of(remembered).c_str(), file_.get());
-  std::fflush(file_.get());
+  file_.append(line_of(remembered));
 }
 
 Status FuzzMemory::replace(std::vector<Remembered> cases) {
   std::string text;
-  for (const Remembered& one : cases) text += line_of(one);
+  for (const Remembered& one : cases) text += line_of(one) + "\n";
   cases_ = std::move(cases);
   return write_file(path_, text);
 }

@@ -5,14 +5,13 @@
 // dropped.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "fuzz/case/case.h"
 #include "kernels/registry.h"
+#include "oracles/base/line_file.h"
 
 namespace plumbline {
 
@@ -38,13 +37,9 @@ class FuzzMemory {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   std::filesystem::path path_;
   std::vector<Remembered> cases_;
-  std::unique_ptr<std::FILE, Close> file_;
+  LineFile file_;
 };
 
 }  // namespace plumbline

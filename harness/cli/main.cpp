@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The program: parse, dispatch, exit code.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string_view>
 
 #include "harness/cli/arguments.h"
@@ -17,6 +21,15 @@ namespace {
 using plumbline::Arguments;
 using plumbline::ExitCode;
 using plumbline::Terminal;
+
+// A file that is opened while standard output is closed would get its descriptor, and what the
+// program prints would end in that file.
+void open_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const bool closed = fcntl(descriptor, F_GETFD) < 0 && errno == EBADF;
+    if (closed) (void)open("/dev/null", O_RDWR);  // takes the lowest that is free: this one
+  }
+}
 
 ExitCode run(int argc, char** argv) {
   const plumbline::Result<Arguments> arguments = plumbline::parse_arguments(argc, argv);
@@ -36,9 +49,14 @@ ExitCode run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   plumbline::restart_with_faster_blas(argv);
   try {
     return static_cast<int>(run(argc, argv));
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(plumbline::report_error(
+        {plumbline::ErrorKind::out_of_memory, "more memory is needed than is free", "",
+         "use smaller inputs, or fewer --jobs"}));
   } catch (const std::exception& error) {
     std::fprintf(stderr,
                  "plumbline: internal error: %s; please report this with the command line\n",

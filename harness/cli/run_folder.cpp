@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "reports/junit.h"
 #include "reports/markdown.h"
@@ -31,18 +33,24 @@ constexpr std::array<const char*, 5> kReports = {"record.json", "report.html", "
 }  // namespace
 
 Status write_file(const fs::path& path, const std::string& text) {
-  const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    if (!out.flush()) {
-      const std::string why = std::strerror(errno);
-      out.close();
-      std::remove(temporary.c_str());
-      return Error{ErrorKind::bad_input, "cannot write: " + why, path.string(),
-                   "make room, or choose another place"};
-    }
+  // A new file whose name nobody can foresee: mkstemp() follows no link.
+  std::string temporary = path.string() + ".XXXXXX";
+  const int descriptor = mkstemp(temporary.data());
+  std::FILE* out = descriptor < 0 ? nullptr : fdopen(descriptor, "wb");
+  const auto failed = [&] {
+    const std::string why = std::strerror(errno);
+    if (descriptor >= 0) std::remove(temporary.c_str());
+    return Error{ErrorKind::bad_input, "cannot write: " + why, path.string(),
+                 "make room, or choose another place"};
+  };
+  if (out == nullptr) return failed();
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  if (!written || std::fflush(out) != 0 || fchmod(descriptor, 0644) != 0) {
+    const Error error = failed();
+    std::fclose(out);
+    return error;
   }
+  std::fclose(out);
   std::error_code code;
   fs::rename(temporary, path, code);
   if (code)
@@ -73,9 +81,10 @@ Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& nam
   std::error_code code;
   fs::create_directories(folder.path_, code);
   if (code) return cannot_create(folder.path_, code.message());
-  folder.lines_.reset(std::fopen((folder.path_ / "record.jsonl").c_str(), "a"));
-  if (!folder.lines_) return cannot_create(folder.path_, std::strerror(errno));
-  if (flock(fileno(folder.lines_.get()), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  Result<LineFile> lines = LineFile::open(folder.path_ / "record.jsonl");
+  if (!lines) return cannot_create(folder.path_, lines.error().message);
+  folder.lines_ = *std::move(lines);
+  if (flock(folder.lines_.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return Error{ErrorKind::bad_input, "the same run is writing here already",
                  folder.path_.string(), "wait for it, or give this one another --out"};
   }
@@ -87,12 +96,9 @@ void RunFolder::add_line(const std::string& line) {
     begun_ = true;
     std::error_code code;
     for (const char* report : kReports) fs::remove(path_ / report, code);
-    if (ftruncate(fileno(lines_.get()), 0) != 0) return;  // finish() says what is wrong here
+    lines_.clear();
   }
-  // On a full disk fmt::print would throw, among running workers. finish() says it to people.
-  std::fwrite(line.data(), 1, line.size(), lines_.get());
-  std::fputc('\n', lines_.get());
-  std::fflush(lines_.get());
+  lines_.append(line);  // on a full disk, finish() says what is wrong
 }
 
 void RunFolder::begin(const RunRecord& so_far) { add_line(run_json_line(so_far)); }

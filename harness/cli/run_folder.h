@@ -3,11 +3,10 @@
 // from the whole record once the run has ended. `plumbline report` writes the same files again.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 
+#include "oracles/base/line_file.h"
 #include "oracles/base/result.h"
 #include "reports/html/html.h"
 #include "reports/record/record.h"
@@ -16,7 +15,7 @@ namespace plumbline {
 
 inline constexpr const char* kLatestOfCases = "latest-cases";
 
-// Writes a file whole or not at all.
+// Writes a file whole or not at all, whatever links other users put into the folder.
 Status write_file(const std::filesystem::path& path, const std::string& text);
 
 // record.json, report.html, junit.xml, summary.md and report.sarif. With `strict`, thin evidence is
@@ -44,15 +43,11 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   void add_line(const std::string& line);
   void link(const char* name);
 
   std::filesystem::path root_, path_;
-  std::unique_ptr<std::FILE, Close> lines_;
+  LineFile lines_;
   bool begun_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <thread>
 
+#include "harness/cli/console_text.h"
 #include "harness/judge/interrupt.h"
 #include "harness/judge/signature.h"
 #include "harness/run/evidence.h"
@@ -123,7 +124,7 @@ void print_errors(const RunRecord& record, const Arguments& arguments, Terminal&
 
 ExitCode report_error(const Error& error) {
   // fmt::print would throw where nobody listens.
-  std::fputs(fmt::format("plumbline: {}\n", error.text()).c_str(), stderr);
+  std::fputs(fmt::format("plumbline: {}\n", console_line(error.text())).c_str(), stderr);
   if (interrupted()) return ExitCode::interrupted;
   return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;
 }
@@ -135,7 +136,7 @@ Result<Registry> open_registry(const Arguments& arguments) {
     const Status added = registry->add(path);
     if (!added) return added.error();
     const Manifest* kernel = registry->find(fs::path(path).stem().string());
-    if (launches_kernels(arguments)) {
+    if (launches_kernels(arguments) && !arguments.no_compile) {
       // A chip that has no build of its own runs that of an older one, on a GPU.
       const Status compiled = compile_outdated(
           *kernel, arguments.sm ? best_build(*kernel, *arguments.sm) : std::nullopt);
@@ -355,7 +356,7 @@ void print_annotations(const RunRecord& record, const Arguments& arguments, Term
   if (!actions || std::string_view(actions) != "true") return;
   std::error_code code;
   const std::string root = fs::current_path(code).string();
-  for (const std::string& line : github_annotations(record, root)) terminal.print(line);
+  for (const std::string& line : github_annotations(record, root)) terminal.print_command(line);
 }
 
 bool strict_evidence(const Arguments& arguments) {

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "harness/cli/console_text.h"
+
 namespace plumbline {
 namespace {
 
@@ -46,20 +48,31 @@ std::string Terminal::paint(std::string_view code, std::string_view text) const 
 
 void Terminal::print(std::string_view line) {
   clear_status();
-  put(fmt::format("{}\n", line));
+  put(console_line(line) + "\n");
 }
 
-void Terminal::print_wrapped(std::string_view line) { print(wrap(line, width_)); }
+void Terminal::print_wrapped(std::string_view line) { print_lines(wrap(one_line(line), width_)); }
+
+void Terminal::print_lines(std::string_view lines) {
+  clear_status();
+  put(console_text(lines) + "\n");
+}
+
+void Terminal::print_command(std::string_view command) {
+  clear_status();
+  put(fmt::format("{}\n", command));
+}
 
 void Terminal::note(std::string_view line) {
   if (!json_) return print_wrapped(line);
-  const std::string whole = fmt::format("{}\n", line);
+  const std::string whole = console_line(line) + "\n";
   std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
 void Terminal::print_entry(std::string_view name, std::string_view text, std::size_t column) {
-  print(wrap(fmt::format("  {:<{}}{}", name, std::max(name.size() + 1, column - 2), text), width_,
-             column));
+  const std::string line =
+      fmt::format("  {:<{}}{}", name, std::max(name.size() + 1, column - 2), text);
+  print_lines(wrap(one_line(line), width_, column));
 }
 
 void Terminal::status(std::string_view line) {
@@ -67,12 +80,12 @@ void Terminal::status(std::string_view line) {
   const auto now = std::chrono::steady_clock::now();
   if (interactive_) {
     if (has_status_ && now - last_status_ < std::chrono::milliseconds(50)) return;
-    put(fmt::format("\r\x1b[K{}", line.substr(0, static_cast<std::size_t>(width_ - 1))));
+    put("\r\x1b[K" + console_line(line.substr(0, static_cast<std::size_t>(width_ - 1))));
     has_status_ = true;
   } else {
     if (last_status_ == std::chrono::steady_clock::time_point{}) last_status_ = now;
     if (now - last_status_ < std::chrono::minutes(1)) return;
-    put(fmt::format("{}\n", line));
+    put(console_line(line) + "\n");
   }
   last_status_ = now;
 }

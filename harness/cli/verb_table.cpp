@@ -23,6 +23,8 @@ void add_kernel(FlagTargets to) {
   to.app.add_option("--kernel", to.arguments.manifests, "a manifest outside the kernel folder")
       ->type_name("FILE")
       ->allow_extra_args(false);  // what follows the file names kernels again
+  to.app.add_flag("--no-compile", to.arguments.no_compile,
+                  "take the PTX of manifests outside the folder as it is: nothing calls nvcc");
 }
 
 void add_only(FlagTargets to, const char* what, const char* help) {

@@ -345,14 +345,23 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
   Execution execution;
   execution.tensors = *std::move(tensors);
 
+  const std::string& kernel = test_case.kernel->name;
   const LaunchChoices choices{.cta_order = 0,
-                              .instruction_budget = instruction_budget,
+                              .instruction_budget = instruction_budget > 0
+                                                        ? instruction_budget
+                                                        : options_.loops->of(kernel),
                               .approximation = approximation_of(test_case),
                               .keep_writers = options_.keep_writers};
   Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();
   execution.launch = *std::move(launch);
   execution.first = execution.launch.fingerprint;
+  if (execution.launch.completed) {
+    options_.loops->completed(kernel, execution.launch.instructions);
+  } else if (std::ranges::count(execution.launch.findings, FindingKind::endless_loop,
+                                &Finding::kind) > 0) {
+    options_.loops->endless(kernel);
+  }
   if (target.on_gpu) execution.kernel_ms = execution.launch.elapsed_ms;
   if (const Status asked = forgive_idle_reads(test_case, target, choices, execution); !asked)
     return asked.error();

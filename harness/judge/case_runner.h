@@ -12,6 +12,7 @@
 
 #include "harness/judge/judge.h"
 #include "harness/judge/launch.h"
+#include "harness/judge/loop_budget.h"
 #include "harness/judge/target.h"
 #include "harness/population/population.h"
 
@@ -31,6 +32,8 @@ struct RunnerOptions {
   bool keep_writers = false;         // LaunchResult::writers
   // How approximate instructions err on the emulator, where not as a case's seed chooses.
   std::optional<ApproximationErrors> approximation;
+  // Shared by all runners of a run.
+  std::shared_ptr<LoopBudget> loops = std::make_shared<LoopBudget>();
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
 };

@@ -26,15 +26,17 @@ void on_signal(int signal) {
   errno = before;
 }
 
-// A handler and not SIG_IGN, which programs started by this one would inherit.
-void on_closed_pipe(int) {}
+// A handler and not SIG_IGN, which programs started by this one would inherit. What is written
+// after these signals fails with an error code, which is looked at.
+void let_write_fail(int) {}
 
 }  // namespace
 
 void catch_interrupts() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  std::signal(SIGPIPE, on_closed_pipe);
+  std::signal(SIGPIPE, let_write_fail);
+  std::signal(SIGXFSZ, let_write_fail);  // a file beyond `ulimit -f`
 }
 
 bool interrupted() { return requested.load(std::memory_order_relaxed); }

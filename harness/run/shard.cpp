@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "reports/record/record.h"
+
 namespace plumbline {
 
 Result<Shard> parse_shard(std::string_view text) {
@@ -16,9 +18,9 @@ Result<Shard> parse_shard(std::string_view text) {
   };
   const bool good = slash != std::string_view::npos && read(text.substr(0, slash), shard.index) &&
                     read(text.substr(slash + 1), shard.count) && shard.count >= 1 &&
-                    shard.index >= 1 && shard.index <= shard.count;
+                    shard.index >= 1 && shard.index <= shard.count && shard.count <= kMostShards;
   if (!good) {
-    return Error{ErrorKind::bad_input, fmt::format("--shard {} is not i/n with 1 <= i <= n", text),
+    return Error{ErrorKind::bad_input, fmt::format("--shard {} is not i/n with 1 <= i <= n <= {}", text, kMostShards),
                  "", "for example --shard 3/8"};
   }
   return shard;

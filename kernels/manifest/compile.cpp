@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/manifest/command.h"
+#include "kernels/manifest/compiler_flags.h"
 #include "oracles/base/shell_word.h"
 
 namespace plumbline {
@@ -128,7 +129,7 @@ Status compile(const Manifest& kernel, const Recipe& recipe, int target, const s
   const std::string unfinished = fmt::format("{}.{}.unfinished", ptx.string(), ::getpid());
   const std::string rule = unfinished + ".d";
   const std::string command =
-      fmt::format("cd {} && {} {} -arch=compute_{} -MMD -MF {} -o {} {}",
+      fmt::format("cd {} && exec {} {} -arch=compute_{} -MMD -MF {} -o {} {}",
                   shell_word(recipe.source.parent_path()), shell_word(nvcc), recipe.flags,
                   kernel.architecture(target), shell_word(rule), shell_word(unfinished),
                   shell_word(recipe.source));
@@ -188,6 +189,13 @@ bool is_compiled(const Manifest& kernel, int target) {
 Status compile_outdated(const Manifest& kernel, std::optional<int> only) {
   if (kernel.source.empty()) return {};
   const Recipe how = recipe(kernel);
+  for (const fs::path& path : {how.source, how.includes}) {
+    if (const char special = special_to_shell(path.string())) {
+      return cannot_compile(
+          path, fmt::format("the shell that nvcc calls would read the {:?} in this path", special),
+          "rename it");
+    }
+  }
   std::error_code ignored;
   if (!fs::exists(how.source, ignored)) {
     return cannot_compile(how.source, "cannot be read",

@@ -2,6 +2,7 @@
 // A manifest from its file: the plain keys and the tables of formats and tile sizes; the sections
 // made of expressions and the contract are files of their own. The operation comes first, because
 // all names are checked against it.
+#include "kernels/manifest/compiler_flags.h"
 #include "kernels/manifest/bad_input.h"
 #include "kernels/manifest/manifest_sections.h"
 #include "kernels/manifest/position.h"
@@ -12,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 
@@ -59,8 +61,13 @@ void read_source(TomlReader& reader, Manifest& manifest) {
   if (!flags) return;
   if (!source) reader.fail_at(*flags, "\"flags\" belong to a source", "remove them");
   for (const toml::node& node : *flags) {
-    if (const std::optional<Text> flag = reader.text(node, "a flag"))
-      manifest.flags.push_back(flag->text);
+    const std::optional<Text> flag = reader.text(node, "a flag");
+    if (!flag) continue;
+    if (const std::string objection = flag_objection(flag->text); !objection.empty()) {
+      reader.fail(flag->where, objection,
+                  "compile with it yourself, and name the result: ptx = \"mine.ptx\"");
+    }
+    manifest.flags.push_back(flag->text);
   }
 }
 
@@ -178,11 +185,14 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   Manifest manifest;
   manifest.path = path;
   manifest.name = std::filesystem::path(path).stem();
-  if (manifest.name.find_first_of(" \t={}*?\"") != std::string::npos) {
+  const bool plain = std::ranges::all_of(manifest.name, [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.');
+  });
+  if (!plain || manifest.name.starts_with('-') || manifest.name.starts_with('.')) {
     return bad_input(
-        fmt::format("\"{}\" cannot name a kernel: case files and globs need one plain word",
+        fmt::format("\"{}\" cannot name a kernel: case files, globs and folders need a plain word",
                     manifest.name),
-        "use letters, digits and _", path);
+        "use letters, digits, _, - and .", path);
   }
   reader.check_keys(reader.root(),
                     {"computes", "summary", "source", "flags", "ptx", "targets", "entry",

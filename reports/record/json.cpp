@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <iterator>
-#include <set>
 #include <sstream>
 
 #include "oracles/base/file.h"
-#include "oracles/reference/output_tally.h"
+#include "reports/record/consistency.h"
+#include "reports/record/parse_json.h"
 #include "reports/record/record_fields.h"
 
 namespace plumbline {
@@ -52,10 +51,10 @@ Json scores_json(const RunRecord& r) {
   return scores;
 }
 
-double number_or_zero(const Json& json) { return json.is_number() ? json.get<double>() : 0; }
+double number_or_zero(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : 0; }
 
 // Times are for people; what is missing or odd in them is no reason to refuse a record.
-void read_timing(const Json& json, RunRecord& r) {
+void read_timing(const nlohmann::json& json, RunRecord& r) {
   if (!json.is_object()) return;
   if (const auto command = json.find("command"); command != json.end() && command->is_string())
     r.command = command->get<std::string>();
@@ -72,57 +71,6 @@ void read_timing(const Json& json, RunRecord& r) {
   }
 }
 
-// What no list of fields says: names that must refer to something, and counts that must fit.
-std::string inconsistency(const RunRecord& r) {
-  std::set<std::string> kernels;
-  for (const KernelRecord& k : r.kernels) {
-    if (!kernels.insert(k.name).second) return fmt::format("kernel {} is there twice", k.name);
-  }
-  std::set<std::int64_t> positions;
-  for (const CaseRecord& c : r.cases) {
-    if (!kernels.contains(c.kernel))
-      return fmt::format("case \"{}\" is of a kernel that is not in the record", c.text);
-    if (!positions.insert(c.position).second)
-      return fmt::format("two cases have the position {}", c.position);
-    for (const OutputRecord& o : c.outputs) {
-      const OutputVerdict& v = o.verdict;
-      const bool cells = (v.histogram.empty() || v.histogram.size() == OutputTally::kCells) &&
-                         (v.magnitudes.empty() || v.magnitudes.size() == OutputTally::kBinades);
-      if (!cells) return fmt::format("case \"{}\": a histogram has an unknown size", c.text);
-    }
-  }
-  for (const Portrait& p : r.portraits) {
-    const std::size_t width = p.heat.empty() ? 0 : p.heat.front().size();
-    const auto fits = [&](const std::vector<std::string>& map) {
-      return map.size() == p.heat.size() &&
-             std::ranges::all_of(map, [&](const std::string& row) { return row.size() == width; });
-    };
-    if (!fits(p.heat) || !(p.warps.empty() || fits(p.warps)) || p.heat.size() > 1024 ||
-        width > 1024)
-      return fmt::format("the heat map of \"{}\" is no rectangle of at most 1024x1024", p.text);
-    const bool in_warps =
-        std::ranges::all_of(p.threads, [](const std::string& lanes) { return lanes.size() == 32; });
-    if (!in_warps || p.threads.size() > 32)
-      return fmt::format("the threads of \"{}\" are not up to 32 warps of 32 lanes", p.text);
-  }
-  // It names a folder.
-  const bool plain = !r.run_id.empty() && r.run_id.size() <= 64 &&
-                     std::all_of(r.run_id.begin(), r.run_id.end(),
-                                 [](unsigned char c) { return std::isalnum(c) != 0; });
-  if (!plain) return "run: a name of letters and digits is due";
-  if (r.shard && (r.shard->count < 1 || r.shard->index < 1 || r.shard->index > r.shard->count))
-    return fmt::format("there is no shard {}/{}", r.shard->index, r.shard->count);
-  return {};
-}
-
-// Every planned case is in the record of a run that ended.
-std::string missing_cases(const RunRecord& r) {
-  const auto cases = static_cast<std::int64_t>(r.cases.size());
-  const bool all_run = r.verb == "verify" || r.verb == "replay";
-  if (!all_run || r.interrupted || !r.missing_shards.empty() || cases == r.planned) return {};
-  return fmt::format("it has {} of {} planned cases", cases, r.planned);
-}
-
 Error broken(const std::string& path, std::string_view what) {
   return {ErrorKind::bad_input, fmt::format("not a whole record of plumbline: {}", what), path,
           "records are written by verify, fuzz and replay; record.jsonl beside a damaged "
@@ -130,16 +78,16 @@ Error broken(const std::string& path, std::string_view what) {
 }
 
 Result<RunRecord> read_whole(const std::string& path, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return broken(path, "it is cut short or no JSON");
+  const std::optional<nlohmann::json> json = parse_json(text);
+  if (!json) return broken(path, "it is cut short or no JSON");
   RunRecord record;
   std::string error;
-  JsonReader reader(json, "", error);
+  JsonReader reader(*json, "", error);
   describe(reader, record);
   if (error.empty()) error = inconsistency(record);
-  if (error.empty()) error = missing_cases(record);
+  if (error.empty()) error = contradiction(record);
   if (!error.empty()) return broken(path, error);
-  if (json.contains("timing")) read_timing(json["timing"], record);
+  if (json->contains("timing")) read_timing((*json)["timing"], record);
   return record;
 }
 
@@ -164,11 +112,12 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     ++number;
     const bool last = lines.eof();  // without its newline
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded()) {
+    const std::optional<nlohmann::json> parsed = parse_json(line);
+    if (!parsed) {
       if (last && number > 1) break;
       return broken(path, fmt::format("line {} is no JSON", number));
     }
+    const nlohmann::json& json = *parsed;
     JsonReader reader(json, fmt::format("line {}", number), error);
     if (number == 1 || json.contains("plumbline")) {
       RunRecord run;

@@ -120,7 +120,8 @@ class JsonWriter {
 
 class JsonReader {
  public:
-  JsonReader(const Json& json, std::string path, std::string& error)
+  // What parse_json() gave.
+  JsonReader(const nlohmann::json& json, std::string path, std::string& error)
       : json_(json), path_(std::move(path)), error_(error) {
     if (!json_.is_object()) fail(path_, "an object is due");
   }
@@ -153,7 +154,7 @@ class JsonReader {
   }
 
  private:
-  const Json& json_;
+  const nlohmann::json& json_;
   std::string path_;
   std::string& error_;
 
@@ -172,18 +173,18 @@ class JsonReader {
     return code == std::errc{} && end == text.data() + text.size();
   }
 
-  void read(const Json& json, const std::string& where, std::string& value) {
+  void read(const nlohmann::json& json, const std::string& where, std::string& value) {
     if (!json.is_string()) return fail(where, "a text is due");
     value = json.get<std::string>();
   }
 
-  void read(const Json& json, const std::string& where, bool& value) {
+  void read(const nlohmann::json& json, const std::string& where, bool& value) {
     if (!json.is_boolean()) return fail(where, "true or false is due");
     value = json.get<bool>();
   }
 
   // Counts, sizes and places: none of a record's whole numbers but these two may be negative.
-  void read(const Json& json, const std::string& where, std::int64_t& value) {
+  void read(const nlohmann::json& json, const std::string& where, std::int64_t& value) {
     const bool whole = json.is_number_integer() &&
                        (!json.is_number_unsigned() ||
                         json.get<std::uint64_t>() <=
@@ -193,14 +194,14 @@ class JsonReader {
     if (value < 0) fail(where, "a number that is not negative is due");
   }
 
-  void read(const Json& json, const std::string& where, int& value) {
+  void read(const nlohmann::json& json, const std::string& where, int& value) {
     const bool whole = json.is_number_integer() && json.get<double>() >= -2147483648.0 &&
                        json.get<double>() <= 2147483647.0;
     if (!whole) return fail(where, "a whole number of 32 bits is due");
     value = json.get<int>();
   }
 
-  void read(const Json& json, const std::string& where, double& value) {
+  void read(const nlohmann::json& json, const std::string& where, double& value) {
     if (json.is_number()) {
       value = json.get<double>();
       return;
@@ -213,7 +214,7 @@ class JsonReader {
   }
 
   template <Enumeration T>
-  void read(const Json& json, const std::string& where, T& value) {
+  void read(const nlohmann::json& json, const std::string& where, T& value) {
     std::string word;
     read(json, where, word);
     if (error_.empty() && !by_name(word, value))
@@ -221,7 +222,7 @@ class JsonReader {
   }
 
   template <typename T>
-  void read(const Json& json, const std::string& where, std::vector<T>& values) {
+  void read(const nlohmann::json& json, const std::string& where, std::vector<T>& values) {
     if (!json.is_array()) return fail(where, "a list is due");
     values.clear();
     values.reserve(json.size());
@@ -230,7 +231,7 @@ class JsonReader {
   }
 
   template <typename T>
-  void read(const Json& json, const std::string& where, std::map<std::string, T>& values) {
+  void read(const nlohmann::json& json, const std::string& where, std::map<std::string, T>& values) {
     if (!json.is_object()) return fail(where, "an object is due");
     for (const auto& [key, value] : json.items()) {
       if (!error_.empty()) return;
@@ -239,7 +240,7 @@ class JsonReader {
   }
 
   template <Enumeration Key, typename T>
-  void read(const Json& json, const std::string& where, std::map<Key, T>& values) {
+  void read(const nlohmann::json& json, const std::string& where, std::map<Key, T>& values) {
     if (!json.is_object()) return fail(where, "an object is due");
     for (const auto& [word, value] : json.items()) {
       Key key{};
@@ -249,7 +250,7 @@ class JsonReader {
   }
 
   template <Described T>
-  void read(const Json& json, const std::string& where, T& value) {
+  void read(const nlohmann::json& json, const std::string& where, T& value) {
     if (!error_.empty()) return;
     JsonReader reader(json, where, error_);
     describe(reader, value);

@@ -207,6 +207,9 @@ struct KernelRecord {
   double elapsed_ms = 0;            // goes to the timing object
 };
 
+// More machines than any run is spread over; what counts shards stays small.
+inline constexpr int kMostShards = 10'000;
+
 // Which part of a plan a run was: --shard 3/8.
 struct ShardRecord {
   int index = 1, count = 1;

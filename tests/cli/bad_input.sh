@@ -128,7 +128,31 @@ sed 's/^\tret;/$L_plumbline_loop:\n\tbra.uni $L_plumbline_loop;/' "$ptx" >mine/l
 with_ptx loop.ptx
 expect 1 "endless" replay "$mine" --kernel mine/mine.toml --on emulator
 
+# A kernel whose every case is endless costs its full patience twice, and little after that.
+expect 1 "endless" verify --kernel mine/mine.toml --profile quick --only 'm<=64 n<=64' --no-corpus --no-shrink --on emulator
+
+# What a stranger's files may not do: run programs, or write into a log what its reader obeys.
+hostile='folder $(touch executed)'
+mkdir "$hostile" && cp "$kernels"/shipped/gemm_bf16/gemm_bf16.toml "$hostile/mine.toml" && echo '__global__ void k() {}' >"$hostile/gemm_bf16.cu"
+expect 3 "the shell that nvcc calls would read the '\$' in this path" verify --kernel "$hostile/mine.toml" --on emulator
+[ ! -e executed ] && [ ! -e "$hostile/executed" ] || { echo "FAILED: the name of a folder was executed"; failed=$((failed + 1)); }
+expect 3 "no PTX of mine" replay "$mine" --kernel "$hostile/mine.toml" --no-compile --on emulator
+copy own gemm_bf16 's/^targets/flags = ["-ccbin", ".\/cc.sh"]\ntargets/'
+expect 2 'the flag "-ccbin" is not one that a manifest may set' list kernels --kernel own/own.toml
+mkdir forged
+sed 's/gemm_bf16_nn_bf16/gemm_other/' "$ptx" >"forged/a
+::stop-commands::x.ptx"
+sed -e 's/^source.*/ptx = "a\\n::stop-commands::x.ptx"/' -e 's/^targets.*/targets = [80]/' "$kernels"/shipped/gemm_bf16/gemm_bf16.toml >forged/mine.toml
+forged=$(GITHUB_ACTIONS=true "$program" replay "$mine" --kernel forged/mine.toml --on emulator 2>&1)
+[[ "$forged" == *stop-commands* ]] && ! grep -q '^ *::stop-commands' <<<"$forged" || { echo "FAILED: a file name became a workflow command: $forged"; failed=$((failed + 1)); }
+
+# Standard output that is closed does not share its number with a file of the run.
+"$program" verify gemm_bf16 --profile quick --only 'class=ones k<=64 m<=64' --no-corpus --on emulator --out closed 2>/dev/null >&-
+python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' closed/latest/record.jsonl || { echo "FAILED: what is printed went into record.jsonl"; failed=$((failed + 1)); }
+
 # Limits of the machine.
+expect 2 "not i/n with 1 <= i <= n <= 10000" verify gemm_bf16 --shard 1/2147483647 --on emulator
+expect 2 "--for inf is not a duration" fuzz gemm_bf16 --for inf --on emulator
 expect 3 "GiB" replay "gemm_bf16 m=900000 n=900000 k=64 value=normal seed=0x1" --on emulator
 expect 3 "0 passed, 0 failed, 0 skipped, 1 could not run" replay "gemm_bf16 m=900000 n=900000 k=64 value=normal seed=0x1" --on emulator
 # Space for 32 KiB a file: the record of a kernel that fails all cases does not fit, and nothing breaks down.

@@ -84,6 +84,8 @@ echo '{"cases": []}' >foreign.json
 expect 2 "foreign.json: not a whole record of plumbline: plumbline: missing" report foreign.json
 sed 's/"verdict": "pass"/"verdict": "<script>"/' "$whole/record.json" >hostile.json
 expect 2 'unknown word "<script>"' report hostile.json
+sed '0,/"failed": 0/s//"failed": 1/' "$whole/record.json" >contradicted.json
+expect 2 "its cases give 0" report contradicted.json
 expect 2 "cannot write into the output folder" report "$whole" --out /proc/plumbline
 
 # Annotations only where GitHub reads them.

@@ -61,7 +61,7 @@ TEST(Registry, ABrokenManifestIsAnError) {
   const TemporaryFolder folder;
   fill(folder, {"gemm_bf16"});
   const std::string broken =
-      folder.write("other/other.toml", "computes = \"gemm\"\nsumary = \"\"\n");
+      folder.write("shipped/other/other.toml", "computes = \"gemm\"\nsumary = \"\"\n");
   const Result<Registry> registry = Registry::open(folder.path());
   ASSERT_FALSE(registry.ok());
   EXPECT_EQ(registry.error().text(),

@@ -83,7 +83,7 @@ void Cta::start(std::int64_t linear) {
     if (byte.cta == position_) shared_.trace(byte.address);
   }
   if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
-  std::fill(local_.begin(), local_.end(), std::byte{0});
+  local_.clear();
   for (const auto& warp : warps_) {
     warp->start();
     fill_special_registers(*warp);

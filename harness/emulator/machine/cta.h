@@ -14,6 +14,7 @@
 #include "harness/emulator/machine/launch.h"
 #include "harness/emulator/machine/mbarriers.h"
 #include "harness/emulator/machine/warp.h"
+#include "harness/emulator/memory/lazy_memory.h"
 #include "harness/emulator/memory/cta_clock.h"
 #include "harness/emulator/memory/shared_memory.h"
 
@@ -126,7 +127,7 @@ class Cta {
   FindingLog log_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers + 1> barriers_{};
-  std::vector<std::byte> local_;
+  LazyMemory local_;
   std::size_t local_stride_ = 0;  // per warp
   std::int64_t linear_ = 0;
   std::array<std::int64_t, 3> position_{};

@@ -198,6 +198,35 @@ TEST_F(ReadRecord, RefusesWhatDoesNotFitTogether) {
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("32 warps of 32 lanes"));
 }
 
+// A gate must not believe what is said of a kernel over what is said of its cases.
+TEST_F(ReadRecord, RefusesWhatItsCasesContradict) {
+  RunRecord r = full_record();
+  r.kernels[0].verdict = Verdict::pass;
+  EXPECT_THAT(refusal(record_json(r)),
+              HasSubstr("kernel gemm_bf16 says verdict pass, its cases give fail"));
+  r = full_record();
+  r.kernels[0].failed = 0;
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("says failed 0, its cases give 1"));
+  r = full_record();
+  r.kernels[0].compared += 1000;
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("says compared"));
+  r = full_record();
+  r.cases[2].verdict = Verdict::pass;
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("has the verdict pass, but bound failed"));
+  r = full_record();
+  r.cases[0].outputs[0].verdict.failed = 1;
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("has the verdict pass, but outputs of d failed"));
+  r = full_record();
+  r.cases[0].verdict = Verdict::fail;
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("has the verdict fail, but no claim failed"));
+}
+
+TEST_F(ReadRecord, RefusesMoreShardsThanMachines) {
+  RunRecord r = full_record();
+  r.shard = {1, 2147483647, 400};
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("no shard 1/2147483647"));
+}
+
 TEST_F(ReadRecord, KeepsTextThatIsNoUtf8Readable) {
   RunRecord r = full_record();
   r.cases[0].reason = "\xff\xfe broken";

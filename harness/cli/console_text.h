@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Text on its way to a terminal or a log. Kernel names, assertions, file names and records come from
+// strangers: what they say is shown, and never obeyed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plumbline {
+
+// readable() text, in which the colors that Terminal paints are the only escape sequences. Where
+// GitHub Actions reads the log (GITHUB_ACTIONS is true), no line is a workflow command:
+// "::error::x" becomes ": :error::x" at the start of a line, and "##[" becomes "## [" anywhere.
+std::string console_text(std::string_view text);
+
+// The text on one line: a tab or the end of a line becomes a space.
+std::string one_line(std::string_view text);
+
+// console_text() of one_line().
+std::string console_line(std::string_view text);
+
+}  // namespace plumbline
