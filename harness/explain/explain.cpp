@@ -22,7 +22,8 @@ std::string value_text(const Format& f, std::uint64_t bits) {
 }
 
 void add_element(std::vector<std::string>& lines, const std::string& tensor,
-                 const TensorLayout& layout, const ElementVerdict& e, const LaunchResult& launch) {
+                 const TensorLayout& layout, const ElementVerdict& e, bool bits,
+                 const LaunchResult& launch) {
   const Format& f = format(layout.format);
   const std::string place = element_name(tensor, layout, e.index);
   const std::string indent(place.size(), ' ');
@@ -31,8 +32,10 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
   const std::string exact = std::isnan(e.exact) ? "NaN" : fmt::format("{:.12g}", e.exact);
   lines.push_back(fmt::format("{}  expected   {}   exact {}, {}", place, value_text(f, e.expected),
                               exact,
-                              overflows ? "but a step of the contract overflows" : "rounded once"));
-  if (e.low != e.high) {
+                              bits        ? "summed as the contract says"
+                              : overflows ? "but a step of the contract overflows"
+                                          : "rounded once"));
+  if (e.low != e.high && !bits) {
     lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low),
                                 value_text(f, e.high)));
   }
@@ -127,13 +130,15 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   card.findings = record.findings;
   if (memory) return card;  // values after a wrong access explain nothing
   for (const OutputRecord& output : record.outputs) {
-    std::vector<ElementVerdict> failures = output.verdict.failures;
+    const bool bits = broken_claim(record) == Claim::bits;
+    std::vector<ElementVerdict> failures = bits ? output.verdict.others : output.verdict.failures;
     // Of what the headline speaks of comes first.
     if (broken_claim(record) == Claim::specials)
       std::ranges::stable_partition(failures, &ElementVerdict::class_mismatch);
     const Tensor* got = examined.tensors.find(output.name);
     for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
-      add_element(card.elements, output.name, got->layout, failures[j], examined.launch);
+      add_element(card.elements, output.name, got->layout, failures[j], bits,
+                  examined.launch);
     }
     if (failures.empty()) continue;
     // The largest error tells the most.

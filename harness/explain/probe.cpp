@@ -109,7 +109,7 @@ Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
             .value);
   }
   return std::optional(ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised),
-                                        !kernel.deterministic(), contract.schedule == Schedule::any,
+                                        !kernel.deterministic(), contract.order_is_open(),
                                         std::string(sums.output)});
 }
 

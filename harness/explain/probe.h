@@ -14,7 +14,7 @@ namespace plumbline {
 struct ProbedArithmetic {
   Arithmetic found, promised;
   bool any_order = false;   // parts may be joined in any order, which the probes' tree depends on
-  bool undeclared = false;  // the contract leaves the whole schedule open (Schedule::any)
+  bool undeclared = false;  // the contract leaves the whole schedule open (Schedule::runs, any)
   std::string output;       // "d": whose sums these are
 
   bool agrees() const;

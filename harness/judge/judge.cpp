@@ -90,6 +90,18 @@ std::string specials_reason(const OutputRecord& output, const TensorLayout& layo
                      v.class_mismatches, output.name);
 }
 
+std::string bits_reason(const OutputRecord& output, const TensorLayout& layout) {
+  const OutputVerdict& v = output.verdict;
+  const ElementVerdict& e = v.others.front();
+  const Format& f = format(layout.format);
+  const int digits = f.storage_bits / 4;
+  return fmt::format(
+      "{} of {} outputs of {} are within their bound, but are not what the arithmetic of the "
+      "contract gives; {} is {:.9g} (0x{:0{}x}), {:.9g} (0x{:0{}x}) is due",
+      v.other_bits, v.modeled, output.name, element_name(output.name, layout, e.index),
+      to_double(f, e.got), e.got, digits, to_double(f, e.expected), e.expected, digits);
+}
+
 std::string unwritten_reason(const LaunchResult& launch, const CaseTensors& tensors) {
   std::vector<std::string> places;
   for (const Unwritten& one : launch.unwritten_of) {
@@ -176,6 +188,8 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
       note(Claim::specials, Verdict::fail, specials_reason(output, got->layout));
     if (v.failed > v.class_mismatches)
       note(Claim::bound, Verdict::fail, bound_reason(output, got->layout));
+    if (v.modeled > 0) record.claims.try_emplace(Claim::bits, Verdict::pass);
+    if (v.other_bits > 0) note(Claim::bits, Verdict::fail, bits_reason(output, got->layout));
     if (v.disagreements > 0) {
       note(Claim::bound, Verdict::mistrusted,
            fmt::format("the fast oracle and its referees disagree {} times over {}: a bug in "

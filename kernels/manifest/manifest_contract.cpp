@@ -33,6 +33,13 @@ std::optional<FormatId> dequantized_value(std::string_view word) {
   return known ? format_by_name(word) : std::nullopt;
 }
 
+constexpr std::array<std::string_view, 2> kBits = {"promised", "not promised"};
+
+std::optional<bool> bits_value(std::string_view word) {
+  if (word != kBits[0] && word != kBits[1]) return std::nullopt;
+  return word == kBits[0];
+}
+
 constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
 
 std::optional<bool> flushed_value(std::string_view word) {
@@ -92,6 +99,10 @@ void read_choice(TomlReader& reader, const toml::table& table, std::string_view 
   }
 }
 
+// The sums that schedule "runs" allows to be added in any order where a manifest does not say:
+// split-K of more parts is rare.
+constexpr std::int64_t kPartsOfRuns = 16;
+
 void read_schedule(TomlReader& reader, const toml::table& table, const Manifest& manifest,
                    PromisedContract& promised) {
   Contract& contract = promised.contract;
@@ -103,14 +114,17 @@ void read_schedule(TomlReader& reader, const toml::table& table, const Manifest&
   const bool promote = contract.schedule == Schedule::promote;
   const bool split = contract.schedule == Schedule::split_k;
   const bool any = contract.schedule == Schedule::any;
+  const bool runs = contract.schedule == Schedule::runs;
   if (any) contract.parts = 0;
+  if (runs) contract.parts = kPartsOfRuns;
   read_count(reader, table,
              {"interval", promote, promote || split, "schedule \"promote\" or \"split_k\""},
              contract.interval);
-  if ((split || any) && table.get("parts") && table.get("parts")->is_string()) {
+  if ((split || any || runs) && table.get("parts") && table.get("parts")->is_string()) {
     promised.parts = read_expression(reader, manifest, table, "parts");
   } else {
-    read_count(reader, table, {"parts", split, split || any, "schedule \"split_k\" or \"any\""},
+    read_count(reader, table, {"parts", split, split || any || runs,
+                                "schedule \"split_k\", \"runs\" or \"any\""},
                contract.parts);
   }
   read_choice(reader, table, "join", split, "schedule \"split_k\"", join_words(), join_value,
@@ -196,6 +210,9 @@ void read_flags(TomlReader& reader, const toml::table& table, Contract& contract
   contract.position_independent = reader.boolean(table, "position_independent").value_or(true);
 }
 
+// Of mma, wgmma and tcgen05.
+constexpr std::array<std::int64_t, 5> kShapes = {4, 8, 16, 32, 64};
+
 PromisedContract read_one(TomlReader& reader, const toml::table& table, const Manifest& manifest) {
   PromisedContract promised;
   Contract& contract = promised.contract;
@@ -212,6 +229,14 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
         *table.get("dequantize_b"),
         fmt::format("\"dequantize_b\" has no meaning for {}", manifest.operation->name()),
         "remove it: only gemm knows how");
+  }
+  contract.bits = reader.word(reader.text(table, "bits"), kBits, bits_value).value_or(true);
+  if (table.get("instruction_k")) {
+    contract.instruction_k = reader.integer(table, "instruction_k").value_or(0);
+    const bool known = std::ranges::count(kShapes, contract.instruction_k) > 0;
+    if (!known || contract.unit != Unit::tensor_core)
+      reader.fail_at(*table.get("instruction_k"), "this is no k of a tensor core's instruction",
+                     "it is 8 for mma.m16n8k8; leave it out where the shape is the unit's usual one");
   }
   contract.subnormals_flushed =
       reader.word(reader.text(table, "subnormals"), kSubnormals, flushed_value).value_or(false);
@@ -287,7 +312,7 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   }
   std::vector<std::string_view> keys = {"unit",   "schedule",  "interval",     "parts",
                                         "join",   "promotion", "dequantize_b", "epilogue",
-                                        "output", "subnormals"};
+                                        "output", "subnormals", "bits",         "instruction_k"};
   keys.insert(keys.end(), kFlags.begin(), kFlags.end());
   const std::size_t own = keys.size();
   keys.insert(keys.end(), outputs.begin(), outputs.end());

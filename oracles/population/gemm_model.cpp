@@ -25,7 +25,7 @@ RealOperands operands_of(const std::vector<std::int64_t>& vectors, const float* 
 
 std::optional<std::string> no_model_because(const Contract& contract) {
   if (contract.unit == Unit::int32) return "integer sums have one right answer";
-  if (contract.schedule == Schedule::any) return "the contract leaves the order of k open";
+  if (contract.order_is_open()) return "the contract leaves the order of k open";
   if (contract.output.rounding == Rounding::stochastic) return "outputs are rounded at random";
   return std::nullopt;
 }

@@ -64,6 +64,9 @@ struct OutputVerdict {
   std::int64_t refereed = 0;       // recomputed by the MPFR definition
   std::int64_t confirmed = 0;      // their exact sums confirmed by a check of the whole product
   std::int64_t disagreements = 0;  // a referee and the fast path differ (must be 0)
+  // Compared with the contract's own arithmetic, where that leaves nothing open, and how many of
+  // them have other bits.
+  std::int64_t modeled = 0, other_bits = 0;
   bool sampled = false;            // not every element was compared
   double worst_ulp = 0;            // largest |error_ulp|
   double worst_share = 0;          // largest share
@@ -71,6 +74,7 @@ struct OutputVerdict {
   double median_bound_ulp = 0;
   ElementVerdict worst;  // the element with the largest share (or the first failure)
   std::vector<ElementVerdict> failures;  // the first 16, by index
+  std::vector<ElementVerdict> others;    // the same of other_bits; `expected` is the contract's
   std::vector<std::int64_t>
       histogram;  // signed error in output ulp: 64 cells over [-4, 4], ends open
   // |error| in output ulp by binade: cell 0 counts exact outputs, cell i those below 2^(i - 10) and

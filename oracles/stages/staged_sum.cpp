@@ -98,7 +98,7 @@ std::vector<SumFault> StagedSum::faults(bool scaled) const {
 StagedSum::StagedSum(const Contract& contract, int sm, FormatId a, FormatId b)
     : contract_(contract) {
   if (contract.unit != Unit::tensor_core) return;
-  model_ = dot_model(sm, contract.instruction, a, b, FormatId::f32);
+  model_ = contract.unit_model(sm, a, b);
   PLUMB_ASSERT(model_.has_value());
 }
 

@@ -47,6 +47,8 @@ std::string_view name(Claim claim) {
   switch (claim) {
     case Claim::bound:
       return "bound";
+    case Claim::bits:
+      return "bits";
     case Claim::specials:
       return "specials";
     case Claim::in_bounds:
@@ -84,7 +86,7 @@ bool by_name(std::string_view word, Verdict& verdict) {
 }
 
 bool by_name(std::string_view word, Claim& claim) {
-  return find_name({Claim::bound, Claim::specials, Claim::in_bounds, Claim::deterministic,
+  return find_name({Claim::bound, Claim::bits, Claim::specials, Claim::in_bounds, Claim::deterministic,
                     Claim::agrees, Claim::related, Claim::population},
                    word, claim);
 }
@@ -194,7 +196,7 @@ std::string incomplete_words(const RunRecord& record) {
 }
 
 Claim broken_claim(const CaseRecord& record) {
-  for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::deterministic,
+  for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::bits, Claim::deterministic,
                             Claim::agrees, Claim::related, Claim::population}) {
     const auto found = record.claims.find(claim);
     if (found != record.claims.end() && found->second == Verdict::fail) return claim;
@@ -237,7 +239,7 @@ std::vector<const CaseRecord*> cases_to_portray(const RunRecord& record) {
   std::vector<const CaseRecord*> chosen = failures_to_explain(record);
   std::erase_if(chosen, [](const CaseRecord* c) {
     const Claim claim = broken_claim(*c);
-    return claim != Claim::bound && claim != Claim::specials;
+    return claim != Claim::bound && claim != Claim::bits && claim != Claim::specials;
   });
   for (const KernelRecord& kernel : record.kernels) {
     if (kernel.failed > 0) continue;

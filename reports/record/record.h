@@ -26,6 +26,7 @@ int severity(Verdict verdict);  // a larger one deserves more attention
 // What is judged of a case, each with its own verdict.
 enum class Claim : std::uint8_t {
   bound,          // every finite output lies in the admissible interval
+  bits,           // where the contract leaves nothing open, outputs are its arithmetic's bit for bit
   specials,       // NaN, Inf and finite where they are due
   in_bounds,      // memory and synchronisation: device findings, guard bands, padding, unwritten
                   // outputs
@@ -36,7 +37,7 @@ enum class Claim : std::uint8_t {
 };
 
 std::string_view name(
-    Claim claim);  // "bound", "specials", "in-bounds", "deterministic", "agrees", ...
+    Claim claim);  // "bound", "bits", "specials", "in-bounds", "deterministic", "agrees", ...
 bool by_name(std::string_view word, Claim& claim);
 
 // The second access of a finding that two accesses make.

@@ -46,6 +46,8 @@ void describe(Archive& a, T& o) {
   a.required("refereed", v.refereed);
   a.optional("confirmed", v.confirmed);
   a.required("disagreements", v.disagreements);
+  a.optional("modeled", v.modeled);
+  a.optional("other_bits", v.other_bits);
   a.required("sampled", v.sampled);
   a.required("worst_ulp", v.worst_ulp);
   a.required("worst_relative", v.worst_relative);
@@ -53,6 +55,7 @@ void describe(Archive& a, T& o) {
   a.required("median_bound_ulp", v.median_bound_ulp);
   a.required("worst", v.worst);
   a.optional("failures", v.failures);
+  a.optional("others", v.others);
   a.optional("histogram", v.histogram);
   a.optional("magnitudes", v.magnitudes);
 }

@@ -74,7 +74,7 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
   if (split) chains = static_cast<double>(model.parts);
   if (model.schedule == Schedule::promote || (split && model.join != Join::bf16))
     additions += chains;
-  if (model.schedule == Schedule::any) {
+  if (model.is_open()) {
     const bound::RoundingCounts counts(model, k);
     nodes = counts.nodes;
     additions = counts.additions;

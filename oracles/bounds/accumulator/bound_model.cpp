@@ -10,8 +10,7 @@ namespace plumbline {
 
 int BoundModel::accumulator_precision() const {
   if (joins()) return join == Join::bf16 ? 8 : 24;
-  if (fma || schedule == Schedule::promote || schedule == Schedule::any ||
-      chaining == Chaining::hopper_fp8)
+  if (fma || schedule == Schedule::promote || is_open() || chaining == Chaining::hopper_fp8)
     return 24;
   return bound::node_precision(node);
 }
@@ -42,7 +41,7 @@ std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId
     model.fma = true;
     return model;
   }
-  const auto dot = dot_model(sm, contract.instruction, a, b, FormatId::f32);
+  const auto dot = contract.unit_model(sm, a, b);
   if (!dot || dot->node.output == NodeOutput::f16_nearest_even) return std::nullopt;
   model.node = dot->node;
   model.chaining = dot->chaining;

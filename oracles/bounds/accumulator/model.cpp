@@ -35,7 +35,7 @@ class Machine {
         keep_steps_(options.keep_steps),
         factors_(options.factors) {
     if (contract.unit != Unit::tensor_core) return;
-    const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
+    const auto model = contract.unit_model(sm, a, b);
     PLUMB_ASSERT(model.has_value());
     model_ = *model;
     for (std::int64_t p = 0; p < k; ++p) {

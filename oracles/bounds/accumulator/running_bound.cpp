@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "oracles/base/assert.h"
+#include "oracles/bounds/accumulator/add_node.h"
 #include "oracles/bounds/accumulator/any_order.h"
 #include "oracles/bounds/accumulator/bound.h"
 #include "oracles/bounds/accumulator/node_plan.h"
+#include "oracles/bounds/accumulator/runs.h"
 #include "oracles/exact/bound_arithmetic.h"
 
 namespace plumbline {
@@ -20,10 +22,6 @@ using namespace bound;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Term {
-  double product, exponent, lowest;
-};
 
 // One dot product's terms, made when asked for.
 class Terms {
@@ -52,44 +50,6 @@ class Terms {
   const float* column_;
 };
 
-// accumulator = node(accumulator, the terms at base + offsets[...] below end).
-void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms, std::int64_t base,
-              const std::vector<std::int64_t>& offsets, std::int64_t end) {
-  double products = 0, count = 0, largest = 0, lowest = kInfinity;
-  for (const std::int64_t offset : offsets) {
-    if (base + offset >= end) continue;
-    const Term term = terms[base + offset];
-    products += term.product;
-    count += 1;
-    largest = larger(largest, term.exponent);
-    lowest = smaller(lowest, term.lowest);
-  }
-  if (lowest == kInfinity) return;  // nothing but zeros: the accumulator passes through
-
-  // The alignment exponent lies between that of the smallest and that of the largest possible
-  // accumulator.
-  const double reach = most(state.sum, state.drift), rest = least(state.sum, state.drift);
-  const double high =
-      larger(larger(plan.zero_weight, largest), reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
-  const double low =
-      larger(larger(plan.zero_weight, largest), rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
-  const double unit_high = high * plan.unit, unit_low = low * plan.unit;
-
-  // A term with lowest bit 2^l loses less than a unit, in steps of 2^l. (Four running sums, as the
-  // vector path has.)
-  double kept[4] = {0, 0, 0, 0};
-  std::size_t slot = 0;
-  for (const std::int64_t offset : offsets) {
-    if (base + offset < end) kept[slot % 4] += smaller(terms[base + offset].lowest, unit_high);
-    ++slot;
-  }
-  double loss = (count * unit_high - ((kept[0] + kept[1]) + (kept[2] + kept[3]))) * kRoundUpCount;
-  // So does the accumulator, unless it is too large to have bits below the unit.
-  if (state.lattice < unit_high && rest < unit_high * plan.precision_weight)
-    loss += unit_high - state.lattice;
-  add_aligned(state, plan, {products, count, largest, lowest, unit_low, loss});
-}
-
 // One accumulator over [begin, end), from zero.
 AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Terms& terms,
                        std::int64_t begin, std::int64_t end) {
@@ -116,7 +76,8 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
   return state;
 }
 
-RunningBound in_any_order(const BoundModel& model, const Terms& terms, std::int64_t k) {
+// Of a schedule that leaves something open: from the products alone.
+RunningBound of_open_schedule(const BoundModel& model, const Terms& terms, std::int64_t k) {
   std::vector<double> value, exponent, lowest;
   double lost = 0;
   for (std::int64_t p = 0; p < k; ++p) {
@@ -126,7 +87,9 @@ RunningBound in_any_order(const BoundModel& model, const Terms& terms, std::int6
     exponent.push_back(term.exponent);
     lowest.push_back(term.lowest);
   }
-  return any_order_bound(model, {value, exponent, lowest, lost});
+  const PreparedProducts products{value, exponent, lowest, lost};
+  return model.schedule == Schedule::runs ? runs_bound(model, products)
+                                          : any_order_bound(model, products);
 }
 
 AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms& terms,
@@ -154,7 +117,7 @@ RunningBound running_bound(const BoundModel& model, const float* row, const floa
   PLUMB_ASSERT(model.scaled == (scales.factors != nullptr) || k == 0);
   const NodePlan plan(model);
   const Terms terms(model, row, column);
-  if (model.schedule == Schedule::any) return in_any_order(model, terms, k);
+  if (model.is_open()) return of_open_schedule(model, terms, k);
   if (!model.joins()) return part(model, plan, terms, 0, k, scales).result();
   const std::int64_t length = model.part_length(k);
   std::vector<AccumulatorBound> parts;

@@ -32,7 +32,7 @@ struct BoundModel {
   NodeModel node{};
   Chaining chaining = Chaining::in_order;
   Schedule schedule = Schedule::sequential;
-  std::int64_t interval = 0, parts = 1;  // parts: of split_k and any
+  std::int64_t interval = 0, parts = 1;  // parts: of split_k, runs and any
   Join join = Join::f32_ordered;
   bool scaled = false;  // promote: by fma with a factor per interval instead of by addition
   bool flushes = false;  // f32 operations outside of the unit may take numbers below 2^-126 for 0
@@ -42,6 +42,9 @@ struct BoundModel {
   bool joins() const {
     return schedule == Schedule::split_k && (parts > 1 || join == Join::f32_atomic);
   }
+
+  // Whether the contract leaves open where accumulators begin and end.
+  bool is_open() const { return schedule == Schedule::any || schedule == Schedule::runs; }
 
   // Significant bits of the values the final accumulator can hold: 24, 14 or 8.
   int accumulator_precision() const;

@@ -359,7 +359,7 @@ template <typename Part, typename Flushes, typename Again>
 RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFactors& factors,
                         const Part& part, const Flushes& flushes, const Again& again) {
   RunningBounds bounds;
-  if (model.schedule == Schedule::any) {
+  if (model.is_open()) {
     for (std::size_t lane = 0; lane < kPanelLanes; ++lane) bounds[lane] = again(lane);
     return bounds;
   }

@@ -42,7 +42,7 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
       break;
   }
   const std::string_view name = word_of(ContractUnit{contract.unit, contract.instruction});
-  const auto model = dot_model(sm, contract.instruction, a, b, FormatId::f32);
+  const auto model = contract.unit_model(sm, a, b);
   if (!model)
     return fmt::format("products: {} of {}, which sm_{} does not have", name, operand_words(a, b),
                        sm);
@@ -99,6 +99,11 @@ std::string schedule_line(const Contract& contract) {
       return fmt::format(
           "order: k in {}, partial sums rounded to bf16 and added in any order in bf16", ranges);
     }
+    case Schedule::runs:
+      return fmt::format(
+          "order: increasing k in runs of any length, added in f32 to nearest even in order; at most "
+          "{} such sums are added in any order",
+          contract.parts);
     case Schedule::any:
       return fmt::format("order: any, in {}, added in any order in f32 to nearest even",
                          contract.parts > 0 ? fmt::format("at most {} accumulators", contract.parts)
@@ -166,6 +171,16 @@ std::string epilogue_line(const Contract& contract) {
 
 }  // namespace
 
+std::optional<DotModel> Contract::unit_model(int sm, FormatId a, FormatId b) const {
+  std::optional<DotModel> model = dot_model(sm, instruction, a, b, FormatId::f32);
+  if (model && instruction_k > 0) {
+    const std::int64_t nodes = model->chaining == Chaining::hopper_fp8 ? 2 : 1;
+    model->node.products =
+        static_cast<int>(std::min<std::int64_t>(model->node.products, instruction_k / nodes));
+  }
+  return model;
+}
+
 std::string Contract::describe(int sm, FormatId a, FormatId b) const {
   std::string flags = "promises:";
   flags += deterministic ? " deterministic" : " not deterministic";
@@ -202,7 +217,7 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
         "B's scales are applied twice: before the product (dequantize_b) and in the epilogue",
         "remove \"scale_b\" and \"scale_ab\" from the epilogue");
   }
-  if (unit == Unit::tensor_core && !dot_model(sm, instruction, a, b, FormatId::f32)) {
+  if (unit == Unit::tensor_core && !unit_model(sm, a, b)) {
     return bad(fmt::format("sm_{} has no {} for {} with an f32 accumulator", sm,
                            word_of(ContractUnit{unit, instruction}), operand_words(a, b)),
                "choose another target or another unit");
@@ -232,6 +247,10 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
   if (schedule == Schedule::any && parts < 0) {
     return bad(fmt::format("schedule any has {} parts", parts),
                "give the most accumulators there may be, or leave parts out");
+  }
+  if (schedule == Schedule::runs && parts <= 0) {
+    return bad(fmt::format("schedule runs has {} parts", parts),
+               "give at least one, or leave parts out");
   }
   if (schedule == Schedule::split_k && (parts <= 0 || interval < 0)) {
     return bad(fmt::format("schedule split_k has {} parts in blocks of {}", parts, interval),

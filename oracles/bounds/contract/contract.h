@@ -27,6 +27,9 @@ enum class Schedule : std::uint8_t {
   sequential,  // one accumulator, increasing k
   promote,     // a fresh accumulator every `interval` of k, added to an f32 sum
   split_k,     // `parts` accumulators over k ranges, joined at the end
+  runs,        // increasing k in whole instructions; where accumulators begin and end is open: runs
+               // of any length, added to f32 sums in order, at most `parts` of which are added in
+               // any order; or every other block of k to one of 2, 4 or 8 such sums
   any,         // nothing is promised: any order of k, any products to a node, at most `parts`
                // accumulators (0: one for every step), joined by f32 additions to nearest even
 };
@@ -87,13 +90,16 @@ enum class EpilogueStep : std::uint8_t {
 struct Contract {
   Unit unit = Unit::tensor_core;
   Instruction instruction = Instruction::mma_sync;
+  // k of the instruction's shape (8 for mma.m16n8k8), where that is fewer products than the chip
+  // can take into one node; 0: no fewer.
+  std::int64_t instruction_k = 0;
   Schedule schedule = Schedule::sequential;
   // promote: elements of k per fresh accumulator. split_k: a range is a whole number of these (0:
   // of one element); part s covers [s * range, (s + 1) * range) with range = ceil(k / parts)
   // rounded up to such a number.
   std::int64_t interval = 0;
   Promotion promotion = Promotion::add;
-  std::int64_t parts = 1;  // split_k; any: the most there may be
+  std::int64_t parts = 1;  // split_k; runs, any: the most there may be
   Join join = Join::f32_ordered;
   // B's elements become this format before they are multiplied: fl_format(fl((b - zero_b) *
   // scale_b)), the inner rounding to f32. The rounded values are the operand, so that this rounding
@@ -105,6 +111,7 @@ struct Contract {
   // results (nvcc's --use_fast_math). May: what does nothing to a number, a factor of 1 say, is an
   // operation all the same where a kernel has it.
   bool subnormals_flushed = false;
+  bool bits = true;  // outputs are those of the contract's arithmetic bit for bit, where it fixes them
   bool deterministic = true;
   bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
   bool position_independent = true;  // permuting rows of A permutes rows of D
@@ -112,8 +119,14 @@ struct Contract {
   // The format in which B is multiplied.
   FormatId multiplied_b(FormatId stored) const { return dequantize_b.value_or(stored); }
 
+  // How the unit adds on a chip, by instructions of this shape; none where the chip has no such unit.
+  std::optional<DotModel> unit_model(int sm, FormatId a, FormatId b) const;
+
   // Sums are integers modulo 2^32 to the end: nothing of them is bounded.
   bool exact_integers() const { return unit == Unit::int32 && promotion != Promotion::scaled_fma; }
+
+  // Where accumulators begin and end, and how they are added, is not said.
+  bool order_is_open() const { return schedule == Schedule::any || schedule == Schedule::runs; }
 
   // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25
   // fraction bits, ...").

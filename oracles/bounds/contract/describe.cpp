@@ -37,9 +37,9 @@ constexpr WordTable<ContractUnit, 5> kUnits{{"mma.sync", "wgmma", "tcgen05", "fm
                                              ContractUnit{Unit::fma_f32, Instruction::mma_sync},
                                              ContractUnit{Unit::int32, Instruction::mma_sync}}};
 
-constexpr WordTable<Schedule, 4> kSchedules{
-    {"sequential", "promote", "split_k", "any"},
-    {Schedule::sequential, Schedule::promote, Schedule::split_k, Schedule::any}};
+constexpr WordTable<Schedule, 5> kSchedules{
+    {"sequential", "promote", "split_k", "runs", "any"},
+    {Schedule::sequential, Schedule::promote, Schedule::split_k, Schedule::runs, Schedule::any}};
 
 constexpr WordTable<Join, 4> kJoins{
     {"f32 ordered", "f32 any order", "f32 atomic", "bf16"},

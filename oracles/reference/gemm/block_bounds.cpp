@@ -42,12 +42,12 @@ std::vector<RunningBound> GemmBlockBounds::scattered(
       row[lane] = gemm_.row(at);
       column[lane] = gemm_.column(at);
     }
-    rows.assign(row, gemm_.problem.k, gemm_.model->a_minimum_exponent);
-    columns.assign(column, gemm_.problem.k, gemm_.model->b_minimum_exponent);
+    rows.assign(row, gemm_.problem.k, model_.a_minimum_exponent);
+    columns.assign(column, gemm_.problem.k, model_.b_minimum_exponent);
     set_factors([&](std::size_t lane) { return gemm_.place(indices[begin + lane]); }, count,
                 factors);
     const RunningBounds found =
-        running_bounds(*gemm_.model, rows, columns, gemm_.scales ? factors.data() : nullptr);
+        running_bounds(model_, rows, columns, gemm_.scales ? factors.data() : nullptr);
     std::copy_n(found.begin(), count, bounds.begin() + static_cast<std::ptrdiff_t>(begin));
   }
   return bounds;
@@ -76,7 +76,7 @@ std::vector<RunningBound> GemmBlockBounds::dense(const GemmBlock& block,
     for (std::int64_t r = top; r < bottom; ++r) {
       prepared[static_cast<std::size_t>(r - top)].assign(
           gemm_.row({block.batch, block.first_row + r, 0}), gemm_.problem.k,
-          gemm_.model->a_minimum_exponent);
+          model_.a_minimum_exponent);
     }
     for (std::int64_t left = 0; left < columns; left += kPanelLanes) {
       const std::int64_t count = std::min<std::int64_t>(kPanelLanes, columns - left);
@@ -85,7 +85,7 @@ std::vector<RunningBound> GemmBlockBounds::dense(const GemmBlock& block,
         column[static_cast<std::size_t>(lane)] =
             gemm_.column({block.batch, 0, block.first_column + left + lane});
       }
-      panel.assign(column, gemm_.problem.k, gemm_.model->b_minimum_exponent);
+      panel.assign(column, gemm_.problem.k, model_.b_minimum_exponent);
       for (std::int64_t r = top; r < bottom; ++r) {
         const auto first = slots.begin() + r * columns + left;
         if (std::all_of(first, first + count, [](std::int64_t slot) { return slot == kNone; }))
@@ -97,7 +97,7 @@ std::vector<RunningBound> GemmBlockBounds::dense(const GemmBlock& block,
             },
             static_cast<std::size_t>(count), factors);
         const RunningBounds found =
-            running_bounds(*gemm_.model, prepared[static_cast<std::size_t>(r - top)], panel,
+            running_bounds(model_, prepared[static_cast<std::size_t>(r - top)], panel,
                            gemm_.scales ? factors.data() : nullptr);
         for (std::int64_t lane = 0; lane < count; ++lane) {
           if (first[lane] != kNone)

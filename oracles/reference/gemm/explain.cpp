@@ -12,6 +12,7 @@
 #include "oracles/exact/dyadic.h"
 #include "oracles/formats/ulp.h"
 #include "oracles/reference/describe_errors.h"
+#include "oracles/reference/gemm/compare_bits.h"
 #include "oracles/reference/gemm/element.h"
 #include "oracles/reference/gemm/faults.h"
 #include "oracles/reference/gemm/survey.h"
@@ -83,6 +84,7 @@ std::int64_t chain_length(const GemmCase& gemm) {
     case Schedule::split_k:
       return gemm.model->part_length(gemm.problem.k);
     case Schedule::sequential:
+    case Schedule::runs:
     case Schedule::any:
       break;
   }
@@ -191,10 +193,6 @@ void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
   std::vector<std::string>& lines = explanation.lines;
   const std::vector<Fit> found = fitting_faults(gemm, at, got, survey);
   for (const Fit& fit : found) explanation.faults.push_back(fit.sentence);
-  if (found.empty()) {
-    lines.push_back("none of the simple faults known here fits");
-    return;
-  }
   const std::size_t failing = survey.failing.size();
   for (std::size_t f = 0; f < std::min(found.size(), kTold); ++f) {
     std::string line = "fits: " + found[f].sentence;
@@ -212,6 +210,28 @@ void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
   }
 }
 
+// An output within its bound that is not what the contract's arithmetic gives: how it was added up
+// instead.
+void tell_schedule(const GemmCase& gemm, const GemmPlace& at, const Tensor& got,
+                   Explanation& explanation) {
+  if (!gemm.model || !gemm.epilogue.certain() || gemm.special(at)) return;
+  const std::optional<SumSchedule> promised = fixed_schedule(gemm.contract);
+  if (!promised || !fitting_schedules(gemm, got, {*promised}, 1, 1).empty()) return;
+  constexpr std::size_t kMost = 8;
+  const std::vector<SumSchedule> fitting = fitting_schedules(
+      gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1);
+  if (fitting.empty()) return;
+  for (const SumSchedule& schedule : fitting)
+    explanation.faults.push_back("products are added up in another way: " + schedule.words());
+  explanation.lines.push_back("fits bit for bit: products are added up in another way: " +
+                              fitting.front().words());
+  const std::size_t more = fitting.size() - 1;
+  if (more > 0) {
+    explanation.lines.push_back(
+        fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
+  }
+}
+
 }  // namespace
 
 Explanation explain_gemm(const GemmCase& gemm, const GemmPlace& at, const Tensor& got) {
@@ -222,10 +242,18 @@ Explanation explain_gemm(const GemmCase& gemm, const GemmPlace& at, const Tensor
   tell_overflow(gemm, at, explanation.lines);
   tell_share(gemm, at, verdict, explanation.lines);
   tell_steps(gemm, at, explanation);
-  if (verdict.pass) return explanation;
+  if (verdict.pass) {
+    tell_schedule(gemm, at, got, explanation);
+    if (explanation.faults.empty())
+      explanation.lines.push_back("no order of additions known here gives these bits");
+    return explanation;
+  }
   const GemmSurvey survey = survey_gemm(gemm, at, got);
   explanation.lines.push_back(survey.where);
   tell_faults(gemm, at, code, survey, explanation);
+  tell_schedule(gemm, at, got, explanation);
+  if (explanation.faults.empty())
+    explanation.lines.push_back("none of the simple faults known here fits");
   return explanation;
 }
 

@@ -190,13 +190,14 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
   for (const Variation& variation : kVariations) {
-    const auto found = std::ranges::search(steps, variation.promised);
-    if (found.empty()) continue;
+    const std::vector<EpilogueStep>& promised = variation.promised;
+    const auto first = std::search(steps.begin(), steps.end(), promised.begin(), promised.end());
+    if (first == steps.end()) continue;
     faults.push_back(fault(gemm, std::string(variation.sentence)));
     std::vector<EpilogueStep>& done = faults.back().steps;
-    done.assign(steps.begin(), found.begin());
+    done.assign(steps.begin(), first);
     done.insert(done.end(), variation.done.begin(), variation.done.end());
-    done.insert(done.end(), found.end(), steps.end());
+    done.insert(done.end(), first + static_cast<std::ptrdiff_t>(promised.size()), steps.end());
   }
   return faults;
 }

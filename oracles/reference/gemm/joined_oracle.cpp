@@ -23,6 +23,7 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   const auto moved = [&](ElementVerdict& element) { element.index += first; };
   moved(part.worst);
   std::for_each(part.failures.begin(), part.failures.end(), moved);
+  std::for_each(part.others.begin(), part.others.end(), moved);
   const bool had_failures = !sum.failures.empty();
   if (sum.compared == 0 ||
       (!had_failures && (!part.failures.empty() || is_worse(part.worst, sum.worst)))) {
@@ -40,6 +41,8 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   sum.refereed += part.refereed;
   sum.confirmed += part.confirmed;
   sum.disagreements += part.disagreements;
+  sum.modeled += part.modeled;
+  sum.other_bits += part.other_bits;
   sum.sampled = sum.sampled || part.sampled;
   sum.worst_ulp = std::max(sum.worst_ulp, part.worst_ulp);
   sum.worst_share = std::max(sum.worst_share, part.worst_share);
@@ -50,6 +53,9 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   }
   for (const ElementVerdict& failure : part.failures) {
     if (sum.failures.size() < kFailures) sum.failures.push_back(failure);
+  }
+  for (const ElementVerdict& other : part.others) {
+    if (sum.others.size() < kFailures) sum.others.push_back(other);
   }
   add_cells(sum.histogram, part.histogram);
   add_cells(sum.magnitudes, part.magnitudes);

@@ -9,6 +9,7 @@
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/gemm/referee.h"
 #include "oracles/reference/gemm/sample.h"
+#include "oracles/reference/gemm/compare_bits.h"
 
 namespace plumbline {
 namespace {
@@ -17,11 +18,19 @@ constexpr std::int64_t kBlockRows = 32, kBlockColumns = 512;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// A sequence is one of the schedules that an open contract allows, and its bound takes a tenth of
+// the time: what is within that bound needs no other.
+BoundModel quick_model(const GemmCase& gemm) {
+  BoundModel model = gemm.model.value_or(BoundModel{});
+  if (model.is_open()) model.schedule = Schedule::sequential;
+  return model;
+}
+
 }  // namespace
 
 GemmJudge::GemmJudge(const GemmCase& gemm, const SumEnclosures& sums, const Tensor& got,
                      const JudgeOptions& options)
-    : gemm_(gemm), sums_(sums), got_(got), options_(options), bounds_(gemm) {}
+    : gemm_(gemm), sums_(sums), got_(got), options_(options), bounds_(gemm, quick_model(gemm)) {}
 
 SumEnclosure GemmJudge::sum(std::int64_t index) const {
   const auto at = static_cast<std::size_t>(index);
@@ -116,10 +125,23 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
   tally.pending.push_back(index);
 }
 
-void GemmJudge::settle(std::int64_t index, const RunningBound& bound, OutputTally& tally) const {
+void GemmJudge::settle(std::int64_t index, const RunningBound& quick, OutputTally& tally) const {
   const GemmPlace at = gemm_.place(index);
   const std::uint64_t code = got_.bits(at);
   ElementKnowledge known;
+  RunningBound bound = quick;
+  if (gemm_.model->is_open()) {
+    known.sum = sum(index);
+    known.error = quick.error;
+    known.classes = quick.classes;
+    const ElementDecision decision = decide(gemm_, at, known, code);
+    if (decision.decided && decision.judgement.inside &&
+        !in_fixed_sample(index, gemm_.problem.outputs(), options_.seed)) {
+      record(at, known, decision, code, Attention::in_passing, tally);
+      return;
+    }
+    bound = gemm_.bound(at);
+  }
   known.sum = sum(index);
   known.error = bound.error;
   known.classes = bound.classes;
@@ -208,6 +230,21 @@ void GemmJudge::referee(const std::vector<std::int64_t>& undecided, OutputVerdic
   verdict.disagreements += std::count(agrees.begin(), agrees.end(), 0);
 }
 
+// An interval of admissible outputs says less than an arithmetic that leaves nothing open: a kernel
+// that keeps its contract has these bits and no others.
+void GemmJudge::compare_bits(OutputVerdict& verdict) const {
+  if (!gemm_.model || !gemm_.contract.bits || !gemm_.epilogue.certain() || verdict.failed > 0) return;
+  const std::optional<SumSchedule> schedule = fixed_schedule(gemm_.contract);
+  if (!schedule) return;
+  const std::optional<GemmTileModel> model = GemmTileModel::make(gemm_, *schedule);
+  if (!model) return;
+  const BitsComparison found =
+      compare_bits_with(gemm_, *model, got_, most_tiles(gemm_), options_.seed, options_.threads);
+  verdict.modeled = found.compared;
+  verdict.other_bits = found.different;
+  verdict.others = found.first;
+}
+
 OutputVerdict GemmJudge::run() {
   const GemmProblem& problem = gemm_.problem;
   const std::int64_t blocks =
@@ -246,6 +283,7 @@ OutputVerdict GemmJudge::run() {
   } else {
     referee(total.undecided, verdict);
   }
+  compare_bits(verdict);
   return verdict;
 }
 

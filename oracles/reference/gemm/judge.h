@@ -7,7 +7,9 @@
 //   have figures;
 //      if there are more than may be bounded, for a stratified sample of them, the others by the
 //      a-priori bound;
-//   3. exact arithmetic for what the enclosures leave open, and MPFR for that and for a sample.
+//   3. the contract's own arithmetic, where it leaves nothing open and all outputs are admissible: bit
+//   for bit, of all outputs of small problems and of a stratified sample of large ones;
+//   4. exact arithmetic for what the enclosures leave open, and MPFR for that and for a sample.
 // Work is cut into fixed blocks and put together in order: the verdict is the same for any number
 // of threads.
 #pragma once
@@ -44,11 +46,12 @@ class GemmJudge {
   void look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
                     OutputTally& tally) const;
   void look_from_afar(std::int64_t index, OutputTally& tally) const;
-  void settle(std::int64_t index, const RunningBound& bound, OutputTally& tally) const;
+  void settle(std::int64_t index, const RunningBound& quick, OutputTally& tally) const;
   void record(const GemmPlace& at, const ElementKnowledge& known, const ElementDecision& decision,
               std::uint64_t code, Attention attention, OutputTally& tally) const;
   std::vector<std::vector<std::int64_t>> chosen(const std::vector<OutputTally>& tallies,
                                                 bool& sampled) const;
+  void compare_bits(OutputVerdict& verdict) const;
   void referee(const std::vector<std::int64_t>& undecided, OutputVerdict& verdict) const;
 
   const GemmCase& gemm_;

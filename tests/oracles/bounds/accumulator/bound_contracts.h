@@ -48,6 +48,12 @@ inline Contract scaled(Contract contract, std::int64_t interval) {
   return contract;
 }
 
+inline Contract in_runs(Contract contract, std::int64_t parts = 8) {
+  contract.schedule = Schedule::runs;
+  contract.parts = parts;
+  return contract;
+}
+
 inline Contract in_any_order(Contract contract, std::int64_t parts = 0) {
   contract.schedule = Schedule::any;
   contract.parts = parts;
@@ -117,6 +123,10 @@ inline std::vector<NamedContract> bound_contracts() {
       {"hopper bf16 split 4 any order flushing", flushing(split(mma, 4, Join::f32_any_order, 16)),
        90, bf16, bf16},
       {"hopper bf16 split 4 bf16 flushing", flushing(split(mma, 4, Join::bf16)), 90, bf16, bf16},
+      {"hopper bf16 runs", in_runs(mma), 90, bf16, bf16},
+      {"ada e4m3 runs", in_runs(mma), 89, e4m3, e4m3},
+      {"hopper e4m3 x e5m2 runs", in_runs(mma), 90, e4m3, e5m2},
+      {"f32 fma runs flushing", flushing(in_runs(fma_contract())), 80, f32, f32},
       {"hopper bf16 any schedule flushing", flushing(in_any_order(mma)), 90, bf16, bf16},
       {"f32 fma any schedule flushing", flushing(in_any_order(fma_contract())), 80, f32, f32},
   };

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One node of a tensor core on an accumulator that is known to within a bound: the products are
+// aligned with the accumulator, cut, added and converted. Inside oracles/bounds only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "oracles/bounds/accumulator/bound.h"
+#include "oracles/bounds/accumulator/node_plan.h"
+#include "oracles/exact/bound_arithmetic.h"
+
+namespace plumbline::bound {
+
+// A product as prepared_operand.h has it.
+struct Term {
+  double product, exponent, lowest;
+};
+
+// accumulator = node(accumulator, terms[base + offset] of the offsets for which that is below end).
+template <typename Terms>
+void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms, std::int64_t base,
+              const std::vector<std::int64_t>& offsets, std::int64_t end) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double products = 0, count = 0, largest = 0, lowest = kInfinity;
+  for (const std::int64_t offset : offsets) {
+    if (base + offset >= end) continue;
+    const Term term = terms[base + offset];
+    products += term.product;
+    count += 1;
+    largest = larger(largest, term.exponent);
+    lowest = smaller(lowest, term.lowest);
+  }
+  if (lowest == kInfinity) return;  // nothing but zeros: the accumulator passes through
+
+  // The alignment exponent lies between that of the smallest and that of the largest possible
+  // accumulator.
+  const double reach = most(state.sum, state.drift), rest = least(state.sum, state.drift);
+  const double high =
+      larger(larger(plan.zero_weight, largest), reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
+  const double low =
+      larger(larger(plan.zero_weight, largest), rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
+  const double unit_high = high * plan.unit, unit_low = low * plan.unit;
+
+  // A term with lowest bit 2^l loses less than a unit, in steps of 2^l. (Four running sums, as the
+  // vector path has.)
+  double kept[4] = {0, 0, 0, 0};
+  std::size_t slot = 0;
+  for (const std::int64_t offset : offsets) {
+    if (base + offset < end) kept[slot % 4] += smaller(terms[base + offset].lowest, unit_high);
+    ++slot;
+  }
+  double loss = (count * unit_high - ((kept[0] + kept[1]) + (kept[2] + kept[3]))) * kRoundUpCount;
+  // So does the accumulator, unless it is too large to have bits below the unit.
+  if (state.lattice < unit_high && rest < unit_high * plan.precision_weight)
+    loss += unit_high - state.lattice;
+  add_aligned(state, plan, {products, count, largest, lowest, unit_low, loss});
+}
+
+}  // namespace plumbline::bound

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/gemm/tile_model.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "oracles/base/assert.h"
+#include "oracles/formats/encode.h"
+#include "oracles/models/mma_layout.h"
+
+namespace plumbline {
+namespace {
+
+// Of 8-bit formats, whose values as f32 numbers are told apart by their upper halves.
+std::vector<std::uint8_t> codes_by_upper_half(const Format& f) {
+  std::vector<std::uint8_t> codes(1 << 16);
+  for (unsigned code = 0; code < 256; ++code) {
+    const double value = to_double(f, code);
+    if (!std::isfinite(value)) continue;
+    codes[std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16] =
+        static_cast<std::uint8_t>(code);
+  }
+  return codes;
+}
+
+std::vector<std::uint8_t> encoded(FormatId id, const std::vector<float>& values) {
+  const Format& f = format(id);
+  std::vector<std::uint8_t> codes;
+  if (f.storage_bits == 8) {
+    const std::vector<std::uint8_t> table = codes_by_upper_half(f);
+    codes.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      codes[i] = table[std::bit_cast<std::uint32_t>(values[i]) >> 16];
+    return codes;
+  }
+  const std::size_t bytes = static_cast<std::size_t>(f.storage_bits) / 8;
+  codes.resize(values.size() * bytes);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto code = static_cast<std::uint32_t>(
+        id == FormatId::bf16 ? std::bit_cast<std::uint32_t>(values[i]) >> 16
+                             : encode(f, static_cast<double>(values[i])));
+    std::memcpy(codes.data() + i * bytes, &code, bytes);  // little-endian, as everywhere here
+  }
+  return codes;
+}
+
+}  // namespace
+
+std::optional<GemmTileModel> GemmTileModel::make(const GemmCase& gemm,
+                                                 const SumSchedule& schedule) {
+  GemmTileModel model(gemm, schedule);
+  if (!model.plan_unit()) return std::nullopt;
+  if (gemm.scales) model.schedule_.promote = gemm.scales->depth;
+  model.plan_runs();
+  model.encode_operands();
+  return model;
+}
+
+GemmTileModel::GemmTileModel(const GemmCase& gemm, const SumSchedule& schedule)
+    : gemm_(&gemm), schedule_(schedule) {
+  PLUMB_ASSERT(gemm.model.has_value());
+}
+
+bool GemmTileModel::plan_unit() {
+  const Contract& contract = gemm_->contract;
+  if (contract.unit != Unit::tensor_core) return schedule_.instruction_k == 0;
+  Contract shaped = contract;
+  shaped.instruction_k = schedule_.instruction_k;
+  const FormatId a = gemm_->problem.a->layout.format, b = gemm_->problem.b->layout.format;
+  const std::optional<DotModel> model = shaped.unit_model(gemm_->sm, a, b);
+  if (!model) return false;
+  bytes_ = format(a).storage_bits / 8;
+  const int usual = 32 / bytes_;  // m16n8k8, k16, k32
+  const int k = schedule_.instruction_k > 0 ? static_cast<int>(schedule_.instruction_k) : usual;
+  const MmaKind kind{{16, 8, k}, a, b, FormatId::f32, false, *model};
+  if (!mma_exists(kind)) return false;
+  plan_.emplace(kind);
+  step_ = k;
+  return true;
+}
+
+// The runs of a group: its chunks, cut where a fresh accumulator begins.
+void GemmTileModel::plan_runs() {
+  const std::int64_t k = gemm_->problem.k;
+  std::vector<std::vector<Chunk>> groups;
+  // Chunks of [begin, end), which do not cross a promotion.
+  const auto take = [&](std::vector<Chunk>& group, std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const std::int64_t left =
+          schedule_.promote > 0 ? schedule_.promote - begin % schedule_.promote : step_;
+      const std::int64_t count = std::min({step_, left, end - begin});
+      group.push_back({begin, count});
+      begin += count;
+    }
+  };
+  if (schedule_.ways > 1) {
+    groups.resize(static_cast<std::size_t>(schedule_.ways));
+    for (std::int64_t begin = 0; begin < k; begin += schedule_.grain)
+      take(groups[static_cast<std::size_t>(begin / schedule_.grain % schedule_.ways)], begin,
+           std::min(k, begin + schedule_.grain));
+  } else {
+    const std::int64_t even = (k + schedule_.parts - 1) / schedule_.parts;
+    const std::int64_t length =
+        std::max(schedule_.block, (even + schedule_.block - 1) / schedule_.block * schedule_.block);
+    for (std::int64_t begin = 0; begin < k; begin += length)
+      take(groups.emplace_back(), begin, std::min(k, begin + length));
+  }
+  for (const std::vector<Chunk>& chunks : groups) {
+    if (chunks.empty()) continue;
+    std::vector<Run>& runs = groups_.emplace_back();
+    std::size_t first = 0;
+    for (std::size_t next = 1; next <= chunks.size(); ++next) {
+      const bool ends = next == chunks.size() ||
+                        (schedule_.promote > 0 && chunks[next].begin % schedule_.promote == 0);
+      if (!ends) continue;
+      runs.push_back(run_over(chunks, first, next));
+      first = next;
+    }
+  }
+}
+
+GemmTileModel::Run GemmTileModel::run_over(const std::vector<Chunk>& chunks, std::size_t first,
+                                           std::size_t last) const {
+  const auto at = [&](std::size_t i) { return chunks.begin() + static_cast<std::ptrdiff_t>(i); };
+  return {{at(first), at(last)},
+          gemm_->scales ? chunks[first].begin / gemm_->scales->depth : 0};
+}
+
+void GemmTileModel::encode_operands() {
+  if (!plan_) return;
+  a_ = encoded(plan_->kind().a, gemm_->operands.a);
+  b_ = encoded(plan_->kind().b, gemm_->operands.b);
+}
+
+// The codes of one vector from an offset within a chunk on, as a register holds them; 0 beyond it.
+std::uint32_t GemmTileModel::word(const std::vector<std::uint8_t>& codes, std::int64_t vector,
+                                  const Chunk& chunk, std::int64_t offset) const {
+  std::uint32_t word = 0;
+  const std::int64_t left = chunk.count - offset, elements = 4 / bytes_;
+  if (left <= 0) return 0;
+  const std::uint8_t* from =
+      codes.data() + (vector * gemm_->problem.k + chunk.begin + offset) * bytes_;
+  std::memcpy(&word, from, static_cast<std::size_t>(std::min(left, elements) * bytes_));
+  return word;
+}
+
+void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators& sums) const {
+  const GemmProblem& problem = gemm_->problem;
+  const std::int64_t first_row = (gemm_->operands.batch_a == 1 ? 0 : at.batch) * problem.m + at.i,
+                     first_column =
+                         (gemm_->operands.batch_b == 1 ? 0 : at.batch) * problem.n + at.j;
+  const std::int64_t rows = std::min(kRows, problem.m - at.i),
+                     columns = std::min(kColumns, problem.n - at.j);
+  const int elements = 4 / bytes_;
+  const int a_count = a_registers(plan_->kind()), b_count = b_registers(plan_->kind());
+  LaneRegister a[4], b[2], c[4] = {};
+  PLUMB_ASSERT(a_count <= 4 && b_count <= 2);
+  MmaWorkspace workspace;
+  for (const Chunk& chunk : run.chunks) {
+    for (int r = 0; r < a_count; ++r) {
+      for (int lane = 0; lane < 32; ++lane) {
+        const FragmentPlace place = a_place(lane, r, 0, elements);
+        a[r][lane] =
+            place.row_or_column < rows ? word(a_, first_row + place.row_or_column, chunk, place.k) : 0;
+      }
+    }
+    for (int r = 0; r < b_count; ++r) {
+      for (int lane = 0; lane < 32; ++lane) {
+        const FragmentPlace place = b_place(lane, r, 0, elements);
+        b[r][lane] = place.row_or_column < columns
+                         ? word(b_, first_column + place.row_or_column, chunk, place.k)
+                         : 0;
+      }
+    }
+    plan_->run(a, b, c, c, workspace);
+  }
+  for (int r = 0; r < 4; ++r) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const OutputPlace place = c_place(lane, r, 0, 1);
+      sums[place.row][place.column] = std::bit_cast<float>(c[r][lane]);
+    }
+  }
+}
+
+void GemmTileModel::chain(const GemmPlace& at, const Run& run, Accumulators& sums) const {
+  if (plan_) return chain_mma(at, run, sums);
+  const bool integers = gemm_->contract.unit == Unit::int32;
+  for (std::int64_t i = 0; i < std::min(kRows, gemm_->problem.m - at.i); ++i) {
+    const float* row = gemm_->row({at.batch, at.i + i, at.j});
+    for (std::int64_t j = 0; j < std::min(kColumns, gemm_->problem.n - at.j); ++j) {
+      const float* column = gemm_->column({at.batch, at.i + i, at.j + j});
+      float sum = 0;
+      double exact = 0;
+      for (const Chunk& chunk : run.chunks) {
+        for (std::int64_t p = chunk.begin; p < chunk.begin + chunk.count; ++p) {
+          if (integers) {
+            exact += static_cast<double>(row[p]) * static_cast<double>(column[p]);
+          } else {
+            sum = std::fma(row[p], column[p], sum);
+          }
+        }
+      }
+      sums[i][j] = integers ? static_cast<float>(exact) : sum;
+    }
+  }
+}
+
+void GemmTileModel::run(const GemmPlace& at, Accumulators& sums) const {
+  std::vector<std::array<float, kRows * kColumns>> groups(groups_.size());
+  const auto each = [](const auto& work) {
+    for (std::size_t i = 0; i < kRows * kColumns; ++i) work(i);
+  };
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    auto& total = groups[g];
+    total.fill(0);
+    for (std::size_t r = 0; r < groups_[g].size(); ++r) {
+      Accumulators fresh = {};
+      chain(at, groups_[g][r], fresh);
+      each([&](std::size_t i) {
+        const std::int64_t row = static_cast<std::int64_t>(i) / kColumns,
+                           column = static_cast<std::int64_t>(i) % kColumns;
+        const float sum = fresh[row][column];
+        if (gemm_->scales) {
+          const bool inside = at.i + row < gemm_->problem.m && at.j + column < gemm_->problem.n;
+          const float factor = inside ? gemm_->scales->factor(at.i + row, at.j + column,
+                                                              groups_[g][r].interval)
+                                      : 0;
+          total[i] = std::fma(sum, factor, total[i]);
+        } else {
+          total[i] = r == 0 ? sum : total[i] + sum;
+        }
+      });
+    }
+  }
+  if (schedule_.tree == SumSchedule::Tree::reverse) std::ranges::reverse(groups);
+  if (schedule_.tree == SumSchedule::Tree::pairwise) {
+    for (std::size_t apart = 1; apart < groups.size(); apart *= 2) {
+      for (std::size_t g = 0; g + apart < groups.size(); g += 2 * apart)
+        each([&](std::size_t i) { groups[g][i] += groups[g + apart][i]; });
+    }
+  } else {
+    for (std::size_t g = 1; g < groups.size(); ++g)
+      each([&](std::size_t i) { groups[0][i] += groups[g][i]; });
+  }
+  each([&](std::size_t i) {
+    sums[static_cast<std::int64_t>(i) / kColumns][static_cast<std::int64_t>(i) % kColumns] =
+        groups.empty() ? 0 : groups[0][i];
+  });
+}
+
+std::uint64_t GemmTileModel::code(const GemmPlace& at, float accumulator) const {
+  return gemm_->epilogue.low_code(
+      gemm_->epilogue.value(accumulator, gemm_->epilogue_operands(at)));
+}
+
+}  // namespace plumbline

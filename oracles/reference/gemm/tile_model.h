@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// What a schedule without anything open gives, bit for bit and fast: 16 x 8 outputs at a time on the
+// vector models of the units (oracles/models/mma_plan.h). run_accumulator()
+// (oracles/bounds/accumulator/model.h) is the specification for contracts; a test compares them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "oracles/models/mma_plan.h"
+#include "oracles/reference/gemm/prepared.h"
+#include "oracles/reference/gemm/sum_schedule.h"
+
+namespace plumbline {
+
+class GemmTileModel {
+ public:
+  static constexpr std::int64_t kRows = 16, kColumns = 8;
+  using Accumulators = float[kRows][kColumns];
+
+  // The case must outlive it, and have a model. None where the unit has no instruction of the
+  // schedule's shape.
+  static std::optional<GemmTileModel> make(const GemmCase& gemm, const SumSchedule& schedule);
+
+  // The accumulators before the epilogue, of the outputs from `at` on; those outside of the matrix
+  // are 0. Elements that are not finite count as 0.
+  void run(const GemmPlace& at, Accumulators& sums) const;
+
+  // The output code of one of them.
+  std::uint64_t code(const GemmPlace& at, float accumulator) const;
+
+ private:
+  struct Chunk {
+    std::int64_t begin, count;  // products of one instruction
+  };
+
+  struct Run {  // one accumulator, from zero
+    std::vector<Chunk> chunks;
+    std::int64_t interval;  // of a scaled promotion
+  };
+
+  GemmTileModel(const GemmCase& gemm, const SumSchedule& schedule);
+
+  bool plan_unit();
+  void plan_runs();
+  Run run_over(const std::vector<Chunk>& chunks, std::size_t first, std::size_t last) const;
+  void encode_operands();
+  void chain(const GemmPlace& at, const Run& run, Accumulators& sums) const;
+  void chain_mma(const GemmPlace& at, const Run& run, Accumulators& sums) const;
+  std::uint32_t word(const std::vector<std::uint8_t>& codes, std::int64_t vector, const Chunk& chunk,
+                     std::int64_t offset) const;
+
+  const GemmCase* gemm_;
+  SumSchedule schedule_;
+  std::optional<MmaPlan> plan_;  // none: no tensor core
+  std::int64_t step_ = 1;        // k of one instruction
+  int bytes_ = 0;                // of an operand's code
+  std::vector<std::vector<Run>> groups_;
+  std::vector<std::uint8_t> a_, b_;  // codes, vector after vector along k
+};
+
+}  // namespace plumbline
