@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Every published output of real tensor cores that the project has at hand, row by row. The files
-// are data beside the checkout (Khattak & Mikaitis, arXiv 2512.07004); without them these tests are
-// skipped and the probes remain. A line: a0,a1,... b0,b1,... c d32 [d16], hexadecimal; d16 is the
-// f16-accumulator result widened to f32, and was computed with C rounded to f16.
+// Published outputs of real tensor cores (tests/data/tensor_core_outputs), row by row: the models give
+// every one of them.
 #include <gtest/gtest.h>
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "oracles/formats/decode.h"
@@ -19,13 +17,15 @@
 namespace plumbline {
 namespace {
 
-constexpr int kRowsPerFile = 5000;
+constexpr std::size_t kRowsPerFile = 1000;
 
 struct GoldenFile {
   const char* name;
   int sm;
   FormatId input;
+  int products;             // of a row
   Instruction instruction;  // of d32; d16 is always mma.sync
+  bool half = false;        // has d16
   bool c_ignored = false;   // by d32
 };
 
@@ -33,42 +33,45 @@ using enum FormatId;
 using enum Instruction;
 
 constexpr GoldenFile kFiles[] = {
-    {"A100_bf16", 80, bf16, mma_sync},
-    {"A100_fp16", 80, f16, mma_sync},
-    {"A100_tf32", 80, tf32, mma_sync},
-    {"Ada_E4M3", 89, e4m3, mma_sync},
-    {"Ada_E5M2", 89, e5m2, mma_sync},
-    {"Ada_bf16", 89, bf16, mma_sync},
-    {"H200_bf16", 90, bf16, mma_sync},
-    {"H200_fp16", 90, f16, mma_sync},
-    {"H200_tf32", 90, tf32, mma_sync},
-    {"H200_E4M3_mma_sync", 90, e4m3, mma_sync},
-    {"H200_E5M2_mma_sync", 90, e5m2, mma_sync},
-    {"H200_E4M3_wgmma_c0", 90, e4m3, wgmma, true},
-    {"H200_E5M2_wgmma_c0", 90, e5m2, wgmma, true},
+    {"A100_bf16", 80, bf16, 8, mma_sync},
+    {"A100_fp16", 80, f16, 8, mma_sync, true},
+    {"A100_tf32", 80, tf32, 4, mma_sync},
+    {"Ada_E4M3", 89, e4m3, 32, mma_sync, true},
+    {"Ada_E5M2", 89, e5m2, 32, mma_sync, true},
+    {"Ada_bf16", 89, bf16, 8, mma_sync},
+    {"H200_bf16", 90, bf16, 16, mma_sync},
+    {"H200_fp16", 90, f16, 16, mma_sync, true},
+    {"H200_tf32", 90, tf32, 4, mma_sync},
+    {"H200_E4M3_mma_sync", 90, e4m3, 32, mma_sync, true},
+    {"H200_E5M2_mma_sync", 90, e5m2, 32, mma_sync, true},
+    {"H200_E4M3_wgmma_c0", 90, e4m3, 32, wgmma, true, true},
+    {"H200_E5M2_wgmma_c0", 90, e5m2, 32, wgmma, true, true},
 };
 
-std::uint32_t hexadecimal(std::string_view text) {
-  std::uint32_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return value;
-}
+// Little-endian numbers, one after the other.
+class Reader {
+ public:
+  explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
+  std::uint32_t number(int width) {
+    std::uint32_t value = 0;
+    for (int byte = 0; byte < width; ++byte)
+      value |= std::uint32_t{static_cast<unsigned char>(bytes_.at(at_++))} << (8 * byte);
+    return value;
   }
-}
 
-std::vector<std::uint32_t> codes(std::string_view list) {
-  std::vector<std::uint32_t> values;
-  for (const std::string_view item : split(list, ',')) values.push_back(hexadecimal(item));
-  return values;
-}
+  std::vector<std::uint32_t> numbers(int count, int width) {
+    std::vector<std::uint32_t> all;
+    for (int i = 0; i < count; ++i) all.push_back(number(width));
+    return all;
+  }
+
+  bool at_end() const { return at_ == bytes_.size(); }
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;
+};
 
 std::uint32_t f16_of_f32(std::uint32_t bits) {
   const double value = to_double(format(f32), bits);
@@ -80,32 +83,30 @@ class Golden : public testing::TestWithParam<GoldenFile> {};
 TEST_P(Golden, EveryRowIsReproduced) {
   const GoldenFile& file = GetParam();
   const std::filesystem::path path = std::filesystem::path(PLUMBLINE_SOURCE_DIR) /
-                                     "../shared/data/tensor-core-golden" /
-                                     (std::string(file.name) + ".txt");
-  std::ifstream in(path);
-  if (!in) GTEST_SKIP() << "no golden data: " << path.lexically_normal().string() << " is absent";
+                                     "tests/data/tensor_core_outputs" /
+                                     (std::string(file.name) + ".bin");
+  std::ifstream in(path, std::ios::binary);
+  ASSERT_TRUE(in) << path;
+  Reader reader(std::string(std::istreambuf_iterator<char>(in), {}));
 
   const Format& input = format(file.input);
+  const int width = file.input == tf32 ? 4 : input.storage_bits / 8;
   const auto model32 = dot_model(file.sm, file.instruction, file.input, file.input, f32);
   const auto model16 = dot_model(file.sm, mma_sync, file.input, file.input, f16);
   ASSERT_TRUE(model32);
-  int rows = 0;
-  int wrong = 0;
-  for (std::string line; std::getline(in, line); ++rows) {
-    const std::vector<std::string_view> fields = split(line, ' ');
-    ASSERT_GE(fields.size(), 4u) << file.name << " line " << rows + 1;
-    const std::vector<std::uint32_t> a = codes(fields[0]);
-    const std::vector<std::uint32_t> b = codes(fields[1]);
-    const std::uint32_t c = hexadecimal(fields[2]);
-    bool same = dot(*model32, input, input, a, b, file.c_ignored ? 0 : c) == hexadecimal(fields[3]);
-    if (fields.size() > 4) {
+  std::size_t rows = 0, wrong = 0;
+  for (; !reader.at_end(); ++rows) {
+    const std::vector<std::uint32_t> a = reader.numbers(file.products, width);
+    const std::vector<std::uint32_t> b = reader.numbers(file.products, width);
+    const std::uint32_t c = reader.number(4), d32 = reader.number(4);
+    bool same = dot(*model32, input, input, a, b, file.c_ignored ? 0 : c) == d32;
+    if (file.half) {
       ASSERT_TRUE(model16);
-      const std::uint32_t half = dot(*model16, input, input, a, b, f16_of_f32(c));
-      same = same && half == f16_of_f32(hexadecimal(fields[4]));
+      same = same && dot(*model16, input, input, a, b, f16_of_f32(c)) == reader.number(2);
     }
-    if (!same && ++wrong == 1) ADD_FAILURE() << "first wrong row: " << line;
+    if (!same && ++wrong == 1) ADD_FAILURE() << "the first wrong row is number " << rows;
   }
-  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(wrong, 0u);
   EXPECT_EQ(rows, kRowsPerFile);
 }
 
