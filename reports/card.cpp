@@ -93,7 +93,8 @@ std::vector<std::string> card_commands(const Counterexample& c) {
 }
 
 bool tells_a_fit(const std::string& sentence) {
-  return sentence.starts_with("fits: ") || sentence.starts_with("fits the whole row: ") ||
+  return sentence.starts_with("fits: ") || sentence.starts_with("fits bit for bit: ") ||
+          sentence.starts_with("fits the whole row: ") ||
          sentence.ends_with(" more fit as well") || sentence.ends_with(" more fits as well");
 }
 
@@ -106,6 +107,17 @@ std::string known_note(const KnownRecord& known) {
   }
   return fmt::format("known, in {} case{}: \"{}\" ({})", known.cases, known.cases == 1 ? "" : "s",
                      known.says, known.reason);
+}
+
+std::string sampling_note(const KernelRecord& kernel) {
+  const auto all = static_cast<double>(kernel.sampled + kernel.unsampled);
+  if (kernel.unsampled == 0) return "a stratified sample of outputs was bounded";
+  const double missed = static_cast<double>(kernel.unsampled) / all;
+  return fmt::format(
+      "{} of {:.0f} outputs were bounded one by one, the others held against a bound for any values "
+      "of their size; one wrong output is missed with a probability of {:.2g} %, all of 1,000 with "
+      "{:.2g} %",
+      kernel.sampled, all, 100 * missed, 100 * std::pow(missed, 1000));
 }
 
 std::string accuracy_note(double worst_relative) {

@@ -32,6 +32,10 @@ std::string replay_subject(const RunRecord& record, const CaseRecord& planned);
 std::string ulp_text(double ulp);
 std::string share_text(double share);
 
+// Of large outputs that were not bounded one and all: how many were, and how likely a wrong output
+// is to be missed.
+std::string sampling_note(const KernelRecord& kernel);
+
 // What to say of outputs that keep a contract which allows large errors; empty when the errors are
 // small (below 1 %).
 std::string accuracy_note(double worst_relative);

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "fuzz/case_file/corpus.h"
 #include "harness/check/safetensors.h"
 #include "oracles/models/generation.h"
+#include "oracles/reference/gemm/compare_bits.h"
+#include "reports/card.h"
 
 namespace plumbline {
 namespace {
@@ -87,10 +90,74 @@ Status check_inputs(const std::string& path, const Case& test_case) {
   return error;
 }
 
+// The order of additions of one output, where its contract leaves that open and a known order gives
+// all of its bits. The verdict then says so.
+std::string name_schedule(const GemmCase& gemm, const Tensor& got, OutputVerdict& verdict,
+                          int threads) {
+  constexpr std::size_t kMost = 4;
+  if (!gemm.contract.order_is_open() || gemm.contract.unit == Unit::int32 ||
+      got.layout.shape.size() != 3)
+    return "";
+  const std::vector<SumSchedule> fitting = fitting_schedules(
+      gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, threads);
+  for (const SumSchedule& schedule : fitting) {
+    const std::optional<GemmTileModel> model = GemmTileModel::make(gemm, schedule);
+    const BitsComparison all =
+        compare_bits_with(gemm, *model, GemmTensorReader(got), gemm.problem.outputs(), 1, threads);
+    if (all.different > 0) continue;
+    verdict.modeled = all.compared;
+    return schedule.words() +
+           (fitting.size() > 1 ? ", as by other orders" : ", and by no other order known here");
+  }
+  return "";
+}
+
+std::string name_schedules(Examined& examined, int threads) {
+  std::string text;
+  CaseRecord& record = examined.record;
+  for (OutputRecord& output : record.outputs) {
+    if (output.verdict.failed > 0) continue;
+    int number = 0;
+    while (examined.oracle->output_name(number) != output.name) ++number;
+    const std::vector<const GemmCase*> gemms = examined.oracle->gemms(number);
+    if (gemms.size() != 1 || !gemms[0]->contract.order_is_open()) continue;
+    const std::string words =
+        name_schedule(*gemms[0], *examined.tensors.find(output.name), output.verdict, threads);
+    if (!words.empty()) record.claims.try_emplace(Claim::bits, Verdict::pass);
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", output.name,
+                        words.empty() ? "by no order of additions known here: each output was held "
+                                        "against its bound alone"
+                                      : "is, bit for bit, " + words);
+  }
+  return text;
+}
+
+// How far from exact half of the admissible outputs may be before passing says nothing: an ulp of
+// formats of at most 16 bits, of wider ones 2^-10 of the result.
+double largest_telling_bound(const Format& f) {
+  constexpr int kTellingBits = 10;
+  return f.storage_bits <= 16 ? 1 : std::ldexp(1.0, f.mantissa_bits - kTellingBits);
+}
+
+void mistrust_open_bounds(Examined& examined) {
+  CaseRecord& record = examined.record;
+  for (const OutputRecord& output : record.outputs) {
+    const OutputVerdict& v = output.verdict;
+    const std::optional<FormatId> id = format_by_name(output.format);
+    if (record.verdict != Verdict::pass || !id || v.bounded == 0 || v.modeled > 0) continue;
+    if (v.median_bound_ulp <= largest_telling_bound(format(*id))) continue;
+    record.verdict = record.claims[Claim::bound] = Verdict::mistrusted;
+    record.reason = fmt::format(
+        "the contract is too open to tell: half of the outputs of {} may be {} from exact or "
+        "more; name the schedule, or the chip that has sharper sums",
+        output.name, ulp_text(v.median_bound_ulp));
+  }
+}
+
 }  // namespace
 
 Result<Dump> read_dump(const std::string& path, const Registry& registry,
-                       const std::string& case_text, std::optional<int> sm) {
+                       const std::string& case_text, std::optional<int> sm, bool partial) {
   const Result<NamedTensors> file = read_safetensors(path);
   if (!file) return file.error();
   const std::string text = case_text.empty() ? metadata_of(*file, kCase) : case_text;
@@ -144,13 +211,19 @@ Result<Dump> read_dump(const std::string& path, const Registry& registry,
     if (file->find(output) && !file->find(from))
       return bad(path, fmt::format("output {} is missing: {} is judged by it", from, output));
   }
+  if (!dump.absent.empty() && !partial && !dump.outputs.empty()) {
+    return bad(path,
+               fmt::format("output{} {} {} missing", dump.absent.size() > 1 ? "s" : "",
+                           fmt::join(dump.absent, ", "), dump.absent.size() > 1 ? "are" : "is"),
+               "--partial judges the outputs that are there");
+  }
   if (dump.outputs.empty())
     return bad(path, fmt::format("it holds none of the outputs {}", fmt::join(dump.absent, ", ")));
   if (const Status fits = check_inputs(path, dump.test_case); !fits) return fits.error();
   return dump;
 }
 
-Result<std::unique_ptr<Examined>> examine_dump(const Dump& dump, const JudgeOptions& options) {
+Result<ExaminedDump> examine_dump(const Dump& dump, const JudgeOptions& options) {
   const Case& test_case = dump.test_case;
   if (const Status memory = check_memory(test_case); !memory) return memory.error();
   Result<CaseTensors> tensors = materialize(test_case);
@@ -172,7 +245,10 @@ Result<std::unique_ptr<Examined>> examine_dump(const Dump& dump, const JudgeOpti
       judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, options);
   examined->record.claims.erase(Claim::in_bounds);  // nobody watched the kernel's memory
   examined->record.device = dump.target.name();
-  return examined;
+  ExaminedDump out{std::move(examined), ""};
+  out.arithmetic = name_schedules(*out.examined, options.threads);
+  mistrust_open_bounds(*out.examined);
+  return out;
 }
 
 Status write_dump(const std::string& path, const Case& test_case, const Target& target,

@@ -23,18 +23,26 @@ struct Dump {
   Case test_case;  // its inputs are literals
   Target target;
   Literals outputs;
-  std::vector<std::string> absent;  // outputs that the file lacks
+  std::vector<std::string> absent;  // outputs that the file lacks, where that is allowed
 };
 
 // What the command line says wins over the metadata; an empty case text and no chip leave it to
 // them. Tensors must have the shape the problem gives them, dimensions of size 1 aside. Errors
-// (bad_input) name the file and the tensor: an input or every output is missing, a tensor is not the
-// problem's, shape or format differ.
+// (bad_input) name the file and the tensor: an input or an output is missing (with `partial`: every
+// output), a tensor is not the problem's, shape or format differ.
 Result<Dump> read_dump(const std::string& path, const Registry& registry,
-                       const std::string& case_text, std::optional<int> sm);
+                       const std::string& case_text, std::optional<int> sm, bool partial);
 
-// Step 8 of a run on the dump's outputs.
-Result<std::unique_ptr<Examined>> examine_dump(const Dump& dump, const JudgeOptions& options);
+// Step 8 of a run on the dump's outputs. A pass has to say something: where the contract leaves the
+// order of additions open, the orders that kernels use are tried, and outputs that are one of them
+// bit for bit are held to it; others are mistrusted when the contract allows so many codes that a
+// wrong output would pass as well.
+struct ExaminedDump {
+  std::unique_ptr<Examined> examined;
+  std::string arithmetic;  // the order of additions that gives these outputs, in words
+};
+
+Result<ExaminedDump> examine_dump(const Dump& dump, const JudgeOptions& options);
 
 // A case that ran, as a dump: what read_dump() reads.
 Status write_dump(const std::string& path, const Case& test_case, const Target& target,

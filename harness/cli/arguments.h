@@ -31,6 +31,7 @@ struct Arguments {
   std::string only;       // --only, parsed once the kernels are known; of mutants, their ids
   std::string case_text;  // --case
   std::string tensors;    // --tensors
+  bool partial = false;   // --partial: outputs that a dump lacks are no error
   std::string baseline;   // --baseline
   bool strict_baseline = false;
   bool dry_run = false;

@@ -12,12 +12,16 @@
 #include "harness/cli/verbs.h"
 #include "harness/explain/explain.h"
 #include "harness/judge/interrupt.h"
+#include "harness/run/evidence.h"
 
 namespace plumbline {
 namespace {
 
 // Inputs up to this size are saved as a case file beside a failure, to run them on the emulator.
 constexpr std::int64_t kLargestCase = 1 << 20;
+
+// Up to here every output is bounded, however wide it is: some minutes on two cores.
+constexpr double kMostProducts = 3e11;
 
 std::string save_inputs(const Dump& dump, const std::filesystem::path& folder) {
   std::int64_t bytes = 0;
@@ -41,7 +45,7 @@ void note_absent(const std::vector<Dump>& dumps, KernelRecord& kernel) {
   }
   for (const auto& [output, count] : lack) {
     kernel.reasons.push_back(
-        fmt::format("output {} is not in {}", output,
+        fmt::format("output {} is not in {} and was not judged", output,
                     all == 1 ? "the dump" : fmt::format("{} of {} dumps", count, all)));
   }
 }
@@ -57,7 +61,8 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
   }
   std::vector<Dump> dumps;
   for (const std::string& path : arguments.names) {
-    Result<Dump> dump = read_dump(path, *registry, arguments.case_text, arguments.sm);
+    Result<Dump> dump =
+        read_dump(path, *registry, arguments.case_text, arguments.sm, arguments.partial);
     if (!dump) return report_error(dump.error());
     dumps.push_back(*std::move(dump));
   }
@@ -77,6 +82,7 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
   if (!options) return report_error(options.error());
   JudgeOptions judge = options->runner.judge;
   judge.threads = options->jobs;
+  judge.most_products = kMostProducts;
   Console console(arguments, terminal, *folder, id);
   for (const Dump& dump : dumps) {
     const Manifest& kernel = *dump.test_case.kernel;
@@ -84,24 +90,31 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
                      [&](const KernelRecord& k) { return k.name == kernel.name; }))
       record.kernels.push_back(describe_kernel(kernel, {dump.target}));
   }
-  for (KernelRecord& kernel : record.kernels) note_absent(dumps, kernel);
   folder->begin(record);
   for (const Dump& dump : dumps) {
     if (interrupted()) break;
-    const Result<std::unique_ptr<Examined>> examined = examine_dump(dump, judge);
-    record.cases.push_back(examined ? (*examined)->record
-                                    : error_record(dump.test_case, dump.target, examined.error()));
+    const Result<ExaminedDump> judged = examine_dump(dump, judge);
+    record.cases.push_back(judged ? judged->examined->record
+                                  : error_record(dump.test_case, dump.target, judged.error()));
+    if (judged && !judged->arithmetic.empty()) {
+      const auto kernel = std::ranges::find(record.kernels, dump.test_case.kernel->name,
+                                            &KernelRecord::name);
+      kernel->arithmetic[dumps.size() == 1 ? dump.target.name() : dump.test_case.text()] =
+          judged->arithmetic;
+    }
     record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
     console.finished(record.cases.back(), static_cast<std::int64_t>(record.cases.size()),
                      record.planned);
     if (record.cases.back().verdict != Verdict::fail) continue;
-    Counterexample card = explain_failure(dump.test_case, **examined);
+    Counterexample card = explain_failure(dump.test_case, *judged->examined);
     card.original = card.text;
     card.case_file = save_inputs(dump, folder->path());
     record.counterexamples.push_back(std::move(card));
   }
   record.interrupted = interrupted();
   summarize(record);
+  weigh_evidence(record);
+  for (KernelRecord& kernel : record.kernels) note_absent(dumps, kernel);
   folder->link_as_latest();
   return end_run(record, *folder, arguments, terminal);
 }

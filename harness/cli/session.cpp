@@ -19,6 +19,7 @@
 #include "oracles/base/hash.h"
 #include "reports/annotations.h"
 #include "reports/card.h"
+#include "reports/count_text.h"
 #include "reports/record/json.h"
 #include "reports/record/separation.h"
 
@@ -50,7 +51,8 @@ std::string painted(const Terminal& terminal, Verdict verdict) {
   return terminal.yellow(word);
 }
 
-void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& terminal) {
+void print_kernel(const KernelRecord& k, std::size_t longest_name, bool tells_arithmetic,
+                  Terminal& terminal) {
   if (k.verdict == Verdict::skip) {
     terminal.print_wrapped(
         fmt::format("  {} {}  {}", painted(terminal, k.verdict), k.name,
@@ -90,7 +92,10 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, Terminal& ter
   for (const KnownRecord& known : k.known) terminal.print_wrapped("        " + known_note(known));
   if (k.sampled_cases > 0) {
     terminal.print_wrapped(
-        fmt::format("        {} large cases were bounded by a stratified sample", k.sampled_cases));
+        fmt::format("        {}: {}", counted(k.sampled_cases, "large case"), sampling_note(k)));
+  }
+  if (tells_arithmetic) {
+    for (const auto& [device, words] : k.arithmetic) terminal.print_wrapped("        " + words);
   }
   const std::string accuracy = accuracy_note(k);
   if (!accuracy.empty()) {
@@ -304,7 +309,7 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
       if (record.interrupted && k.cases == 0 && k.reasons.empty()) {
         not_reached.push_back(k.name);
       } else if (!arguments.quiet || k.verdict != Verdict::pass) {
-        print_kernel(k, longest_name, terminal);
+        print_kernel(k, longest_name, arguments.verb == "check", terminal);
       }
     }
     for (const Counterexample& card : record.counterexamples) {

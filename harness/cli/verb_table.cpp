@@ -136,6 +136,8 @@ void explain_flags(FlagTargets to) {
 }
 
 void check_flags(FlagTargets to) {
+  to.app.add_flag("--partial", to.arguments.partial,
+                  "judge the outputs that are there, where a file lacks some");
   to.app
       .add_option("--case", to.arguments.case_text,
                   "kernel and problem, where the file's metadata lack them")

@@ -56,6 +56,13 @@ std::string more_accurate(const Manifest& kernel, const std::string& element) {
       element, softmax ? ", `exponential` first" : "");
 }
 
+// Whether outputs that are not the contract's are the exact ones; a few may be by chance.
+bool all_rounded_once(const std::vector<ElementVerdict>& others) {
+  constexpr std::size_t kConvincing = 8;
+  return others.size() >= kConvincing &&
+         std::ranges::all_of(others, [](const ElementVerdict& e) { return std::abs(e.error_ulp) <= 0.5; });
+}
+
 // The accumulator's way away from exact, of the first output that has one, thinned out.
 void keep_steps(const std::vector<double>& steps, Counterexample& card) {
   constexpr std::size_t kKept = 256;
@@ -151,6 +158,12 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
         examined.oracle->explain(output_number(*examined.oracle, output.name), worst->index, *got);
     std::move(explanation.lines.begin(), explanation.lines.end(),
               std::back_inserter(card.explanation));
+    if (bits && all_rounded_once(failures)) {
+      card.explanation.push_back(
+          "all of these are the exact result, rounded once: more accurate than the contract's "
+          "arithmetic. A reference computed in float64 looks like this, and so does a kernel with "
+          "wider accumulators than it declares");
+    }
     if (worst->got == worst->expected && !worst->class_mismatch) {
       card.explanation.push_back(
           more_accurate(*test_case.kernel, element_name(output.name, got->layout, worst->index)));

@@ -15,16 +15,14 @@
 namespace plumbline {
 namespace {
 
-// Above this many multiply-accumulates, outputs wider than 16 bits (which need a bound for nearly
-// every element) are bounded by a stratified sample: at least 64 elements of every 128x128 tile.
-// Narrower ones are always judged one and all.
-constexpr double kSampledWork = 16e9;
+// The sample of outputs that are not all bounded (JudgeOptions::most_products): at least 64 elements
+// of every 128x128 tile. Outputs of 16 bits and less are always judged one and all.
 constexpr std::int64_t kElementsPerSample = 256, kLeastSample = 65536;
 
 JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions options) {
   const bool wide = format(got.layout.format).storage_bits > 16;
   if (options.max_bounded < 0 && wide &&
-      test_case.kernel->operation->work(test_case.problem) > kSampledWork) {
+      test_case.kernel->operation->work(test_case.problem) > options.most_products) {
     options.max_bounded = std::max(kLeastSample, got.layout.count() / kElementsPerSample);
   }
   return options;

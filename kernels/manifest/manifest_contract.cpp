@@ -106,11 +106,9 @@ constexpr std::int64_t kPartsOfRuns = 16;
 void read_schedule(TomlReader& reader, const toml::table& table, const Manifest& manifest,
                    PromisedContract& promised) {
   Contract& contract = promised.contract;
-  const Text schedule_text = reader.required_text(table, "schedule", "schedule = \"sequential\"");
-  if (const auto found =
-          reader.word(std::optional(schedule_text), schedule_words(), schedule_value)) {
-    contract.schedule = *found;
-  }
+  contract.schedule =
+      reader.word(reader.text(table, "schedule"), schedule_words(), schedule_value)
+          .value_or(Schedule::runs);
   const bool promote = contract.schedule == Schedule::promote;
   const bool split = contract.schedule == Schedule::split_k;
   const bool any = contract.schedule == Schedule::any;

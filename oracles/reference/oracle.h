@@ -42,6 +42,9 @@ struct ElementVerdict {
 struct JudgeOptions {
   std::int64_t max_bounded =
       -1;  // most elements whose bound is computed (stratified sample); -1 = as many as needed
+  // Above so many products, outputs wider than 16 bits (which need a bound for nearly every element)
+  // are bounded by a stratified sample, where max_bounded leaves that open.
+  double most_products = 16e9;
   std::int64_t referee_samples = 8;  // elements recomputed with MPFR
   int mpfr_bits = 0;       // > 0: every element by the plain MPFR definition at this precision
   std::uint64_t seed = 1;  // of the sample
@@ -68,6 +71,7 @@ struct OutputVerdict {
   // them have other bits.
   std::int64_t modeled = 0, other_bits = 0;
   bool sampled = false;            // not every element was compared
+  std::int64_t unbounded = 0;      // then: those held against the a-priori bound alone
   double worst_ulp = 0;            // largest |error_ulp|
   double worst_share = 0;          // largest share
   double worst_relative = 0;       // largest relative

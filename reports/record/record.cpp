@@ -105,6 +105,11 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
     known.cases += std::ranges::count(test_case.known, known.says);
   // Plans end with the cases that are meant for it.
   if (!test_case.population.empty()) kernel.population = test_case.population;
+  for (const OutputRecord& output : test_case.outputs) {
+    if (!output.verdict.sampled) continue;
+    kernel.sampled += output.verdict.bounded;
+    kernel.unsampled += output.verdict.unbounded;
+  }
   kernel.sampled_cases += std::ranges::any_of(
       test_case.outputs, [](const OutputRecord& output) { return output.verdict.sampled; });
   for (const OutputRecord& output : test_case.outputs) {

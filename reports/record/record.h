@@ -199,7 +199,9 @@ struct KernelRecord {
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
   std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0,
                confirmed = 0, disagreements = 0;
-  std::int64_t sampled_cases = 0;  // large outputs of which only a stratified sample was bounded
+  // Large outputs of which only a stratified sample was bounded: their cases, and the elements that
+  // were and were not.
+  std::int64_t sampled_cases = 0, sampled = 0, unsampled = 0;
   double worst_ulp = 0, worst_share = 0;
   std::string worst_case;  // text of the case with the largest share
   double worst_relative =

@@ -49,6 +49,7 @@ void describe(Archive& a, T& o) {
   a.optional("modeled", v.modeled);
   a.optional("other_bits", v.other_bits);
   a.required("sampled", v.sampled);
+  a.optional("unbounded", v.unbounded);
   a.required("worst_ulp", v.worst_ulp);
   a.required("worst_relative", v.worst_relative);
   a.required("worst_share", v.worst_share);
@@ -170,6 +171,8 @@ void describe(Archive& a, T& k) {
   a.optional("confirmed", k.confirmed);
   a.required("disagreements", k.disagreements);
   a.required("sampled_cases", k.sampled_cases);
+  a.optional("sampled", k.sampled);
+  a.optional("unsampled", k.unsampled);
   a.required("worst_ulp", k.worst_ulp);
   a.required("worst_relative", k.worst_relative);
   a.required("least_accurate_case", k.least_accurate_case);

@@ -82,7 +82,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
                                               "harness/relations", "harness/population"}},
     {"harness/explain",                      {"oracles/...", "kernels/...", "fuzz/case", "reports", "reports/record",
                                               "harness/judge"}},
-    {"harness/check",                        {"oracles/...", "kernels/...", "fuzz/case", "fuzz/case_file", "reports/record",
+    {"harness/check",                        {"oracles/...", "kernels/...", "fuzz/case", "fuzz/case_file", "reports", "reports/record",
                                               "harness/judge"}},
     {"harness",                              {}},  // build_info.h, which CMake writes
     {"harness/run",                          {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record", "harness",

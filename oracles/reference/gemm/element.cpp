@@ -93,7 +93,9 @@ RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclo
                        ClassSet classes) {
   const EpilogueOperands operands = gemm.epilogue_operands(at);
   RealResult out;
-  if (!classes.has(ResultClass::finite) || !gemm.epilogue.finite(operands)) {
+  // A sum that is due to overflow on the way is a real number all the same.
+  const bool no_number = !classes.has(ResultClass::finite) && gemm.special(at);
+  if (no_number || !gemm.epilogue.finite(operands)) {
     const float accumulator =
         static_cast<float>(classes.has(ResultClass::finite) ? sum.hi : special_value(classes));
     out.finite = false;

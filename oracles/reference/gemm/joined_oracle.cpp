@@ -44,6 +44,7 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   sum.modeled += part.modeled;
   sum.other_bits += part.other_bits;
   sum.sampled = sum.sampled || part.sampled;
+  sum.unbounded += part.unbounded;
   sum.worst_ulp = std::max(sum.worst_ulp, part.worst_ulp);
   sum.worst_share = std::max(sum.worst_share, part.worst_share);
   sum.worst_relative = std::max(sum.worst_relative, part.worst_relative);

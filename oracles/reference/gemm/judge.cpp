@@ -278,6 +278,8 @@ OutputVerdict GemmJudge::run() {
   }
   OutputVerdict verdict = total.verdict(problem.outputs());
   verdict.sampled = sampled;
+  for (std::size_t b = 0; sampled && b < close.size(); ++b)
+    verdict.unbounded += std::ssize(tallies[b].pending) - std::ssize(close[b]);
   if (options_.mpfr_bits > 0) {
     verdict.refereed = verdict.elements;
   } else {

@@ -190,5 +190,19 @@ TEST(TileModel, AnOutputOffByOneStepWithinItsBoundIsNotTheContractsArithmetic) {
   EXPECT_EQ(judged(not_promised).modeled, 0);
 }
 
+// Nearly all outputs of a kernel that never promotes are within the bound of one that does.
+TEST(TileModel, NoPromotionIsNotAPromotionEvery128) {
+  const Contract wgmma = testing::tensor_core_contract(Instruction::wgmma);
+  const NamedContract never{"fp8 wgmma", wgmma, 90, FormatId::e4m3, FormatId::e4m3};
+  GemmSetup setup = setup_for(never, 2048);
+  setup.output = FormatId::bf16;
+  Gemm gemm(setup);
+  testing::kernel(never).run(gemm);
+  const OutputVerdict verdict =
+      GemmOracle(gemm.problem, testing::promoted(wgmma, 128), 90).judge(0, gemm.d, {});
+  EXPECT_GT(verdict.failed + verdict.other_bits, 0);
+  EXPECT_LT(verdict.failed, 20);
+}
+
 }  // namespace
 }  // namespace plumbline
