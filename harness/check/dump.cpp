@@ -9,8 +9,8 @@
 
 #include "fuzz/case_file/corpus.h"
 #include "harness/check/safetensors.h"
+#include "harness/judge/order_of_additions.h"
 #include "oracles/models/generation.h"
-#include "oracles/reference/gemm/compare_bits.h"
 #include "reports/card.h"
 
 namespace plumbline {
@@ -88,48 +88,6 @@ Status check_inputs(const std::string& path, const Case& test_case) {
   Error error = fits.error();
   error.where = path;
   return error;
-}
-
-// The order of additions of one output, where its contract leaves that open and a known order gives
-// all of its bits. The verdict then says so.
-std::string name_schedule(const GemmCase& gemm, const Tensor& got, OutputVerdict& verdict,
-                          int threads) {
-  constexpr std::size_t kMost = 4;
-  if (!gemm.contract.order_is_open() || gemm.contract.unit == Unit::int32 ||
-      got.layout.shape.size() != 3)
-    return "";
-  const std::vector<SumSchedule> fitting = fitting_schedules(
-      gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, threads);
-  for (const SumSchedule& schedule : fitting) {
-    const std::optional<GemmTileModel> model = GemmTileModel::make(gemm, schedule);
-    const BitsComparison all =
-        compare_bits_with(gemm, *model, GemmTensorReader(got), gemm.problem.outputs(), 1, threads);
-    if (all.different > 0) continue;
-    verdict.modeled = all.compared;
-    return schedule.words() +
-           (fitting.size() > 1 ? ", as by other orders" : ", and by no other order known here");
-  }
-  return "";
-}
-
-std::string name_schedules(Examined& examined, int threads) {
-  std::string text;
-  CaseRecord& record = examined.record;
-  for (OutputRecord& output : record.outputs) {
-    if (output.verdict.failed > 0) continue;
-    int number = 0;
-    while (examined.oracle->output_name(number) != output.name) ++number;
-    const std::vector<const GemmCase*> gemms = examined.oracle->gemms(number);
-    if (gemms.size() != 1 || !gemms[0]->contract.order_is_open()) continue;
-    const std::string words =
-        name_schedule(*gemms[0], *examined.tensors.find(output.name), output.verdict, threads);
-    if (!words.empty()) record.claims.try_emplace(Claim::bits, Verdict::pass);
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", output.name,
-                        words.empty() ? "by no order of additions known here: each output was held "
-                                        "against its bound alone"
-                                      : "is, bit for bit, " + words);
-  }
-  return text;
 }
 
 // How far from exact half of the admissible outputs may be before passing says nothing: an ulp of
@@ -246,7 +204,7 @@ Result<ExaminedDump> examine_dump(const Dump& dump, const JudgeOptions& options)
   examined->record.claims.erase(Claim::in_bounds);  // nobody watched the kernel's memory
   examined->record.device = dump.target.name();
   ExaminedDump out{std::move(examined), ""};
-  out.arithmetic = name_schedules(*out.examined, options.threads);
+  out.arithmetic = name_orders(*out.examined, options.threads);
   mistrust_open_bounds(*out.examined);
   return out;
 }

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <tuple>
+#include <utility>
 
 #include "fuzz/case_file/corpus.h"
 #include "fuzz/plan/domain_fit.h"
@@ -12,6 +15,7 @@
 #include "harness/judge/code_coverage.h"
 #include "harness/judge/figures.h"
 #include "harness/judge/interrupt.h"
+#include "harness/judge/order_of_additions.h"
 #include "harness/run/counterexample.h"
 #include "harness/run/describe.h"
 #include "harness/run/evidence.h"
@@ -156,9 +160,45 @@ void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
   }
 }
 
+// Of a kernel whose contract leaves the order of additions open: how the largest of its cases with
+// normal values was added up on each device. Nobody has to run probes of it, and it has outputs of
+// any format.
+void name_order(const Manifest& kernel, const std::vector<Job>& jobs, CaseRunner& runner,
+                const RunRecord& run, KernelRecord& record) {
+  constexpr double kMostWork = 1e8;
+  std::map<std::string, std::pair<double, const Job*>> largest;
+  for (const CaseRecord& c : run.cases) {
+    if (c.kernel != kernel.name || c.verdict != Verdict::pass || c.value_class != "normal") continue;
+    const auto job = std::ranges::find(jobs, c.position, &Job::position);
+    if (job == jobs.end()) continue;
+    const double work = kernel.operation->work(job->test_case.problem);
+    auto& [most, best] = largest[c.device];
+    if (work <= kMostWork && work > most) std::tie(most, best) = std::pair(work, &*job);
+  }
+  for (const auto& [device, choice] : largest) {
+    if (choice.second == nullptr) continue;
+    Result<std::unique_ptr<Examined>> examined =
+        runner.examine(choice.second->test_case, choice.second->target);
+    if (!examined) continue;
+    const std::string words = name_orders(**examined, 1);
+    if (words.empty()) continue;
+    std::string& text = record.arithmetic[device];
+    text += (text.empty() ? "" : "; ") + words;
+  }
+}
+
+bool has_open_order(const Manifest& kernel) {
+  if (!kernel.operation->terms().empty()) return false;
+  return kernel.promised.contract.order_is_open() ||
+         std::ranges::any_of(kernel.promised_for, [](const auto& promised) {
+           return promised.second.contract.order_is_open();
+         });
+}
+
 // Step 10 begins: how the kernels really add, beside what their contracts say.
-void probe_kernels(const std::vector<const Manifest*>& kernels, const std::optional<Target>& gpu,
-                   const RunOptions& options, Observer& observer, RunRecord& record) {
+void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vector<Job>& jobs,
+                   const std::optional<Target>& gpu, const RunOptions& options, Observer& observer,
+                   RunRecord& record) {
   observer.probing();
   for_each_on_workers(kernels.size(), gpu ? 1 : options.jobs, [&] {
     RunnerOptions runner_options = options.runner;
@@ -168,6 +208,8 @@ void probe_kernels(const std::vector<const Manifest*>& kernels, const std::optio
       // How a broken kernel adds is no news, and finding out may take until its loops are given up.
       if (record.kernels[i].failed > 0) return;
       probe_kernel(*kernels[i], gpu, options, runner, record.kernels[i]);
+      if (has_open_order(*kernels[i]))
+        name_order(*kernels[i], jobs, runner, record, record.kernels[i]);
     };
   });
   record.interrupted = interrupted();
@@ -230,7 +272,7 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   observer.planned(record);
   run_cases(*jobs, options, observer, record);
   explain_cases(*jobs, options, observer, record);
-  if (options.probe && !record.interrupted) probe_kernels(kernels, *gpu, options, observer, record);
+  if (options.probe && !record.interrupted) probe_kernels(kernels, *jobs, *gpu, options, observer, record);
   if (!record.interrupted) weigh_evidence(record);
   return record;  // writing it is reports/
 }
