@@ -3,9 +3,12 @@
 // and the time budget.
 #include "fuzz/plan/plan.h"
 
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 
@@ -95,8 +98,11 @@ TEST(Plan, LargePopulationsCountForClassesOfTheirGenerator) {
 // The words a case's features are recognized by in its problem.
 std::vector<std::string> levels_of(const Case& test_case) {
   const Problem& problem = test_case.problem;
-  const auto real = [&](std::string_view field) { return std::to_string(problem.real(field)); };
-  std::string beta = "beta " + real("beta");
+  const auto word_for = [](double number, std::initializer_list<double> listed) {
+    const bool known = std::find(listed.begin(), listed.end(), number) != listed.end();
+    return known ? fmt::format("{}", number) : std::string("drawn");
+  };
+  std::string beta = "beta " + word_for(problem.real("beta"), {0, 1, 2, -0.5});
   if (problem.word("c") == "always") beta += " always";
   return {"shape " + test_case.shape_class,
           "layout " + test_case.layout_class,
@@ -104,7 +110,7 @@ std::vector<std::string> levels_of(const Case& test_case) {
           "out " + std::string(problem.word("out")),
           "bias " + std::string(problem.word("bias")),
           "act " + std::string(problem.word("act")),
-          "alpha " + std::to_string(problem.real("alpha") * 1e30),
+          "alpha " + word_for(problem.real("alpha"), {1, 0.97f, -1.5, 0, 1e-30f}),
           beta};
 }
 
@@ -125,8 +131,8 @@ TEST(Plan, EveryTwoLevelsOfTwoFactorsMeet) {
   EXPECT_EQ(levels[3].size(), 2u);
   EXPECT_EQ(levels[4].size(), 3u);
   EXPECT_EQ(levels[5].size(), 2u);
-  EXPECT_EQ(levels[6].size(), 5u);
-  EXPECT_EQ(levels[7].size(), 5u);
+  EXPECT_EQ(levels[6].size(), 6u);
+  EXPECT_EQ(levels[7].size(), 6u);
   for (std::size_t i = 0; i < levels.size(); ++i) {
     for (std::size_t j = i + 1; j < levels.size(); ++j) {
       for (const std::string& a : levels[i]) {
@@ -213,6 +219,30 @@ TEST(Plan, AddingCasesMovesNoKeys) {
     if (test_case.origin != "designed") break;
     EXPECT_TRUE(quick.contains(test_case.key())) << test_case.text();
   }
+}
+
+// Lists of a few numbers leave out all others.
+TEST(Plan, FactorsComeFromTheirWholeRange) {
+  std::set<float> betas;
+  int small = 0, listed = 0, drawn = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (const Case& test_case : plan_cases(gemm_kernel(), {Profile::quick, seed})) {
+      if (test_case.origin != "planned") continue;
+      const float beta = test_case.problem.real("beta");
+      if (beta == 0) continue;
+      const bool known = beta == 1 || beta == 2 || beta == -0.5f;
+      listed += known;
+      drawn += !known;
+      small += !known && std::abs(beta) < 1e-3f;
+      if (!known) betas.insert(beta);
+      EXPECT_LE(std::abs(beta), 1024);
+      EXPECT_GE(std::abs(beta), 0x1p-20f);
+    }
+  }
+  EXPECT_GE(drawn, listed / 5);
+  EXPECT_LE(drawn, listed / 2);
+  EXPECT_GE(small, drawn / 6);
+  EXPECT_GE(betas.size(), static_cast<std::size_t>(drawn) * 9 / 10);
 }
 
 TEST(RandomCase, DependsOnTheSeedAlone) {
