@@ -236,6 +236,9 @@ void Designer::selection() {
     add(37, 53, 71, fmt::format("layout={}", layout), "power_scaled", "prime", layout,
         "rows or columns taken for others");
   }
+  for (const std::string_view layout : {"nn", "nt"})
+    add(23, 31, 97, fmt::format("layout={}", layout), "zero_slices", "k_tail", layout,
+        "tiles of zeros that are skipped, and NaN and Inf with them");
   add(23, 31, 97, "out=f32", "specials", "k_tail", "nn",
       "NaN and Inf reach their own row or column only");
   add(23, 31, 97, "layout=tt batch=2", "specials", "batched", "tt",
