@@ -170,7 +170,10 @@ TEST(Plan, QuickFitsItsMinuteForAnySeed) {
 
 TEST(Plan, LargeShapesStayWithinWhatOneCaseMayCost) {
   for (const Case& test_case : plan_cases(gemm_kernel(), {Profile::standard, 1})) {
-    EXPECT_LE(generator().padded_work(test_case.problem, gemm_kernel()), 6e8) << test_case.text();
+    const bool is_long = std::max({test_case.problem.integer("m"), test_case.problem.integer("n"),
+                                   test_case.problem.integer("k")}) > 30000;
+    EXPECT_LE(generator().padded_work(test_case.problem, gemm_kernel()), is_long ? 1.5e9 : 6e8)
+        << test_case.text();
   }
 }
 
@@ -221,6 +224,49 @@ TEST(Plan, AddingCasesMovesNoKeys) {
   }
 }
 
+// Those of the shape classes are smaller by far.
+TEST(Plan, EverySizeIsLongSomewhere) {
+  const auto longest = [](Profile profile, std::string_view field) {
+    std::int64_t most = 0;
+    for (const Case& test_case : plan_cases(gemm_kernel(), {profile, 1}))
+      most = std::max(most, test_case.problem.integer(field));
+    return most;
+  };
+  EXPECT_GT(longest(Profile::quick, "m"), 65536);
+  EXPECT_GT(longest(Profile::quick, "n"), 65536);
+  EXPECT_GT(longest(Profile::quick, "k"), 8192);
+  EXPECT_GT(longest(Profile::quick, "batch"), 512);
+  EXPECT_GT(longest(Profile::standard, "k"), 65536);
+  EXPECT_GT(longest(Profile::standard, "batch"), 1024);
+}
+
+TEST(Plan, NumbersOfTheCodeBecomeSizes) {
+  PlanOptions options{Profile::quick, 1, {5000, 300}};
+  std::set<std::pair<std::string, std::int64_t>> met;
+  for (const Case& test_case : plan_cases(gemm_kernel(), options)) {
+    for (const char* field : {"m", "n", "k", "batch"})
+      met.emplace(field, test_case.problem.integer(field));
+  }
+  for (const char* field : {"m", "n", "k"}) {
+    for (const std::int64_t number : {5000, 300}) {
+      EXPECT_TRUE(met.contains({field, number})) << field << " " << number;
+      EXPECT_TRUE(met.contains({field, number + 1})) << field << " " << number + 1;
+    }
+  }
+  options.code_sizes = {40, 128};  // the classes have those
+  const std::size_t with = plan_cases(gemm_kernel(), options).size();
+  EXPECT_LE(with, quick_plan().size() + 16);
+}
+
+// A domain that rounds sizes moves them no further than it has to.
+TEST(Plan, NumbersOfTheCodeAreFittedToADomain) {
+  const Manifest narrow = narrowed("k % 16 == 0");
+  bool met = false;
+  for (const Case& test_case : plan_cases(narrow, {Profile::quick, 1, {5000}}))
+    met = met || test_case.problem.integer("k") == 5008;
+  EXPECT_TRUE(met);
+}
+
 // Lists of a few numbers leave out all others.
 TEST(Plan, FactorsComeFromTheirWholeRange) {
   std::set<float> betas;
@@ -243,6 +289,18 @@ TEST(Plan, FactorsComeFromTheirWholeRange) {
   EXPECT_LE(drawn, listed / 2);
   EXPECT_GE(small, drawn / 6);
   EXPECT_GE(betas.size(), static_cast<std::size_t>(drawn) * 9 / 10);
+}
+
+TEST(Plan, ThreeFeaturesMeetBeyondTheQuickProfile) {
+  std::set<std::string> met;
+  for (const Case& test_case : plan_cases(gemm_kernel(), {Profile::standard, 1})) {
+    if (test_case.origin != "planned") continue;
+    const std::vector<std::string> levels = levels_of(test_case);
+    const Problem& problem = test_case.problem;
+    met.insert(levels[6] + levels[7] + std::to_string(problem.integer("offset")) +
+               std::string(problem.word("offset_in")));
+  }
+  EXPECT_EQ(met.size(), 6u * 6 * 8);  // alphas, betas, offsets
 }
 
 TEST(RandomCase, DependsOnTheSeedAlone) {
