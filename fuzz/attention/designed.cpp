@@ -112,6 +112,14 @@ void Designer::windows() {
   add({9, 20}, "window_left=2 causal=top_left", "one_hot", "more_keys", corner);
   add({9, 20}, "window_left=100000 window_right=100000", "normal", "more_keys", corner);
   add({20, 20}, "window_left=0 window_right=0", "index_code", "square", "one key for every query");
+  const std::string_view long_window = "a long window off by one key";
+  for (const std::int64_t window : {128, 200, 257, 1000, 4100}) {
+    add({2, window + 3}, fmt::format("window_left={} out=f32", window), "normal", "more_keys",
+        long_window);
+    if (window < 300)
+      add({window + 3, window + 3}, fmt::format("window_right={} out=f32", window), "normal",
+          "square", long_window);
+  }
 }
 
 // Keys past the last one: scored 0, counted, or read.
@@ -206,6 +214,9 @@ void Designer::heads() {
     add({5, 9}, fmt::format("{} batch=2 layout=bsh", heads), "index_code", "grouped_heads",
         purpose);
   }
+  const std::string_view odd = "groups that are no power of two nor a multiple of 3";
+  for (const std::string_view heads : {"heads=10 kv_heads=2", "heads=14 kv_heads=2"})
+    add({3, 9}, heads, "head_constants", "grouped_heads", odd);
   // Groups larger than a fragment has rows.
   for (const std::string_view heads : {"heads=16 kv_heads=2", "heads=34 kv_heads=2"})
     add({3, 9}, heads, "head_constants", "grouped_heads", purpose);
@@ -259,6 +270,8 @@ void Designer::sinks() {
     add({3, 10}, "sink=f32 heads=5 out=f32", value, "tiny", purpose);
   add({3, 2 * tile_.keys + 1}, "sink=f32 heads=5 kv_heads=1", "rising_scores", "key_tail", purpose);
   add({9, 20}, "sink=f32 heads=5 softcap=2 scale=0.3", "normal", "tiny", purpose);
+  add({3, 10}, "sink=f32 heads=40 kv_heads=5 out=f32", "normal", "grouped_heads",
+      "the sink of another head, of more than a warp has lanes");
 }
 
 // What happens to scores before the softmax.
@@ -267,7 +280,9 @@ void Designer::logits() {
   add_wide({9, 70}, "d=72", kOtherScale, "normal", "padded_width", scale);
   add_wide({9, 70}, "d=64", kOtherScale, "identity_values", "more_keys", scale);
   add_wide({9, 70}, "d=64", "scale=1 out=f32", "normal", "more_keys", scale);
+  add_wide({9, 70}, "d=64", "scale=2.5 out=f32", "normal", "more_keys", scale);
   const std::string_view cap = "a cap left out, or in other units";
+  add({9, 70}, "softcap=50 scale=2.5 out=f32", "high_scores", "more_keys", cap);
   for (const std::string_view words : {"softcap=2", "softcap=30 scale=0.3", "softcap=1.5 bias=f32"})
     add({9, 70}, words, "normal", "more_keys", cap);
   add({9, 70}, "softcap=30 out=f32", "high_scores", "more_keys", "scores far above the cap");

@@ -33,14 +33,27 @@ constexpr std::array<std::string_view, 5> kNoFeatures = {"layout", "causal", "le
 // In place of a number that depends on the width.
 constexpr std::string_view kUsualScale = "scale=1/sqrt(d)";
 
+constexpr double kLongestWindow = 0x1p17;
+constexpr std::uint64_t kWindows = 1;  // the stream of draws that is theirs
+
 const std::array<Feature, 4> kNumbers = {
-    Feature{"splits", {"splits=1", "splits=2", "splits=3", "splits=8"}},
+    Feature{"splits",
+            {"splits=1", "splits=2", "splits=3", "splits=8", "splits=*"},
+            false,
+            Spread{.field = "splits", .least = 1, .most = 64, .whole = true}},
     Feature{"window_left",
             {"window_left=-1", "window_left=0", "window_left=1", "window_left=16", "window_left=63",
-             "window_left=100000"},
-            true},
-    Feature{"softcap", {"softcap=0", "softcap=30", "softcap=1.5"}, true},
-    Feature{"scale", {std::string(kUsualScale), "scale=0.3", "scale=1", "scale=0.001"}, true},
+             "window_left=100000", "window_left=*"},
+            true,
+            Spread{.field = "window_left", .least = 1, .most = kLongestWindow, .whole = true}},
+    Feature{"softcap",
+            {"softcap=0", "softcap=30", "softcap=1.5", "softcap=*"},
+            true,
+            Spread{.field = "softcap", .least = 0.5, .most = 200}},
+    Feature{"scale",
+            {std::string(kUsualScale), "scale=0.3", "scale=1", "scale=0.001", "scale=*"},
+            true,
+            Spread{.field = "scale", .least = 0x1p-10, .most = 8}},
 };
 
 constexpr std::array<std::string_view, 7> kSizeFields = {"batch", "kv_heads", "heads", "queries",
@@ -66,7 +79,11 @@ const Field& field_of(const Manifest& manifest, std::string_view name) {
 
 // Causal masks, and windows to the right, which only make sense without one.
 Feature masks(const Manifest& manifest) {
-  Feature feature{"causal", {}, true};
+  Feature feature{
+      "causal",
+      {},
+      true,
+      Spread{.field = "window_right", .least = 1, .most = kLongestWindow, .whole = true}};
   for (const std::string_view word : field_of(manifest, "causal").choices) {
     feature.fragments.push_back(fmt::format("causal={}", word));
     if (field_of(manifest, "window_right").fixed) continue;
@@ -74,6 +91,7 @@ Feature masks(const Manifest& manifest) {
     if (word != "none") continue;
     for (const int right : {3, 64, 100000})
       feature.fragments.push_back(fmt::format("causal=none window_right={}", right));
+    feature.fragments.push_back("causal=none window_right=*");
   }
   return feature;
 }
@@ -92,6 +110,17 @@ Feature lengths(const Manifest& manifest) {
     }
   }
   return feature;
+}
+
+// Of the windows that are drawn half end within these lengths, where an end can be seen.
+void limit_windows(std::vector<Feature>& features, const AttentionSizes& sizes, Random random) {
+  const std::int64_t longest = std::max<std::int64_t>({2, sizes.queries, sizes.keys});
+  for (Feature& feature : features) {
+    if (!feature.spread || !feature.spread->field.starts_with("window_")) continue;
+    if (random.below(2) == 0) continue;
+    feature.spread->least = static_cast<double>(std::max<std::int64_t>(1, longest / 4));
+    feature.spread->most = static_cast<double>(longest);
+  }
 }
 
 // What lengths and sharing make of a batch: several sequences, and about as many rows in all.
@@ -157,9 +186,11 @@ class AttentionGenerator : public Generator {
         attention_shape_classes()[static_cast<std::size_t>(choice.shape)];
     const AttentionLayoutClass& layout =
         attention_layout_classes()[static_cast<std::size_t>(choice.layout)];
-    const std::string features = fragments_text(this->features(manifest), choice);
+    std::vector<Feature> all = this->features(manifest);
     AttentionSizes sizes = shape.draw(attention_tile(manifest), profile, random);
-    fit_batch(sizes, features, random);
+    fit_batch(sizes, fragments_text(all, choice), random);
+    limit_windows(all, sizes, random.fork(kWindows));
+    const std::string features = drawn_fragments_text(all, choice, random);
     return fmt::format("batch={} heads={} kv_heads={} queries={} keys={} d={} dv={} {} {}",
                        sizes.batch, sizes.heads, sizes.kv_heads == sizes.heads ? 0 : sizes.kv_heads,
                        sizes.queries, sizes.keys, sizes.d, sizes.dv == sizes.d ? 0 : sizes.dv,

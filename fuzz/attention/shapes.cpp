@@ -115,6 +115,11 @@ AttentionSizes grouped_heads(const AttentionTile& tile, Profile, Random& random)
   AttentionSizes sizes = with_lengths(random.between(1, 70), random.between(1, 90), tile, random);
   const auto& heads = draw_one_of(random, kHeads);
   sizes.heads = heads[0], sizes.kv_heads = heads[1];
+  if (random.below(4) == 0) {  // any group, and fewer rows
+    sizes.kv_heads = random.between(1, 3);
+    sizes.heads = sizes.kv_heads * draw_logarithmic(random, 5, 48);
+    sizes.queries = random.between(1, 9), sizes.keys = random.between(1, 40);
+  }
   sizes.batch = 1;
   sizes.d = sizes.dv = draw_width(8, std::min<std::int64_t>(64, tile.widest), random);
   return sizes;
@@ -184,11 +189,15 @@ constexpr std::array kShapeClasses = {
 
 // clang-format on
 
+// At some length: a kernel may take whole tiles only.
 bool takes_width(const Manifest& manifest, std::int64_t width) {
-  Problem problem(manifest.schema());
-  for (const std::string_view field : {"queries", "keys"}) problem.set_integer(field, 1);
-  problem.set_integer("d", width);
-  return !manifest.excluded(problem) && manifest.tensors(problem).ok();
+  constexpr std::array<std::int64_t, 4> kLengths = {1, 64, 128, 1024};
+  return std::ranges::any_of(kLengths, [&](std::int64_t length) {
+    Problem problem(manifest.schema());
+    for (const std::string_view field : {"queries", "keys"}) problem.set_integer(field, length);
+    problem.set_integer("d", width);
+    return !manifest.excluded(problem) && manifest.tensors(problem).ok();
+  });
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ constexpr std::array kClasses = {
     AttentionValueClass{"subnormal", attention_subnormal},
     AttentionValueClass{"large", attention_large},
     AttentionValueClass{"specials", attention_specials},
+    AttentionValueClass{"zero_slices", attention_zero_slices},
     AttentionValueClass{"power_scaled", attention_power_scaled},
     AttentionValueClass{"one_hot", attention_one_hot},
     AttentionValueClass{"index_code", attention_index_code},

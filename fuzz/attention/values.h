@@ -128,5 +128,6 @@ AttentionPattern attention_power_scaled(const AttentionContext& context);
 // attention/values_hidden.cpp: keys without weight, and values that are no numbers.
 AttentionPattern attention_hidden_keys(const AttentionContext& context);
 AttentionPattern attention_specials(const AttentionContext& context);
+AttentionPattern attention_zero_slices(const AttentionContext& context);
 
 }  // namespace plumbline

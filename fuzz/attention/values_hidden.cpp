@@ -117,4 +117,39 @@ AttentionPattern attention_specials(const AttentionContext& context) {
   return pattern;
 }
 
+// All of Q, of K or of V, or 64 rows of it, are zeros. A NaN or Inf stands against them: in a key
+// that some query sees, or in a query, whose scores then are NaN, and so is its row of O.
+AttentionPattern attention_zero_slices(const AttentionContext& context) {
+  AttentionPattern pattern = attention_normal(context);
+  Random random = context.random.fork(1);
+  const auto pick = [&](std::int64_t extent) { return random.between(0, extent - 1); };
+  constexpr std::int64_t kBand = 64;
+  const std::uint64_t kind = random.below(3);
+  const bool all = random.below(2) == 0;
+  const std::uint64_t band = random.below(3);
+  const auto with_zeros = [=](const AttentionValues& values) -> AttentionValues {
+    return [=](const AttentionSpot& at) {
+      return all || static_cast<std::uint64_t>(at.row / kBand) == band ? 0.0 : values(at);
+    };
+  };
+  AttentionValues& zeros = kind == 0 ? pattern.q : kind == 1 ? pattern.k : pattern.v;
+  zeros = with_zeros(zeros);
+  const std::int64_t events = random.between(1, 3);
+  for (std::int64_t event = 0; event < events; ++event) {
+    const std::int64_t sequence = pick(static_cast<std::int64_t>(context.sequences.size()));
+    const auto [queries, keys] = context.sequences[static_cast<std::size_t>(sequence)];
+    if (queries == 0 || keys == 0) continue;
+    const double value = draw_one_of(random, std::array{kNan, draw_sign(random) * kInfinity});
+    const std::int64_t column = pick(context.d);
+    if (kind == 0) {
+      pattern.placements.push_back(
+          {"k", {sequence, pick(context.kv_heads), pick(keys), column}, value});
+    } else {
+      pattern.placements.push_back(
+          {"q", {sequence, pick(context.heads), pick(queries), column}, value});
+    }
+  }
+  return pattern;
+}
+
 }  // namespace plumbline

@@ -4,6 +4,8 @@
 // value class has the same bits everywhere.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -30,6 +32,15 @@ inline double draw_sign(Random& random) { return (random.next() >> 63) != 0 ? -1
 inline double draw_scaled(Random& random, std::int64_t exponent) {
   const double sign = draw_sign(random);
   return std::ldexp(sign * (1 + random.unit()), static_cast<int>(exponent));
+}
+
+// A whole number in [least, most], 0 < least, as likely between 16 and 31 as between 32 and 63.
+inline std::int64_t draw_logarithmic(Random& random, std::int64_t least, std::int64_t most) {
+  const auto bits = [](std::int64_t value) {
+    return std::bit_width(static_cast<std::uint64_t>(value)) - 1;
+  };
+  const std::int64_t power = std::int64_t{1} << random.between(bits(least), bits(most));
+  return random.between(std::max(least, power), std::min(most, 2 * power - 1));
 }
 
 template <typename Container>

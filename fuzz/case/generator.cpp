@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "fuzz/case/draw.h"
 #include "oracles/base/assert.h"
+#include "oracles/base/hash.h"
 
 namespace plumbline {
 
@@ -38,7 +41,38 @@ std::vector<std::string> offset_fragments(const Manifest& manifest) {
   return fragments;
 }
 
+// As likely between 1 and 2 as between 64 and 128: integers and powers of two only, so that all
+// machines draw the same.
+double draw_magnitude(const Spread& spread, Random& random) {
+  if (spread.scale == Spread::Scale::linear)
+    return spread.least + (spread.most - spread.least) * random.unit();
+  const std::int64_t exponent = random.between(std::ilogb(spread.least), std::ilogb(spread.most));
+  const double drawn = std::ldexp(1 + random.unit(), static_cast<int>(exponent));
+  return std::clamp(drawn, spread.least, spread.most);
+}
+
+std::string drawn_number(const Spread& spread, Random random) {
+  double number = draw_magnitude(spread, random);
+  if (spread.either_sign) number *= draw_sign(random);
+  return spread.whole ? fmt::format("{}", static_cast<std::int64_t>(std::floor(number)))
+                      : fmt::format("{}", static_cast<float>(number));
+}
+
 }  // namespace
+
+std::string drawn_fragments_text(const std::vector<Feature>& features, const Choice& choice,
+                                 const Random& random) {
+  std::string text = fragments_text(features, choice);
+  for (const Feature& feature : features) {
+    if (!feature.spread) continue;
+    const std::string drawn = fmt::format("{}=*", feature.spread->field);
+    const std::size_t at = text.find(drawn);
+    if (at == text.npos) continue;
+    text.replace(at + drawn.size() - 1, 1,
+                 drawn_number(*feature.spread, random.fork(fingerprint(feature.name))));
+  }
+  return text;
+}
 
 std::vector<Feature> schema_features(const Manifest& manifest,
                                      std::span<const std::string_view> except,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,18 @@
 
 namespace plumbline {
 
+// The range that a feature's "field=*" is drawn from, so that no list decides which windows or
+// factors are ever tried.
+struct Spread {
+  enum class Scale : std::uint8_t { logarithmic, linear };  // what all draws are as likely by
+
+  std::string_view field;
+  double least = 0, most = 0;  // of a logarithmic scale: both above 0
+  bool whole = false;
+  bool either_sign = false;
+  Scale scale = Scale::logarithmic;
+};
+
 // One independent choice among fragments of problem text: {"beta", {"beta=0", "beta=1", "beta=0
 // c=always"}}.
 struct Feature {
@@ -24,6 +37,7 @@ struct Feature {
   std::vector<std::string> fragments;
   bool prefer_first = false;  // the first is neutral, the others hide part of the work: no more of
                               // them than pairs need
+  std::optional<Spread> spread = std::nullopt;
 };
 
 // One row of the plan: an index into each list of the generator.
@@ -112,6 +126,10 @@ std::vector<Feature> schema_features(const Manifest& manifest,
 
 // The fragments of a choice, joined by blanks.
 std::string fragments_text(const std::vector<Feature>& features, const Choice& choice);
+
+// The same with a number in place of every "*".
+std::string drawn_fragments_text(const std::vector<Feature>& features, const Choice& choice,
+                                 const Random& random);
 
 // PLUMB_ASSERTs that the operation has one: every operation of kernels/operations.cpp must.
 const Generator& generator_of(const Operation& operation);

@@ -46,6 +46,10 @@ constexpr std::array kValueClasses = {
                    "a few NaN, Inf and -0 among normal data: they must reach exactly the outputs "
                    "they belong to",
                    false, true},
+    ValueClassInfo{"zero_slices",
+                   "NaN and Inf in one operand against slices of zeros in the other: a kernel that "
+                   "skips tiles of zeros loses them",
+                   false, true},
     ValueClassInfo{"integers", "small integers whose sums stay below 2^24: every output is exact",
                    true},
     ValueClassInfo{"power_scaled",

@@ -153,6 +153,8 @@ void Designer::bias_and_scalars() {
   const std::string_view scalars = "alpha and beta off their neutral values";
   add(17, 24, 16, "beta=2", "integers", "tiny", "nn", scalars);
   add(17, 24, 16, "beta=-0.5 out=f32", "integers", "tiny", "nn", scalars);
+  add(17, 24, 0, "beta=0.0004 out=f32", "normal", "empty_k", "nn", scalars);
+  add(9, 12, 5, "beta=-0.5 batch=7", "integers", "batched", "nn", scalars);
   add(17, 24, 16, "alpha=0.97 out=f32", "normal", "tiny", "nn", scalars);
   add(17, 24, 16, "alpha=0.97", "integers", "tiny", "nn", scalars);
   add(17, 24, 16, "alpha=-1.5 beta=0.37 bias=row out=f32", "normal", "tiny", "nn", scalars);
@@ -234,6 +236,9 @@ void Designer::selection() {
     add(37, 53, 71, fmt::format("layout={}", layout), "power_scaled", "prime", layout,
         "rows or columns taken for others");
   }
+  for (const std::string_view layout : {"nn", "nt"})
+    add(23, 31, 97, fmt::format("layout={}", layout), "zero_slices", "k_tail", layout,
+        "tiles of zeros that are skipped, and NaN and Inf with them");
   add(23, 31, 97, "out=f32", "specials", "k_tail", "nn",
       "NaN and Inf reach their own row or column only");
   add(23, 31, 97, "layout=tt batch=2", "specials", "batched", "tt",
@@ -248,6 +253,8 @@ void Designer::zero_points(const Manifest& manifest) {
     for (const std::string_view zeros : {"zero_a=3 zero_b=-7", "zero_a=3", "zero_b=-7"})
       add(17, 24, 33, fmt::format("{} {}", zeros, out), "integers", "k_tail", "nn", purpose);
   }
+  for (const std::string_view zeros : {"a=u8 zero_a=128", "a=u8 zero_a=255 zero_b=-7"})
+    add(17, 24, 33, zeros, "integers", "k_tail", "nn", "zero points of u8 that s8 does not have");
 }
 
 // Sums of one sign that f32 cannot hold.

@@ -25,13 +25,42 @@ constexpr std::array<std::string_view, 2> kNoFeatures = {"layout", "c"};
 
 // Alphas of 0 or 1e-30 hide the whole product.
 const std::array<Feature, 6> kNumbers = {
-    Feature{"alpha", {"alpha=1", "alpha=0.97", "alpha=-1.5", "alpha=0", "alpha=1e-30"}, true},
-    Feature{"beta", {"beta=0", "beta=1", "beta=2", "beta=-0.5", "beta=0 c=always"}},
+    Feature{"alpha",
+            {"alpha=1", "alpha=0.97", "alpha=-1.5", "alpha=0", "alpha=1e-30", "alpha=*"},
+            true,
+            Spread{.field = "alpha", .least = 0x1p-20, .most = 0x1p10, .either_sign = true}},
+    Feature{"beta",
+            {"beta=0", "beta=1", "beta=2", "beta=-0.5", "beta=0 c=always", "beta=*"},
+            false,
+            Spread{.field = "beta", .least = 0x1p-20, .most = 0x1p10, .either_sign = true}},
     Feature{"zero_a", {"zero_a=0", "zero_a=3", "zero_a=-128", "zero_a=127"}},
     Feature{"zero_b", {"zero_b=0", "zero_b=-7", "zero_b=127"}},
     Feature{"zero_d", {"zero_d=0", "zero_d=11", "zero_d=-128"}},
-    Feature{"splits", {"splits=1", "splits=2", "splits=3", "splits=7", "splits=16"}},
+    Feature{"splits",
+            {"splits=1", "splits=2", "splits=3", "splits=7", "splits=16", "splits=*"},
+            false,
+            Spread{.field = "splits", .least = 1, .most = 64, .whole = true}},
 };
+
+// Zero points are elements themselves: of u8 some are beyond what s8 has.
+void add_zero_points(std::vector<Feature>& features, const Manifest& manifest) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFormats = {
+      {{"zero_a", "a"}, {"zero_b", "b"}, {"zero_d", "out"}}};
+  for (Feature& feature : features) {
+    for (const auto& [zero, format] : kFormats) {
+      if (feature.name != zero) continue;
+      const auto field = std::ranges::find(manifest.schema(), format, &Field::name);
+      const bool has_u8 = std::ranges::find(field->choices, "u8") != field->choices.end();
+      if (has_u8) feature.fragments.push_back(fmt::format("{}=255", zero));
+      feature.fragments.push_back(fmt::format("{}=*", zero));
+      feature.spread = Spread{.field = zero,
+                              .least = -128,
+                              .most = has_u8 ? 256.0 : 128.0,
+                              .whole = true,
+                              .scale = Spread::Scale::linear};
+    }
+  }
+}
 
 constexpr std::array<std::string_view, 4> kSizeFields = {"batch", "m", "n", "k"};
 constexpr std::array<std::string_view, 8> kStrideFields = {
@@ -118,6 +147,7 @@ class GemmGenerator : public Generator {
 
   std::vector<Feature> features(const Manifest& manifest) const override {
     std::vector<Feature> features = schema_features(manifest, kNoFeatures, kNumbers);
+    add_zero_points(features, manifest);
     // Relu hides negative outputs.
     for (Feature& feature : features)
       feature.prefer_first = feature.prefer_first || feature.name == "act";
@@ -136,10 +166,10 @@ class GemmGenerator : public Generator {
     const GemmLayoutClass& layout = gemm_layout_classes()[static_cast<std::size_t>(choice.layout)];
     GemmLayoutRequest request;
     request.sizes = shape.draw(gemm_tile(manifest), profile, random);
-    const std::string features = fragments_text(this->features(manifest), choice);
-    request.has_c =
-        features.find("beta=") != std::string::npos && features.find("beta=0") == std::string::npos;
-    request.has_c = request.has_c || features.find("c=always") != std::string::npos;
+    const std::string features = drawn_fragments_text(this->features(manifest), choice, random);
+    const std::string words = fmt::format(" {} ", features);
+    const bool adds_c = words.find(" beta=") != words.npos && words.find(" beta=0 ") == words.npos;
+    request.has_c = adds_c || words.find(" c=always ") != words.npos;
     request.words = gemm_layout_words(manifest);
     request.schema = manifest.schema();
     const std::string strides = layout.draw(request, random);

@@ -117,6 +117,9 @@ GemmSizes large_k(const GemmTile& tile, Profile profile, Random& random) {
 
 GemmSizes batched(const GemmTile& tile, Profile profile, Random& random) {
   const std::int64_t most = profile == Profile::quick ? 5 : 9;
+  if (random.below(4) == 0)  // many small matrices
+    return {random.between(1, 40), random.between(1, 40), random.between(1, tile.k + 3),
+            draw_logarithmic(random, 6, 96)};
   return {random.between(1, tile.m + 10), random.between(1, tile.n + 10),
           random.between(1, 2 * tile.k + 3), random.between(2, most)};
 }

@@ -21,6 +21,7 @@ constexpr std::array kClasses = {
     GemmValueClass{"subnormal", gemm_subnormal},
     GemmValueClass{"large", gemm_large},
     GemmValueClass{"specials", gemm_specials},
+    GemmValueClass{"zero_slices", gemm_zero_slices},
     GemmValueClass{"integers", gemm_integers},
     GemmValueClass{"power_scaled", gemm_power_scaled},
     GemmValueClass{"one_hot", gemm_one_hot},

@@ -87,6 +87,7 @@ GemmPattern gemm_wide(const GemmContext& context);
 GemmPattern gemm_subnormal(const GemmContext& context);
 GemmPattern gemm_large(const GemmContext& context);
 GemmPattern gemm_specials(const GemmContext& context);
+GemmPattern gemm_zero_slices(const GemmContext& context);
 // gemm/values_cancelling.cpp
 GemmPattern gemm_cancelling(const GemmContext& context);
 // gemm/values_exact.cpp

@@ -12,6 +12,9 @@ namespace plumbline {
 
 namespace {
 
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // Exponents that keep a product of two operands finite in f32 and both operands normal.
 std::int64_t spread_limit(const Format& element) { return std::min(40, element.emax() / 3); }
 
@@ -125,9 +128,50 @@ GemmPattern gemm_large(const GemmContext& context) {
   return pattern;
 }
 
+// Steps along k that kernels take at a time, and all of k: some tile of one operand is nothing but
+// zeros, in all its lines or in 64 of them. Where the other one is NaN or Inf there, so are the
+// outputs: 0 times those is NaN.
+GemmPattern gemm_zero_slices(const GemmContext& context) {
+  GemmPattern pattern = gemm_normal(context);
+  if (context.k == 0 || context.m == 0 || context.n == 0) return pattern;
+  Random random = context.random.fork(1);
+  const bool in_a = random.below(2) == 0;
+  const std::int64_t width =
+      random.below(4) == 0 ? context.k
+                           : draw_one_of(random, std::array<std::int64_t, 4>{16, 32, 64, 128});
+  const std::int64_t from = random.between(0, (context.k - 1) / width) * width,
+                     to = std::min(context.k, from + width);
+  constexpr std::int64_t kBand = 64;
+  const std::int64_t lines = in_a ? context.m : context.n;
+  const bool all_lines = random.below(4) != 0;
+  const std::int64_t first = all_lines ? 0 : random.between(0, (lines - 1) / kBand) * kBand,
+                     last = all_lines ? lines : first + kBand;
+  const auto with_zeros = [=](const std::function<double(const At&)>& values, bool k_is_column) {
+    return [=](const At& at) {
+      const std::int64_t k = k_is_column ? at.column : at.row,
+                         line = k_is_column ? at.row : at.column;
+      return k >= from && k < to && line >= first && line < last ? 0.0 : values(at);
+    };
+  };
+  if (in_a) {
+    pattern.a = with_zeros(pattern.a, true);
+  } else {
+    pattern.b = with_zeros(pattern.b, false);
+  }
+  const std::int64_t events = random.between(1, 3);
+  for (std::int64_t event = 0; event < events; ++event) {
+    const std::int64_t batch = random.between(0, context.batch - 1), k = random.between(from, to - 1);
+    const double value = draw_one_of(random, std::array{kNan, draw_sign(random) * kInfinity});
+    if (in_a) {
+      pattern.placements.push_back({"b", {batch, k, random.between(0, context.n - 1)}, value});
+    } else {
+      pattern.placements.push_back({"a", {batch, random.between(0, context.m - 1), k}, value});
+    }
+  }
+  return pattern;
+}
+
 GemmPattern gemm_specials(const GemmContext& context) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   GemmPattern pattern = gemm_normal(context);
   if (context.m == 0 || context.n == 0) return pattern;
   Random random = context.random.fork(1);

@@ -101,6 +101,8 @@ void Designer::many_groups() {
       carried);
   add({300, 16, 16, 257}, "routing=gaps", "integers", "many_groups",
       "more groups than a block has threads");
+  add({600, 16, 16, 520}, "routing=gaps", "integers", "many_groups",
+      "more groups than models have experts");
 }
 
 // Rows of a tile that belong to the next group; the last rows and columns of each.

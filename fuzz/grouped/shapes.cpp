@@ -72,6 +72,9 @@ GroupedSizes prime(const GemmTile&, Profile, Random& random) {
 }
 
 GroupedSizes many_groups(const GemmTile& tile, Profile, Random& random) {
+  if (random.below(4) == 0)
+    return {random.between(16, 200), draw_n(random), draw_k(tile, random),
+            draw_logarithmic(random, 17, 300)};
   return {random.between(16, 600), draw_n(random), draw_k(tile, random), random.between(12, 16)};
 }
 
@@ -110,7 +113,7 @@ constexpr std::array kShapeClasses = {
     GroupedShapeClass{{"n_edge", "columns at the edges of tiles: masks of the last column"}, n_edge},
     GroupedShapeClass{{"k_tail", "k one past whole tiles"}, k_tail},
     GroupedShapeClass{{"prime", "sizes that divide nothing"}, prime},
-    GroupedShapeClass{{"many_groups", "up to 16 groups: offsets that add up over many"}, many_groups},
+    GroupedShapeClass{{"many_groups", "12 to 300 groups: offsets that add up over many"}, many_groups},
     GroupedShapeClass{{"many_tiles", "several tiles in every direction: their order in the grid"}, many_tiles},
     GroupedShapeClass{{"large_k", "thousands of k: rounding adds up, narrow accumulators"}, large_k},
     GroupedShapeClass{{"empty_m", "m = 0: every group is empty, nothing may be touched"}, empty_m},

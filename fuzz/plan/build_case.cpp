@@ -203,6 +203,30 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
   return case_of(manifest, choice, *best, draw_seed(random));
 }
 
+std::optional<Case> build_changed(const Manifest& manifest, const Choice& choice, Profile profile,
+                                  double work_limit, const std::function<void(Problem&)>& change,
+                                  Random random) {
+  const Generator& generator = generator_of(*manifest.operation);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Result<Problem> problem =
+        parsed(manifest, generator.problem_text(choice, manifest, Profile::quick, random)).problem;
+    if (!problem) continue;
+    change(*problem);
+    Problem precise = *problem;
+    const auto out = std::ranges::find(manifest.schema(), "out", &Field::name);
+    if (out != manifest.schema().end() &&
+        std::ranges::find(out->choices, "f32") != out->choices.end())
+      precise.set_word("out", "f32");
+    std::optional<Problem> fitted = fit_to_domain(manifest, precise, work_limit);
+    if (!fitted) fitted = fit_to_domain(manifest, *problem, work_limit);
+    if (!fitted || !fits_memory(manifest, *fitted, profile) ||
+        generator.padded_work(*fitted, manifest) > work_limit)
+      continue;
+    return case_of(manifest, choice, *fitted, draw_seed(random));
+  }
+  return std::nullopt;
+}
+
 Case build_unchecked(const Manifest& manifest, const KernelChoices& choices, Random random) {
   const Generator& generator = generator_of(*manifest.operation);
   for (int texts = 0; texts < kTexts; ++texts) {

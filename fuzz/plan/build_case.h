@@ -2,6 +2,7 @@
 // From a choice of classes to a case that the kernel accepts.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,12 @@ KernelChoices choices_of(const Manifest& manifest);
 // is in padded multiply-accumulates; draws above it are repeated, and the smallest is taken.
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile,
                                double work_limit, Random random);
+
+// The same of draws that are changed before they are fitted to the domain, with f32 outputs where
+// the kernel has them; nothing where none costs as little as `work_limit`.
+std::optional<Case> build_changed(const Manifest& manifest, const Choice& choice, Profile profile,
+                                  double work_limit, const std::function<void(Problem&)>& change,
+                                  Random random);
 
 // A problem of this kernel's schema, whether its domain accepts it or not.
 Case build_unchecked(const Manifest& manifest, const KernelChoices& choices, Random random);

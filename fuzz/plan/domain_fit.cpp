@@ -83,8 +83,35 @@ SizeValues values_of(const Manifest& manifest, const Problem& problem, std::stri
   return all;
 }
 
-// The fields that rules speak of which refuse a problem.
+// What refuses a problem: of a rule "a && b", those of its parts that do not hold. A part that
+// cannot be evaluated may need one before it, so it only counts where those hold.
+std::vector<Expression> refusing_parts(const Manifest& manifest, const Problem& problem) {
+  std::vector<Expression> refusing;
+  for (const DomainRule& rule : manifest.domain) {
+    bool held = true;
+    for (Expression& part : rule.condition.conjuncts()) {
+      const Result<std::int64_t> accepted = part.evaluate(problem);
+      if (accepted ? *accepted != 0 : !held) continue;
+      held = false;
+      refusing.push_back(std::move(part));
+    }
+  }
+  return refusing;
+}
+
+// The fields that those parts speak of.
 std::vector<std::string_view> refused_fields(const Manifest& manifest, const Problem& problem) {
+  std::vector<std::string_view> fields;
+  for (const Expression& part : refusing_parts(manifest, problem)) {
+    for (const FieldConstant& constant : part.constants())
+      fields.push_back(field_of(problem, constant.field).name);
+  }
+  return fields;
+}
+
+// The same of whole rules: where one size cannot move without another.
+std::vector<std::string_view> fields_of_refusing_rules(const Manifest& manifest,
+                                                       const Problem& problem) {
   std::vector<std::string_view> fields;
   for (const DomainRule& rule : manifest.domain) {
     const Result<std::int64_t> accepted = rule.condition.evaluate(problem);
@@ -105,11 +132,12 @@ bool may_change(const Problem& problem, std::string_view name) {
   return !field.fixed && (problem.integer(name) != 0 || field.default_value == 0);
 }
 
-// Calls `take` with problems of other sizes until it takes one: the fewer sizes differ, the sooner.
+// Calls `take` with problems of other sizes, among those named, until it takes one: the fewer sizes
+// differ, the sooner.
 template <typename Take>
-bool resized(const Manifest& manifest, const Problem& problem, Take take) {
+bool resized(const Manifest& manifest, const Problem& problem,
+             const std::vector<std::string_view>& refused, Take take) {
   const Generator& generator = generator_of(*manifest.operation);
-  const std::vector<std::string_view> refused = refused_fields(manifest, problem);
   std::vector<SizeValues> sizes;
   for (const std::string_view name : generator.shrink_fields().sizes) {
     if (!contains(refused, name) || !may_change(problem, name) || sizes.size() == kMostSizes)
@@ -143,30 +171,54 @@ bool resized(const Manifest& manifest, const Problem& problem, Take take) {
   return false;
 }
 
-// A problem with the sizes that rules name which refuse it rounded up, padded as before; with
-// others only where all of them were equal, so that what is square stays so.
-Problem with_refused_sizes_rounded(const Manifest& manifest, const Problem& problem,
-                                   std::int64_t granule) {
+// A problem with `next` of the sizes that refusing rules name, padded as before; with others only
+// where all of these were equal and are so still, so that what is square stays so.
+template <typename Next>
+Problem with_refused_sizes(const Manifest& manifest, const Problem& problem, Next next) {
   const Generator& generator = generator_of(*manifest.operation);
   const std::vector<std::string_view> refused = refused_fields(manifest, problem);
-  std::vector<std::int64_t> named;
+  Problem other = problem;
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // of those named: from, to
   for (const std::string_view name : generator.shrink_fields().sizes) {
-    if (contains(refused, name)) named.push_back(problem.integer(name));
+    if (!contains(refused, name)) continue;
+    const std::int64_t size = problem.integer(name);
+    if (may_change(problem, name))
+      other.set_integer(name, std::min(next(name, size), field_of(problem, name).maximum));
+    steps.emplace_back(size, other.integer(name));
   }
-  const auto equals_all = [&](std::int64_t size) {
-    return !named.empty() && size > 1 &&
-           std::count(named.begin(), named.end(), size) ==
-               static_cast<std::ptrdiff_t>(named.size());
-  };
-  Problem rounded = problem;
+  const bool equal = !steps.empty() && steps.front().first > 1 &&
+                     std::count(steps.begin(), steps.end(), steps.front()) ==
+                         static_cast<std::ptrdiff_t>(steps.size());
   for (const std::string_view name : generator.shrink_fields().sizes) {
-    if (!contains(refused, name) && !equals_all(problem.integer(name))) continue;
-    if (!may_change(problem, name)) continue;
-    const std::int64_t size = round_up(problem.integer(name), granule);
-    if (size <= field_of(problem, name).maximum) rounded.set_integer(name, size);
+    if (!equal || contains(refused, name) || problem.integer(name) != steps.front().first) continue;
+    if (may_change(problem, name) && steps.front().second <= field_of(problem, name).maximum)
+      other.set_integer(name, steps.front().second);
   }
-  generator.keep_padding(problem, rounded);
-  return rounded;
+  generator.keep_padding(problem, other);
+  return other;
+}
+
+// Each of these sizes is the next one that rules take which name it: the only one that it may be,
+// or a multiple of what has to divide it.
+Problem with_own_sizes(const Manifest& manifest, const Problem& problem) {
+  const std::vector<Expression> refusing = refusing_parts(manifest, problem);
+  return with_refused_sizes(manifest, problem, [&](std::string_view name, std::int64_t size) {
+    std::vector<std::int64_t> only;
+    for (const Expression& part : refusing) {
+      for (const FieldConstant& constant : part.constants())
+        if (constant.field == name && constant.exact) only.push_back(constant.value);
+    }
+    if (only.size() == 1 && only.front() >= field_of(problem, name).minimum) return only.front();
+    std::int64_t common = 1;
+    for (const DomainRule& rule : manifest.domain) {
+      for (const FieldConstant& constant : rule.condition.constants()) {
+        if (constant.field != name || !constant.divides || constant.remainder != 0) continue;
+        const std::int64_t both = std::lcm(common, constant.value);
+        if (both <= kLargestDivisor) common = both;
+      }
+    }
+    return round_up(size, common);
+  });
 }
 
 void copy_field(const Problem& from, std::string_view name, Problem& to) {
@@ -217,8 +269,12 @@ bool nearby(const Manifest& manifest, const Problem& problem, Take take) {
     Problem strided = problem;
     if (generator.round_strides(strided, granule) && take(strided, false)) return true;
   }
+  if (take(with_own_sizes(manifest, problem), false)) return true;
   for (const std::int64_t granule : kGranules) {
-    if (take(with_refused_sizes_rounded(manifest, problem, granule), false)) return true;
+    const auto rounded = [&](std::string_view, std::int64_t size) {
+      return round_up(size, granule);
+    };
+    if (take(with_refused_sizes(manifest, problem, rounded), false)) return true;
   }
   for (const std::int64_t granule : kGranules) {
     Problem rounded = problem;
@@ -227,8 +283,10 @@ bool nearby(const Manifest& manifest, const Problem& problem, Take take) {
   }
   if (with_fewer_features(manifest, problem, take)) return true;
   const auto take_resized = [&](const Problem& other) { return take(other, true); };
-  return resized(manifest, problem, take_resized) ||
-         resized(manifest, without_features(manifest, problem), take_resized);
+  const std::vector<std::string_view> fields = fields_of_refusing_rules(manifest, problem);
+  return resized(manifest, problem, refused_fields(manifest, problem), take_resized) ||
+         resized(manifest, problem, fields, take_resized) ||
+         resized(manifest, without_features(manifest, problem), fields, take_resized);
 }
 
 // Smaller in the sizes that the domain did not ask to be others than in `drawn`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The plan of a run: designed cases, then covering arrays of (shape, layout, values, features)
-// until the profile's number of cases is reached. Every array is complete on its own; each has
-// sizes and seeds of its own.
+// until the profile's number of cases is reached, then single sizes that these do not reach. Every
+// array is complete on its own; each has sizes and seeds of its own.
 #include "fuzz/plan/plan.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,8 @@
 #include "fuzz/case/generator.h"
 #include "fuzz/plan/build_case.h"
 #include "fuzz/plan/pairwise.h"
+#include "fuzz/plan/sizes.h"
+#include "fuzz/plan/triples.h"
 
 namespace plumbline {
 
@@ -53,6 +55,7 @@ class Planner {
         generator_(generator_of(*manifest.operation)),
         choices_(choices_of(manifest)),
         profile_(options.profile),
+        code_sizes_(options.code_sizes),
         random_(Random(options.seed).fork(static_cast<std::uint64_t>(options.profile))) {}
 
   std::vector<Case> run() {
@@ -64,6 +67,7 @@ class Planner {
       if (round > 0 && (cases_.size() >= wanted || planned_work_ == 0)) break;
       add_array(round, round == 0 ? SIZE_MAX : wanted);
     }
+    add_sizes();
     for (const DesignedCase& designed : generator_.populations()) {
       std::optional<Case> built = build_designed(manifest_, designed, random_.fork(counter_++));
       if (built) built->origin = "population";
@@ -97,13 +101,20 @@ class Planner {
     counter_ = all.size();
   }
 
+  // The first one holds every three features too, where there is time for them: in the quick
+  // profile there is not.
   void add_array(std::size_t round, std::size_t wanted) {
     const std::vector<Factor> factors = factors_of(generator_, choices_);
-    const auto allowed = [&](int first, int a, int second, int b) {
+    const PairAllowed allowed = [&](int first, int a, int second, int b) {
       return first != kShape || second != kLayout || generator_.compatible(shape(a), layout(b));
     };
     Random array_seed = random_.fork(0xa77a'0000 + round);
-    for (const std::vector<int>& row : pairwise_rows(factors, allowed, array_seed.next())) {
+    std::vector<std::vector<int>> rows = pairwise_rows(factors, allowed, array_seed.next());
+    if (round == 0 && profile_ != Profile::quick) {
+      const auto triples = triple_rows(factors, kFirstFeature, rows, allowed, array_seed.next());
+      rows.insert(rows.end(), triples.begin(), triples.end());
+    }
+    for (const std::vector<int>& row : rows) {
       // Of a kernel that only takes large problems fewer cases are as much work.
       const Limits limits = limits_of(profile_);
       if (cases_.size() >= wanted ||
@@ -114,6 +125,12 @@ class Planner {
       if (built) planned_work_ += 1 + generator_.padded_work(built->problem, manifest_);
       add(std::move(built));
     }
+  }
+
+  void add_sizes() {
+    SizePlanner planner(manifest_, choices_, profile_, random_.fork(0x512e5));
+    for (Case& one : planner.long_sizes()) add(std::move(one));
+    for (Case& one : planner.sizes_of_code(code_sizes_, cases_)) add(std::move(one));
   }
 
   int shape(int index) const { return choices_.shapes[static_cast<std::size_t>(index)]; }
@@ -137,6 +154,7 @@ class Planner {
   const Generator& generator_;
   const KernelChoices choices_;
   Profile profile_;
+  std::vector<std::int64_t> code_sizes_;
   Random random_;
   std::uint64_t counter_ = 0;
   double planned_work_ = 0;  // of what the arrays brought

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The plan: which cases a run tries, in order: corpus first, then designed cases, then generated
-// ones that cross shape classes, layout classes and value classes pairwise. The same (kernel,
-// profile, seed) gives the same plan everywhere.
+// ones that cross shape classes, layout classes and value classes pairwise, then single sizes that
+// these do not reach. The same (kernel, its code, profile, seed) gives the same plan everywhere.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,8 @@ namespace plumbline {
 struct PlanOptions {
   Profile profile = Profile::standard;
   std::uint64_t seed = 1;
+  // Numbers that the kernel's code compares sizes with, those worth trying first first.
+  std::vector<std::int64_t> code_sizes{};
 };
 
 // Designed and generated cases of one kernel (the corpus is read by the caller, corpus.h).

@@ -74,6 +74,7 @@ void Designer::sums() {
   add(2, 1024, "integers", "blocks", missed);
   add(2, 1025, "positive", "block_plus_1", missed);
   add(1, 20000, "ones", "wide", "a long row whose sums are exact");
+  add_once(2, 8192, "normal", "wide", "a path of its own for a width that models have");
   const std::string_view longest = "a row longer than 16 bits count, and in f32 than shared memory";
   add_once(1, 65573, "normal", "wide", longest);
   const std::string_view rows = "a row left out of a sum along columns, or a stripe of them";

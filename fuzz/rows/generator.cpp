@@ -45,13 +45,25 @@ constexpr RowGeneratorInfo kInfos[] = {
 };
 
 std::vector<Feature> numbers_of(const RowGeneratorInfo& info) {
+  const auto spread = [](std::string_view field, double least, double most, bool either_sign) {
+    return Spread{.field = field, .least = least, .most = most, .either_sign = either_sign};
+  };
   if (info.number == "scale")
-    return {{"scale", {"scale=1", "scale=0.125", "scale=2.5", "scale=-0.75"}, true}};
+    return {{"scale",
+             {"scale=1", "scale=0.125", "scale=2.5", "scale=-0.75", "scale=*"},
+             true,
+             spread("scale", 0x1p-10, 0x1p6, true)}};
   std::vector<Feature> numbers;
   if (info.number == "eps")
-    numbers.push_back({"eps", {"eps=1e-05", "eps=0.25", "eps=0", "eps=1e-12"}, true});
+    numbers.push_back({"eps",
+                       {"eps=1e-05", "eps=0.25", "eps=0", "eps=1e-12", "eps=*"},
+                       true,
+                       spread("eps", 0x1p-40, 1, false)});
   if (info.adds_to_gamma)
-    numbers.push_back({"gamma_plus", {"gamma_plus=0", "gamma_plus=1", "gamma_plus=-0.75"}, true});
+    numbers.push_back({"gamma_plus",
+                       {"gamma_plus=0", "gamma_plus=1", "gamma_plus=-0.75", "gamma_plus=*"},
+                       true,
+                       spread("gamma_plus", 0x1p-8, 0x1p3, true)});
   return numbers;
 }
 
@@ -86,7 +98,7 @@ class RowGenerator final : public Generator {
     const RowLayoutClass& layout = row_layout_classes()[static_cast<std::size_t>(choice.layout)];
     return fmt::format("m={} n={} {} {}", sizes.m, sizes.n,
                        layout.draw(sizes.n, info_.stride_fields(), random),
-                       fragments_text(features(manifest), choice));
+                       drawn_fragments_text(features(manifest), choice, random));
   }
 
   void round_sizes(Problem& problem, std::int64_t granule) const override {

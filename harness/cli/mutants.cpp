@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <span>
 
 #include "harness/cli/automatic_mutants.h"
@@ -15,6 +17,7 @@
 #include "harness/cli/mutant_console.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/judge/code_sizes.h"
 #include "harness/judge/interrupt.h"
 #include "harness/mutation/mutants.h"
 #include "oracles/base/suggest.h"
@@ -95,16 +98,36 @@ std::optional<Target> chosen_target(const Manifest& kernel, const RunOptions& op
                            [](const Target& a, const Target& b) { return a.sm < b.sm; });
 }
 
+// What verify would plan for a kernel with this code.
+std::vector<Case> plan_of(const Manifest& kernel,
+                          const std::function<Result<std::string>(const Manifest&, int sm)>& image,
+                          const RunOptions& options) {
+  return plan_cases(kernel, {options.profile, options.seed, code_sizes(kernel, image)});
+}
+
+// The cases that each mutant's own code adds to the plan of the kernel.
+void add_own_cases(const UnmutatedKernel& unmutated, const Manifest& kernel, const Target& target,
+                   const RunOptions& options, std::vector<Mutant>& mutants) {
+  const auto text_of = [](const Case& one) {
+    return fmt::format("{} value={}", one.problem_text(), one.recipe.value_class);
+  };
+  std::set<std::string> known;
+  for (const UnmutatedCase& one : unmutated.cases) known.insert(text_of(one.job.test_case));
+  for (Mutant& mutant : mutants) {
+    for (Case& planned : plan_of(kernel, mutant.image, options)) {
+      if (!known.contains(text_of(planned)))
+        mutant.own_cases.push_back({std::move(planned), target, 0});
+    }
+  }
+}
+
 // The kernel as it is, on its planned cases; nothing when it fails them, or was interrupted: then
 // its mutants would prove nothing.
 std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target& target,
                                             const MutantOptions& options, RunRecord& record,
                                             MutantConsole& console) {
-  PlanOptions plan;
-  plan.profile = options.run.profile;
-  plan.seed = options.run.seed;
   std::vector<Job> jobs;
-  for (Case& planned : plan_cases(kernel, plan))
+  for (Case& planned : plan_of(kernel, read_image, options.run))
     jobs.push_back({std::move(planned), target, record.planned++});
   add_kernel(record, kernel, {target}, "");
   console.planned(record);
@@ -134,12 +157,13 @@ Status plant_patches(const Request& request, const Manifest& kernel, const Targe
   std::erase_if(patches, [&](const KernelPatch& patch) { return patch.kernel != kernel.name; });
   if (patches.empty()) return {};  // not part of the run
   console.begins(kernel.name);
-  const Result<std::vector<Mutant>> mutants =
+  Result<std::vector<Mutant>> mutants =
       curated_mutants(patches, kernel, target, request.curated, request.options.run.jobs,
                       [&](std::size_t done) { console.compiled(done, patches.size()); });
   if (!mutants) return mutants.error();
   const auto unmutated = sound_kernel(kernel, target, request.options, record, console);
   if (!unmutated) return {};
+  add_own_cases(*unmutated, kernel, target, request.options.run, *mutants);
   const std::vector<MutantRecord> records =
       run_mutants(*unmutated, *mutants, request.options, console);
   console.curated_done(kernel, records);

@@ -160,6 +160,12 @@ class Device {
   }
   // On the emulator, variables of modules have their initial values again.
   virtual void release_all() = 0;
+  // The same, but variables of modules keep what launches left in them, as from one call of a
+  // library to the next.
+  virtual void release_buffers() { release_all(); }
+  // Whether launches since release_all() left another value in a variable of a module than its
+  // initial one. False where the device cannot tell.
+  virtual bool has_changed_variables() const { return false; }
 
   // Writes bytes and marks them as written.
   virtual Status write(DeviceAddress to, std::span<const std::byte> bytes) = 0;

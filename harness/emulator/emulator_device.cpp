@@ -172,6 +172,10 @@ class EmulatorDevice final : public Device {
 
   void release_all() override { global_.release_all(); }
 
+  void release_buffers() override { global_.release_buffers(); }
+
+  bool has_changed_variables() const override { return global_.has_changed_variables(); }
+
   Status write(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, true); }
 
   Status poison(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, false); }

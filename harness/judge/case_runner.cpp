@@ -254,6 +254,30 @@ Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Lau
   return forgive_idle_reads(test_case, target, choices, execution);
 }
 
+Status CaseRunner::call_again(const Case& test_case, const Target& target, LaunchChoices choices,
+                              Execution& execution) {
+  Case other = with_fresh_draw(test_case, 0);
+  if (!other.literals.empty()) {  // they are the inputs, whatever the seed
+    other.literals.clear();
+    other.recipe.value_class = "normal";
+  }
+  Result<CaseTensors> tensors = materialize(other);
+  if (!tensors) return tensors.error();
+  const Result<LaunchResult> between = launch_on(other, *tensors, target, choices);
+  if (!between) return between.error();
+  choices.keep_variables = true;
+  // Where blocks wait for each other, what the call before left lets some go too early: which others
+  // have run by then is the order's doing.
+  if (execution.reordered) choices.cta_order = kOtherOrder;
+  Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
+  if (!launch) return launch.error();
+  launch->executions = std::move(execution.launch.executions);  // what earlier launches executed
+  execution.launch = *std::move(launch);
+  execution.called_again = true;
+  execution.same_when_called_again = execution.launch.fingerprint == execution.first;
+  return forgive_idle_reads(test_case, target, choices, execution);
+}
+
 Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_case,
                                                                const Target& target,
                                                                const Examined& examined) {
@@ -305,7 +329,7 @@ bool Execution::same_as(const Execution& other) const {
          other.launch.findings.empty() && first == other.first &&
          launch.fingerprint == other.launch.fingerprint &&
          launch.unwritten == other.launch.unwritten && different == other.different &&
-         twin == other.twin && reordered == other.reordered;
+         twin == other.twin && reordered == other.reordered && called_again == other.called_again;
 }
 
 Status CaseRunner::load(const Manifest& kernel, const Target& target) {
@@ -366,11 +390,14 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
   if (const Status asked = forgive_idle_reads(test_case, target, choices, execution); !asked)
     return asked.error();
   for (int i = 1; i < options_.repeat && execution.launch.completed; ++i) {
-    Result<LaunchResult> again = launch_on(test_case, execution.tensors, target, choices);
+    LaunchChoices next = choices;
+    next.keep_variables = true;
+    Result<LaunchResult> again = launch_on(test_case, execution.tensors, target, next);
     if (!again) return again.error();
     execution.different += again->fingerprint != execution.first;
-    if (!target.on_gpu) continue;  // the emulator does the same again
-    execution.kernel_ms = std::min(execution.kernel_ms, again->elapsed_ms);
+    // The emulator does the same again, unless the kernel finds something that it left behind.
+    if (!target.on_gpu && !execution.launch.changed_variables) continue;
+    if (target.on_gpu) execution.kernel_ms = std::min(execution.kernel_ms, again->elapsed_ms);
     execution.launch = *std::move(again);
     if (!execution.launch.findings.empty()) break;
   }
@@ -385,6 +412,11 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
   if (!target.on_gpu && wants_other_order(test_case, execution.launch)) {
     const Status ran = reorder_ctas(test_case, target, choices, execution);
     if (!ran) return ran.error();
+  }
+  const LaunchResult& last = execution.launch;
+  if (last.changed_variables && last.completed && last.findings.empty()) {
+    const Status called = call_again(test_case, target, choices, execution);
+    if (!called) return called.error();
   }
   return execution;
 }
@@ -452,14 +484,18 @@ Result<std::unique_ptr<Examined>> CaseRunner::try_judge(const Case& test_case,
       record.population = population->detectable;
     }
   }
-  if (examined->reordered || options_.repeat > 1) {
-    const bool held =
-        (examined->different == 0 && examined->same_in_any_order) || !kernel.deterministic();
+  if (examined->reordered || examined->called_again || options_.repeat > 1) {
+    const bool held = (examined->different == 0 && examined->same_in_any_order &&
+                       examined->same_when_called_again) ||
+                      !kernel.deterministic();
     settle(
         Claim::deterministic, held,
         examined->different > 0
             ? fmt::format("{} of {} launches gave other bits", examined->different, options_.repeat)
-            : "with its CTAs in another legal order the kernel gives other bits");
+        : !examined->same_in_any_order
+            ? "with its CTAs in another legal order the kernel gives other bits"
+            : "called again, after a call with other inputs, the kernel gives other bits: it finds "
+              "what a call left in a variable of its module");
   }
   if (examined->twin) {
     const bool same = *examined->twin == examined->first;

@@ -48,6 +48,8 @@ struct Execution {
   double kernel_ms = 0;               // on a GPU, the least of its launches
   bool reordered = false;             // `launch` had its CTAs in another order than the first
   bool same_in_any_order = true;
+  bool called_again = false;  // `launch` came after one with other inputs, and found what that left
+  bool same_when_called_again = true;
 
   // Whether judging it would say what was said of the other: no verdict looks at anything else.
   bool same_as(const Execution& other) const;
@@ -122,6 +124,12 @@ class CaseRunner {
   bool wants_other_order(const Case& test_case, const LaunchResult& launch) const;
   Status reorder_ctas(const Case& test_case, const Target& target, LaunchChoices choices,
                       Execution& execution);
+
+  // A kernel that left something in variables of its module is called with other inputs, then with
+  // its own again: counters that are not reset, results kept from the call before. Leaves in
+  // `execution` that last launch, to be judged.
+  Status call_again(const Case& test_case, const Target& target, LaunchChoices choices,
+                    Execution& execution);
 
   RunnerOptions options_;
   std::map<std::string, Loaded> devices_;  // by target name

@@ -474,7 +474,7 @@ Status check_memory(const Case& test_case) {
 
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module, const LaunchChoices& choices) {
-  device.release_all();
+  choices.keep_variables ? device.release_buffers() : device.release_all();
   std::map<std::string, DeviceAddress> storage;  // of the allocations, or of their first pieces
   Placement placement;
   std::vector<Watched> watched;
@@ -518,6 +518,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     certain.one_worker = true;
     return launch_case(test_case, tensors, device, module, certain);
   }
+  result.changed_variables = device.has_changed_variables();
   if (*ran == 0) {
     if (Status empty = check_outputs_are_empty(test_case, tensors); !empty) return empty.error();
   }

@@ -34,6 +34,7 @@ struct LaunchResult {
   bool communicates = false;   // CTAs exchange data: another order of them is another execution
   bool undecided = false;      // as in LaunchOutcome; launch_case() decides it
   std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
+  bool changed_variables = false;   // it left something that a next call finds (Device)
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits
   // What the device can count: warp instructions of all launches together, and for each launch how
@@ -69,6 +70,8 @@ struct LaunchChoices {
   bool keep_writers = false;  // LaunchResult::writers
   std::vector<SharedByte> traced = {};  // in every launch of the case
   bool one_worker = false;
+  // Variables of modules have what the launch before left in them: a second call of the same library.
+  bool keep_variables = false;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

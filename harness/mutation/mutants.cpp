@@ -162,6 +162,21 @@ UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions&
   return kernel;
 }
 
+namespace {
+
+// The unmutated kernel on what is planned for this mutant's code alone, where it passes that.
+std::vector<UnmutatedCase> own_cases_of(const Mutant& mutant, const MutantOptions& options) {
+  if (mutant.own_cases.empty()) return {};
+  MutantOptions alone = options;
+  alone.run.jobs = 1;  // this worker
+  MutantObserver nobody;
+  std::vector<UnmutatedCase> own = run_unmutated(mutant.own_cases, alone, nobody).cases;
+  std::erase_if(own, [](const UnmutatedCase& one) { return one.record.verdict != Verdict::pass; });
+  return own;
+}
+
+}  // namespace
+
 std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const Mutant& mutant,
                                        const MutantOptions& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -189,8 +204,10 @@ std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const M
   bool caught = false, alone = false;
   std::int64_t tried = 0;
   PeerCount peers(unmutated);
-  for (std::size_t i = 0; i < unmutated.cases.size(); ++i) {
-    const auto& [job, before, unchanged, lines, said] = unmutated.cases[i];
+  const std::vector<UnmutatedCase> own = own_cases_of(mutant, options);
+  for (std::size_t i = 0; i < unmutated.cases.size() + own.size(); ++i) {
+    const auto& [job, before, unchanged, lines, said] =
+        i < unmutated.cases.size() ? unmutated.cases[i] : own[i - unmutated.cases.size()];
     // Up to its first execution of the mutated line a mutant does what the unmutated kernel does.
     if (record.line > 0 && !std::binary_search(lines.begin(), lines.end(), record.line)) continue;
     if (interrupted()) return std::nullopt;

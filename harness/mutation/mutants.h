@@ -19,6 +19,7 @@ namespace plumbline {
 struct Mutant {
   MutantRecord record;  // what it is: kernel, id, kind, place
   std::function<Result<std::string>(const Manifest&, int sm)> image;
+  std::vector<Job> own_cases{};  // that a plan has for its code, and not for the unmutated kernel's
 };
 
 // The unmutated kernel on one case.

@@ -13,6 +13,7 @@
 #include "fuzz/plan/domain_fit.h"
 #include "harness/explain/probe.h"
 #include "harness/judge/code_coverage.h"
+#include "harness/judge/code_sizes.h"
 #include "harness/judge/figures.h"
 #include "harness/judge/interrupt.h"
 #include "harness/judge/order_of_additions.h"
@@ -51,6 +52,8 @@ Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest&
   PlanOptions plan;
   plan.profile = options.profile;
   plan.seed = options.seed;
+  plan.code_sizes =
+      code_sizes(kernel, options.runner.image ? options.runner.image : read_image);
   for (Case& planned : plan_cases(kernel, plan)) cases.push_back(std::move(planned));
   std::erase_if(cases, [&](const Case& c) { return options.filter && !options.filter->holds(c); });
   return cases;

@@ -284,6 +284,18 @@ void collect(const Node& node, std::vector<FieldConstant>& found) {
 
 }  // namespace
 
+std::vector<Expression> Expression::conjuncts() const {
+  PLUMB_ASSERT(root_);
+  if (root_->op != Operator::logical_and) return {*this};
+  std::vector<Expression> all;
+  for (const std::shared_ptr<const Node>& child : root_->children) {
+    Expression one = *this;
+    one.root_ = child;
+    for (Expression& part : one.conjuncts()) all.push_back(std::move(part));
+  }
+  return all;
+}
+
 std::vector<FieldConstant> Expression::constants() const {
   PLUMB_ASSERT(root_);
   std::vector<FieldConstant> found;

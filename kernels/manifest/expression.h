@@ -53,6 +53,10 @@ class Expression {
   // Of any. Infinities and NaN are values.
   Result<double> evaluate_real(const Problem& problem) const;
 
+  // What "a && b && c" asks for one by one: {a, b, c}, with the text and place of the whole; itself
+  // where it is no conjunction.
+  std::vector<Expression> conjuncts() const;
+
   // The numbers that say which fields are likely to satisfy the expression, as long as it lives.
   std::vector<FieldConstant> constants() const;
 

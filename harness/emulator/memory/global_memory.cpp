@@ -17,6 +17,8 @@ namespace plumbline::emulator {
 namespace {
 
 constexpr std::uint64_t kAlignment = 256;
+// Of a variable that has_changed_variables() looks at.
+constexpr std::uint64_t kLargeVariable = std::uint64_t{64} << 20;
 // What lies between two allocations at least: an index that is off by rows, not only by elements, still misses.
 constexpr std::uint64_t kGap = std::uint64_t{16} << 20;
 
@@ -93,9 +95,24 @@ Result<std::uint64_t> GlobalMemory::allocate_pieces(std::uint64_t bytes, std::ui
   return base;
 }
 
-void GlobalMemory::release_all() {
+void GlobalMemory::release_buffers() {
   std::erase_if(allocations_, [](const auto& allocation) { return !allocation->of_module; });
   next_global_ = 0;
+}
+
+bool GlobalMemory::has_changed_variables() const {
+  return std::ranges::any_of(allocations_, [](const auto& allocation) {
+    if (!allocation->of_module) return false;
+    if (allocation->bytes > kLargeVariable) return true;
+    const std::span<const std::byte> value(allocation->data, allocation->bytes);
+    const std::size_t given = allocation->initial.size();
+    return !std::ranges::equal(value.first(given), allocation->initial) ||
+           std::ranges::any_of(value.subspan(given), [](std::byte byte) { return byte != std::byte{0}; });
+  });
+}
+
+void GlobalMemory::release_all() {
+  release_buffers();
   for (const auto& allocation : allocations_) {
     allocation->data_pages.clear();
     std::ranges::copy(allocation->initial, allocation->data);

@@ -85,6 +85,12 @@ class GlobalMemory {
                                         std::string_view label);
   // Variables of modules stay, and have their initial values again.
   void release_all();
+  // Variables of modules stay as they are.
+  void release_buffers();
+
+  // Whether a variable of a module has another value than its initial one. One of more than 64 MiB counts as if it had:
+  // looking at all of it takes longer than most launches.
+  bool has_changed_variables() const;
 
   // The initial value of a variable of a module, which is also its first.
   Status initialise(std::uint64_t variable, std::span<const std::byte> value);

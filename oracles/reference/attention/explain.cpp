@@ -63,6 +63,12 @@ void tell_row(const AttentionCase& attention, const AttentionPlace& at,
     lines.push_back("a visible logit is NaN or +Inf, so the whole row is NaN");
     return;
   }
+  if (!row.chosen.empty()) {
+    lines.push_back(fmt::format(
+        "a bias of {:.9g} decides: {} of them have it, key {} first, and all weight in equal parts",
+        row.maximum, row.chosen.size(), row.chosen.front()));
+    return;
+  }
   if (row.kind == AttentionRowKind::wild) {
     lines.push_back("its logits come near the end of f32: anything may come out");
     return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "oracles/base/assert.h"
 
@@ -17,6 +18,36 @@ ClassSet with_or_without(ClassSet x, ClassSet y) {
     if (x.has(one)) both.add(one);
   }
   return both;
+}
+
+// A row whose chosen keys have all the weight, in equal parts: P is 1 of each of them, which every
+// format has, and 0 of all others. What is left are the errors of two sums. Nothing where V has a
+// NaN or Inf, or LSE is in base 2: m log2(e) may be too large for f32.
+std::optional<AttentionKnowledge> knowledge_of_chosen(int output,
+                                                      const AttentionOperands& operands,
+                                                      const SurveyedRow& row, std::int64_t column) {
+  const AttentionHead& head = operands.head();
+  const bool is_lse = output == kAttentionLse;
+  if (row.chosen.empty() || (is_lse ? head.lse_in_base_2 : !operands.special_values().empty()))
+    return std::nullopt;
+  AttentionKnowledge known;
+  known.classes = ResultClass::finite;
+  const auto count = static_cast<double>(row.chosen.size());
+  if (is_lse) {
+    known.exact = row.maximum * operands.to_natural() + std::log(count);
+    known.bound = std::fabs(row.maximum) * operands.to_natural() * 0x1p-21 + std::log(count) + 1;
+    return known;
+  }
+  double sum = 0;
+  for (const std::int64_t j : row.chosen)
+    sum += operands.v_columns()[static_cast<std::size_t>(column * head.keys + j)];
+  known.exact = sum / count * operands.v_scale();
+  // No accumulator of a tensor core keeps fewer than 13 bits, nor those of 16-bit elements fewer
+  // than 21; and a mean is no larger than the largest value.
+  const double unit = format(operands.contract().p).mantissa_bits >= 7 ? 0x1p-21 : 0x1p-12;
+  const double keys = static_cast<double>(head.keys) + 16;
+  known.bound = operands.v_largest(column) * std::min(2.0, keys * unit) + 0x1p-120;
+  return known;
 }
 
 // Of all heads together, before their values are held twice over in double: 400 MB.
@@ -94,6 +125,7 @@ ClassSet output_classes(const AttentionOperands& operands, const DetailedRow& de
 
 AttentionKnowledge knowledge(int output, const AttentionOperands& operands, const DetailedRow& row,
                              std::int64_t column) {
+  if (const auto chosen = knowledge_of_chosen(output, operands, row.row, column)) return *chosen;
   AttentionKnowledge known;
   if (output == kAttentionLse) {
     known.classes = row_classes(row.row.kind, row.row.lse);

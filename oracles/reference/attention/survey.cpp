@@ -291,8 +291,33 @@ class RowPass {
                      0x1p-49 * (std::fabs(head) + std::fabs(tail));
   }
 
+  // A bias like the least f32 on every key of a row: all logits are that number, and the difference
+  // from the maximum is 0 or too large for any weight. Only where exponents are of such
+  // differences: m c may overflow.
+  void find_chosen() {
+    const double product = operands_.largest_product(row_.query);
+    if (operands_.contract().logit_base != LogitBase::natural_difference || head_.bias.empty() ||
+        operands_.may_overflow(row_.query, row_.keys) || operands_.any_special_pair())
+      return;
+    const auto bias = [&](std::int64_t j) {
+      return static_cast<double>(
+          head_.bias[static_cast<std::size_t>(row_.query * head_.keys + j)]);
+    };
+    double maximum = -kInfinity;
+    for (std::int64_t j = row_.keys.first; j < row_.keys.end; ++j)
+      maximum = std::max(maximum, bias(j));
+    const double size = std::fabs(maximum), absorbed = size * 0x1p-28;
+    const bool sink_counts = head_.has_sink && operands_.sink() > maximum - size * 0x1p-20;
+    if (!std::isfinite(maximum) || size < kFar || product > absorbed || sink_counts) return;
+    if (head_.softcap != 0 && static_cast<double>(head_.softcap) > absorbed) return;
+    for (std::int64_t j = row_.keys.first; j < row_.keys.end; ++j)
+      if (bias(j) == maximum) row_.chosen.push_back(j);
+    row_.maximum = maximum;
+  }
+
   void finish_special() {
     row_.tiles.clear();
+    if (row_.kind == AttentionRowKind::wild) find_chosen();
     row_.lse = kNan;
     if (row_.kind == AttentionRowKind::nan && operands_.contract().nan_lse_is_infinite)
       row_.lse = kInfinity;

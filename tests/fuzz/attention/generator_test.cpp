@@ -130,6 +130,60 @@ TEST(AttentionGenerator, QuickPlanStaysSmall) {
   EXPECT_GE(longest, 700);
 }
 
+// No list says which windows, groups, caps and scales there are.
+TEST(AttentionGenerator, NumbersComeFromTheirWholeRange) {
+  std::set<std::int64_t> ends, groups, splits;
+  int long_ones = 0, capped = 0, scaled = 0, heads = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    for (const Case& test_case :
+         plan_cases(*shipped_registry().find("attention_bf16_splitkv"), {Profile::quick, seed})) {
+      if (test_case.origin != "planned") continue;
+      const Problem& problem = test_case.problem;
+      for (const char* side : {"window_left", "window_right"}) {
+        const std::int64_t window = problem.integer(side);
+        ends.insert(window);
+        // Where its end can be seen.
+        long_ones += window >= 128 && window < std::max(problem.integer("keys"),
+                                                        problem.integer("queries"));
+      }
+      const std::int64_t kv_heads = problem.integer("kv_heads");
+      if (kv_heads > 1) groups.insert(problem.integer("heads") / kv_heads);
+      heads += problem.integer("heads") > 34;
+      splits.insert(problem.integer("splits"));
+      capped += problem.real("softcap") > 30;
+      scaled += problem.real("scale") > 1;
+    }
+  }
+  EXPECT_GE(ends.size(), 60u);
+  EXPECT_GE(long_ones, 3);
+  EXPECT_GE(groups.size(), 8u);
+  EXPECT_GE(heads, 3);
+  EXPECT_GE(splits.size(), 25u);
+  EXPECT_GE(capped, 10);
+  EXPECT_GE(scaled, 10);
+}
+
+// Q, K or V is nothing but zeros in 64 rows or in all, and some score or query no number.
+TEST(AttentionValues, SpecialsStandAgainstZeros) {
+  std::set<std::string> zeros, specials;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const CaseTensors tensors =
+        filled(case_with(kernel(), "queries=70 keys=140 d=16", "zero_slices", seed));
+    for (const char* name : {"q", "k", "v"}) {
+      const Tensor& matrix = *tensors.find(name);
+      std::int64_t zero = 0;
+      for (std::int64_t i = 0; i < matrix.layout.count(); ++i) {
+        const double element = element_of(matrix, i);
+        zero += element == 0;
+        if (!std::isfinite(element)) specials.insert(name);
+      }
+      if (zero >= 6 * 16) zeros.insert(name);
+    }
+  }
+  EXPECT_EQ(zeros, (std::set<std::string>{"k", "q", "v"}));
+  EXPECT_EQ(specials, (std::set<std::string>{"k", "q"}));
+}
+
 // Sizes and words that a kernel may handle apart.
 TEST(AttentionGenerator, PlanHasEveryKindOfProblem) {
   std::map<std::string, int> seen;

@@ -400,6 +400,7 @@ const std::map<std::string_view, std::uint64_t> kFingerprints = {
     {"subnormal", 0xf14ddf50696c60e7},
     {"large", 0xb65bc54344f9818a},
     {"specials", 0xe3f5d09029ec6243},
+    {"zero_slices", 0x7d5122953e3870e4},
     {"power_scaled", 0x354a2b4f01a0ac56},
     {"one_hot", 0x5270dee7bb72b558},
     {"index_code", 0x8ffa737a09665034},

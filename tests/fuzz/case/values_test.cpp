@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "fuzz/case/literal.h"
 #include "oracles/base/hash.h"
@@ -36,6 +38,7 @@ const std::map<std::string_view, std::uint64_t> kFingerprints = {
     {"specials", 0x65baa777b2c227c5},     {"integers", 0xc27089fe84e5e195},
     {"power_scaled", 0x1834b867b88ac00b}, {"one_hot", 0x340ad073bb98c395},
     {"index_code", 0x3c12a27cf35a0c31},   {"ties", 0x9d694f060b449f37},
+    {"zero_slices", 0x9041b46b259bfd3},
 };
 
 TEST(Values, BitsAreTheSameEverywhereAndForever) {
@@ -45,6 +48,33 @@ TEST(Values, BitsAreTheSameEverywhereAndForever) {
     EXPECT_TRUE(known != kFingerprints.end() && bits == known->second)
         << "{\"" << info.name << "\", 0x" << std::hex << bits << "},";
   }
+}
+
+// What is NaN or infinite in one operand meets zeros in a band of lines of the other.
+TEST(Values, SpecialsStandAgainstSlicesOfZeros) {
+  std::set<std::pair<bool, bool>> seen;  // in A, NaN
+  for (int seed = 1; seed <= 40; ++seed) {
+    const CaseTensors tensors = tensors_of(
+        case_of("m=70 n=80 k=150 value=zero_slices seed=" + std::to_string(seed)));
+    const Tensor &a = *tensors.find("a"), &b = *tensors.find("b");
+    int specials = 0;
+    const auto look = [&](bool in_a, std::int64_t line, std::int64_t k) {
+      const double value = in_a ? value_at(a, 0, line, k) : value_at(b, 0, k, line);
+      if (std::isfinite(value)) return;
+      ++specials;
+      seen.emplace(in_a, std::isnan(value));
+      int zeros = 0;
+      for (std::int64_t other = 0; other < (in_a ? 80 : 70); ++other)
+        zeros += (in_a ? value_at(b, 0, k, other) : value_at(a, 0, other, k)) == 0;
+      EXPECT_GE(zeros, in_a ? 16 : 6) << seed;
+    };
+    for (std::int64_t k = 0; k < 150; ++k) {
+      for (std::int64_t i = 0; i < 70; ++i) look(true, i, k);
+      for (std::int64_t j = 0; j < 80; ++j) look(false, j, k);
+    }
+    EXPECT_GE(specials, 1) << seed;
+  }
+  EXPECT_EQ(seen.size(), 4u);
 }
 
 TEST(Values, OtherSeedsGiveOtherBits) {

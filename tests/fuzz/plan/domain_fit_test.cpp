@@ -127,6 +127,46 @@ TEST(Domain, OnlySizesThatARuleRefusesAreRounded) {
   EXPECT_GE(tails, planned / 2);
 }
 
+// One rule with everything in it is as many rules as it has parts.
+TEST(Domain, EverySizeMovesOnlyByThePartOfARuleThatNamesIt) {
+  Manifest narrow = *shipped_registry().find("attention_bf16_forward");
+  Result<Expression> condition =
+      Expression::parse("keys % 64 == 0 && d == 64 && dv == 0 && batch > 0",
+                        narrow.operation->schema(), "test:1:1", narrow.operation->derived());
+  ASSERT_TRUE(condition.ok());
+  narrow.domain.push_back({*condition, "so it is built"});
+  std::ptrdiff_t tails = 0, single = 0, usual = 0;
+  const auto is_single = [](const Case& test_case) {
+    return test_case.origin == "planned" && test_case.problem.integer("batch") == 1;
+  };
+  for (const Case& test_case : quick(*shipped_registry().find("attention_bf16_forward")))
+    usual += is_single(test_case);
+  std::set<std::int64_t> batches;
+  const std::vector<Case> cases = quick(narrow);
+  for (const Case& test_case : cases) {
+    EXPECT_EQ(test_case.problem.integer("d"), 64) << test_case.text();
+    tails += test_case.problem.integer("queries") % 64 != 0;
+    single += is_single(test_case);
+    batches.insert(test_case.problem.integer("batch"));
+  }
+  const auto all = static_cast<std::ptrdiff_t>(cases.size());
+  EXPECT_GE(all, 250);
+  EXPECT_GE(tails, all * 3 / 4);
+  EXPECT_GE(single, usual * 3 / 4);
+  EXPECT_TRUE(batches.contains(2) && batches.contains(3) && !batches.contains(64));
+}
+
+// Multiples of 16 along k cost n no more than the multiple of 8 that it needs.
+TEST(Domain, EverySizeIsRoundedToItsOwnMultiple) {
+  std::ptrdiff_t odd = 0, all = 0;
+  for (const Case& test_case : quick(narrowed("k % 64 == 0 && n % 8 == 0"))) {
+    if (test_case.origin != "planned") continue;
+    ++all;
+    odd += test_case.problem.integer("n") % 64 != 0;
+  }
+  EXPECT_GE(odd, all / 2);
+}
+
 TEST(Domain, DesignedCasesAreFittedToIt) {
   const auto designed = [](const Manifest& kernel) {
     std::ptrdiff_t count = 0;

@@ -3,9 +3,12 @@
 // and the time budget.
 #include "fuzz/plan/plan.h"
 
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 
@@ -95,8 +98,11 @@ TEST(Plan, LargePopulationsCountForClassesOfTheirGenerator) {
 // The words a case's features are recognized by in its problem.
 std::vector<std::string> levels_of(const Case& test_case) {
   const Problem& problem = test_case.problem;
-  const auto real = [&](std::string_view field) { return std::to_string(problem.real(field)); };
-  std::string beta = "beta " + real("beta");
+  const auto word_for = [](double number, std::initializer_list<double> listed) {
+    const bool known = std::find(listed.begin(), listed.end(), number) != listed.end();
+    return known ? fmt::format("{}", number) : std::string("drawn");
+  };
+  std::string beta = "beta " + word_for(problem.real("beta"), {0, 1, 2, -0.5});
   if (problem.word("c") == "always") beta += " always";
   return {"shape " + test_case.shape_class,
           "layout " + test_case.layout_class,
@@ -104,7 +110,7 @@ std::vector<std::string> levels_of(const Case& test_case) {
           "out " + std::string(problem.word("out")),
           "bias " + std::string(problem.word("bias")),
           "act " + std::string(problem.word("act")),
-          "alpha " + std::to_string(problem.real("alpha") * 1e30),
+          "alpha " + word_for(problem.real("alpha"), {1, 0.97f, -1.5, 0, 1e-30f}),
           beta};
 }
 
@@ -125,8 +131,8 @@ TEST(Plan, EveryTwoLevelsOfTwoFactorsMeet) {
   EXPECT_EQ(levels[3].size(), 2u);
   EXPECT_EQ(levels[4].size(), 3u);
   EXPECT_EQ(levels[5].size(), 2u);
-  EXPECT_EQ(levels[6].size(), 5u);
-  EXPECT_EQ(levels[7].size(), 5u);
+  EXPECT_EQ(levels[6].size(), 6u);
+  EXPECT_EQ(levels[7].size(), 6u);
   for (std::size_t i = 0; i < levels.size(); ++i) {
     for (std::size_t j = i + 1; j < levels.size(); ++j) {
       for (const std::string& a : levels[i]) {
@@ -164,7 +170,10 @@ TEST(Plan, QuickFitsItsMinuteForAnySeed) {
 
 TEST(Plan, LargeShapesStayWithinWhatOneCaseMayCost) {
   for (const Case& test_case : plan_cases(gemm_kernel(), {Profile::standard, 1})) {
-    EXPECT_LE(generator().padded_work(test_case.problem, gemm_kernel()), 6e8) << test_case.text();
+    const bool is_long = std::max({test_case.problem.integer("m"), test_case.problem.integer("n"),
+                                   test_case.problem.integer("k")}) > 30000;
+    EXPECT_LE(generator().padded_work(test_case.problem, gemm_kernel()), is_long ? 1.5e9 : 6e8)
+        << test_case.text();
   }
 }
 
@@ -213,6 +222,85 @@ TEST(Plan, AddingCasesMovesNoKeys) {
     if (test_case.origin != "designed") break;
     EXPECT_TRUE(quick.contains(test_case.key())) << test_case.text();
   }
+}
+
+// Those of the shape classes are smaller by far.
+TEST(Plan, EverySizeIsLongSomewhere) {
+  const auto longest = [](Profile profile, std::string_view field) {
+    std::int64_t most = 0;
+    for (const Case& test_case : plan_cases(gemm_kernel(), {profile, 1}))
+      most = std::max(most, test_case.problem.integer(field));
+    return most;
+  };
+  EXPECT_GT(longest(Profile::quick, "m"), 65536);
+  EXPECT_GT(longest(Profile::quick, "n"), 65536);
+  EXPECT_GT(longest(Profile::quick, "k"), 8192);
+  EXPECT_GT(longest(Profile::quick, "batch"), 512);
+  EXPECT_GT(longest(Profile::standard, "k"), 65536);
+  EXPECT_GT(longest(Profile::standard, "batch"), 1024);
+}
+
+TEST(Plan, NumbersOfTheCodeBecomeSizes) {
+  PlanOptions options{Profile::quick, 1, {5000, 300}};
+  std::set<std::pair<std::string, std::int64_t>> met;
+  for (const Case& test_case : plan_cases(gemm_kernel(), options)) {
+    for (const char* field : {"m", "n", "k", "batch"})
+      met.emplace(field, test_case.problem.integer(field));
+  }
+  for (const char* field : {"m", "n", "k"}) {
+    for (const std::int64_t number : {5000, 300}) {
+      EXPECT_TRUE(met.contains({field, number})) << field << " " << number;
+      EXPECT_TRUE(met.contains({field, number + 1})) << field << " " << number + 1;
+    }
+  }
+  options.code_sizes = {40, 128};  // the classes have those
+  const std::size_t with = plan_cases(gemm_kernel(), options).size();
+  EXPECT_LE(with, quick_plan().size() + 16);
+}
+
+// A domain that rounds sizes moves them no further than it has to.
+TEST(Plan, NumbersOfTheCodeAreFittedToADomain) {
+  const Manifest narrow = narrowed("k % 16 == 0");
+  bool met = false;
+  for (const Case& test_case : plan_cases(narrow, {Profile::quick, 1, {5000}}))
+    met = met || test_case.problem.integer("k") == 5008;
+  EXPECT_TRUE(met);
+}
+
+// Lists of a few numbers leave out all others.
+TEST(Plan, FactorsComeFromTheirWholeRange) {
+  std::set<float> betas;
+  int small = 0, listed = 0, drawn = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (const Case& test_case : plan_cases(gemm_kernel(), {Profile::quick, seed})) {
+      if (test_case.origin != "planned") continue;
+      const float beta = test_case.problem.real("beta");
+      if (beta == 0) continue;
+      const bool known = beta == 1 || beta == 2 || beta == -0.5f;
+      listed += known;
+      drawn += !known;
+      small += !known && std::abs(beta) < 1e-3f;
+      if (!known) betas.insert(beta);
+      EXPECT_LE(std::abs(beta), 1024);
+      EXPECT_GE(std::abs(beta), 0x1p-20f);
+    }
+  }
+  EXPECT_GE(drawn, listed / 5);
+  EXPECT_LE(drawn, listed / 2);
+  EXPECT_GE(small, drawn / 6);
+  EXPECT_GE(betas.size(), static_cast<std::size_t>(drawn) * 9 / 10);
+}
+
+TEST(Plan, ThreeFeaturesMeetBeyondTheQuickProfile) {
+  std::set<std::string> met;
+  for (const Case& test_case : plan_cases(gemm_kernel(), {Profile::standard, 1})) {
+    if (test_case.origin != "planned") continue;
+    const std::vector<std::string> levels = levels_of(test_case);
+    const Problem& problem = test_case.problem;
+    met.insert(levels[6] + levels[7] + std::to_string(problem.integer("offset")) +
+               std::string(problem.word("offset_in")));
+  }
+  EXPECT_EQ(met.size(), 6u * 6 * 8);  // alphas, betas, offsets
 }
 
 TEST(RandomCase, DependsOnTheSeedAlone) {

@@ -176,6 +176,19 @@ TEST(Expression, MistakesPointIntoTheText) {
   EXPECT_EQ(value("m $ 3"), "k.toml:4:12: \"$\" is not expected here");
 }
 
+TEST(Expression, IsTakenApartAtAnds) {
+  const auto expression = parse("k % 16 == 0 && (n == 8 || m == 1) && batch > 0");
+  ASSERT_TRUE(expression.ok());
+  const std::vector<Expression> parts = expression->conjuncts();
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].constants().size(), 1u);
+  EXPECT_EQ(parts[1].constants().size(), 2u);
+  EXPECT_EQ(parts[2].text(), expression->text());
+  EXPECT_EQ(parts[0].evaluate(gemm("m=2 n=2 k=33")).value(), 0);
+  EXPECT_EQ(parts[2].evaluate(gemm("m=2 n=2 k=33")).value(), 1);
+  EXPECT_EQ(parse("m == 1 || n == 1")->conjuncts().size(), 1u);
+}
+
 // "k=512 k%16=8 n~1024": the constants an expression speaks of, = where they are compared with ==.
 std::string constants_of(std::string_view text) {
   const Result<Expression> expression = parse(text);

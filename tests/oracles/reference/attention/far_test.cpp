@@ -114,6 +114,34 @@ TEST(AttentionFarKeys, LeaveBoundsAsMinusInfinityDoes) {
   }
 }
 
+// The last row hides all its keys, by the least f32 too: every weight is the same, and O the mean.
+TEST(AttentionFarKeys, ARowHiddenWholeHasTheMeanOfItsValues) {
+  int rows = 0;
+  for (int turn = 0; turn < 60; ++turn) {
+    AttentionSetup setup = hiding(turn);
+    setup.sink = false;
+    Attention attention(setup);
+    hide(attention, turn % 2 == 0 ? kLowest : -1e30f);
+    const AttentionContract contract = contract_of(setup, LogitBase::natural_difference, turn);
+    attention.run(contract, 90, static_cast<Errors>(turn % 4), setup.seed);
+    const AttentionOracle oracle(attention.problem, contract, 90);
+    const std::int64_t last = kQueries - 1;
+    for (std::int64_t x = 0; x < setup.dv; ++x) {
+      const std::int64_t at = last * setup.dv + x;
+      const ElementVerdict right = oracle.element(0, at, attention.o.bits(at));
+      EXPECT_TRUE(right.pass) << turn << " column " << x;
+      EXPECT_FALSE(oracle.element(0, at, 0x7fc00000).pass) << turn << " NaN";
+      EXPECT_FALSE(oracle.element(0, at, std::bit_cast<std::uint32_t>(7.77e35f)).pass) << turn;
+      rows += !oracle.element(0, at, 0).pass;
+    }
+    EXPECT_TRUE(oracle.element(1, last, attention.lse.bits(last)).pass) << turn;
+    if (setup.lse != LseKind::natural) continue;
+    EXPECT_FALSE(oracle.element(1, last, 0x7fc00000).pass) << turn;
+    EXPECT_FALSE(oracle.element(1, last, 0).pass) << turn;
+  }
+  EXPECT_GE(rows, 100) << "zeros in place of the mean";
+}
+
 // The other contracts say what the kernel does: 2 to the power of what rounding left may be
 // infinite in a tile that is hidden before any other is seen, and then the row is NaN.
 TEST(AttentionFarKeys, MayBeInfiniteUnderAFusedExponentWhereTheyComeFirst) {

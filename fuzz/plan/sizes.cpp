@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "fuzz/plan/sizes.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "fuzz/case/draw.h"
+#include "fuzz/plan/domain_fit.h"
+
+namespace plumbline {
+
+namespace {
+
+// Beyond 16 bits, 15, 13 and 12, and beyond the blocks that a grid often has at most. None is a
+// multiple of anything: a kernel has its tails there as well.
+constexpr std::array<std::int64_t, 6> kLong = {66003, 33003, 8209, 4099, 1031, 521};
+
+// How far a domain may move a size that its code names: it is rounded to a multiple.
+constexpr std::int64_t kMostRounding = 256;
+
+struct Limits {
+  double work;                // padded multiply-accumulates of one case: half a second, or three
+  std::size_t cases_of_code;  // with sizes that the code names
+};
+
+Limits limits_of(Profile profile) {
+  if (profile == Profile::quick) return {2.8e8, 16};
+  return {1.5e9, 96};
+}
+
+template <typename Class>
+int index_of(std::span<const Class> classes, std::string_view name) {
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if constexpr (std::is_same_v<std::remove_cv_t<Class>, ClassInfo>) {
+      if (classes[i].name == name) return static_cast<int>(i);
+    } else {
+      if (classes[i] == name) return static_cast<int>(i);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+SizePlanner::SizePlanner(const Manifest& manifest, const KernelChoices& choices, Profile profile,
+                         Random random)
+    : manifest_(manifest),
+      generator_(generator_of(*manifest.operation)),
+      choices_(choices),
+      profile_(profile),
+      random_(random) {}
+
+std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t size) {
+  const auto known = std::ranges::find(manifest_.schema(), field, &Field::name);
+  if (known->fixed || size > known->maximum) return std::nullopt;
+  Choice choice;
+  choice.shape = index_of(generator_.shape_classes(), "tiny");
+  if (std::ranges::find(choices_.shapes, choice.shape) == choices_.shapes.end())
+    choice.shape = choices_.shapes.front();
+  choice.layout = choices_.layouts.front();
+  choice.value = index_of(generator_.value_classes(), "normal");
+  choice.features.assign(choices_.features.size(), 0);
+  const auto stretched = [&](Problem& problem) {
+    const Problem before = problem;
+    problem.set_integer(field, size);
+    generator_.keep_padding(before, problem);
+  };
+  return build_changed(manifest_, choice, profile_, limits_of(profile_).work, stretched,
+                       random_.fork(drawn_++));
+}
+
+std::vector<Case> SizePlanner::long_sizes() {
+  std::vector<Case> cases;
+  for (const std::string_view field : generator_.shrink_fields().sizes) {
+    for (const std::int64_t size : kLong) {
+      std::optional<Case> built = case_of(field, size);
+      if (!built || built->problem.integer(field) < size) continue;
+      cases.push_back(*std::move(built));
+      if (profile_ == Profile::quick) break;
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> SizePlanner::sizes_of_code(std::span<const std::int64_t> numbers,
+                                             std::span<const Case> planned) {
+  const auto fields = generator_.shrink_fields().sizes;
+  std::set<std::pair<std::string_view, std::int64_t>> known;
+  for (const Case& one : planned) {
+    for (const std::string_view field : fields) known.emplace(field, one.problem.integer(field));
+  }
+  std::vector<Case> cases;
+  for (const std::int64_t number : numbers) {
+    for (const std::string_view field : fields) {
+      for (const std::int64_t size : {number, number + 1}) {
+        if (cases.size() == limits_of(profile_).cases_of_code) return cases;
+        if (known.contains({field, size})) continue;
+        std::optional<Case> built = case_of(field, size);
+        if (!built) continue;
+        const std::int64_t fitted = built->problem.integer(field);
+        if (fitted < size || fitted > size + kMostRounding) continue;
+        if (known.emplace(field, fitted).second) cases.push_back(*std::move(built));
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace plumbline
