@@ -53,6 +53,8 @@ Tallies tally(const RunRecord& record) {
       ++t.cases;
       if (first) t.elapsed_ms += c.elapsed_ms;  // time counts once per case
       first = false;
+      if (claim == Claim::agrees && verdict == Verdict::skip && t.message.empty())
+        t.message = kNotAsked;
       if (severity(verdict) > severity(t.worst)) {
         t.worst = verdict;
         t.message = c.reason;

@@ -38,6 +38,8 @@ std::string_view help(std::string_view kind) {
       {"divergent barrier", "A barrier or .aligned instruction that only part of a warp reaches."},
       {"deadlock", "No warp can go on."},
       {"trap", "The kernel trapped, or an assertion in it failed."},
+      {"device exception",
+       "The GPU stopped the kernel, often for an access outside shared memory; it names no cause."},
       {"endless loop", "The kernel did not end within its budget of instructions."},
       {"division by zero",
        "A quotient or remainder of integers by zero, which the ISA leaves open."},

@@ -61,7 +61,11 @@ void try_kernel(const Registry& registry, const Manifest& kernel, const Target& 
   if (!record) return report.bad(what, interruption(test_case->text()));
   if (record->verdict != Verdict::pass)
     return report.bad(what, {ErrorKind::cannot_run, record->reason, record->text, ""});
-  report.good(what, fmt::format("{} passes on {}", kernel.name, target.name()));
+  const auto agrees = record->claims.find(Claim::agrees);
+  const bool differs = agrees != record->claims.end() && agrees->second == Verdict::skip;
+  report.good(what,
+              fmt::format("{} passes on {}{}", kernel.name, target.name(),
+                          differs ? fmt::format("; beside the emulator it {}", kNotAsked) : ""));
 }
 
 }  // namespace

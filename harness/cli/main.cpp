@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "harness/cli/newer_processor.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verb_table.h"
+#include "harness/gpu/gpu_device.h"
 #include "harness/judge/interrupt.h"
 
 namespace {
@@ -46,21 +48,31 @@ ExitCode run(int argc, char** argv) {
   return ExitCode::internal;
 }
 
+ExitCode run_and_catch(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return plumbline::report_error({plumbline::ErrorKind::out_of_memory,
+                                    "more memory is needed than is free", "",
+                                    "use smaller inputs, or fewer --jobs"});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr,
+                 "plumbline: internal error: %s; please report this with the command line\n",
+                 error.what());
+    return ExitCode::internal;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   open_standard_streams();
   plumbline::restart_with_faster_blas(argv);
-  try {
-    return static_cast<int>(run(argc, argv));
-  } catch (const std::bad_alloc&) {
-    return static_cast<int>(plumbline::report_error(
-        {plumbline::ErrorKind::out_of_memory, "more memory is needed than is free", "",
-         "use smaller inputs, or fewer --jobs"}));
-  } catch (const std::exception& error) {
-    std::fprintf(stderr,
-                 "plumbline: internal error: %s; please report this with the command line\n",
-                 error.what());
-    return static_cast<int>(ExitCode::internal);
+  const int code = static_cast<int>(run_and_catch(argc, argv));
+  if (plumbline::gpu_is_lost()) {
+    // What the driver does at an ordinary exit would wait for a kernel that does not end.
+    std::fflush(nullptr);
+    std::_Exit(code);
   }
+  return code;
 }

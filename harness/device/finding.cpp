@@ -19,6 +19,7 @@ const char* name(FindingKind kind) {
     case FindingKind::divergent_barrier: return "divergent barrier";
     case FindingKind::deadlock: return "deadlock";
     case FindingKind::trap: return "trap";
+    case FindingKind::device_exception: return "device exception";
     case FindingKind::endless_loop: return "endless loop";
     case FindingKind::division_by_zero: return "division by zero";
     case FindingKind::bad_operand: return "bad operand";

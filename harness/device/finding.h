@@ -20,6 +20,7 @@ enum class FindingKind : std::uint8_t {
   divergent_barrier,      // .aligned instruction or barrier reached by part of a warp
   deadlock,               // no warp can run; the message names every waiting warp
   trap,                   // trap, or an assertion inside the kernel
+  device_exception,       // a GPU stopped the kernel and does not say why
   endless_loop,           // instruction budget exhausted
   division_by_zero,       // of integers: the ISA leaves the result open
   bad_operand,            // shuffle from a lane that takes no part, bad barrier id, ...

@@ -35,12 +35,14 @@ std::string bind_all(void* library, Driver& d) {
   bind(library, "cuModuleUnload", d.module_unload, missing);
   bind(library, "cuModuleGetFunction", d.module_function, missing);
   bind(library, "cuFuncGetParamInfo", d.function_parameter, missing);
+  bind(library, "cuFuncGetAttribute", d.function_get, missing);
   bind(library, "cuFuncSetAttribute", d.function_set, missing);
   bind(library, "cuMemAlloc_v2", d.allocate, missing);
   bind(library, "cuMemFree_v2", d.release, missing);
   bind(library, "cuMemcpyHtoD_v2", d.copy_in, missing);
   bind(library, "cuMemcpyDtoH_v2", d.copy_out, missing);
   bind(library, "cuLaunchKernel", d.launch, missing);
+  bind(library, "cuLaunchKernelEx", d.launch_with_attributes, missing);
   bind(library, "cuEventCreate", d.event_create, missing);
   bind(library, "cuEventRecord", d.event_record, missing);
   bind(library, "cuEventQuery", d.event_query, missing);

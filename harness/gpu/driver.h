@@ -4,6 +4,7 @@
 // that neither a toolkit header nor a library is needed to build.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,21 @@
 #include "oracles/base/result.h"
 
 namespace plumbline {
+
+// CUlaunchAttribute and CUlaunchConfig, as far as a cluster needs them: the value is the cluster's
+// three dimensions, in 64 bytes.
+struct DriverLaunchAttribute {
+  int id = 0;
+  alignas(8) std::array<unsigned, 16> value{};
+};
+
+struct DriverLaunchConfig {
+  std::array<unsigned, 3> grid{}, block{};
+  unsigned dynamic_shared_bytes = 0;
+  void* stream = nullptr;
+  DriverLaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
 
 struct Driver {
   using Handle = void*;  // CUcontext, CUmodule, CUfunction, CUevent, CUstream
@@ -32,6 +48,7 @@ struct Driver {
   int (*module_unload)(Handle) = nullptr;
   int (*module_function)(Handle*, Handle, const char*) = nullptr;
   int (*function_parameter)(Handle, std::size_t, std::size_t*, std::size_t*) = nullptr;
+  int (*function_get)(int*, int, Handle) = nullptr;
   int (*function_set)(Handle, int, int) = nullptr;
   int (*allocate)(Address*, std::size_t) = nullptr;
   int (*release)(Address) = nullptr;
@@ -39,6 +56,7 @@ struct Driver {
   int (*copy_out)(void*, Address, std::size_t) = nullptr;
   int (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                 Handle, void**, void**) = nullptr;
+  int (*launch_with_attributes)(const DriverLaunchConfig*, Handle, void**, void**) = nullptr;
   int (*event_create)(Handle*, unsigned) = nullptr;
   int (*event_record)(Handle, Handle) = nullptr;
   int (*event_query)(Handle) = nullptr;

@@ -5,49 +5,45 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
+#include <fstream>
 #include <thread>
 #include <vector>
 
-#include "harness/device/entry_name.h"
+#include "harness/gpu/context.h"
 #include "harness/gpu/driver.h"
+#include "harness/gpu/driver_codes.h"
 #include "harness/gpu/encode_tensor_map.h"
+#include "harness/gpu/gpu_module.h"
 
 namespace plumbline {
 namespace {
 
+using namespace driver_codes;
+
 constexpr std::size_t kGuardBytes = 4096;
 constexpr std::byte kGuard{0xcb};
 
-// Driver API constants (cuda.h): device attributes, function attributes, results, launch extras.
-constexpr int kComputeMajor = 75, kComputeMinor = 76;
-constexpr int kMaxDynamicShared = 8;
-constexpr int kNotReady = 600;
-constexpr int kInvalidValue = 1, kOutOfMemory = 2;
-// What a kernel can do to its context. The driver's own words stand in the finding.
+// More blocks in a cluster than every chip with clusters has room for.
+constexpr std::int64_t kPortableCluster = 8;
+
+// A kernel that is running when a run is interrupted has so much time to end by itself: the GPU is
+// free then, which it is not when the launch is given up.
+constexpr std::chrono::milliseconds kGrace{500};
+
+// What a kernel can do to its context. The driver's own words stand in the finding. __trap() is an
+// illegal instruction to the driver.
 constexpr std::array<std::pair<int, FindingKind>, 9> kFaults = {{
-    {700, FindingKind::out_of_bounds},  // CUDA_ERROR_ILLEGAL_ADDRESS
-    {717, FindingKind::out_of_bounds},  // CUDA_ERROR_INVALID_ADDRESS_SPACE
-    {716, FindingKind::misaligned},     // CUDA_ERROR_MISALIGNED_ADDRESS
-    {702, FindingKind::endless_loop},   // CUDA_ERROR_LAUNCH_TIMEOUT
-    {710, FindingKind::trap},           // CUDA_ERROR_ASSERT
-    {714, FindingKind::trap},           // CUDA_ERROR_HARDWARE_STACK_ERROR
-    {715, FindingKind::trap},           // CUDA_ERROR_ILLEGAL_INSTRUCTION
-    {718, FindingKind::trap},           // CUDA_ERROR_INVALID_PC
-    {719, FindingKind::trap},           // CUDA_ERROR_LAUNCH_FAILED
+    {kIllegalAddress, FindingKind::out_of_bounds},
+    {kInvalidAddressSpace, FindingKind::out_of_bounds},
+    {kMisalignedAddress, FindingKind::misaligned},
+    {kLaunchTimeout, FindingKind::endless_loop},
+    {kAssert, FindingKind::trap},
+    {kIllegalInstruction, FindingKind::trap},
+    {kHardwareStackError, FindingKind::device_exception},
+    {kInvalidPc, FindingKind::device_exception},
+    {kLaunchFailed, FindingKind::device_exception},
 }};
-
-// A kernel that does not end holds the GPU until the process does; so may a fault that a new
-// context does not mend. Every call of the driver would wait for it, of whatever device.
-std::atomic<bool> gpu_is_lost{false};
-
-Status usable() {
-  if (!gpu_is_lost) return {};
-  return Error{ErrorKind::cannot_run,
-               "an earlier kernel never finished, or left the GPU unusable for this process", "",
-               "start plumbline again"};
-}
 
 struct Allocation {
   Driver::Address base = 0;  // of the leading guard band
@@ -57,86 +53,48 @@ struct Allocation {
   Driver::Address payload() const { return base + kGuardBytes; }
 };
 
-class GpuModule : public Module {
+// Two events around a launch; destroyed with it, unless they would wait for a kernel that does not
+// end or went with their context.
+class LaunchEvents {
  public:
-  GpuModule(std::shared_ptr<const Driver> driver, std::shared_ptr<const int> context,
-            std::string image, std::string file)
-      : driver_(std::move(driver)),
-        context_(std::move(context)),
-        image_(std::move(image)),
-        file_(std::move(file)),
-        entries_(entry_names(image_)) {}
+  explicit LaunchEvents(const GpuContext& context)
+      : context_(context), made_in_(context.number()) {}
 
-  // The entry's function; the module is loaded again when the context was reset since.
-  Result<Driver::Handle> function(std::string_view name) const {
-    const Result<std::string> entry =
-        entries_.empty() ? std::string(name) : find_entry(entries_, name, file_);
-    if (!entry) return entry.error();
-    if (loaded_in_ != *context_) {
-      // Log buffers of the driver's JIT compiler, so that its message reaches the user.
-      std::array<char, 4096> log{};
-      std::array<int, 2> options = {
-          5, 6};  // CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
-      std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
-      if (const int code =
-              driver_->module_load(&module_, image_.c_str(), 2, options.data(), values.data());
-          code != 0) {
-        Error error = driver_->error("cuModuleLoadDataEx", code);
-        error.where = file_;
-        if (log[0] != 0) error.message += fmt::format("; {}", log.data());
-        return error;
+  LaunchEvents(const LaunchEvents&) = delete;
+  LaunchEvents& operator=(const LaunchEvents&) = delete;
+
+  ~LaunchEvents() {
+    if (!gpu_is_usable() || made_in_ != context_.number()) return;
+    for (const Driver::Handle event : events_)
+      if (event) context_.driver().event_destroy(event);
+  }
+
+  Status create() {
+    for (Driver::Handle& event : events_) {
+      if (const int code = context_.driver().event_create(&event, 0); code != 0) {
+        event = nullptr;
+        return context_.driver().error("cuEventCreate", code);
       }
-      loaded_in_ = *context_;
     }
-    Driver::Handle function = nullptr;
-    if (const int code = driver_->module_function(&function, module_, entry->c_str()); code != 0) {
-      Error error = driver_->error(fmt::format("cuModuleGetFunction({})", *entry), code);
-      error.where = file_;
-      return error;
-    }
-    return function;
+    return {};
   }
 
-  Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
-    if (const Status works = usable(); !works) return works.error();
-    const Result<Driver::Handle> found = function(entry);
-    if (!found) return found.error();
-    std::vector<ParameterSlot> slots;
-    std::size_t offset = 0, size = 0;
-    for (std::size_t i = 0;; ++i) {
-      const int code = driver_->function_parameter(*found, i, &offset, &size);
-      if (code == kInvalidValue) return slots;  // past the last parameter
-      if (code != 0) return driver_->error("cuFuncGetParamInfo", code);
-      slots.push_back({static_cast<std::int64_t>(offset), static_cast<std::int64_t>(size)});
-    }
-  }
+  Driver::Handle before() const { return events_[0]; }
+
+  Driver::Handle after() const { return events_[1]; }
 
  private:
-  std::shared_ptr<const Driver> driver_;
-  std::shared_ptr<const int> context_;  // the number of the device's context
-  std::string image_, file_;
-  std::vector<std::string> entries_;  // of PTX; none that could be read of a cubin
-  mutable Driver::Handle module_ = nullptr;
-  mutable int loaded_in_ = -1;
+  const GpuContext& context_;
+  int made_in_;
+  std::array<Driver::Handle, 2> events_{};
 };
 
 class GpuDevice : public Device {
  public:
-  GpuDevice(std::shared_ptr<const Driver> driver, GpuInfo info, std::chrono::milliseconds patience)
-      : driver_(std::move(driver)), info_(std::move(info)), patience_(patience) {}
+  GpuDevice(std::shared_ptr<GpuContext> context, GpuInfo info, GpuOptions options)
+      : context_(std::move(context)), info_(std::move(info)), options_(options) {}
 
-  ~GpuDevice() override {
-    if (gpu_is_lost) return;
-    release_all();
-    if (context_) driver_->context_release(0);
-  }
-
-  Status open() {
-    if (const int code = driver_->context_retain(&context_, 0); code != 0) {
-      return driver_->error("cuDevicePrimaryCtxRetain", code);
-    }
-    return make_current();
-  }
+  ~GpuDevice() override { release_all(); }
 
   std::string name() const override { return info_.name; }
 
@@ -145,23 +103,27 @@ class GpuDevice : public Device {
   bool is_gpu() const override { return true; }
 
   Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) override {
-    auto module = std::make_unique<GpuModule>(driver_, context_number_, std::string(image),
-                                              std::string(file));
-    return std::unique_ptr<Module>(std::move(module));
+    return std::unique_ptr<Module>(
+        std::make_unique<GpuModule>(context_, std::string(image), std::string(file)));
   }
 
   Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) override {
     Allocation allocation;
     allocation.bytes = static_cast<std::size_t>(bytes);
     allocation.label = label;
-    if (const Status works = usable(); !works) return works.error();
-    const Status current = make_current();
-    if (!current) return current.error();
-    if (const int code = driver_->allocate(&allocation.base, allocation.bytes + 2 * kGuardBytes);
+    if (const Status current = context_->make_current(); !current) return current.error();
+    if (context_is_new()) allocations_.clear();
+    number_ = context_->number();
+    stopped_ = false;
+    if (const int code = driver().allocate(&allocation.base, allocation.bytes + 2 * kGuardBytes);
         code != 0) {
       Error error =
-          driver_->error(fmt::format("cuMemAlloc of {} bytes for {}", bytes, label), code);
-      if (code == kOutOfMemory) error.kind = ErrorKind::out_of_memory;
+          driver().error(fmt::format("cuMemAlloc of {} bytes for {}", bytes, label), code);
+      if (code == kOutOfMemory) {
+        error.kind = ErrorKind::out_of_memory;
+      } else {
+        context_->mend();
+      }
       return error;
     }
     allocations_.push_back(allocation);
@@ -174,17 +136,17 @@ class GpuDevice : public Device {
   }
 
   void release_all() override {
-    if (!gpu_is_lost) {
-      for (const Allocation& allocation : allocations_) driver_->release(allocation.base);
+    if (!allocations_.empty() && !context_is_new() && context_->make_current()) {
+      for (const Allocation& allocation : allocations_) driver().release(allocation.base);
     }
     allocations_.clear();
   }
 
   Status write(DeviceAddress to, std::span<const std::byte> bytes) override {
     if (bytes.empty()) return {};
-    if (Status works = usable(); !works) return works;
-    const int code = driver_->copy_in(to, bytes.data(), bytes.size());
-    return code == 0 ? Status{} : driver_->error("cuMemcpyHtoD", code);
+    if (Status there = memory_is_there(); !there) return there;
+    const int code = driver().copy_in(to, bytes.data(), bytes.size());
+    return code == 0 ? Status{} : driver().error("cuMemcpyHtoD", code);
   }
 
   Status poison(DeviceAddress to, std::span<const std::byte> bytes) override {
@@ -193,73 +155,137 @@ class GpuDevice : public Device {
 
   Status read(DeviceAddress from, std::span<std::byte> bytes) override {
     if (bytes.empty() || stopped_) return {};  // after a fault the memory is gone with its context
-    if (Status works = usable(); !works) return works;
-    const int code = driver_->copy_out(bytes.data(), from, bytes.size());
-    return code == 0 ? Status{} : driver_->error("cuMemcpyDtoH", code);
+    if (Status there = memory_is_there(); !there) return there;
+    const int code = driver().copy_out(bytes.data(), from, bytes.size());
+    return code == 0 ? Status{} : driver().error("cuMemcpyDtoH", code);
   }
 
   Result<EncodedTensorMap> encode(const TensorMap& map) override {
     if (Status exist = check_tensor_maps_exist(info_.sm); !exist) return exist.error();
     if (Status possible = check_tensor_map(map); !possible) return possible.error();
-    return encode_tensor_map(*driver_, map);
+    return encode_tensor_map(driver(), map);
   }
 
   Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {
-    if (const Status works = usable(); !works) return works.error();
-    const auto& gpu_module = static_cast<const GpuModule&>(module);
-    const Result<Driver::Handle> function = gpu_module.function(request.entry);
-    if (!function) return function.error();
-    // Without it the most is 48 KiB less what the kernel has of its own.
-    if (request.dynamic_shared_bytes > 0) {
-      const int code = driver_->function_set(*function, kMaxDynamicShared,
-                                             static_cast<int>(request.dynamic_shared_bytes));
-      if (code != 0) return driver_->error("cuFuncSetAttribute", code);
+    if (const Status there = memory_is_there(); !there) return there.error();
+    LaunchEvents events(*context_);
+    Result<int> code = start(static_cast<const GpuModule&>(module), request, events);
+    if (!code) {
+      context_->mend();  // what the driver refuses leaves it as it was; a fault of others does not
+      return code.error();
     }
-    std::array<Driver::Handle, 2> events{};
-    for (Driver::Handle& event : events) {
-      if (const int code = driver_->event_create(&event, 0); code != 0)
-        return driver_->error("cuEventCreate", code);
-    }
-    driver_->event_record(events[0], nullptr);
-    std::vector<std::byte> block = request.parameters;
-    std::size_t size = block.size();
-    // CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
-    void* extra[] = {reinterpret_cast<void*>(1), block.data(), reinterpret_cast<void*>(2), &size,
-                     nullptr};
-    const auto u = [](std::int64_t value) { return static_cast<unsigned>(value); };
-    if (const int code =
-            driver_->launch(*function, u(request.grid[0]), u(request.grid[1]), u(request.grid[2]),
-                            u(request.block[0]), u(request.block[1]), u(request.block[2]),
-                            u(request.dynamic_shared_bytes), nullptr, nullptr, extra);
-        code != 0) {
-      return driver_->error("cuLaunchKernel", code);
-    }
-    driver_->event_record(events[1], nullptr);
+    if (*code == 0) code = wait(events.after());
+    if (*code != 0) return faulted(request, *code);
     LaunchOutcome outcome;
-    const int code = wait(events[1]);
-    if (code != 0) return faulted(request, code);
     float milliseconds = 0;
-    if (driver_->event_elapsed(&milliseconds, events[0], events[1]) == 0)
+    if (driver().event_elapsed(&milliseconds, events.before(), events.after()) == 0)
       outcome.elapsed_ms = milliseconds;
-    for (Driver::Handle event : events) driver_->event_destroy(event);
     const Status guards = check_guards(request, outcome);
     if (!guards) return guards.error();
     return outcome;
   }
 
  private:
-  Status make_current() {
-    stopped_ = false;
-    const int code = driver_->context_set(context_);
-    return code == 0 ? Status{} : driver_->error("cuCtxSetCurrent", code);
+  const Driver& driver() const { return context_->driver(); }
+
+  // A fault, of this device or another, made a context in which this device has nothing yet.
+  bool context_is_new() const { return number_ != context_->number(); }
+
+  Status memory_is_there() const {
+    if (Status current = context_->make_current(); !current) return current;
+    if (!context_is_new()) return {};
+    return Error{ErrorKind::cannot_run,
+                 "the memory of this case is gone: a fault of another kernel took its context", "",
+                 "run the case again"};
   }
 
-  // Waits for an event; kNotReady when patience ran out.
+  // Starts the kernel with an event on either side. An Error where the driver refuses; a number
+  // other than 0 where what it says is a fault of the kernel.
+  Result<int> start(const GpuModule& module, const LaunchRequest& request, LaunchEvents& events) {
+    const Result<Driver::Handle> function = module.function(request.entry);
+    if (!function) return function.error();
+    // Without it the most is 48 KiB less what the kernel has of its own.
+    if (request.dynamic_shared_bytes > 0) {
+      const int code = driver().function_set(*function, kMaxDynamicShared,
+                                             static_cast<int>(request.dynamic_shared_bytes));
+      if (code != 0) {
+        return driver().error(fmt::format("cuFuncSetAttribute for {} bytes of shared memory",
+                                          request.dynamic_shared_bytes),
+                              code);
+      }
+    }
+    if (const Status made = events.create(); !made) return made.error();
+    if (const int code = driver().event_record(events.before(), nullptr); code != 0)
+      return driver().error("cuEventRecord", code);
+    const Status started = start(module, *function, request);
+    if (!started) return started.error();
+    return driver().event_record(events.after(), nullptr);
+  }
+
+  Status start(const GpuModule& module, Driver::Handle function, const LaunchRequest& request) {
+    const Result<std::array<unsigned, 3>> cluster = module.cluster(request.entry);
+    if (!cluster) return cluster.error();
+    const auto u = [](std::int64_t value) { return static_cast<unsigned>(value); };
+    DriverLaunchConfig config;
+    for (std::size_t d = 0; d < config.grid.size(); ++d) {
+      config.grid[d] = u(request.grid[d]);
+      config.block[d] = u(request.block[d]);
+    }
+    config.dynamic_shared_bytes = u(request.dynamic_shared_bytes);
+    std::vector<std::byte> block = request.parameters;
+    std::size_t size = block.size();
+    void* extra[] = {reinterpret_cast<void*>(kParameterBuffer), block.data(),
+                     reinterpret_cast<void*>(kParameterBufferSize), &size, nullptr};
+    if ((*cluster)[0] > 0) return start_cluster(function, request, *cluster, config, extra);
+    const int code = driver().launch(function, config.grid[0], config.grid[1], config.grid[2],
+                                     config.block[0], config.block[1], config.block[2],
+                                     config.dynamic_shared_bytes, nullptr, nullptr, extra);
+    return code == 0 ? Status{} : driver().error("cuLaunchKernel", code);
+  }
+
+  Status start_cluster(Driver::Handle function, const LaunchRequest& request,
+                       const std::array<unsigned, 3>& cluster, DriverLaunchConfig& config,
+                       void** extra) {
+    DriverLaunchAttribute attribute;
+    attribute.id = kClusterDimension;
+    std::int64_t blocks = 1;
+    for (std::size_t d = 0; d < cluster.size(); ++d) {
+      attribute.value[d] = cluster[d];
+      blocks *= cluster[d];
+      if (request.grid[d] % cluster[d] == 0) continue;
+      return Error{ErrorKind::bad_input,
+                   fmt::format("kernel {} runs in clusters of {} blocks, and its grid of {} is no "
+                               "multiple of them",
+                               request.entry, fmt::join(cluster, " x "),
+                               fmt::join(request.grid, " x ")),
+                   "", "round `grid` up in the manifest"};
+    }
+    if (blocks > kPortableCluster) {
+      const int code = driver().function_set(function, kLargeClusterAllowed, 1);
+      if (code != 0) {
+        return driver().error(fmt::format("cuFuncSetAttribute for a cluster of {} blocks", blocks),
+                              code);
+      }
+    }
+    config.attributes = &attribute;
+    config.attribute_count = 1;
+    const int code = driver().launch_with_attributes(&config, function, nullptr, extra);
+    return code == 0 ? Status{} : driver().error("cuLaunchKernelEx", code);
+  }
+
+  bool interrupted() const { return options_.give_up != nullptr && *options_.give_up; }
+
+  // Waits for an event; kNotReady when patience ran out, or that of somebody who interrupts.
   int wait(Driver::Handle event) const {
-    const auto start = std::chrono::steady_clock::now();
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point end = Clock::now() + options_.patience;
+    bool hurried = false;
     int code = kNotReady;
-    while ((code = driver_->event_query(event)) == kNotReady &&
-           std::chrono::steady_clock::now() - start < patience_) {
+    while ((code = driver().event_query(event)) == kNotReady && Clock::now() < end) {
+      if (!hurried && interrupted()) {
+        hurried = true;
+        end = std::min(end, Clock::now() + kGrace);
+      }
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return code;
@@ -271,36 +297,30 @@ class GpuDevice : public Device {
     outcome.completed = false;
     Finding finding;
     finding.kernel = request.entry;
-    finding.message = driver_->describe(code);
+    finding.message = driver().describe(code);
     stopped_ = true;
     if (code == kNotReady) {
-      gpu_is_lost = true;
+      lose_gpu();
+      if (interrupted()) {
+        return Error{ErrorKind::cannot_run,
+                     fmt::format("{} was still running when the run was interrupted",
+                                 request.entry),
+                     "", ""};
+      }
       finding.kind = FindingKind::endless_loop;
       finding.message = fmt::format("the kernel did not finish within {} s",
-                                    std::chrono::duration<double>(patience_).count());
+                                    std::chrono::duration<double>(options_.patience).count());
       outcome.findings.push_back(finding);
       return outcome;
     }
+    allocations_.clear();
+    context_->renew();
     const auto known = std::find_if(kFaults.begin(), kFaults.end(),
                                     [&](const auto& f) { return f.first == code; });
-    if (known == kFaults.end()) return driver_->error("the kernel", code);
+    if (known == kFaults.end()) return driver().error("the kernel", code);
     finding.kind = known->second;
     outcome.findings.push_back(finding);
-    renew_context();
     return outcome;
-  }
-
-  // Some faults are said to end the process's use of the GPU: whether this one did, an allocation
-  // tells.
-  void renew_context() {
-    allocations_.clear();
-    ++*context_number_;
-    driver_->context_release(0);
-    driver_->context_reset(0);
-    Driver::Address trial = 0;
-    gpu_is_lost = driver_->context_retain(&context_, 0) != 0 ||
-                  driver_->context_set(context_) != 0 || driver_->allocate(&trial, 1) != 0;
-    if (!gpu_is_lost) driver_->release(trial);
   }
 
   Status check_guards(const LaunchRequest& request, LaunchOutcome& outcome) {
@@ -330,11 +350,10 @@ class GpuDevice : public Device {
     return {};
   }
 
-  std::shared_ptr<const Driver> driver_;
+  std::shared_ptr<GpuContext> context_;
   GpuInfo info_;
-  std::chrono::milliseconds patience_;
-  Driver::Handle context_ = nullptr;
-  std::shared_ptr<int> context_number_ = std::make_shared<int>(0);
+  GpuOptions options_;
+  int number_ = 0;        // of the context that has the allocations
   bool stopped_ = false;  // the last launch faulted
   std::vector<Allocation> allocations_;
 };
@@ -370,22 +389,30 @@ Result<GpuInfo> describe_gpu(const Driver& driver) {
 
 }  // namespace
 
+std::string GpuInfo::driver() const {
+  std::string text =
+      fmt::format("CUDA {}.{}", driver_version / 1000, driver_version % 1000 / 10);
+  std::ifstream module("/sys/module/nvidia/version");
+  if (std::string version; module >> version) text = version + ", " + text;
+  return text;
+}
+
 Result<GpuInfo> gpu_info() {
   const Result<std::shared_ptr<const Driver>> driver = load_driver();
   if (!driver) return driver.error();
   return describe_gpu(**driver);
 }
 
-Result<std::unique_ptr<Device>> open_gpu(std::chrono::milliseconds patience) {
-  if (const Status works = usable(); !works) return works.error();
+Result<std::unique_ptr<Device>> open_gpu(const GpuOptions& options) {
+  if (const Status works = gpu_is_usable(); !works) return works.error();
   const Result<std::shared_ptr<const Driver>> driver = load_driver();
   if (!driver) return driver.error();
   const Result<GpuInfo> info = describe_gpu(**driver);
   if (!info) return info.error();
-  auto device = std::make_unique<GpuDevice>(*driver, *info, patience);
-  const Status opened = device->open();
-  if (!opened) return opened.error();
-  return std::unique_ptr<Device>(std::move(device));
+  const Result<std::shared_ptr<GpuContext>> context = GpuContext::open(*driver);
+  if (!context) return context.error();
+  if (const Status current = (*context)->make_current(); !current) return current.error();
+  return std::unique_ptr<Device>(std::make_unique<GpuDevice>(*context, *info, options));
 }
 
 }  // namespace plumbline

@@ -23,6 +23,12 @@ namespace plumbline {
 
 namespace {
 
+Target emulator_beside(const Target& gpu) {
+  Target emulator;
+  emulator.sm = gpu.sm;
+  return emulator;
+}
+
 // Other orders of CTAs are tried on one case in so many.
 constexpr std::uint64_t kOneIn = 4;
 // LaunchChoices::cta_order of that order.
@@ -189,40 +195,40 @@ bool CaseRunner::wants_other_order(const Case& test_case, const LaunchResult& la
 // a warp goes may depend on it: FlashAttention 2 asks of every row's sum, also of those beyond the
 // last query, whether there is anything to divide by.
 Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& target,
-                                      LaunchChoices choices, Execution& execution) {
+                                      LaunchChoices choices, Launched& launched) {
   const auto may_be_idle = [](const LaunchResult& launch) {
     return launch.completed &&
            std::all_of(launch.findings.begin(), launch.findings.end(), [](const Finding& finding) {
              return finding.kind == FindingKind::read_of_unwritten;
            });
   };
-  if (execution.launch.findings.empty() || !may_be_idle(execution.launch)) return {};
+  if (launched.launch.findings.empty() || !may_be_idle(launched.launch)) return {};
   for (const int garbage : {0x5c, 0xdc}) {
-    CaseTensors tensors = execution.tensors;
+    CaseTensors tensors = launched.tensors;
     choices.garbage = static_cast<std::uint8_t>(garbage);
     const Result<LaunchResult> again = launch_on(test_case, tensors, target, choices);
     if (!again) return again.error();
-    if (!may_be_idle(*again) || again->fingerprint != execution.launch.fingerprint) return {};
+    if (!may_be_idle(*again) || again->fingerprint != launched.launch.fingerprint) return {};
   }
-  execution.launch.findings.clear();
+  launched.launch.findings.clear();
   return {};
 }
 
 Status CaseRunner::name_other_accesses(const Case& test_case, const Target& target,
-                                       Execution& execution) {
+                                       std::uint64_t cta_order, Launched& launched) {
   const auto is_open = [](const Finding& finding) {
     return finding.shared_address && !finding.other;
   };
-  LaunchChoices choices{.cta_order = execution.reordered ? kOtherOrder : 0,
+  LaunchChoices choices{.cta_order = cta_order,
                         .approximation = approximation_of(test_case)};
-  for (const Finding& finding : execution.launch.findings) {
+  for (const Finding& finding : launched.launch.findings) {
     if (is_open(finding)) choices.traced.push_back({finding.cta, *finding.shared_address});
   }
   if (choices.traced.empty()) return {};
-  CaseTensors tensors = execution.tensors;
+  CaseTensors tensors = launched.tensors;
   const Result<LaunchResult> again = launch_on(test_case, tensors, target, choices);
   if (!again) return again.error();
-  for (Finding& finding : execution.launch.findings) {
+  for (Finding& finding : launched.launch.findings) {
     if (!is_open(finding)) continue;
     const auto same = std::ranges::find_if(again->findings, [&](const Finding& other) {
       return other.kind == finding.kind && other.ptx_line == finding.ptx_line &&
@@ -324,12 +330,26 @@ Result<CaseRunner::FreshDraws> CaseRunner::still_suspect(const Case& test_case,
   return FreshDraws{std::move(suspicions), {}};
 }
 
+namespace {
+
+bool same_bits(const std::optional<Launched>& a, const std::optional<Launched>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return a->launch.findings.empty() && b->launch.findings.empty() &&
+         a->launch.fingerprint == b->launch.fingerprint;
+}
+
+}  // namespace
+
 bool Execution::same_as(const Execution& other) const {
   return launch.completed == other.launch.completed && launch.findings.empty() &&
          other.launch.findings.empty() && first == other.first &&
          launch.fingerprint == other.launch.fingerprint &&
          launch.unwritten == other.launch.unwritten && different == other.different &&
+<<<<<<< HEAD
          twin == other.twin && reordered == other.reordered && called_again == other.called_again;
+=======
+         same_bits(beside, other.beside) && reordered == other.reordered;
+>>>>>>> gpu
 }
 
 Status CaseRunner::load(const Manifest& kernel, const Target& target) {
@@ -401,13 +421,9 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
     execution.launch = *std::move(again);
     if (!execution.launch.findings.empty()) break;
   }
-  if (target.compare && execution.launch.completed) {
-    CaseTensors copy = execution.tensors;
-    Target emulator;
-    emulator.sm = target.sm;
-    const Result<LaunchResult> beside = launch_on(test_case, copy, emulator);
-    if (!beside) return beside.error();
-    execution.twin = beside->fingerprint;
+  if (target.compare) {
+    const Status ran = run_beside(test_case, target, choices, execution);
+    if (!ran) return ran.error();
   }
   if (!target.on_gpu && wants_other_order(test_case, execution.launch)) {
     const Status ran = reorder_ctas(test_case, target, choices, execution);
@@ -421,12 +437,30 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
   return execution;
 }
 
+Status CaseRunner::run_beside(const Case& test_case, const Target& target, LaunchChoices choices,
+                              Execution& execution) {
+  const Target emulator = emulator_beside(target);
+  Launched beside{execution.tensors, {}};
+  Result<LaunchResult> launch = launch_on(test_case, beside.tensors, emulator, choices);
+  if (!launch) return launch.error();
+  beside.launch = *std::move(launch);
+  if (Status asked = forgive_idle_reads(test_case, emulator, choices, beside); !asked) return asked;
+  execution.beside = std::move(beside);
+  return {};
+}
+
 Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, const Target& target) {
   const auto start = std::chrono::steady_clock::now();
   Result<Execution> execution = execute(test_case, target);
   if (!execution) return execution.error();
-  if (const Status named = name_other_accesses(test_case, target, *execution); !named)
+  const std::uint64_t cta_order = execution->reordered ? kOtherOrder : 0;
+  if (const Status named = name_other_accesses(test_case, target, cta_order, *execution); !named)
     return named.error();
+  if (execution->beside) {
+    const Status named =
+        name_other_accesses(test_case, emulator_beside(target), 0, *execution->beside);
+    if (!named) return named.error();
+  }
   Result<std::unique_ptr<Examined>> examined = judge(test_case, target, *std::move(execution));
   if (!examined) return examined.error();
   (*examined)->record.elapsed_ms =
@@ -497,12 +531,58 @@ Result<std::unique_ptr<Examined>> CaseRunner::try_judge(const Case& test_case,
             : "called again, after a call with other inputs, the kernel gives other bits: it finds "
               "what a call left in a variable of its module");
   }
-  if (examined->twin) {
-    const bool same = *examined->twin == examined->first;
-    if (same || (kernel.deterministic() && bits_are_fixed(kernel, target.sm)))
-      settle(Claim::agrees, same, "GPU and emulator differ in some output bit");
-  }
+  if (examined->beside) judge_beside(test_case, target, *examined);
   return examined;
+}
+
+void CaseRunner::judge_beside(const Case& test_case, const Target& target, Examined& examined) {
+  Launched& beside = *examined.beside;
+  const std::string emulator = emulator_beside(target).name();
+  const bool both_ended = beside.launch.completed && examined.launch.completed;
+  const bool same = both_ended && beside.launch.fingerprint == examined.first;
+  const Manifest& kernel = *test_case.kernel;
+  std::unique_ptr<CaseOracle> oracle =
+      kernel.operation->oracle(test_case.problem, kernel, target.sm, beside.tensors);
+  JudgeOptions judging = options_.judge;
+  judging.threads = options_.threads;
+  // Of the same bits the same would be said.
+  LaunchResult findings_alone = beside.launch;
+  findings_alone.completed = findings_alone.completed && !same;
+  CaseRecord judged = judge_case(test_case, beside.tensors, findings_alone, *oracle, judging);
+  for (FindingRecord& finding : judged.findings) {
+    finding.text = fmt::format("{}: {}", emulator, finding.text);
+    examined.record.findings.push_back(finding);
+  }
+  CaseRecord& record = examined.record;
+  const auto fail = [&](Claim claim, const std::string& reason) {
+    record.claims[claim] = record.verdict = Verdict::fail;
+    if (record.reason.empty()) record.reason = reason;
+  };
+  const bool values_break = !same && beside.launch.completed && judged.verdict == Verdict::fail;
+  if (values_break && record.verdict != Verdict::fail && examined.launch.completed) {
+    std::vector<FindingRecord> findings = std::move(record.findings);
+    std::map<Claim, Verdict> claims = std::move(record.claims);
+    for (const auto& [claim, verdict] : judged.claims) claims[claim] = verdict;
+    judged.claims = std::move(claims);
+    judged.findings = std::move(findings);
+    judged.device = record.device;
+    judged.kernel_ms = record.kernel_ms;
+    judged.reached = std::move(record.reached);
+    judged.reason = fmt::format("{}, beside the GPU: {}", emulator, judged.reason);
+    record = std::move(judged);
+    std::swap(static_cast<Launched&>(examined), beside);
+    examined.oracle =
+        kernel.operation->oracle(test_case.problem, kernel, target.sm, examined.tensors);
+  } else if (!beside.launch.findings.empty()) {
+    fail(Claim::in_bounds, record.findings.back().text);
+  }
+  if (!both_ended) return;
+  if (same || (kernel.deterministic() && bits_are_fixed(kernel, target.sm))) {
+    record.claims[Claim::agrees] = Verdict::pass;
+    if (!same) fail(Claim::agrees, "GPU and emulator differ in some output bit");
+  } else {
+    record.claims[Claim::agrees] = Verdict::skip;
+  }
 }
 
 std::optional<CaseRecord> CaseRunner::run(const Case& test_case, const Target& target) {

@@ -38,14 +38,18 @@ struct RunnerOptions {
   std::function<Result<std::string>(const Manifest&, int sm)> image;
 };
 
-// A case that ran and was not judged yet.
-struct Execution {
+// A launch, and the tensors with what it stored.
+struct Launched {
   CaseTensors tensors;
-  LaunchResult launch;                // the one whose outputs are in `tensors`
-  std::uint64_t first = 0;            // fingerprint of the first launch
-  int different = 0;                  // of the launches after it, those that gave other bits
-  std::optional<std::uint64_t> twin;  // fingerprint on the emulator, beside a GPU
-  double kernel_ms = 0;               // on a GPU, the least of its launches
+  LaunchResult launch;
+};
+
+// A case that ran and was not judged yet.
+struct Execution : Launched {
+  std::uint64_t first = 0;         // fingerprint of the first launch
+  int different = 0;               // of the launches after it, those that gave other bits
+  std::optional<Launched> beside;  // on the emulator, beside a GPU
+  double kernel_ms = 0;            // on a GPU, the least of its launches
   bool reordered = false;             // `launch` had its CTAs in another order than the first
   bool same_in_any_order = true;
   bool called_again = false;  // `launch` came after one with other inputs, and found what that left
@@ -103,10 +107,18 @@ class CaseRunner {
   // Takes reads of unwritten memory out of the findings when they are all there are and neither an
   // output bit nor the kernel's end depends on what was read.
   Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
-                            Execution& execution);
+                            Launched& launched);
   // Launches again, with the bytes traced in which races of shared memory met: they then name both
   // accesses.
-  Status name_other_accesses(const Case& test_case, const Target& target, Execution& execution);
+  Status name_other_accesses(const Case& test_case, const Target& target,
+                             std::uint64_t cta_order, Launched& launched);
+  // Runs the case on the emulator of the same chip, whatever became of it on the GPU.
+  Status run_beside(const Case& test_case, const Target& target, LaunchChoices choices,
+                    Execution& execution);
+  // What the emulator's copy says of the case: its findings, its values where they are others than
+  // the GPU's, and whether both are the same. Where only the emulator's outputs break a promise,
+  // `examined` becomes the emulator's.
+  void judge_beside(const Case& test_case, const Target& target, Examined& examined);
   // The first relation that the outputs break, in words; empty when all that were tried hold;
   // nothing when none was tried.
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,

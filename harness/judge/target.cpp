@@ -84,6 +84,7 @@ Result<Target> probe_gpu() {
   target.on_gpu = true;
   target.sm = info->sm;
   target.gpu_name = info->name;
+  target.driver = info->driver();
   return target;
 }
 
@@ -96,7 +97,11 @@ Result<std::optional<Target>> find_gpu(On on) {
 }
 
 Result<std::unique_ptr<Device>> open_device(const Target& target, int threads) {
-  if (target.on_gpu) return open_gpu();
+  if (target.on_gpu) {
+    GpuOptions options;
+    options.give_up = &interrupt_flag();
+    return open_gpu(options);
+  }
   EmulatorOptions options;
   options.sm = target.sm;
   options.threads = threads;

@@ -25,6 +25,7 @@ struct Target {
   bool on_gpu = false;
   bool compare = false;  // GPU, and the emulator of the same chip beside it, bit for bit
   std::string gpu_name;  // "NVIDIA H200"
+  std::string driver = {};  // of the GPU: "580.65.06, CUDA 13.0"
 
   std::string name() const;  // "emulator sm_90", "NVIDIA H200 (sm_90)"
 };

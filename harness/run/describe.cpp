@@ -70,6 +70,7 @@ void add_kernel(RunRecord& record, const Manifest& kernel, const std::vector<Tar
                 const std::string& skip_reason) {
   for (const Target& target : targets) {
     const std::string device = target.name();
+    if (target.on_gpu) record.environment["driver"] = target.driver;
     if (std::find(record.devices.begin(), record.devices.end(), device) == record.devices.end())
       record.devices.push_back(device);
   }

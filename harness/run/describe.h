@@ -20,8 +20,8 @@ void describe_environment(RunRecord& record);
 // What a kernel is and promises on these targets, with hashes of its source and builds.
 KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& targets);
 
-// Lists a kernel and the devices it runs on, once however often it is added. Without targets,
-// `skip_reason` says why.
+// Lists a kernel and the devices it runs on (with a GPU's driver), once however often it is added.
+// Without targets, `skip_reason` says why.
 void add_kernel(RunRecord& record, const Manifest& kernel, const std::vector<Target>& targets,
                 const std::string& skip_reason);
 

@@ -19,29 +19,39 @@ struct ClaimWords {
 Html claim_section(const RunRecord& record, const ClaimWords& words) {
   Table table;
   table.head = {"kernel", "cases tried", std::string(words.some_break), "for example"};
-  std::int64_t tried = 0, broken = 0;
+  std::int64_t tried = 0, broken = 0, not_asked = 0;
   for (const KernelRecord& k : record.kernels) {
-    std::int64_t kernel_tried = 0, kernel_broken = 0;
+    std::int64_t kernel_tried = 0, kernel_broken = 0, kernel_not_asked = 0;
     std::string example;
     for (const CaseRecord& c : record.cases) {
       const auto claim = c.claims.find(words.claim);
       if (c.kernel != k.name || claim == c.claims.end()) continue;
+      if (claim->second == Verdict::skip) {
+        ++kernel_not_asked;
+        continue;
+      }
       ++kernel_tried;
       if (claim->second != Verdict::fail) continue;
       if (kernel_broken++ == 0) example = fmt::format("{} [{}]", c.text, c.device);
     }
-    if (kernel_tried == 0) continue;
+    if (kernel_tried + kernel_not_asked == 0) continue;
     tried += kernel_tried;
     broken += kernel_broken;
+    not_asked += kernel_not_asked;
+    if (kernel_not_asked > 0 && example.empty())
+      example = fmt::format("{}: {}", counted(kernel_not_asked, "more case"), kNotAsked);
     Cell count = count_cell(kernel_broken);
     count.tone = kernel_broken > 0 ? Tone::fail : Tone::pass;
     table.rows.push_back({cell(k.name), count_cell(kernel_tried), count, cell(example)});
   }
-  if (tried == 0) return {};
-  const std::string finding =
-      broken == 0 ? fmt::format("{} in all {}.", words.all_hold, counted(tried, "case"))
+  if (tried + not_asked == 0) return {};
+  std::string finding =
+      tried == 0    ? std::string("Asked of no kernel.")
+      : broken == 0 ? fmt::format("{} in all {}.", words.all_hold, counted(tried, "case"))
                   : fmt::format("{} in {} of {}.", words.some_break, count_text(broken),
                                 counted(tried, "case"));
+  if (not_asked > 0)
+    finding += fmt::format(" {}: {}.", counted(not_asked, "more case"), kNotAsked);
   Html note = element("p", words.tried, "class=\"note\"");
   Html content = to_html(table);
   content += note;

@@ -10,7 +10,7 @@
 
 #include "oracles/models/mma_plan.h"
 #include "oracles/reference/gemm/prepared.h"
-#include "oracles/reference/gemm/sum_schedule.h"
+#include "oracles/bounds/contract/sum_schedule.h"
 
 namespace plumbline {
 

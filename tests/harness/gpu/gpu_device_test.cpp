@@ -6,7 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
+
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +35,8 @@ class GpuDevice : public testing::Test {
   // Allocates 64 bytes and launches an entry that fills them.
   static Result<LaunchOutcome> run(Device& device, const char* entry,
                                    std::vector<std::byte>* got = nullptr,
-                                   std::int64_t dynamic_shared_bytes = 0) {
+                                   std::int64_t dynamic_shared_bytes = 0,
+                                   std::array<std::int64_t, 3> grid = {1, 1, 1}) {
     const Result<std::unique_ptr<Module>> module = device.load("not really PTX", "k.ptx");
     if (!module) return module.error();
     const Result<DeviceAddress> address = device.allocate(64, "d");
@@ -43,6 +47,7 @@ class GpuDevice : public testing::Test {
     LaunchRequest request;
     request.entry = entry;
     request.dynamic_shared_bytes = dynamic_shared_bytes;
+    request.grid = grid;
     request.parameters.resize(12);
     const std::int32_t count = 64;
     std::memcpy(request.parameters.data(), &*address, 8);
@@ -55,6 +60,14 @@ class GpuDevice : public testing::Test {
     }
     return outcome;
   }
+
+  // What the stand-in counts: "events", "modules", "stale", "contexts", "cluster".
+  static int count(const char* what) {
+    void* library = dlopen(PLUMBLINE_STAND_IN_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    const auto counter =
+        reinterpret_cast<int (*)(const char*)>(dlsym(library, "plumbline_stand_in_count"));
+    return counter(what);
+  }
 };
 
 TEST_F(GpuDevice, SaysWhatTheGpuIs) {
@@ -62,6 +75,7 @@ TEST_F(GpuDevice, SaysWhatTheGpuIs) {
   ASSERT_TRUE(info) << info.error().text();
   EXPECT_EQ(info->name, "Stand-in GPU");
   EXPECT_EQ(info->sm, 90);
+  EXPECT_THAT(info->driver(), HasSubstr("CUDA 13.0"));
 }
 
 TEST_F(GpuDevice, WithoutADriverTheErrorSaysSo) {
@@ -157,7 +171,7 @@ TEST_F(GpuDeviceDeathTest, AFaultThatANewContextDoesNotMendEndsTheUseOfTheGpu) {
 
 TEST_F(GpuDeviceDeathTest, NothingWaitsForAKernelThatDoesNotEnd) {
   const auto rest = [] {
-    Result<std::unique_ptr<Device>> device = open_gpu(std::chrono::milliseconds(10));
+    Result<std::unique_ptr<Device>> device = open_gpu({.patience = std::chrono::milliseconds(10)});
     const Result<LaunchOutcome> outcome = run(**device, "hang");
     if (outcome->findings.at(0).kind != FindingKind::endless_loop) std::exit(1);
     (*device)->release_all();
@@ -167,6 +181,153 @@ TEST_F(GpuDeviceDeathTest, NothingWaitsForAKernelThatDoesNotEnd) {
     std::exit(0);
   };
   EXPECT_EXIT(rest(), testing::ExitedWithCode(0), "start plumbline again");
+}
+
+TEST_F(GpuDeviceDeathTest, AnInterruptGivesUpAKernelThatDoesNotEnd) {
+  const auto rest = [] {
+    const std::atomic<bool> give_up{true};
+    const Result<std::unique_ptr<Device>> device = open_gpu({.give_up = &give_up});
+    const Result<LaunchOutcome> outcome = run(**device, "hang");
+    if (outcome || !gpu_is_lost()) std::exit(1);
+    std::fputs(outcome.error().text().c_str(), stderr);
+    std::exit(0);
+  };
+  EXPECT_EXIT(rest(), testing::ExitedWithCode(0), "hang was still running when the run was");
+}
+
+TEST_F(GpuDevice, AnInterruptWaitsForAKernelThatIsAboutToEnd) {
+  const std::atomic<bool> give_up{true};
+  const Result<std::unique_ptr<Device>> device = open_gpu({.give_up = &give_up});
+  ASSERT_TRUE(device);
+  const Result<LaunchOutcome> outcome = run(**device, "short");
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_TRUE(outcome->completed);
+  EXPECT_FALSE(gpu_is_lost());
+}
+
+TEST_F(GpuDevice, AFailureWithoutACauseIsNoTrap) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const Result<LaunchOutcome> outcome = run(**device, "failed");
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  ASSERT_EQ(outcome->findings.size(), 1u);
+  EXPECT_EQ(outcome->findings[0].kind, FindingKind::device_exception);
+  EXPECT_TRUE(run(**device, "fill")->completed);
+}
+
+TEST_F(GpuDevice, ACodeOutsideTheTableOfFaultsMakesANewContext) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const int before = count("contexts");
+  const Result<LaunchOutcome> outcome = run(**device, "unknown");
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().text(), HasSubstr("the kernel failed"));
+  EXPECT_EQ(count("contexts"), before + 1);
+  EXPECT_TRUE(run(**device, "fill")->completed);
+}
+
+TEST_F(GpuDevice, WhatTheDriverRefusesLeavesTheContext) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const int before = count("contexts");
+  setenv("PLUMBLINE_STAND_IN_FAIL", "cuLaunchKernel", 1);
+  EXPECT_FALSE(run(**device, "fill"));
+  EXPECT_EQ(count("contexts"), before);
+}
+
+TEST_F(GpuDevice, LaunchesThatFailLeaveNoEvents) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const int before = count("events");
+  for (const char* call : {"cuLaunchKernel", "cuEventRecord"}) {
+    setenv("PLUMBLINE_STAND_IN_FAIL", call, 1);
+    EXPECT_FALSE(run(**device, "fill")) << call;
+    EXPECT_EQ(count("events"), before) << call;
+  }
+  unsetenv("PLUMBLINE_STAND_IN_FAIL");
+  EXPECT_TRUE(run(**device, "fill"));
+  EXPECT_EQ(count("events"), before);
+}
+
+TEST_F(GpuDevice, ModulesAreUnloaded) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const int before = count("modules");
+  {
+    const Result<std::unique_ptr<Module>> module = (*device)->load("not really PTX", "k.ptx");
+    ASSERT_TRUE((*module)->parameters("fill"));
+    EXPECT_EQ(count("modules"), before + 1);
+  }
+  EXPECT_EQ(count("modules"), before);
+}
+
+TEST_F(GpuDevice, AModuleOfAnOldContextIsNotUnloadedFromTheNewOne) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const int stale = count("stale");
+  {
+    const Result<std::unique_ptr<Module>> module = (*device)->load("not really PTX", "k.ptx");
+    ASSERT_TRUE((*module)->parameters("fill"));
+    ASSERT_FALSE(run(**device, "fault")->completed);
+  }
+  EXPECT_EQ(count("stale"), stale);
+}
+
+TEST_F(GpuDevice, AFaultOfOneDeviceReachesTheOthers) {
+  const Result<std::unique_ptr<Device>> one = open_gpu(), other = open_gpu();
+  ASSERT_TRUE(one);
+  ASSERT_TRUE(other);
+  const int stale = count("stale");
+  const Result<std::unique_ptr<Module>> module = (*other)->load("not really PTX", "k.ptx");
+  ASSERT_TRUE((*module)->parameters("fill"));
+  const Result<DeviceAddress> address = (*other)->allocate(64, "d");
+  ASSERT_TRUE(address);
+  ASSERT_FALSE(run(**one, "fault")->completed);
+  std::array<std::byte, 64> bytes{};
+  const Status read = (*other)->read(*address, bytes);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().text(), HasSubstr("a fault of another kernel"));
+  (*other)->release_all();
+  const auto again = (*module)->parameters("fill");
+  EXPECT_TRUE(again) << again.error().text();
+  EXPECT_TRUE(run(**other, "fill"));
+  EXPECT_TRUE(run(**one, "fill"));
+  EXPECT_EQ(count("stale"), stale);
+}
+
+TEST_F(GpuDevice, AKernelThatNeedsAClusterIsLaunchedWithIt) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  std::vector<std::byte> got;
+  const Result<LaunchOutcome> outcome = run(**device, "cluster", &got, 0, {4, 1, 1});
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(count("cluster"), 211);
+  EXPECT_EQ(got, std::vector<std::byte>(64, std::byte{1}));
+}
+
+TEST_F(GpuDevice, LargeClustersAreAllowedFirst) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const Result<LaunchOutcome> outcome = run(**device, "large_cluster", nullptr, 0, {4, 4, 1});
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(count("cluster"), 441);
+}
+
+TEST_F(GpuDevice, AGridThatIsNoMultipleOfTheClusterIsRefused) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const Result<LaunchOutcome> outcome = run(**device, "cluster", nullptr, 0, {3, 1, 1});
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().text(), HasSubstr("clusters of 2 x 1 x 1 blocks, and its grid of 3"));
+}
+
+TEST_F(GpuDevice, AClusterOfUnknownSizeIsRefused) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const Result<LaunchOutcome> outcome = run(**device, "explicit_cluster");
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().text(), HasSubstr("has to be launched with a cluster"));
+  EXPECT_THAT(outcome.error().text(), HasSubstr("__cluster_dims__"));
 }
 
 TEST_F(GpuDevice, SharedMemoryIsAskedForBesideTheKernelsOwn) {
@@ -208,7 +369,8 @@ INSTANTIATE_TEST_SUITE_P(Driver, EveryCall,
                                          "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent",
                                          "cuModuleLoadDataEx", "cuModuleGetFunction",
                                          "cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2",
-                                         "cuLaunchKernel", "cuEventCreate"),
+                                         "cuLaunchKernel", "cuEventCreate", "cuEventRecord",
+                                         "cuFuncGetAttribute"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_F(GpuDevice, TheJitCompilersMessageReachesTheUser) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "oracles/reference/gemm/sum_schedule.h"
+#include "oracles/bounds/contract/sum_schedule.h"
 
 #include <fmt/format.h>
 

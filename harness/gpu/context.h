@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The primary context of the GPU. The driver has one in a process, so all devices that are alive at
+// once share it, and with it what a fault costs: the context is made anew, and what any of them had
+// in the old one is gone.
+#pragma once
+
+#include <memory>
+
+#include "harness/gpu/driver.h"
+
+namespace plumbline {
+
+class GpuContext {
+ public:
+  // The one that other devices have, or a new one.
+  static Result<std::shared_ptr<GpuContext>> open(const std::shared_ptr<const Driver>& driver);
+
+  explicit GpuContext(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {}
+
+  GpuContext(const GpuContext&) = delete;
+  GpuContext& operator=(const GpuContext&) = delete;
+  ~GpuContext();
+
+  const Driver& driver() const { return *driver_; }
+
+  // How often it was made anew: memory, modules and events are of the number they were made in.
+  int number() const { return number_; }
+
+  // Makes it the context of the calling thread. An Error when the GPU is lost.
+  Status make_current() const;
+
+  // Made anew if it is broken, as after a fault: an allocation tells.
+  void mend();
+
+  // Made anew whatever it says of itself.
+  void renew();
+
+ private:
+  bool works() const;
+
+  std::shared_ptr<const Driver> driver_;
+  Driver::Handle handle_ = nullptr;
+  int number_ = 0;
+};
+
+// A kernel that does not end holds the GPU until the process does; so may a fault that a new
+// context does not mend. Every call of the driver would wait for it, of whatever device.
+void lose_gpu();
+Status gpu_is_usable();
+
+}  // namespace plumbline

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// A module on a GPU: the driver compiles its PTX when a function of it is first asked for, and again
+// when the context was made anew since.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/device/device.h"
+#include "harness/gpu/context.h"
+
+namespace plumbline {
+
+class GpuModule : public Module {
+ public:
+  GpuModule(std::shared_ptr<GpuContext> context, std::string image, std::string file);
+
+  GpuModule(const GpuModule&) = delete;
+  GpuModule& operator=(const GpuModule&) = delete;
+  ~GpuModule() override;
+
+  Result<Driver::Handle> function(std::string_view name) const;
+
+  // The cluster that an entry asks for (.reqnctapercluster); zeros for one that asks for none. An
+  // Error where it has to be launched with a cluster and does not say with which.
+  Result<std::array<unsigned, 3>> cluster(std::string_view name) const;
+
+  Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override;
+
+ private:
+  Status load() const;
+
+  std::shared_ptr<GpuContext> context_;
+  std::string image_, file_;
+  std::vector<std::string> entries_;  // of PTX; none that could be read of a cubin
+  mutable Driver::Handle module_ = nullptr;
+  mutable int loaded_in_ = -1;  // GpuContext::number
+};
+
+}  // namespace plumbline
