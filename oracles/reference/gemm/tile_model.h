@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "oracles/bounds/contract/sum_schedule.h"
 #include "oracles/models/mma_plan.h"
 #include "oracles/reference/gemm/prepared.h"
-#include "oracles/bounds/contract/sum_schedule.h"
 
 namespace plumbline {
 
