@@ -84,8 +84,9 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
   body += group("Planted faults", {mutant_sections(record)});
   body += group("What was tried", {coverage_overview(record)});
   body += group("Whether to believe it",
-                {determinism_section(record), agreement_section(record), agreement_matrix(record),
-                 relations_section(record), code_section(record), oracle_section(record)});
+                {bits_section(record), determinism_section(record), agreement_section(record),
+                 agreement_matrix(record), relations_section(record), code_section(record),
+                 oracle_section(record)});
   body += environment_section(record);
 
   const std::string title = html_text(fmt::format("{} {}: {}",

@@ -27,6 +27,7 @@ Html agreement_matrix(const RunRecord& record);
 
 // Of the whole run (html/trust.cpp).
 Html determinism_section(const RunRecord& record);
+Html bits_section(const RunRecord& record);
 Html agreement_section(const RunRecord& record);
 Html relations_section(const RunRecord& record);
 Html code_section(const RunRecord& record);

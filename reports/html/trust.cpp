@@ -67,6 +67,14 @@ Html determinism_section(const RunRecord& record) {
                                 "that promise no determinism pass."});
 }
 
+Html bits_section(const RunRecord& record) {
+  return claim_section(
+      record, {Claim::bits, "Are the outputs the contract's own arithmetic?", "The same bits",
+               "Other bits within their bound",
+               "Where a contract fixes the order of additions and every rounding, one output is "
+               "right: all outputs of small cases and a sample of large ones were compared."});
+}
+
 Html agreement_section(const RunRecord& record) {
   return claim_section(
       record,
