@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/entry_name.h"
 #include "harness/device/finding.h"
 #include "harness/device/tensor_map.h"
 #include "oracles/base/result.h"
@@ -132,7 +133,7 @@ class Module {
   virtual ~Module() = default;
   virtual Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const = 0;
 
-  // All instructions of all entries in the order of their lines, where the device can tell.
+  // All instructions of the wanted entries in the order of their lines, where the device can tell.
   virtual std::vector<CodePlace> code() const { return {}; }
 };
 
@@ -144,8 +145,14 @@ class Device {
   virtual int sm() const = 0;            // 80, 89, 90, ...
   virtual bool is_gpu() const = 0;
 
-  // PTX text (or a cubin, on a GPU). `file` names it in messages.
-  virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) = 0;
+  // PTX text (or a cubin, on a GPU). `file` names it in messages. Entries that are not wanted need not
+  // be launchable: the emulator does not look into them.
+  virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,
+                                               const EntryFilter& wanted) = 0;
+
+  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) {
+    return load(image, file, {});
+  }
 
   // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds
   // around it. `label` names it in findings ("a", "d").

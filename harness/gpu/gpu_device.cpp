@@ -144,7 +144,11 @@ class GpuDevice : public Device {
 
   bool is_gpu() const override { return true; }
 
-  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) override {
+  using Device::load;
+
+  // The driver compiles all entries.
+  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,
+                                       const EntryFilter&) override {
     auto module = std::make_unique<GpuModule>(driver_, context_number_, std::string(image),
                                               std::string(file));
     return std::unique_ptr<Module>(std::move(module));

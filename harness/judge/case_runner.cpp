@@ -6,6 +6,7 @@
 #include "harness/judge/code_coverage.h"
 #include "harness/judge/figures.h"
 #include "harness/judge/interrupt.h"
+#include "harness/judge/named_entries.h"
 #include "harness/judge/promised_steps.h"
 #include "harness/relations/relations.h"
 #include "oracles/base/file.h"
@@ -151,7 +152,7 @@ Result<const Module*> CaseRunner::module_for(Loaded& loaded, const Manifest& ker
     const Status kept = check_promised_steps(kernel, *image, kernel.ptx_path(*build));
     if (!kept) return kept.error();
     Result<std::unique_ptr<Module>> loaded_module =
-        loaded.device->load(*image, kernel.ptx_path(*build));
+        loaded.device->load(*image, kernel.ptx_path(*build), entries_of(kernel));
     if (!loaded_module) return loaded_module.error();
     module = *std::move(loaded_module);
   }
@@ -164,8 +165,13 @@ bool CaseRunner::bits_are_fixed(const Manifest& kernel, int sm) const {
   const std::optional<int> build = best_build(kernel, sm);
   const Result<std::string> image = options_.image(kernel, build.value_or(sm));
   if (!image) return true;
-  return image->find(".approx") == std::string::npos &&
-         image->find("div.full") == std::string::npos;
+  const Result<emulator::PtxModule> ptx = parse_named_entries(kernel, *image, kernel.path);
+  if (!ptx) return true;
+  bool fixed = true;
+  for_each_instruction(*ptx, [&](const emulator::Instruction& instruction) {
+    fixed = fixed && !instruction.has_modifier("approx") && !instruction.has_modifier("full");
+  });
+  return fixed;
 }
 
 Result<LaunchResult> CaseRunner::launch_on(const Case& test_case, CaseTensors& tensors,
