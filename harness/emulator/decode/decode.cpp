@@ -23,7 +23,7 @@ const FamilyTable& families() {
     for (const auto& group :
          {arithmetic_families(), integer_families(), carry_families(), move_families(), compare_families(), float_families(), convert_families(),
           memory_families(), atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(), warp_families(),
-          matrix_families(), warpgroup_families(), control_families(), system_call_families()}) {
+          matrix_families(), wmma_families(), warpgroup_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
     return out;
@@ -84,6 +84,10 @@ constexpr std::pair<std::string_view, Special> kSpecials[] = {
     {"%cluster_ctarank", Special::zero},
     {"%cluster_nctarank", Special::one},
     {"%is_explicit_cluster", Special::zero},
+    // What cooperative groups take for the address of their grid's memory: 0 where a launch is not
+    // cooperative, and none is here.
+    {"%envreg1", Special::zero},
+    {"%envreg2", Special::zero},
 };
 
 // Every symbol of a table that an operand names, also inside addresses and vectors.
@@ -270,7 +274,9 @@ Slot Decoder::special(const Operand& operand) {
   const auto* found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
                                    [&](const auto& entry) { return entry.first == operand.name; });
   if (found == std::end(kSpecials)) {
-    refuse(fmt::format("special register {} is not emulated", operand.name));
+    refuse(operand.name.starts_with("%envreg")
+               ? fmt::format("the value of {} is the driver's own, and documented nowhere", operand.name)
+               : fmt::format("special register {} is not emulated", operand.name));
     return kSinkSlot;
   }
   const auto [entry, is_new] = special_slots_.try_emplace(found->second, 0);
@@ -351,6 +357,16 @@ Slot Decoder::destination(const Operand& operand, int width) {
     return kSinkSlot;
   }
   return source(operand, width);
+}
+
+std::array<Slot, 2> Decoder::halves_of_128(const Operand& operand) {
+  if (operand.kind == OperandKind::sink) return {kSinkSlot, kSinkSlot};
+  if (operand.kind != OperandKind::reg) {
+    refuse("an operand of 128 bits has to be a register");
+    return {kSinkSlot, kSinkSlot};
+  }
+  const Slot slot = source(operand, 128);
+  return {slot, slot + 2};
 }
 
 PredicateUse Decoder::predicate(const Operand& operand) {

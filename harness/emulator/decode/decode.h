@@ -5,6 +5,7 @@
 // One Family per opcode: its decode function takes the modifiers it knows, chooses the handler and places the operands.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -49,6 +50,7 @@ std::span<const Family> barrier_families();
 std::span<const Family> mbarrier_families();
 std::span<const Family> warp_families();
 std::span<const Family> matrix_families();
+std::span<const Family> wmma_families();
 std::span<const Family> warpgroup_families();
 std::span<const Family> control_families();
 std::span<const Family> system_call_families();
@@ -65,6 +67,8 @@ class Decoder {
   Slot source(const Operand& operand, int width);
   // The same for both halves of packed or matrix registers: any 32-bit container.
   Slot destination(const Operand& operand, int width);
+  // The two slots of 64 bits that a register of 128 bits is made of.
+  std::array<Slot, 2> halves_of_128(const Operand& operand);
   PredicateUse predicate(const Operand& operand);
   PredicateUse predicate_destination(const Operand& operand);
   // The predicate that stands for CC.CF.

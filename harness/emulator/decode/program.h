@@ -129,6 +129,19 @@ struct WarpgroupProduct {
   std::uint32_t flip_a = 0, flip_b = 0;  // sign bits, where imm-scale is -1
 };
 
+// One decoded wmma.load or wmma.store: in which order its accesses fill the registers of a fragment.
+struct WmmaAccess {
+  struct Place {
+    std::uint8_t row = 0, column = 0;  // of .col layouts the other way round
+  };
+
+  int bits = 0;             // of an element
+  std::size_t natural = 0;  // registers that hold all elements once; others hold them again
+  Slot leading = kSinkSlot;  // how many elements rows lie apart
+  std::vector<Slot> slots;
+  std::vector<std::array<Place, 32>> places;  // of each access, by lane: its first element
+};
+
 // [base + offset] as an operand.
 struct AddressOperand {
   Slot base = kSinkSlot;
@@ -171,6 +184,8 @@ struct Program {
 
   std::vector<std::unique_ptr<const WarpgroupProduct>> warpgroup_products;  // the same of a wgmma
   std::vector<std::unique_ptr<const BulkCopy>> bulk_copies;                 // and of a bulk copy
+
+  std::vector<WmmaAccess> wmma_accesses;
 
   std::vector<Conversion> conversions;  // of the cvt forms without a vector handler
 
