@@ -112,7 +112,7 @@ Decoder::Decoder(const PtxModule& module, const Function& function, const Module
                  RandomRounding random_rounding)
     : module_(module), function_(function), layout_(layout), device_sm_(device_sm), random_rounding_(random_rounding) {}
 
-Result<Program> Decoder::decode() {
+Result<Program> Decoder::decode(std::vector<Refusal>* refusals) {
   program_.kernel = function_.name;
   program_.file = module_.file;
   program_.source_files = module_.files;
@@ -130,7 +130,10 @@ Result<Program> Decoder::decode() {
   assign_registers();
   program_.code.reserve(function_.instructions.size() + 1);
   for (const Instruction& instruction : function_.instructions) {
-    if (Status status = decode_instruction(instruction); !status) return status.error();
+    const Status status = decode_instruction(instruction);
+    if (status) continue;
+    if (refusals == nullptr) return status.error();
+    refusals->push_back({&instruction, reason_});
   }
   Inst end;
   end.execute = exit_lanes;

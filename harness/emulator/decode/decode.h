@@ -30,6 +30,12 @@ struct ModuleLayout {
 
 class Decoder;
 
+// An instruction that the emulator lacks, and why; the reason may be empty.
+struct Refusal {
+  const Instruction* instruction = nullptr;
+  std::string reason;
+};
+
 struct Family {
   std::string_view opcode;
   void (*decode)(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
@@ -60,7 +66,9 @@ class Decoder {
   Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm,
           RandomRounding random_rounding = RandomRounding::off);
 
-  Result<Program> decode();
+  // The first instruction that is refused is the Error; where `refusals` is given, all of them are
+  // listed there and left out of the Program, which then cannot run.
+  Result<Program> decode(std::vector<Refusal>* refusals = nullptr);
 
   // --- for families: operands ---
   // Slot with the value of a register, immediate, address of a symbol or special register; `width` is 8 to 64 bits.

@@ -32,6 +32,8 @@ TEST(Refusal, UnknownInstructionsNameTheirPlace) {
   EXPECT_NE(load_error(kernel_text("add.u32 %r1, %r2;")).find("it has 2 operands, not 3"), std::string::npos);
   EXPECT_NE(load_error(kernel_text("add.u64 %d1, %d2, %r3;")).find("register %r3 has 32 bits, the instruction needs 64"), std::string::npos);
   EXPECT_NE(load_error(kernel_text("mov.u32 %r1, %pm0;")).find("%pm0"), std::string::npos);
+  EXPECT_EQ(load_error(kernel_text("mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2;")), "loaded");
+  EXPECT_NE(load_error(kernel_text("mov.u32 %r1, %envreg3;")).find("the value of %envreg3 is the driver's own"), std::string::npos);
   EXPECT_NE(load_error(kernel_text("mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f2, %f3, %f4};"))
                 .find("no such combination"),
             std::string::npos);
