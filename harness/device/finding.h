@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace plumbline {
 
@@ -68,5 +69,10 @@ struct Finding {
   // and where it is known "; the other access: write by warp 1, ..."
   std::string text() const;
 };
+
+// By consequence, those of one rank as they were found: first accesses outside memory or alignment, then
+// what kept the kernel from its end, then what may have made outputs wrong, and last reads of memory
+// that nothing wrote, which are often idle.
+void order_by_consequence(std::vector<Finding>& findings);
 
 }  // namespace plumbline

@@ -547,6 +547,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     check_padding(test_case, spec, bytes, tensor, result);
     find_unwritten(spec.name, tensor, result);
   }
+  order_by_consequence(result.findings);
   return result;
 }
 
