@@ -57,6 +57,7 @@ constexpr std::uint32_t kSomeBytes =
 
 constexpr std::uint32_t kReleases = 1u << 29;  // .release or .acq_rel, beyond the CTA
 constexpr std::uint32_t kData = 1u << 28;      // adds floats: data, never a flag
+constexpr std::uint32_t kReadOnly = 1u << 26;  // ld.global.nc: by the cache of read-only data
 constexpr std::uint32_t kCtaScope = 1u << 27;  // strong among the threads of its CTA alone
 
 struct ConstantSlot {
@@ -196,6 +197,7 @@ struct Program {
   std::int64_t local_bytes = 0;
   std::array<std::int64_t, 3> max_threads{0, 0, 0};
   bool exact_threads = false;  // .reqntid
+  bool reads_only = false;  // has loads of read-only data (kReadOnly)
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;

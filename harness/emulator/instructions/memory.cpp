@@ -279,6 +279,10 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     out.e = static_cast<Slot>(instruction.used_bytes_mask);
   }
   if (access.cta_scope) out.flags |= kCtaScope;
+  if (instruction.has_modifier("nc") || instruction.opcode == "ldu") {
+    out.flags |= kReadOnly;
+    decoder.program().reads_only = true;
+  }
   const Intent intent = access.synchronises ? Intent::synchronise : Intent::read;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
   out.execute = pick(choose_load(access.type, access.count, fixed, wide));

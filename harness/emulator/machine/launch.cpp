@@ -194,8 +194,8 @@ Result<LaunchOutcome> run(const Launch& launch) {
   const auto begin = std::chrono::steady_clock::now();
   Results results;
   const std::int64_t workers = worker_count(launch);
-  const bool watched = launch.options.check_shadow && (launch.ctas() > 1 || !launch.watched.empty()) &&
-                       launch.ctas() < UINT32_MAX;
+  const bool wanted = launch.ctas() > 1 || !launch.watched.empty() || launch.program.reads_only;
+  const bool watched = launch.options.check_shadow && wanted && launch.ctas() < UINT32_MAX;
   if (watched) launch.global.clear_marks();
   std::optional<CtaRaces> watcher;
   if (watched) watcher.emplace(launch, workers == 1);
