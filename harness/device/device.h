@@ -65,6 +65,8 @@ struct LaunchRequest {
   std::uint64_t instruction_budget = 0;
   // The byte that shared memory is full of before a kernel writes to it. A GPU has what it has.
   std::uint8_t shared_garbage = 0xff;
+  // The same of registers, on the emulator.
+  std::uint8_t register_garbage = 0;
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
   // Of the emulator's approximate instructions, unless it rounds at random. A GPU has its own.
@@ -113,6 +115,9 @@ struct LaunchOutcome {
   // CTAs wrote over each other's bytes while several workers ran: which of these writes changed
   // something, and so whether there is a race, is certain only on one worker.
   bool undecided = false;
+  // Reads that ran of registers that nothing may have written: findings only where something depends on
+  // what is in them (LaunchRequest::register_garbage).
+  std::vector<Finding> unwritten_registers;
   double elapsed_ms = 0;  // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount>

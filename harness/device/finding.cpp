@@ -23,6 +23,7 @@ const char* name(FindingKind kind) {
     case FindingKind::trap: return "trap";
     case FindingKind::endless_loop: return "endless loop";
     case FindingKind::division_by_zero: return "division by zero";
+    case FindingKind::unwritten_register: return "unwritten register";
     case FindingKind::bad_operand: return "bad operand";
     case FindingKind::write_outside_output: return "write outside output";
   }

@@ -23,6 +23,7 @@ enum class FindingKind : std::uint8_t {
   trap,                   // trap, or an assertion inside the kernel
   endless_loop,           // instruction budget exhausted
   division_by_zero,       // of integers: the ISA leaves the result open
+  unwritten_register,     // outputs depend on a register that nothing wrote
   bad_operand,            // shuffle from a lane that takes no part, bad barrier id, ...
   write_outside_output,   // guard band or padding changed (found after the launch)
 };

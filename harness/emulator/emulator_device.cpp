@@ -214,7 +214,7 @@ class EmulatorDevice final : public Device {
     EmulatorOptions options = options_;
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.approximation, request.shared_garbage, options,
+                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.approximation, request.shared_garbage, request.register_garbage, options,
                 request.watched, request.traced, request.one_worker});
   }
 

@@ -214,6 +214,27 @@ Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& targe
   return {};
 }
 
+// Registers begin as zeros. Where the code reads some before it writes them, and nothing else is to be
+// found, the case runs again with other values in them: what depends on these shows.
+Status CaseRunner::find_unwritten_registers(const Case& test_case, const Target& target,
+                                            LaunchChoices choices, Execution& execution) {
+  const LaunchResult& first = execution.launch;
+  if (!first.completed || !first.findings.empty() || first.unwritten_registers.empty()) return {};
+  CaseTensors tensors = execution.tensors;
+  choices.register_garbage = 0xdc;
+  choices.keep_writers = false;
+  const Result<LaunchResult> again = launch_on(test_case, tensors, target, choices);
+  if (!again) return again.error();
+  const auto same_kind = [](const Finding& finding) {
+    return finding.kind == FindingKind::read_of_unwritten;
+  };
+  const bool idle = std::ranges::all_of(again->findings, same_kind);
+  if (!again->completed || !idle || again->fingerprint != first.fingerprint) {
+    execution.launch.findings = first.unwritten_registers;
+  }
+  return {};
+}
+
 Status CaseRunner::name_other_accesses(const Case& test_case, const Target& target,
                                        Execution& execution) {
   const auto is_open = [](const Finding& finding) {
@@ -370,6 +391,8 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
   }
   if (target.on_gpu) execution.kernel_ms = execution.launch.elapsed_ms;
   if (const Status asked = forgive_idle_reads(test_case, target, choices, execution); !asked)
+    return asked.error();
+  if (const Status asked = find_unwritten_registers(test_case, target, choices, execution); !asked)
     return asked.error();
   for (int i = 1; i < options_.repeat && execution.launch.completed; ++i) {
     Result<LaunchResult> again = launch_on(test_case, execution.tensors, target, choices);

@@ -200,6 +200,11 @@ void Decoder::assign_registers() {
     if (map.predicate_slot[i] >= 0) register_slot_[i] = kFirstPredicate + static_cast<Slot>(map.predicate_slot[i]);
     if (map.slot[i] >= 0) register_slot_[i] = kFirstRegisterSlot + static_cast<Slot>(map.slot[i]);
   }
+  for (const UnwrittenRegister& one : unwritten_registers(function_)) {
+    program_.unwritten_registers.push_back(
+        {function_.registers[static_cast<std::size_t>(one.index)].name,
+         static_cast<std::uint32_t>(one.first_read)});
+  }
   program_.predicates += map.predicates;
   program_.register_slots = static_cast<Slot>(map.words);
   program_.slots += program_.register_slots;

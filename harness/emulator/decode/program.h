@@ -190,6 +190,15 @@ struct Program {
 
   std::vector<Conversion> conversions;  // of the cvt forms without a vector handler
 
+  // Registers that some way through the code reads before it writes them, and the instruction that
+  // reads them first. Compilers leave such ways where what comes of them is dropped.
+  struct UnwrittenRegister {
+    std::string name;
+    std::uint32_t reader = 0;
+  };
+
+  std::vector<UnwrittenRegister> unwritten_registers;
+
   std::vector<Parameter> parameters;
   std::int64_t parameter_bytes = 0;
   std::int64_t static_shared_bytes = 0;       // from kSharedStart
