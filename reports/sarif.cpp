@@ -43,6 +43,7 @@ std::string_view help(std::string_view kind) {
       {"endless loop", "The kernel did not end within its budget of instructions."},
       {"division by zero",
        "A quotient or remainder of integers by zero, which the ISA leaves open."},
+      {"unwritten register", "Outputs depend on a register that nothing has written."},
       {"bad operand", "An operand no correct kernel gives: a lane or barrier that takes no part."},
       {"write outside output", "Memory around an output or in its padding was changed."},
       {"wrong value",

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // plumbline list: what there is.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -11,7 +13,10 @@
 #include "fuzz/case/values.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/device/entry_name.h"
+#include "harness/emulator/ptx_survey.h"
 #include "harness/judge/signature.h"
+#include "oracles/base/file.h"
 #include "oracles/base/suggest.h"
 #include "oracles/models/generation.h"
 
@@ -144,9 +149,90 @@ constexpr std::array<std::pair<std::string_view, void (*)(const Registry&, Termi
         {"classes", list_classes},
     }};
 
+// --- list ptx FILE ---
+
+using emulator::EntrySurvey;
+using emulator::MissingInstruction;
+
+std::string extent(const std::array<std::int64_t, 3>& size) {
+  return fmt::format("{} x {} x {}", size[0], size[1], size[2]);
+}
+
+std::string times(int count) {
+  return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
+}
+
+std::string parameters_text(const EntrySurvey& entry) {
+  if (entry.parameter_bytes.empty()) return "none";
+  return fmt::format("{}, of {} bytes", entry.parameter_bytes.size(),
+                     fmt::join(entry.parameter_bytes, ", "));
+}
+
+std::string shared_text(const EntrySurvey& entry) {
+  const std::string fixed = fmt::format("{} bytes", entry.static_shared_bytes);
+  return entry.dynamic_shared ? fixed + ", and what the launch gives it" : fixed;
+}
+
+std::string bounds_text(const EntrySurvey& entry) {
+  std::string text = "none";
+  if (entry.threads[0] > 0) {
+    text = fmt::format("{} {} threads", entry.exact_threads ? "exactly" : "at most", extent(entry.threads));
+  }
+  if (entry.cluster[0] > 0) text += fmt::format(", clusters of {}", extent(entry.cluster));
+  return text;
+}
+
+void print_missing(const MissingInstruction& one, Terminal& terminal) {
+  std::string text = fmt::format("      {}  {}, first at line {}", one.form, times(one.count), one.first_line);
+  if (!one.reason.empty()) text += ": " + one.reason;
+  terminal.print_wrapped(text);
+}
+
+void print_entry(const EntrySurvey& entry, Terminal& terminal) {
+  const std::string readable = cpp_name(entry.name);
+  terminal.print_wrapped(fmt::format("  {}{}  line {}", entry.name,
+                                     readable == entry.name ? "" : fmt::format(" ({})", readable),
+                                     entry.line));
+  terminal.print_wrapped("    parameters     " + parameters_text(entry));
+  terminal.print_wrapped("    shared memory  " + shared_text(entry));
+  terminal.print_wrapped("    launch bounds  " + bounds_text(entry));
+  for (const auto& [unit, count] : entry.units)
+    terminal.print_wrapped(fmt::format("    tensor cores   {}, {}", unit, times(count)));
+  if (entry.units.empty()) terminal.print("    tensor cores   not used");
+  if (!entry.refused.empty()) terminal.print_wrapped("    does not run   " + entry.refused);
+  if (entry.missing.empty()) {
+    if (entry.refused.empty()) terminal.print("    runs           the emulator has every instruction");
+    return;
+  }
+  const int all = std::accumulate(entry.missing.begin(), entry.missing.end(), 0,
+                                  [](int sum, const MissingInstruction& one) { return sum + one.count; });
+  terminal.print(fmt::format("    does not run   the emulator lacks {} instruction{}:", all, all == 1 ? "" : "s"));
+  for (const MissingInstruction& one : entry.missing) print_missing(one, terminal);
+}
+
+ExitCode list_ptx(std::span<const std::string> files, Terminal& terminal) {
+  if (files.empty()) {
+    return report_error({ErrorKind::bad_input, "no PTX file is named", "", "plumbline list ptx FILE"});
+  }
+  for (const std::string& file : files) {
+    const Result<std::string> text = read_text_file(file, "");
+    if (!text) return report_error(text.error());
+    const Result<emulator::PtxSurvey> survey = emulator::survey_ptx(*text, file);
+    if (!survey) return report_error(survey.error());
+    terminal.print_wrapped(fmt::format("{}: PTX {} for {}, {} entr{}", file, survey->version,
+                                       survey->target, survey->entries.size(),
+                                       survey->entries.size() == 1 ? "y" : "ies"));
+    for (const EntrySurvey& entry : survey->entries) print_entry(entry, terminal);
+  }
+  return ExitCode::held;
+}
+
 }  // namespace
 
 ExitCode list(const Arguments& arguments, Terminal& terminal) {
+  if (!arguments.names.empty() && arguments.names.front() == "ptx") {
+    return list_ptx(std::span(arguments.names).subspan(1), terminal);
+  }
   const Result<Registry> registry = open_registry(arguments);
   if (!registry) return report_error(registry.error());
   const std::vector<std::string> names =
@@ -157,6 +243,7 @@ ExitCode list(const Arguments& arguments, Terminal& terminal) {
     if (found == kLists.end()) {
       std::vector<std::string_view> known;
       for (const auto& [name, print] : kLists) known.push_back(name);
+      known.push_back("ptx");
       const std::string hint = did_you_mean(wanted, known);
       return report_error({ErrorKind::bad_input, fmt::format("cannot list \"{}\"", wanted), "",
                            hint.empty() ? fmt::format("one of {}", fmt::join(known, ", ")) : hint});

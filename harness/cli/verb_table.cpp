@@ -218,8 +218,10 @@ constexpr std::string_view kKernels =
                            kRuns = "runs (their folder or record.json) or baselines";
 
 constexpr std::array<Verb, 12> kVerbs = {{
-    {"list", "WHAT", "kernels (default), oracles, formats, models, devices, classes",
-     "what there is: kernels, oracles, formats, models, devices, classes", add_kernel, list, false},
+    {"list", "WHAT",
+     "kernels (default), oracles, formats, models, devices, classes; or ptx and files: their "
+     "entries, and every instruction that the emulator lacks",
+     "what there is: kernels, oracles, formats, models, devices, classes, entries of PTX", add_kernel, list, false},
     {"verify", "KERNEL", kKernels, "the planned cases, corpus first, judged against the contract",
      verify_flags, verify},
     {"fuzz", "KERNEL", kKernels,

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/entry_name.h"
 #include "harness/device/finding.h"
 #include "harness/device/tensor_map.h"
 #include "oracles/base/result.h"
@@ -64,6 +65,8 @@ struct LaunchRequest {
   std::uint64_t instruction_budget = 0;
   // The byte that shared memory is full of before a kernel writes to it. A GPU has what it has.
   std::uint8_t shared_garbage = 0xff;
+  // The same of registers, on the emulator.
+  std::uint8_t register_garbage = 0;
   // Of a device that rounds at random (EmulatorOptions::random_rounding): where its bits come from.
   std::uint64_t rounding_seed = 0;
   // Of the emulator's approximate instructions, unless it rounds at random. A GPU has its own.
@@ -112,6 +115,9 @@ struct LaunchOutcome {
   // CTAs wrote over each other's bytes while several workers ran: which of these writes changed
   // something, and so whether there is a race, is certain only on one worker.
   bool undecided = false;
+  // Reads that ran of registers that nothing may have written: findings only where something depends on
+  // what is in them (LaunchRequest::register_garbage).
+  std::vector<Finding> unwritten_registers;
   double elapsed_ms = 0;  // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount>
@@ -132,7 +138,7 @@ class Module {
   virtual ~Module() = default;
   virtual Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const = 0;
 
-  // All instructions of all entries in the order of their lines, where the device can tell.
+  // All instructions of the wanted entries in the order of their lines, where the device can tell.
   virtual std::vector<CodePlace> code() const { return {}; }
 };
 
@@ -144,8 +150,14 @@ class Device {
   virtual int sm() const = 0;            // 80, 89, 90, ...
   virtual bool is_gpu() const = 0;
 
-  // PTX text (or a cubin, on a GPU). `file` names it in messages.
-  virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) = 0;
+  // PTX text (or a cubin, on a GPU). `file` names it in messages. Entries that are not wanted need not
+  // be launchable: the emulator does not look into them.
+  virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,
+                                               const EntryFilter& wanted) = 0;
+
+  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) {
+    return load(image, file, {});
+  }
 
   // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds
   // around it. `label` names it in findings ("a", "d").

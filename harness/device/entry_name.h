@@ -3,6 +3,7 @@
 // have mangled names; a manifest may say the C++ name instead.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace plumbline {
 // The C++ name of an entry without template arguments and parameters: "flash::flash_fwd_kernel" of
 // "_ZN5flash16flash_fwd_kernelI...". The entry itself where it is no mangled name.
 std::string cpp_name(const std::string& entry);
+
+// Says which entries of a module a run may launch. Empty: any.
+using EntryFilter = std::function<bool(const std::string& entry)>;
 
 // The names after .entry in a PTX text, in its order.
 std::vector<std::string> entry_names(std::string_view ptx);

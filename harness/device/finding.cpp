@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "oracles/base/assert.h"
 
 namespace plumbline {
@@ -22,6 +24,7 @@ const char* name(FindingKind kind) {
     case FindingKind::device_exception: return "device exception";
     case FindingKind::endless_loop: return "endless loop";
     case FindingKind::division_by_zero: return "division by zero";
+    case FindingKind::unwritten_register: return "unwritten register";
     case FindingKind::bad_operand: return "bad operand";
     case FindingKind::write_outside_output: return "write outside output";
   }
@@ -68,6 +71,22 @@ std::string Finding::text() const {
   if (occurrences > 1) out += fmt::format(", {} times", occurrences);
   if (other) out += "; the other access: " + other->text();
   return out;
+}
+
+void order_by_consequence(std::vector<Finding>& findings) {
+  const auto rank = [](const Finding& finding) {
+    switch (finding.kind) {
+      case FindingKind::out_of_bounds:
+      case FindingKind::misaligned:
+      case FindingKind::write_outside_output: return 0;
+      case FindingKind::trap:
+      case FindingKind::deadlock:
+      case FindingKind::endless_loop: return 1;
+      case FindingKind::read_of_unwritten: return 3;
+      default: return 2;
+    }
+  };
+  std::ranges::stable_sort(findings, {}, rank);
 }
 
 }  // namespace plumbline

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace plumbline {
 
@@ -23,6 +24,7 @@ enum class FindingKind : std::uint8_t {
   device_exception,       // a GPU stopped the kernel and does not say why
   endless_loop,           // instruction budget exhausted
   division_by_zero,       // of integers: the ISA leaves the result open
+  unwritten_register,     // outputs depend on a register that nothing wrote
   bad_operand,            // shuffle from a lane that takes no part, bad barrier id, ...
   write_outside_output,   // guard band or padding changed (found after the launch)
 };
@@ -69,5 +71,10 @@ struct Finding {
   // and where it is known "; the other access: write by warp 1, ..."
   std::string text() const;
 };
+
+// By consequence, those of one rank as they were found: first accesses outside memory or alignment, then
+// what kept the kernel from its end, then what may have made outputs wrong, and last reads of memory
+// that nothing wrote, which are often idle.
+void order_by_consequence(std::vector<Finding>& findings);
 
 }  // namespace plumbline

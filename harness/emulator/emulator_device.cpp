@@ -16,6 +16,7 @@
 #include "harness/emulator/decode/inline_calls.h"
 #include "harness/emulator/decode/loops.h"
 #include "harness/emulator/frontend/module.h"
+#include "harness/emulator/frontend/reachable_variables.h"
 #include "harness/emulator/machine/launch.h"
 #include "harness/emulator/memory/address_space.h"
 #include "harness/emulator/memory/global_memory.h"
@@ -83,13 +84,22 @@ class EmulatorModule final : public Module {
   Result<const Program*> program(std::string_view entry) const {
     if (const auto exact = programs_.find(entry); exact != programs_.end()) return &exact->second;
     std::vector<std::string> entries;
-    for (const auto& [name, decoded] : programs_) entries.push_back(name);
+    for (const Function& function : ptx_.functions) {
+      if (function.is_entry && (function.has_body || function.body_skipped))
+        entries.push_back(function.name);
+    }
     const Result<std::string> name = find_entry(entries, entry, ptx_.file);
     if (!name) return name.error();
-    return &programs_.find(*name)->second;
+    const auto decoded = programs_.find(*name);
+    if (decoded == programs_.end()) {
+      return Error{ErrorKind::bad_input, fmt::format("entry {} was not among those to load", *name),
+                   ptx_.file, ""};
+    }
+    return &decoded->second;
   }
 
-  // Every entry is decoded at load: what cannot run is refused before anything runs.
+  // Every wanted entry is decoded at load: what cannot run is refused before anything runs. The
+  // bodies of the others were not parsed.
   Status decode(int sm, RandomRounding random_rounding) {
     for (const Function& function : ptx_.functions) {
       if (!function.is_entry || !function.has_body) continue;
@@ -148,8 +158,11 @@ class EmulatorDevice final : public Device {
 
   bool is_gpu() const override { return false; }
 
-  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) override {
-    Result<PtxModule> ptx = parse_ptx(image, file);
+  using Device::load;
+
+  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,
+                                       const EntryFilter& wanted) override {
+    Result<PtxModule> ptx = parse_ptx(image, file, {.wanted = wanted});
     if (!ptx) return ptx.error();
     if (Status status = check_versions(*ptx, options_.sm); !status) return status.error();
     Result<ModuleLayout> layout = lay_out(*ptx);
@@ -205,19 +218,20 @@ class EmulatorDevice final : public Device {
     EmulatorOptions options = options_;
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
     return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.approximation, request.shared_garbage, options,
+                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.approximation, request.shared_garbage, request.register_garbage, options,
                 request.watched, request.traced, request.one_worker});
   }
 
  private:
   // Whether this machine can hold the module's .global variables at all: each byte with its value, its
   // initial value and whether it was written.
-  static Status check_variables_fit(const PtxModule& ptx) {
+  static Status check_variables_fit(const PtxModule& ptx, const std::vector<bool>& used) {
     constexpr double kBytesPerByte = 3;
     const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     double bytes = 0;
-    for (const Variable& variable : ptx.variables) {
-      if (variable.is_extern || variable.space != Space::global) continue;
+    for (std::size_t i = 0; i < ptx.variables.size(); ++i) {
+      const Variable& variable = ptx.variables[i];
+      if (!used[i] || variable.is_extern || variable.space != Space::global) continue;
       bytes += kBytesPerByte * static_cast<double>(variable.bytes);
       if (bytes > memory) {
         return Error{ErrorKind::out_of_memory,
@@ -230,14 +244,15 @@ class EmulatorDevice final : public Device {
   }
 
   // Places .global variables in memory and .const variables in their bank, then fills in the addresses that
-  // initialisers name.
+  // initialisers name. What no parsed function can reach is left out.
   Result<ModuleLayout> lay_out(const PtxModule& ptx) {
-    if (Status fits = check_variables_fit(ptx); !fits) return fits.error();
+    const std::vector<bool> used = reachable_variables(ptx);
+    if (Status fits = check_variables_fit(ptx, used); !fits) return fits.error();
     ModuleLayout layout;
     layout.address.assign(ptx.variables.size(), 0);
     for (std::size_t i = 0; i < ptx.variables.size(); ++i) {
       const Variable& variable = ptx.variables[i];
-      if (variable.is_extern) continue;
+      if (!used[i] || variable.is_extern) continue;
       const auto bytes = static_cast<std::size_t>(variable.bytes);
       if (variable.space == Space::constant) {
         const auto alignment = static_cast<std::size_t>(std::max<std::int64_t>(variable.alignment, 1));
@@ -257,7 +272,7 @@ class EmulatorDevice final : public Device {
     }
     for (std::size_t i = 0; i < ptx.variables.size(); ++i) {
       const Variable& variable = ptx.variables[i];
-      if (variable.is_extern) continue;
+      if (!used[i] || variable.is_extern) continue;
       // Zero where there is no initialiser: CUDA C++ Programming Guide, __device__ variables.
       std::vector<std::byte> initial(static_cast<std::size_t>(variable.bytes));
       std::copy(variable.initial.begin(), variable.initial.end(), initial.begin());

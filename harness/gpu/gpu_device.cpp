@@ -102,7 +102,11 @@ class GpuDevice : public Device {
 
   bool is_gpu() const override { return true; }
 
-  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file) override {
+  using Device::load;
+
+  // The driver compiles all entries.
+  Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,
+                                       const EntryFilter&) override {
     return std::unique_ptr<Module>(
         std::make_unique<GpuModule>(context_, std::string(image), std::string(file)));
   }

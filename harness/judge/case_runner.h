@@ -108,6 +108,10 @@ class CaseRunner {
   // output bit nor the kernel's end depends on what was read.
   Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
                             Launched& launched);
+  // Adds reads of registers that nothing wrote where an output bit or the kernel's end depends on what
+  // is in them.
+  Status find_unwritten_registers(const Case& test_case, const Target& target, LaunchChoices choices,
+                                  Execution& execution);
   // Launches again, with the bytes traced in which races of shared memory met: they then name both
   // accesses.
   Status name_other_accesses(const Case& test_case, const Target& target,

@@ -167,6 +167,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
     return record;
   }
 
+  bool outputs_are_told = false;  // beside a finding: what became of the outputs
   record.claims[Claim::bound] = Verdict::pass;
   record.claims[Claim::specials] = Verdict::pass;
   for (int i = 0; i < oracle.outputs(); ++i) {
@@ -179,6 +180,10 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
     const auto note = [&](Claim claim, Verdict verdict, const std::string& reason) {
       if (record.claims[claim] == Verdict::fail) return;
       const bool first_failure = verdict == Verdict::fail && worst(record.claims) != Verdict::fail;
+      if (verdict == Verdict::fail && !launch.findings.empty() && !outputs_are_told) {
+        record.reason += "; and " + reason;
+        outputs_are_told = true;
+      }
       record.claims[claim] = verdict;
       if (record.reason.empty() || first_failure) record.reason = reason;
     };

@@ -237,6 +237,18 @@ void add_findings(const Manifest& kernel, const LaunchOutcome& outcome, LaunchRe
   }
 }
 
+// What may become findings, without those that the manifest knows.
+void add_unwritten_registers(const Manifest& kernel, const LaunchOutcome& outcome,
+                             LaunchResult& result) {
+  for (const Finding& finding : outcome.unwritten_registers) {
+    const std::string text = finding.text();
+    const bool known = std::ranges::any_of(kernel.known, [&](const KnownFinding& one) {
+      return text.find(one.says) != std::string::npos;
+    });
+    if (!known) result.unwritten_registers.push_back(finding);
+  }
+}
+
 // Bytes of a tensor's storage.
 struct ByteRange {
   std::int64_t begin = 0, count = 0;
@@ -307,6 +319,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     ++ran;
     (*request)->cta_order = choices.cta_order;
     if (choices.garbage) (*request)->shared_garbage = *choices.garbage;
+    (*request)->register_garbage = choices.register_garbage;
     (*request)->instruction_budget = choices.instruction_budget;
     for (const Watched& one : watched) (*request)->watched.push_back(one.range);
     (*request)->traced = choices.traced;
@@ -320,6 +333,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
       return error;
     }
     add_findings(*test_case.kernel, *outcome, result);
+    add_unwritten_registers(*test_case.kernel, *outcome, result);
     add_writers(watched, *outcome, result);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;
@@ -548,6 +562,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     check_padding(test_case, spec, bytes, tensor, result);
     find_unwritten(spec.name, tensor, result);
   }
+  order_by_consequence(result.findings);
   return result;
 }
 

@@ -27,6 +27,7 @@ struct LaunchResult {
   // The device's own, and writes outside the outputs found afterwards; of those that the manifest
   // knows only what it says of them.
   std::vector<Finding> findings;
+  std::vector<Finding> unwritten_registers;  // as in LaunchOutcome
   std::vector<std::string> known;
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
@@ -67,7 +68,8 @@ struct LaunchChoices {
   // The byte that memory is full of where nothing has written; nothing: poison_code() and, in
   // shared memory, 0xff.
   std::optional<std::uint8_t> garbage = std::nullopt;
-  bool keep_writers = false;  // LaunchResult::writers
+  std::uint8_t register_garbage = 0;  // the same of registers
+  bool keep_writers = false;          // LaunchResult::writers
   std::vector<SharedByte> traced = {};  // in every launch of the case
   bool one_worker = false;
   // Variables of modules have what the launch before left in them: a second call of the same library.

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "harness/judge/named_entries.h"
 #include "oracles/base/file.h"
 
 namespace plumbline {
@@ -43,13 +45,21 @@ std::string_view trimmed(std::string_view line) {
   return begin == std::string_view::npos ? std::string_view() : line.substr(begin);
 }
 
-// Whether a line of PTX is one of these instructions, predicated or not.
-bool is_one_of(std::string_view line, std::span<const std::string_view> instructions) {
-  line = trimmed(line);
-  if (line.starts_with('@')) line = trimmed(line.substr(std::min(line.find(' '), line.size())));
-  return std::ranges::any_of(instructions, [&](std::string_view instruction) {
-    return !instruction.empty() && line.starts_with(instruction);
+bool is_one_of(const emulator::Instruction& instruction, std::span<const std::string_view> forms) {
+  return std::ranges::any_of(forms, [&](std::string_view form) {
+    return !form.empty() && instruction.text.starts_with(form);
   });
+}
+
+// The line of the first of these instructions that the kernel can reach; 0: there is none.
+int line_of(const emulator::PtxModule& ptx, std::span<const std::string_view> forms) {
+  int line = 0;
+  for_each_instruction(ptx, [&](const emulator::Instruction& instruction) {
+    if (is_one_of(instruction, forms) && (line == 0 || instruction.line < line)) {
+      line = instruction.line;
+    }
+  });
+  return line;
 }
 
 // The number of the first line that holds, from 1; 0: none does.
@@ -76,14 +86,17 @@ std::string place_of(const Manifest& kernel, std::string_view term) {
 }  // namespace
 
 Status check_promised_steps(const Manifest& kernel, std::string_view ptx, std::string_view file) {
+  std::optional<emulator::PtxModule> module;
   for (const Field& term : kernel.operation->terms()) {
     for (const Step& step : kSteps) {
       if (term.name != step.term || kernel.terms.word(step.term) != step.word) continue;
-      const auto line_of = [&](std::span<const std::string_view> instructions) {
-        return first_line(ptx, [&](std::string_view one) { return is_one_of(one, instructions); });
-      };
-      const int approximate = line_of(step.approximate);
-      if (approximate == 0 || line_of(step.rounded) != 0) continue;
+      if (!module) {
+        Result<emulator::PtxModule> parsed = parse_named_entries(kernel, ptx, file);
+        if (!parsed) return {};  // for those to tell who load it
+        module = *std::move(parsed);
+      }
+      const int approximate = line_of(*module, step.approximate);
+      if (approximate == 0 || line_of(*module, step.rounded) != 0) continue;
       return Error{
           ErrorKind::cannot_run,
           fmt::format("the contract of {} says {} = \"{}\", each operation correctly rounded, but "

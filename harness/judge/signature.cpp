@@ -103,8 +103,8 @@ Status check_signatures(const Manifest& kernel) {
     const std::string path = kernel.ptx_path(target);
     const Result<std::string> text = read_text_file(path, "");
     if (!text) continue;
-    // No body is called "?": all are skimmed.
-    const auto ptx = emulator::parse_ptx(*text, path, {.only_entry = "?"});
+    const auto no_body = [](const std::string&) { return false; };
+    const auto ptx = emulator::parse_ptx(*text, path, {.wanted = no_body});
     if (!ptx) continue;
     for (const KernelLaunch& launch : kernel.launches) {
       if (Status same = check_launch(kernel, launch, *ptx); !same) return same;

@@ -6,6 +6,7 @@
 
 #include "harness/emulator/emulator_device.h"
 #include "harness/judge/interrupt.h"
+#include "harness/judge/named_entries.h"
 #include "harness/propagation/significance.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/random.h"
@@ -36,7 +37,8 @@ class RandomRun {
                                  .check_shadow = false,
                                  .random_rounding = rounding,
                                  .give_up = &interrupt_flag()});
-    Result<std::unique_ptr<Module>> module = run.device_->load(*image, kernel.ptx_path(*build));
+    Result<std::unique_ptr<Module>> module =
+        run.device_->load(*image, kernel.ptx_path(*build), entries_of(kernel));
     if (!module) return module.error();
     run.module_ = *std::move(module);
     return run;

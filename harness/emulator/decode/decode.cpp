@@ -23,7 +23,7 @@ const FamilyTable& families() {
     for (const auto& group :
          {arithmetic_families(), integer_families(), carry_families(), move_families(), compare_families(), float_families(), convert_families(),
           memory_families(), atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(), warp_families(),
-          matrix_families(), warpgroup_families(), control_families(), system_call_families()}) {
+          matrix_families(), wmma_families(), warpgroup_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
     return out;
@@ -84,6 +84,10 @@ constexpr std::pair<std::string_view, Special> kSpecials[] = {
     {"%cluster_ctarank", Special::zero},
     {"%cluster_nctarank", Special::one},
     {"%is_explicit_cluster", Special::zero},
+    // What cooperative groups take for the address of their grid's memory: 0 where a launch is not
+    // cooperative, and none is here.
+    {"%envreg1", Special::zero},
+    {"%envreg2", Special::zero},
 };
 
 // Every symbol of a table that an operand names, also inside addresses and vectors.
@@ -108,7 +112,7 @@ Decoder::Decoder(const PtxModule& module, const Function& function, const Module
                  RandomRounding random_rounding)
     : module_(module), function_(function), layout_(layout), device_sm_(device_sm), random_rounding_(random_rounding) {}
 
-Result<Program> Decoder::decode() {
+Result<Program> Decoder::decode(std::vector<Refusal>* refusals) {
   program_.kernel = function_.name;
   program_.file = module_.file;
   program_.source_files = module_.files;
@@ -126,7 +130,10 @@ Result<Program> Decoder::decode() {
   assign_registers();
   program_.code.reserve(function_.instructions.size() + 1);
   for (const Instruction& instruction : function_.instructions) {
-    if (Status status = decode_instruction(instruction); !status) return status.error();
+    const Status status = decode_instruction(instruction);
+    if (status) continue;
+    if (refusals == nullptr) return status.error();
+    refusals->push_back({&instruction, reason_});
   }
   Inst end;
   end.execute = exit_lanes;
@@ -192,6 +199,11 @@ void Decoder::assign_registers() {
   for (std::size_t i = 0; i < function_.registers.size(); ++i) {
     if (map.predicate_slot[i] >= 0) register_slot_[i] = kFirstPredicate + static_cast<Slot>(map.predicate_slot[i]);
     if (map.slot[i] >= 0) register_slot_[i] = kFirstRegisterSlot + static_cast<Slot>(map.slot[i]);
+  }
+  for (const UnwrittenRegister& one : unwritten_registers(function_)) {
+    program_.unwritten_registers.push_back(
+        {function_.registers[static_cast<std::size_t>(one.index)].name,
+         static_cast<std::uint32_t>(one.first_read)});
   }
   program_.predicates += map.predicates;
   program_.register_slots = static_cast<Slot>(map.words);
@@ -270,7 +282,9 @@ Slot Decoder::special(const Operand& operand) {
   const auto* found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
                                    [&](const auto& entry) { return entry.first == operand.name; });
   if (found == std::end(kSpecials)) {
-    refuse(fmt::format("special register {} is not emulated", operand.name));
+    refuse(operand.name.starts_with("%envreg")
+               ? fmt::format("the value of {} is the driver's own, and documented nowhere", operand.name)
+               : fmt::format("special register {} is not emulated", operand.name));
     return kSinkSlot;
   }
   const auto [entry, is_new] = special_slots_.try_emplace(found->second, 0);
@@ -351,6 +365,16 @@ Slot Decoder::destination(const Operand& operand, int width) {
     return kSinkSlot;
   }
   return source(operand, width);
+}
+
+std::array<Slot, 2> Decoder::halves_of_128(const Operand& operand) {
+  if (operand.kind == OperandKind::sink) return {kSinkSlot, kSinkSlot};
+  if (operand.kind != OperandKind::reg) {
+    refuse("an operand of 128 bits has to be a register");
+    return {kSinkSlot, kSinkSlot};
+  }
+  const Slot slot = source(operand, 128);
+  return {slot, slot + 2};
 }
 
 PredicateUse Decoder::predicate(const Operand& operand) {

@@ -5,6 +5,7 @@
 // One Family per opcode: its decode function takes the modifiers it knows, chooses the handler and places the operands.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -29,6 +30,12 @@ struct ModuleLayout {
 
 class Decoder;
 
+// An instruction that the emulator lacks, and why; the reason may be empty.
+struct Refusal {
+  const Instruction* instruction = nullptr;
+  std::string reason;
+};
+
 struct Family {
   std::string_view opcode;
   void (*decode)(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
@@ -49,6 +56,7 @@ std::span<const Family> barrier_families();
 std::span<const Family> mbarrier_families();
 std::span<const Family> warp_families();
 std::span<const Family> matrix_families();
+std::span<const Family> wmma_families();
 std::span<const Family> warpgroup_families();
 std::span<const Family> control_families();
 std::span<const Family> system_call_families();
@@ -58,13 +66,17 @@ class Decoder {
   Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm,
           RandomRounding random_rounding = RandomRounding::off);
 
-  Result<Program> decode();
+  // The first instruction that is refused is the Error; where `refusals` is given, all of them are
+  // listed there and left out of the Program, which then cannot run.
+  Result<Program> decode(std::vector<Refusal>* refusals = nullptr);
 
   // --- for families: operands ---
   // Slot with the value of a register, immediate, address of a symbol or special register; `width` is 8 to 64 bits.
   Slot source(const Operand& operand, int width);
   // The same for both halves of packed or matrix registers: any 32-bit container.
   Slot destination(const Operand& operand, int width);
+  // The two slots of 64 bits that a register of 128 bits is made of.
+  std::array<Slot, 2> halves_of_128(const Operand& operand);
   PredicateUse predicate(const Operand& operand);
   PredicateUse predicate_destination(const Operand& operand);
   // The predicate that stands for CC.CF.

@@ -31,6 +31,8 @@ class Liveness {
         flow_(flow),
         intervals_(function.registers.size()),
         uses_(function.registers.size()),
+        first_read_(function.registers.size(), -1),
+        live_at_entry_(function.registers.size()),
         live_in_of_(flow.blocks.size(), -1),
         killed_in_of_(flow.blocks.size(), -1) {
     collect(roles);
@@ -39,6 +41,14 @@ class Liveness {
   }
 
   std::vector<LiveInterval> take() { return std::move(intervals_); }
+
+  std::vector<UnwrittenRegister> unwritten() const {
+    std::vector<UnwrittenRegister> out;
+    for (int r = 0; r < static_cast<int>(first_read_.size()); ++r) {
+      if (live_at_entry_[r]) out.push_back({r, first_read_[r]});
+    }
+    return out;
+  }
 
  private:
   void collect(const OperandRoles& roles) {
@@ -49,6 +59,7 @@ class Liveness {
         for_each_register(instruction, roles, [&](int r, OperandRole role) {
           extend(r, i);
           if (role == OperandRole::write) return;
+          if (first_read_[r] < 0) first_read_[r] = i;
           BlockUse& use = in_block(r, b);
           if (!use.kills) use.reads_first = true;
         });
@@ -121,6 +132,7 @@ class Liveness {
 
   void enter(int r, int block) {
     if (live_in_of_[block] == r) return;
+    if (block == 0) live_at_entry_[r] = true;
     live_in_of_[block] = r;
     work_.push_back(block);
   }
@@ -129,6 +141,8 @@ class Liveness {
   const ControlFlow& flow_;
   std::vector<LiveInterval> intervals_;
   BlockUses uses_;
+  std::vector<int> first_read_;
+  std::vector<bool> live_at_entry_;
   std::vector<int> live_in_of_;    // per block: the last register found alive at its start
   std::vector<int> killed_in_of_;  // per block: the last register known to be overwritten in it
   std::vector<int> work_;
@@ -141,6 +155,12 @@ int words_of(const Register& reg) { return reg.bits <= 32 ? 1 : reg.bits / 32; }
 std::vector<LiveInterval> live_intervals(const Function& function, const ControlFlow& flow,
                                          const OperandRoles& roles) {
   return Liveness(function, flow, roles).take();
+}
+
+std::vector<UnwrittenRegister> unwritten_registers(const Function& function,
+                                                   const OperandRoles& roles) {
+  const ControlFlow flow = control_flow(function);
+  return Liveness(function, flow, roles).unwritten();
 }
 
 SlotMap assign_slots(const Function& function, const OperandRoles& roles) {

@@ -35,6 +35,15 @@ struct LiveInterval {
 std::vector<LiveInterval> live_intervals(const Function& function, const ControlFlow& flow,
                                          const OperandRoles& roles);
 
+// A register that some way from the function's start reaches a read of without a write.
+struct UnwrittenRegister {
+  int index = 0;       // in Function::registers
+  int first_read = 0;  // in Function::instructions, in text order
+};
+
+std::vector<UnwrittenRegister> unwritten_registers(const Function& function,
+                                                   const OperandRoles& roles = default_role);
+
 struct SlotMap {
   std::vector<int> slot;  // per register: its first 32-bit slot (16 bits take one, 64 two, 128
                           // four); -1 for none

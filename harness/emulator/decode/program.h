@@ -57,6 +57,7 @@ constexpr std::uint32_t kSomeBytes =
 
 constexpr std::uint32_t kReleases = 1u << 29;  // .release or .acq_rel, beyond the CTA
 constexpr std::uint32_t kData = 1u << 28;      // adds floats: data, never a flag
+constexpr std::uint32_t kReadOnly = 1u << 26;  // ld.global.nc: by the cache of read-only data
 constexpr std::uint32_t kCtaScope = 1u << 27;  // strong among the threads of its CTA alone
 
 struct ConstantSlot {
@@ -129,6 +130,19 @@ struct WarpgroupProduct {
   std::uint32_t flip_a = 0, flip_b = 0;  // sign bits, where imm-scale is -1
 };
 
+// One decoded wmma.load or wmma.store: in which order its accesses fill the registers of a fragment.
+struct WmmaAccess {
+  struct Place {
+    std::uint8_t row = 0, column = 0;  // of .col layouts the other way round
+  };
+
+  int bits = 0;             // of an element
+  std::size_t natural = 0;  // registers that hold all elements once; others hold them again
+  Slot leading = kSinkSlot;  // how many elements rows lie apart
+  std::vector<Slot> slots;
+  std::vector<std::array<Place, 32>> places;  // of each access, by lane: its first element
+};
+
 // [base + offset] as an operand.
 struct AddressOperand {
   Slot base = kSinkSlot;
@@ -172,7 +186,18 @@ struct Program {
   std::vector<std::unique_ptr<const WarpgroupProduct>> warpgroup_products;  // the same of a wgmma
   std::vector<std::unique_ptr<const BulkCopy>> bulk_copies;                 // and of a bulk copy
 
+  std::vector<WmmaAccess> wmma_accesses;
+
   std::vector<Conversion> conversions;  // of the cvt forms without a vector handler
+
+  // Registers that some way through the code reads before it writes them, and the instruction that
+  // reads them first. Compilers leave such ways where what comes of them is dropped.
+  struct UnwrittenRegister {
+    std::string name;
+    std::uint32_t reader = 0;
+  };
+
+  std::vector<UnwrittenRegister> unwritten_registers;
 
   std::vector<Parameter> parameters;
   std::int64_t parameter_bytes = 0;
@@ -181,6 +206,7 @@ struct Program {
   std::int64_t local_bytes = 0;
   std::array<std::int64_t, 3> max_threads{0, 0, 0};
   bool exact_threads = false;  // .reqntid
+  bool reads_only = false;  // has loads of read-only data (kReadOnly)
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;

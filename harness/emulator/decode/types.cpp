@@ -30,6 +30,12 @@ constexpr TypeRow kTypes[] = {
   {"tf32",   Type::tf32,   32,  'f'}, {"f32",    Type::f32,    32, 'f'}, {"f64", Type::f64, 64, 'f'},
   {"e4m3",   Type::e4m3,   8,   'f'}, {"e5m2",   Type::e5m2,   8,  'f'},
   {"e4m3x2", Type::e4m3x2, 16,  'f'}, {"e5m2x2", Type::e5m2x2, 16, 'f'},
+  {"f32x2",  Type::f32x2,  64,  'f'},
+  {"e2m1",   Type::e2m1,   4,   'f'}, {"e2m1x2", Type::e2m1x2, 8,  'f'},
+  // Codes of 6 bits lie in the low bits of a byte.
+  {"e2m3",   Type::e2m3,   8,   'f'}, {"e2m3x2", Type::e2m3x2, 16, 'f'},
+  {"e3m2",   Type::e3m2,   8,   'f'}, {"e3m2x2", Type::e3m2x2, 16, 'f'},
+  {"ue8m0",  Type::ue8m0,  8,   'f'}, {"ue8m0x2", Type::ue8m0x2, 16, 'f'},
 };
 // clang-format on
 

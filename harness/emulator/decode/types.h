@@ -14,7 +14,8 @@ namespace plumbline::emulator {
 
 enum class Type : std::uint8_t {
   none, pred, b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64,
-  f16, f16x2, bf16, bf16x2, tf32, f32, f64, e4m3, e5m2, e4m3x2, e5m2x2, s4, u4,
+  f16, f16x2, bf16, bf16x2, tf32, f32, f32x2, f64, e4m3, e5m2, e4m3x2, e5m2x2, s4, u4,
+  e2m1, e2m1x2, e2m3, e2m3x2, e3m2, e3m2x2, ue8m0, ue8m0x2,
 };
 
 int bits(Type type);

@@ -2,6 +2,7 @@
 // The scanner is one table look-up per character: 66 MB of PTX should cost a fraction of a second.
 #include "harness/emulator/frontend/lexer.h"
 
+#include <algorithm>
 #include <array>
 
 namespace plumbline::emulator {
@@ -89,10 +90,16 @@ Token Lexer::token(TokenKind kind, const char* token_end) {
 }
 
 // Takes in everything that could be one literal; literal.h says whether it is. A dot belongs to it
-// only between digits ("9.0", "1.5e-3"), a sign only after the exponent of such a decimal.
+// behind decimal digits, unless a directive begins there ("9.0", "0.", "1.e-3", but "16 .b8" also
+// without the blank), a sign only after the exponent of such a decimal.
 const char* Lexer::number_end() const {
   const char* at = word_end(at_, end_);
-  const bool fraction = end_ - at > 1 && *at == '.' && is(at[1], kDigit);
+  const bool decimal = std::all_of(at_, at, [](char c) { return is(c, kDigit); });
+  const char after = end_ - at > 1 ? at[1] : ' ';
+  const bool ends_in_e = (after == 'e' || after == 'E') && end_ - at > 2 &&
+                         (is(at[2], kDigit) || at[2] == '-' || at[2] == '+');
+  const bool fraction = at != end_ && *at == '.' && decimal &&
+                        (is(after, kDigit) || !is(after, kWordPart) || ends_in_e);
   if (fraction) at = word_end(at + 1, end_);
   const bool hexadecimal = at - at_ > 1 && at_[0] == '0' && !is(at_[1], kDigit) && at_[1] != '.';
   const bool exponent = !hexadecimal && (at[-1] == 'e' || at[-1] == 'E');
@@ -100,6 +107,15 @@ const char* Lexer::number_end() const {
     at = word_end(at + 1, end_);
   }
   return at;
+}
+
+// ".5", where it stands by itself; behind a word it is a modifier (cp.async.bulk.tensor.2d).
+bool Lexer::at_bare_fraction() const {
+  if (end_ - at_ < 2 || *at_ != '.' || !is(at_[1], kDigit)) return false;
+  if (at_ != first_ && is(at_[-1], kWordPart)) return false;
+  const char* at = at_ + 1;
+  while (at != end_ && is(*at, kDigit)) ++at;
+  return at == end_ || !is(*at, kWordPart) || *at == 'e' || *at == 'E';
 }
 
 Token Lexer::next() {
@@ -110,7 +126,7 @@ Token Lexer::next() {
     const char* after = word_end(at_ + 1, end_);
     return token(c == '%' && after == at_ + 1 ? TokenKind::bad : TokenKind::word, after);
   }
-  if (is(c, kDigit)) return token(TokenKind::number, number_end());
+  if (is(c, kDigit) || at_bare_fraction()) return token(TokenKind::number, number_end());
   if (c == '.') {
     const char* after = word_end(at_ + 1, end_);
     if (after == at_ + 1) return token(TokenKind::bad, after);

@@ -51,6 +51,7 @@ class Lexer {
   void skip_line();
   void skip_block_comment();
   const char* number_end() const;
+  bool at_bare_fraction() const;
   Token token(TokenKind kind, const char* token_end);
 
   const char* at_;

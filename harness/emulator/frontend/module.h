@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -153,9 +154,9 @@ struct PtxModule {
 };
 
 struct ParseOptions {
-  // Parse only the body of this entry and of the functions it reaches; the others are skimmed,
-  // since files of 66 MB exist. Empty parses everything.
-  std::string_view only_entry = {};
+  // Parse only the bodies of these entries and of the functions they reach; the others are skimmed:
+  // files of 66 MB exist, and what nobody launches may hold anything. Empty parses everything.
+  std::function<bool(const std::string& entry)> wanted = {};
 };
 
 // Parses a whole module. Errors carry "file:line:column". Instructions are not checked for meaning:

@@ -48,7 +48,7 @@ Result<PtxModule> ModuleParser::parse() {
   }
   if (!cursor_.failed()) require_header(cursor_, cursor_.current(), scope_.module);
   resolve_relocations(cursor_, scope_);
-  if (!cursor_.failed()) parse_reachable_bodies(cursor_, scope_, options_.only_entry, skimmed_);
+  if (!cursor_.failed()) parse_reachable_bodies(cursor_, scope_, options_.wanted, skimmed_);
   if (cursor_.failed()) return cursor_.error();
   return std::move(scope_.module);
 }
@@ -175,7 +175,7 @@ void ModuleParser::parse_function(bool is_entry) {
                                    known.line));
     return;
   }
-  if (!options_.only_entry.empty()) {
+  if (options_.wanted) {
     scope_.module.functions[index] = std::move(function);
     return skim_body(index);
   }

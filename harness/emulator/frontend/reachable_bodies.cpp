@@ -88,10 +88,14 @@ class ReachableBodies {
 
 }  // namespace
 
-void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope, std::string_view entry,
+void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope,
+                            const std::function<bool(const std::string&)>& wanted,
                             const std::vector<SkimmedBody>& skimmed) {
-  if (const auto index = scope.function(entry)) {
-    ReachableBodies(cursor, scope, skimmed).parse(*index);
+  if (!wanted) return;
+  ReachableBodies bodies(cursor, scope, skimmed);
+  for (std::size_t i = 0; i < scope.module.functions.size(); ++i) {
+    const Function& function = scope.module.functions[i];
+    if (function.is_entry && wanted(function.name)) bodies.parse(static_cast<int>(i));
   }
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Parses of a skimmed module only the bodies that one entry needs: files of 66 MB hold hundreds of
+// Parses of a skimmed module only the bodies that some entries need: files of 66 MB hold hundreds of
 // kernels, and a run launches one.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +21,11 @@ struct SkimmedBody {
   int column = 1;
 };
 
-// Parses the body of this entry, and of whatever it calls or takes the address of, directly or
-// through tables of addresses. The first error becomes the cursor's.
-void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope, std::string_view entry,
+// Parses the bodies of the wanted entries, and of whatever they call or take the address of, directly
+// or through tables of addresses. The first error becomes the cursor's. Nothing where no entry is
+// named.
+void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope,
+                            const std::function<bool(const std::string&)>& wanted,
                             const std::vector<SkimmedBody>& skimmed);
 
 }  // namespace plumbline::emulator

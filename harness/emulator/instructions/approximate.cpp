@@ -12,6 +12,10 @@
 #include "harness/emulator/machine/cta.h"
 #include "harness/emulator/machine/lanes.h"
 #include "oracles/base/random.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
+#include "oracles/formats/format.h"
+#include "oracles/formats/random_rounding.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -177,6 +181,62 @@ u32 chosen(const Known& known, const ApproximationErrors& errors, u64 salt) {
   return pick >= nearest ? pick + step : pick;  // all but the nearest
 }
 
+// --- f16 and bf16: one rounding to the format, off by what is documented for it ---
+
+// PTX ISA 9.0, 9.7.4.10 and 9.7.4.11: ex2 within 2^-9.9 (f16) and 2^-7 (bf16) relative, tanh within
+// 2^-10.987 and 2^-8 absolute.
+struct Ex2Half {
+  static constexpr u64 kSalt = 9;
+  static double value(double x) { return std::exp2(x); }
+  static bool special(double x) { return std::isnan(x) || std::isinf(x) || x == std::floor(x); }
+  static double error(double y, FormatId to) { return y * (to == FormatId::f16 ? 0x1.125p-10 : 0x1p-7); }
+  // In the binade of the exact result.
+  static double least(double x) { return std::exp2(std::floor(x)); }
+  static double most(double x) { return std::exp2(std::ceil(x)); }
+};
+struct TanhHalf {
+  static constexpr u64 kSalt = 10;
+  static double value(double x) { return std::tanh(x); }
+  static bool special(double x) { return std::isnan(x) || std::isinf(x) || x == 0; }
+  static double error(double, FormatId to) { return to == FormatId::f16 ? 0x1.02p-11 : 0x1p-8; }
+  static double least(double) { return 0; }
+  static double most(double) { return 1; }
+};
+
+// The code, without its sign, of one of the format's values in [low, high].
+u64 chosen_code(const Format& to, double value, double low, double high, u64 key,
+                const ApproximationErrors& errors) {
+  using Direction = ApproximationErrors::Direction;
+  const u64 nearest = encode(to, value);
+  const u64 first = encode(to, low, {.rounding = Rounding::up});
+  const u64 last = encode(to, high, {.rounding = Rounding::down});
+  if (first >= last) return first > last ? nearest : first;
+  if (errors.direction == Direction::largest) return last;
+  if (errors.direction == Direction::smallest) return first;
+  const u64 draw = mix(errors.seed ^ mix(key)) >> 32;
+  const u64 pick = first + (draw * (last - first) >> 32);
+  return pick >= nearest ? pick + 1 : pick;
+}
+
+template <typename Function>
+u64 approximate_code(const Format& to, u64 code, bool ftz, const ApproximationErrors& errors) {
+  const u64 sign = u64{1} << 15;
+  const auto flushed = [&](u64 bits) {
+    return ftz && (bits >> to.mantissa_bits & ((1u << to.exponent_bits) - 1)) == 0 ? bits & sign : bits;
+  };
+  const double x = to_double(to, flushed(code)), y = Function::value(x);
+  if (std::isnan(y)) return to.canonical_nan;
+  u64 result = encode(to, y);
+  if (!Function::special(x) && errors.direction != ApproximationErrors::Direction::nearest) {
+    const double magnitude = std::fabs(y), error = Function::error(magnitude, to.id) * kWithin;
+    const double low = std::max(magnitude - error, Function::least(x));
+    const double high = std::min(magnitude + error, Function::most(x));
+    const u64 key = (flushed(code) & ~sign) | (std::is_same_v<Function, Ex2Half> ? flushed(code) & sign : 0);
+    result = chosen_code(to, magnitude, low, high, key ^ Function::kSalt << 32, errors) | (y < 0 ? sign : 0);
+  }
+  return flushed(result);
+}
+
 // What an instruction gives for what is known of its result.
 u32 result_of(const Known& known, const ApproximationErrors& errors, u64 salt) {
   const auto scaled = [&](double x) { return static_cast<float>(std::ldexp(x, known.scale)); };
@@ -293,6 +353,61 @@ void divide_randomly(Warp& warp, const Inst& inst, u32 mask) {
   });
 }
 
+// Inst::flags: Ftz; the pair has two of them in 32 bits.
+template <typename Function, FormatId Id, bool Pair>
+void one_half(Warp& warp, const Inst& inst, u32 mask) {
+  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a);
+  const ApproximationErrors& errors = warp.cta().launch().approximation;
+  const bool ftz = inst.flags != 0;
+  each_lane(mask, [&](int lane) {
+    const auto half = [&](u32 bits) {
+      return static_cast<u32>(approximate_code<Function>(format(Id), bits & 0xffff, ftz, errors));
+    };
+    d.set(lane, Pair ? half(a[lane]) | half(a[lane] >> 16) << 16 : half(a[lane]));
+  });
+}
+
+// With their one rounding moved at random.
+template <typename Function, FormatId Id, bool Pair>
+void one_half_randomly(Warp& warp, const Inst& inst, u32 mask) {
+  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a);
+  const bool ftz = inst.flags != 0;
+  each_lane_randomly(warp, mask, [&](int lane, Random& random) {
+    const auto half = [&](u32 bits) {
+      const u64 usual = approximate_code<Function>(
+          format(Id), bits & 0xffff, ftz, {.direction = ApproximationErrors::Direction::nearest});
+      const double exact = Function::value(to_double(format(Id), bits & 0xffff));
+      return static_cast<u32>(encode_randomly(format(Id), usual, exact, 0, Rounding::nearest_even, random.unit()));
+    };
+    const u32 low = half(a[lane]);
+    d.set(lane, Pair ? low | half(a[lane] >> 16) << 16 : low);
+  });
+}
+
+struct HalfRow {
+  std::string_view form, shape;
+  Handler handler, random;
+  int sm;
+  bool ftz;
+};
+
+template <typename Function, FormatId Id, bool Pair>
+constexpr HalfRow half_row(std::string_view form, int sm, bool ftz = false) {
+  return {form, Pair ? "w=w" : "h=h", one_half<Function, Id, Pair>, one_half_randomly<Function, Id, Pair>, sm, ftz};
+}
+
+// ex2 of bf16 has .ftz always; ex2 and tanh of f16 keep subnormal numbers.
+constexpr HalfRow kHalfRows[] = {
+    half_row<Ex2Half, FormatId::f16, false>("ex2.approx.f16", 75),
+    half_row<Ex2Half, FormatId::f16, true>("ex2.approx.f16x2", 75),
+    half_row<Ex2Half, FormatId::bf16, false>("ex2.approx.ftz.bf16", 90, true),
+    half_row<Ex2Half, FormatId::bf16, true>("ex2.approx.ftz.bf16x2", 90, true),
+    half_row<TanhHalf, FormatId::f16, false>("tanh.approx.f16", 75),
+    half_row<TanhHalf, FormatId::f16, true>("tanh.approx.f16x2", 75),
+    half_row<TanhHalf, FormatId::bf16, false>("tanh.approx.bf16", 90),
+    half_row<TanhHalf, FormatId::bf16, true>("tanh.approx.bf16x2", 90),
+};
+
 struct FunctionRow {
   std::string_view opcode;
   Handler keep_subnormals, ftz;
@@ -335,6 +450,21 @@ void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifi
     return;
   }
   decoder.refuse("no such approximate function");
+}
+
+bool decode_approximate_half(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                             Inst& out) {
+  const std::string form = spelling(instruction);
+  for (const HalfRow& row : kHalfRows) {
+    if (row.form != form) continue;
+    while (!modifiers.empty()) modifiers.take_first();
+    decoder.require_sm(row.sm);
+    place_operands(row.shape, decoder, instruction, out);
+    out.flags = row.ftz ? 1 : 0;
+    out.execute = decoder.rounds_randomly() ? row.random : row.handler;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace plumbline::emulator

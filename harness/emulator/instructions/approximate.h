@@ -11,4 +11,8 @@ namespace plumbline::emulator {
 // `.approx` or `.full`, `.ftz` and the type are already taken.
 void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, bool ftz, Inst& out);
 
+// ex2.approx and tanh.approx of f16, bf16 and their pairs. False: the instruction is none of these.
+bool decode_approximate_half(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                             Inst& out);
+
 }  // namespace plumbline::emulator

@@ -9,6 +9,7 @@ void decode_by_type(Decoder& decoder, const Instruction& instruction, Modifiers&
   switch (copy.take_type()) {
     case Type::pred: decode_predicate(decoder, instruction, modifiers, out); return;
     case Type::f32:
+    case Type::f32x2:
     case Type::f64: decode_float(decoder, instruction, modifiers, out); return;
     case Type::f16:
     case Type::f16x2:

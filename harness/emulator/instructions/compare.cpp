@@ -206,8 +206,64 @@ void place_comparison(Decoder& decoder, const Instruction& instruction, Modifier
   decoder.refuse("no such comparison");
 }
 
+template <float (*Widen)(std::uint16_t), bool Ftz>
+float widened(u32 a, int shift) {
+  const auto half = static_cast<std::uint16_t>(a >> shift);
+  return Widen(Ftz && (half & 0x7c00) == 0 ? half & 0x8000 : half);
+}
+
+// setp of pairs: the low halves decide over Inst::d, the high ones over Inst::e.
+template <Comparison C, float (*Widen)(std::uint16_t), bool Ftz>
+void set_predicates_of_pair(Warp& warp, const Inst& inst, u32 mask) {
+  const auto a = lanes<u32>(warp, inst.a);
+  const auto b = lanes<u32>(warp, inst.b);
+  const u32 with = warp.read(inst.p);
+  const std::array<Slot, 2> destinations = {inst.d, inst.e};
+  std::array<u32, 2> holds{};
+  for (std::size_t half = 0; half < 2; ++half) {
+    const int shift = static_cast<int>(16 * half);
+    holds[half] = lanes_where([&](int i) {
+      return compare_floats<C>(widened<Widen, Ftz>(a[i], shift), widened<Widen, Ftz>(b[i], shift));
+    });
+  }
+  for (std::size_t half = 0; half < 2; ++half) {
+    blend(warp.predicate(static_cast<PredicateUse>(destinations[half])), combine(inst.flags, holds[half], with), mask);
+  }
+}
+
+template <float (*Widen)(std::uint16_t), bool Ftz>
+constexpr std::array<Handler, kComparisons> pair_setters = [] {
+  return []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<Handler, kComparisons>{set_predicates_of_pair<static_cast<Comparison>(I), Widen, Ftz>...};
+  }(std::make_integer_sequence<int, kComparisons>());
+}();
+
+void decode_setp_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type type, Inst& out) {
+  const bool is_f16 = type == Type::f16x2;
+  decoder.require_sm(is_f16 ? 53 : 90);
+  const bool ftz = is_f16 && modifiers.take("ftz");
+  out.flags = static_cast<u32>(modifiers.take_one_of("and", "or", "xor") + 1);
+  const auto c = static_cast<std::size_t>(take_comparison(decoder, modifiers, true));
+  const std::size_t operands = out.flags == combine_none ? 3 : 4;
+  if (!decoder.require_operands(instruction, operands, operands)) return;
+  const std::span<const Operand> destinations = decoder.elements(instruction.operands[0]);
+  if (destinations.size() != 2) return decoder.refuse("pairs need two predicates, p|q");
+  out.d = decoder.predicate_destination(destinations[0]);
+  out.e = decoder.predicate_destination(destinations[1]);
+  out.a = decoder.source(instruction.operands[1], 32);
+  out.b = decoder.source(instruction.operands[2], 32);
+  if (operands == 4) out.p = decoder.predicate(instruction.operands[3]);
+  out.execute = !is_f16 ? pair_setters<bf16_to_f32, false>[c]
+                : ftz   ? pair_setters<f16_to_f32, true>[c]
+                        : pair_setters<f16_to_f32, false>[c];
+}
+
 void decode_setp(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   const Type type = modifiers.take_type();
+  if (type == Type::f16x2 || type == Type::bf16x2) {
+    decode_setp_pair(decoder, instruction, modifiers, type, out);
+    return;
+  }
   place_comparison(decoder, instruction, modifiers, type, out);
   if (decoder.refused()) return;
   const std::span<const Operand> destinations = decoder.elements(instruction.operands[0]);

@@ -103,6 +103,7 @@ bool decode_frequent(Decoder& decoder, const Instruction& instruction, Modifiers
   // Wider registers than the types (a 64-bit source of .u8) are left to the exact path.
   const std::size_t sources = row->operands.size() - 2;
   for (std::size_t i = 0; i <= sources; ++i) {
+    if (decoder.register_bits(instruction.operands[i]) == 8) return false;
     const int wide = row->operands[i == 0 ? 0 : i + 1] == 'x' ? 64 : 32;
     if ((decoder.register_bits(instruction.operands[i]) == 64) != (wide == 64) &&
         instruction.operands[i].kind == OperandKind::reg) {
@@ -200,6 +201,10 @@ Type element_of(Type type) {
     case Type::bf16x2: return Type::bf16;
     case Type::e4m3x2: return Type::e4m3;
     case Type::e5m2x2: return Type::e5m2;
+    case Type::e2m1x2: return Type::e2m1;
+    case Type::e2m3x2: return Type::e2m3;
+    case Type::e3m2x2: return Type::e3m2;
+    case Type::ue8m0x2: return Type::ue8m0;
     default: return Type::none;
   }
 }
@@ -216,7 +221,27 @@ bool rounding_is_missing(const Conversion& how) {
   return is_float(how.to) && bits(how.to) < bits(how.from);
 }
 
+// Formats of 4 and 6 bits, and powers of two.
+bool is_narrow(Type type) {
+  return type == Type::e2m1 || type == Type::e2m3 || type == Type::e3m2 || type == Type::ue8m0;
+}
+
+// Only f32 and f16 pairs become numbers of 4 and 6 bits, which become pairs of f16; powers of two come
+// from f32 and bf16 pairs, rounded toward zero or up, and become pairs of bf16.
+bool narrow_form_exists(const Conversion& how, Type to, Type from) {
+  if (is_narrow(how.to)) {
+    const bool power = how.to == Type::ue8m0;
+    const bool rounding = power ? how.rounding == ConvertRounding::rz || how.rounding == ConvertRounding::rp
+                                : how.rounding == ConvertRounding::rn && how.satfinite;
+    return rounding && element_of(to) != Type::none && !(power && how.relu) &&
+           (from == Type::f32 || from == (power ? Type::bf16x2 : Type::f16x2));
+  }
+  return how.rounding == ConvertRounding::rn && to == (how.from == Type::ue8m0 ? Type::bf16x2 : Type::f16x2) &&
+         element_of(from) != Type::none;
+}
+
 int first_target(const Conversion& how, Type to, Type from) {
+  if (is_narrow(how.to) || is_narrow(how.from)) return 100;
   const bool small = bits(how.to) == 8 && is_float(how.to);
   if (small || (bits(how.from) == 8 && is_float(how.from))) return 89;
   // The manual asks for sm_90 wherever bf16 is the source; ptxas takes it into f32 from sm_80 on, and asks for sm_90 between
@@ -226,6 +251,11 @@ int first_target(const Conversion& how, Type to, Type from) {
   if (how.to == Type::tf32) return how.rounding == ConvertRounding::rna && !how.satfinite ? 80 : 90;
   if (how.to == Type::bf16 || element_of(to) != Type::none || element_of(from) != Type::none) return 80;
   return 0;
+}
+
+// Registers of 8 bits hold 8 bits; most often they lie in one of 16.
+int register_width(Type type, int register_bits) {
+  return register_bits == 8 ? 8 : std::max(bits(type), 16);
 }
 
 void decode_exact(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
@@ -242,7 +272,8 @@ void decode_exact(Decoder& decoder, const Instruction& instruction, Modifiers& m
   const bool into_pair = to_element != Type::none && from == Type::f32;
   const bool pair = to_element != Type::none && from_element != Type::none;
   const bool scalar = to_element == Type::none && from_element == Type::none;
-  const bool known = bits(how.to) >= 8 && bits(how.from) >= 8 && how.to != Type::pred && how.from != Type::tf32;
+  const bool narrow = is_narrow(how.to) || is_narrow(how.from);
+  const bool known = (narrow ? narrow_form_exists(how, to, from) : bits(how.to) >= 8 && bits(how.from) >= 8) && how.to != Type::pred && how.from != Type::tf32;
   if (!known || !(into_pair || pair || scalar) || rounding_is_missing(how)) {
     decoder.refuse("the emulator has no such conversion");
     return;
@@ -255,9 +286,12 @@ void decode_exact(Decoder& decoder, const Instruction& instruction, Modifiers& m
   // Registers may be wider than the types; the value then lies in the low bits, and results are extended.
   const bool wide_source = decoder.register_bits(a) == 64 || bits(from) == 64;
   const bool wide_destination = decoder.register_bits(d) == 64 || bits(to) == 64;
+  if ((decoder.register_bits(d) == 8 && bits(to) > 8) || (decoder.register_bits(a) == 8 && bits(from) > 8)) {
+    decoder.refuse("a register has 8 bits, and the type has more");
+  }
   out.flags = (wide_source ? kWideSource : 0) | (wide_destination ? kWideDestination : 0);
-  out.d = decoder.destination(d, wide_destination ? 64 : std::max(bits(to), 16));
-  out.a = decoder.source(a, wide_source ? 64 : std::max(bits(from), 16));
+  out.d = decoder.destination(d, wide_destination ? 64 : register_width(to, decoder.register_bits(d)));
+  out.a = decoder.source(a, wide_source ? 64 : register_width(from, decoder.register_bits(a)));
   if (into_pair) out.b = decoder.source(instruction.operands[2], 32);
   out.immediate = static_cast<std::int64_t>(decoder.program().conversions.size());
   decoder.program().conversions.push_back(how);

@@ -16,17 +16,37 @@
 namespace plumbline::emulator {
 namespace {
 
-FormatId format_of(Type type) {
+// OCP Microscaling Formats 1.0, which no tensor has yet: here they are only converted. The id is that
+// of a format with the same specials; NaN becomes the largest number.
+constexpr Format kE2m3{FormatId::e2m1, "e2m3", 8, 2, 3, 1, Specials::none, true, false, 0x1f};
+constexpr Format kE3m2{FormatId::e2m1, "e3m2", 8, 3, 2, 3, Specials::none, true, false, 0x1f};
+
+const Format& format_of(Type type) {
   switch (type) {
-    case Type::f16: return FormatId::f16;
-    case Type::bf16: return FormatId::bf16;
-    case Type::tf32: return FormatId::tf32;
-    case Type::f32: return FormatId::f32;
-    case Type::f64: return FormatId::f64;
-    case Type::e4m3: return FormatId::e4m3;
-    case Type::e5m2: return FormatId::e5m2;
+    case Type::f16: return format(FormatId::f16);
+    case Type::bf16: return format(FormatId::bf16);
+    case Type::tf32: return format(FormatId::tf32);
+    case Type::f32: return format(FormatId::f32);
+    case Type::f64: return format(FormatId::f64);
+    case Type::e4m3: return format(FormatId::e4m3);
+    case Type::e5m2: return format(FormatId::e5m2);
+    case Type::e2m1: return format(FormatId::e2m1);
+    case Type::e2m3: return kE2m3;
+    case Type::e3m2: return kE3m2;
+    case Type::ue8m0: return format(FormatId::ue8m0);
     default: PLUMB_ASSERT(!"not a float type");
   }
+}
+
+double value_of_code(Type type, std::uint64_t bits) {
+  if (type != Type::e2m3 && type != Type::e3m2) return to_double(format_of(type), bits);
+  const Format& f = format_of(type);
+  const int mantissa = static_cast<int>(bits & ((1u << f.mantissa_bits) - 1));
+  const int exponent = static_cast<int>(bits >> f.mantissa_bits & ((1u << f.exponent_bits) - 1));
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, f.emin() - f.mantissa_bits)
+                    : std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits);
+  return (bits >> (f.code_bits() - 1) & 1) != 0 ? -magnitude : magnitude;
 }
 
 std::int64_t sign_extend(std::uint64_t bits, int width) {
@@ -96,7 +116,7 @@ EncodeOptions encode_options(const Conversion& how) {
 // The code that a value has in the destination format, its rounding moved where there are random bits to do it.
 std::uint64_t moved(const Conversion& how, std::uint64_t usual, double value, Random* random) {
   if (random == nullptr || how.to == Type::f64) return usual;
-  return encode_randomly(format(format_of(how.to)), usual, value, 0, encode_options(how).rounding, random->unit());
+  return encode_randomly(format_of(how.to), usual, value, 0, encode_options(how).rounding, random->unit());
 }
 
 std::uint64_t integer_to_float(const Conversion& how, std::uint64_t source, Random* random) {
@@ -109,7 +129,7 @@ std::uint64_t integer_to_float(const Conversion& how, std::uint64_t source, Rand
   exact.value.negative = negative;
   exact.value.significand = negative ? 0 - source : source;
   exact.value.cls = source == 0 ? ValueClass::zero : ValueClass::finite;
-  const std::uint64_t usual = encode(format(format_of(how.to)), exact, encode_options(how));
+  const std::uint64_t usual = encode(format_of(how.to), exact, encode_options(how));
   const auto magnitude = static_cast<double>(exact.value.significand);  // 64-bit integers: nearly
   return moved(how, usual, negative ? -magnitude : magnitude, random);
 }
@@ -121,7 +141,7 @@ std::uint64_t float_to_float(const Conversion& how, double value, Random* random
     if (value == 0) value = 0.0;  // not -0
   }
   if (how.relu && !std::isnan(value) && std::signbit(value)) value = 0.0;
-  std::uint64_t result = encode(format(format_of(how.to)), value, encode_options(how));
+  std::uint64_t result = encode(format_of(how.to), value, encode_options(how));
   result = moved(how, result, value, random);
   if (how.ftz && how.to == Type::f32) result = flush(static_cast<std::uint32_t>(result));
   return result;
@@ -136,7 +156,7 @@ std::uint64_t converted(const Conversion& how, std::uint64_t bits_in, Random* ra
   }
   std::uint64_t source = low(bits_in, bits(how.from));
   if (how.ftz && how.from == Type::f32) source = flush(static_cast<std::uint32_t>(source));
-  const double value = to_double(format(format_of(how.from)), source);
+  const double value = value_of_code(how.from, source);
   return is_float(how.to) ? float_to_float(how, value, random) : float_to_integer(how, value);
 }
 

@@ -6,6 +6,7 @@
 #include "harness/emulator/decode/families.h"
 #include "harness/emulator/decode/rows.h"
 #include "harness/emulator/instructions/approximate.h"
+#include "harness/emulator/instructions/half.h"
 #include "harness/emulator/instructions/random_arithmetic.h"
 #include "harness/emulator/instructions/rounding.h"
 #include "harness/emulator/machine/lanes.h"
@@ -146,6 +147,144 @@ HandlerSet extreme(bool ftz, bool nan, bool xor_sign) {
   return table[(ftz ? 1 : 0) + (nan ? 2 : 0) + (xor_sign ? 4 : 0)];
 }
 
+// Of three operands: the first two, and then the third.
+template <bool Maximum, bool Ftz, bool Nan, bool Absolute>
+struct ExtremeOfThree {
+  [[gnu::always_inline]] static u32 apply(u32 a, u32 b, u32 c) {
+    using Two = Extreme<Maximum, Ftz, Nan, false>;
+    constexpr u32 kKept = Absolute ? 0x7fffffff : 0xffffffff;
+    return Two::apply(Two::apply(a & kKept, b & kKept), c & kKept);
+  }
+};
+
+template <bool Maximum>
+HandlerSet extreme_of_three(bool ftz, bool nan, bool absolute) {
+  constexpr HandlerSet table[] = {
+      handlers_of<&Map3<ExtremeOfThree<Maximum, false, false, false>>::run>,
+      handlers_of<&Map3<ExtremeOfThree<Maximum, true, false, false>>::run>,
+      handlers_of<&Map3<ExtremeOfThree<Maximum, false, true, false>>::run>,
+      handlers_of<&Map3<ExtremeOfThree<Maximum, true, true, false>>::run>,
+      handlers_of<&Map3<ExtremeOfThree<Maximum, false, false, true>>::run>,
+      handlers_of<&Map3<ExtremeOfThree<Maximum, true, false, true>>::run>,
+      handlers_of<&Map3<ExtremeOfThree<Maximum, false, true, true>>::run>,
+      handlers_of<&Map3<ExtremeOfThree<Maximum, true, true, true>>::run>,
+  };
+  return table[(ftz ? 1 : 0) + (nan ? 2 : 0) + (absolute ? 4 : 0)];
+}
+
+// --- f32x2: two f32 in 64 bits ---
+
+template <typename Op>
+struct Both {
+  template <typename... T>
+  [[gnu::always_inline]] static std::uint64_t apply(T... operand) {
+    const std::uint64_t low = Op::apply(static_cast<u32>(operand)...);
+    const std::uint64_t high = Op::apply(static_cast<u32>(operand >> 32)...);
+    return high << 32 | low;
+  }
+};
+
+template <typename Op>
+struct Pair2 {
+  [[gnu::always_inline]] static void run(Warp& warp, const Inst& inst, u32 mask) {
+    using Bits = std::uint64_t;
+    map2<Bits, Bits, Bits, Both<Op>>(warp, inst, mask);
+  }
+};
+
+template <typename Op>
+struct Pair3 {
+  [[gnu::always_inline]] static void run(Warp& warp, const Inst& inst, u32 mask) {
+    using Bits = std::uint64_t;
+    map3<Bits, Bits, Bits, Bits, Both<Op>>(warp, inst, mask);
+  }
+};
+
+struct PairRow {
+  std::string_view opcode, shape;
+  HandlerSet (*choose)(RoundingMode, bool ftz, bool sat);
+};
+
+constexpr PairRow kPairRows[] = {
+    {"add", "x=xx", by_flags<Pair2, AddF>},
+    {"sub", "x=xx", by_flags<Pair2, SubF>},
+    {"mul", "x=xx", by_flags<Pair2, MulF>},
+    {"fma", "x=xxx", by_flags<Pair3, FmaF>},
+};
+
+void decode_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  decoder.require_sm(100);
+  for (const PairRow& row : kPairRows) {
+    if (row.opcode != instruction.opcode) continue;
+    const RoundingMode mode = modifiers.take_rounding();
+    const bool ftz = modifiers.take("ftz");
+    place_operands(row.shape, decoder, instruction, out);
+    out.execute = pick(row.choose(mode, ftz, false));
+    return;
+  }
+  decoder.refuse("no such f32x2 operation");
+}
+
+// --- f32 and a 16-bit operand, or two of them as factors, which become f32 first ---
+
+template <typename Op, float (*Widen)(std::uint16_t)>
+struct FirstIsHalf {
+  [[gnu::always_inline]] static u32 apply(u32 a, u32 c) {
+    return Op::apply(as_bits(Widen(static_cast<std::uint16_t>(a))), c);
+  }
+};
+
+template <typename Op, float (*Widen)(std::uint16_t)>
+struct FactorsAreHalves {
+  [[gnu::always_inline]] static u32 apply(u32 a, u32 b, u32 c) {
+    return Op::apply(as_bits(Widen(static_cast<std::uint16_t>(a))),
+                     as_bits(Widen(static_cast<std::uint16_t>(b))), c);
+  }
+};
+
+template <float (*Widen)(std::uint16_t)>
+struct Mixed {
+  template <typename Op>
+  struct Two {
+    [[gnu::always_inline]] static void run(Warp& warp, const Inst& inst, u32 mask) {
+      map2<u32, u32, u32, FirstIsHalf<Op, Widen>>(warp, inst, mask);
+    }
+  };
+
+  template <typename Op>
+  struct Three {
+    [[gnu::always_inline]] static void run(Warp& warp, const Inst& inst, u32 mask) {
+      map3<u32, u32, u32, u32, FactorsAreHalves<Op, Widen>>(warp, inst, mask);
+    }
+  };
+};
+
+struct MixedRow {
+  std::string_view opcode, shape;
+  HandlerSet (*f16)(RoundingMode, bool ftz, bool sat);
+  HandlerSet (*bf16)(RoundingMode, bool ftz, bool sat);
+};
+
+constexpr MixedRow kMixedRows[] = {
+    {"add", "w=hw", by_flags<Mixed<f16_to_f32>::Two, AddF>, by_flags<Mixed<bf16_to_f32>::Two, AddF>},
+    {"sub", "w=hw", by_flags<Mixed<f16_to_f32>::Two, SubF>, by_flags<Mixed<bf16_to_f32>::Two, SubF>},
+    {"fma", "w=hhw", by_flags<Mixed<f16_to_f32>::Three, FmaF>,
+     by_flags<Mixed<bf16_to_f32>::Three, FmaF>},
+};
+
+void decode_mixed(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type half, Inst& out) {
+  decoder.require_sm(100);
+  for (const MixedRow& row : kMixedRows) {
+    if (row.opcode != instruction.opcode) continue;
+    const RoundingMode mode = modifiers.take_rounding();
+    const bool sat = modifiers.take("sat");
+    place_operands(row.shape, decoder, instruction, out);
+    out.execute = pick((half == Type::f16 ? row.f16 : row.bf16)(mode, false, sat));
+    return;
+  }
+  decoder.refuse("no such operation of f32 and 16 bits");
+}
+
 template <bool Ftz>
 struct AbsF {
   [[gnu::always_inline]] static u32 apply(u32 a) { return flush_if<Ftz>(a) & 0x7fffffff; }
@@ -261,6 +400,11 @@ constexpr SingleRow kSingleRows[] = {
 
 void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
   const std::string_view opcode = instruction.opcode;
+  const int half = modifiers.take_one_of("f16", "bf16");
+  if (half >= 0) {
+    decode_mixed(decoder, instruction, modifiers, half == 0 ? Type::f16 : Type::bf16, out);
+    return;
+  }
   const bool ftz = modifiers.take("ftz");
   if (modifiers.take("approx") || modifiers.take("full")) {
     decode_approximate(decoder, instruction, modifiers, ftz, out);
@@ -268,6 +412,14 @@ void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& 
   }
   if (opcode == "min" || opcode == "max") {
     const bool nan = modifiers.take("NaN");
+    if (instruction.operands.size() == 4) {
+      decoder.require_sm(100);
+      const bool absolute = modifiers.take("abs");
+      place_operands("w=www", decoder, instruction, out);
+      out.execute = pick(opcode == "max" ? extreme_of_three<true>(ftz, nan, absolute)
+                                         : extreme_of_three<false>(ftz, nan, absolute));
+      return;
+    }
     const bool xor_sign = modifiers.take("xorsign") && modifiers.take("abs");
     decoder.require_sm(xor_sign ? 86 : (nan ? 80 : 0));
     place_operands("w=ww", decoder, instruction, out);
@@ -310,6 +462,10 @@ void decode_float(Decoder& decoder, const Instruction& instruction, Modifiers& m
     decode_double(decoder, instruction, modifiers, out);
   } else if (modifiers.take("f32")) {
     decode_single(decoder, instruction, modifiers, out);
+  } else if (modifiers.take("f32x2")) {
+    decode_pair(decoder, instruction, modifiers, out);
+  } else if (decode_approximate_half(decoder, instruction, modifiers, out)) {
+    return;
   } else {
     decoder.refuse("the emulator has no such form");
   }

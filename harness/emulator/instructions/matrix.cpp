@@ -10,7 +10,7 @@
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/mma_forms.h"
 #include "harness/emulator/instructions/matrix_8x8.h"
-#include "harness/emulator/instructions/whole_warp.h"
+#include "harness/emulator/instructions/matrix_pieces.h"
 #include "harness/emulator/machine/access.h"
 #include "oracles/models/mma.h"
 #include "oracles/models/random_node.h"
@@ -25,29 +25,6 @@ namespace {
 
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
-
-// The lanes that execute it: all, or, after a finding, those that can. 0: they wait for others, which
-// are late.
-u32 whole_warp(Warp& warp, const Inst& inst, u32 mask) {
-  mask = warp.gather_late(inst, mask);
-  if (mask != 0 && mask != kFullMask) {
-    warp.report(FindingKind::divergent_barrier, inst, std::countr_zero(~mask),
-                [&] { return lanes_are_missing(mask, kFullMask, "a matrix instruction"); });
-  }
-  return mask;
-}
-
-// A register of the lanes that take part.
-[[gnu::always_inline]] inline void put(std::byte* to, const void* from, u32 mask) {
-  if (mask == kFullMask) {
-    __builtin_memcpy(to, from, 4 * kLanes);
-    return;
-  }
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    if ((mask >> lane & 1) != 0)
-      __builtin_memcpy(to + 4 * lane, static_cast<const std::byte*>(from) + 4 * lane, 4);
-  }
-}
 
 // --- ldmatrix, stmatrix, movmatrix ---
 
@@ -186,30 +163,6 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
 }
 
 // --- mma ---
-
-// Fragment number `which` in one piece: its own slots where they lie side by side, else `copy`.
-[[gnu::always_inline]] inline LaneRegister* collect(const Warp& warp, const MmaOperation& op,
-                                                    std::size_t which, LaneRegister* copy) {
-  if (op.in_place[which] != kSinkSlot)
-    return reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[which]));
-  const MmaOperation::Fragment& fragment = op.fragments[which];
-  const int count =
-      fragment.count < MmaOperation::kMostRegisters ? fragment.count : MmaOperation::kMostRegisters;
-  for (int i = 0; i < count; ++i) {
-    __builtin_memcpy(copy[i], warp.slot(fragment.slot[static_cast<std::size_t>(i)]),
-                     sizeof(LaneRegister));
-  }
-  return copy;
-}
-
-// What an mma left in `copy`, into the registers of the lanes that take part.
-[[gnu::always_inline]] inline void distribute(Warp& warp, const MmaOperation& op, u32 mask,
-                                              const LaneRegister* copy) {
-  const MmaOperation::Fragment& d = op.fragments[0];
-  for (int i = 0; i < d.count; ++i) {
-    put(warp.slot(d.slot[static_cast<std::size_t>(i)]), copy[i], mask);
-  }
-}
 
 [[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
   if (mask != kFullMask) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ld and st (PTX ISA 9.0 section 9.7.9.8, .11): every space, 8 to 64 bits, one, two or four
-// elements. Cache operators and .nc are hints. Acquire, release, relaxed and volatile accesses are
+// ld and st (PTX ISA 9.0 section 9.7.9.8, .11): every space, 8 to 128 bits, one, two, four or
+// (of global memory, 32 bytes) eight elements. Cache operators and .nc are hints. Acquire, release, relaxed and volatile accesses are
 // performed in program order like all others; in shared memory they count as synchronisation, in
 // global memory they make CTAs take turns (Program::communicates).
 #include "harness/emulator/decode/decode.h"
@@ -112,8 +112,8 @@ template <typename T, typename D, int Count>
 struct LoadRow {
   Type type;
   bool wide;               // into a 64-bit register
-  HandlerSet by_count[3];  // 1, 2, 4 elements
-  HandlerSet parameter[3];
+  HandlerSet by_count[4];  // 1, 2, 4, 8 elements
+  HandlerSet parameter[4];
 };
 
 template <typename T, typename D>
@@ -122,12 +122,14 @@ constexpr LoadRow load_row(Type type) {
   LoadRow row{
       type,
       wide,
-      {handlers_of<&load<T, D, 1>>, handlers_of<&load<T, D, 2>>, {}},
-      {plain<&on_base<&load_parameter<T, D, 1>>>, plain<&on_base<&load_parameter<T, D, 2>>>, {}}};
+      {handlers_of<&load<T, D, 1>>, handlers_of<&load<T, D, 2>>, {}, {}},
+      {plain<&on_base<&load_parameter<T, D, 1>>>, plain<&on_base<&load_parameter<T, D, 2>>>, {}, {}}};
   if constexpr (sizeof(T) <= 4) {
     row.by_count[2] = handlers_of<&load<T, D, 4>>;
     row.parameter[2] = plain<&on_base<&load_parameter<T, D, 4>>>;
   }
+  if constexpr (sizeof(T) == 8) row.by_count[2] = handlers_of<&load<T, D, 4>>;
+  if constexpr (sizeof(T) == 4) row.by_count[3] = handlers_of<&load<T, D, 8>>;
   return row;
 }
 
@@ -158,7 +160,7 @@ Type storage_type(Type type, bool wide) {
   }
 }
 
-int count_index(int count) { return count == 4 ? 2 : count - 1; }
+int count_index(int count) { return std::countr_zero(static_cast<unsigned>(count)); }
 
 HandlerSet choose_load(Type type, int count, bool fixed, bool wide) {
   for (const LoadRow& row : kLoads) {
@@ -172,7 +174,8 @@ template <typename T, typename D>
 HandlerSet choose_store(int count) {
   if (count == 1) return handlers_of<&store<T, D, 1>>;
   if (count == 2) return handlers_of<&store<T, D, 2>>;
-  if constexpr (sizeof(T) <= 4) return handlers_of<&store<T, D, 4>>;
+  if (count == 4) return handlers_of<&store<T, D, 4>>;
+  if constexpr (sizeof(T) == 4) return handlers_of<&store<T, D, 8>>;
   return {};
 }
 
@@ -211,8 +214,7 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
   const int space = modifiers.take_one_of("global", "shared", "shared::cta", "shared::cluster",
                                           "local", "param", "const");
   if (space >= 0) access.space = kSpaces[space];
-  const int vector = modifiers.take_one_of("v2", "v4");
-  access.count = vector == 0 ? 2 : (vector == 1 ? 4 : 1);
+  access.count = 1 << (modifiers.take_one_of("v2", "v4", "v8") + 1);
   const bool weak = modifiers.take("weak");
   const bool is_volatile = modifiers.take("volatile");
   const int order = modifiers.take_one_of("relaxed", "acquire", "release");
@@ -226,24 +228,44 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
   modifiers.take_hints();
   if (modifiers.take_cache_policy()) access.operands = 3;
   access.type = modifiers.take_type();
+  const int bytes = bits(access.type) / 8 * access.count;
+  if (access.type == Type::b128 && access.count > 1) decoder.refuse("128 bits are the most");
+  if (bytes > 16) {
+    decoder.require_sm(100);
+    const bool anywhere = access.space == Space::global || access.space == Space::generic;
+    if (bytes > 32 || !anywhere) decoder.refuse("32 bytes are the most, and in global memory");
+  }
   return access;
+}
+
+// The registers of an access, in 64-bit halves where it is one of 128 bits.
+std::vector<Slot> registers_of(Decoder& decoder, std::span<const Operand> operands, Access& access,
+                               int width, bool written) {
+  std::vector<Slot> list;
+  if (access.type == Type::b128) {
+    for (const Slot slot : decoder.halves_of_128(operands[0])) list.push_back(slot);
+    access.type = Type::b64;
+    access.count = 2;
+    return list;
+  }
+  for (const Operand& one : operands)
+    list.push_back(written ? decoder.destination(one, width) : decoder.source(one, width));
+  return list;
 }
 
 void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                  Inst& out) {
-  const Access access = take_access(decoder, modifiers);
+  Access access = take_access(decoder, modifiers);
   if (!decoder.require_operands(instruction, access.operands, access.operands)) return;
   const std::span<const Operand> destinations = decoder.elements(instruction.operands[0]);
   if (static_cast<int>(destinations.size()) != access.count) {
     decoder.refuse("the vector has another number of elements than the instruction says");
     return;
   }
-  bool wide = bits(access.type) == 64;
+  bool wide = bits(access.type) >= 64;
   for (const Operand& d : destinations) wide = wide || decoder.register_bits(d) == 64;
-  std::vector<Slot> list;
-  for (const Operand& d : destinations)
-    list.push_back(decoder.destination(d, wide ? 64 : bits(access.type)));
-  out.list = decoder.keep(list);
+  out.list = decoder.keep(
+      registers_of(decoder, destinations, access, wide ? 64 : bits(access.type), true));
   const Operand& address = instruction.operands[1];
   decoder.address(address, access.space, out);
   bool fixed = false;
@@ -257,6 +279,10 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     out.e = static_cast<Slot>(instruction.used_bytes_mask);
   }
   if (access.cta_scope) out.flags |= kCtaScope;
+  if (instruction.has_modifier("nc") || instruction.opcode == "ldu") {
+    out.flags |= kReadOnly;
+    decoder.program().reads_only = true;
+  }
   const Intent intent = access.synchronises ? Intent::synchronise : Intent::read;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
   out.execute = pick(choose_load(access.type, access.count, fixed, wide));
@@ -265,7 +291,7 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                   Inst& out) {
   if (modifiers.take("async")) return decoder.refuse("asynchronous stores are not emulated");
-  const Access access = take_access(decoder, modifiers);
+  Access access = take_access(decoder, modifiers);
   if (!decoder.require_operands(instruction, access.operands, access.operands)) return;
   if (access.space == Space::param || access.space == Space::constant) {
     decoder.refuse(access.space == Space::param ? "calls are not emulated"
@@ -283,10 +309,8 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
     decoder.refuse("some of its registers have 64 bits and others have not");
     return;
   }
-  std::vector<Slot> list;
-  for (const Operand& source : sources)
-    list.push_back(decoder.source(source, wide ? 64 : bits(access.type)));
-  out.list = decoder.keep(list);
+  out.list = decoder.keep(
+      registers_of(decoder, sources, access, wide ? 64 : bits(access.type), false));
   decoder.address(instruction.operands[0], access.space, out);
   if (access.releases) out.flags |= kReleases;
   if (access.cta_scope) out.flags |= kCtaScope;

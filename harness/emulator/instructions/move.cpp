@@ -27,6 +27,10 @@ struct Pack32 {
   static u32 apply(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 };
 
+struct Pack16From8 {
+  static u32 apply(u32 low, u32 high) { return (low & 0xff) | (high & 0xff) << 8; }
+};
+
 struct Pack64 {
   static u64 apply(u32 low, u32 high) { return u64{high} << 32 | low; }
 };
@@ -116,6 +120,7 @@ void decode_pack(Decoder& decoder, const Operand& d, std::span<const Operand> pa
   out.d = decoder.destination(d, width);
   Slot* const places[] = {&out.a, &out.b, &out.c, &out.e};
   for (std::size_t i = 0; i < parts.size(); ++i) *places[i] = decoder.source(parts[i], part_width);
+  if (parts.size() == 2 && width == 16) out.execute = pick(handlers_of<&map2<u32, u32, u32, Pack16From8>>);
   if (parts.size() == 2 && width == 32) out.execute = pick(handlers_of<&map2<u32, u32, u32, Pack32>>);
   if (parts.size() == 2 && width == 64) out.execute = pick(handlers_of<&map2<u64, u32, u32, Pack64>>);
   if (parts.size() == 4 && width == 32) out.execute = pick(handlers_of<&map4<u32, u32, u32, u32, u32, Pack32From8>>);
@@ -129,10 +134,40 @@ void decode_unpack(Decoder& decoder, std::span<const Operand> parts, const Opera
   std::vector<Slot> list;
   for (const Operand& part : parts) list.push_back(decoder.destination(part, part_width));
   out.list = decoder.keep(list);
+  if (parts.size() == 2 && width == 16) out.execute = pick(handlers_of<&unpack<u32, 8, 2>>);
   if (parts.size() == 2 && width == 32) out.execute = pick(handlers_of<&unpack<u32, 16, 2>>);
   if (parts.size() == 2 && width == 64) out.execute = pick(handlers_of<&unpack<u64, 32, 2>>);
   if (parts.size() == 4 && width == 32) out.execute = pick(handlers_of<&unpack<u32, 8, 4>>);
   if (parts.size() == 4 && width == 64) out.execute = pick(handlers_of<&unpack<u64, 16, 4>>);
+}
+
+// b128 is two neighbors of 64 bits; Inst::list has where both come from, and where they go.
+void move_128(Warp& warp, const Inst& inst, u32 mask) {
+  u64 value[2][kLanes];
+  for (int half = 0; half < 2; ++half) {
+    const auto a = lanes<u64>(warp, inst.list[half]);
+    for (int i = 0; i < kLanes; ++i) value[half][i] = a[i];
+  }
+  for (int half = 0; half < 2; ++half) {
+    const auto d = lanes<u64>(warp, inst.list[2 + half]);
+    for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? value[half][i] : d[i]);
+  }
+}
+
+void decode_move_128(Decoder& decoder, const Operand& d, const Operand& a, Inst& out) {
+  decoder.require_sm(70);
+  std::vector<Slot> list;
+  for (const auto& [operand, written] : {std::pair(&a, false), std::pair(&d, true)}) {
+    if (operand->kind != OperandKind::vector) {
+      for (const Slot slot : decoder.halves_of_128(*operand)) list.push_back(slot);
+      continue;
+    }
+    if (operand->elements.size() != 2) return decoder.refuse("128 bits have two parts of 64");
+    for (const Operand& part : operand->elements)
+      list.push_back(written ? decoder.destination(part, 64) : decoder.source(part, 64));
+  }
+  out.list = decoder.keep(list);
+  out.execute = move_128;
 }
 
 void decode_move(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
@@ -146,6 +181,7 @@ void decode_move(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     out.execute = move_predicate;
     return;
   }
+  if (type == Type::b128) return decode_move_128(decoder, d, a, out);
   const int width = bits(type);
   if (a.kind == OperandKind::vector) {
     decode_pack(decoder, d, a.elements, width, out);

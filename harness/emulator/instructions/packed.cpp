@@ -40,7 +40,7 @@ struct Bf16 {
   static constexpr u16 kOne = 0x3f80;
 };
 
-enum Flag : u32 { kFtz = 1, kSat = 2, kRelu = 4, kNanWins = 8 };
+enum Flag : u32 { kFtz = 1, kSat = 2, kRelu = 4, kNanWins = 8, kXorSign = 16 };
 
 // Rounding a sum to the 24 bits of f32 and then to 11 or 8 bits gives the same as rounding once: 24 >= 2 * 11 + 2
 // (Figueroa, "When is double rounding innocuous?", 1995). Where the result is subnormal the f32 sum is exact.
@@ -127,6 +127,13 @@ u16 one(u32 flags, Random* random, T... operand) {
   const auto flushed = [&](u16 a) { return (flags & kFtz) != 0 ? H::flush_half(a) : a; };
   if constexpr (IsExtreme) {
     if ((flags & kNanWins) != 0 && ((H::widen(operand) != H::widen(operand)) || ...)) return H::kNan;
+  }
+  if constexpr (IsExtreme) {
+    if ((flags & kXorSign) != 0) {
+      const auto sign = static_cast<u16>((operand ^ ...) & 0x8000);
+      const u16 magnitude = Op::template apply<H>(static_cast<u16>(flushed(operand) & 0x7fff)...);
+      return H::widen(magnitude) != H::widen(magnitude) ? H::kNan : static_cast<u16>(magnitude | sign);
+    }
   }
   u16 result = Op::template apply<H>(flushed(operand)...);
   if constexpr (!IsExtreme) {
@@ -235,6 +242,12 @@ void decode_packed(Decoder& decoder, const Instruction& instruction, Modifiers& 
   modifiers.take("rn");
   out.flags = (modifiers.take("ftz") ? kFtz : 0u) | (modifiers.take("sat") ? kSat : 0u) |
               (modifiers.take("relu") ? kRelu : 0u) | (modifiers.take("NaN") ? kNanWins : 0u);
+  if (opcode == "min" || opcode == "max") {
+    if (modifiers.take("xorsign") && modifiers.take("abs")) {
+      out.flags |= kXorSign;
+      decoder.require_sm(86);
+    }
+  }
   if (is_bf16 && (out.flags & (kFtz | kSat)) != 0) decoder.refuse("bf16 has no .ftz and no .sat");
   decoder.require_sm(is_bf16 ? (opcode == "fma" || opcode == "min" || opcode == "max" ? 80 : 90) : 53);
   const OperationRow* known = decoder.rounds_randomly() ? find_row(kRandomRows, opcode) : nullptr;

@@ -34,6 +34,9 @@ constexpr HandlerSet by_size(int bytes) {
     case 4: return one.template operator()<4>();
     case 8: return one.template operator()<8>();
     case 16: return one.template operator()<16>();
+    case 32:
+      if constexpr (S == Space::global || S == Space::generic) return one.template operator()<32>();
+      return {};
     default: return {};
   }
 }

@@ -8,6 +8,7 @@
 
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/instructions/member_masks.h"
+#include "harness/emulator/instructions/rounding.h"
 #include "harness/emulator/machine/cta.h"
 #include "harness/emulator/machine/lanes.h"
 
@@ -206,6 +207,33 @@ u32 both(u32 a, u32 b) { return a & b; }
 u32 either(u32 a, u32 b) { return a | b; }
 u32 odd(u32 a, u32 b) { return a ^ b; }
 
+// +0 is above -0; a number wins over NaN, unless .NaN is there.
+template <bool Maximum, bool Absolute, bool Nan>
+void reduce_floats(Warp& warp, const Inst& inst, u32 mask) {
+  together(warp, inst, mask, inst.e, [&](u32 group) {
+    const auto d = lanes<u32>(warp, inst.d);
+    const auto a = lanes<u32>(warp, inst.a);
+    const auto order = [](u32 x) { return static_cast<std::int32_t>(x ^ ((x >> 31) != 0 ? 0x7fffffffu : 0u)); };
+    u32 result = kCanonicalNan;
+    bool any_nan = false;
+    for (u32 left = group; left != 0; left &= left - 1) {
+      const u32 x = Absolute ? a[std::countr_zero(left)] & 0x7fffffff : a[std::countr_zero(left)];
+      if (is_nan_bits(x)) {
+        any_nan = true;
+      } else if (is_nan_bits(result) || (Maximum ? order(x) > order(result) : order(x) < order(result))) {
+        result = x;
+      }
+    }
+    if (Nan && any_nan) result = kCanonicalNan;
+    for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? result : d[i]);
+  });
+}
+
+template <bool Maximum>
+constexpr Handler kFloatReductions[] = {
+    reduce_floats<Maximum, false, false>, reduce_floats<Maximum, true, false>,
+    reduce_floats<Maximum, false, true>, reduce_floats<Maximum, true, true>};
+
 struct ReduceRow {
   std::string_view operation;
   Type type;
@@ -229,6 +257,15 @@ void decode_reduce(Decoder& decoder, const Instruction& instruction, Modifiers& 
   if (!modifiers.take("sync") || !decoder.require_operands(instruction, 3, 3)) return;
   const Type type = modifiers.take_type();
   const std::string operation = modifiers.take_first();
+  if (type == Type::f32 && (operation == "min" || operation == "max")) {
+    decoder.require_sm(100);
+    const int which = (modifiers.take("abs") ? 1 : 0) + (modifiers.take("NaN") ? 2 : 0);
+    out.d = decoder.destination(instruction.operands[0], 32);
+    out.a = decoder.source(instruction.operands[1], 32);
+    out.e = decoder.source(instruction.operands[2], 32);
+    out.execute = operation == "max" ? kFloatReductions<true>[which] : kFloatReductions<false>[which];
+    return;
+  }
   for (const ReduceRow& row : kReductions) {
     if (row.operation != operation || row.type != type) continue;
     out.d = decoder.destination(instruction.operands[0], 32);

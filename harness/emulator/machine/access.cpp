@@ -152,6 +152,13 @@ void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64
   });
 }
 
+bool too_wide_for_shared(Warp& warp, const Inst& inst, std::uint32_t mask, int bytes) {
+  warp.fail(FindingKind::bad_operand, inst, std::countr_zero(mask), [&] {
+    return fmt::format("accesses {} bytes of shared memory at once, which only global memory has", bytes);
+  });
+  return false;
+}
+
 bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes, Intent intent) {
   const AddressRange range = range_of(p, mask);
   if ((range.bits & static_cast<std::uint64_t>(bytes - 1)) != 0) {

@@ -223,6 +223,9 @@ template <int Bytes>
   return true;
 }
 
+// Only global memory has accesses of 32 bytes: a finding, and false.
+bool too_wide_for_shared(Warp& warp, const Inst& inst, std::uint32_t mask, int bytes);
+
 // Local memory is private to a lane, parameters and constants are read-only: bounds and alignment
 // are all there is.
 bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
@@ -257,7 +260,11 @@ template <Space S, int Bytes>
       bool fine = true;
       switch (space) {
         case Space::shared:
-          fine = resolve_shared<Bytes>(warp, inst, group, part, intent);
+          if constexpr (Bytes > 16) {
+            fine = too_wide_for_shared(warp, inst, group, Bytes);
+          } else {
+            fine = resolve_shared<Bytes>(warp, inst, group, part, intent);
+          }
           break;
         case Space::local:
           fine = resolve_local(warp, inst, group, part, Bytes, intent);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -97,9 +98,36 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
       AccessMark& before = allocation.marks[word / kWord];
       const Access access{inst, lane, allocation.base + word, allocation.data + word, mark};
       if (!one_worker_) held = hold(stripe_of(before), std::move(held));
+      if ((inst.flags & kReadOnly) != 0) check_read_only(warp, access, before);
       note(warp, access, before);
     }
   }
+}
+
+void CtaRaces::check_read_only(Warp& warp, const Access& access, const AccessMark& mark) {
+  const auto writes = [&](const AccessMark& one) {
+    return ((one.written | one.updated) & access.mark.read) != 0;
+  };
+  const AccessMark* writer = mark.crowd == Crowd::none && writes(mark) ? &mark : nullptr;
+  if (mark.crowd == Crowd::several) {
+    const std::vector<AccessMark>& crowd = stripe_of(mark).crowds[&mark];
+    const auto found = std::ranges::find_if(crowd, writes);
+    if (found != crowd.end()) writer = &*found;
+  }
+  if (writer == nullptr) return;
+  const std::array<std::int64_t, 3> at = launch_.position(writer->cta - 1);
+  Finding* const finding = warp.report(FindingKind::race, access.inst, access.lane, [&] {
+    const Instruction* origin = launch_.program.origin[writer->inst];
+    const Allocation* allocation = launch_.global.find(access.address);
+    return fmt::format(
+        "reads byte {} of \"{}\" as read-only data (.nc), which cta {},{},{} {} at line {} in the "
+        "same launch; the cache of such data may hold what was there before",
+        access.address - allocation->base, allocation->label, at[0], at[1], at[2], deed(*writer),
+        origin == nullptr ? 0 : origin->line);
+  });
+  if (finding == nullptr) return;
+  finding->other = describe_access(launch_.program, writer->inst, noun(*writer), at, writer->warp(),
+                                   writer->lane());
 }
 
 void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {

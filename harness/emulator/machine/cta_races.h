@@ -67,6 +67,8 @@ class CtaRaces {
 
   struct Access;
 
+  // A load of read-only data (ld.global.nc): a finding where this launch has written it.
+  void check_read_only(Warp& warp, const Access& access, const AccessMark& mark);
   void note(Warp& warp, const Access& access, AccessMark& mark);
   void note_in_crowd(Warp& warp, const Access& access, AccessMark& mark);
   bool ordered(Warp& warp, const AccessMark& earlier) const;

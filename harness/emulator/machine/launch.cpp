@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/emulator/machine/launch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -188,14 +190,31 @@ std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range, s
   return writers;
 }
 
+std::vector<Finding> unwritten_registers_of(const Program& program, const LaunchOutcome& outcome) {
+  FindingLog log;
+  for (const Program::UnwrittenRegister& one : program.unwritten_registers) {
+    const int line = program.place(one.reader).ptx_line;
+    const bool ran = std::ranges::any_of(outcome.executions, [&](const InstructionCount& count) {
+      return count.ptx_line == line && count.executions > 0;
+    });
+    if (!ran) continue;
+    log.add(FindingKind::unwritten_register, program, one.reader, {0, 0, 0}, -1, -1, [&] {
+      return fmt::format("reads {}, which nothing has written on some way there; with something else in "
+                         "such registers the kernel gives other outputs, or does not end",
+                         one.name);
+    });
+  }
+  return log.findings();
+}
+
 }  // namespace
 
 Result<LaunchOutcome> run(const Launch& launch) {
   const auto begin = std::chrono::steady_clock::now();
   Results results;
   const std::int64_t workers = worker_count(launch);
-  const bool watched = launch.options.check_shadow && (launch.ctas() > 1 || !launch.watched.empty()) &&
-                       launch.ctas() < UINT32_MAX;
+  const bool wanted = launch.ctas() > 1 || !launch.watched.empty() || launch.program.reads_only;
+  const bool watched = launch.options.check_shadow && wanted && launch.ctas() < UINT32_MAX;
   if (watched) launch.global.clear_marks();
   std::optional<CtaRaces> watcher;
   if (watched) watcher.emplace(launch, workers == 1);
@@ -212,6 +231,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   LaunchOutcome out = results.outcome(launch.program);
   out.communicates = launch.program.communicates;
   out.undecided = watched && watcher->undecided();
+  out.unwritten_registers = unwritten_registers_of(launch.program, out);
   if (watched) {
     std::set<std::uint32_t> stores;
     for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range, stores));

@@ -30,6 +30,7 @@ struct Launch {
   std::uint64_t rounding_seed = 0;
   ApproximationErrors approximation{};
   std::uint8_t shared_garbage = 0xff;
+  std::uint8_t register_garbage = 0;
   EmulatorOptions options;
   std::span<const MemoryRange> watched = {};
   std::span<const SharedByte> traced = {};

@@ -47,8 +47,9 @@ Warp::Warp(Cta& owner, int index, const Program& program)
 }
 
 void Warp::start() {
-  std::memset(slot(0), 0, std::size_t{kFirstRegisterSlot + program_->register_slots} * 128);
-  std::fill(predicate_storage_.begin(), predicate_storage_.end(), 0u);
+  const std::uint8_t garbage = cta_->launch().register_garbage;
+  std::memset(slot(0), garbage, std::size_t{kFirstRegisterSlot + program_->register_slots} * 128);
+  std::fill(predicate_storage_.begin(), predicate_storage_.end(), garbage * 0x01010101u);
   predicates_[kAlways] = ~std::uint32_t{0};
   const std::int64_t threads = cta_->launch().threads_per_cta() - std::int64_t{32} * index_;
   live_ = threads >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << threads) - 1;

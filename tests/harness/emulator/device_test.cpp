@@ -11,6 +11,8 @@
 namespace plumbline::emulator {
 namespace {
 
+using testing::HasSubstr;
+
 std::string load_error(const std::string& text, int sm = 90) {
   const auto device = make_emulator({.sm = sm});
   const auto module = device->load(text, "k.ptx");
@@ -18,7 +20,7 @@ std::string load_error(const std::string& text, int sm = 90) {
 }
 
 TEST(Refusal, VariablesLargerThanTheMachineNameTheirLine) {
-  EXPECT_THAT(load_error(kernel_text("ret;", 90, ".global .b8 g[1099511627776];")),
+  EXPECT_THAT(load_error(kernel_text("mov.u64 %d0, g;", 90, ".global .b8 g[1099511627776];")),
               ::testing::StartsWith("k.ptx:4:1: the .global variables up to g need 3072.0 GiB to emulate"));
 }
 
@@ -30,6 +32,8 @@ TEST(Refusal, UnknownInstructionsNameTheirPlace) {
   EXPECT_NE(load_error(kernel_text("add.u32 %r1, %r2;")).find("it has 2 operands, not 3"), std::string::npos);
   EXPECT_NE(load_error(kernel_text("add.u64 %d1, %d2, %r3;")).find("register %r3 has 32 bits, the instruction needs 64"), std::string::npos);
   EXPECT_NE(load_error(kernel_text("mov.u32 %r1, %pm0;")).find("%pm0"), std::string::npos);
+  EXPECT_EQ(load_error(kernel_text("mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2;")), "loaded");
+  EXPECT_NE(load_error(kernel_text("mov.u32 %r1, %envreg3;")).find("the value of %envreg3 is the driver's own"), std::string::npos);
   EXPECT_NE(load_error(kernel_text("mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f2, %f3, %f4};"))
                 .find("no such combination"),
             std::string::npos);
@@ -48,10 +52,10 @@ TEST(Refusal, MoreLocalOrConstantMemoryThanAChipHas) {
   EXPECT_EQ(load_error(kernel_text(".local .align 16 .b8 x[524288]; .local .b8 y;")),
             "k.ptx:5:1: kernel k needs 524304 bytes of local memory for each thread; 524288 are the most");
   EXPECT_NE(load_error(kernel_text(".local .align 4 .b8 x[100000000];")).find("local memory for each thread"), std::string::npos);
-  EXPECT_EQ(load_error(kernel_text("", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64536];")), "loaded");
-  EXPECT_EQ(load_error(kernel_text("", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64537];")),
+  EXPECT_EQ(load_error(kernel_text("mov.u64 %d0, a; mov.u64 %d1, b;", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64536];")), "loaded");
+  EXPECT_EQ(load_error(kernel_text("mov.u64 %d0, a; mov.u64 %d1, b;", 90, ".const .b8 a[1000]; .const .align 8 .b8 b[64537];")),
             "k.ptx:4:1: 65537 bytes of .const variables up to b; 65536 are the most");
-  EXPECT_NE(load_error(kernel_text("", 90, ".const .b8 c[1000000000000];")).find("65536 are the most"), std::string::npos);
+  EXPECT_NE(load_error(kernel_text("mov.u64 %d0, c;", 90, ".const .b8 c[1000000000000];")).find("65536 are the most"), std::string::npos);
 }
 
 TEST(Refusal, MovesPackTwoOrFourParts) {
@@ -195,6 +199,52 @@ TEST(Allocations, PiecesHaveNothingBetweenThem) {
   EXPECT_NE(between.error().message.find("byte 1 of the 128 bytes of \"a from its byte 4294967296 on\""),
             std::string::npos)
       << between.error().message;
+}
+
+TEST(Load, EntriesThatNobodyWantsMayHoldAnything) {
+  // The other entry has an instruction that there is not, a function that has none, a table of
+  // functions whose addresses are not known, and more memory than any machine has.
+  const std::string wanted = kernel_text(
+      "mov.u32 %r0, 7; st.global.u32 [%out], %r0;", 90,
+      ".func f() { frobnicate.b32; ret; } .global .u64 table[1] = {f};"
+      " .global .b8 huge[1099511627776];");
+  const std::string other =
+      ".visible .entry other() {\n.reg .b64 %d<2>;\nadd.u33 %d0, %d1, %d1;\n"
+      "mov.u64 %d0, table; mov.u64 %d1, huge; ret; }\n.visible .entry broken() { [ ( }\n";
+  const auto device = make_emulator({.sm = 90});
+  const auto load = [&](const std::string& entry) {
+    return device->load(wanted + other, "k.ptx",
+                        [&](const std::string& one) { return one == entry; });
+  };
+  const auto module = load("k");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const DeviceAddress out = *device->allocate(4, "out");
+  LaunchRequest request;
+  request.entry = "k";
+  request.parameters.resize(16);
+  std::memcpy(request.parameters.data() + 8, &out, 8);
+  const auto outcome = device->launch(**module, request);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().text();
+  std::uint32_t got = 0;
+  EXPECT_TRUE(device->read(out, std::as_writable_bytes(std::span(&got, 1))).ok());
+  EXPECT_EQ(got, 7u);
+  EXPECT_THAT((*module)->parameters("other").error().text(),
+              HasSubstr("entry other was not among those to load"));
+
+  const auto refused = load("other");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().text(), HasSubstr("the .global variables up to huge need"));
+}
+
+TEST(Load, AnEntryThatIsWantedIsRefusedWithLineAndInstruction) {
+  const std::string text = kernel_text("ret;") +
+                           ".visible .entry other() {\n.reg .b64 %d<2>;\n"
+                           "add.u33 %d0, %d1, %d1;\nret; }\n";
+  const auto refused = make_emulator({.sm = 90})->load(
+      text, "k.ptx", [](const std::string& one) { return one == "other"; });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().text(), HasSubstr("k.ptx:15:1"));
+  EXPECT_THAT(refused.error().text(), HasSubstr("unsupported instruction `add.u33 %d0, %d1, %d1`"));
 }
 
 TEST(Allocations, VariablesOfAModuleBeginAnewWhenAllIsReleased) {

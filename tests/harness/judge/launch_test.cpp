@@ -168,7 +168,8 @@ class Recorder : public Device {
 
   bool is_gpu() const override { return false; }
 
-  Result<std::unique_ptr<Module>> load(std::string_view, std::string_view) override {
+  Result<std::unique_ptr<Module>> load(std::string_view, std::string_view,
+                                       const EntryFilter&) override {
     return std::unique_ptr<Module>(std::make_unique<OneOfEach>());
   }
 

@@ -34,20 +34,50 @@ normalize = "reciprocal"
   return *kernel;
 }
 
+// Entry `s` begins at line 5; what follows it is `more`.
+std::string ptx(const std::string& body, const std::string& more = "") {
+  return ".version 8.7\n.target sm_80\n.address_size 64\n.visible .entry s() {\n" + body +
+         "\nret; }\n" + more;
+}
+
 TEST(PromisedSteps, AnApproximateReciprocalAloneIsRefusedWithBothLines) {
-  const Status status =
-      check_promised_steps(softmax(), "// rcp.rn.f32\n@%p rcp.approx.ftz.f32 %f1, %f2;\n", "s.ptx");
+  const Status status = check_promised_steps(
+      softmax(),
+      ptx(".reg .pred %p; .reg .f32 %f<3>; // rcp.rn.f32\n@%p rcp.approx.ftz.f32 %f1, %f2;"),
+      "s.ptx");
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("normalize = \"reciprocal\""));
-  EXPECT_THAT(status.error().message, HasSubstr("s.ptx:2"));
+  EXPECT_THAT(status.error().message, HasSubstr("s.ptx:6"));
   EXPECT_THAT(status.error().where, HasSubstr("s.toml"));
 }
 
 TEST(PromisedSteps, ARoundedFormBesideItIsEnough) {
+  const std::string registers = ".reg .f32 %f<3>;\n";
   EXPECT_TRUE(check_promised_steps(
-                  softmax(), "rcp.approx.f32 %f1, %f2;\n\trcp.rn.f32 %f1, %f2;\n", "s.ptx")
+                  softmax(),
+                  ptx(registers + "rcp.approx.f32 %f1, %f2;\n\trcp.rn.f32 %f1, %f2;"), "s.ptx")
                   .ok());
-  EXPECT_TRUE(check_promised_steps(softmax(), "ex2.approx.f32 %f1, %f2;\n", "s.ptx").ok());
+  EXPECT_TRUE(
+      check_promised_steps(softmax(), ptx(registers + "ex2.approx.f32 %f1, %f2;"), "s.ptx").ok());
+}
+
+TEST(PromisedSteps, OnlyWhatTheKernelsEntriesReachCounts) {
+  const auto body = [](const std::string& code) {
+    return " { .reg .f32 %f<3>; " + code + " ret; }\n";
+  };
+  const std::string rounded = "rcp.rn.f32 %f1, %f2;", approximate = "rcp.approx.f32 %f1, %f2;";
+  const auto accepted = [](const std::string& text) {
+    return check_promised_steps(softmax(), text, "s.ptx").ok();
+  };
+  // Another entry is approximate; then it is the one that would have the rounded form.
+  EXPECT_TRUE(accepted(ptx("", ".visible .entry other()" + body(approximate))));
+  EXPECT_FALSE(accepted(ptx(".reg .f32 %f<3>; " + approximate,
+                            ".visible .entry other()" + body(rounded))));
+  // A function is looked into where it is called.
+  const std::string called = ".func f();\n.visible .entry s() { call f; ret; }\n.func f()",
+                    header = ".version 8.7\n.target sm_80\n.address_size 64\n";
+  EXPECT_FALSE(accepted(header + called + body(approximate)));
+  EXPECT_TRUE(accepted(ptx("", ".func f()" + body(approximate))));
 }
 
 }  // namespace

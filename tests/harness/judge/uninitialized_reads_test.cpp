@@ -109,6 +109,30 @@ TEST(IdleReads, ThatShowForNumbersOfOneSignAloneAreFindings) {
   EXPECT_THAT(findings_of("min.f32 %f2, %f2, %f0;"), ElementsAre(kFound));
 }
 
+// Registers %f3, %r5, %d3 and %p are written nowhere.
+TEST(UnwrittenRegisters, AreFindingsWhereAnOutputDependsOnThem) {
+  constexpr const char* kRegister = "unwritten register";
+  EXPECT_THAT(findings_of("add.f32 %f2, %f2, %f3;"), ElementsAre(kRegister));
+  EXPECT_THAT(findings_of("@%p mov.f32 %f2, 0f3f800000;"), ElementsAre(kRegister));
+  EXPECT_THAT(findings_of("add.u64 %d0, %d0, %d3;"), ElementsAre(kRegister)) << "an address";
+  EXPECT_THAT(findings_of("setp.ne.u32 %p, %r5, 0; @!%p bra over; mov.f32 %f2, 0f3f800000; over:"),
+              ElementsAre(kRegister))
+      << "a way";
+  EXPECT_THAT(findings_of("setp.ne.u32 %p, %r5, 0; again: @%p bra again;"), ElementsAre(kRegister))
+      << "the end";
+}
+
+TEST(UnwrittenRegisters, AreNoFindingsWhereNothingComesOfThem) {
+  EXPECT_THAT(findings_of("mul.f32 %f1, %f3, %f3;"), IsEmpty()) << "what comes of it is dropped";
+  EXPECT_THAT(findings_of("mul.f32 %f1, %f3, 0f00000000; selp.f32 %f2, %f1, %f2, %p; mov.f32 %f2, 0f00000000;"),
+              IsEmpty());
+  // Written for every thread, by guarded instructions; and on a way that is never taken.
+  EXPECT_THAT(findings_of("setp.lt.u32 %p, %r0, 16; @%p mov.f32 %f3, 0f00000000;"
+                          " @!%p mov.f32 %f3, 0f00000000; add.f32 %f2, %f2, %f3;"),
+              IsEmpty());
+  EXPECT_THAT(findings_of("setp.gt.u32 %p, %r0, 99; @!%p bra over; add.f32 %f2, %f2, %f3; over:"), IsEmpty());
+}
+
 // A way that leads to the same outputs is none; one that writes others or does not end is.
 TEST(IdleReads, ThatChooseAWayAreFindingsWhereItMatters) {
   const auto way = [](std::string_view code) {

@@ -158,7 +158,7 @@ mov.u64 x, table;
 mov.u64 x, table;)") + ".global .b32 table2;\n.func f() { ret; }";
   for (const std::string_view entry : {"", "k"}) {
     ParseOptions options;
-    options.only_entry = entry;
+    if (!entry.empty()) options.wanted = [&](const std::string& one) { return one == entry; };
     const auto module = parse_ptx(text, "t.ptx", options);
     ASSERT_TRUE(module) << module.error().text();
     ASSERT_EQ(module->variables.size(), 3u);

@@ -39,7 +39,8 @@ TEST(Lexer, KeepsColonsInsideAModifierButNotAfterALabel) {
 
 TEST(Lexer, TakesNumbersWhole) {
   for (const char* number : {"0", "12U", "0x1Fu", "0b101", "017", "0f3F800000",
-                             "0d3FF0000000000000", "9.0", "1.5e-3", "2E+5", "1e9"}) {
+                             "0d3FF0000000000000", "9.0", "1.5e-3", "2E+5", "1e9", "0.", "1.e-3", "1.e5", "00.",
+                             ".5", ".5e-3", ".25E2"}) {
     const Token token = first(number);
     EXPECT_EQ(token.kind, TokenKind::number) << number;
     EXPECT_EQ(token.text, number);
@@ -47,6 +48,11 @@ TEST(Lexer, TakesNumbersWhole) {
   EXPECT_THAT(texts("4-1"), ElementsAre("4", "-", "1"));
   EXPECT_THAT(texts("0x1e-1"), ElementsAre("0x1e", "-", "1"));
   EXPECT_THAT(texts("%tid.x"), ElementsAre("%tid", ".x"));
+  EXPECT_THAT(texts("{0.,1.}"), ElementsAre("{", "0.", ",", "1.", "}"));
+  EXPECT_THAT(texts("-.5;"), ElementsAre("-", ".5", ";"));
+  EXPECT_THAT(texts("16.b8"), ElementsAre("16", ".b8"));
+  EXPECT_THAT(texts("0x1F.e5 tex.1d.v4 a.5"),
+              ElementsAre("0x1F", ".e5", "tex", ".1d", ".v4", "a", ".5"));
 }
 
 TEST(Lexer, TreatsCommentsAndMarkersAsBlank) {

@@ -47,11 +47,19 @@ TEST(Literal, FloatsKeepTheirBits) {
   EXPECT_EQ(literal("1.5").value, bits(1.5));
   EXPECT_EQ(literal("-1.5e-3").value, bits(-1.5e-3));
   EXPECT_EQ(literal("1e10").value, bits(1e10));
+  // What ptxas 13.0 takes beside these.
+  EXPECT_EQ(literal("0.").value, bits(0));
+  EXPECT_EQ(literal("0.").float_bits, 64);
+  EXPECT_EQ(literal("-0.").value, bits(-0.0));
+  EXPECT_EQ(literal("+12.").value, bits(12));
+  EXPECT_EQ(literal("1.e-3").value, bits(1e-3));
+  EXPECT_EQ(literal(".5").value, bits(0.5));
+  EXPECT_EQ(literal("-.5e+1").value, bits(-5));
 }
 
 TEST(Literal, RefusesWhatIsNone) {
   for (const char* text :
-       {"08", "0b2", "0x", "0xg", "0f3F80000", "0f3F8000000", "0d0", "12q", "1.5x",
+       {"08", "0b2", "0x", "0xg", "0f3F80000", "0f3F8000000", "0d0", "12q", "1.5x", "5e", ".", ".5x",
         "18446744073709551616", "-9223372036854775809", "1e999", "x", "-", ""}) {
     Cursor cursor(text, "t");
     parse_literal(cursor);

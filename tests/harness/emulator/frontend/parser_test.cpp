@@ -161,7 +161,7 @@ TEST(Parser, OneEntryAloneBringsWhatItReaches) {
   call middle;
   ret; })";
   ParseOptions options;
-  options.only_entry = "wanted";
+  options.wanted = [](const std::string& entry) { return entry == "wanted"; };
   const auto module = parse_ptx(text, "t.ptx", options);
   ASSERT_TRUE(module) << module.error().text();
   std::vector<std::string> bodies;

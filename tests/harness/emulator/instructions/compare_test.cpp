@@ -94,5 +94,28 @@ TEST(Compare, SetWritesAllOnesOrOne) {
   EXPECT_EQ(one("set.ge.bf16x2.bf16x2 d, a, b;", "w=ww", 0x3f804000, 0x40003f80), 0x00003f80u);
 }
 
+TEST(Compare, PairsDecideOverAPredicateForEachHalf) {
+  // d: 1 for the low halves, 2 for the high ones.
+  const auto compare = [](const std::string& form, std::uint64_t a, std::uint64_t b) {
+    const std::string code = ".reg .b32 x, y; setp.ne.u32 %p7, 0, 0; setp." + form +
+                             "; selp.u32 x, 1, 0, p; selp.u32 y, 2, 0, q; or.b32 d, x, y;";
+    return apply(code, "w=ww", {{a, b, 0, 0}})[0];
+  };
+  const auto pair = [](std::uint64_t high, std::uint64_t low) { return high << 16 | low; };
+  // f16: 1 = 3c00, 2 = 4000, NaN = 7e00; bf16: 1 = 3f80, 2 = 4000.
+  EXPECT_EQ(compare("lt.f16x2 p|q, a, b", pair(0x4000, 0x3c00), pair(0x3c00, 0x4000)), 1u);
+  EXPECT_EQ(compare("lt.f16x2 p|q, a, b", pair(0x3c00, 0x4000), pair(0x4000, 0x3c00)), 2u);
+  EXPECT_EQ(compare("ge.bf16x2 p|q, a, b", pair(0x4000, 0x3f80), pair(0x3f80, 0x3f80)), 3u);
+  EXPECT_EQ(compare("eq.f16x2 p|q, a, b", pair(0x7e00, 0x8000), pair(0x7e00, 0x0000)), 1u);
+  EXPECT_EQ(compare("neu.f16x2 p|q, a, b", pair(0x7e00, 0x8000), pair(0x7e00, 0x0000)), 2u);
+  // Subnormal numbers are 0 with .ftz alone.
+  EXPECT_EQ(compare("eq.f16x2 p|q, a, b", pair(0x0001, 0x8001), 0), 0u);
+  EXPECT_EQ(compare("eq.ftz.f16x2 p|q, a, b", pair(0x0001, 0x8001), 0), 3u);
+  // Combined with a predicate, here one that is false.
+  EXPECT_EQ(compare("eq.or.bf16x2 p|q, a, b, %p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)), 2u);
+  EXPECT_EQ(compare("eq.and.bf16x2 p|q, a, b, %p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)), 0u);
+  EXPECT_EQ(compare("eq.xor.bf16x2 p|q, a, b, !%p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)), 1u);
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

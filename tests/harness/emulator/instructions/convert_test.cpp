@@ -198,5 +198,90 @@ TEST(Convert, FloatsWithinTheirFormat) {
   EXPECT_EQ(one("cvt.f32.bf16 d, a;", "w=h", 0xbf80), f32(-1.0f));
 }
 
+// Bit by bit from the fields of OCP Microscaling Formats 1.0.
+double narrow_value(int code, int exponent_bits, int mantissa_bits, int bias) {
+  const int mantissa = code & ((1 << mantissa_bits) - 1);
+  const int exponent = code >> mantissa_bits & ((1 << exponent_bits) - 1);
+  const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
+                                         : std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
+  return (code >> (exponent_bits + mantissa_bits) & 1) != 0 ? -magnitude : magnitude;
+}
+
+TEST(Convert, NumbersOfFourAndSixBits) {
+  struct Narrow {
+    const char* name;
+    int exponent_bits, mantissa_bits, bias, apart;  // bits from one of a pair to the next
+  };
+  for (const Narrow& one : {Narrow{"e2m1x2", 2, 1, 1, 4}, Narrow{"e2m3x2", 2, 3, 1, 8}, Narrow{"e3m2x2", 3, 2, 3, 8}}) {
+    const int bits = 1 + one.exponent_bits + one.mantissa_bits;
+    const bool four = one.apart == 4;
+    const auto value = [&](int code) { return narrow_value(code, one.exponent_bits, one.mantissa_bits, one.bias); };
+    // To f16, exactly; of both registers of a pair.
+    std::vector<Operands> codes;
+    for (int code = 0; code < 1 << bits; ++code) codes.push_back({static_cast<u64>(code | (code ^ 1) << one.apart), 0, 0, 0});
+    const std::string unpack = four ? ".reg .b8 n; cvt.u8.u32 n, a; " : ".reg .b16 n; cvt.u16.u32 n, a; ";
+    const auto wide = apply(fmt::format("{}cvt.rn.f16x2.{} d, n;", unpack, one.name), "w=w", codes, 100);
+    for (int code = 0; code < 1 << bits; ++code) {
+      EXPECT_EQ(wide[static_cast<std::size_t>(code)] & 0xffff, encode(format(FormatId::f16), value(code))) << one.name << code;
+      EXPECT_EQ(wide[static_cast<std::size_t>(code)] >> 16, encode(format(FormatId::f16), value(code ^ 1))) << one.name << code;
+    }
+    // From f32: the nearest of all codes, of two equally near ones the even one; beyond them the largest.
+    std::vector<Operands> floats;
+    Random random(3);
+    for (int i = 0; i < 4000; ++i) {
+      const auto draw = [&] {
+        return std::bit_cast<u32>(static_cast<float>(std::ldexp(std::round((random.unit() - 0.5) * 512) / 8, -static_cast<int>(random.between(0, 5)))));
+      };
+      floats.push_back({draw(), draw(), 0, 0});
+    }
+    floats.push_back({0x7fc00000, 0x7f800000, 0, 0});
+    floats.push_back({0xff800000, 0x80000000, 0, 0});
+    const std::string pack = four ? "cvt.u32.u8 d, n;" : "cvt.u32.u16 d, n;";
+    const auto narrow = apply(fmt::format(".reg .b{} n; cvt.rn.satfinite.{}.f32 n, a, b; {}", four ? 8 : 16, one.name, pack), "w=ww", floats, 100);
+    const auto nearest = [&](u64 source) {
+      const float x = std::bit_cast<float>(static_cast<u32>(source));
+      const int largest = (1 << (bits - 1)) - 1, sign = std::signbit(x) ? 1 << (bits - 1) : 0;
+      if (std::isnan(x)) return largest;
+      int best = 0;
+      for (int code = 0; code <= largest; ++code) {
+        const double to_code = std::fabs(value(code) - std::fabs(x)), to_best = std::fabs(value(best) - std::fabs(x));
+        if (to_code < to_best || (to_code == to_best && code % 2 == 0)) best = code;
+      }
+      return (std::isinf(x) ? largest : best) | sign;
+    };
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+      const auto want = static_cast<u64>(nearest(floats[i][0]) << one.apart | nearest(floats[i][1]));
+      ASSERT_EQ(narrow[i], want) << fmt::format("{} {:#x} {:#x}", one.name, floats[i][0], floats[i][1]);
+    }
+  }
+}
+
+TEST(Convert, PowersOfTwoDropTheSign) {
+  const auto scales = [](const std::string& form, u64 a, u64 b) {
+    return apply("cvt." + form + " d, a, b;", "h=ww", {{a, b, 0, 0}}, 100)[0] & 0xffff;
+  };
+  const auto bits = [](float x) { return u64{std::bit_cast<u32>(x)}; };
+  EXPECT_EQ(scales("rz.satfinite.ue8m0x2.f32", bits(1.0f), bits(3.0f)), 0x7f80u);
+  EXPECT_EQ(scales("rp.satfinite.ue8m0x2.f32", bits(1.0f), bits(3.0f)), 0x7f81u);
+  EXPECT_EQ(scales("rp.satfinite.ue8m0x2.f32", bits(-5.0f), bits(0.0f)), 0x8200u);
+  EXPECT_EQ(scales("rz.satfinite.ue8m0x2.f32", 0x7f800000, 0x7fc00000), 0xfeffu);
+  EXPECT_EQ(scales("rp.ue8m0x2.f32", 0x7f800000, 0x7f7fffff), 0xffffu);
+  const auto back = apply("cvt.rn.bf16x2.ue8m0x2 d, a;", "w=h", {{0x7f82, 0, 0, 0}, {0xff00, 0, 0, 0}}, 100);
+  EXPECT_EQ(back[0], 0x3f804100u);  // 1 and 8
+  EXPECT_EQ(back[1], 0x7fff0040u);  // NaN and 2^-127
+  EXPECT_EQ(apply("cvt.rp.satfinite.ue8m0x2.bf16x2 d, a;", "h=w", {{0x40403f80, 0, 0, 0}}, 100)[0] & 0xffff, 0x817fu);
+}
+
+TEST(Convert, NarrowFormatsNeedTheirTargetAndForm) {
+  const auto error = [](const std::string& code, int sm) {
+    const auto module = make_emulator({.sm = 100})->load(kernel_text(".reg .b8 n; " + code, sm), "k.ptx");
+    return module.ok() ? "loaded" : module.error().text();
+  };
+  EXPECT_EQ(error("cvt.rn.satfinite.e2m1x2.f32 n, %f1, %f2;", 100), "loaded");
+  EXPECT_NE(error("cvt.rn.satfinite.e2m1x2.f32 n, %f1, %f2;", 90).find("sm_100"), std::string::npos);
+  for (const char* code : {"cvt.rn.e2m1x2.f32 n, %f1, %f2;", "cvt.rn.bf16x2.e2m1x2 %r1, n;", "cvt.rn.ue8m0x2.f32 %h1, %f1, %f2;"})
+    EXPECT_NE(error(code, 100).find("no such conversion"), std::string::npos) << code;
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

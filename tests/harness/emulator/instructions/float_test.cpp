@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "oracles/base/random.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/format.h"
 #include "tests/harness/emulator/emulator_run.h"
 
 namespace plumbline::emulator {
@@ -331,6 +333,126 @@ TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
   EXPECT_EQ(specials("rsqrt.approx.f32 d, a;", b(-1)), 0x7fffffffu);
   EXPECT_EQ(specials("rcp.approx.ftz.f32 d, a;", 0x00000001), 0x7f800000u);
   EXPECT_EQ(specials("sqrt.approx.f32 d, a;", 0x80000000), 0x80000000u);
+}
+
+// The instruction of three operands, and with .abs, from the one of two that the host has.
+TEST(Float, MinAndMaxOfThree) {
+  std::vector<Operands> rows = float_rows();
+  rows.resize(3000);
+  struct Variant {
+    const char* modifiers;
+    bool ftz, nan, absolute;
+  };
+  constexpr Variant kVariants[] = {{"", false, false, false},
+                                   {".ftz", true, false, false},
+                                   {".NaN", false, true, false},
+                                   {".ftz.NaN.abs", true, true, true},
+                                   {".abs", false, false, true}};
+  for (const Variant& variant : kVariants) {
+    for (const bool maximum : {false, true}) {
+      const std::string code =
+          fmt::format("{}{}.f32 d, a, b, c;", maximum ? "max" : "min", variant.modifiers);
+      const std::vector<u64> got = apply(code, "w=www", rows, 100);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        bool any_nan = false;
+        std::vector<float> numbers;
+        for (std::size_t k = 0; k < 3; ++k) {
+          float x = f(rows[i][k]);
+          if (variant.ftz) x = flushed(x);
+          if (variant.absolute) x = std::fabs(x);
+          any_nan |= std::isnan(x);
+          if (!std::isnan(x)) numbers.push_back(x);
+        }
+        const auto below = [](float x, float y) {
+          return x < y || (x == y && std::signbit(x) && !std::signbit(y));
+        };
+        const bool gives_nan = numbers.empty() || (variant.nan && any_nan);
+        const float want = gives_nan ? NAN
+                           : maximum ? *std::max_element(numbers.begin(), numbers.end(), below)
+                                     : *std::min_element(numbers.begin(), numbers.end(), below);
+        ASSERT_EQ(static_cast<u32>(got[i]), b(want))
+            << fmt::format("{} {:#x} {:#x} {:#x}", code, rows[i][0], rows[i][1], rows[i][2]);
+      }
+    }
+  }
+}
+
+TEST(Float, PairsOfF32RoundEachHalf) {
+  const std::vector<Operands> rows = float_rows();
+  std::vector<Operands> pairs;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Operands& high = rows[(i * 7 + 3) % rows.size()];
+    Operands pair{};
+    for (std::size_t k = 0; k < 3; ++k) pair[k] = (rows[i][k] & 0xffffffff) | high[k] << 32;
+    pairs.push_back(pair);
+  }
+  struct Operation {
+    const char *name, *operands, *shape;
+    float (*host)(float, float, float);
+  };
+  constexpr Operation kOperations[] = {{"add", "d, a, b", "x=xx", add},
+                                       {"sub", "d, a, b", "x=xx", sub},
+                                       {"mul", "d, a, b", "x=xx", mul},
+                                       {"fma", "d, a, b, c", "x=xxx", fused}};
+  for (const Operation& operation : kOperations) {
+    for (const Mode& mode : kModes) {
+      for (const bool ftz : {false, true}) {
+        const std::string code = fmt::format("{}.{}{}.f32x2 {};", operation.name, mode.name,
+                                             ftz ? ".ftz" : "", operation.operands);
+        const std::vector<u64> got = apply(code, operation.shape, pairs, 100);
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+          for (const int shift : {0, 32}) {
+            const auto operand = [&](std::size_t k) {
+              const float x = f(pairs[i][k] >> shift);
+              return ftz ? flushed(x) : x;
+            };
+            std::fesetround(mode.fe);
+            float want = operation.host(operand(0), operand(1), operand(2));
+            std::fesetround(FE_TONEAREST);
+            if (ftz) want = flushed(want);
+            ASSERT_EQ(static_cast<u32>(got[i] >> shift), b(want)) << code << " row " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Float, MixedOperandsBecomeF32First) {
+  const std::vector<Operands> rows = float_rows();
+  struct Operation {
+    const char *name, *operands, *shape;
+    std::size_t halves;  // operands of 16 bits
+    float (*host)(float, float, float);
+  };
+  const Operation kOperations[] = {
+      {"add", "d, a, b", "w=hw", 1, add},
+      {"sub", "d, a, b", "w=hw", 1, sub},
+      {"fma", "d, a, b, c", "w=hhw", 2, fused}};
+  for (const Operation& operation : kOperations) {
+    for (const FormatId id : {FormatId::f16, FormatId::bf16}) {
+      for (const Mode& mode : kModes) {
+        for (const bool sat : {false, true}) {
+          const std::string code =
+              fmt::format("{}.{}{}.f32.{} {};", operation.name, mode.name, sat ? ".sat" : "",
+                          format(id).name, operation.operands);
+          const std::vector<u64> got = apply(code, operation.shape, rows, 100);
+          for (std::size_t i = 0; i < rows.size(); ++i) {
+            const auto operand = [&](std::size_t k) {
+              return k < operation.halves
+                         ? static_cast<float>(to_double(format(id), rows[i][k] & 0xffff))
+                         : f(rows[i][k]);
+            };
+            std::fesetround(mode.fe);
+            float want = operation.host(operand(0), operand(1), operand(2));
+            std::fesetround(FE_TONEAREST);
+            if (sat) want = std::isnan(want) ? 0.0f : (want > 1 ? 1.0f : (want > 0 ? want : 0.0f));
+            ASSERT_EQ(static_cast<u32>(got[i]), b(want)) << code << " row " << i;
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

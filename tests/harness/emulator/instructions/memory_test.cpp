@@ -313,5 +313,48 @@ TEST(Atomic, AdditionThroughAGenericPointerFlushesInGlobalMemoryOnly) {
   }
 }
 
+TEST(Memory, Registers128BitsWideAreTwoHalves) {
+  const std::vector<u64> in = pattern();
+  // Loaded, taken apart, put together the other way round, stored and loaded again.
+  const std::vector<u64> out = run(
+      ".reg .b128 %q<4>; .shared .align 16 .b8 buffer[512]; mov.u32 %r9, buffer; mad.lo.u32 %r9, %r0, 16, %r9;"
+      " ld.global.b128 %q1, [%d3]; mov.b128 %q2, %q1; mov.b128 {%d4, %d5}, %q2; mov.b128 %q3, {%d5, %d4};"
+      " st.shared.b128 [%r9], %q3; ld.shared.v2.u64 {%d6, %d7}, [%r9]; xor.b64 %d7, %d7, 1; add.s64 %d6, %d6, %d7;"
+      " st.global.u64 [%d1], %d6;",
+      in);
+  for (std::size_t lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], in[2 * lane + 1] + (in[2 * lane] ^ 1));
+}
+
+TEST(Memory, ThirtyTwoBytesAtOnceInGlobalMemory) {
+  std::vector<u32> in(256);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<u32>(i * 2654435761u);
+  KernelOptions options;
+  options.emulator.sm = 100;
+  const auto run = [&](const std::string& body, int sm = 100) {
+    return run_kernel(kernel_text("mov.u32 %r0, %tid.x; mul.wide.u32 %d0, %r0, 32; add.s64 %d1, %in, %d0;"
+                                  " add.s64 %d2, %out, %d0;" + body, sm), bytes_of(in), 1024, options);
+  };
+  const KernelRun eight = run(
+      "ld.global.nc.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%d1];"
+      " st.global.v8.b32 [%d2], {%r8, %r7, %r6, %r5, %r4, %r3, %r2, %r1};");
+  ASSERT_TRUE(eight.outcome.findings.empty()) << findings_text(eight.outcome);
+  const std::vector<u32> reversed = eight.values<u32>();
+  for (std::size_t i = 0; i < 256; ++i) EXPECT_EQ(reversed[i], in[i / 8 * 8 + 7 - i % 8]);
+  const KernelRun four = run("ld.v4.b64 {%d4, %d5, %d6, %d7}, [%d1]; st.global.v4.b64 [%d2], {%d4, %d5, %d7, %d6};");
+  ASSERT_TRUE(four.outcome.findings.empty()) << findings_text(four.outcome);
+  const std::vector<u32> swapped = four.values<u32>();
+  for (std::size_t i = 0; i < 256; ++i) {
+    const std::size_t word = i % 8;
+    EXPECT_EQ(swapped[i], in[i / 8 * 8 + (word < 4 ? word : word < 6 ? word + 2 : word - 2)]);
+  }
+  const KernelRun late = run("add.s64 %d1, %d1, 16; ld.global.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%d1];");
+  ASSERT_FALSE(late.outcome.findings.empty());
+  EXPECT_EQ(late.outcome.findings[0].kind, FindingKind::misaligned);
+  const auto refused = make_emulator({.sm = 100})->load(
+      kernel_text("ld.shared.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%r9];", 100), "k.ptx");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("in global memory"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

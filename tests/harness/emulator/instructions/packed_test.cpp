@@ -91,5 +91,84 @@ TEST(Packed, FlagsFlushSaturateAndClamp) {
   EXPECT_EQ(apply("abs.f16x2 d, a;", "w=w", {{0xbc00fc00, 0, 0, 0}})[0], 0x3c007c00u);
 }
 
+TEST(Packed, XorSignTakesMagnitudesAndTheProductOfTheSigns) {
+  const std::vector<Operands> table = rows();
+  for (const FormatId id : {FormatId::f16, FormatId::bf16}) {
+    const Format& f = format(id);
+    for (const bool maximum : {false, true}) {
+      const std::string code =
+          fmt::format("{}.xorsign.abs.{}x2 d, a, b;", maximum ? "max" : "min", f.name);
+      const std::vector<u64> got = apply(code, "w=ww", table);
+      for (std::size_t i = 0; i < table.size(); ++i) {
+        for (const int shift : {0, 16}) {
+          const u64 a = table[i][0] >> shift & 0xffff, b = table[i][1] >> shift & 0xffff;
+          const double x = std::fabs(to_double(f, a)), y = std::fabs(to_double(f, b));
+          const double most = std::isnan(x)   ? y
+                              : std::isnan(y) ? x
+                              : maximum       ? std::max(x, y)
+                                              : std::min(x, y);
+          const u64 want = std::isnan(most) ? 0x7fff : encode(f, most) | ((a ^ b) & 0x8000);
+          ASSERT_EQ(got[i] >> shift & 0xffff, want) << fmt::format("{} {:#x} {:#x}", code, a, b);
+        }
+      }
+    }
+  }
+}
+
+// All codes: within what PTX ISA 9.0 documents (9.7.4.10, 9.7.4.11), exact where that is listed, and
+// not always the nearest.
+TEST(Packed, ApproximateFunctionsStayWithinTheirDocumentedError) {
+  struct Function {
+    const char* form;
+    FormatId id;
+    bool ftz;
+    double (*exact)(double);
+    double relative, absolute;
+  };
+  const auto ex2 = [](double x) { return std::exp2(x); };
+  const auto tanh = [](double x) { return std::tanh(x); };
+  const Function kFunctions[] = {
+      {"ex2.approx.f16", FormatId::f16, false, ex2, std::exp2(-9.9), 0},
+      {"ex2.approx.ftz.bf16", FormatId::bf16, true, ex2, 0x1p-7, 0},
+      {"tanh.approx.f16", FormatId::f16, false, tanh, 0, std::exp2(-10.987)},
+      {"tanh.approx.bf16", FormatId::bf16, false, tanh, 0, 0x1p-8},
+  };
+  for (const Function& function : kFunctions) {
+    const Format& f = format(function.id);
+    std::vector<Operands> all;
+    for (u64 code = 0; code < 0x10000; code += 2) all.push_back({code | (code + 1) << 16, 0, 0, 0});
+    const std::vector<u64> got = apply(fmt::format("{}x2 d, a;", function.form), "w=w", all);
+    const std::vector<u64> scalar = apply(fmt::format("{} d, a;", function.form), "h=h", all);
+    int off = 0;
+    for (u64 code = 0; code < 0x10000; ++code) {
+      const u64 bits = got[code / 2] >> (16 * (code % 2)) & 0xffff;
+      if (code % 2 == 0) {
+        ASSERT_EQ(bits, scalar[code / 2] & 0xffff) << code;
+      }
+      double x = to_double(f, code);
+      const double least = std::ldexp(1.0, f.emin());
+      if (function.ftz && std::fabs(x) < least) x = 0;
+      const double want = function.exact(x), value = to_double(f, bits);
+      if (std::isnan(want)) {
+        ASSERT_EQ(bits, 0x7fffu);
+      } else if (function.ftz && want < least) {
+        ASSERT_LE(value, least) << code;
+      } else if (std::isinf(to_double(f, encode(f, want)))) {
+        ASSERT_EQ(bits, f.id == FormatId::f16 ? 0x7c00u : 0x7f80u) << code;
+      } else {
+        // What the format cannot hold more closely is rounded.
+        const double rounding = std::fabs(to_double(f, encode(f, want)) - want);
+        const double allowed = std::max(function.relative * std::fabs(want), function.absolute);
+        ASSERT_LE(std::fabs(value - want), std::max(allowed, rounding)) << function.form << " " << x;
+        if (x == std::floor(x) && function.exact(1) == 2) {
+          ASSERT_EQ(bits, encode(f, want)) << x;
+        }
+        off += bits != encode(f, want) ? 1 : 0;
+      }
+    }
+    EXPECT_GT(off, 500) << function.form;
+  }
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

@@ -141,5 +141,34 @@ TEST(ActiveMask, IsTheGroupThatRuns) {
   EXPECT_EQ(out[62], 0xffffff00u);
 }
 
+TEST(Redux, FloatsPreferNumbersUnlessNaNIsAskedFor) {
+  const auto reduce = [](const std::string& form, std::vector<u32> in) {
+    KernelOptions options;
+    options.emulator.sm = 100;
+    const std::string body =
+        "mov.u32 %r0, %laneid; mul.wide.u32 %d0, %r0, 4; add.s64 %d1, %in, %d0; add.s64 %d2, %out, %d0;"
+        " ld.global.f32 %f1, [%d1]; redux.sync." + form + ".f32 %f2, %f1, -1; st.global.f32 [%d2], %f2;";
+    return run_kernel(kernel_text(body, 100), bytes_of(in), 128, options).values<u32>()[9];
+  };
+  const auto bits = [](float x) { return std::bit_cast<u32>(x); };
+  std::vector<u32> in(32, bits(1));
+  in[3] = bits(-7);
+  in[20] = bits(5);
+  EXPECT_EQ(reduce("max", in), bits(5));
+  EXPECT_EQ(reduce("min", in), bits(-7));
+  EXPECT_EQ(reduce("max.abs", in), bits(7));
+  EXPECT_EQ(reduce("min.abs", in), bits(1));
+  in[7] = 0xffc00001;
+  EXPECT_EQ(reduce("max", in), bits(5));
+  EXPECT_EQ(reduce("max.NaN", in), 0x7fffffffu);
+  EXPECT_EQ(reduce("min.abs.NaN", in), 0x7fffffffu);
+  EXPECT_EQ(reduce("min", std::vector<u32>(32, 0x7f800001)), 0x7fffffffu);
+  std::vector<u32> zeros(32, bits(0.0f));
+  zeros[11] = bits(-0.0f);
+  EXPECT_EQ(reduce("min", zeros), 0x80000000u);
+  EXPECT_EQ(reduce("max", std::vector<u32>{zeros}), 0u);
+  EXPECT_EQ(reduce("min.abs", zeros), 0u);
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

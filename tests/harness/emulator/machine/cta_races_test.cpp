@@ -315,5 +315,35 @@ TEST(CtaRaces, AreFoundInAPieceThatBeginsBetweenTwoWords) {
   }
 }
 
+TEST(ReadOnlyData, ThatTheLaunchHasWrittenIsAFinding) {
+  const std::string write = "st.global.u32 [%d1], %r0;\n", barrier = "bar.sync 0;\n",
+                    plain = "ld.global.u32 %r1, [%d1];\n", read_only = "ld.global.nc.u32 %r1, [%d1];\n";
+  const KernelOptions one_cta = options_of(1);
+  // The thread itself wrote it, in a launch of one CTA.
+  EXPECT_FALSE(races(write + barrier + plain, one_cta));
+  EXPECT_TRUE(races(write + barrier + read_only, one_cta));
+  EXPECT_TRUE(races(write + barrier + "ldu.global.u32 %r1, [%d1];\n", one_cta));
+  // Read before it is written: what is there is what was there before the launch.
+  const std::string read_flag = "ld.global.nc.u32 %r1, [%d20];\n",
+                    set_flag = "mov.u32 %r2, 7; st.global.u32 [%d20], %r2;\n";
+  EXPECT_FALSE(races(read_flag + barrier + set_flag, one_cta));
+  EXPECT_TRUE(races(set_flag + barrier + read_flag, one_cta));
+  // An atomic, and bytes beside those that are read.
+  EXPECT_TRUE(races("atom.global.add.u32 %r1, [%d20], 1;\n" + barrier + read_flag, one_cta));
+  EXPECT_FALSE(races("mov.u32 %r2, 7; st.global.u8 [%d20], %r2; ld.global.nc.u8 %r1, [%d20+1];\n", one_cta));
+  // A word that two CTAs have written, both the same.
+  EXPECT_FALSE(races(set_flag));
+  EXPECT_TRUE(races(set_flag + read_flag));
+
+  const LaunchOutcome outcome = run(write + barrier + read_only, one_cta);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const std::string text = outcome.findings[0].text();
+  EXPECT_NE(text.find("of \"out\" as read-only data (.nc), which cta 0,0,0 writes at line 11"),
+            std::string::npos)
+      << text;
+  ASSERT_TRUE(outcome.findings[0].other.has_value());
+  EXPECT_EQ(outcome.findings[0].other->deed, "write");
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# plumbline list ptx: what a file holds, and every instruction that is missing.
+# Usage: list_ptx.sh PLUMBLINE SOURCE_DIR
+program=$1 source=$2
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+
+cat >two.ptx <<'PTX'
+.version 8.7
+.target sm_90a
+.address_size 64
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry _ZN3lib3runILi64EEEvPf(.param .u64 p, .param .u32 n, .param .align 8 .b8 s[24])
+.maxntid 128, 2, 1
+{
+  .reg .b32 %r<16>; .reg .f32 %f<8>; .reg .b64 %d<4>;
+  .shared .align 4 .b8 tile[192];
+  mov.u32 %r0, tile;
+  mov.u32 %r1, dynamic;
+  frobnicate.b32 %r2, %r3;
+  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};
+  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};
+  add.u33 %d0, %d1, %d2;
+  frobnicate.b32 %r3, %r4;
+  frobnicate.b32 %r4, %r5;
+  add.f32x2 %d0, %d1, %d2;
+  ret;
+}
+.visible .entry plain() .reqntid 64 { ret; }
+PTX
+expect 0 "two.ptx: PTX 8.7 for sm_90a, 2 entries" list ptx two.ptx
+expect 0 "_ZN3lib3runILi64EEEvPf (lib::run) line 5" list ptx two.ptx
+expect 0 "parameters 3, of 8, 4, 24 bytes" list ptx two.ptx
+expect 0 "shared memory 192 bytes, and what the launch gives it" list ptx two.ptx
+expect 0 "launch bounds at most 128 x 2 x 1 threads" list ptx two.ptx
+expect 0 "tensor cores mma m16n8k16 f32.bf16.bf16.f32, twice" list ptx two.ptx
+expect 0 "does not run the emulator lacks 5 instructions:" list ptx two.ptx
+expect 0 "frobnicate.b32 3 times, first at line 12 add.u33 once, first at line 15" list ptx two.ptx
+expect 0 "add.f32x2 once, first at line 18: it needs .target sm_100 or higher" list ptx two.ptx
+expect 0 "plain line 21 parameters none" list ptx two.ptx
+expect 0 "launch bounds exactly 64 x 1 x 1 threads tensor cores not used runs" list ptx two.ptx
+
+# Files as Triton writes them run whole.
+expect 0 "runs the emulator has every instruction" list ptx "$source/tests/triton/softmax_sm_80.ptx"
+
+# What is no PTX, or not there, is wrong input.
+expect 2 "no PTX file is named" list ptx
+expect 2 "missing.ptx" list ptx missing.ptx
+printf 'ELF\001\002' >binary.ptx
+expect 2 "binary.ptx:1:" list ptx binary.ptx
+printf '.version 8.7\n.target sm_90\n.visible .entry k() { bra nowhere; }\n' >broken.ptx
+expect 2 "broken.ptx:3:" list ptx broken.ptx
+expect 2 "cannot list \"px\"" list px
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
