@@ -91,6 +91,16 @@ Status Registry::add(const std::string& manifest_path) {
   return {};
 }
 
+void Registry::note_instruction_k(std::string_view name, std::int64_t k) {
+  const auto note = [k](Contract& contract) {
+    if (contract.unit == Unit::tensor_core && contract.instruction_k == 0) contract.instruction_k = k;
+  };
+  const auto kernel = std::ranges::find(manifests_, name, &Manifest::name);
+  if (kernel == manifests_.end()) return;
+  note(kernel->promised.contract);
+  for (auto& [output, promised] : kernel->promised_for) note(promised.contract);
+}
+
 const Manifest* Registry::find(std::string_view name) const {
   for (const Manifest& manifest : manifests_) {
     if (manifest.name == name) return &manifest;

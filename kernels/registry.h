@@ -17,6 +17,10 @@ class Registry {
   // --kernel path/to/mine.toml. Pointers to manifests from before are no longer valid.
   Status add(const std::string& manifest_path);
 
+  // That a kernel's code has instructions of this k (Contract::instruction_k), where its manifest does
+  // not say.
+  void note_instruction_k(std::string_view name, std::int64_t k);
+
   const std::vector<Manifest>& all() const { return manifests_; }
 
   const Manifest* find(std::string_view name) const;

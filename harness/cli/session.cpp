@@ -14,6 +14,7 @@
 #include "harness/cli/console_text.h"
 #include "harness/judge/interrupt.h"
 #include "harness/judge/signature.h"
+#include "harness/judge/unit_shapes.h"
 #include "harness/run/evidence.h"
 #include "kernels/manifest/compile.h"
 #include "oracles/base/hash.h"
@@ -149,6 +150,11 @@ Result<Registry> open_registry(const Arguments& arguments) {
     }
     const Status same = check_signatures(*kernel);
     if (!same) return same.error();
+    // The newest chips take more products into a node than short instructions bring.
+    const Result<std::string> image =
+        read_image(*kernel, *std::ranges::max_element(kernel->targets));
+    const std::int64_t k = image ? short_instruction_k(*kernel, *image) : 0;
+    if (k > 0) registry->note_instruction_k(kernel->name, k);
   }
   return registry;
 }

@@ -8,6 +8,7 @@
 #include "harness/judge/interrupt.h"
 #include "harness/judge/named_entries.h"
 #include "harness/judge/promised_steps.h"
+#include "harness/judge/unit_shapes.h"
 #include "harness/relations/relations.h"
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
@@ -157,6 +158,8 @@ Result<const Module*> CaseRunner::module_for(Loaded& loaded, const Manifest& ker
     if (!image) return image.error();
     const Status kept = check_promised_steps(kernel, *image, kernel.ptx_path(*build));
     if (!kept) return kept.error();
+    const Status same_units = check_units(kernel, *image, kernel.ptx_path(*build));
+    if (!same_units) return same_units.error();
     Result<std::unique_ptr<Module>> loaded_module =
         loaded.device->load(*image, kernel.ptx_path(*build), entries_of(kernel));
     if (!loaded_module) return loaded_module.error();

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
+#include "harness/judge/manifest_place.h"
 #include "harness/judge/named_entries.h"
-#include "oracles/base/file.h"
 
 namespace plumbline {
 namespace {
@@ -40,11 +40,6 @@ constexpr Step kSteps[] = {
     {"silu", "g * (1 / (1 + e))", kInverts, kReciprocals},
 };
 
-std::string_view trimmed(std::string_view line) {
-  const std::size_t begin = line.find_first_not_of(" \t{");
-  return begin == std::string_view::npos ? std::string_view() : line.substr(begin);
-}
-
 bool is_one_of(const emulator::Instruction& instruction, std::span<const std::string_view> forms) {
   return std::ranges::any_of(forms, [&](std::string_view form) {
     return !form.empty() && instruction.text.starts_with(form);
@@ -60,27 +55,6 @@ int line_of(const emulator::PtxModule& ptx, std::span<const std::string_view> fo
     }
   });
   return line;
-}
-
-// The number of the first line that holds, from 1; 0: none does.
-template <typename Holds>
-int first_line(std::string_view text, const Holds& holds) {
-  for (int number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (holds(text.substr(0, end))) return number;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return 0;
-}
-
-// Where the manifest gives a term: "k.toml:12"; its path where it leaves the term out.
-std::string place_of(const Manifest& kernel, std::string_view term) {
-  const Result<std::string> text = read_text_file(kernel.path, "");
-  const int line = !text ? 0 : first_line(*text, [&](std::string_view one) {
-    one = trimmed(one);
-    return one.starts_with(term) && trimmed(one.substr(term.size())).starts_with('=');
-  });
-  return line == 0 ? kernel.path : fmt::format("{}:{}", kernel.path, line);
 }
 
 }  // namespace
@@ -102,7 +76,7 @@ Status check_promised_steps(const Manifest& kernel, std::string_view ptx, std::s
           fmt::format("the contract of {} says {} = \"{}\", each operation correctly rounded, but "
                       "{}:{} is approximate and the PTX has no rounded form of it",
                       kernel.name, step.term, step.word, file, approximate),
-          place_of(kernel, step.term),
+          place_in_manifest(kernel, step.term),
           "correct the contract's word, or compile without fast math (__fdiv_rn, __frcp_rn)"};
     }
   }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "harness/judge/unit_shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/judge/manifest_place.h"
+#include "harness/judge/named_entries.h"
+#include "oracles/bounds/contract/describe.h"
+
+namespace plumbline {
+namespace {
+
+struct UnitUse {
+  std::string unit;  // the contract's word for it
+  std::string text;
+  int line = 0;
+  std::int64_t k = 0;       // of its shape; 0: not known
+  std::int64_t usual_k = 0;  // of the shape that its formats usually have
+};
+
+// "m16n8k8" -> 8.
+std::int64_t k_of_shape(std::string_view shape) {
+  const std::size_t at = shape.find('k');
+  std::int64_t k = 0;
+  if (!shape.starts_with('m') || at == std::string_view::npos) return 0;
+  std::from_chars(shape.data() + at + 1, shape.data() + shape.size(), k);
+  return k;
+}
+
+// A node takes 32 bytes of each vector from the usual shapes: m16n8k8 of tf32, k16 of 16-bit and k32
+// of 8-bit elements.
+std::int64_t usual_k(std::string_view type) {
+  if (type == "tf32") return 8;
+  if (type == "f16" || type == "bf16") return 16;
+  return type == "e4m3" || type == "e5m2" ? 32 : 0;
+}
+
+std::vector<UnitUse> uses_in(const emulator::PtxModule& ptx) {
+  std::vector<UnitUse> uses;
+  for_each_instruction(ptx, [&](const emulator::Instruction& instruction) {
+    UnitUse use;
+    const std::vector<std::string>& words = instruction.modifiers;
+    if (instruction.opcode == "mma" || (instruction.opcode == "wmma" && !words.empty() && words[0] == "mma")) {
+      use.unit = "mma.sync";
+    } else if (instruction.opcode == "wgmma" && !words.empty() && words[0] == "mma_async") {
+      use.unit = "wgmma";
+    } else if (instruction.opcode == "tcgen05" && !words.empty() && words[0] == "mma") {
+      use.unit = "tcgen05";
+    } else {
+      return;
+    }
+    use.text = fmt::format("{}.{}", instruction.opcode, fmt::join(words, "."));
+    use.line = instruction.line;
+    for (const std::string& word : words) {
+      if (use.k == 0) use.k = k_of_shape(word);
+      if (use.usual_k == 0) use.usual_k = usual_k(word);
+    }
+    const bool f32_sums = std::ranges::count(words, "f32") > 0;
+    if (!f32_sums || instruction.has_modifier("sp")) use.k = use.usual_k = 0;
+    uses.push_back(std::move(use));
+  });
+  return uses;
+}
+
+const UnitUse* shortest(const std::vector<UnitUse>& uses) {
+  const UnitUse* found = nullptr;
+  for (const UnitUse& use : uses) {
+    if (use.k > 0 && use.k < use.usual_k && (found == nullptr || use.k < found->k)) found = &use;
+  }
+  return found;
+}
+
+// What the contract says of units, by output or as a term.
+std::set<std::string> promised_units(const Manifest& kernel) {
+  std::set<std::string> units;
+  if (!kernel.operation->terms().empty()) {
+    for (const Field& term : kernel.operation->terms()) {
+      if (term.name == "unit") units.emplace(kernel.terms.word("unit"));
+    }
+    return units;
+  }
+  const auto add = [&](const Contract& contract) {
+    units.emplace(word_of(ContractUnit{contract.unit, contract.instruction}));
+  };
+  add(kernel.promised.contract);
+  for (const auto& [output, promised] : kernel.promised_for) add(promised.contract);
+  return units;
+}
+
+bool is_tensor_core(std::string_view unit) {
+  return unit == "mma.sync" || unit == "wgmma" || unit == "tcgen05";
+}
+
+}  // namespace
+
+std::int64_t short_instruction_k(const Manifest& kernel, std::string_view ptx) {
+  const Result<emulator::PtxModule> module = parse_named_entries(kernel, ptx, kernel.path);
+  if (!module) return 0;
+  const std::vector<UnitUse> uses = uses_in(*module);
+  const UnitUse* use = shortest(uses);
+  return use == nullptr ? 0 : use->k;
+}
+
+Status check_units(const Manifest& kernel, std::string_view ptx, std::string_view file) {
+  const std::set<std::string> units = promised_units(kernel);
+  if (units.empty()) return {};
+  const Result<emulator::PtxModule> module = parse_named_entries(kernel, ptx, file);
+  if (!module) return {};
+  const std::vector<UnitUse> uses = uses_in(*module);
+  const auto refused = [&](const std::string& says, const std::string& has, std::string_view term) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("the contract of {} says {}, but {}", kernel.name, says, has),
+                 place_in_manifest(kernel, term), fmt::format("correct `{}`", term)};
+  };
+  const auto first_use = [&]() {
+    return fmt::format("{}:{} is {}", file, uses.front().line, uses.front().text);
+  };
+  for (const std::string& unit : units) {
+    if (!is_tensor_core(unit) || std::ranges::count(uses, unit, &UnitUse::unit) > 0) continue;
+    return refused(fmt::format("unit = \"{}\"", unit),
+                   uses.empty() ? fmt::format("no entry in {} has an instruction of tensor cores", file)
+                                : fmt::format("{} and there is no {}", first_use(), unit),
+                   "unit");
+  }
+  if (!uses.empty() && std::ranges::none_of(units, is_tensor_core) && units.contains("fma.f32"))
+    return refused("unit = \"fma.f32\"", first_use(), "unit");
+  if (!kernel.operation->terms().empty()) return {};
+  const std::int64_t promised = kernel.promised.contract.instruction_k;
+  const UnitUse* use = shortest(uses);
+  if (promised > 0 && use != nullptr && use->k != promised)
+    return refused(fmt::format("instruction_k = {}", promised),
+                   fmt::format("{}:{} is {}", file, use->line, use->text), "instruction_k");
+  if (promised > 0 && use == nullptr && !uses.empty() &&
+      std::ranges::none_of(uses, [&](const UnitUse& u) { return u.k == promised; }))
+    return refused(fmt::format("instruction_k = {}", promised), first_use(), "instruction_k");
+  return {};
+}
+
+}  // namespace plumbline
