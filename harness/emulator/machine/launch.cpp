@@ -190,14 +190,16 @@ std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range, s
   return writers;
 }
 
+// Of the reads that ran.
 std::vector<Finding> unwritten_registers_of(const Program& program, const LaunchOutcome& outcome) {
   FindingLog log;
+  if (program.unwritten_registers.empty()) return {};
+  std::set<int> lines;  // that ran
+  for (const InstructionCount& count : outcome.executions) {
+    if (count.executions > 0) lines.insert(count.ptx_line);
+  }
   for (const Program::UnwrittenRegister& one : program.unwritten_registers) {
-    const int line = program.place(one.reader).ptx_line;
-    const bool ran = std::ranges::any_of(outcome.executions, [&](const InstructionCount& count) {
-      return count.ptx_line == line && count.executions > 0;
-    });
-    if (!ran) continue;
+    if (!lines.contains(program.origin[one.reader]->line)) continue;
     log.add(FindingKind::unwritten_register, program, one.reader, {0, 0, 0}, -1, -1, [&] {
       return fmt::format("reads {}, which nothing has written on some way there; with something else in "
                          "such registers the kernel gives other outputs, or does not end",
