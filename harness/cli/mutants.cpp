@@ -247,6 +247,14 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
     Result<std::vector<KernelPatch>> patches = wanted_patches(*kernels, request.only);
     if (!patches) return report_error(patches.error());
     request.patches = *std::move(patches);
+    // By name they are tried in any profile.
+    const auto is_too_long = [&](const KernelPatch& patch) { return patch.takes_default_profile; };
+    if (request.only.empty() && options->profile == Profile::quick) {
+      const auto left_out = std::erase_if(request.patches, is_too_long);
+      if (left_out > 0)
+        terminal.note(fmt::format("{} faults show in sizes that only --profile default has: left out",
+                                  left_out));
+    }
   }
   if (arguments.auto_mutants == 0 && request.patches.empty()) {
     terminal.note(no_patches(*kernels, arguments));

@@ -65,6 +65,8 @@ Result<KernelPatch> read_patch(const fs::path& path) {
   for (std::string line; std::getline(file, line) && !line.starts_with("---");) {
     if (patch.title.empty() && line.starts_with(patch.id + std::string(kSeparator)))
       patch.title = line.substr(line.rfind(kSeparator) + kSeparator.size());
+    if (line.starts_with("profile ") && line.ends_with(" default"))
+      patch.takes_default_profile = true;
     if (!line.starts_with(kKernel)) continue;
     const std::size_t name = line.find_first_not_of(' ', kKernel.size());
     if (name != std::string::npos) patch.kernel = line.substr(name);

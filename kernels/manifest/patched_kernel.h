@@ -18,6 +18,8 @@ struct KernelPatch {
   std::string id;      // "G01": the file's name
   std::string kernel;  // which it is for
   std::string title;   // "K loop one short"
+  // Needs sizes that the quick profile has no time for: a line "profile default" of its header.
+  bool takes_default_profile = false;
   std::string path;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every fault in kernels/mutants, planted in a copy of its kernel: the quick profile fails it, shrinks it, explains it or reports what
+# Every fault in kernels/mutants, planted in a copy of its kernel: the quick profile (or the one its header names) fails it, shrinks it, explains it or reports what
 # the device did, and the saved case replays. The corpus case kept for it fails the mutant and passes the kernel.
 # Usage: mutants.sh PROGRAM SOURCE_DIR [IDS...]
 set -u
@@ -18,9 +18,10 @@ exits() { local want=$1; shift; "$@" >last 2>&1; [ $? = "$want" ]; }
 [ $# != 0 ] || set -- $(cd "$source/kernels/mutants" && ls *.patch | sed 's/\.patch$//')
 for id; do
   kernel=$(awk '$1 == "kernel" {print $2; exit}' "$source/kernels/mutants/$id.patch")
-  check "$id is caught" exits 0 "$program" mutants "$kernel" --only "$id" --profile quick --out planted
+  profile=$(awk '$1 == "profile" {print $2; exit}' "$source/kernels/mutants/$id.patch")
+  check "$id is caught" exits 0 "$program" mutants "$kernel" --only "$id" --profile "${profile:-quick}" --out planted
   manifest=planted/mutants/$id/${kernel}_$id.toml
-  check "$id fails verify" exits 1 "$program" verify "${kernel}_$id" --kernel "$manifest" --profile quick --on emulator --corpus corpus
+  check "$id fails verify" exits 1 "$program" verify "${kernel}_$id" --kernel "$manifest" --profile "${profile:-quick}" --on emulator --corpus corpus
   cp last "$id.log"
   check "$id is explained" grep -qE 'fits[^:]*: |out of bounds|unwritten|never written|race|missing wait|missing fence|deadlock|nothing in the inputs gives|all errors at once show|of the changed problem' "$id.log"
   check "$id leaves a case" exits 0 ls corpus/"${kernel}_$id"

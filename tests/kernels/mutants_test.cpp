@@ -28,7 +28,10 @@ TEST(Mutants, NoneIsLost) {
       "H23",  "H24",  "L01",  "L02",  "L03",  "L04",  "L05",  "M01",  "M01b", "M02",  "M03",
       "M04",  "M05",  "M06",  "M07",  "M07s", "M08",  "M09",  "M10",  "P01",  "Q01",  "R01",
       "R02",  "R03",  "R04",  "R05",  "R06",  "R07",  "R08",  "R09",  "R10",  "R11",  "R12",
-      "R13",  "R14",  "R15",  "S01",  "S02",  "S03",  "S04",  "S05",  "S06"};
+      "R13",  "R14",  "R15",  "S01",  "S02",  "S03",  "S04",  "S05",  "S06",  "W01",  "W02",
+      "W03",  "W04",  "W05",  "W06",  "W07",  "W08",  "W09",  "W10",  "W11",  "W12",  "W13",
+      "W14",  "W15",  "W16",  "W17",  "W18",  "W19",  "W20",  "W21",  "W22",  "W23",  "W24",
+      "W25",  "W26",  "W27"};
   std::vector<std::string> names;
   for (const auto& patch : mutant_patches()) names.push_back(patch.stem());
   EXPECT_EQ(names, expected);
