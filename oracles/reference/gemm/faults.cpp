@@ -190,13 +190,15 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
   for (const Variation& variation : kVariations) {
-    const auto found = std::ranges::search(steps, variation.promised);
-    if (found.empty()) continue;
+    const auto found = std::search(steps.begin(), steps.end(), variation.promised.begin(),
+                                   variation.promised.end());
+    if (found == steps.end()) continue;
     faults.push_back(fault(gemm, std::string(variation.sentence)));
     std::vector<EpilogueStep>& done = faults.back().steps;
-    done.assign(steps.begin(), found.begin());
+    done.assign(steps.begin(), found);
     done.insert(done.end(), variation.done.begin(), variation.done.end());
-    done.insert(done.end(), found.end(), steps.end());
+    const auto length = static_cast<std::ptrdiff_t>(variation.promised.size());
+    done.insert(done.end(), found + length, steps.end());
   }
   return faults;
 }
