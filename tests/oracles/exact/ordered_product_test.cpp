@@ -16,12 +16,14 @@
 namespace plumbline {
 namespace {
 
-// Numbers of many magnitudes: another order of additions gives other bits.
+// Numbers of many magnitudes with all their bits: another order of additions gives other bits, and
+// so does a fused multiply-add.
 std::vector<double> wide_numbers(std::int64_t count, std::uint64_t seed) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 52;
   Random random(seed);
   std::vector<double> numbers(static_cast<std::size_t>(count));
   for (double& one : numbers) {
-    const auto mantissa = static_cast<double>(random.between(-1'000'000, 1'000'000));
+    const auto mantissa = static_cast<double>(random.between(-kMost, kMost));
     one = std::ldexp(mantissa, static_cast<int>(random.between(-30, 30)));
   }
   return numbers;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <vector>
 
 namespace plumbline {
@@ -35,7 +36,9 @@ TEST(ForEachPiece, GivesUpWithinPieces) {
   std::atomic<bool> flag{false};
   std::atomic<int> done{0};
   const GiveUpOn within(&flag);
+  std::latch both(2);  // one of the two pieces is a helper's
   const auto inner = [&](std::int64_t) {
+    both.arrive_and_wait();
     for_each_piece(1000, 1, [&](std::int64_t) {
       if (++done == 5) flag = true;
     });
