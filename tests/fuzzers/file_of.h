@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For readers that take a path: a fuzzer's bytes as a file that lives in memory where /dev/shm does.
+// For readers that take a path: a fuzzer's bytes as a file that lives in memory where /dev/shm
+// does.
 #pragma once
 
 #include <unistd.h>

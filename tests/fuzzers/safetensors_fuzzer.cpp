@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any bytes as a safetensors file: the reader must give tensors that lie within their storage, or an
-// error that names the file; what it accepts is written and read back alike.
+// Any bytes as a safetensors file: the reader must give tensors that lie within their storage, or
+// an error that names the file; what it accepts is written and read back alike.
 #include <cstdio>
 #include <cstdlib>
 
