@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
@@ -74,14 +75,19 @@ bool has_number(const nlohmann::json& json, const char* key) {
   return json.contains(key) && (json[key].is_number() || json[key] == "inf");
 }
 
+// A count that fits its type.
+bool has_count(const nlohmann::json& json, const char* key) {
+  return json.contains(key) && json[key].is_number_unsigned() &&
+         std::in_range<std::int64_t>(json[key].get<std::uint64_t>());
+}
+
 double number_of(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : INFINITY; }
 
 Result<BaselineRow> read_row(const nlohmann::json& json, const std::string& path, std::size_t number) {
   const bool complete = json.is_object() && has_string(json, "kernel") &&
                         has_string(json, "device") && has_string(json, "class") &&
                         has_string(json, "inputs") && has_string(json, "outputs") &&
-                        json.contains("cases") && json["cases"].is_number_unsigned() &&
-                        json.contains("failed") && json["failed"].is_number_unsigned() &&
+                        has_count(json, "cases") && has_count(json, "failed") &&
                         has_number(json, "worst_share") && has_number(json, "mean_ulp");
   if (!complete) {
     return Error{ErrorKind::bad_input,

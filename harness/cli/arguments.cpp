@@ -139,7 +139,8 @@ struct CommandLine {
       verb.add_flags({*sub, arguments, raw});
       sub->add_option("--format", raw.format,
                       verb.json ? "human, line (one finding a line) or json (events as they happen)"
-                                : "human or line (one finding a line)");
+                      : verb.lines ? "human or line (one finding a line)"
+                                   : "human");
       sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honored)");
       sub->add_flag("-q,--quiet", arguments.quiet, "only failures and the closing line");
       sub->add_flag("-v,--verbose", arguments.verbose, "a line per case");
@@ -209,6 +210,10 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   if (arguments.format == OutputFormat::json && !verb->json) {
     return wrong(fmt::format("{} prints for people alone, no --format json", arguments.verb),
                  "what a run found is in its record.json");
+  }
+  if (arguments.format == OutputFormat::line && !verb->lines) {
+    return wrong(fmt::format("{} prints for people alone, no --format line", arguments.verb),
+                 "verify and replay have a line for each finding");
   }
   arguments.command = "plumbline";
   for (int i = 1; i < argc; ++i) arguments.command += fmt::format(" {}", argv[i]);

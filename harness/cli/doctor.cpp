@@ -98,7 +98,7 @@ ExitCode doctor(const Arguments& arguments, Terminal& terminal) {
   if (!gpu) {
     report.absent("gpu", gpu.error().text() + "; verify runs on the emulator");
   } else {
-    report.good("gpu", gpu->name());
+    report.good("gpu", fmt::format("{}, driver {}", gpu->name(), gpu->driver));
     for (const Manifest& kernel : registry->all()) {
       Target target = *gpu;
       target.compare = true;

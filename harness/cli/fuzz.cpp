@@ -281,9 +281,9 @@ class Fuzzer {
     if (++failures_[kind_of(record)] <= kExplainedPerKernel) {
       RunOptions options = options_;
       options.enough = [this] { return elapsed() >= arguments_.seconds + kMoreToShrink; };
-      auto card = make_counterexample(failed, options, console_);
-      replaced = card && !card->case_file.empty();
-      if (card) record_.counterexamples.push_back(*std::move(card));
+      Counterexample card = make_counterexample(failed, record, options, console_);
+      replaced = !card.case_file.empty();
+      record_.counterexamples.push_back(std::move(card));
     }
     const auto found = as_found_.find(failed.position);
     if (found == as_found_.end()) return;

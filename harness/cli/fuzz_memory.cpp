@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/fuzz_memory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <iterator>
+#include <utility>
 
 #include "fuzz/case_file/corpus.h"
 #include "harness/cli/session.h"
@@ -32,6 +39,34 @@ void read_note(std::string_view note, Remembered& one) {
   if (on < note.size()) one.device = note.substr(on + kOn.size());
 }
 
+// While one lives, no other search reads or writes what is in the folder. On file systems without
+// locks everybody may.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+  ~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+ private:
+  int descriptor_;
+};
+
+bool is_same_file(int descriptor, const fs::path& path) {
+  struct stat open {};
+  struct stat there {};
+  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         open.st_ino == there.st_ino && open.st_dev == there.st_dev;
+}
+
 }  // namespace
 
 Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kernel,
@@ -40,6 +75,7 @@ Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kern
   memory.path_ = folder / (kernel.name + ".txt");
   std::error_code code;
   fs::create_directories(folder, code);
+  const FolderLock alone(folder);
   if (std::ifstream in(memory.path_); in) {
     std::uintmax_t whole = 0;  // bytes of whole lines
     std::string line;
@@ -59,6 +95,7 @@ Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kern
     in.close();
     if (fs::file_size(memory.path_, code) > whole && !code)
       fs::resize_file(memory.path_, whole, code);
+    memory.read_ = whole;
   }
   Result<LineFile> file = LineFile::open(memory.path_);
   if (!file) {
@@ -70,6 +107,10 @@ Result<FuzzMemory> FuzzMemory::open(const fs::path& folder, const Manifest& kern
 }
 
 void FuzzMemory::append(const Remembered& remembered) {
+  const FolderLock alone(path_.parent_path());
+  if (!is_same_file(file_.descriptor(), path_)) {  // another search has replaced it
+    if (Result<LineFile> file = LineFile::open(path_)) file_ = *std::move(file);
+  }
   file_.append(line_of(remembered));
 }
 
@@ -77,6 +118,11 @@ Status FuzzMemory::replace(std::vector<Remembered> cases) {
   std::string text;
   for (const Remembered& one : cases) text += line_of(one) + "\n";
   cases_ = std::move(cases);
+  const FolderLock alone(path_.parent_path());
+  if (std::ifstream in(path_); in) {
+    in.seekg(static_cast<std::streamoff>(std::exchange(read_, text.size())));
+    text.append(std::istreambuf_iterator<char>(in), {});
+  }
   return write_file(path_, text);
 }
 

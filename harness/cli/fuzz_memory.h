@@ -2,9 +2,10 @@
 // FuzzMemory: the cases a search found worth remembering, as a text file of one case text per line
 // (and after a # its shape class and the device that showed it), so that the next search goes on
 // where this one stopped. A line is on disk when append() returns; a last line that was cut off is
-// dropped.
+// dropped. Searches that run at once may share a folder: no line of either is lost.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ class FuzzMemory {
   const std::vector<Remembered>& cases() const { return cases_; }
 
   void append(const Remembered& remembered);
-  // Only these from now on; the file is replaced whole.
+  // In place of what was there when it was opened; what another search added since stays.
   Status replace(std::vector<Remembered> cases);
 
   const std::filesystem::path& path() const { return path_; }
@@ -39,6 +40,7 @@ class FuzzMemory {
  private:
   std::filesystem::path path_;
   std::vector<Remembered> cases_;
+  std::uintmax_t read_ = 0;  // bytes of the lines in cases_
   LineFile file_;
 };
 

@@ -94,8 +94,7 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
                  c.device == job.target.name();
         });
     if (failed == record.cases.end()) continue;
-    if (auto card = make_counterexample(job, *options, console))
-      record.counterexamples.push_back(*std::move(card));
+    record.counterexamples.push_back(make_counterexample(job, *failed, *options, console));
   }
   const ExitCode code = end_run(record, *folder, arguments, terminal);
   if (arguments.tensors.empty()) return code;

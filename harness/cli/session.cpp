@@ -257,7 +257,6 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
   for (const std::string& input : inputs) text += " " + input;
   if (!arguments.case_text.empty()) text += " case " + arguments.case_text;
   if (arguments.no_corpus) text += " no corpus";
-  if (!arguments.corpus.empty()) text += " corpus " + arguments.corpus;
   if (arguments.no_shrink) text += " no shrinking";
   for (const std::string& name : arguments.names) text += " " + name;
   if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);

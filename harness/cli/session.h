@@ -58,7 +58,8 @@ class Console : public Observer {
 };
 
 // Six digits from everything that decides a run's results, so that the same run has the same name;
-// its shards have it too. `inputs` are texts that say what else goes in: cases, hashes of files.
+// its shards have it too, on machines whose corpus lies elsewhere as well: what is in a corpus
+// counts in the plan. `inputs` are texts that say what else goes in: cases, hashes of files.
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
                    std::uint64_t seed, const std::vector<std::string>& inputs = {});
 

@@ -67,6 +67,11 @@ void add_running(FlagTargets to) {
   add_sm(to, "this chip only, for example 90: the GPU if it is one, else emulated");
   add_judging(to);
   add_repeat(to);
+}
+
+// Of verbs that look for failures.
+void add_searching(FlagTargets to) {
+  add_running(to);
   to.app
       .add_option("--corpus", to.arguments.corpus,
                   "case files: replayed first, failures saved here")
@@ -97,7 +102,7 @@ void add_baseline(FlagTargets to, const char* help) {
 void no_flags(FlagTargets) {}
 
 void verify_flags(FlagTargets to) {
-  add_running(to);
+  add_searching(to);
   add_seed(to, "of the plan");
   add_choosing(to);
   to.app.add_option("--profile", to.raw.profile,
@@ -108,7 +113,7 @@ void verify_flags(FlagTargets to) {
 }
 
 void fuzz_flags(FlagTargets to) {
-  add_running(to);
+  add_searching(to);
   add_seed(to, "first seed (default: fresh, and printed)");
   add_choosing(to);
   to.app.add_option("--for", to.raw.duration, "time box: 90s, 10m, 2h (default 60s)");
@@ -221,7 +226,8 @@ constexpr std::array<Verb, 12> kVerbs = {{
     {"list", "WHAT",
      "kernels (default), oracles, formats, models, devices, classes; or ptx and files: their "
      "entries, and every instruction that the emulator lacks",
-     "what there is: kernels, oracles, formats, models, devices, classes, entries of PTX", add_kernel, list, false},
+     "what there is: kernels, oracles, formats, models, devices, classes, entries of PTX",
+     add_kernel, list, false, false},
     {"verify", "KERNEL", kKernels, "the planned cases, corpus first, judged against the contract",
      verify_flags, verify},
     {"fuzz", "KERNEL", kKernels,
@@ -231,7 +237,7 @@ constexpr std::array<Verb, 12> kVerbs = {{
     {"explain", "CASE",
      "kernel names or globs, case files, folders of them, or case texts in quotes",
      "one case slowly: where it left the exact path, and why; of a kernel, how it adds",
-     explain_flags, explain, false},
+     explain_flags, explain, false, false},
     {"check", "DUMP", "safetensors files with the inputs and outputs of one call",
      "outputs that were computed elsewhere (safetensors files), judged like a case", check_flags,
      check},
@@ -249,7 +255,7 @@ constexpr std::array<Verb, 12> kVerbs = {{
     {"accept", "RUN", "a run (its folder or record.json), then kernels (default: all of them)",
      "make a run the baseline after showing the change", accept_flags, accept},
     {"doctor", "", "", "what works here (GPU, emulator, oracle) and what to do about the rest",
-     no_flags, doctor, false},
+     no_flags, doctor, false, false},
 }};
 
 }  // namespace

@@ -36,7 +36,8 @@ struct Verb {
   std::string_view help;
   void (*add_flags)(FlagTargets);
   ExitCode (*run)(const Arguments&, Terminal&);
-  bool json = true;  // it has results for programs: --format json
+  bool json = true;   // it has results for programs: --format json
+  bool lines = true;  // and lines of them: --format line
 };
 
 std::span<const Verb> verb_table();

@@ -141,7 +141,8 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     std::vector<ElementVerdict> failures = bits ? output.verdict.others : output.verdict.failures;
     // Of what the headline speaks of comes first.
     if (broken_claim(record) == Claim::specials)
-      std::ranges::stable_partition(failures, &ElementVerdict::class_mismatch);
+      std::stable_partition(failures.begin(), failures.end(),
+                            [](const ElementVerdict& e) { return e.class_mismatch; });
     const Tensor* got = examined.tensors.find(output.name);
     for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
       add_element(card.elements, output.name, got->layout, failures[j], bits,

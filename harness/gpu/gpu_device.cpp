@@ -257,12 +257,12 @@ class GpuDevice : public Device {
       attribute.value[d] = cluster[d];
       blocks *= cluster[d];
       if (request.grid[d] % cluster[d] == 0) continue;
-      return Error{ErrorKind::bad_input,
-                   fmt::format("kernel {} runs in clusters of {} blocks, and its grid of {} is no "
-                               "multiple of them",
-                               request.entry, fmt::join(cluster, " x "),
-                               fmt::join(request.grid, " x ")),
-                   "", "round `grid` up in the manifest"};
+      return Error{
+          ErrorKind::bad_input,
+          fmt::format("kernel {} runs in clusters of {} blocks, and its grid of {} is no "
+                      "multiple of them",
+                      request.entry, fmt::join(cluster, " x "), fmt::join(request.grid, " x ")),
+          "", "round `grid` up in the manifest"};
     }
     if (blocks > kPortableCluster) {
       const int code = driver().function_set(function, kLargeClusterAllowed, 1);
@@ -306,10 +306,10 @@ class GpuDevice : public Device {
     if (code == kNotReady) {
       lose_gpu();
       if (interrupted()) {
-        return Error{ErrorKind::cannot_run,
-                     fmt::format("{} was still running when the run was interrupted",
-                                 request.entry),
-                     "", ""};
+        return Error{
+            ErrorKind::cannot_run,
+            fmt::format("{} was still running when the run was interrupted", request.entry), "",
+            ""};
       }
       finding.kind = FindingKind::endless_loop;
       finding.message = fmt::format("the kernel did not finish within {} s",
@@ -394,8 +394,7 @@ Result<GpuInfo> describe_gpu(const Driver& driver) {
 }  // namespace
 
 std::string GpuInfo::driver() const {
-  std::string text =
-      fmt::format("CUDA {}.{}", driver_version / 1000, driver_version % 1000 / 10);
+  std::string text = fmt::format("CUDA {}.{}", driver_version / 1000, driver_version % 1000 / 10);
   std::ifstream module("/sys/module/nvidia/version");
   if (std::string version; module >> version) text = version + ", " + text;
   return text;

@@ -45,8 +45,8 @@ Status GpuModule::load() const {
   std::array<char, 4096> log{};
   std::array<int, 2> options = {kJitErrorLog, kJitErrorLogBytes};
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
-  const int code = driver.module_load(&module_, image_.c_str(), options.size(), options.data(),
-                                      values.data());
+  const int code =
+      driver.module_load(&module_, image_.c_str(), options.size(), options.data(), values.data());
   if (code == 0) {
     loaded_in_ = context_->number();
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A module on a GPU: the driver compiles its PTX when a function of it is first asked for, and again
-// when the context was made anew since.
+// A module on a GPU: the driver compiles its PTX when a function of it is first asked for, and
+// again when the context was made anew since.
 #pragma once
 
 #include <array>

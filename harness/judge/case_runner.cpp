@@ -13,6 +13,7 @@
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
 #include "oracles/base/random.h"
+#include "oracles/exact/parallel.h"
 #include "oracles/formats/decode.h"
 
 #include <algorithm>
@@ -60,7 +61,10 @@ auto without_exceptions(const std::string& subject, const Work& work) -> decltyp
                  "use a smaller shape, or fewer --jobs"};
   };
   try {
+    const GiveUpOn ctrl_c(&interrupt_flag());
     return work();
+  } catch (const GivenUp&) {
+    return interruption(subject);
   } catch (const std::bad_alloc&) {
     return too_much_memory();
   } catch (const std::length_error&) {
@@ -249,8 +253,7 @@ Status CaseRunner::name_other_accesses(const Case& test_case, const Target& targ
   const auto is_open = [](const Finding& finding) {
     return finding.shared_address && !finding.other;
   };
-  LaunchChoices choices{.cta_order = cta_order,
-                        .approximation = approximation_of(test_case)};
+  LaunchChoices choices{.cta_order = cta_order, .approximation = approximation_of(test_case)};
   for (const Finding& finding : launched.launch.findings) {
     if (is_open(finding)) choices.traced.push_back({finding.cta, *finding.shared_address});
   }
@@ -412,7 +415,9 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
                                           std::uint64_t instruction_budget) {
   const Status accepted = check_domain(test_case);
   if (!accepted) return accepted.error();
-  const Status memory = check_memory(test_case);
+  // What is kept of a case while the next one runs, and the copies that run beside a GPU.
+  const int copies = (options_.keep_writers ? 2 : 1) + (target.compare ? 1 : 0);
+  const Status memory = check_memory(test_case, copies);
   if (!memory) return memory.error();
   Result<CaseTensors> tensors = materialize(test_case);
   if (!tensors) return tensors.error();

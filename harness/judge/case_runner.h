@@ -46,10 +46,10 @@ struct Launched {
 
 // A case that ran and was not judged yet.
 struct Execution : Launched {
-  std::uint64_t first = 0;         // fingerprint of the first launch
-  int different = 0;               // of the launches after it, those that gave other bits
-  std::optional<Launched> beside;  // on the emulator, beside a GPU
-  double kernel_ms = 0;            // on a GPU, the least of its launches
+  std::uint64_t first = 0;            // fingerprint of the first launch
+  int different = 0;                  // of the launches after it, those that gave other bits
+  std::optional<Launched> beside;     // on the emulator, beside a GPU
+  double kernel_ms = 0;               // on a GPU, the least of its launches
   bool reordered = false;             // `launch` had its CTAs in another order than the first
   bool same_in_any_order = true;
   bool called_again = false;  // `launch` came after one with other inputs, and found what that left
@@ -114,8 +114,8 @@ class CaseRunner {
                                   Execution& execution);
   // Launches again, with the bytes traced in which races of shared memory met: they then name both
   // accesses.
-  Status name_other_accesses(const Case& test_case, const Target& target,
-                             std::uint64_t cta_order, Launched& launched);
+  Status name_other_accesses(const Case& test_case, const Target& target, std::uint64_t cta_order,
+                             Launched& launched);
   // Runs the case on the emulator of the same chip, whatever became of it on the GPU.
   Status run_beside(const Case& test_case, const Target& target, LaunchChoices choices,
                     Execution& execution);

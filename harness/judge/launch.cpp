@@ -465,10 +465,10 @@ const Writer* writer_of(const LaunchResult& launch, const std::string& output,
   return writer.known() ? &writer : nullptr;
 }
 
-Status check_memory(const Case& test_case) {
+Status check_memory(const Case& test_case, int copies) {
   const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
   if (!specs) return specs.error();
-  const double bytes = memory_of(*specs);
+  const double bytes = copies * memory_of(*specs);
   std::ifstream meminfo("/proc/meminfo");
   std::string key, unit;
   double kib = 0;

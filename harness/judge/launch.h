@@ -85,7 +85,8 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
 // produces where the format has one, else the byte 0xa5.
 std::uint64_t poison_code(const Format& format);
 
-// An Error when host and device copies of the case would not fit into the memory that is free now.
-Status check_memory(const Case& test_case);
+// An Error when host and device copies of the case would not fit into the memory that is free now,
+// so many times (explain keeps one examined case while it tries the next).
+Status check_memory(const Case& test_case, int copies = 1);
 
 }  // namespace plumbline

@@ -56,6 +56,30 @@ CaseFile file_of(const Case& failing, const Target& target, const std::string& c
   return file;
 }
 
+void save(Counterexample& card, const CaseFile& file, const RunOptions& options) {
+  if (options.corpus_folder.empty()) return;
+  const Result<SavedCase> saved = save_case(options.corpus_folder, file);
+  if (saved) {
+    card.case_file = saved->path;
+  } else {
+    card.explanation.push_back("The case could not be saved: " + saved.error().text());
+  }
+}
+
+// What the record of a case tells.
+Counterexample card_as_found(const Job& failed, const CaseRecord& record) {
+  Counterexample card;
+  card.kernel = record.kernel;
+  if (failed.test_case.kernel->added) card.manifest = failed.test_case.kernel->path;
+  card.device = record.device;
+  card.claim = name(broken_claim(record));
+  card.value_class = record.value_class;
+  card.original = card.text = record.text;
+  card.headline = fmt::format("{}: {}", failed.test_case.problem.text(), record.reason);
+  card.findings = record.findings;
+  return card;
+}
+
 }  // namespace
 
 std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& record,
@@ -103,16 +127,24 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
       left > kTold ? fmt::format("; and {} more", left - kTold) : std::string()));
 }
 
-std::optional<Counterexample> make_counterexample(const Job& failed, const RunOptions& options,
-                                                  Observer& observer) {
+Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
+                                   const RunOptions& options, Observer& observer) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.all_relations = true;
   runner_options.keep_writers = true;
   CaseRunner runner(runner_options);
   // Of the smallest case so far.
-  Result<std::unique_ptr<Examined>> examined = runner.examine(failed.test_case, failed.target);
-  if (!examined && interrupted()) return std::nullopt;
+  Result<std::unique_ptr<Examined>> examined =
+      interrupted() ? interruption(record.text) : runner.examine(failed.test_case, failed.target);
+  if (!examined) {
+    Counterexample card = card_as_found(failed, record);
+    card.explanation.push_back(
+        interrupted() ? "the run was interrupted before this case was made small and explained"
+                      : "it did not run a second time: " + examined.error().text());
+    save(card, file_of(failed.test_case, failed.target, card.claim, record.reason), options);
+    return card;
+  }
   const auto fails = [&](const Case& candidate) {
     if (candidate.kernel->excluded(candidate.problem)) return false;
     Result<std::unique_ptr<Examined>> smaller = runner.examine(candidate, failed.target);
@@ -124,36 +156,21 @@ std::optional<Counterexample> make_counterexample(const Job& failed, const RunOp
   };
   ShrinkResult small;
   small.smallest = failed.test_case;
-  if (examined && options.shrink_budget > 0) {
+  if (options.shrink_budget > 0) {
     observer.shrinking(failed.test_case);
     small = shrink(failed.test_case, fails, options.shrink_budget,
                    [&] { return interrupted() || (options.enough && options.enough()); });
   }
-  Counterexample card;
-  card.device = failed.target.name();
-  if (examined) {
-    card = explain_failure(small.smallest, **examined);
-    narrow_down(card, failed, runner);
-  } else {
-    card.kernel = failed.test_case.kernel->name;
-    card.headline = examined.error().text();
-  }
+  Counterexample card = explain_failure(small.smallest, **examined);
+  narrow_down(card, failed, runner);
   card.original = failed.test_case.text();
   card.text = small.smallest.text();
   card.steps = small.steps;
   card.tried = small.tried;
   card.value_class = failed.test_case.recipe.value_class;
-  if (options.corpus_folder.empty()) return card;
-
-  CaseFile file = file_of(small.smallest, failed.target, card.claim,
-                          examined ? (*examined)->record.reason : card.headline);
+  CaseFile file = file_of(small.smallest, failed.target, card.claim, (*examined)->record.reason);
   if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
-  const Result<SavedCase> saved = save_case(options.corpus_folder, file);
-  if (saved) {
-    card.case_file = saved->path;
-  } else {
-    card.explanation.push_back("The case could not be saved: " + saved.error().text());
-  }
+  save(card, file, options);
   return card;
 }
 

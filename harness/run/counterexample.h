@@ -10,10 +10,11 @@
 
 namespace plumbline {
 
-// Ctrl-C ends the shrinking: the smallest case so far is explained and saved. Nothing when it came
-// before the failure was seen again.
-std::optional<Counterexample> make_counterexample(const Job& failed, const RunOptions& options,
-                                                  Observer& observer);
+// `record` is what was found. Ctrl-C ends the shrinking: the smallest case so far is explained and
+// saved. When it came before the failure was seen again, and when the case does not run a second
+// time, the card says what was found and why no more is known.
+Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
+                                   const RunOptions& options, Observer& observer);
 
 // Saves a failure as it was found, for a search that may be killed before it is made small. The
 // path of the new file; nothing where the corpus has this case or cannot be written.

@@ -140,9 +140,8 @@ void explain_cases(const std::vector<Job>& jobs, const RunOptions& options, Obse
                          [&](const Job& job) { return job.position == c.position; });
   };
   for (const CaseRecord* failed : failures_to_explain(record)) {
-    if (interrupted()) break;
-    if (auto card = make_counterexample(job_of(*failed), options, observer))
-      record.counterexamples.push_back(*std::move(card));
+    record.counterexamples.push_back(
+        make_counterexample(job_of(*failed), *failed, options, observer));
   }
   for (const CaseRecord* c : cases_to_portray(record)) {
     if (interrupted()) break;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "oracles/exact/blas.h"
+#include "oracles/exact/ordered_product.h"
 #include "oracles/exact/parallel.h"
 
 namespace plumbline {
@@ -108,10 +109,12 @@ void split_rows(const Side& side, std::int64_t begin, std::int64_t depth, std::i
 void add_block(const Side& a, SplitRows& split_a, std::int64_t columns, const SplitRows& split_b,
                std::int64_t begin, std::int64_t depth, double* hi, double* lo, std::int64_t n) {
   const double* high_b = split_b.high.get();
+  // The first is exact in any order of additions. What the others round is in the bounds, and has
+  // to be the same on every machine.
+  add_product(a.count, columns, depth, split_a.high.get(), depth, high_b, depth, hi, n);
   const auto add = [&](const double* left, const double* right, double* to) {
-    add_product(a.count, columns, depth, left, depth, right, depth, to, n);
+    add_ordered_product(a.count, columns, depth, left, depth, right, depth, to, n);
   };
-  add(split_a.high.get(), high_b, hi);
   if (split_a.many) add(split_a.low.get(), high_b, lo);
   add_few_rows(split_a.few, high_b, depth, columns, lo, n);
   if (split_b.many) {

@@ -9,6 +9,15 @@
 #include "oracles/base/threads.h"
 
 namespace plumbline {
+namespace {
+
+thread_local const std::atomic<bool>* give_up = nullptr;
+
+}  // namespace
+
+GiveUpOn::GiveUpOn(const std::atomic<bool>* flag) : before_(give_up) { give_up = flag; }
+
+GiveUpOn::~GiveUpOn() { give_up = before_; }
 
 void on_threads(std::int64_t threads, const std::function<void()>& work) {
   run_on_threads(threads, [&](std::int64_t i) {
@@ -20,8 +29,12 @@ void on_threads(std::int64_t threads, const std::function<void()>& work) {
 void for_each_piece(std::int64_t count, int threads,
                     const std::function<void(std::int64_t)>& piece) {
   std::atomic<std::int64_t> next = 0;
-  on_threads(std::min<std::int64_t>(threads, count), [&] {
-    for (std::int64_t i = next++; i < count; i = next++) piece(i);
+  on_threads(std::min<std::int64_t>(threads, count), [&, flag = give_up] {
+    const GiveUpOn also_here(flag);
+    for (std::int64_t i = next++; i < count; i = next++) {
+      if (flag != nullptr && *flag) throw GivenUp();
+      piece(i);
+    }
   });
 }
 

@@ -3,10 +3,31 @@
 // piece must only write what is its own; then results do not depend on the number of threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 namespace plumbline {
+
+// Thrown by for_each_piece() when nobody wants the result any more.
+class GivenUp : public std::exception {
+ public:
+  const char* what() const noexcept override { return "given up"; }
+};
+
+// While one lives, for_each_piece() of this thread, and of the pieces within, begins no piece once
+// the flag is true, and throws GivenUp. Without one it runs to its end. Null: nobody asks.
+class GiveUpOn {
+ public:
+  explicit GiveUpOn(const std::atomic<bool>* flag);
+  GiveUpOn(const GiveUpOn&) = delete;
+  GiveUpOn& operator=(const GiveUpOn&) = delete;
+  ~GiveUpOn();
+
+ private:
+  const std::atomic<bool>* before_;
+};
 
 // Calls work() once on each of up to `threads` threads, of which the caller's is one, and waits for
 // all of them, as run_on_threads() does (oracles/base/threads.h).

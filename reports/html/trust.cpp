@@ -45,13 +45,12 @@ Html claim_section(const RunRecord& record, const ClaimWords& words) {
     table.rows.push_back({cell(k.name), count_cell(kernel_tried), count, cell(example)});
   }
   if (tried + not_asked == 0) return {};
-  std::string finding =
-      tried == 0    ? std::string("Asked of no kernel.")
-      : broken == 0 ? fmt::format("{} in all {}.", words.all_hold, counted(tried, "case"))
-                  : fmt::format("{} in {} of {}.", words.some_break, count_text(broken),
-                                counted(tried, "case"));
-  if (not_asked > 0)
-    finding += fmt::format(" {}: {}.", counted(not_asked, "more case"), kNotAsked);
+  std::string finding = tried == 0 ? std::string("Asked of no kernel.")
+                        : broken == 0
+                            ? fmt::format("{} in all {}.", words.all_hold, counted(tried, "case"))
+                            : fmt::format("{} in {} of {}.", words.some_break, count_text(broken),
+                                          counted(tried, "case"));
+  if (not_asked > 0) finding += fmt::format(" {}: {}.", counted(not_asked, "more case"), kNotAsked);
   Html note = element("p", words.tried, "class=\"note\"");
   Html content = to_html(table);
   content += note;

@@ -55,6 +55,37 @@ record = json.load(open(sys.argv[1]))
 assert record["interrupted"] is True and record["planned"] == 2
 assert [c["verdict"] for c in record["cases"]] == ["pass"], record["cases"]
 PY
+
+# A failure that was found before has a card.
+mkdir broken
+sed -e 's/^source.*/ptx = "broken.ptx"/' -e 's/^targets.*/targets = [80]/' "$2"/shipped/gemm_bf16/gemm_bf16.toml >broken/broken.toml
+sed 's/f32\.bf16\.bf16\.f32/f32.f16.f16.f32/' "$2"/shipped/gemm_bf16/gemm_bf16.sm_80.ptx >broken/broken.ptx
+"$1" replay "broken m=4 n=4 k=4 value=normal seed=0x1" "slow m=2048 n=2048 k=4 value=normal seed=0x1" \
+  --kernel broken/broken.toml --kernel slow/slow.toml --on emulator -j 1 --out broken/out >broken/log 2>&1 &
+pid=$!
+for _ in $(seq 200); do
+  sleep 0.1
+  [ "$(cat broken/out/*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break
+done
+kill -INT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" = 130 ] || { echo "exit $status, not 130"; cat broken/log; exit 1; }
+grep -q "^FAIL  broken" broken/log || { echo "no card"; cat broken/log; exit 1; }
+grep -q "the run was interrupted before this case was made small and explained" broken/log
+grep -q -- "--kernel .*broken.toml" broken/log || { echo "the replay line lacks the kernel"; cat broken/log; exit 1; }
+
+# An oracle at work stops as well: with so many bits it needs a minute.
+"$1" replay "gemm_bf16 m=2048 n=2048 k=64 value=normal seed=0x1" --oracle mpfr:65536 --on emulator --sm 80 -j 1 --out oracle >oracle.log 2>&1 &
+pid=$!
+sleep 9
+kill -INT "$pid" || { echo "the oracle was done before it could be interrupted"; cat oracle.log; exit 1; }
+start=$SECONDS
+status=0
+wait "$pid" || status=$?
+[ "$status" = 130 ] || { echo "exit $status, not 130"; cat oracle.log; exit 1; }
+[ $((SECONDS - start)) -lt 15 ] || { echo "the oracle took $((SECONDS - start)) s to stop"; exit 1; }
+
 # Whoever reads the output may leave (head): the run goes on, and its record is whole.
 set +e
 "$1" verify softmax_bf16 --profile quick --only class=normal --on emulator --no-corpus --format json --out piped 2>&1 | head -1 >/dev/null
@@ -66,4 +97,4 @@ import json, sys
 record = json.load(open(sys.argv[1]))
 assert record["interrupted"] is False and len(record["cases"]) == record["planned"] > 1
 PY
-echo "3 passed, 0 failed"
+echo "5 passed, 0 failed"

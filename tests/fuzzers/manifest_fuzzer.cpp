@@ -2,13 +2,12 @@
 // Any bytes as a kernel's manifest: the reader must give a manifest or an error with a place. One
 // it accepts must answer for problems: domain, grid, parameters and tensors evaluate to values or
 // errors, never crash.
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "kernels/manifest/manifest.h"
+#include "tests/fuzzers/file_of.h"
 
 namespace {
 
@@ -62,24 +61,14 @@ void use(const Manifest& manifest) {
   }
 }
 
-// Manifests are read from files; this one lives in memory where /dev/shm does.
-const std::string& path() {
-  static const std::string name = "/dev/shm/plumbline_fuzz_" + std::to_string(getpid()) + ".toml";
-  return name;
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  std::FILE* file = std::fopen(path().c_str(), "wb");
-  if (!file) std::abort();
-  std::fwrite(data, 1, size, file);
-  std::fclose(file);
-  const Result<Manifest> manifest = plumbline::read_manifest(path());
-  std::remove(path().c_str());
+  const FileOf file(data, size, ".toml");
+  const Result<Manifest> manifest = plumbline::read_manifest(file.path());
   if (manifest) {
     use(*manifest);
-  } else if (!manifest.error().where.starts_with(path())) {
+  } else if (!manifest.error().where.starts_with(file.path())) {
     std::fprintf(stderr, "an error without a place: %s\n", manifest.error().text().c_str());
     std::abort();
   }

@@ -197,6 +197,10 @@ TEST(Baseline, BrokenFilesNameTheirRow) {
   std::string broken = text;
   broken.replace(broken.find("\"cases\""), 7, "\"casse\"");
   EXPECT_THAT(read_baseline(write("row.json", broken)).error().text(), HasSubstr("row 1"));
+  std::string huge = text;  // a count that would come out negative
+  huge.replace(huge.find("\"failed\":"), 9, "\"failed\":9223372036854775808");
+  huge.erase(huge.find("9223372036854775808") + 19, 1);
+  EXPECT_THAT(read_baseline(write("huge.json", huge)).error().text(), HasSubstr("row 1"));
   EXPECT_FALSE(read_baseline(write("cut.json", text.substr(0, text.size() / 2))));
   EXPECT_THAT(read_baseline(::testing::TempDir() + "/none.json").error().text(),
               HasSubstr("cannot be read"));

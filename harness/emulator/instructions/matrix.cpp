@@ -53,7 +53,7 @@ template <Space S, int Count, bool Transposed>
       for (std::size_t r = 0; r < 8; ++r) __builtin_memcpy(d + 16 * r, p.host[8 * j + r], 16);
       continue;
     }
-    alignas(64) std::byte matrix[128];
+    alignas(64) std::byte matrix[128] = {};  // rows of lanes that are missing are zeros
     for (std::size_t r = 0; r < 8; ++r) {
       if (mask == kFullMask || (mask >> (8 * j + r) & 1) != 0)
         __builtin_memcpy(matrix + 16 * r, p.host[8 * j + r], 16);

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <optional>
 
-#include "oracles/exact/blas.h"
 #include "oracles/exact/bound_arithmetic.h"
 #include "oracles/exact/exp2.h"
+#include "oracles/exact/ordered_product.h"
 #include "oracles/exact/real.h"
 #include "oracles/reference/attention/definition.h"
 #include "oracles/reference/attention/softmax.h"
@@ -438,14 +438,15 @@ DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query) {
   const std::int64_t count = keys.end - keys.first;
   std::vector<double> scores(static_cast<std::size_t>(count));
   if (count > 0 && head.d > 0) {
-    add_product(1, count, head.d, operands.q().data() + query * head.d, head.d,
-                operands.k().data() + keys.first * head.d, head.d, scores.data(), count);
+    add_ordered_product(1, count, head.d, operands.q().data() + query * head.d, head.d,
+                        operands.k().data() + keys.first * head.d, head.d, scores.data(), count);
   }
   detail.row = pass.run(scores.data());
   detail.o.assign(static_cast<std::size_t>(head.dv), 0);
   if (count > 0 && detail.row.kind == AttentionRowKind::regular) {
-    add_product(1, head.dv, count, scores.data(), count, operands.v_columns().data() + keys.first,
-                head.keys, detail.o.data(), head.dv);
+    add_ordered_product(1, head.dv, count, scores.data(), count,
+                        operands.v_columns().data() + keys.first, head.keys, detail.o.data(),
+                        head.dv);
     for (double& o : detail.o) o = o / detail.row.sum * operands.v_scale();
   }
   return detail;
@@ -469,8 +470,8 @@ void RowSurveyor::survey(std::int64_t first, std::int64_t end) {
   scores_.assign(static_cast<std::size_t>(rows * count), 0);
   o_.assign(static_cast<std::size_t>(rows * head.dv), 0);
   if (count > 0) {
-    add_product(rows, count, head.d, operands_.q().data() + first * head.d, head.d,
-                operands_.k().data() + keys.first * head.d, head.d, scores_.data(), count);
+    add_ordered_product(rows, count, head.d, operands_.q().data() + first * head.d, head.d,
+                        operands_.k().data() + keys.first * head.d, head.d, scores_.data(), count);
   }
   rows_.clear();
   for (std::int64_t i = first; i < end; ++i) {
@@ -487,8 +488,8 @@ void RowSurveyor::survey(std::int64_t first, std::int64_t end) {
     rows_.push_back(pass.run(row + (visible.first - keys.first)));
   }
   if (count > 0) {
-    add_product(rows, head.dv, count, scores_.data(), count,
-                operands_.v_columns().data() + keys.first, head.keys, o_.data(), head.dv);
+    add_ordered_product(rows, head.dv, count, scores_.data(), count,
+                        operands_.v_columns().data() + keys.first, head.keys, o_.data(), head.dv);
   }
   for (std::int64_t i = 0; i < rows; ++i) {
     const SurveyedRow& row = rows_[static_cast<std::size_t>(i)];

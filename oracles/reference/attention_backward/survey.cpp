@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "oracles/exact/blas.h"
+#include "oracles/exact/ordered_product.h"
 #include "oracles/exact/parallel.h"
 
 namespace plumbline {
@@ -134,13 +134,13 @@ void GradientSurvey::add_tile(std::int64_t head, Worker& worker) {
 
   const std::int64_t d = operands_.d, width_v = operands_.width_v;
   worker.dq.assign(static_cast<std::size_t>(rows * d), 0);
-  add_product(rows, d, columns, tile.g().data(), stride, operands_.k.transposed.data() + key,
-              operands_.keys, worker.dq.data(), d);
-  add_product_across(columns, d, rows, tile.g().data(), stride, operands_.q.wide.data() + query * d,
-                     d, dk.sums.data() + key * d, d);
-  add_product_across(columns, width_v, rows, tile.p().data(), stride,
-                     operands_.d_o.wide.data() + query * width_v, width_v,
-                     dv.sums.data() + key * width_v, width_v);
+  add_ordered_product(rows, d, columns, tile.g().data(), stride,
+                      operands_.k.transposed.data() + key, operands_.keys, worker.dq.data(), d);
+  add_ordered_product_across(columns, d, rows, tile.g().data(), stride,
+                             operands_.q.wide.data() + query * d, d, dk.sums.data() + key * d, d);
+  add_ordered_product_across(columns, width_v, rows, tile.p().data(), stride,
+                             operands_.d_o.wide.data() + query * width_v, width_v,
+                             dv.sums.data() + key * width_v, width_v);
 }
 
 double GradientSurvey::weight_error(GradientOutput output, std::int64_t l, std::int64_t x) const {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "oracles/exact/blas.h"
+#include "oracles/exact/ordered_product.h"
 
 namespace plumbline {
 namespace {
@@ -34,9 +34,9 @@ void GradientTile::multiply(const GradientRows& mine, std::int64_t first_row,
                             const GradientRows& others, std::vector<double>& out) {
   const auto rows = static_cast<std::int64_t>(queries_.size());
   out.assign(static_cast<std::size_t>(rows * stride_), 0);
-  add_product(rows, static_cast<std::int64_t>(keys_.size()), mine.width,
-              gathered(mine, first_row, queries_, rows_), mine.width,
-              gathered(others, 0, keys_, columns_), others.width, out.data(), stride_);
+  add_ordered_product(rows, static_cast<std::int64_t>(keys_.size()), mine.width,
+                      gathered(mine, first_row, queries_, rows_), mine.width,
+                      gathered(others, 0, keys_, columns_), others.width, out.data(), stride_);
 }
 
 void GradientTile::fill(std::int64_t head, std::span<const std::int64_t> queries,

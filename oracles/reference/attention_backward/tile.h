@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// GradientTile: the pairs of some queries of one head with some keys: their products by BLAS, and
+// GradientTile: the pairs of some queries of one head with some keys: their products in FP64, and
 // their weights in the reference, by vectors as far as those can tell. Its buffers are used again
 // by every fill().
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors of the reference, with u = 2^-53: a dot product of n terms by BLAS is within (n + 1) u of
+// Errors of the reference, with u = 2^-53: a dot product of n terms in FP64 is within (n + 1) u of
 // the sum of its magnitudes, or exact where they and their common divisor leave no more than 53
 // bits. exp is 2^x of our own (oracles/exact/exp2.h), relative to 2^-50; its argument is rounded
 // twice on the way to base 2. tanh(y) = 1 - 2 / (1 + e^(2y)): the error of e^(2y) counts at most

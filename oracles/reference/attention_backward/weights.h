@@ -84,7 +84,7 @@ class GradientWeights64 {
 
   const APriori& dp_limits() const { return dp_limits_; }
 
-  // |products of the pair in FP64 - exact| for sums by BLAS.
+  // |products of the pair in FP64 - exact| for sums in any order.
   double score_error(const GradientPair& at) const;
   double dp_error(const GradientPair& at) const;
 

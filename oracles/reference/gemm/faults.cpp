@@ -190,14 +190,15 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
   std::vector<GemmFault> faults;
   const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
   for (const Variation& variation : kVariations) {
-    const std::vector<EpilogueStep>& promised = variation.promised;
-    const auto first = std::search(steps.begin(), steps.end(), promised.begin(), promised.end());
-    if (first == steps.end()) continue;
+    const auto found = std::search(steps.begin(), steps.end(), variation.promised.begin(),
+                                   variation.promised.end());
+    if (found == steps.end()) continue;
     faults.push_back(fault(gemm, std::string(variation.sentence)));
     std::vector<EpilogueStep>& done = faults.back().steps;
-    done.assign(steps.begin(), first);
+    done.assign(steps.begin(), found);
     done.insert(done.end(), variation.done.begin(), variation.done.end());
-    done.insert(done.end(), first + static_cast<std::ptrdiff_t>(promised.size()), steps.end());
+    const auto length = static_cast<std::ptrdiff_t>(variation.promised.size());
+    done.insert(done.end(), found + length, steps.end());
   }
   return faults;
 }

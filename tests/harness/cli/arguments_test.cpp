@@ -75,6 +75,23 @@ TEST(Arguments, JsonIsRefusedWhereThereIsNone) {
   }
 }
 
+TEST(Arguments, LinesAreRefusedWhereThereAreNone) {
+  EXPECT_EQ(parse({"replay", "a.case", "--format", "line"})->format, OutputFormat::line);
+  for (const char* verb : {"list", "explain", "doctor"}) {
+    EXPECT_THAT(error({verb, "--format", "line"}),
+                HasSubstr(std::string(verb) + " prints for people alone, no --format line"));
+  }
+}
+
+TEST(Arguments, AReplayHasNoFlagsOfACorpus) {
+  for (const char* flag : {"--no-corpus", "--no-shrink"}) {
+    EXPECT_THAT(error({"replay", "a.case", flag}),
+                HasSubstr(std::string("replay does not know ") + flag));
+  }
+  EXPECT_THAT(error({"replay", "a.case", "--corpus", "there"}),
+              HasSubstr("replay does not know --corpus"));
+}
+
 TEST(Terminal, NotesLeaveStandardOutputToJson) {
   Arguments arguments;
   arguments.format = OutputFormat::json;

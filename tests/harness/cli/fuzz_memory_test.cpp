@@ -73,5 +73,29 @@ TEST_F(SearchFile, ReadsCasesWithoutANoteAndDropsACutLine) {
   EXPECT_THAT(notes(), ElementsAre("|"));
 }
 
+TEST_F(SearchFile, TwoSearchesShareIt) {
+  write("gemm_bf16 m=1 n=2 k=3 value=ones seed=0x1  # first\n");
+  FuzzMemory one = open(), other = open();
+  Remembered next = one.cases().front();
+  next.test_case.shape_class = "of one";
+  one.append(next);
+  next.test_case.shape_class = "of the other";
+  other.append(next);
+  EXPECT_THAT(notes(), ElementsAre("first|", "of one|", "of the other|"));
+}
+
+TEST_F(SearchFile, WhatOneAddsWhileTheOtherMinimizesStays) {
+  write("gemm_bf16 m=1 n=2 k=3 value=ones seed=0x1  # first\n");
+  write("gemm_bf16 m=2 n=2 k=3 value=ones seed=0x1  # second\n");
+  FuzzMemory one = open(), other = open();
+  Remembered next = one.cases().front();
+  next.test_case.shape_class = "before";
+  one.append(next);
+  ASSERT_TRUE(other.replace({other.cases().back()}));
+  next.test_case.shape_class = "after";
+  one.append(next);
+  EXPECT_THAT(notes(), ElementsAre("second|", "before|", "after|"));
+}
+
 }  // namespace
 }  // namespace plumbline

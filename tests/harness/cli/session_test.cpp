@@ -75,7 +75,7 @@ TEST(RunId, ChangesWithWhatDecidesTheResults) {
   write("named.sm_80.ptx", ".version 8.0");
   EXPECT_TRUE(is_new());
   arguments.corpus = "mine";
-  EXPECT_TRUE(is_new());
+  EXPECT_FALSE(is_new()) << "shards on other machines may have it elsewhere";
   arguments.no_corpus = true;
   EXPECT_TRUE(is_new());
   EXPECT_NE(run_id(arguments, {}, 1, {"a"}), run_id(arguments, {}, 1, {"b"}));

@@ -37,19 +37,21 @@ int opted_in = 0;  // most dynamic shared memory
 bool large_clusters = false;
 int queries_left = 0;  // of a "short" kernel, until it has ended
 
-int events = 0;      // that were created and not destroyed
-int modules = 0;     // loaded and not unloaded, or gone with their context
-int stale = 0;       // uses of what another context had
+int events = 0;        // that were created and not destroyed
+int modules = 0;       // loaded and not unloaded, or gone with their context
+int stale = 0;         // uses of what another context had
 int clusters[3] = {};  // of the last launch
 
 struct LaunchConfig {  // CUlaunchConfig
   unsigned grid[3], block[3], shared;
   void* stream;
+
   struct {
     int id;
     int padding;
     unsigned value[16];
   } * attributes;
+
   unsigned attribute_count;
 };
 
@@ -209,11 +211,11 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
 
 static int launches = 0;
 
-// Entries: "fill" writes n bytes of 1, "zeros" of 0; "overrun" writes one byte more, "overrun_later" from its
-// second launch on; "fault" breaks the context, "illegal" all calls until it is reset, "failed" and
-// "unknown" with codes that name no cause; "hang" does not end, "short" not at once; "cluster" has to
-// be launched with one, and so have "large_cluster" and "explicit_cluster". All have 16 KiB of shared
-// memory of their own.
+// Entries: "fill" writes n bytes of 1, "zeros" of 0; "overrun" writes one byte more,
+// "overrun_later" from its second launch on; "fault" breaks the context, "illegal" all calls until
+// it is reset, "failed" and "unknown" with codes that name no cause; "hang" does not end, "short"
+// not at once; "cluster" has to be launched with one, and so have "large_cluster" and
+// "explicit_cluster". All have 16 KiB of shared memory of their own.
 static int begin(void* function, unsigned shared, void** extra) {
   if (shared > 32 * 1024 && static_cast<int>(shared) > opted_in) return 1;
   if (std::strstr(static_cast<Function*>(function)->name, "cluster") && clusters[0] == 0)
@@ -224,10 +226,10 @@ static int begin(void* function, unsigned shared, void** extra) {
   std::memcpy(&address, extra[1], 8);
   std::memcpy(&count, static_cast<char*>(extra[1]) + 8, 4);
   broken = std::strcmp(name, "illegal") == 0;
-  fault = broken                            ? 715
-          : std::strcmp(name, "hang") == 0  ? 600
-          : std::strcmp(name, "short") == 0 ? 600
-          : std::strcmp(name, "fault") == 0 ? 700
+  fault = broken                              ? 715
+          : std::strcmp(name, "hang") == 0    ? 600
+          : std::strcmp(name, "short") == 0   ? 600
+          : std::strcmp(name, "fault") == 0   ? 700
           : std::strcmp(name, "failed") == 0  ? 719
           : std::strcmp(name, "unknown") == 0 ? 999
                                               : 0;

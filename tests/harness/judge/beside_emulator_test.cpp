@@ -20,8 +20,8 @@ using ::testing::HasSubstr;
 std::optional<CaseRecord> record_of(std::string_view entry, std::string_view body,
                                     bool deterministic = true) {
   setenv("PLUMBLINE_LIBCUDA", PLUMBLINE_STAND_IN_DRIVER, 1);
-  std::string text = tiny_gemm_manifest(fmt::format(
-      "entry = \"{}\"\nparameters = [\"ptr d\", \"s32 4 * m * n\"]", entry));
+  std::string text = tiny_gemm_manifest(
+      fmt::format("entry = \"{}\"\nparameters = [\"ptr d\", \"s32 4 * m * n\"]", entry));
   if (!deterministic) text += "deterministic = false\n";
   const Result<Manifest> kernel = parse_manifest(text, "fills.toml");
   EXPECT_TRUE(kernel.ok()) << kernel.error().text();
@@ -33,14 +33,14 @@ std::optional<CaseRecord> record_of(std::string_view entry, std::string_view bod
   test_case.recipe.value_class = "integers";
   RunnerOptions options;
   options.image = [&](const Manifest&, int) {
-    return Result<std::string>(fmt::format(
-        ".version 8.7\n.target sm_80\n.address_size 64\n"
-        ".visible .entry {}(.param .u64 p_d, .param .u32 p_bytes)\n"
-        "{{\n.reg .f32 %x;\n.reg .b32 %i, %j;\n.reg .b64 %a, %o;\n"
-        "mov.f32 %x, 0f00000000;\nld.param.u64 %a, [p_d];\nmov.u32 %i, %tid.x;\n"
-        "mov.u32 %j, %ctaid.x;\nmad.lo.u32 %i, %j, 32, %i;\nmul.wide.u32 %o, %i, 4;\n"
-        "add.u64 %a, %a, %o;\n{}\nret;\n}}\n",
-        entry, body));
+    return Result<std::string>(
+        fmt::format(".version 8.7\n.target sm_80\n.address_size 64\n"
+                    ".visible .entry {}(.param .u64 p_d, .param .u32 p_bytes)\n"
+                    "{{\n.reg .f32 %x;\n.reg .b32 %i, %j;\n.reg .b64 %a, %o;\n"
+                    "mov.f32 %x, 0f00000000;\nld.param.u64 %a, [p_d];\nmov.u32 %i, %tid.x;\n"
+                    "mov.u32 %j, %ctaid.x;\nmad.lo.u32 %i, %j, 32, %i;\nmul.wide.u32 %o, %i, 4;\n"
+                    "add.u64 %a, %a, %o;\n{}\nret;\n}}\n",
+                    entry, body));
   };
   Target both = *probe_gpu();
   both.compare = true;

@@ -83,6 +83,28 @@ TEST(GemmSpecialValues, EveryOtherClassFails) {
   }
 }
 
+// docs/bounds.md says so of every operation.
+TEST(GemmSpecialValues, ZerosAreEqualWhateverTheirSignAndNanWhateverItsPayload) {
+  for (const bool relu : {false, true}) {
+    GemmSetup setup;
+    setup.relu = relu;
+    setup.alpha = -1;
+    Gemm gemm(setup);
+    for (std::int64_t p = 0; p < gemm.a.layout.count(); ++p) gemm.a.set_bits(p, 0);
+    gemm.a.set_bits(2 * setup.k + 5, kNan);
+    for (const std::uint64_t zero : {0x0000, 0x8000}) {
+      for (const std::uint64_t nan : {0x7fc0, 0xffff, 0x7f81}) {
+        const std::int64_t columns = gemm.d.layout.shape.back();
+        for (std::int64_t i = 0; i < gemm.d.layout.count(); ++i)
+          gemm.d.set_bits(i, i / columns == 2 ? nan : zero);
+        EXPECT_EQ(judged(gemm).failed, 0) << zero << " " << nan << " " << relu;
+      }
+    }
+    gemm.d.set_bits(0, 0x0001);
+    EXPECT_EQ(judged(gemm).failed, 1);
+  }
+}
+
 TEST(GemmSpecialValues, BetaZeroIgnoresC) {
   GemmSetup setup;
   Gemm gemm(setup);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The instructions that the structured fuzzer (tests/fuzzers/kernel_fuzzer.cpp) puts together, one
+// by one, and some programs of them. What it has found is kept as bytes in
+// tests/fuzzers/corpus/kernel.
+#include "tests/harness/emulator/ptx_program.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "oracles/base/random.h"
+#include "tests/harness/emulator/ptx_program_run.h"
+
+namespace plumbline::emulator::test {
+namespace {
+
+TEST(PtxProgram, EveryFormIsAnInstructionThatTheEmulatorHas) {
+  for (const std::string_view form : kForms) {
+    Choices choices({});
+    PtxProgram program;
+    program.text = kernel_around("L0:\n" + instruction(form, choices));
+    bool decoded = false;
+    const std::string said = run_program(program, decoded);
+    EXPECT_TRUE(decoded) << said;
+  }
+}
+
+TEST(PtxProgram, RunsTheSameTwice) {
+  Random random(1);
+  int completed = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::vector<std::uint8_t> bytes(40 + random.below(200));
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(256));
+    const PtxProgram program = ptx_program(bytes);
+    bool decoded = false;
+    const std::string first = run_program(program, decoded);
+    EXPECT_TRUE(decoded) << first << "\n" << program.text;
+    EXPECT_EQ(first, run_program(program, decoded)) << program.text;
+    completed += first.size() == kBufferBytes;
+  }
+  EXPECT_GT(completed, 0) << "no program came to its end without a finding";
+}
+
+TEST(PtxProgram, WhatTheFuzzerHasFoundRunsTheSameAgain) {
+  const std::filesystem::path folder = PLUMBLINE_SOURCE_DIR "/tests/fuzzers/corpus/kernel";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
+    bool decoded = false;
+    const std::string first = run_program(ptx_program(bytes), decoded);
+    EXPECT_TRUE(decoded) << entry.path();
+    for (int again = 0; again < 4; ++again)
+      EXPECT_EQ(run_program(ptx_program(bytes), decoded), first) << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+}
+
+}  // namespace
+}  // namespace plumbline::emulator::test
