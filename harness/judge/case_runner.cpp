@@ -378,11 +378,8 @@ bool Execution::same_as(const Execution& other) const {
          other.launch.findings.empty() && first == other.first &&
          launch.fingerprint == other.launch.fingerprint &&
          launch.unwritten == other.launch.unwritten && different == other.different &&
-<<<<<<< HEAD
-         twin == other.twin && reordered == other.reordered && called_again == other.called_again;
-=======
-         same_bits(beside, other.beside) && reordered == other.reordered;
->>>>>>> gpu
+         same_bits(beside, other.beside) && reordered == other.reordered &&
+         called_again == other.called_again;
 }
 
 Status CaseRunner::load(const Manifest& kernel, const Target& target) {
