@@ -160,7 +160,8 @@ GemmPattern gemm_zero_slices(const GemmContext& context) {
   }
   const std::int64_t events = random.between(1, 3);
   for (std::int64_t event = 0; event < events; ++event) {
-    const std::int64_t batch = random.between(0, context.batch - 1), k = random.between(from, to - 1);
+    const std::int64_t batch = random.between(0, context.batch - 1);
+    const std::int64_t k = random.between(from, to - 1);
     const double value = draw_one_of(random, std::array{kNan, draw_sign(random) * kInfinity});
     if (in_a) {
       pattern.placements.push_back({"b", {batch, k, random.between(0, context.n - 1)}, value});

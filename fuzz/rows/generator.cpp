@@ -20,8 +20,9 @@ constexpr std::array<std::string_view, 2> kSizes = {"m", "n"};
 constexpr std::array<std::string_view, 1> kWords = {"out"};
 constexpr std::array<std::string_view, 1> kSimpleValues = {"out=f32"};
 
-// A row is read three times, and functions are computed of its elements.
-constexpr double kWorkOfAnElement = 64;
+// A row is read three times, functions are computed of its elements, and a block of threads waits
+// for itself several times however short the row is.
+constexpr double kWorkOfAnElement = 96;
 
 struct RowGeneratorInfo {
   std::string_view operation;

@@ -252,8 +252,8 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
     if (request.only.empty() && options->profile == Profile::quick) {
       const auto left_out = std::erase_if(request.patches, is_too_long);
       if (left_out > 0)
-        terminal.note(fmt::format("{} faults show in sizes that only --profile default has: left out",
-                                  left_out));
+        terminal.note(fmt::format(
+            "{} faults show in sizes that only --profile default has: left out", left_out));
     }
   }
   if (arguments.auto_mutants == 0 && request.patches.empty()) {

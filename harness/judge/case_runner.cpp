@@ -305,8 +305,8 @@ Status CaseRunner::call_again(const Case& test_case, const Target& target, Launc
   const Result<LaunchResult> between = launch_on(other, *tensors, target, choices);
   if (!between) return between.error();
   choices.keep_variables = true;
-  // Where blocks wait for each other, what the call before left lets some go too early: which others
-  // have run by then is the order's doing.
+  // Where blocks wait for each other, what the call before left lets some go too early: which
+  // others have run by then is the order's doing.
   if (execution.reordered) choices.cta_order = kOtherOrder;
   Result<LaunchResult> launch = launch_on(test_case, execution.tensors, target, choices);
   if (!launch) return launch.error();

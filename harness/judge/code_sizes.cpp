@@ -70,7 +70,8 @@ void look_at(const Instruction& instruction, Numbers& numbers) {
       if (!multiple) continue;
       size = *multiple;
     }
-    if (size >= kLeast && size <= kMost) (compares ? numbers.compared : numbers.others).insert(size);
+    if (size < kLeast || size > kMost) continue;
+    (compares ? numbers.compared : numbers.others).insert(size);
   }
 }
 

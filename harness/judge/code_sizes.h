@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The numbers that a kernel's code holds sizes against: what its PTX compares integers with, divides,
-// masks and shifts them by. A path that only n == 8192 takes stands there, and in no list of sizes.
+// The numbers that a kernel's code holds sizes against: what its PTX compares integers with,
+// divides, masks and shifts them by. A path that only n == 8192 takes stands there, and in no list
+// of sizes.
 #pragma once
 
 #include <cstdint>
