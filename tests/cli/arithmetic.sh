@@ -14,10 +14,14 @@ expect 0 "% from exact where terms hardly cancel" replay "gemm_fp8 $long" --on e
 expect 0 "% from exact where terms hardly cancel" explain "gemm_fp8 $long" --on emulator --sm 89
 expect 0 "1 passed, 0 failed" replay "gemm_fp8_blockwise $long" --on emulator --sm 89
 
-# The same PTX under the contract of an f32 accumulator.
-copy fine gemm_fp8 's/^unit .*/unit = "fma.f32"/'
+# The same PTX under a contract that promotes, which it does not.
+copy fine gemm_fp8 's/^schedule .*/schedule = "promote"\ninterval = 128/'
 expect 1 "outside what the contract allows" replay "fine $long" --on emulator --sm 89 --kernel fine/fine.toml
 expect 5 "its contract says" explain fine --on emulator --sm 89 --strict --kernel fine/fine.toml
+
+# And under that of another unit: refused before anything runs.
+copy scalar gemm_fp8 's/^unit .*/unit = "fma.f32"/'
+expect 3 'says unit = "fma.f32", but' replay "scalar $long" --on emulator --sm 89 --kernel scalar/scalar.toml
 
 # The sums of other operations: groups of rows, and the gradients dX and dW.
 expect 0 "13 fraction bits, 14-bit results cut toward zero, 16 products per step" explain gemm_grouped_fp8 --on emulator --sm 89
@@ -27,7 +31,7 @@ copy gradient linear_bf16_backward '$r dw.toml'
 expect 5 "dw: 24 fraction bits, 24-bit results cut toward zero, 8 products per step; its contract says 23" \
   explain gradient --on emulator --sm 80 --strict --kernel gradient/gradient.toml
 
-# Kernels of three schedules under a contract that names none: their outputs are admissible, a coarser unit's are not.
+# Kernels of three schedules under contracts that name none: their outputs are admissible.
 quick="--profile quick --on emulator --sm 90 --no-corpus --out out --only k<200"
 copy open gemm_bf16 's/^schedule .*/schedule = "any"/'
 expect 0 "1 passed, 0 failed" verify open --kernel open/open.toml $quick --strict
@@ -36,9 +40,10 @@ copy split gemm_bf16_splitk '/^parts/d; /^interval/d; /^join/d; s/^schedule .*/s
 expect 0 "1 passed, 0 failed" verify split --kernel split/split.toml $quick --strict
 copy promoted gemm_fp8_splitk '/^parts/d; /^interval/d; /^join/d; s/^schedule .*/schedule = "any"/'
 expect 0 "1 passed, 0 failed" verify promoted --kernel promoted/promoted.toml $quick --strict
-copy exact gemm_fp8 's/^unit .*/unit = "fma.f32"/; s/^schedule .*/schedule = "any"/'
-expect 1 "outside what the contract allows" replay "exact $long" --on emulator --sm 89 --kernel exact/exact.toml
-expect 5 "its contract says" explain exact --on emulator --sm 89 --strict --kernel exact/exact.toml
+copy runs gemm_bf16_splitk '/^parts/d; /^interval/d; /^join/d; /^schedule/d'
+expect 0 "1 passed, 0 failed" verify runs --kernel runs/runs.toml $quick --strict
+copy eight gemm_fp8_splitk '/^parts/d; /^interval/d; /^join/d; /^schedule/d'
+expect 0 "1 passed, 0 failed" verify eight --kernel eight/eight.toml $quick --strict
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -64,10 +64,10 @@ sed '/^exponential/d; s/^ptx .*/ptx = "softmax_sm_80.ptx"/' "$source/tests/trito
 cp "$source/tests/triton/softmax_sm_80.ptx" .
 expect 1 "outside what the contract allows" verify --kernel flushed.toml $quick --only 'class=power_scaled'
 
-# FP8 by wgmma keeps 13 fraction bits, by mma.sync on the same chip 25.
+# FP8 by wgmma keeps 13 fraction bits, by mma.sync on the same chip 25: the PTX says which it is.
 sed 's/"wgmma"/"mma.sync"/; s/^ptx .*/ptx = "matmul_e4m3_sm_90.ptx"/' "$source/tests/triton/matmul_e4m3_sm_90.toml" >fine.toml
 cp "$source/tests/triton/matmul_e4m3_sm_90.ptx" .
-expect 1 "outside what the contract allows" verify --kernel fine.toml $quick --only 'k<=200'
+expect 3 'says unit = "mma.sync", but' verify --kernel fine.toml $quick --only 'k<=200'
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

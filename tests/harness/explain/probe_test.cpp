@@ -123,13 +123,11 @@ TEST(ProbeArithmetic, AKernelThatKeepsItsContractAgrees) {
   EXPECT_EQ(fma.words(), "23 fraction bits, 24-bit results rounded to nearest, 1 product per step");
 }
 
-TEST(ProbeArithmetic, AnotherUnitIsSaid) {
-  const ProbedArithmetic fma = probed(kPromisesMma, diagonal_kernel(kNever, kFma));
-  EXPECT_FALSE(fma.agrees());
-  EXPECT_EQ(fma.words(),
-            "23 fraction bits, 24-bit results rounded to nearest, 1 product per step; its contract "
-            "says 24 fraction bits, "
-            "24-bit results cut toward zero, 8 products per step");
+TEST(ProbeArithmetic, AnotherUnitIsRefusedBeforeAnythingRuns) {
+  const auto refused = probe(manifest_text(kPromisesMma), diagonal_kernel(kNever, kFma));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("says unit = \"mma.sync\", but no entry in"));
 }
 
 TEST(ProbeArithmetic, AnotherRoundingIsSaid) {

@@ -64,6 +64,7 @@ TEST(Evidence, NoOutputHidesBehindAnother) {
     other.name = "amax";
     other.format = "f32";
     other.verdict.elements = other.verdict.nonzero = other.verdict.bounded = 30;
+    other.verdict.compared = c.outputs.front().verdict.compared = 30;
     c.outputs.push_back(other);
   }
   EXPECT_THAT(g.reasons(), IsEmpty());
@@ -74,6 +75,11 @@ TEST(Evidence, NoOutputHidesBehindAnother) {
     c.outputs.back().verdict.median_bound_ulp = 1e9;
   }
   EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("the bound of amax is as large as the results")));
+  for (CaseRecord& c : g.record.cases) {
+    c.outputs.back().verdict.median_bound_ulp = 1;
+    c.outputs.back().verdict.compared = 0;
+  }
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("no output of amax was compared")));
 }
 
 TEST(Evidence, ARefereeThatNeverLookedProvesLittle) {
