@@ -106,8 +106,8 @@ void mistrust_open_bounds(Examined& examined) {
     if (v.median_bound_ulp <= largest_telling_bound(format(*id))) continue;
     record.verdict = record.claims[Claim::bound] = Verdict::mistrusted;
     record.reason = fmt::format(
-        "the contract is too open to tell: half of the outputs of {} may be {} from exact or "
-        "more; name the schedule, or the chip that has sharper sums",
+        "the contract is too open to tell: for half of the outputs of {} it admits values {} from "
+        "exact or further; name the kernel's schedule in its contract",
         output.name, ulp_text(v.median_bound_ulp));
   }
 }

@@ -27,8 +27,8 @@ std::string name_schedule(const GemmCase& gemm, const Tensor& got, OutputVerdict
         compare_bits_with(gemm, *model, GemmTensorReader(got), gemm.problem.outputs(), 1, threads);
     if (all.different > 0) continue;
     verdict.modeled = all.compared;
-    return schedule.words() +
-           (fitting.size() > 1 ? ", as by other orders" : ", and by no other order known here");
+    return schedule.words() + (fitting.size() > 1 ? "; other orders give the same bits"
+                                                  : "; no other order known here does");
   }
   return "";
 }
@@ -47,10 +47,13 @@ std::string name_orders(Examined& examined, int threads) {
     const std::string words =
         name_schedule(*gemms[0], *examined.tensors.find(output.name), output.verdict, threads);
     if (!words.empty()) record.claims.try_emplace(Claim::bits, Verdict::pass);
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", output.name,
-                        words.empty() ? "by no order of additions known here: each output was held "
-                                        "against its bound alone"
-                                      : "is, bit for bit, " + words);
+    if (!text.empty()) text += "; ";
+    text += words.empty()
+                ? fmt::format("no order of additions known here gives the bits of {}: each output "
+                              "was held against its bound alone",
+                              output.name)
+                : fmt::format("{} is bit for bit what this order of additions gives: {}",
+                              output.name, words);
   }
   return text;
 }

@@ -150,7 +150,8 @@ for unit in UNITS:
                 ran.returncode, f"exit {ran.returncode}")
             if words:
                 # Where sums of 24 bits become bf16, one order may store what another does.
-                right = told == "passes" and (words in " ".join(said.split()) or "other orders" in said)
+                text = " ".join(said.split())
+                right = told == "passes" and (words in text or "other orders" in text)
             else:
                 right = told in ("fails", "mistrusted")
             print(f"{unit.name:5} k={k:<6} {name:22} {told}{'' if right else '   WRONG'}", flush=True)
