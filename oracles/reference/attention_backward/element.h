@@ -4,7 +4,6 @@
 // rule.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -21,11 +20,6 @@ struct GradientKnowledge {
   ClassSet classes = ResultClass::finite;
   bool bounded = false;  // E is the running bound, not a weaker one
   Due due = Due::regular;
-
-  // Whether some output would be wrong. Where f32 may overflow on the way none is.
-  bool tells() const {
-    return due < Due::anything ? std::isfinite(error) : due != Due::anything;
-  }
 };
 
 struct GradientDecision {

@@ -102,7 +102,7 @@ void GradientJudge::record(std::int64_t index, const GradientKnowledge& known,
                            const GradientDecision& decision, std::uint64_t got,
                            OutputTally& tally) const {
   const bool pass = decision.judgement.inside || !decision.decided;
-  if (known.tells()) ++tally.compared;
+  ++tally.compared;
   if (known.bounded) ++tally.bounded;
   if (known.bounded && known.error == 0) ++tally.exact_required;
   if (!pass) {

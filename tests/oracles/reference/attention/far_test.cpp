@@ -86,7 +86,7 @@ TEST(AttentionFarKeys, NeverFailAKernelThatKeepsItsContract) {
       }
     }
   }
-  EXPECT_GT(compared, 9000);  // the others are rows whose scores may overflow f32
+  EXPECT_GT(compared, 15000);
 }
 
 // Rows that hide some keys but not all, under contracts whose exponent is exact at the maximum.
