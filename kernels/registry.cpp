@@ -93,7 +93,8 @@ Status Registry::add(const std::string& manifest_path) {
 
 void Registry::note_instruction_k(std::string_view name, std::int64_t k) {
   const auto note = [k](Contract& contract) {
-    if (contract.unit == Unit::tensor_core && contract.instruction_k == 0) contract.instruction_k = k;
+    if (contract.unit == Unit::tensor_core && contract.instruction_k == 0)
+      contract.instruction_k = k;
   };
   const auto kernel = std::ranges::find(manifests_, name, &Manifest::name);
   if (kernel == manifests_.end()) return;

@@ -81,9 +81,12 @@ bool has_count(const nlohmann::json& json, const char* key) {
          std::in_range<std::int64_t>(json[key].get<std::uint64_t>());
 }
 
-double number_of(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : INFINITY; }
+double number_of(const nlohmann::json& json) {
+  return json.is_number() ? json.get<double>() : INFINITY;
+}
 
-Result<BaselineRow> read_row(const nlohmann::json& json, const std::string& path, std::size_t number) {
+Result<BaselineRow> read_row(const nlohmann::json& json, const std::string& path,
+                             std::size_t number) {
   const bool complete = json.is_object() && has_string(json, "kernel") &&
                         has_string(json, "device") && has_string(json, "class") &&
                         has_string(json, "inputs") && has_string(json, "outputs") &&

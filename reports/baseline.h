@@ -23,8 +23,8 @@ struct BaselineRow {
   // outputs as a sixteenth (mean_error() has them as 0).
   double mean_ulp = 0;
   std::optional<double> exact;  // the share of exact outputs; older files have none
-  std::string inputs;      // fingerprint of the cases' texts: equal means the same cases
-  std::string outputs;     // of their output bits
+  std::string inputs;           // fingerprint of the cases' texts: equal means the same cases
+  std::string outputs;          // of their output bits
 
   // The mean error with exact outputs as 0; only where `exact` is known.
   double mean_error() const;

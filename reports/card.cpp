@@ -94,8 +94,8 @@ std::vector<std::string> card_commands(const Counterexample& c) {
 
 bool tells_a_fit(const std::string& sentence) {
   return sentence.starts_with("fits: ") || sentence.starts_with("fits bit for bit: ") ||
-          sentence.starts_with("fits the whole row: ") ||
-         sentence.ends_with(" more fit as well") || sentence.ends_with(" more fits as well");
+         sentence.starts_with("fits the whole row: ") || sentence.ends_with(" more fit as well") ||
+         sentence.ends_with(" more fits as well");
 }
 
 std::string known_note(const KnownRecord& known) {
@@ -114,7 +114,8 @@ std::string sampling_note(const KernelRecord& kernel) {
   if (kernel.unsampled == 0) return "a stratified sample of outputs was bounded";
   const double missed = static_cast<double>(kernel.unsampled) / all;
   return fmt::format(
-      "{} of {:.0f} outputs were bounded one by one, the others held against a bound for any values "
+      "{} of {:.0f} outputs were bounded one by one, the others held against a bound for any "
+      "values "
       "of their size; one wrong output is missed with a probability of {:.2g} %, all of 1,000 with "
       "{:.2g} %",
       kernel.sampled, all, 100 * missed, 100 * std::pow(missed, 1000));

@@ -35,7 +35,7 @@ std::string_view failure_type(std::string_view claim) {
   if (claim == "deterministic") return "nondeterministic";
   if (claim == "related") return "relation-broken";
   if (claim == "population") return "errors-together";
-  if (claim == kEvidence) return "thin-evidence";
+  if (claim == kEvidence) return "mistrusted";
   return "devices-disagree";
 }
 
@@ -65,7 +65,7 @@ Tallies tally(const RunRecord& record) {
   }
   for (const KernelRecord& kernel : record.kernels) {
     const bool skipped = kernel.verdict == Verdict::skip;
-    std::vector<std::string> why = kernel.thin;
+    std::vector<std::string> why = kernel.mistrusted_because;
     // What probes found against it, or why it was skipped. Of a kernel that passes these are notes.
     if (skipped || kernel.verdict == Verdict::mistrusted)
       why.insert(why.begin(), kernel.reasons.begin(), kernel.reasons.end());
@@ -74,7 +74,7 @@ Tallies tally(const RunRecord& record) {
         1, skipped ? Verdict::skip : Verdict::mistrusted, why.front(),
         fmt::format("{}\n", fmt::join(why, "\n")), 0};
   }
-  if (const std::string why = incomplete_words(record); !why.empty()) {
+  if (const std::string why = describe_incomplete(record); !why.empty()) {
     const Verdict verdict = record.interrupted ? Verdict::error : Verdict::mistrusted;
     tallies[{std::string(kWholeRun), std::string(kEvidence)}] = {1, verdict, why, why + "\n", 0};
   }
@@ -87,7 +87,8 @@ Tallies tally(const RunRecord& record) {
   return tallies;
 }
 
-void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t, bool strict) {
+void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t,
+                 bool allow_mistrusted) {
   const auto child = [&](const char* tag, std::string_view type) {
     pugi::xml_node outcome = node.append_child(tag);
     if (!type.empty()) outcome.append_attribute("type") = std::string(type).c_str();
@@ -104,8 +105,8 @@ void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t, 
       child("error", "could-not-run");
       break;
     case Verdict::mistrusted:
-      strict ? child("failure", claim == kEvidence ? failure_type(claim) : "mistrusted")
-             : child("skipped", "");
+      !allow_mistrusted ? child("failure", claim == kEvidence ? failure_type(claim) : "mistrusted")
+                        : child("skipped", "");
       break;
     case Verdict::skip:
       child("skipped", "");
@@ -115,7 +116,7 @@ void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t, 
 
 }  // namespace
 
-std::string junit_xml(const RunRecord& record, bool strict) {
+std::string junit_xml(const RunRecord& record, bool allow_mistrusted) {
   const Tallies tallies = tally(record);
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
@@ -130,10 +131,11 @@ std::string junit_xml(const RunRecord& record, bool strict) {
     int failures = 0, errors = 0, skipped = 0;
     double seconds = 0;
     for (const auto& [claim_class, t] : entries) {
-      const bool failed = t->worst == Verdict::fail || (strict && t->worst == Verdict::mistrusted);
+      const bool failed =
+          t->worst == Verdict::fail || (!allow_mistrusted && t->worst == Verdict::mistrusted);
       failures += failed;
       errors += t->worst == Verdict::error;
-      skipped += t->worst == Verdict::skip || (!strict && t->worst == Verdict::mistrusted);
+      skipped += t->worst == Verdict::skip || (allow_mistrusted && t->worst == Verdict::mistrusted);
       seconds += t->elapsed_ms / 1000;
     }
     suite.append_attribute("name") = readable(kernel).c_str();
@@ -147,7 +149,7 @@ std::string junit_xml(const RunRecord& record, bool strict) {
       node.append_attribute("classname") = readable(kernel).c_str();
       node.append_attribute("name") = readable(claim_class).c_str();
       node.append_attribute("time") = fmt::format("{:.3f}", t->elapsed_ms / 1000).c_str();
-      add_outcome(node, claim_class.substr(0, claim_class.find('/')), *t, strict);
+      add_outcome(node, claim_class.substr(0, claim_class.find('/')), *t, allow_mistrusted);
     }
   }
   std::ostringstream out;

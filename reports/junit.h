@@ -10,7 +10,7 @@
 
 namespace plumbline {
 
-// With `strict`, mistrusted is a failure; else it is skipped.
-std::string junit_xml(const RunRecord& record, bool strict);
+// What is mistrusted is a failure, or skipped where that is allowed.
+std::string junit_xml(const RunRecord& record, bool allow_mistrusted);
 
 }  // namespace plumbline

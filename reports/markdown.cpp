@@ -101,8 +101,8 @@ std::string summary_markdown(const RunRecord& record) {
       out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(failures));
     for (const std::string& reason : k.reasons)
       out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(reason));
-    for (const std::string& reason : k.thin)
-      out += fmt::format("\n{}: thin evidence: {}\n", markdown_code(k.name), markdown_text(reason));
+    for (const std::string& reason : k.mistrusted_because)
+      out += fmt::format("\n{}: mistrusted: {}\n", markdown_code(k.name), markdown_text(reason));
     for (const KnownRecord& known : k.known)
       out += fmt::format("\n{}: {}\n", markdown_code(k.name), markdown_text(known_note(known)));
     const std::string note = accuracy_note(k);

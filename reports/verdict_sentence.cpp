@@ -42,7 +42,7 @@ std::string verdict_sentence(const RunRecord& record) {
   const auto all = static_cast<std::int64_t>(record.kernels.size());
   const std::int64_t failed = count_of(record, Verdict::fail),
                      errors = count_of(record, Verdict::error),
-                     thin = count_of(record, Verdict::mistrusted),
+                     mistrusted = count_of(record, Verdict::mistrusted),
                      passed = count_of(record, Verdict::pass);
   std::int64_t compared = 0;
   for (const KernelRecord& k : record.kernels) compared += k.compared;
@@ -57,9 +57,10 @@ std::string verdict_sentence(const RunRecord& record) {
   } else if (errors > 0) {
     sentence = fmt::format("{} of {} could not run: {}.", errors, counted(all, "kernel"),
                            names_of(record, Verdict::error));
-  } else if (thin > 0) {
-    sentence = fmt::format("Nothing broke, but for {} of {} the evidence is thin: {}.", thin,
-                           counted(all, "kernel"), names_of(record, Verdict::mistrusted));
+  } else if (mistrusted > 0) {
+    sentence =
+        fmt::format("Nothing failed, but {} of {} passed on evidence that is mistrusted: {}.",
+                    mistrusted, counted(all, "kernel"), names_of(record, Verdict::mistrusted));
   } else if (passed == 0 && !record.depths.empty()) {
     sentence = fmt::format("Errors were followed through {}; no kernel ran.", followed(record));
   } else if (passed == 0) {

@@ -115,9 +115,8 @@ class Filler {
 
   void bias(const AttentionValues& values, const std::vector<AttentionPlacement>& placements) {
     Tensor* bias = tensors_.find("bias");
-    fill_matrix(bias, [&](const At& at) {
-      return values(AttentionSpot{0, at.batch, at.row, at.column});
-    });
+    fill_matrix(
+        bias, [&](const At& at) { return values(AttentionSpot{0, at.batch, at.row, at.column}); });
     for (const AttentionPlacement& placement : placements) {
       const AttentionSpot& at = placement.at;
       if (placement.tensor == "bias") place(bias, {at.head, at.row, at.column}, placement.value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shape classes of GEMM: tile edges, tails, primes, empty dimensions, long k, thin matrices,
-// batches.
+// Shape classes of GEMM: tile edges, tails, primes, empty dimensions, long k, matrices with one
+// long dimension, batches.
 #include "fuzz/gemm/shapes.h"
 
 #include <algorithm>

@@ -71,9 +71,8 @@ void fill_vector(Tensor* vector, const std::function<double(std::int64_t)>& valu
 void fill_scales(std::string_view name, std::string_view value_class, const Random& random,
                  CaseTensors& tensors) {
   const ElementStream stream(random, name);
-  fill_vector(tensors.find(name), [&](std::int64_t i) {
-    return gemm_scale(value_class, stream(At{0, 0, i}));
-  });
+  fill_vector(tensors.find(name),
+              [&](std::int64_t i) { return gemm_scale(value_class, stream(At{0, 0, i})); });
 }
 
 void place(Tensor* tensor, const At& at, double value) {

@@ -4,14 +4,12 @@
 // matrix product:
 //
 //   pairs    k positions are paired at random; a row of A has equal values at both, a column of B
-//   opposite ones, so every
-//            output loses all pairs exactly and keeps a few unpaired terms 2^10 to 2^30 times
-//            smaller.
+//            opposite ones, so every output loses all pairs exactly and keeps a few unpaired terms
+//            2^10 to 2^30 times smaller.
 //   ladder   vectors x and y along k by the algorithm of Ogita, Rump and Oishi (GenDot, Alg. 6.1,
-//   with fewer bits a step
-//            for low precision): each late term cancels what is left of the sum so far. A and B are
-//            x and y times powers of two per row and column, so all outputs share one condition
-//            number.
+//            with fewer bits a step for low precision): each late term cancels what is left of the
+//            sum so far. A and B are x and y times powers of two per row and column, so all outputs
+//            share one condition number.
 #include <algorithm>
 #include <array>
 #include <memory>

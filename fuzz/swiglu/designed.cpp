@@ -76,8 +76,8 @@ void Designer::selection() {
 void Designer::tails() {
   const std::string_view purpose =
       "the last partial tile of a size: skipped, cut short, or too long";
-  std::int64_t SwigluSizes::*const fields[] = {&SwigluSizes::tokens, &SwigluSizes::d,
-                                               &SwigluSizes::hidden, &SwigluSizes::d_out};
+  std::int64_t SwigluSizes::* const fields[] = {&SwigluSizes::tokens, &SwigluSizes::d,
+                                                &SwigluSizes::hidden, &SwigluSizes::d_out};
   for (const auto field : fields) {
     const std::int64_t edge = tile_.*field;
     for (const std::int64_t size : {edge - 1, edge, edge + 1, 2 * edge + 3}) {

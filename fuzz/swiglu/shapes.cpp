@@ -18,8 +18,8 @@ namespace {
 constexpr std::array<std::int64_t, 14> kPrimes = {2,  3,  5,  7,  11, 13,  17,
                                                   31, 37, 61, 67, 71, 127, 131};
 
-std::int64_t SwigluSizes::*const kFields[] = {&SwigluSizes::tokens, &SwigluSizes::d,
-                                              &SwigluSizes::hidden, &SwigluSizes::d_out};
+std::int64_t SwigluSizes::* const kFields[] = {&SwigluSizes::tokens, &SwigluSizes::d,
+                                               &SwigluSizes::hidden, &SwigluSizes::d_out};
 
 SwigluSizes small(Random& random) {
   SwigluSizes sizes;
@@ -29,7 +29,7 @@ SwigluSizes small(Random& random) {
 
 // The widths at which one of the four sizes is cut: hidden is that of a tile, and of a step along
 // k.
-std::int64_t draw_edge(const SwigluSizes& tile, std::int64_t SwigluSizes::*field, Random& random) {
+std::int64_t draw_edge(const SwigluSizes& tile, std::int64_t SwigluSizes::* field, Random& random) {
   if (field == &SwigluSizes::hidden)
     return draw_one_of(random, std::array{tile.hidden, 2 * tile.hidden, tile.d});
   if (field == &SwigluSizes::d)
@@ -123,7 +123,7 @@ SwigluSizes wide_hidden(const SwigluSizes&, Profile profile, Random& random) {
   return sizes;
 }
 
-template <std::int64_t SwigluSizes::*field>
+template <std::int64_t SwigluSizes::* field>
 SwigluSizes empty(const SwigluSizes&, Profile, Random& random) {
   SwigluSizes sizes;
   for (const auto one : kFields) sizes.*one = random.between(1, 150);

@@ -30,8 +30,7 @@ std::string metadata_of(const NamedTensors& file, const char* key) {
 
 // Control characters of a stranger's file do not reach a terminal.
 std::string plain(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 

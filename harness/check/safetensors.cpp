@@ -62,7 +62,8 @@ struct Entry {
   std::int64_t begin = 0, end = 0;  // bytes of the data
 };
 
-Result<Entry> read_entry(const std::string& path, const std::string& name, const nlohmann::json& json) {
+Result<Entry> read_entry(const std::string& path, const std::string& name,
+                         const nlohmann::json& json) {
   const auto bad = [&](std::string what) {
     return broken(path, fmt::format("tensor \"{}\" {}", name, what));
   };

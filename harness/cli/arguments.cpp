@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kFooter =
     "Exit codes: 0 every promise held, 1 a promise was broken, 2 wrong input, 3 could not run,\n"
-    "4 nothing selected, 5 thin evidence (--strict), 70 a bug in plumbline, 130 interrupted.";
+    "4 nothing selected, 5 passed but mistrusted, 70 a bug in plumbline, 130 interrupted.";
 
 Error wrong(std::string message, std::string hint = "") {
   return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};

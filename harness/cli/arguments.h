@@ -45,12 +45,13 @@ struct Arguments {
   std::optional<Shard> shard;
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;
-  int depth = 0;  // --depth: layers of a stack; 0: no stack
-  int draws = 0;  // --draws, of gradients; 0: none
+  int depth = 0;       // --depth: layers of a stack; 0: no stack
+  int draws = 0;       // --draws, of gradients; 0: none
   int stochastic = 0;  // --stochastic: runs with random rounding; 0: none
   int decode = 0;      // --decode: steps; 0: none
   int denoise = 0;     // --denoise: steps; 0: none
   bool strict = false;
+  bool allow_mistrusted = false;
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";
   std::string report_folder;  // --out of report; empty: a folder of the run's name in plumbline-out

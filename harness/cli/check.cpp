@@ -97,8 +97,8 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     record.cases.push_back(judged ? judged->examined->record
                                   : error_record(dump.test_case, dump.target, judged.error()));
     if (judged && !judged->arithmetic.empty()) {
-      const auto kernel = std::ranges::find(record.kernels, dump.test_case.kernel->name,
-                                            &KernelRecord::name);
+      const auto kernel =
+          std::ranges::find(record.kernels, dump.test_case.kernel->name, &KernelRecord::name);
       kernel->arithmetic[dumps.size() == 1 ? dump.target.name() : dump.test_case.text()] =
           judged->arithmetic;
     }

@@ -39,7 +39,8 @@ std::string without_commands(const std::string& text) {
     const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
     std::string line = text.substr(begin, end - begin);
     const std::size_t first = line.find_first_not_of(" \t");
-    if (first != std::string::npos && line.compare(first, 2, "::") == 0) line.insert(first + 1, " ");
+    if (first != std::string::npos && line.compare(first, 2, "::") == 0)
+      line.insert(first + 1, " ");
     replace_all(line, "##[", "## [");
     out += line;
     begin = end;
@@ -69,8 +70,7 @@ std::string console_text(std::string_view text) {
 
 std::string one_line(std::string_view text) {
   std::string line(text);
-  std::ranges::replace_if(
-      line, [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
   return line;
 }
 

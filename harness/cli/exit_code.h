@@ -14,7 +14,7 @@ enum class ExitCode : int {
   wrong_input = 2,
   could_not_run = 3,
   nothing_selected = 4,
-  thin = 5,
+  mistrusted = 5,
   internal = 70,
   interrupted = 130,
 };
@@ -31,7 +31,7 @@ inline constexpr std::array<ExitCodeInfo, 8> kExitCodes = {{
     {ExitCode::wrong_input,      "the command line, a manifest or a file was wrong; nothing ran"},
     {ExitCode::could_not_run,    "could not run: no device, compile error, unsupported instruction, launch failure"},
     {ExitCode::nothing_selected, "nothing was selected"},
-    {ExitCode::thin,             "nothing broke, but the evidence is too thin (mistrusted, oracle undecided, shards missing); only with --strict"},
+    {ExitCode::mistrusted,             "nothing failed, but the pass is mistrusted: too little was compared, a bound allows nearly anything, or shards are missing; not with --allow-mistrusted"},
     {ExitCode::internal,         "a bug in plumbline; prints where the details are"},
     {ExitCode::interrupted,      "interrupted; what had finished is in the record"},
 }};

@@ -112,7 +112,7 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
     }
     terminal.print_wrapped(
         fmt::format("      probes: this kernel computes with {}", words_of(*probed)));
-    if (!all_agree(*probed) && strict_evidence(arguments)) worst = ExitCode::thin;
+    if (!all_agree(*probed) && !arguments.allow_mistrusted) worst = ExitCode::mistrusted;
   }
   return worst;
 }
@@ -170,10 +170,10 @@ Result<Subject> subject_of(const std::string& name, const Registry& registry) {
   return Subject{*std::move(kernels), {}};
 }
 
-// A broken promise outranks thin evidence, and both the rest. What some subject ran is not
+// A broken promise outranks mistrusted evidence, and both the rest. What some subject ran is not
 // "nothing".
 ExitCode worse(ExitCode a, ExitCode b) {
-  for (const ExitCode code : {ExitCode::broken, ExitCode::thin, ExitCode::held}) {
+  for (const ExitCode code : {ExitCode::broken, ExitCode::mistrusted, ExitCode::held}) {
     if (a == code || b == code) return code;
   }
   return a;

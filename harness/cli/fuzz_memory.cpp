@@ -61,8 +61,8 @@ class FolderLock {
 };
 
 bool is_same_file(int descriptor, const fs::path& path) {
-  struct stat open {};
-  struct stat there {};
+  struct stat open{};
+  struct stat there{};
   return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &there) == 0 &&
          open.st_ino == there.st_ino && open.st_dev == there.st_dev;
 }

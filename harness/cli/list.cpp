@@ -176,14 +176,16 @@ std::string shared_text(const EntrySurvey& entry) {
 std::string bounds_text(const EntrySurvey& entry) {
   std::string text = "none";
   if (entry.threads[0] > 0) {
-    text = fmt::format("{} {} threads", entry.exact_threads ? "exactly" : "at most", extent(entry.threads));
+    text = fmt::format("{} {} threads", entry.exact_threads ? "exactly" : "at most",
+                       extent(entry.threads));
   }
   if (entry.cluster[0] > 0) text += fmt::format(", clusters of {}", extent(entry.cluster));
   return text;
 }
 
 void print_missing(const MissingInstruction& one, Terminal& terminal) {
-  std::string text = fmt::format("      {}  {}, first at line {}", one.form, times(one.count), one.first_line);
+  std::string text =
+      fmt::format("      {}  {}, first at line {}", one.form, times(one.count), one.first_line);
   if (!one.reason.empty()) text += ": " + one.reason;
   terminal.print_wrapped(text);
 }
@@ -201,18 +203,22 @@ void print_entry(const EntrySurvey& entry, Terminal& terminal) {
   if (entry.units.empty()) terminal.print("    tensor cores   not used");
   if (!entry.refused.empty()) terminal.print_wrapped("    does not run   " + entry.refused);
   if (entry.missing.empty()) {
-    if (entry.refused.empty()) terminal.print("    runs           the emulator has every instruction");
+    if (entry.refused.empty())
+      terminal.print("    runs           the emulator has every instruction");
     return;
   }
-  const int all = std::accumulate(entry.missing.begin(), entry.missing.end(), 0,
-                                  [](int sum, const MissingInstruction& one) { return sum + one.count; });
-  terminal.print(fmt::format("    does not run   the emulator lacks {} instruction{}:", all, all == 1 ? "" : "s"));
+  const int all =
+      std::accumulate(entry.missing.begin(), entry.missing.end(), 0,
+                      [](int sum, const MissingInstruction& one) { return sum + one.count; });
+  terminal.print(fmt::format("    does not run   the emulator lacks {} instruction{}:", all,
+                             all == 1 ? "" : "s"));
   for (const MissingInstruction& one : entry.missing) print_missing(one, terminal);
 }
 
 ExitCode list_ptx(std::span<const std::string> files, Terminal& terminal) {
   if (files.empty()) {
-    return report_error({ErrorKind::bad_input, "no PTX file is named", "", "plumbline list ptx FILE"});
+    return report_error(
+        {ErrorKind::bad_input, "no PTX file is named", "", "plumbline list ptx FILE"});
   }
   for (const std::string& file : files) {
     const Result<std::string> text = read_text_file(file, "");

@@ -47,7 +47,7 @@ struct Selected {
 };
 
 // A kernel that accepts none of the problems that propagate knows.
-std::string refusal_words(const Manifest& kernel, const std::string& refusal) {
+std::string describe_refusal(const Manifest& kernel, const std::string& refusal) {
   std::string fields;
   for (const Field& field : kernel.schema()) {
     if (must_be_given(field)) fields += fmt::format(" {}=...", field.name);
@@ -78,7 +78,7 @@ Result<Selected> selected_cases(const Arguments& arguments, const Registry& regi
   for (const Manifest* kernel : *kernels) {
     const PropagationCases all = propagation_cases(*kernel, arguments.seed.value_or(1));
     if (all.cases.empty() && !all.refusal.empty() && selected.why_none.empty())
-      selected.why_none = refusal_words(*kernel, all.refusal);
+      selected.why_none = describe_refusal(*kernel, all.refusal);
     for (const Case& test_case : all.cases) {
       if (arguments.draws > 0 && !has_gradients(*kernel->operation)) continue;
       if (filter && !filter->holds(test_case)) continue;
@@ -117,7 +117,7 @@ void print_found(const std::string& name, const std::vector<std::string>& findin
 
 // Into the record, and a line of record.jsonl: a killed run still has it.
 template <typename Found>
-void keep_found(std::vector<Found> RunRecord::*list, Found one, RunFolder& folder,
+void keep_found(std::vector<Found> RunRecord::* list, Found one, RunFolder& folder,
                 RunRecord& record) {
   RunRecord found;
   (found.*list).push_back(one);

@@ -37,7 +37,7 @@ ExitCode report(const Arguments& arguments, Terminal& terminal) {
   const std::string name = merged->run_id + (merged->missing_shards.empty() ? "" : "-part");
   const fs::path folder = arguments.report_folder.empty() ? fs::path(arguments.out) / name
                                                           : fs::path(arguments.report_folder);
-  const Status written = write_reports(folder, *merged, strict_evidence(arguments), page);
+  const Status written = write_reports(folder, *merged, arguments.allow_mistrusted, page);
   if (!written) return report_error(written.error());
   print_record(*merged, arguments, terminal);
   print_report_path(folder, arguments, terminal);

@@ -58,15 +58,15 @@ Status write_file(const fs::path& path, const std::string& text) {
   return {};
 }
 
-Status write_reports(const fs::path& folder, const RunRecord& record, bool strict,
+Status write_reports(const fs::path& folder, const RunRecord& record, bool allow_mistrusted,
                      const PageOptions& page) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) return cannot_create(folder, code.message());
   const std::string root = fs::current_path(code).string();
   const std::array<std::string, 5> texts = {record_json(record), report_html(record, page),
-                                            junit_xml(record, strict), summary_markdown(record),
-                                            sarif_json(record, root)};
+                                            junit_xml(record, allow_mistrusted),
+                                            summary_markdown(record), sarif_json(record, root)};
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Status written = write_file(folder / kReports[i], texts[i]);
     if (!written) return written;
@@ -109,8 +109,8 @@ void RunFolder::append(const MutantRecord& record) { add_line(mutant_json_line(r
 
 void RunFolder::append_found(const RunRecord& found) { add_line(found_json_line(found)); }
 
-Status RunFolder::finish(const RunRecord& record, bool strict) {
-  return write_reports(path_, record, strict);
+Status RunFolder::finish(const RunRecord& record, bool allow_mistrusted) {
+  return write_reports(path_, record, allow_mistrusted);
 }
 
 void RunFolder::link(const char* name) {

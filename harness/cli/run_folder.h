@@ -18,10 +18,11 @@ inline constexpr const char* kLatestOfCases = "latest-cases";
 // Writes a file whole or not at all, whatever links other users put into the folder.
 Status write_file(const std::filesystem::path& path, const std::string& text);
 
-// record.json, report.html, junit.xml, summary.md and report.sarif. With `strict`, thin evidence is
-// a failure in junit.xml. Errors (bad_input): the folder cannot be created or written.
-Status write_reports(const std::filesystem::path& folder, const RunRecord& record, bool strict,
-                     const PageOptions& page = {});
+// record.json, report.html, junit.xml, summary.md and report.sarif. In junit.xml mistrusted
+// evidence is a failure unless it is allowed. Errors (bad_input): the folder cannot be created or
+// written.
+Status write_reports(const std::filesystem::path& folder, const RunRecord& record,
+                     bool allow_mistrusted, const PageOptions& page = {});
 
 class RunFolder {
  public:
@@ -36,7 +37,7 @@ class RunFolder {
   void append(const MutantRecord& record);
   void append_found(const RunRecord& found);  // what propagate found; nothing else is in it
 
-  Status finish(const RunRecord& record, bool strict);
+  Status finish(const RunRecord& record, bool allow_mistrusted);
   void link_as_latest();           // `root`/latest leads here
   void link_as_latest_of_cases();  // and `root`/latest-cases, whose failures can run again
 

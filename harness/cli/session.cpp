@@ -36,7 +36,7 @@ std::string_view status_word(Verdict verdict) {
     case Verdict::fail:
       return "FAIL";
     case Verdict::mistrusted:
-      return "thin";
+      return "mistrusted";
     case Verdict::error:
       return "error";
     case Verdict::skip:
@@ -46,7 +46,7 @@ std::string_view status_word(Verdict verdict) {
 }
 
 std::string painted(const Terminal& terminal, Verdict verdict) {
-  const std::string word = fmt::format("{:<5}", status_word(verdict));
+  const std::string word = fmt::format("{:<10}", status_word(verdict));
   if (verdict == Verdict::pass) return terminal.green(word);
   if (verdict == Verdict::fail || verdict == Verdict::error) return terminal.red(word);
   return terminal.yellow(word);
@@ -105,7 +105,8 @@ void print_kernel(const KernelRecord& k, std::size_t longest_name, bool tells_ar
   if (const std::string failures = failures_line(k); !failures.empty())
     terminal.print_wrapped("        " + failures);
   for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
-  for (const std::string& reason : k.thin) terminal.print_wrapped("        " + reason);
+  for (const std::string& reason : k.mistrusted_because)
+    terminal.print_wrapped("        " + reason);
 }
 
 bool launches_kernels(const Arguments& arguments) {
@@ -296,13 +297,13 @@ void print_card(const Counterexample& card, Terminal& terminal) {
 
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
   terminal.clear_status();
-  std::int64_t passed = 0, failed = 0, errors = 0, skipped = 0, thin = 0;
+  std::int64_t passed = 0, failed = 0, errors = 0, skipped = 0, mistrusted = 0;
   for (const KernelRecord& k : record.kernels) {
     passed += k.verdict == Verdict::pass;
     failed += k.verdict == Verdict::fail;
     errors += k.verdict == Verdict::error;
     skipped += k.verdict == Verdict::skip;
-    thin += k.verdict == Verdict::mistrusted;
+    mistrusted += k.verdict == Verdict::mistrusted;
   }
   if (arguments.format == OutputFormat::json) return;
   if (arguments.format == OutputFormat::human) {
@@ -332,7 +333,8 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
     terminal.print("");
   }
   terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}{}", record.verb, passed,
-                             failed, skipped, thin > 0 ? fmt::format(", {} mistrusted", thin) : "",
+                             failed, skipped,
+                             mistrusted > 0 ? fmt::format(", {} mistrusted", mistrusted) : "",
                              errors > 0 ? fmt::format(", {} could not run", errors) : ""));
 }
 
@@ -345,7 +347,7 @@ void print_report_path(const std::filesystem::path& folder, const Arguments& arg
 ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& arguments,
                  Terminal& terminal) {
   weigh_incomplete(record);
-  const Status written = folder.finish(record, strict_evidence(arguments));
+  const Status written = folder.finish(record, arguments.allow_mistrusted);
   print_record(record, arguments, terminal);
   if (written) {
     print_report_path(folder.path(), arguments, terminal);
@@ -369,24 +371,19 @@ void print_annotations(const RunRecord& record, const Arguments& arguments, Term
   for (const std::string& line : github_annotations(record, root)) terminal.print_command(line);
 }
 
-bool strict_evidence(const Arguments& arguments) {
-  const char* ci = std::getenv("CI");
-  return arguments.strict || (ci && *ci);
-}
-
 ExitCode exit_code(const RunRecord& record, const Arguments& arguments) {
   if (record.interrupted) return ExitCode::interrupted;
-  bool failed = false, error = false, thin = false, skipped = false;
+  bool failed = false, error = false, mistrusted = false, skipped = false;
   for (const KernelRecord& k : record.kernels) {
     failed = failed || k.verdict == Verdict::fail;
     error = error || k.errors > 0;
-    thin = thin || k.verdict == Verdict::mistrusted;
+    mistrusted = mistrusted || k.verdict == Verdict::mistrusted;
     skipped = skipped || (k.verdict == Verdict::skip && !k.reasons.empty());
   }
   if (failed) return ExitCode::broken;
   if (error) return ExitCode::could_not_run;
-  if (thin && strict_evidence(arguments)) return ExitCode::thin;
-  if (skipped && arguments.strict) return ExitCode::thin;
+  if ((mistrusted && !arguments.allow_mistrusted) || (skipped && arguments.strict))
+    return ExitCode::mistrusted;
   if (record.cases.empty() && record.depths.empty()) return ExitCode::nothing_selected;
   return ExitCode::held;
 }

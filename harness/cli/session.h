@@ -86,7 +86,4 @@ ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& argument
 // Several at once: 130 first, then 70 > 1 > 3 > 5 > 4.
 ExitCode exit_code(const RunRecord& record, const Arguments& arguments);
 
-// --strict, or CI set (for thin evidence only).
-bool strict_evidence(const Arguments& arguments);
-
 }  // namespace plumbline

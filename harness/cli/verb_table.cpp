@@ -52,13 +52,18 @@ void add_repeat(FlagTargets to) {
       ->check(CLI::Range(1, 10000));
 }
 
+void add_allow_mistrusted(FlagTargets to) {
+  to.app.add_flag("--allow-mistrusted", to.arguments.allow_mistrusted,
+                  "a pass that proves too little (mistrusted) is exit 0, not 5");
+}
+
 // Of verbs that judge outputs.
 void add_judging(FlagTargets to) {
   add_kernel(to);
   add_oracle(to);
   add_out_and_jobs(to);
-  to.app.add_flag("--strict", to.arguments.strict,
-                  "thin evidence and missing devices fail too (thin: on when CI is set)");
+  add_allow_mistrusted(to);
+  to.app.add_flag("--strict", to.arguments.strict, "a kernel that was skipped fails, too");
 }
 
 // Of verbs that run cases.
@@ -136,8 +141,8 @@ void explain_flags(FlagTargets to) {
   add_oracle(to);
   add_jobs(to);
   add_repeat(to);
-  to.app.add_flag("--strict", to.arguments.strict,
-                  "probes that contradict the contract fail too (on when CI is set)");
+  to.app.add_flag("--allow-mistrusted", to.arguments.allow_mistrusted,
+                  "exit 0 where probes contradict the contract");
 }
 
 void check_flags(FlagTargets to) {
@@ -199,6 +204,7 @@ void mutants_flags(FlagTargets to) {
   add_seed(to, "of the plan, and of the choice of faults");
   add_sm(to, "emulate this chip (default: the newest the kernel is built for)");
   add_kernel(to);
+  add_allow_mistrusted(to);
   add_out_and_jobs(to);
 }
 
@@ -208,8 +214,8 @@ void report_flags(FlagTargets to) {
                   "where the files go (default: plumbline-out/<run>)")
       ->type_name("DIR");
   add_baseline(to, "report.html shows what changed since this baseline or run");
-  to.app.add_flag("--strict", to.arguments.strict,
-                  "thin evidence and missing shards fail too (on when CI is set)");
+  add_allow_mistrusted(to);
+  to.app.add_flag("--strict", to.arguments.strict, "a kernel that was skipped fails, too");
 }
 
 void accept_flags(FlagTargets to) {

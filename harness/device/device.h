@@ -111,14 +111,14 @@ struct LaunchOutcome {
   std::vector<Finding> findings;  // empty for a well-behaved launch
   bool completed = true;          // false when a finding stopped the launch
   bool communicates =
-      false;              // its CTAs exchange data, so that their order may matter; false on a GPU
+      false;  // its CTAs exchange data, so that their order may matter; false on a GPU
   // CTAs wrote over each other's bytes while several workers ran: which of these writes changed
   // something, and so whether there is a race, is certain only on one worker.
   bool undecided = false;
-  // Reads that ran of registers that nothing may have written: findings only where something depends on
-  // what is in them (LaunchRequest::register_garbage).
+  // Reads that ran of registers that nothing may have written: findings only where something
+  // depends on what is in them (LaunchRequest::register_garbage).
   std::vector<Finding> unwritten_registers;
-  double elapsed_ms = 0;  // kernel time only; not part of any verdict
+  double elapsed_ms = 0;           // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount>
       executions;  // one per instruction of the kernel; empty where the device cannot count
@@ -150,8 +150,8 @@ class Device {
   virtual int sm() const = 0;            // 80, 89, 90, ...
   virtual bool is_gpu() const = 0;
 
-  // PTX text (or a cubin, on a GPU). `file` names it in messages. Entries that are not wanted need not
-  // be launchable: the emulator does not look into them.
+  // PTX text (or a cubin, on a GPU). `file` names it in messages. Entries that are not wanted need
+  // not be launchable: the emulator does not look into them.
   virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,
                                                const EntryFilter& wanted) = 0;
 
@@ -162,19 +162,23 @@ class Device {
   // Memory that counts as never written, aligned to 256 bytes, with guard bands or exact bounds
   // around it. `label` names it in findings ("a", "d").
   virtual Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) = 0;
-  // `bytes` of it in pieces of `kept` bytes, the last one what is left, each beginning `apart` bytes
-  // behind the one before, and nothing between them: the address of the first one. Only the
+
+  // `bytes` of it in pieces of `kept` bytes, the last one what is left, each beginning `apart`
+  // bytes behind the one before, and nothing between them: the address of the first one. Only the
   // emulator has address space without memory.
   virtual Result<DeviceAddress> allocate_pieces(std::int64_t /*bytes*/, std::int64_t /*kept*/,
                                                 std::int64_t /*apart*/, std::string_view label) {
     return Error{ErrorKind::cannot_run, "rows of " + std::string(label) + " lie too far apart", "",
                  "use --on emulator"};
   }
+
   // On the emulator, variables of modules have their initial values again.
   virtual void release_all() = 0;
+
   // The same, but variables of modules keep what launches left in them, as from one call of a
   // library to the next.
   virtual void release_buffers() { release_all(); }
+
   // Whether launches since release_all() left another value in a variable of a module than its
   // initial one. False where the device cannot tell.
   virtual bool has_changed_variables() const { return false; }

@@ -28,16 +28,16 @@ namespace {
 // The oldest PTX ISA this emulator was written for.
 constexpr int kFirstMajor = 6;
 
-// The most shared memory a CTA may have (CUDA C++ Programming Guide 13.0, table of technical specifications), less the
-// 1 KiB the system reserves from sm_80 on.
+// The most shared memory a CTA may have (CUDA C++ Programming Guide 13.0, table of technical
+// specifications), less the 1 KiB the system reserves from sm_80 on.
 struct SharedLimit {
   int sm;
   std::int64_t bytes;
 };
 
-constexpr SharedLimit kSharedLimits[] = {{70, 98304},   {75, 65536},   {80, 166912},  {86, 101376},  {87, 166912},
-                                         {89, 101376},  {90, 232448},  {100, 232448}, {103, 232448}, {110, 232448},
-                                         {120, 101376}, {121, 101376}};
+constexpr SharedLimit kSharedLimits[] = {
+    {70, 98304},  {75, 65536},   {80, 166912},  {86, 101376},  {87, 166912},  {89, 101376},
+    {90, 232448}, {100, 232448}, {103, 232448}, {110, 232448}, {120, 101376}, {121, 101376}};
 
 // Of .const variables (the same table).
 constexpr std::size_t kMostConstantBytes = 64 * 1024;
@@ -56,12 +56,14 @@ Status check_versions(const PtxModule& module, int sm) {
   };
   // Newer ones than today's only add instructions; those are refused where they stand.
   if (module.version_major < kFirstMajor) {
-    return refuse(fmt::format("PTX .version {}.{} is not emulated; {}.0 and later are", module.version_major,
-                              module.version_minor, kFirstMajor),
+    return refuse(fmt::format("PTX .version {}.{} is not emulated; {}.0 and later are",
+                              module.version_major, module.version_minor, kFirstMajor),
                   "");
   }
-  if (module.address_size != 64) return refuse(fmt::format(".address_size {} is not emulated", module.address_size), "");
-  const bool specific = !module.target_text.empty() && (module.target_text.back() == 'a' || module.target_text.back() == 'f');
+  if (module.address_size != 64)
+    return refuse(fmt::format(".address_size {} is not emulated", module.address_size), "");
+  const bool specific = !module.target_text.empty() &&
+                        (module.target_text.back() == 'a' || module.target_text.back() == 'f');
   if (module.target_sm > sm || (specific && module.target_sm / 10 != sm / 10)) {
     return refuse(fmt::format("PTX for .target {} does not run on sm_{}", module.target_text, sm),
                   fmt::format("emulate sm_{}, or compile for sm_{}", module.target_sm, sm));
@@ -71,13 +73,15 @@ Status check_versions(const PtxModule& module, int sm) {
 
 class EmulatorModule final : public Module {
  public:
-  EmulatorModule(PtxModule ptx, ModuleLayout layout) : ptx_(std::move(ptx)), layout_(std::move(layout)) {}
+  EmulatorModule(PtxModule ptx, ModuleLayout layout)
+      : ptx_(std::move(ptx)), layout_(std::move(layout)) {}
 
   Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const override {
     const Result<const Program*> found = program(entry);
     if (!found) return found.error();
     std::vector<ParameterSlot> slots;
-    for (const Parameter& parameter : (*found)->parameters) slots.push_back({parameter.offset, parameter.bytes});
+    for (const Parameter& parameter : (*found)->parameters)
+      slots.push_back({parameter.offset, parameter.bytes});
     return slots;
   }
 
@@ -137,9 +141,14 @@ class EmulatorModule final : public Module {
  private:
   Status check_clusters(const Function& function) const {
     const std::int64_t* c = function.cluster;
-    if (std::max({c[0], std::int64_t{1}}) * std::max({c[1], std::int64_t{1}}) * std::max({c[2], std::int64_t{1}}) == 1) return {};
-    return Error{ErrorKind::cannot_run, fmt::format("kernel {} needs clusters of CTAs, which are not emulated", function.name),
-                 fmt::format("{}:{}:1", ptx_.file, function.line), ""};
+    if (std::max({c[0], std::int64_t{1}}) * std::max({c[1], std::int64_t{1}}) *
+            std::max({c[2], std::int64_t{1}}) ==
+        1)
+      return {};
+    return Error{
+        ErrorKind::cannot_run,
+        fmt::format("kernel {} needs clusters of CTAs, which are not emulated", function.name),
+        fmt::format("{}:{}:1", ptx_.file, function.line), ""};
   }
 
   PtxModule ptx_;
@@ -168,18 +177,21 @@ class EmulatorDevice final : public Device {
     Result<ModuleLayout> layout = lay_out(*ptx);
     if (!layout) return layout.error();
     auto module = std::make_unique<EmulatorModule>(std::move(*ptx), std::move(*layout));
-    if (Status status = module->decode(options_.sm, options_.random_rounding); !status) return status.error();
+    if (Status status = module->decode(options_.sm, options_.random_rounding); !status)
+      return status.error();
     return std::unique_ptr<Module>(std::move(module));
   }
 
   Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) override {
-    if (bytes < 0) return Error{ErrorKind::bad_input, fmt::format("cannot allocate {} bytes", bytes), "", ""};
+    if (bytes < 0)
+      return Error{ErrorKind::bad_input, fmt::format("cannot allocate {} bytes", bytes), "", ""};
     return global_.allocate(static_cast<std::uint64_t>(bytes), label);
   }
 
   Result<DeviceAddress> allocate_pieces(std::int64_t bytes, std::int64_t kept, std::int64_t apart,
                                         std::string_view label) override {
-    return global_.allocate_pieces(static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(kept),
+    return global_.allocate_pieces(static_cast<std::uint64_t>(bytes),
+                                   static_cast<std::uint64_t>(kept),
                                    static_cast<std::uint64_t>(apart), label);
   }
 
@@ -189,11 +201,17 @@ class EmulatorDevice final : public Device {
 
   bool has_changed_variables() const override { return global_.has_changed_variables(); }
 
-  Status write(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, true); }
+  Status write(DeviceAddress to, std::span<const std::byte> bytes) override {
+    return global_.write(to, bytes, true);
+  }
 
-  Status poison(DeviceAddress to, std::span<const std::byte> bytes) override { return global_.write(to, bytes, false); }
+  Status poison(DeviceAddress to, std::span<const std::byte> bytes) override {
+    return global_.write(to, bytes, false);
+  }
 
-  Status read(DeviceAddress from, std::span<std::byte> bytes) override { return global_.read(from, bytes); }
+  Status read(DeviceAddress from, std::span<std::byte> bytes) override {
+    return global_.read(from, bytes);
+  }
 
   Result<EncodedTensorMap> encode(const TensorMap& map) override {
     if (Status exist = check_tensor_maps_exist(options_.sm); !exist) return exist.error();
@@ -203,31 +221,37 @@ class EmulatorDevice final : public Device {
     // The manual asks for room of the full width then, and does not say where rows lie in it.
     if (row < swizzle) {
       return Error{ErrorKind::cannot_run,
-                   fmt::format("a row of the box is {} bytes under swizzle {}B; the emulator knows only rows that fill it", row, swizzle), "",
-                   ""};
+                   fmt::format("a row of the box is {} bytes under swizzle {}B; the emulator knows "
+                               "only rows that fill it",
+                               row, swizzle),
+                   "", ""};
     }
     return encode_tensor_map(map);
   }
 
   Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {
     const auto* own = dynamic_cast<const EmulatorModule*>(&module);
-    if (own == nullptr) return Error{ErrorKind::bad_input, "the module was loaded by another device", "", ""};
+    if (own == nullptr)
+      return Error{ErrorKind::bad_input, "the module was loaded by another device", "", ""};
     Result<const Program*> program = own->program(request.entry);
     if (!program) return program.error();
     if (Status status = check_request(**program, request); !status) return status.error();
     EmulatorOptions options = options_;
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
-    return run({**program, global_, own->layout().constants, request.parameters, request.grid, request.block,
-                request.dynamic_shared_bytes, request.cta_order, request.rounding_seed, request.approximation, request.shared_garbage, request.register_garbage, options,
-                request.watched, request.traced, request.one_worker});
+    return run({**program, global_, own->layout().constants, request.parameters, request.grid,
+                request.block, request.dynamic_shared_bytes, request.cta_order,
+                request.rounding_seed, request.approximation, request.shared_garbage,
+                request.register_garbage, options, request.watched, request.traced,
+                request.one_worker});
   }
 
  private:
-  // Whether this machine can hold the module's .global variables at all: each byte with its value, its
-  // initial value and whether it was written.
+  // Whether this machine can hold the module's .global variables at all: each byte with its value,
+  // its initial value and whether it was written.
   static Status check_variables_fit(const PtxModule& ptx, const std::vector<bool>& used) {
     constexpr double kBytesPerByte = 3;
-    const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    const double memory =
+        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     double bytes = 0;
     for (std::size_t i = 0; i < ptx.variables.size(); ++i) {
       const Variable& variable = ptx.variables[i];
@@ -235,16 +259,18 @@ class EmulatorDevice final : public Device {
       bytes += kBytesPerByte * static_cast<double>(variable.bytes);
       if (bytes > memory) {
         return Error{ErrorKind::out_of_memory,
-                     fmt::format("the .global variables up to {} need {:.1f} GiB to emulate, more than this machine has", variable.name,
-                                 bytes / 0x1p30),
-                     fmt::format("{}:{}:1", ptx.file, variable.line), "make the variable smaller, or pass the memory as a workspace"};
+                     fmt::format("the .global variables up to {} need {:.1f} GiB to emulate, more "
+                                 "than this machine has",
+                                 variable.name, bytes / 0x1p30),
+                     fmt::format("{}:{}:1", ptx.file, variable.line),
+                     "make the variable smaller, or pass the memory as a workspace"};
       }
     }
     return {};
   }
 
-  // Places .global variables in memory and .const variables in their bank, then fills in the addresses that
-  // initialisers name. What no parsed function can reach is left out.
+  // Places .global variables in memory and .const variables in their bank, then fills in the
+  // addresses that initialisers name. What no parsed function can reach is left out.
   Result<ModuleLayout> lay_out(const PtxModule& ptx) {
     const std::vector<bool> used = reachable_variables(ptx);
     if (Status fits = check_variables_fit(ptx, used); !fits) return fits.error();
@@ -255,12 +281,13 @@ class EmulatorDevice final : public Device {
       if (!used[i] || variable.is_extern) continue;
       const auto bytes = static_cast<std::size_t>(variable.bytes);
       if (variable.space == Space::constant) {
-        const auto alignment = static_cast<std::size_t>(std::max<std::int64_t>(variable.alignment, 1));
+        const auto alignment =
+            static_cast<std::size_t>(std::max<std::int64_t>(variable.alignment, 1));
         layout.address[i] = (layout.constants.size() + alignment - 1) / alignment * alignment;
         if (layout.address[i] + bytes > kMostConstantBytes) {
           return Error{ErrorKind::cannot_run,
-                       fmt::format("{} bytes of .const variables up to {}; {} are the most", layout.address[i] + bytes, variable.name,
-                                   kMostConstantBytes),
+                       fmt::format("{} bytes of .const variables up to {}; {} are the most",
+                                   layout.address[i] + bytes, variable.name, kMostConstantBytes),
                        fmt::format("{}:{}:1", ptx.file, variable.line), ""};
         }
         layout.constants.resize(layout.address[i] + bytes);
@@ -278,9 +305,11 @@ class EmulatorDevice final : public Device {
       std::copy(variable.initial.begin(), variable.initial.end(), initial.begin());
       if (Status status = relocate(ptx, layout, variable, initial); !status) return status.error();
       if (variable.space == Space::constant) {
-        std::copy(initial.begin(), initial.end(), layout.constants.begin() + static_cast<std::ptrdiff_t>(layout.address[i]));
+        std::copy(initial.begin(), initial.end(),
+                  layout.constants.begin() + static_cast<std::ptrdiff_t>(layout.address[i]));
       } else if (variable.space == Space::global) {
-        if (Status status = global_.initialise(layout.address[i], initial); !status) return status.error();
+        if (Status status = global_.initialise(layout.address[i], initial); !status)
+          return status.error();
       }
     }
     return layout;
@@ -289,23 +318,29 @@ class EmulatorDevice final : public Device {
   static Status relocate(const PtxModule& ptx, const ModuleLayout& layout, const Variable& variable,
                          std::vector<std::byte>& initial) {
     for (const Relocation& relocation : variable.relocations) {
-      const Variable* meant = relocation.is_function ? nullptr : &ptx.variables[static_cast<std::size_t>(relocation.index)];
-      if (meant == nullptr || meant->is_extern || (meant->space != Space::global && meant->space != Space::constant)) {
+      const Variable* meant = relocation.is_function
+                                  ? nullptr
+                                  : &ptx.variables[static_cast<std::size_t>(relocation.index)];
+      if (meant == nullptr || meant->is_extern ||
+          (meant->space != Space::global && meant->space != Space::constant)) {
         return Error{ErrorKind::cannot_run,
-                     fmt::format("the address of {} in the initialiser of {} is not known", relocation.name, variable.name),
+                     fmt::format("the address of {} in the initialiser of {} is not known",
+                                 relocation.name, variable.name),
                      fmt::format("{}:{}:{}", ptx.file, relocation.line, relocation.column), ""};
       }
       const std::uint64_t window = relocation.generic ? window_of(meant->space) : 0;
-      const std::uint64_t address = layout.address[static_cast<std::size_t>(relocation.index)] + window +
-                                    static_cast<std::uint64_t>(relocation.addend);
-      std::memcpy(initial.data() + relocation.offset, &address, static_cast<std::size_t>(std::min(relocation.bytes, 8)));
+      const std::uint64_t address = layout.address[static_cast<std::size_t>(relocation.index)] +
+                                    window + static_cast<std::uint64_t>(relocation.addend);
+      std::memcpy(initial.data() + relocation.offset, &address,
+                  static_cast<std::size_t>(std::min(relocation.bytes, 8)));
     }
     return {};
   }
 
   Status check_request(const Program& program, const LaunchRequest& request) const {
     const auto refuse = [&](std::string message) {
-      return Error{ErrorKind::cannot_run, fmt::format("cannot launch {}: {}", program.kernel, message), "", ""};
+      return Error{ErrorKind::cannot_run,
+                   fmt::format("cannot launch {}: {}", program.kernel, message), "", ""};
     };
     constexpr std::array<std::int64_t, 3> kGridLimit{0x7fffffff, 65535, 65535};
     // Far more than anybody waits for.
@@ -314,31 +349,43 @@ class EmulatorDevice final : public Device {
     std::int64_t threads = 1, blocks = 1;
     for (std::size_t i = 0; i < 3; ++i) {
       if (request.grid[i] < 1 || request.grid[i] > kGridLimit[i]) {
-        return refuse(fmt::format("grid {} x {} x {} is empty or too large", request.grid[0], request.grid[1], request.grid[2]));
+        return refuse(fmt::format("grid {} x {} x {} is empty or too large", request.grid[0],
+                                  request.grid[1], request.grid[2]));
       }
       if (request.block[i] < 1 || request.block[i] > kBlockLimit[i]) {
-        return refuse(fmt::format("a block of {} x {} x {} threads; 1024 x 1024 x 64 are the most, 1024 in all", request.block[0], request.block[1], request.block[2]));
+        return refuse(fmt::format(
+            "a block of {} x {} x {} threads; 1024 x 1024 x 64 are the most, 1024 in all",
+            request.block[0], request.block[1], request.block[2]));
       }
       threads *= request.block[i];
       blocks *= request.grid[i];
     }
-    if (blocks > kMostBlocks) return refuse(fmt::format("a grid of {} blocks; the emulator runs {} at most", blocks, kMostBlocks));
-    if (threads > 1024) return refuse(fmt::format("a block of {} threads; 1024 is the most", threads));
+    if (blocks > kMostBlocks)
+      return refuse(
+          fmt::format("a grid of {} blocks; the emulator runs {} at most", blocks, kMostBlocks));
+    if (threads > 1024)
+      return refuse(fmt::format("a block of {} threads; 1024 is the most", threads));
     const std::array<std::int64_t, 3>& most = program.max_threads;
-    const std::int64_t declared = std::max<std::int64_t>(most[0], 1) * std::max<std::int64_t>(most[1], 1) * std::max<std::int64_t>(most[2], 1);
+    const std::int64_t declared = std::max<std::int64_t>(most[0], 1) *
+                                  std::max<std::int64_t>(most[1], 1) *
+                                  std::max<std::int64_t>(most[2], 1);
     if (program.exact_threads && threads != declared) {
-      return refuse(fmt::format("a block of {} threads; the kernel declares exactly {}", threads, declared));
+      return refuse(
+          fmt::format("a block of {} threads; the kernel declares exactly {}", threads, declared));
     }
     if (most[0] > 0 && threads > declared) {
-      return refuse(fmt::format("a block of {} threads; the kernel declares at most {}", threads, declared));
+      return refuse(
+          fmt::format("a block of {} threads; the kernel declares at most {}", threads, declared));
     }
     if (request.dynamic_shared_bytes < 0) return refuse("negative shared memory");
     const std::int64_t shared = program.static_shared_bytes + request.dynamic_shared_bytes;
     if (shared > shared_limit(options_.sm)) {
-      return refuse(fmt::format("{} bytes of shared memory; sm_{} has {} for a block", shared, options_.sm, shared_limit(options_.sm)));
+      return refuse(fmt::format("{} bytes of shared memory; sm_{} has {} for a block", shared,
+                                options_.sm, shared_limit(options_.sm)));
     }
     if (static_cast<std::int64_t>(request.parameters.size()) != program.parameter_bytes) {
-      return refuse(fmt::format("{} bytes of parameters; the kernel declares {}", request.parameters.size(), program.parameter_bytes));
+      return refuse(fmt::format("{} bytes of parameters; the kernel declares {}",
+                                request.parameters.size(), program.parameter_bytes));
     }
     return {};
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The emulator as a Device: runs PTX on the CPU, warp by warp, and watches every access while it does.
+// The emulator as a Device: runs PTX on the CPU, warp by warp, and watches every access while it
+// does.
 #pragma once
 
 #include <memory>

@@ -79,8 +79,7 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
   ModuleLayout layout;
   layout.address.assign(module.variables.size(), 0);
   std::vector<Refusal> refusals;
-  const Result<Program> program =
-      Decoder(module, flat, layout, module.target_sm).decode(&refusals);
+  const Result<Program> program = Decoder(module, flat, layout, module.target_sm).decode(&refusals);
   if (program) {
     out.static_shared_bytes = program->static_shared_bytes;
     out.dynamic_shared = program->dynamic_shared_alignment > 0;

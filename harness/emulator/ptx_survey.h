@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a PTX file holds and which of its instructions the emulator lacks: all of them, where loading
-// stops at the first one.
+// What a PTX file holds and which of its instructions the emulator lacks: all of them, where
+// loading stops at the first one.
 #pragma once
 
 #include <array>
@@ -31,7 +31,8 @@ struct EntrySurvey {
   std::array<std::int64_t, 3> threads{0, 0, 0};  // .maxntid, .reqntid; 0: not given
   bool exact_threads = false;                    // .reqntid
   std::array<std::int64_t, 3> cluster{0, 0, 0};  // .reqnctapercluster; 0: not given
-  std::map<std::string, int> units;  // matrix instructions: "mma m16n8k16 f32.bf16.bf16.f32", and how often
+  std::map<std::string, int>
+      units;  // matrix instructions: "mma m16n8k16 f32.bf16.bf16.f32", and how often
   std::vector<MissingInstruction> missing;  // by their first line
   std::string refused;  // why the entry as a whole cannot run; empty: nothing of the kind
 };

@@ -58,9 +58,10 @@ std::string more_accurate(const Manifest& kernel, const std::string& element) {
 
 // Whether outputs that are not the contract's are the exact ones; a few may be by chance.
 bool all_rounded_once(const std::vector<ElementVerdict>& others) {
-  constexpr std::size_t kConvincing = 8;
-  return others.size() >= kConvincing &&
-         std::ranges::all_of(others, [](const ElementVerdict& e) { return std::abs(e.error_ulp) <= 0.5; });
+  constexpr std::size_t kEnoughOutputs = 8;
+  return others.size() >= kEnoughOutputs &&
+         std::ranges::all_of(others,
+                             [](const ElementVerdict& e) { return std::abs(e.error_ulp) <= 0.5; });
 }
 
 // The accumulator's way away from exact, of the first output that has one, thinned out.
@@ -145,8 +146,7 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
                             [](const ElementVerdict& e) { return e.class_mismatch; });
     const Tensor* got = examined.tensors.find(output.name);
     for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
-      add_element(card.elements, output.name, got->layout, failures[j], bits,
-                  examined.launch);
+      add_element(card.elements, output.name, got->layout, failures[j], bits, examined.launch);
     }
     if (failures.empty()) continue;
     // The largest error tells the most.

@@ -52,12 +52,13 @@ ApproximationErrors approximation_by_seed(const Case& test_case) {
   }
 }
 
-// What a case's work gives, or the exception that left it as an Error: one case that cannot run must
-// not end the run of all others.
+// What a case's work gives, or the exception that left it as an Error: one case that cannot run
+// must not end the run of all others.
 template <typename Work>
 auto without_exceptions(const std::string& subject, const Work& work) -> decltype(work()) {
   const auto too_much_memory = [&] {
-    return Error{ErrorKind::out_of_memory, fmt::format("{} needs more memory than is free", subject), "",
+    return Error{ErrorKind::out_of_memory,
+                 fmt::format("{} needs more memory than is free", subject), "",
                  "use a smaller shape, or fewer --jobs"};
   };
   try {
@@ -70,7 +71,8 @@ auto without_exceptions(const std::string& subject, const Work& work) -> decltyp
   } catch (const std::length_error&) {
     return too_much_memory();
   } catch (const std::exception& error) {
-    return Error{ErrorKind::cannot_run, fmt::format("{}: internal error: {}", subject, error.what()), "",
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("{}: internal error: {}", subject, error.what()), "",
                  "this is a fault of plumbline; please report it with this line"};
   }
 }
@@ -207,8 +209,8 @@ bool CaseRunner::wants_other_order(const Case& test_case, const LaunchResult& la
 // whether the kernel ends, shows when it is a large positive and a large negative number. Which way
 // a warp goes may depend on it: FlashAttention 2 asks of every row's sum, also of those beyond the
 // last query, whether there is anything to divide by.
-Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& target,
-                                      LaunchChoices choices, Launched& launched) {
+Status CaseRunner::discard_harmless_uninitialized_reads(const Case& test_case, const Target& target,
+                                                        LaunchChoices choices, Launched& launched) {
   const auto may_be_idle = [](const LaunchResult& launch) {
     return launch.completed &&
            std::all_of(launch.findings.begin(), launch.findings.end(), [](const Finding& finding) {
@@ -227,8 +229,8 @@ Status CaseRunner::forgive_idle_reads(const Case& test_case, const Target& targe
   return {};
 }
 
-// Registers begin as zeros. Where the code reads some before it writes them, and nothing else is to be
-// found, the case runs again with other values in them: what depends on these shows.
+// Registers begin as zeros. Where the code reads some before it writes them, and nothing else is to
+// be found, the case runs again with other values in them: what depends on these shows.
 Status CaseRunner::find_unwritten_registers(const Case& test_case, const Target& target,
                                             LaunchChoices choices, Execution& execution) {
   const LaunchResult& first = execution.launch;
@@ -290,7 +292,7 @@ Status CaseRunner::reorder_ctas(const Case& test_case, const Target& target, Lau
   }
   execution.reordered = true;
   execution.same_in_any_order = execution.launch.fingerprint == execution.first;
-  return forgive_idle_reads(test_case, target, choices, execution);
+  return discard_harmless_uninitialized_reads(test_case, target, choices, execution);
 }
 
 Status CaseRunner::call_again(const Case& test_case, const Target& target, LaunchChoices choices,
@@ -314,7 +316,7 @@ Status CaseRunner::call_again(const Case& test_case, const Target& target, Launc
   execution.launch = *std::move(launch);
   execution.called_again = true;
   execution.same_when_called_again = execution.launch.fingerprint == execution.first;
-  return forgive_idle_reads(test_case, target, choices, execution);
+  return discard_harmless_uninitialized_reads(test_case, target, choices, execution);
 }
 
 Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_case,
@@ -333,8 +335,8 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
     const Relation& relation = relations[(draw / one_in + i) % relations.size()];
     std::optional<RelatedRun> run = relation.make(test_case, examined.tensors);
     if (!run) continue;
-    const Result<LaunchResult> launch = launch_on(
-        run->test_case, run->tensors, target, {.approximation = approximation_of(test_case)});
+    const Result<LaunchResult> launch = launch_on(run->test_case, run->tensors, target,
+                                                  {.approximation = approximation_of(test_case)});
     if (!launch) return launch.error();
     broken = what_breaks(relation, *run, *launch, examined.tensors);
     if (!broken->empty() || !options_.all_relations) return broken;
@@ -388,16 +390,14 @@ Status CaseRunner::load(const Manifest& kernel, const Target& target) {
 
 Result<Execution> CaseRunner::execute(const Case& test_case, const Target& target,
                                       std::uint64_t instruction_budget) {
-  return without_exceptions(test_case.text(), [&] {
-    return try_execute(test_case, target, instruction_budget);
-  });
+  return without_exceptions(test_case.text(),
+                            [&] { return try_execute(test_case, target, instruction_budget); });
 }
 
 Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const Target& target,
                                                     Execution execution) {
-  return without_exceptions(test_case.text(), [&] {
-    return try_judge(test_case, target, std::move(execution));
-  });
+  return without_exceptions(test_case.text(),
+                            [&] { return try_judge(test_case, target, std::move(execution)); });
 }
 
 Status CaseRunner::try_load(const Manifest& kernel, const Target& target) {
@@ -439,7 +439,9 @@ Result<Execution> CaseRunner::try_execute(const Case& test_case, const Target& t
     options_.loops->endless(kernel);
   }
   if (target.on_gpu) execution.kernel_ms = execution.launch.elapsed_ms;
-  if (const Status asked = forgive_idle_reads(test_case, target, choices, execution); !asked)
+  if (const Status asked =
+          discard_harmless_uninitialized_reads(test_case, target, choices, execution);
+      !asked)
     return asked.error();
   if (const Status asked = find_unwritten_registers(test_case, target, choices, execution); !asked)
     return asked.error();
@@ -478,7 +480,9 @@ Status CaseRunner::run_beside(const Case& test_case, const Target& target, Launc
   Result<LaunchResult> launch = launch_on(test_case, beside.tensors, emulator, choices);
   if (!launch) return launch.error();
   beside.launch = *std::move(launch);
-  if (Status asked = forgive_idle_reads(test_case, emulator, choices, beside); !asked) return asked;
+  if (Status asked = discard_harmless_uninitialized_reads(test_case, emulator, choices, beside);
+      !asked)
+    return asked;
   execution.beside = std::move(beside);
   return {};
 }
@@ -502,8 +506,8 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
   return examined;
 }
 
-Result<std::unique_ptr<Examined>> CaseRunner::try_judge(const Case& test_case,
-                                                        const Target& target, Execution execution) {
+Result<std::unique_ptr<Examined>> CaseRunner::try_judge(const Case& test_case, const Target& target,
+                                                        Execution execution) {
   if (interrupted()) return interruption(test_case.text());  // exact values may take minutes
   auto examined = std::make_unique<Examined>();
   static_cast<Execution&>(*examined) = std::move(execution);

@@ -46,11 +46,11 @@ struct Launched {
 
 // A case that ran and was not judged yet.
 struct Execution : Launched {
-  std::uint64_t first = 0;            // fingerprint of the first launch
-  int different = 0;                  // of the launches after it, those that gave other bits
-  std::optional<Launched> beside;     // on the emulator, beside a GPU
-  double kernel_ms = 0;               // on a GPU, the least of its launches
-  bool reordered = false;             // `launch` had its CTAs in another order than the first
+  std::uint64_t first = 0;         // fingerprint of the first launch
+  int different = 0;               // of the launches after it, those that gave other bits
+  std::optional<Launched> beside;  // on the emulator, beside a GPU
+  double kernel_ms = 0;            // on a GPU, the least of its launches
+  bool reordered = false;          // `launch` had its CTAs in another order than the first
   bool same_in_any_order = true;
   bool called_again = false;  // `launch` came after one with other inputs, and found what that left
   bool same_when_called_again = true;
@@ -106,12 +106,12 @@ class CaseRunner {
                                  const LaunchChoices& choices = {});
   // Takes reads of unwritten memory out of the findings when they are all there are and neither an
   // output bit nor the kernel's end depends on what was read.
-  Status forgive_idle_reads(const Case& test_case, const Target& target, LaunchChoices choices,
-                            Launched& launched);
-  // Adds reads of registers that nothing wrote where an output bit or the kernel's end depends on what
-  // is in them.
-  Status find_unwritten_registers(const Case& test_case, const Target& target, LaunchChoices choices,
-                                  Execution& execution);
+  Status discard_harmless_uninitialized_reads(const Case& test_case, const Target& target,
+                                              LaunchChoices choices, Launched& launched);
+  // Adds reads of registers that nothing wrote where an output bit or the kernel's end depends on
+  // what is in them.
+  Status find_unwritten_registers(const Case& test_case, const Target& target,
+                                  LaunchChoices choices, Execution& execution);
   // Launches again, with the bytes traced in which races of shared memory met: they then name both
   // accesses.
   Status name_other_accesses(const Case& test_case, const Target& target, std::uint64_t cta_order,
@@ -127,6 +127,7 @@ class CaseRunner {
   // nothing when none was tried.
   Result<std::optional<std::string>> broken_relation(const Case& test_case, const Target& target,
                                                      const Examined& examined);
+
   // Of what all errors at once made suspect, what is suspect again on every fresh draw of inputs.
   struct FreshDraws {
     std::vector<Suspicion> suspicions;

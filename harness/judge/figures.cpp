@@ -32,7 +32,7 @@ constexpr std::array<OtherLength, 8> kOtherLengths = {{
     {"layernorm_backward", "dbeta", "m"},
 }};
 
-// A portrait takes the exact values of all elements again.
+// A error_map takes the exact values of all elements again.
 constexpr double kMostWork = 3e8;
 constexpr std::int64_t kMostElements = 1 << 16;
 constexpr std::int64_t kLargestTile = 128;
@@ -40,7 +40,7 @@ constexpr std::int64_t kLargestTile = 128;
 // Of a format's largest number: integers are also clamped to one less, e.g. to [-127, 127].
 constexpr double kNearlyLargest = 0.99;
 
-// Portrait::heat: the letter of an error.
+// ErrorMap::heat: the letter of an error.
 char letter(double error_ulp) {
   if (error_ulp <= 0.5) return '.';
   return std::isinf(error_ulp)
@@ -48,17 +48,17 @@ char letter(double error_ulp) {
              : static_cast<char>('a' + std::clamp(std::ilogb(error_ulp) + 4, 0, 25));
 }
 
-// Portrait::warps and threads.
+// ErrorMap::warps and threads.
 constexpr char kNone = ' ', kMixed = '.';
 
-void note_writer(Portrait& portrait, char& warp, const Writer* writer, char error) {
+void note_writer(ErrorMap& error_map, char& warp, const Writer* writer, char error) {
   char digit = kMixed;
   if (writer) {
     const auto number = static_cast<std::size_t>(writer->warp);
     digit = static_cast<char>(number < 10 ? '0' + number : 'a' + number - 10);
-    if (number >= portrait.threads.size())
-      portrait.threads.resize(number + 1, std::string(32, kNone));
-    char& worst = portrait.threads[number][static_cast<std::size_t>(writer->lane)];
+    if (number >= error_map.threads.size())
+      error_map.threads.resize(number + 1, std::string(32, kNone));
+    char& worst = error_map.threads[number][static_cast<std::size_t>(writer->lane)];
     worst = std::max(worst, error);
   }
   warp = warp == kNone || warp == digit ? digit : kMixed;
@@ -123,7 +123,7 @@ void describe_length(const Case& test_case, OutputRecord& output) {
   output.length = std::max<std::int64_t>(test_case.problem.integer(found->length), 0);
 }
 
-std::optional<Portrait> portrait_of(const Case& test_case, const Examined& examined, int threads) {
+std::optional<ErrorMap> portrait_of(const Case& test_case, const Examined& examined, int threads) {
   const CaseRecord& record = examined.record;
   if (record.outputs.empty() || !examined.oracle) return {};
   const std::size_t output = output_to_portray(record);
@@ -134,19 +134,20 @@ std::optional<Portrait> portrait_of(const Case& test_case, const Examined& exami
       count <= kMostElements && test_case.kernel->operation->work(test_case.problem) <= kMostWork;
   if (!small || count == 0 || layout.shape.empty()) return {};
 
-  Portrait portrait;
-  portrait.kernel = record.kernel;
-  portrait.text = record.text;
-  portrait.device = record.device;
-  portrait.output = record.outputs[output].name;
-  portrait.columns = layout.shape.back();
-  portrait.rows = layout.shape.size() > 1 ? layout.shape[layout.shape.size() - 2] : 1;
-  portrait.tile_rows = std::min(portrait.rows, kLargestTile);
-  portrait.tile_columns = std::min(portrait.columns, kLargestTile);
-  portrait.heat.assign(static_cast<std::size_t>(portrait.tile_rows),
-                       std::string(static_cast<std::size_t>(portrait.tile_columns), '.'));
+  ErrorMap error_map;
+  error_map.kernel = record.kernel;
+  error_map.text = record.text;
+  error_map.device = record.device;
+  error_map.output = record.outputs[output].name;
+  error_map.columns = layout.shape.back();
+  error_map.rows = layout.shape.size() > 1 ? layout.shape[layout.shape.size() - 2] : 1;
+  error_map.tile_rows = std::min(error_map.rows, kLargestTile);
+  error_map.tile_columns = std::min(error_map.columns, kLargestTile);
+  error_map.heat.assign(static_cast<std::size_t>(error_map.tile_rows),
+                        std::string(static_cast<std::size_t>(error_map.tile_columns), '.'));
   if (!examined.launch.writers.empty())
-    portrait.warps.assign(portrait.heat.size(), std::string(portrait.heat.front().size(), kNone));
+    error_map.warps.assign(error_map.heat.size(),
+                           std::string(error_map.heat.front().size(), kNone));
   std::map<int, std::vector<double>> binades;
   const Format& f = format(layout.format);
   const std::vector<double> exact =
@@ -156,28 +157,29 @@ std::optional<Portrait> portrait_of(const Case& test_case, const Examined& exami
     const double error =
         error_in_ulp(*examined.oracle, static_cast<int>(output), index, f, got->bits(index), due);
     const auto row =
-        static_cast<std::size_t>(index / portrait.columns % portrait.rows % portrait.tile_rows);
-    const auto column = static_cast<std::size_t>(index % portrait.columns % portrait.tile_columns);
-    char& cell = portrait.heat[row][column];
+        static_cast<std::size_t>(index / error_map.columns % error_map.rows % error_map.tile_rows);
+    const auto column =
+        static_cast<std::size_t>(index % error_map.columns % error_map.tile_columns);
+    char& cell = error_map.heat[row][column];
     cell = std::max(cell, letter(error));
-    if (!portrait.warps.empty()) {
-      note_writer(portrait, portrait.warps[row][column],
-                  writer_of(examined.launch, portrait.output, layout, index), letter(error));
+    if (!error_map.warps.empty()) {
+      note_writer(error_map, error_map.warps[row][column],
+                  writer_of(examined.launch, error_map.output, layout, index), letter(error));
     }
     if (std::isfinite(due) && due != 0 && std::isfinite(error))
       binades[std::ilogb(due)].push_back(error);
   }
   if (record.verdict != Verdict::fail) {  // nobody asks where it goes right
-    portrait.heat.clear();
-    portrait.warps.clear();
-    portrait.threads.clear();
+    error_map.heat.clear();
+    error_map.warps.clear();
+    error_map.threads.clear();
   }
   for (auto& [exponent, errors] : binades) {
     const double worst = *std::max_element(errors.begin(), errors.end());
-    portrait.binades.push_back(
+    error_map.binades.push_back(
         {exponent, static_cast<std::int64_t>(errors.size()), take_median(errors), worst});
   }
-  return portrait;
+  return error_map;
 }
 
 }  // namespace plumbline

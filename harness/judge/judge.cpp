@@ -15,8 +15,8 @@
 namespace plumbline {
 namespace {
 
-// The sample of outputs that are not all bounded (JudgeOptions::most_products): at least 64 elements
-// of every 128x128 tile. Outputs of 16 bits and less are always judged one and all.
+// The sample of outputs that are not all bounded (JudgeOptions::most_products): at least 64
+// elements of every 128x128 tile. Outputs of 16 bits and less are always judged one and all.
 constexpr std::int64_t kElementsPerSample = 256, kLeastSample = 65536;
 
 JudgeOptions options_for(const Case& test_case, const Tensor& got, JudgeOptions options) {
@@ -39,7 +39,7 @@ std::pair<std::string, std::string> ulp_texts(double x, double y) {
 
 // How far the element is, and how far it may be. Admissible values need not lie on both sides of
 // the exact one: then even a near value may not be one of them.
-std::string distance_words(const ElementVerdict& e, const Format& f) {
+std::string describe_distance(const ElementVerdict& e, const Format& f) {
   const double distance = std::abs(e.error_ulp);
   const bool near = distance != 0 && distance <= e.bound_ulp;
   // Around 0 an ulp is the least number there is.
@@ -66,7 +66,7 @@ std::string bound_reason(const OutputRecord& output, const TensorLayout& layout)
   return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}",
                      v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
                      element_name(output.name, layout, e.index),
-                     distance_words(e, format(layout.format)));
+                     describe_distance(e, format(layout.format)));
 }
 
 std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {
@@ -116,19 +116,19 @@ std::string unwritten_reason(const LaunchResult& launch, const CaseTensors& tens
 }
 
 Verdict worst(const std::map<Claim, Verdict>& claims) {
-  bool failed = false, thin = false;
+  bool failed = false, mistrusted = false;
   for (const auto& [claim, verdict] : claims) {
     failed = failed || verdict == Verdict::fail;
-    thin = thin || verdict == Verdict::mistrusted;
+    mistrusted = mistrusted || verdict == Verdict::mistrusted;
   }
-  return failed ? Verdict::fail : thin ? Verdict::mistrusted : Verdict::pass;
+  return failed ? Verdict::fail : mistrusted ? Verdict::mistrusted : Verdict::pass;
 }
 
 std::optional<OtherAccessRecord> other_access(const Finding& finding) {
   if (!finding.other) return std::nullopt;
   const OtherAccess& o = *finding.other;
-  return OtherAccessRecord{o.deed,     o.text(),      o.warp,        o.lane,      o.ptx_file,
-                           o.ptx_line, o.source_file, o.source_line, o.inlined_at};
+  return OtherAccessRecord{o.access_kind, o.text(),      o.warp,        o.lane,      o.ptx_file,
+                           o.ptx_line,    o.source_file, o.source_line, o.inlined_at};
 }
 
 }  // namespace

@@ -259,8 +259,8 @@ struct ByteRange {
   }
 };
 
-// Calls body(address, bytes) for each stretch of storage that lies in one place of the device, up to
-// the first one that goes wrong.
+// Calls body(address, bytes) for each stretch of storage that lies in one place of the device, up
+// to the first one that goes wrong.
 template <typename Body>
 Status for_each_stretch(const TensorSpec& spec, DeviceAddress base, const Body& body) {
   const std::int64_t width = format(spec.layout.format).storage_bytes(),
@@ -541,10 +541,9 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     Tensor& tensor = tensors.tensors[i];
     if (spec.role == TensorRole::workspace) continue;
     std::vector<std::byte> bytes(tensor.storage.size());
-    const Status read =
-        for_each_stretch(spec, storage[spec.name], [&](DeviceAddress from, ByteRange range) {
-          return device.read(from, range.of(bytes));
-        });
+    const Status read = for_each_stretch(
+        spec, storage[spec.name],
+        [&](DeviceAddress from, ByteRange range) { return device.read(from, range.of(bytes)); });
     if (!read) return read.error();
     if (spec.role == TensorRole::input) {
       if (device.is_gpu() && !result.completed) continue;  // gone with the context

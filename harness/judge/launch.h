@@ -32,8 +32,8 @@ struct LaunchResult {
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison
   std::vector<Unwritten> unwritten_of;  // those of each output that has any
-  bool communicates = false;   // CTAs exchange data: another order of them is another execution
-  bool undecided = false;      // as in LaunchOutcome; launch_case() decides it
+  bool communicates = false;  // CTAs exchange data: another order of them is another execution
+  bool undecided = false;     // as in LaunchOutcome; launch_case() decides it
   std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
   bool changed_variables = false;   // it left something that a next call finds (Device)
   double elapsed_ms = 0;
@@ -68,8 +68,8 @@ struct LaunchChoices {
   // The byte that memory is full of where nothing has written; nothing: poison_code() and, in
   // shared memory, 0xff.
   std::optional<std::uint8_t> garbage = std::nullopt;
-  std::uint8_t register_garbage = 0;  // the same of registers
-  bool keep_writers = false;          // LaunchResult::writers
+  std::uint8_t register_garbage = 0;    // the same of registers
+  bool keep_writers = false;            // LaunchResult::writers
   std::vector<SharedByte> traced = {};  // in every launch of the case
   bool one_worker = false;
   // Variables of modules have what the launch before left in them: a second call of the library.

@@ -13,7 +13,7 @@ namespace {
 
 // The order of additions of one output, where its contract leaves that open and a known order gives
 // all of its bits. The verdict then says so.
-std::string name_schedule(const GemmCase& gemm, const Tensor& got, OutputVerdict& verdict,
+std::string name_schedule(const PreparedGemm& gemm, const Tensor& got, OutputVerdict& verdict,
                           int threads) {
   constexpr std::size_t kMost = 4;
   if (!gemm.contract.order_is_open() || gemm.contract.unit == Unit::int32 ||
@@ -42,16 +42,17 @@ std::string name_orders(Examined& examined, int threads) {
     if (output.verdict.failed > 0) continue;
     int number = 0;
     while (examined.oracle->output_name(number) != output.name) ++number;
-    const std::vector<const GemmCase*> gemms = examined.oracle->gemms(number);
+    const std::vector<const PreparedGemm*> gemms = examined.oracle->gemms(number);
     if (gemms.size() != 1 || !gemms[0]->contract.order_is_open()) continue;
     const std::string words =
         name_schedule(*gemms[0], *examined.tensors.find(output.name), output.verdict, threads);
     if (!words.empty()) record.claims.try_emplace(Claim::bits, Verdict::pass);
     if (!text.empty()) text += "; ";
     text += words.empty()
-                ? fmt::format("no order of additions known here gives the bits of {}: each output "
-                              "was held against its bound alone",
-                              output.name)
+                ? fmt::format(
+                      "no order of additions known here gives the bits of {}: each output "
+                      "was held against its bound alone",
+                      output.name)
                 : fmt::format("{} is bit for bit what this order of additions gives: {}",
                               output.name, words);
   }

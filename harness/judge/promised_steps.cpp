@@ -25,8 +25,7 @@ struct Step {
 constexpr std::array<std::string_view, 2> kDivides{"div.r", ""}, kInverts{"rcp.r", "div.r"},
     kTakesRoots{"sqrt.r", ""};
 constexpr std::array<std::string_view, 3> kQuotients{"div.approx", "div.full", ""},
-    kReciprocals{"div.approx", "div.full", "rcp.approx"},
-    kRoots{"rsqrt.approx", "sqrt.approx", ""};
+    kReciprocals{"div.approx", "div.full", "rcp.approx"}, kRoots{"rsqrt.approx", "sqrt.approx", ""};
 
 constexpr Step kSteps[] = {
     {"rule", "x / scale", kDivides, kQuotients},

@@ -23,8 +23,8 @@ std::optional<On> on_by_name(std::string_view word);
 struct Target {
   int sm = 80;
   bool on_gpu = false;
-  bool compare = false;  // GPU, and the emulator of the same chip beside it, bit for bit
-  std::string gpu_name;  // "NVIDIA H200"
+  bool compare = false;     // GPU, and the emulator of the same chip beside it, bit for bit
+  std::string gpu_name;     // "NVIDIA H200"
   std::string driver = {};  // of the GPU: "580.65.06, CUDA 13.0"
 
   std::string name() const;  // "emulator sm_90", "NVIDIA H200 (sm_90)"

@@ -20,7 +20,7 @@ struct UnitUse {
   std::string unit;  // the contract's word for it
   std::string text;
   int line = 0;
-  std::int64_t k = 0;       // of its shape; 0: not known
+  std::int64_t k = 0;        // of its shape; 0: not known
   std::int64_t usual_k = 0;  // of the shape that its formats usually have
 };
 
@@ -33,8 +33,8 @@ std::int64_t k_of_shape(std::string_view shape) {
   return k;
 }
 
-// A node takes 32 bytes of each vector from the usual shapes: m16n8k8 of tf32, k16 of 16-bit and k32
-// of 8-bit elements.
+// A node takes 32 bytes of each vector from the usual shapes: m16n8k8 of tf32, k16 of 16-bit and
+// k32 of 8-bit elements.
 std::int64_t usual_k(std::string_view type) {
   if (type == "tf32") return 8;
   if (type == "f16" || type == "bf16") return 16;
@@ -46,7 +46,8 @@ std::vector<UnitUse> uses_in(const emulator::PtxModule& ptx) {
   for_each_instruction(ptx, [&](const emulator::Instruction& instruction) {
     UnitUse use;
     const std::vector<std::string>& words = instruction.modifiers;
-    if (instruction.opcode == "mma" || (instruction.opcode == "wmma" && !words.empty() && words[0] == "mma")) {
+    if (instruction.opcode == "mma" ||
+        (instruction.opcode == "wmma" && !words.empty() && words[0] == "mma")) {
       use.unit = "mma.sync";
     } else if (instruction.opcode == "wgmma" && !words.empty() && words[0] == "mma_async") {
       use.unit = "wgmma";
@@ -124,8 +125,9 @@ Status check_units(const Manifest& kernel, std::string_view ptx, std::string_vie
   for (const std::string& unit : units) {
     if (!is_tensor_core(unit) || std::ranges::count(uses, unit, &UnitUse::unit) > 0) continue;
     return refused(fmt::format("unit = \"{}\"", unit),
-                   uses.empty() ? fmt::format("no entry in {} has an instruction of tensor cores", file)
-                                : fmt::format("{} and there is no {}", first_use(), unit),
+                   uses.empty()
+                       ? fmt::format("no entry in {} has an instruction of tensor cores", file)
+                       : fmt::format("{} and there is no {}", first_use(), unit),
                    "unit");
   }
   if (!uses.empty() && std::ranges::none_of(units, is_tensor_core) && units.contains("fma.f32"))

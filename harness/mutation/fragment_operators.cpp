@@ -92,9 +92,8 @@ std::span<const FaultOperator> fragment_operators() { return kOperators; }
 
 std::vector<FaultOperator> fault_operators() {
   std::vector<FaultOperator> all;
-  for (const auto part :
-       {control_operators(), arithmetic_operators(), memory_operators(), order_operators(),
-        fragment_operators()}) {
+  for (const auto part : {control_operators(), arithmetic_operators(), memory_operators(),
+                          order_operators(), fragment_operators()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

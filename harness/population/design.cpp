@@ -78,9 +78,8 @@ ErrorMatrix by_signs(const ErrorMatrix& errors, std::int64_t signs, std::int64_t
 ErrorMatrix signs_of_rows(const ErrorMatrix& errors, const std::vector<ProductMatrix>& matrices) {
   if (!matrices.front().shares_a()) return errors;
   const std::int64_t m = matrices.front().gemm->problem.m;
-  return by_signs(errors, m, errors.columns, [&](std::int64_t i, std::int64_t j) {
-    return SignedPlace{i % m, j};
-  });
+  return by_signs(errors, m, errors.columns,
+                  [&](std::int64_t i, std::int64_t j) { return SignedPlace{i % m, j}; });
 }
 
 // O is [batch, heads, queries, columns], V [batch or 1, heads of keys, keys, columns].
@@ -128,7 +127,7 @@ std::vector<ErrorMatrix> taken_apart(const ErrorMatrix& errors, std::int64_t cou
 }
 
 // Matrices of a batch that have nothing in common along the columns: neither B nor its scales.
-bool have_own_columns(const GemmCase& gemm) {
+bool have_own_columns(const PreparedGemm& gemm) {
   const GemmProblem& problem = gemm.problem;
   const bool common_scales = problem.scale_b != nullptr && problem.scale_b_block != kTensorScale;
   return gemm.operands.batch_b > 1 && !common_scales;
@@ -136,7 +135,7 @@ bool have_own_columns(const GemmCase& gemm) {
 
 std::vector<ErrorMatrix> columns_of(const ErrorMatrix& errors,
                                     const std::vector<ProductMatrix>& matrices) {
-  const GemmCase& gemm = *matrices.front().gemm;
+  const PreparedGemm& gemm = *matrices.front().gemm;
   if (!have_own_columns(gemm)) return {errors};
   return taken_apart(errors, gemm.problem.batch,
                      [&](std::int64_t row) { return row / gemm.problem.m; });

@@ -67,13 +67,13 @@ std::vector<std::vector<std::int64_t>> drawn_rows(const std::vector<ProductMatri
 }
 
 // Tiles as the kernel has them: what it promotes at once, or a step of its main loop.
-std::int64_t tile_depth(const GemmCase& gemm, const Manifest& kernel) {
+std::int64_t tile_depth(const PreparedGemm& gemm, const Manifest& kernel) {
   if (gemm.contract.schedule == Schedule::promote) return gemm.contract.interval;
   return std::max<std::int64_t>(gemm_tile(kernel).k, 1);
 }
 
 // Whether an output, y exactly, may come of numbers that count as 0 or not.
-bool may_flush(const GemmCase& gemm, const GemmPlace& at, double y) {
+bool may_flush(const PreparedGemm& gemm, const GemmPlace& at, double y) {
   constexpr double kLeast = 0x1p-126, kFar = 0x1p30;  // of the epilogue's factors
   return gemm.contract.subnormals_flushed &&
          (gemm.lattice(at) < kLeast || (y != 0 && std::fabs(y) < kFar * kLeast));
@@ -106,7 +106,7 @@ std::optional<EnvelopeVerdict> compare_with_model(const Case& test_case,
                                                   const std::vector<ProductMatrix>& matrices,
                                                   const Tensor& got,
                                                   const std::vector<double>& exact, int threads) {
-  const GemmCase& first = *matrices.front().gemm;
+  const PreparedGemm& first = *matrices.front().gemm;
   if (const auto reason = no_model_because(first.contract))
     return EnvelopeVerdict{
         false, {}, fmt::format("errors are not compared with a model's: {}", *reason)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tests of all errors of a case at once, for cases whose inputs have the design they need. They run
-// on what has passed element by element. Two are theorems (oracles/population/population.h) and fail a
-// case where a conforming kernel is not believable; the others (harness/population/envelope.h) only
-// suspect it, and have to be asked again.
+// on what has passed element by element. Two are theorems (oracles/population/population.h) and
+// fail a case where a conforming kernel is not believable; the others
+// (harness/population/envelope.h) only suspect it, and have to be asked again.
 #pragma once
 
 #include <optional>

@@ -16,11 +16,11 @@ namespace plumbline {
 namespace {
 
 // A fault of one stage is named when it explains this much of what the contract does not.
-constexpr double kConvincing = 0.75;
+constexpr double kExplainedEnough = 0.75;
 // And the remainder is worth a sentence from this part of the kernel's own error on.
-constexpr double kWorthTelling = 0.05;
+constexpr double kNotable = 0.05;
 // Condition numbers and relative errors of one element that people ask about.
-constexpr double kIllConditioned = 100, kAlarming = 0.01;
+constexpr double kIllConditioned = 100, kLargeForwardError = 0.01;
 // Stages that err independently reproduce the joint error to this, by their root sum of squares.
 constexpr double kIndependent = 0.1;
 
@@ -39,7 +39,7 @@ std::string_view name(StageKind kind) {
 }
 
 // The stage with the largest share, by some member.
-const StageRecord& largest(const std::vector<StageRecord>& stages, double StageRecord::*share) {
+const StageRecord& largest(const std::vector<StageRecord>& stages, double StageRecord::* share) {
   return *std::max_element(
       stages.begin(), stages.end(),
       [share](const StageRecord& a, const StageRecord& b) { return a.*share < b.*share; });
@@ -80,7 +80,7 @@ void tell_remainder(PropagationRecord& record, double part_of_own, const std::st
         fmt::format("The fault is in the stage \"{}\": {}. That explains {} of what the contract "
                     "leaves unexplained.",
                     record.fault_stage, record.fault, percent_text(record.fault_explains)));
-  } else if (part_of_own > kWorthTelling) {
+  } else if (part_of_own > kNotable) {
     record.findings.push_back(fmt::format(
         "The kernel is {} of its own error away from the contract's model, and no known fault of "
         "one "
@@ -103,7 +103,8 @@ void tell_condition(PropagationRecord& record) {
         "Bad kernel: inputs would have to be off by {:.1e} to explain its worst element, and the "
         "contract's arithmetic needs no more than {:.1e}.",
         condition.worst_backward, condition.expected_backward));
-  } else if (condition.worst_condition > kIllConditioned && condition.worst_forward > kAlarming) {
+  } else if (condition.worst_condition > kIllConditioned &&
+             condition.worst_forward > kLargeForwardError) {
     record.findings.push_back(fmt::format(
         "Ill-conditioned input: the largest relative error, {:.1e}, is at a condition of {:.1e}; "
         "changing the inputs by {:.1e} does as much.",
@@ -122,7 +123,7 @@ PropagationRecord analyze(const StagedComputation& computation, int output,
 
   // A fault that explains what the contract does not takes its stage's place from here on.
   const FaultFit fit = best_fault(computation, output, seen);
-  const bool faulty = fit.fault >= 0 && fit.explained >= kConvincing;
+  const bool faulty = fit.fault >= 0 && fit.explained >= kExplainedEnough;
   if (faulty) {
     const StageFault& fault = computation.faults()[static_cast<std::size_t>(fit.fault)];
     record.fault_stage = computation.stages()[static_cast<std::size_t>(fault.stage)].name;

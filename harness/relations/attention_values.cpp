@@ -289,7 +289,7 @@ std::vector<Relation> attention_value_relations() {
   };
 }
 
-std::vector<Relation> attention_gradient_value_relations() {
+std::vector<Relation> attention_backward_value_relations() {
   return {
       negating("B1a", "negating dO negates every gradient", {"do"},
                {{"dq", -1}, {"dk", -1}, {"dv", -1}}),

@@ -115,8 +115,7 @@ Related empty_group(const Case& test_case, const CaseTensors& tensors) {
   Related run = grouped.with_fields({{"groups", fmt::format("{}", grouped.groups + 1)}});
   if (!run) return std::nullopt;
   const auto behind_it = [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); };
-  if (!move_groups(
-          grouped, run->tensors, [](std::int64_t i) { return i; }, behind_it))
+  if (!move_groups(grouped, run->tensors, [](std::int64_t i) { return i; }, behind_it))
     return std::nullopt;
   Tensor& sizes = *run->tensors.find("group_sizes");
   sizes.set_bits(0, encode(format(sizes.layout.format), 0));

@@ -20,6 +20,6 @@ std::vector<Relation> row_relations(std::string_view operation);
 // Of attention: the same rows elsewhere or described otherwise, and values negated or doubled.
 std::vector<Relation> attention_place_relations(bool backward);
 std::vector<Relation> attention_value_relations();
-std::vector<Relation> attention_gradient_value_relations();
+std::vector<Relation> attention_backward_value_relations();
 
 }  // namespace plumbline

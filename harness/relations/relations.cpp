@@ -36,7 +36,7 @@ std::vector<Relation> relations_of(const Operation& operation) {
   if (name == "attention")
     return joined(attention_place_relations(false), attention_value_relations());
   if (name == "attention_backward")
-    return joined(attention_place_relations(true), attention_gradient_value_relations());
+    return joined(attention_place_relations(true), attention_backward_value_relations());
   return row_relations(name);
 }
 

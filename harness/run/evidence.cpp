@@ -50,7 +50,7 @@ bool mostly_zero(const OutputEvidence& output) {
 
 // A bound as large as the results lets nearly anything pass, zeros too. That is as it should be
 // where sums cancel, a few cases of any plan; with a contract that promises nothing, it is most.
-bool tells_nothing(const OutputEvidence& output) { return output.useless * 2 > output.bounded; }
+bool bound_is_useless(const OutputEvidence& output) { return output.useless * 2 > output.bounded; }
 
 // One output does not vouch for another.
 void weigh_outputs(const KernelRecord& kernel, const RunRecord& record,
@@ -66,7 +66,7 @@ void weigh_outputs(const KernelRecord& kernel, const RunRecord& record,
           100.0 * static_cast<double>(output.nonzero) / static_cast<double>(output.elements),
           output.elements, of));
     }
-    if (tells_nothing(output)) {
+    if (bound_is_useless(output)) {
       reasons.push_back(fmt::format(
           "the bound{} is as large as the results themselves in {} of {} tensors: the contract "
           "allows nearly anything",
@@ -76,8 +76,8 @@ void weigh_outputs(const KernelRecord& kernel, const RunRecord& record,
 }
 
 // Why cases that passed prove nothing: the first one's reason.
-void doubt_cases(const KernelRecord& kernel, const RunRecord& record,
-                 std::vector<std::string>& reasons) {
+void note_mistrusted_cases(const KernelRecord& kernel, const RunRecord& record,
+                           std::vector<std::string>& reasons) {
   for (const CaseRecord& c : record.cases) {
     if (c.kernel != kernel.name || c.verdict != Verdict::mistrusted) continue;
     reasons.push_back(
@@ -88,10 +88,10 @@ void doubt_cases(const KernelRecord& kernel, const RunRecord& record,
 
 }  // namespace
 
-std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunRecord& record) {
+std::vector<std::string> reasons_to_mistrust(const KernelRecord& kernel, const RunRecord& record) {
   std::vector<std::string> reasons;
   if (kernel.cases == kernel.skipped) return reasons;
-  doubt_cases(kernel, record, reasons);
+  note_mistrusted_cases(kernel, record, reasons);
   if (kernel.compared == 0) {
     reasons.push_back("no output was compared with an exact value");
     return reasons;
@@ -132,21 +132,24 @@ std::vector<std::string> thin_evidence(const KernelRecord& kernel, const RunReco
 void weigh_evidence(RunRecord& record) {
   for (KernelRecord& kernel : record.kernels) {
     if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
-    kernel.thin = thin_evidence(kernel, record);
-    if (!kernel.thin.empty() || !kernel.reasons.empty()) kernel.verdict = Verdict::mistrusted;
+    kernel.mistrusted_because = reasons_to_mistrust(kernel, record);
+    if (!kernel.mistrusted_because.empty() || !kernel.reasons.empty())
+      kernel.verdict = Verdict::mistrusted;
   }
 }
 
 void weigh_incomplete(RunRecord& record) {
-  const std::string why = incomplete_words(record);
+  const std::string why = describe_incomplete(record);
   for (KernelRecord& kernel : record.kernels) {
-    if (kernel.verdict == Verdict::mistrusted && kernel.thin.empty() && kernel.reasons.empty())
-      doubt_cases(kernel, record, kernel.thin);
+    if (kernel.verdict == Verdict::mistrusted && kernel.mistrusted_because.empty() &&
+        kernel.reasons.empty())
+      note_mistrusted_cases(kernel, record, kernel.mistrusted_because);
     if (why.empty()) continue;
     if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
     kernel.verdict = Verdict::mistrusted;
     // A record that is reported again says so already.
-    if (std::ranges::count(kernel.thin, why) == 0) kernel.thin.insert(kernel.thin.begin(), why);
+    if (std::ranges::count(kernel.mistrusted_because, why) == 0)
+      kernel.mistrusted_because.insert(kernel.mistrusted_because.begin(), why);
   }
 }
 

@@ -52,8 +52,7 @@ Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest&
   PlanOptions plan;
   plan.profile = options.profile;
   plan.seed = options.seed;
-  plan.code_sizes =
-      code_sizes(kernel, options.runner.image ? options.runner.image : read_image);
+  plan.code_sizes = code_sizes(kernel, options.runner.image ? options.runner.image : read_image);
   for (Case& planned : plan_cases(kernel, plan)) cases.push_back(std::move(planned));
   std::erase_if(cases, [&](const Case& c) { return options.filter && !options.filter->holds(c); });
   return cases;
@@ -103,10 +102,10 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
 void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer,
                RunRecord& record) {
   CodeCoverage coverage;
-  RunOptions listening = options;
+  RunOptions with_coverage = options;
   const bool whole = !options.filter && options.only_cases.empty();
-  if (whole) listening.runner.coverage = &coverage;
-  record.cases = run_jobs(jobs, listening, observer);
+  if (whole) with_coverage.runner.coverage = &coverage;
+  record.cases = run_jobs(jobs, with_coverage, observer);
   record.interrupted = interrupted();
   summarize(record);
   if (!whole || record.interrupted) return;
@@ -120,7 +119,7 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
   }
 }
 
-std::optional<Portrait> portray(const Job& job, const RunOptions& options) {
+std::optional<ErrorMap> error_map_of(const Job& job, const RunOptions& options) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.repeat = 1;
@@ -143,9 +142,9 @@ void explain_cases(const std::vector<Job>& jobs, const RunOptions& options, Obse
     record.counterexamples.push_back(
         make_counterexample(job_of(*failed), *failed, options, observer));
   }
-  for (const CaseRecord* c : cases_to_portray(record)) {
+  for (const CaseRecord* c : cases_with_error_maps(record)) {
     if (interrupted()) break;
-    if (auto portrait = portray(job_of(*c), options)) record.portraits.push_back(*portrait);
+    if (auto error_map = error_map_of(job_of(*c), options)) record.error_maps.push_back(*error_map);
   }
 }
 
@@ -170,7 +169,8 @@ void name_order(const Manifest& kernel, const std::vector<Job>& jobs, CaseRunner
   constexpr double kMostWork = 1e8;
   std::map<std::string, std::pair<double, const Job*>> largest;
   for (const CaseRecord& c : run.cases) {
-    if (c.kernel != kernel.name || c.verdict != Verdict::pass || c.value_class != "normal") continue;
+    if (c.kernel != kernel.name || c.verdict != Verdict::pass || c.value_class != "normal")
+      continue;
     const auto job = std::ranges::find(jobs, c.position, &Job::position);
     if (job == jobs.end()) continue;
     const double work = kernel.operation->work(job->test_case.problem);
@@ -274,7 +274,8 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   observer.planned(record);
   run_cases(*jobs, options, observer, record);
   explain_cases(*jobs, options, observer, record);
-  if (options.probe && !record.interrupted) probe_kernels(kernels, *jobs, *gpu, options, observer, record);
+  if (options.probe && !record.interrupted)
+    probe_kernels(kernels, *jobs, *gpu, options, observer, record);
   if (!record.interrupted) weigh_evidence(record);
   return record;  // writing it is reports/
 }

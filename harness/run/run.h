@@ -35,7 +35,7 @@ struct RunOptions {
   std::optional<Filter> filter;
   std::vector<Case> only_cases;  // in place of the plan and the corpus; for --failed
   RunnerOptions runner;
-  std::string corpus_folder;  // replayed first, counterexamples saved here; empty for neither
+  std::string corpus_folder;   // replayed first, counterexamples saved here; empty for neither
   bool replays_corpus = true;  // else they are only saved there
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
   int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found

@@ -20,8 +20,9 @@ Result<Shard> parse_shard(std::string_view text) {
                     read(text.substr(slash + 1), shard.count) && shard.count >= 1 &&
                     shard.index >= 1 && shard.index <= shard.count && shard.count <= kMostShards;
   if (!good) {
-    return Error{ErrorKind::bad_input, fmt::format("--shard {} is not i/n with 1 <= i <= n <= {}", text, kMostShards),
-                 "", "for example --shard 3/8"};
+    return Error{ErrorKind::bad_input,
+                 fmt::format("--shard {} is not i/n with 1 <= i <= n <= {}", text, kMostShards), "",
+                 "for example --shard 3/8"};
   }
   return shard;
 }

@@ -5,8 +5,7 @@
 //
 //   group_sizes   200  0  1  130    A group's rows are cut into tiles of 128 of its own: no tile
 //   row tiles     0 1     2  3 4    straddles two groups. They are at most ceil(m / 128) + groups;
-//   blocks
-//                                   beyond the last one have nothing to do.
+//                                   blocks beyond the last one have nothing to do.
 #pragma once
 
 #include "device/epilogue.cuh"

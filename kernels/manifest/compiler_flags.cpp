@@ -10,21 +10,34 @@ namespace plumbline {
 namespace {
 
 // What a flag may begin with: preprocessor, language, arithmetic, optimization and diagnostics.
-constexpr std::array<std::string_view, 28> kAllowed = {
-    "-I",           "-D",
-    "-U",           "-O",
-    "-std=",        "--std=",
-    "-include=",    "-isystem=",
-    "-fmad=",       "--fmad=",
-    "-ftz=",        "--ftz=",
-    "-prec-div=",   "--prec-div=",
-    "-prec-sqrt=",  "--prec-sqrt=",
-    "-use_fast_math", "--use_fast_math",
-    "-maxrregcount=", "--maxrregcount=",
-    "-lineinfo",    "--expt-relaxed-constexpr",
-    "-expt-relaxed-constexpr", "--expt-extended-lambda",
-    "--extended-lambda", "--diag-suppress=",
-    "-diag-suppress=", "-w"};
+constexpr std::array<std::string_view, 28> kAllowed = {"-I",
+                                                       "-D",
+                                                       "-U",
+                                                       "-O",
+                                                       "-std=",
+                                                       "--std=",
+                                                       "-include=",
+                                                       "-isystem=",
+                                                       "-fmad=",
+                                                       "--fmad=",
+                                                       "-ftz=",
+                                                       "--ftz=",
+                                                       "-prec-div=",
+                                                       "--prec-div=",
+                                                       "-prec-sqrt=",
+                                                       "--prec-sqrt=",
+                                                       "-use_fast_math",
+                                                       "--use_fast_math",
+                                                       "-maxrregcount=",
+                                                       "--maxrregcount=",
+                                                       "-lineinfo",
+                                                       "--expt-relaxed-constexpr",
+                                                       "-expt-relaxed-constexpr",
+                                                       "--expt-extended-lambda",
+                                                       "--extended-lambda",
+                                                       "--diag-suppress=",
+                                                       "-diag-suppress=",
+                                                       "-w"};
 
 }  // namespace
 

@@ -106,9 +106,8 @@ constexpr std::int64_t kPartsOfRuns = 16;
 void read_schedule(TomlReader& reader, const toml::table& table, const Manifest& manifest,
                    PromisedContract& promised) {
   Contract& contract = promised.contract;
-  contract.schedule =
-      reader.word(reader.text(table, "schedule"), schedule_words(), schedule_value)
-          .value_or(Schedule::runs);
+  contract.schedule = reader.word(reader.text(table, "schedule"), schedule_words(), schedule_value)
+                          .value_or(Schedule::runs);
   const bool promote = contract.schedule == Schedule::promote;
   const bool split = contract.schedule == Schedule::split_k;
   const bool any = contract.schedule == Schedule::any;
@@ -121,8 +120,8 @@ void read_schedule(TomlReader& reader, const toml::table& table, const Manifest&
   if ((split || any || runs) && table.get("parts") && table.get("parts")->is_string()) {
     promised.parts = read_expression(reader, manifest, table, "parts");
   } else {
-    read_count(reader, table, {"parts", split, split || any || runs,
-                                "schedule \"split_k\", \"runs\" or \"any\""},
+    read_count(reader, table,
+               {"parts", split, split || any || runs, "schedule \"split_k\", \"runs\" or \"any\""},
                contract.parts);
   }
   read_choice(reader, table, "join", split, "schedule \"split_k\"", join_words(), join_value,
@@ -184,9 +183,10 @@ void check_targets(TomlReader& reader, const toml::table& table, const Manifest&
     for (const FormatId a : possible_formats(manifest, factors.a)) {
       for (const FormatId b : possible_formats(manifest, factors.b)) {
         if (contract.dequantize_b && format(b).storage_bits > 8) {
-          reader.fail_at(*table.get("dequantize_b"),
-                         fmt::format("{} = \"{}\" is multiplied as it is", factors.b, format(b).name),
-                         "leave dequantize_b out, or store it in 8 bits");
+          reader.fail_at(
+              *table.get("dequantize_b"),
+              fmt::format("{} = \"{}\" is multiplied as it is", factors.b, format(b).name),
+              "leave dequantize_b out, or store it in 8 bits");
         }
         for (const int target : manifest.targets) {
           const Status possible =
@@ -233,8 +233,9 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
     contract.instruction_k = reader.integer(table, "instruction_k").value_or(0);
     const bool known = std::ranges::count(kShapes, contract.instruction_k) > 0;
     if (!known || contract.unit != Unit::tensor_core)
-      reader.fail_at(*table.get("instruction_k"), "this is no k of a tensor core's instruction",
-                     "it is 8 for mma.m16n8k8; leave it out where the shape is the unit's usual one");
+      reader.fail_at(
+          *table.get("instruction_k"), "this is no k of a tensor core's instruction",
+          "it is 8 for mma.m16n8k8; leave it out where the shape is the unit's usual one");
   }
   contract.subnormals_flushed =
       reader.word(reader.text(table, "subnormals"), kSubnormals, flushed_value).value_or(false);
@@ -308,8 +309,8 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   for (const Operation::Factors& factors : manifest.operation->factors()) {
     outputs.push_back(factors.output);
   }
-  std::vector<std::string_view> keys = {"unit",   "schedule",  "interval",     "parts",
-                                        "join",   "promotion", "dequantize_b", "epilogue",
+  std::vector<std::string_view> keys = {"unit",   "schedule",   "interval",     "parts",
+                                        "join",   "promotion",  "dequantize_b", "epilogue",
                                         "output", "subnormals", "bits",         "instruction_k"};
   keys.insert(keys.end(), kFlags.begin(), kFlags.end());
   const std::size_t own = keys.size();

@@ -2,8 +2,8 @@
 // A manifest from its file: the plain keys and the tables of formats and tile sizes; the sections
 // made of expressions and the contract are files of their own. The operation comes first, because
 // all names are checked against it.
-#include "kernels/manifest/compiler_flags.h"
 #include "kernels/manifest/bad_input.h"
+#include "kernels/manifest/compiler_flags.h"
 #include "kernels/manifest/manifest_sections.h"
 #include "kernels/manifest/position.h"
 #include "oracles/base/file.h"

@@ -45,7 +45,7 @@ struct TensorName {
   std::string_view name;
   TensorRole role;
   std::string_view help{};
-  std::string_view format{};  // where a manifest names none; empty: it must
+  std::string_view format{};                    // where a manifest names none; empty: it must
   std::span<const std::string_view> formats{};  // that it can have
   // The word field that says its format, where there is one: what a manifest names must agree.
   std::string_view field{};

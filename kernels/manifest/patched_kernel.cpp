@@ -133,8 +133,7 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   std::vector<std::pair<fs::path, fs::path>> files = {
       {copy / (kernel.name + ".toml"), manifest},
       {copy / kernel.source, folder / fs::path(kernel.source)}};
-  for (const fs::directory_entry& header :
-       fs::recursive_directory_iterator(all / "device", code)) {
+  for (const fs::directory_entry& header : fs::recursive_directory_iterator(all / "device", code)) {
     if (header.is_regular_file(code))
       files.emplace_back(header, folder / fs::relative(header.path(), all));
   }

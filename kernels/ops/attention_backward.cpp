@@ -96,7 +96,7 @@ class AttentionBackward final : public Operation {
       return bad_input("scales of single heads have no backward pass",
                        "scales are \"none\" or \"tensor\" here");
     }
-    const AttentionGradientContract contract = contract_of(terms);
+    const AttentionBackwardContract contract = contract_of(terms);
     const Problem any(manifest.schema());
     const auto format_of = [&](std::string_view name) { return manifest.tensor_format(name, any); };
     const Contract sum = contract.sum();
@@ -123,7 +123,7 @@ class AttentionBackward final : public Operation {
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
-    return std::make_unique<AttentionGradientOracle>(gradient_problem(problem, tensors),
+    return std::make_unique<AttentionBackwardOracle>(gradient_problem(problem, tensors),
                                                      contract_of(manifest.terms), sm);
   }
 
@@ -140,15 +140,15 @@ class AttentionBackward final : public Operation {
   std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
                                             int sm, const CaseTensors& tensors,
                                             const CaseTensors& sources) const override {
-    return staged_attention_gradient(
+    return staged_attention_backward(
         gradient_problem(problem, tensors), contract_of(manifest.terms), sm,
         {sources.find("q"), sources.find("k"), sources.find("v")}, *sources.find("do"));
   }
 
  private:
-  static AttentionGradientProblem gradient_problem(const Problem& problem,
+  static AttentionBackwardProblem gradient_problem(const Problem& problem,
                                                    const CaseTensors& tensors) {
-    AttentionGradientProblem gradient;
+    AttentionBackwardProblem gradient;
     gradient.attention = attention_problem(problem, tensors);
     gradient.attention.output = tensors.find("dq")->layout.format;
     gradient.o = tensors.find("o");
@@ -159,8 +159,8 @@ class AttentionBackward final : public Operation {
     return gradient;
   }
 
-  static AttentionGradientContract contract_of(const Problem& terms) {
-    AttentionGradientContract contract;
+  static AttentionBackwardContract contract_of(const Problem& terms) {
+    AttentionBackwardContract contract;
     const ContractUnit unit = *contract_unit(terms.word("unit"));
     contract.unit = unit.unit;
     contract.instruction = unit.instruction;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operation `quantize`: codes, scales and maxima of a matrix (oracles/reference/quantize/quantize.h).
+// The operation `quantize`: codes, scales and maxima of a matrix
+// (oracles/reference/quantize/quantize.h).
 #pragma once
 
 #include "kernels/manifest/operation.h"

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 3> kQuotients = {"reciprocal", "quotient"
 constexpr std::array<std::string_view, 2> kExponentials = {"ex2.approx.ftz", "ex2.approx"};
 constexpr std::array<std::string_view, 2> kStatistics = {"stored", "none"};
 constexpr std::array<std::string_view, 4> kMeans = {"quotient", "div.approx", "reciprocal",
-                                                   "reciprocal either"};
+                                                    "reciprocal either"};
 constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
 constexpr std::array<std::string_view, 3> kNormalized = {"f32", "bf16", "f16"};
 constexpr std::array<std::string_view, 2> kRoots = {"rsqrt.approx", "1 / sqrt"};
@@ -178,11 +178,11 @@ RowContract contract_of(const Problem& terms) {
   out.vector = terms.integer("vector");
   if (terms.has("stripes")) out.stripes = terms.integer("stripes");
   if (terms.has("exponential"))
-    out.exponential = static_cast<RowExponential>(index_of(kExponentials, terms.word("exponential")));
+    out.exponential =
+        static_cast<RowExponential>(index_of(kExponentials, terms.word("exponential")));
   if (terms.has("normalize"))
     out.quotient = static_cast<RowQuotient>(index_of(kQuotients, terms.word("normalize")));
-  if (terms.has("mean"))
-    out.mean = static_cast<RowMean>(index_of(kMeans, terms.word("mean")));
+  if (terms.has("mean")) out.mean = static_cast<RowMean>(index_of(kMeans, terms.word("mean")));
   if (terms.has("normalized")) out.normalized = *format_by_name(terms.word("normalized"));
   if (terms.has("subnormals")) out.subnormals_flushed = terms.word("subnormals") == "flushed";
   if (terms.has("root")) out.root = static_cast<RowRoot>(index_of(kRoots, terms.word("root")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operations that work row by row (oracles/reference/rows/row.h): softmax, RMSNorm, LayerNorm and
-// their gradients.
+// The operations that work row by row (oracles/reference/rows/row.h): softmax, RMSNorm, LayerNorm
+// and their gradients.
 #pragma once
 
 #include "kernels/manifest/operation.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PLUMB_ASSERT(condition): stops the program when plumbline itself is wrong (exit code 70), never for bad input.
-// Active in every build type.
+// PLUMB_ASSERT(condition): stops the program when plumbline itself is wrong (exit code 70), never
+// for bad input. Active in every build type.
 #pragma once
 
 namespace plumbline {

@@ -13,7 +13,8 @@ namespace plumbline {
 
 namespace fs = std::filesystem;
 
-Result<std::string> read_text_file(const std::string& path, std::string hint, std::uint64_t longest) {
+Result<std::string> read_text_file(const std::string& path, std::string hint,
+                                   std::uint64_t longest) {
   const auto error = [&](std::string message) {
     return Error{ErrorKind::bad_input, std::move(message), path, hint};
   };

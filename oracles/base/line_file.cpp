@@ -50,7 +50,7 @@ Result<LineFile> LineFile::open(const std::filesystem::path& path) {
 void LineFile::append(std::string_view line) {
   waiting_ += line;
   waiting_ += '\n';
-  struct stat before {};
+  struct stat before{};
   if (::fstat(descriptor_, &before) != 0) return;
   if (write_all(descriptor_, waiting_)) {
     waiting_.clear();

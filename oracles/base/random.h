@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Random: the one source of pseudo-random bits (splitmix64, by counter). The n-th word depends on (seed, n) alone, so
-// inputs are the same on every machine and any element can be drawn without drawing those before it.
-// std::*_distribution is not used anywhere: its output differs between standard libraries.
+// Random: the one source of pseudo-random bits (splitmix64, by counter). The n-th word depends on
+// (seed, n) alone, so inputs are the same on every machine and any element can be drawn without
+// drawing those before it. std::*_distribution is not used anywhere: its output differs between
+// standard libraries.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Result<T>: a value, or an Error that a user can act on.
-// What a user can cause (a typo in a manifest, unknown PTX, a shape outside the domain) travels as a Result;
-// what only a bug in plumbline can cause is PLUMB_ASSERT. No exception crosses a room's boundary.
+// What a user can cause (a typo in a manifest, unknown PTX, a shape outside the domain) travels as
+// a Result; what only a bug in plumbline can cause is PLUMB_ASSERT. No exception crosses a room's
+// boundary.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,8 @@
 
 namespace plumbline {
 
-std::optional<std::string> suggestion(std::string_view word, std::span<const std::string_view> candidates);
+std::optional<std::string> suggestion(std::string_view word,
+                                      std::span<const std::string_view> candidates);
 
 // `did you mean "verify"?`, or empty.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);

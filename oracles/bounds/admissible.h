@@ -101,10 +101,12 @@ class ElementRule {
   std::vector<Piece> pieces(const GridRange& range) const;
 
   F32Range numbers(const GridRange& range) const;
+
   // Whether g is known to a bound only over numbers of the accumulator, and what it may be there.
   bool uncertain(const GridRange& range) const {
     return !epilogue_.certain() && epilogue_.uncertain(numbers(range), operands_);
   }
+
   F32Range image(const GridRange& range) const;
   // Whether got is the output of a value in a range.
   bool has(const F32Range& values, std::uint64_t got) const;

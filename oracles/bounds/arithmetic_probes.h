@@ -10,8 +10,7 @@
 //   width      M in one step, M 2^-d in a later one: the result is M from some d on
 //   rounding   the same with 1.5 M 2^-d: above half an ulp, below one
 //   tree       M first, -M at j, u everywhere else: the u that are added while M is in the sum are
-//   lost. Their number, for
-//              every j, is the size of the subtree in which 0 and j meet
+//              lost. Their number, for every j, is the size of the subtree in which 0 and j meet
 #pragma once
 
 #include <cstdint>

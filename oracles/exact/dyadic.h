@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Dyadic: an exact number integer * 2^exponent of any size. Sums and products are exact; rounding happens only in
-// oracles/formats/encode. Used for undecided elements and referee comparisons, so it favors clarity over speed.
+// Dyadic: an exact number integer * 2^exponent of any size. Sums and products are exact; rounding
+// happens only in oracles/formats/encode. Used for undecided elements and referee comparisons, so
+// it favors clarity over speed.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +36,9 @@ class Dyadic {
 
   Dyadic abs() const;
 
-  int floor_log2() const;            // of the magnitude; not for zero
-  Unrounded unrounded() const;       // for encode(); a zero is +0
-  double nearest_double() const;     // round to nearest even
+  int floor_log2() const;         // of the magnitude; not for zero
+  Unrounded unrounded() const;    // for encode(); a zero is +0
+  double nearest_double() const;  // round to nearest even
 
   const boost::multiprecision::cpp_int& integer() const { return integer_; }
 

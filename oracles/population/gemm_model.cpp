@@ -30,7 +30,7 @@ std::optional<std::string> no_model_because(const Contract& contract) {
   return std::nullopt;
 }
 
-GemmModel::GemmModel(const GemmCase& gemm, GemmRectangle rectangle)
+GemmModel::GemmModel(const PreparedGemm& gemm, GemmRectangle rectangle)
     : gemm_(gemm),
       rectangle_(std::move(rectangle)),
       sum_(gemm.contract, gemm.sm, gemm.problem.a->layout.format, gemm.problem.b->layout.format),

@@ -31,7 +31,7 @@ std::optional<std::string> no_model_because(const Contract& contract);
 class GemmModel {
  public:
   // The case must outlive it, and have a model and finite operands.
-  GemmModel(const GemmCase& gemm, GemmRectangle rectangle);
+  GemmModel(const PreparedGemm& gemm, GemmRectangle rectangle);
 
   const GemmRectangle& rectangle() const { return rectangle_; }
 
@@ -48,7 +48,7 @@ class GemmModel {
             rectangle_.columns[at % rectangle_.columns.size()]};
   }
 
-  const GemmCase& gemm_;
+  const PreparedGemm& gemm_;
   GemmRectangle rectangle_;
   StagedSum sum_;
   RealOperands rows_, columns_;  // of the rectangle, one after the other

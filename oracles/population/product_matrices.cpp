@@ -6,7 +6,7 @@ namespace plumbline {
 std::vector<ProductMatrix> product_matrices(const CaseOracle& oracle, int output) {
   std::vector<ProductMatrix> matrices;
   std::int64_t first_row = 0;
-  for (const GemmCase* gemm : oracle.gemms(output)) {
+  for (const PreparedGemm* gemm : oracle.gemms(output)) {
     if (gemm->problem.outputs() == 0) continue;
     for (std::int64_t batch = 0; batch < gemm->problem.batch; ++batch) {
       matrices.push_back({gemm, batch, first_row});

@@ -13,7 +13,7 @@
 namespace plumbline {
 
 struct ProductMatrix {
-  const GemmCase* gemm;
+  const PreparedGemm* gemm;
   std::int64_t batch;      // of that GEMM
   std::int64_t first_row;  // of the output's rows, in logical order
 

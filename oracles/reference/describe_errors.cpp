@@ -20,13 +20,14 @@ std::string code_text(const Format& f, std::uint64_t code) {
   return fmt::format("{} (0x{:0{}x})", unsigned_nan(to_double(f, code)), code, f.storage_bits / 4);
 }
 
-std::string result_words(const std::string& place, const Format& f, const ElementVerdict& verdict) {
+std::string describe_result(const std::string& place, const Format& f,
+                            const ElementVerdict& verdict) {
   return fmt::format("{}: got {}, expected {}; the exact result is {}", place,
                      code_text(f, verdict.got), code_text(f, verdict.expected),
                      unsigned_nan(verdict.exact));
 }
 
-std::string range_words(const Format& f, const ElementVerdict& verdict) {
+std::string describe_range(const Format& f, const ElementVerdict& verdict) {
   return fmt::format("admissible under the contract: {} to {}", code_text(f, verdict.low),
                      code_text(f, verdict.high));
 }
@@ -35,7 +36,7 @@ double largest_admissible(const Format& f, const ElementVerdict& verdict) {
   return std::max(std::fabs(to_double(f, verdict.low)), std::fabs(to_double(f, verdict.high)));
 }
 
-std::string error_words(const Format& f, const ElementVerdict& verdict) {
+std::string describe_error(const Format& f, const ElementVerdict& verdict) {
   if (verdict.exact == 0) {
     return fmt::format("error {:+.4g}; an admissible output is at most {:.4g} away",
                        to_double(f, verdict.got), largest_admissible(f, verdict));

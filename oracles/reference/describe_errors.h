@@ -13,14 +13,15 @@ namespace plumbline {
 std::string code_text(const Format& f, std::uint64_t code);
 
 // "d[3,7]: got ..., expected ...; the exact result is ..."
-std::string result_words(const std::string& place, const Format& f, const ElementVerdict& verdict);
+std::string describe_result(const std::string& place, const Format& f,
+                            const ElementVerdict& verdict);
 
 // "admissible under the contract: ... to ..."
-std::string range_words(const Format& f, const ElementVerdict& verdict);
+std::string describe_range(const Format& f, const ElementVerdict& verdict);
 
 // "error +1 ulp of bf16; an admissible output is at most 0.5 ulp away". Where 0 is exact an ulp is
 // the least number there is and says nothing: plain differences then.
-std::string error_words(const Format& f, const ElementVerdict& verdict);
+std::string describe_error(const Format& f, const ElementVerdict& verdict);
 
 // The largest magnitude that is admissible.
 double largest_admissible(const Format& f, const ElementVerdict& verdict);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // CaseOracle: what one case's outputs are, and how wrong a kernel that keeps its contract may be.
-// One implementation per operation; the judge (harness/judge/judge.h) knows only this interface. Judging
-// is silent and fast; explaining recomputes one element and talks.
+// One implementation per operation; the judge (harness/judge/judge.h) knows only this interface.
+// Judging is silent and fast; explaining recomputes one element and talks.
 //
 // The rule of judgement is an interval of roundings: with y the exact value before the epilogue and
 // E the most a conforming accumulator can be off, an output is admissible when it is g(z) for an
@@ -42,8 +42,8 @@ struct ElementVerdict {
 struct JudgeOptions {
   std::int64_t max_bounded =
       -1;  // most elements whose bound is computed (stratified sample); -1 = as many as needed
-  // Above so many products, outputs wider than 16 bits (which need a bound for nearly every element)
-  // are bounded by a stratified sample, where max_bounded leaves that open.
+  // Above so many products, outputs wider than 16 bits (which need a bound for nearly every
+  // element) are bounded by a stratified sample, where max_bounded leaves that open.
   double most_products = 16e9;
   std::int64_t referee_samples = 8;  // elements recomputed with MPFR
   int mpfr_bits = 0;       // > 0: every element by the plain MPFR definition at this precision
@@ -70,11 +70,11 @@ struct OutputVerdict {
   // Compared with the contract's own arithmetic, where that leaves nothing open, and how many of
   // them have other bits.
   std::int64_t modeled = 0, other_bits = 0;
-  bool sampled = false;            // not every element was compared
-  std::int64_t unbounded = 0;      // then: those held against the a-priori bound alone
-  double worst_ulp = 0;            // largest |error_ulp|
-  double worst_share = 0;          // largest share
-  double worst_relative = 0;       // largest relative
+  bool sampled = false;        // not every element was compared
+  std::int64_t unbounded = 0;  // then: those held against the a-priori bound alone
+  double worst_ulp = 0;        // largest |error_ulp|
+  double worst_share = 0;      // largest share
+  double worst_relative = 0;   // largest relative
   double median_bound_ulp = 0;
   ElementVerdict worst;  // the element with the largest share (or the first failure)
   std::vector<ElementVerdict> failures;  // the first 16, by index
@@ -103,7 +103,7 @@ enum class Reference : std::uint8_t {
   mathematics,  // none
 };
 
-class GemmCase;
+class PreparedGemm;
 
 class CaseOracle {
  public:
@@ -122,7 +122,7 @@ class CaseOracle {
                                                int threads) const = 0;
 
   // The GEMMs that an output consists of, one below the other; none where it is anything else.
-  virtual std::vector<const GemmCase*> gemms(int /*output*/) const { return {}; }
+  virtual std::vector<const PreparedGemm*> gemms(int /*output*/) const { return {}; }
 };
 
 }  // namespace plumbline

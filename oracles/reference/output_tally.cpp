@@ -110,7 +110,8 @@ OutputVerdict OutputTally::verdict(std::int64_t elements) const {
   out.unresolved = unresolved;
   out.disagreements = disagreements;
   out.worst_ulp = worst_ulp;
-  out.worst_share = static_cast<float>(worst_share);  // bounds differ in their last bits by the processor
+  out.worst_share =
+      static_cast<float>(worst_share);  // bounds differ in their last bits by the processor
   out.worst_relative = worst_relative;
   out.median_bound_ulp = median(bound_ulps);
   if (!failures.empty()) {

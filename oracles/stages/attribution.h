@@ -6,8 +6,7 @@
 //   without     ||f(all) - f(all but i)||, what making it exact would change
 //   telescoped  <f({1..i}) - f({1..i-1}), Delta> / ||Delta||^2, in the order of the pipeline
 //   share       the same of the stage's mean contribution over all orders (Shapley): exact up to
-//   six
-//               stages, else the mean over random orders, with its standard error
+//               six stages, else the mean over random orders, with its standard error
 //
 // Telescoped and shares add up to 1 each; a negative one says that the stage's error takes away
 // from what others do. Instead of f(all) the target may be what a kernel really gave: then the

@@ -92,23 +92,24 @@ std::vector<Number> normalized_gradient(const Stack& stack, const StackLayer& la
 }
 
 template <typename Number>
-struct AttentionGradients {
+struct AttentionGradientTensors {
   std::vector<Number> q, k, v;
 };
 
 // Of tokens that nothing precedes.
 template <typename Number>
-AttentionGradients<Number> attention_gradient(const StackShape& shape, const std::vector<Number>& q,
-                                              const std::vector<Number>& k,
-                                              const std::vector<Number>& v,
-                                              const std::vector<Number>& d_o) {
+AttentionGradientTensors<Number> attention_gradient(const StackShape& shape,
+                                                    const std::vector<Number>& q,
+                                                    const std::vector<Number>& k,
+                                                    const std::vector<Number>& v,
+                                                    const std::vector<Number>& d_o) {
   using std::exp;
   const auto width = static_cast<std::size_t>(shape.width),
              d = static_cast<std::size_t>(shape.head_width());
   const std::size_t tokens = q.size() / width;
   const double scale = static_cast<double>(1 / std::sqrt(static_cast<float>(d)));
   const std::vector<Number> none(q.size(), Number(0));
-  AttentionGradients<Number> out{none, none, none};
+  AttentionGradientTensors<Number> out{none, none, none};
   const auto dot = [&](const std::vector<Number>& a, std::size_t i, const std::vector<Number>& b,
                        std::size_t j) {
     Number sum = 0;

@@ -116,7 +116,7 @@ StackMachine::Attended StackMachine::attention(const Rows& q,
   return out;
 }
 
-stack_definition::AttentionGradients<double> StackMachine::attention_gradient(
+stack_definition::AttentionGradientTensors<double> StackMachine::attention_gradient(
     const Rows& q, const Rows& k, const Rows& v, const Attended& forward, const Rows& d_o) const {
   const auto tokens = static_cast<std::int64_t>(q.size() / width());
   const auto stored = [&](const Rows& rows) { return tensor_of(FormatId::bf16, rows, shape_); };
@@ -129,7 +129,7 @@ stack_definition::AttentionGradients<double> StackMachine::attention_gradient(
   for (const Rows& of_head : forward.lse) {
     for (const double value : of_head) lse.set_bits(at++, encode(format(FormatId::f32), value));
   }
-  AttentionGradientProblem problem;
+  AttentionBackwardProblem problem;
   problem.attention.q = &q_bits;
   problem.attention.k = &k_bits;
   problem.attention.v = &v_bits;
@@ -139,7 +139,7 @@ stack_definition::AttentionGradients<double> StackMachine::attention_gradient(
   problem.o = &o_bits;
   problem.lse = &lse;
   problem.d_o = &do_bits;
-  const auto staged = staged_attention_gradient(
+  const auto staged = staged_attention_backward(
       problem, {}, arithmetic_.sm, {.q = &q_source, .k = &k_source, .v = &v_source}, do_source);
   const StagedValues gradients = staged->evaluate(staged->all_stages());
   const auto rows = [&](const std::vector<double>& of_heads) {

@@ -34,10 +34,8 @@ class StackMachine {
   Attended attention(const Rows& q, const KeyValues<double>& cache) const;
 
   // Of tokens that nothing precedes; `forward` as attention() left it.
-  stack_definition::AttentionGradients<double> attention_gradient(const Rows& q, const Rows& k,
-                                                                  const Rows& v,
-                                                                  const Attended& forward,
-                                                                  const Rows& d_o) const;
+  stack_definition::AttentionGradientTensors<double> attention_gradient(
+      const Rows& q, const Rows& k, const Rows& v, const Attended& forward, const Rows& d_o) const;
 
   // x + r y in f32, stored as the residual stream is.
   void add(const StackLayer& layer, std::size_t half, const Rows& y, Rows& x) const;

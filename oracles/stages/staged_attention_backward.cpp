@@ -71,10 +71,10 @@ RealOperands rows(const std::vector<double>& values, const Format& as) {
   return out;
 }
 
-class StagedAttentionGradient final : public StagedComputation {
+class StagedAttentionBackward final : public StagedComputation {
  public:
-  StagedAttentionGradient(const AttentionGradientProblem& problem,
-                          const AttentionGradientContract& contract, int sm,
+  StagedAttentionBackward(const AttentionBackwardProblem& problem,
+                          const AttentionBackwardContract& contract, int sm,
                           const AttentionSources& sources, const Tensor& source_d_o)
       : problem_(problem),
         contract_(contract),
@@ -88,7 +88,7 @@ class StagedAttentionGradient final : public StagedComputation {
       if (known.step == Step::output && problem.attention.output == FormatId::f32) continue;
       faults_.push_back({static_cast<int>(known.step), known.words});
     }
-    AttentionGradientProblem before = problem;
+    AttentionBackwardProblem before = problem;
     before.attention.q = sources.q;
     before.attention.k = sources.k;
     before.attention.v = sources.v;
@@ -252,7 +252,7 @@ class StagedAttentionGradient final : public StagedComputation {
     const auto rounding = [fault](Fault cut, FormatId weights) {
       return EncodeOptions{
           .rounding = fault == cut ? Rounding::toward_zero : Rounding::nearest_even,
-          .overflow = AttentionGradientContract::saturates(weights) ? Overflow::saturate
+          .overflow = AttentionBackwardContract::saturates(weights) ? Overflow::saturate
                                                                     : Overflow::to_special};
     };
     HeadWeights out;
@@ -414,8 +414,8 @@ class StagedAttentionGradient final : public StagedComputation {
     return static_cast<std::size_t>((place.batch * shape[1] + head) * shape[2] + position);
   }
 
-  AttentionGradientProblem problem_;
-  AttentionGradientContract contract_;
+  AttentionBackwardProblem problem_;
+  AttentionBackwardContract contract_;
   StagedSum qk_, dov_, pdo_, dsq_, dsk_;
   std::vector<std::unique_ptr<StagedGroup>> groups_;
   std::vector<StageFault> faults_;
@@ -423,10 +423,10 @@ class StagedAttentionGradient final : public StagedComputation {
 
 }  // namespace
 
-std::unique_ptr<StagedComputation> staged_attention_gradient(
-    const AttentionGradientProblem& problem, const AttentionGradientContract& contract, int sm,
+std::unique_ptr<StagedComputation> staged_attention_backward(
+    const AttentionBackwardProblem& problem, const AttentionBackwardContract& contract, int sm,
     const AttentionSources& sources, const Tensor& source_d_o) {
-  return std::make_unique<StagedAttentionGradient>(problem, contract, sm, sources, source_d_o);
+  return std::make_unique<StagedAttentionBackward>(problem, contract, sm, sources, source_d_o);
 }
 
 }  // namespace plumbline

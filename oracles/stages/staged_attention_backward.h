@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention's gradients in stages, the steps of oracles/bounds/contract/attention_backward.h:
 //   quantize inputs   Q, K, V and dO as stored, O and LSE as the forward pass stored them; exact:
-//   what
-//                     they were, with O and LSE in FP64
+//                     what they were, with O and LSE in FP64
 //   scores            S = Q . K^T by the unit
 //   P recomputed      exp(S - LSE): its argument and ex2, in f32
 //   dP                dO . V^T by the unit
@@ -36,8 +35,8 @@ enum class GradientStep : std::uint8_t {
 
 // Outputs "dq", "dk" and "dv". `sources`: f32 tensors of the shapes of Q, K and V; `source_d_o` of
 // dO. Everything outlives the result and must be finite.
-std::unique_ptr<StagedComputation> staged_attention_gradient(
-    const AttentionGradientProblem& problem, const AttentionGradientContract& contract, int sm,
+std::unique_ptr<StagedComputation> staged_attention_backward(
+    const AttentionBackwardProblem& problem, const AttentionBackwardContract& contract, int sm,
     const AttentionSources& sources, const Tensor& source_d_o);
 
 }  // namespace plumbline

@@ -205,7 +205,7 @@ class StagedGemm final : public StagedComputation {
     return sum;
   }
 
-  GemmCase gemm_;
+  PreparedGemm gemm_;
   StagedSum sum_;
   Epilogue without_activation_;
   std::vector<Stage> stages_;

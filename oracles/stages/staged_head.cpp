@@ -319,7 +319,7 @@ class StagedHead::Machine {
   AttentionFault fault_;
   bool scores_low_, argument_, exponential_, p_rounded_, sums_, values_, normalize_;
   double scale_ = 1, unit_ = 1, c_ = 1;  // unit: natural units per unit of a logit
-  std::vector<double> weights_;  // of all keys, relative to m of their part
+  std::vector<double> weights_;          // of all keys, relative to m of their part
 };
 
 StagedHead::Row StagedHead::row(std::int64_t i, StageSet low, std::span<const double> scores,

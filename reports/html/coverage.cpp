@@ -13,13 +13,13 @@ namespace plumbline {
 namespace {
 
 struct Tally {
-  std::int64_t cases = 0, failed = 0, thin = 0;
+  std::int64_t cases = 0, failed = 0, mistrusted = 0;
 
   void add(Verdict verdict) {
     if (verdict == Verdict::skip) return;
     ++cases;
     failed += verdict == Verdict::fail || verdict == Verdict::error;
-    thin += verdict == Verdict::mistrusted;
+    mistrusted += verdict == Verdict::mistrusted;
   }
 
   Cell cell() const {
@@ -29,8 +29,8 @@ struct Tally {
       cell.tone = Tone::off;
       return cell;
     }
-    const char* sign = failed > 0 ? "✗" : thin > 0 ? "!" : "✓";
-    cell.tone = failed > 0 ? Tone::fail : thin > 0 ? Tone::near : Tone::pass;
+    const char* sign = failed > 0 ? "✗" : mistrusted > 0 ? "!" : "✓";
+    cell.tone = failed > 0 ? Tone::fail : mistrusted > 0 ? Tone::near : Tone::pass;
     cell.content = escaped(failed > 0 ? fmt::format("{} {} of {}", sign, failed, cases)
                                       : fmt::format("{} {}", sign, cases));
     return cell;

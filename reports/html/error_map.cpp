@@ -52,7 +52,7 @@ Color color_of(int at, int most) {
 
 // Each cell `scale` pixels wide and high. Where cells of different warps meet, the first row or
 // column of pixels is a line.
-std::string png(const Portrait& p, int most, std::size_t scale) {
+std::string png(const ErrorMap& p, int most, std::size_t scale) {
   const std::size_t rows = p.heat.size(), columns = p.heat.front().size();
   const auto other_warp = [&](std::size_t r, std::size_t c, std::size_t beside_r,
                               std::size_t beside_c) {
@@ -80,7 +80,7 @@ struct Spread {
 };
 
 // Where the largest errors are: those within a factor of four of the worst.
-Spread spread_of(const Portrait& p, int limit) {
+Spread spread_of(const ErrorMap& p, int limit) {
   Spread spread;
   spread.all_rows = p.heat.size();
   spread.all_columns = p.heat.front().size();
@@ -99,7 +99,7 @@ Spread spread_of(const Portrait& p, int limit) {
   return spread;
 }
 
-std::string spread_in_words(const Portrait& p, int most) {
+std::string describe_spread(const ErrorMap& p, int most) {
   if (most == 0) return "Every output is correctly rounded.";
   const Spread s = spread_of(p, std::max(1, most - 2));
   std::string where;
@@ -128,7 +128,7 @@ std::string spread_in_words(const Portrait& p, int most) {
 }
 
 // At most 16x16 blocks of the map, the worst of each: what a table can show of it.
-Table coarse(const Portrait& p) {
+Table coarse(const ErrorMap& p) {
   constexpr std::size_t kBlocks = 16;
   const std::size_t rows = p.heat.size(), columns = p.heat.front().size();
   const std::size_t high = (rows + kBlocks - 1) / kBlocks, wide = (columns + kBlocks - 1) / kBlocks;
@@ -168,12 +168,12 @@ Html legend(int most) {
   return element("p", html, "class=\"note\"");
 }
 
-Html heat_map(const Portrait& p) {
+Html heat_map(const ErrorMap& p) {
   int most = 0;
   for (const std::string& row : p.heat) {
     for (const char letter : row) most = std::max(most, level(letter));
   }
-  const std::string words = spread_in_words(p, most);
+  const std::string words = describe_spread(p, most);
   const bool folded = p.rows > p.tile_rows || p.columns > p.tile_columns;
   // Whole pixels per cell, so that no cell is blurred.
   const std::size_t scale =
@@ -211,7 +211,7 @@ std::string some_of(const std::set<std::size_t>& some, std::size_t all, std::str
 }
 
 // By lanes in fours, as tensor cores spread a row over them.
-Html thread_table(const Portrait& p) {
+Html thread_table(const ErrorMap& p) {
   constexpr std::size_t kFour = 4;
   if (p.threads.empty()) return {};
   int most = 0;
@@ -259,7 +259,7 @@ Html thread_table(const Portrait& p) {
 Html heat_maps(const RunRecord& record, const KernelRecord& kernel) {
   Html html;
   if (kernel.verdict != Verdict::fail) return html;
-  for (const Portrait& p : record.portraits) {
+  for (const ErrorMap& p : record.error_maps) {
     if (p.kernel != kernel.name || p.heat.empty() || p.heat.front().empty()) continue;
     html += heat_map(p);
     html += thread_table(p);

@@ -202,7 +202,7 @@ double growth(const std::vector<std::pair<double, double>>& points) {
   return n < 3 || spread <= 0 ? std::nan("") : (n * xy - x * y) / spread;
 }
 
-std::string growth_in_words(double exponent) {
+std::string describe_growth(double exponent) {
   if (exponent < -0.15) return "it falls: long sums are not what is wrong";
   if (exponent < 0.15) return "it does not grow: the rounding of the output outweighs the sums";
   if (exponent < 0.65) return "no faster than the square root, as independent roundings do";
@@ -248,7 +248,7 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
         points.front().second, points.back().second,
         std::isnan(exponent) ? ""
                              : fmt::format(", as {} to the power {:.2f}: {}", length_name, exponent,
-                                           growth_in_words(exponent)),
+                                           describe_growth(exponent)),
         value_class);
   }
   figure.x = {length_name, true};

@@ -70,7 +70,7 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
       std::any_of(record.kernels.begin(), record.kernels.end(), [](const KernelRecord& k) {
         return k.verdict == Verdict::fail || k.verdict == Verdict::error;
       });
-  const bool thin =
+  const bool mistrusted =
       std::any_of(record.kernels.begin(), record.kernels.end(),
                   [](const KernelRecord& k) { return k.verdict == Verdict::mistrusted; });
 
@@ -90,9 +90,9 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
   body += environment_section(record);
 
   const std::string title = html_text(fmt::format("{} {}: {}",
-                                                  failing ? "✗"
-                                                  : thin  ? "!"
-                                                          : "✓",
+                                                  failing      ? "✗"
+                                                  : mistrusted ? "!"
+                                                               : "✓",
                                                   record.verb, verdict));
   const std::string policy = policy_hash(kChartScript) + " " + policy_hash(kPageScript);
   const std::string heading = html_text(verdict);
@@ -102,12 +102,12 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
   return filled(kPageHtml.text, {{"title", title},
                                  {"policy", policy},
                                  {"style", kPageStyle.text},
-                                 {"tone", failing ? "fail"
-                                          : thin  ? "near"
-                                                  : "pass"},
-                                 {"sign", failing ? "✗"
-                                          : thin  ? "!"
-                                                  : "✓"},
+                                 {"tone", failing      ? "fail"
+                                          : mistrusted ? "near"
+                                                       : "pass"},
+                                 {"sign", failing      ? "✗"
+                                          : mistrusted ? "!"
+                                                       : "✓"},
                                  {"what", what},
                                  {"verdict", heading},
                                  {"body", body.text},

@@ -101,8 +101,8 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
                    "class=\"note\"");
   for (const std::string& reason : kernel.reasons)
     facts += element("p", reason, "class=\"finding\"");
-  for (const std::string& reason : kernel.thin)
-    facts += element("p", "Thin evidence: " + reason, "class=\"finding\"");
+  for (const std::string& reason : kernel.mistrusted_because)
+    facts += element("p", "Mistrusted: " + reason, "class=\"finding\"");
   const std::string accuracy = accuracy_note(kernel);
   if (!accuracy.empty())
     facts += element("p", fmt::format("{} ({})", accuracy, kernel.least_accurate_case));

@@ -10,14 +10,14 @@ namespace plumbline {
 
 Html error_by_magnitude(const RunRecord& record, const KernelRecord& kernel) {
   Html html;
-  for (const Portrait& p : record.portraits) {
+  for (const ErrorMap& p : record.error_maps) {
     if (p.kernel != kernel.name || p.binades.size() < 2) continue;
     const auto worst =
         std::max_element(p.binades.begin(), p.binades.end(),
                          [](const auto& a, const auto& b) { return a.worst_ulp < b.worst_ulp; });
     if (worst->worst_ulp == 0) continue;
     double elsewhere = 0;
-    for (const Portrait::Binade& b : p.binades) {
+    for (const ErrorMap::Binade& b : p.binades) {
       if (b.exponent > worst->exponent + 1) elsewhere = std::max(elsewhere, b.worst_ulp);
     }
     Figure figure;
@@ -37,7 +37,7 @@ Html error_by_magnitude(const RunRecord& record, const KernelRecord& kernel) {
     figure.y = {"error in output ulp", true};
     figure.table.head = {"2^", "outputs", "median (ulp)", "worst (ulp)"};
     figure.series = {{"worst", 3, "line", "vermillion"}, {"median", 2, "line", "blue"}};
-    for (const Portrait::Binade& b : p.binades) {
+    for (const ErrorMap::Binade& b : p.binades) {
       figure.table.rows.push_back({number_cell(b.exponent, fmt::format("{}", b.exponent)),
                                    count_cell(b.outputs),
                                    number_cell(b.median_ulp, fmt::format("{:.3g}", b.median_ulp)),

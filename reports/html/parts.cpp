@@ -65,8 +65,7 @@ Html badge(Verdict verdict) {
                                 : verdict == Verdict::mistrusted ? "!"
                                 : verdict == Verdict::skip       ? "–"
                                                                  : "✗";
-  const std::string_view word = verdict == Verdict::mistrusted ? "thin" : name(verdict);
-  return element("span", fmt::format("{} {}", sign, word),
+  return element("span", fmt::format("{} {}", sign, name(verdict)),
                  fmt::format("class=\"badge {}\"", name(tone_of(verdict))));
 }
 

@@ -50,8 +50,7 @@ std::string difference(const KernelRecord& said, const KernelRecord& added) {
        {differ("cases", said.cases, added.cases), differ("passed", said.passed, added.passed),
         differ("failed", said.failed, added.failed),
         differ("mistrusted", said.mistrusted, added.mistrusted),
-        differ("errors", said.errors, added.errors),
-        differ("skipped", said.skipped, added.skipped),
+        differ("errors", said.errors, added.errors), differ("skipped", said.skipped, added.skipped),
         differ("outputs", said.outputs, added.outputs),
         differ("compared", said.compared, added.compared),
         differ("bounded", said.bounded, added.bounded),
@@ -64,8 +63,8 @@ std::string difference(const KernelRecord& said, const KernelRecord& added) {
     if (!text.empty()) return text;
   }
   // Rules of evidence, which look at more than cases, only take trust away.
-  const bool follows = said.verdict == added.verdict || (added.verdict == Verdict::pass &&
-                                                         said.verdict == Verdict::mistrusted);
+  const bool follows = said.verdict == added.verdict ||
+                       (added.verdict == Verdict::pass && said.verdict == Verdict::mistrusted);
   return follows ? "" : differ("verdict", name(said.verdict), name(added.verdict));
 }
 
@@ -89,7 +88,7 @@ std::string inconsistency(const RunRecord& r) {
       if (!cells) return fmt::format("case \"{}\": a histogram has an unknown size", c.text);
     }
   }
-  for (const Portrait& p : r.portraits) {
+  for (const ErrorMap& p : r.error_maps) {
     const std::size_t width = p.heat.empty() ? 0 : p.heat.front().size();
     const auto fits = [&](const std::vector<std::string>& map) {
       return map.size() == p.heat.size() &&

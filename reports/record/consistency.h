@@ -14,8 +14,8 @@ namespace plumbline {
 // record, also of the lines of a run that did not end.
 std::string inconsistency(const RunRecord& record);
 
-// The same for a whole record: every planned case is there, and each kernel's counts and verdict are
-// those of its cases.
+// The same for a whole record: every planned case is there, and each kernel's counts and verdict
+// are those of its cases.
 std::string contradiction(const RunRecord& record);
 
 }  // namespace plumbline

@@ -51,7 +51,9 @@ Json scores_json(const RunRecord& r) {
   return scores;
 }
 
-double number_or_zero(const nlohmann::json& json) { return json.is_number() ? json.get<double>() : 0; }
+double number_or_zero(const nlohmann::json& json) {
+  return json.is_number() ? json.get<double>() : 0;
+}
 
 // Times are for people; what is missing or odd in them is no reason to refuse a record.
 void read_timing(const nlohmann::json& json, RunRecord& r) {

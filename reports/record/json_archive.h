@@ -231,7 +231,8 @@ class JsonReader {
   }
 
   template <typename T>
-  void read(const nlohmann::json& json, const std::string& where, std::map<std::string, T>& values) {
+  void read(const nlohmann::json& json, const std::string& where,
+            std::map<std::string, T>& values) {
     if (!json.is_object()) return fail(where, "an object is due");
     for (const auto& [key, value] : json.items()) {
       if (!error_.empty()) return;

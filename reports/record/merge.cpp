@@ -119,12 +119,12 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   merged.shard.reset();
   merged.cases.clear();
   merged.counterexamples.clear();
-  merged.portraits.clear();
+  merged.error_maps.clear();
   merged.elapsed_ms = 0;
   merged.planned = shape.plan;
   for (KernelRecord& kernel : merged.kernels) kernel = without_cases(kernel);
   std::vector<Counterexample> cards;
-  std::vector<Portrait> portraits;
+  std::vector<ErrorMap> error_maps;
   for (auto& [name, record] : records) {
     merged.interrupted = merged.interrupted || record.interrupted;
     merged.elapsed_ms += record.elapsed_ms;
@@ -138,7 +138,7 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
       add_kernel(merged.kernels[i], record.kernels[i]);
     std::move(record.cases.begin(), record.cases.end(), std::back_inserter(merged.cases));
     cards.insert(cards.end(), record.counterexamples.begin(), record.counterexamples.end());
-    portraits.insert(portraits.end(), record.portraits.begin(), record.portraits.end());
+    error_maps.insert(error_maps.end(), record.error_maps.begin(), record.error_maps.end());
   }
   for (int index = 1; index <= shape.count; ++index) {
     if (!present.contains(index))
@@ -162,8 +162,8 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   summarize(merged);
   merged.counterexamples = of_cases(failures_to_explain(merged), cards,
                                     [](const Counterexample& c) { return c.original; });
-  merged.portraits =
-      of_cases(cases_to_portray(merged), portraits, [](const Portrait& p) { return p.text; });
+  merged.error_maps =
+      of_cases(cases_with_error_maps(merged), error_maps, [](const ErrorMap& p) { return p.text; });
   return merged;
 }
 

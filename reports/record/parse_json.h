@@ -9,8 +9,8 @@
 namespace plumbline {
 
 // The value of a JSON text; nothing where it is no JSON, where an object has a key twice (readers
-// differ in which value they take), or where lists are nested deeper than any file of ours. The time
-// it takes grows with the length of the text, whatever is in it.
+// differ in which value they take), or where lists are nested deeper than any file of ours. The
+// time it takes grows with the length of the text, whatever is in it.
 std::optional<nlohmann::json> parse_json(std::string_view text);
 
 }  // namespace plumbline

@@ -133,8 +133,8 @@ struct GradientRecord {
   // Of weights kept in 16 bits: the learning rate, over their root mean square, below which half of
   // them stay as they are. 0: no such weights.
   double stagnation_rate = 0;
-  double lost = 0;                             // exact elements that are not 0 and were stored as 0
-  double not_finite = 0;                       // finite ones that were stored as NaN or infinities
+  double lost = 0;        // exact elements that are not 0 and were stored as 0
+  double not_finite = 0;  // finite ones that were stored as NaN or infinities
   std::vector<std::string> findings;
 };
 

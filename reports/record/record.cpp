@@ -86,8 +86,8 @@ bool by_name(std::string_view word, Verdict& verdict) {
 }
 
 bool by_name(std::string_view word, Claim& claim) {
-  return find_name({Claim::bound, Claim::bits, Claim::specials, Claim::in_bounds, Claim::deterministic,
-                    Claim::agrees, Claim::related, Claim::population},
+  return find_name({Claim::bound, Claim::bits, Claim::specials, Claim::in_bounds,
+                    Claim::deterministic, Claim::agrees, Claim::related, Claim::population},
                    word, claim);
 }
 
@@ -185,7 +185,7 @@ void summarize(RunRecord& record) {
   }
 }
 
-std::string incomplete_words(const RunRecord& record) {
+std::string describe_incomplete(const RunRecord& record) {
   std::string why;
   if (!record.missing_shards.empty()) {
     why = fmt::format("shard{} {} {} missing", record.missing_shards.size() == 1 ? "" : "s",
@@ -201,8 +201,9 @@ std::string incomplete_words(const RunRecord& record) {
 }
 
 Claim broken_claim(const CaseRecord& record) {
-  for (const Claim claim : {Claim::in_bounds, Claim::specials, Claim::bound, Claim::bits, Claim::deterministic,
-                            Claim::agrees, Claim::related, Claim::population}) {
+  for (const Claim claim :
+       {Claim::in_bounds, Claim::specials, Claim::bound, Claim::bits, Claim::deterministic,
+        Claim::agrees, Claim::related, Claim::population}) {
     const auto found = record.claims.find(claim);
     if (found != record.claims.end() && found->second == Verdict::fail) return claim;
   }
@@ -240,7 +241,7 @@ const CaseRecord* closest_to_bound(const RunRecord& record, const KernelRecord& 
 
 }  // namespace
 
-std::vector<const CaseRecord*> cases_to_portray(const RunRecord& record) {
+std::vector<const CaseRecord*> cases_with_error_maps(const RunRecord& record) {
   std::vector<const CaseRecord*> chosen = failures_to_explain(record);
   std::erase_if(chosen, [](const CaseRecord* c) {
     const Claim claim = broken_claim(*c);

@@ -25,11 +25,11 @@ int severity(Verdict verdict);  // a larger one deserves more attention
 
 // What is judged of a case, each with its own verdict.
 enum class Claim : std::uint8_t {
-  bound,          // every finite output lies in the admissible interval
-  bits,           // where the contract leaves nothing open, outputs are its arithmetic's bit for bit
-  specials,       // NaN, Inf and finite where they are due
-  in_bounds,      // memory and synchronisation: device findings, guard bands, padding, unwritten
-                  // outputs
+  bound,      // every finite output lies in the admissible interval
+  bits,       // where the contract leaves nothing open, outputs are its arithmetic's bit for bit
+  specials,   // NaN, Inf and finite where they are due
+  in_bounds,  // memory and synchronisation: device findings, guard bands, padding, unwritten
+              // outputs
   deterministic,  // repeated launches agree bit for bit
   agrees,         // GPU and emulator agree bit for bit; `skip` where they do not and need not
   related,        // a metamorphic relation holds: a changed problem changes the outputs as it must
@@ -124,7 +124,7 @@ struct Counterexample {
 
 // The errors of one output tensor of one case, small enough to draw: where they are in a tile, and
 // how large they are for small and large results.
-struct Portrait {
+struct ErrorMap {
   struct Binade {
     int exponent = 0;  // results with 2^exponent <= |exact| < 2^(exponent + 1)
     std::int64_t outputs = 0;
@@ -186,20 +186,20 @@ struct KnownRecord {
 struct KernelRecord {
   std::string name, summary;
   std::string operation;
-  std::string formats;  // "bf16·bf16 → bf16, f32"
+  std::string formats;   // "bf16·bf16 → bf16, f32"
   std::string manifest;  // which --kernel it needs; empty for shipped kernels
   std::string source_hash;
   std::map<std::string, std::string> ptx_hashes;  // "sm_80" -> hash
   std::map<std::string, std::string> contracts;   // "sm_80" -> the contract in words
   std::map<std::string, std::string> arithmetic;  // "emulator sm_80" -> what probes found, in words
-  std::map<std::string, CodeRecord> code;       // by device; of whole plans only
-  std::map<std::string, CodeParts> code_parts;  // by device; of shards
+  std::map<std::string, CodeRecord> code;         // by device; of whole plans only
+  std::map<std::string, CodeParts> code_parts;    // by device; of shards
   std::vector<KnownRecord> known;
   std::string population;  // the smallest effects that tests of many errors would have seen
   std::string failing;     // what tells its failing cases from the others, where one thing does
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it
-  std::vector<std::string> thin;     // why passing proves too little
+  std::vector<std::string> mistrusted_because;  // why passing proves too little
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
   std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0,
                confirmed = 0, disagreements = 0;
@@ -220,7 +220,7 @@ inline constexpr int kMostShards = 10'000;
 // Which part of a plan a run was: --shard 3/8.
 struct ShardRecord {
   int index = 1, count = 1;
-  std::int64_t plan = 0;  // cases of the whole plan; 0 where that is open (fuzz)
+  std::int64_t plan = 0;       // cases of the whole plan; 0 where that is open (fuzz)
   std::string plan_hash = {};  // of their texts and devices, in order; empty where that is open
 };
 
@@ -240,7 +240,7 @@ struct RunRecord {
   std::vector<KernelRecord> kernels;
   std::vector<CaseRecord> cases;
   std::vector<Counterexample> counterexamples;
-  std::vector<Portrait> portraits;
+  std::vector<ErrorMap> error_maps;
   std::vector<MutantRecord> mutants;            // of `plumbline mutants`
   std::vector<PeerRecord> peers;                // and with --peers
   std::vector<PropagationRecord> propagations;  // of `plumbline propagate`
@@ -255,7 +255,7 @@ KernelRecord without_cases(const KernelRecord& kernel);
 
 // Why a record is not all of its plan: "the run did not end: 4 of 9 planned cases are here". Empty
 // where it is; a search has no plan.
-std::string incomplete_words(const RunRecord& record);
+std::string describe_incomplete(const RunRecord& record);
 
 // Adds up the cases of each kernel into its KernelRecord (counts and worst values; not the
 // verdict's evidence rules).
@@ -271,8 +271,8 @@ constexpr int kExplainedPerKernel = 3;
 std::vector<const CaseRecord*> failures_to_explain(const RunRecord& record,
                                                    int per_kernel = kExplainedPerKernel);
 
-// The cases that get a portrait: the failures that are explained, and of each kernel without any
+// The cases that get a error_map: the failures that are explained, and of each kernel without any
 // the case closest to its bound.
-std::vector<const CaseRecord*> cases_to_portray(const RunRecord& record);
+std::vector<const CaseRecord*> cases_with_error_maps(const RunRecord& record);
 
 }  // namespace plumbline

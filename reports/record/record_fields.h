@@ -145,7 +145,7 @@ void describe(Archive& a, T& k) {
   a.required("formats", k.formats);
   a.required("verdict", k.verdict);
   a.required("reasons", k.reasons);
-  a.optional("thin", k.thin);
+  a.optional("mistrusted_because", k.mistrusted_because);
   a.optional("manifest", k.manifest);
   a.required("source_hash", k.source_hash);
   a.required("ptx_hashes", k.ptx_hashes);
@@ -202,7 +202,7 @@ void describe(Archive& a, T& c) {
   a.optional("difference_stride", c.difference_stride);
 }
 
-template <typename Archive, MaybeConst<Portrait::Binade> T>
+template <typename Archive, MaybeConst<ErrorMap::Binade> T>
 void describe(Archive& a, T& b) {
   a.required("exponent", b.exponent);
   a.required("outputs", b.outputs);
@@ -210,7 +210,7 @@ void describe(Archive& a, T& b) {
   a.required("worst_ulp", b.worst_ulp);
 }
 
-template <typename Archive, MaybeConst<Portrait> T>
+template <typename Archive, MaybeConst<ErrorMap> T>
 void describe(Archive& a, T& p) {
   a.required("kernel", p.kernel);
   a.required("case", p.text);
@@ -265,7 +265,7 @@ template <typename Archive, MaybeConst<RunRecord> T>
 void describe(Archive& a, T& r) {
   describe_run(a, r);
   a.required("counterexamples", r.counterexamples);
-  a.optional("portraits", r.portraits);
+  a.optional("error_maps", r.error_maps);
   a.optional("mutants", r.mutants);
   a.optional("peers", r.peers);
   describe_found(a, r);

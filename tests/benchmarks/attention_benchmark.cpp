@@ -80,7 +80,7 @@ void forward(benchmark::State& state) {
       survey([](const SurveyedRow&, const double* values) { benchmark::DoNotOptimize(values[0]); });
     });
     judged.time([&] {
-      const AttentionCase attention_case(attention.problem, contract, 90);
+      const PreparedAttention attention_case(attention.problem, contract, 90);
       JudgeOptions options;
       options.referee_samples = 0;
       benchmark::DoNotOptimize(
@@ -103,14 +103,14 @@ void forward(benchmark::State& state) {
 BENCHMARK(forward)->ArgsProduct({{1024, 2048}, {64, 128}, {0, 1}})->Unit(benchmark::kMillisecond);
 
 // Every gradient's sum with its error.
-void certify(const AttentionGradientProblem& problem, const AttentionGradientContract& contract) {
+void certify(const AttentionBackwardProblem& problem, const AttentionBackwardContract& contract) {
   const GradientWork work(problem, contract, 90, gradient_groups(problem).front());
   benchmark::DoNotOptimize(work.survey(1).sum(GradientOutput::dq, 0, 0).hi);
 }
 
 // What query i gives to all three gradients, by the definition.
 void defined_query(const GradientHead& head, std::int64_t i,
-                   const AttentionGradientContract& contract) {
+                   const AttentionBackwardContract& contract) {
   using Number = RealOf<128>;
   const std::int64_t d = head.head.d;
   const GradientRow<Number> row = stored_row<Number>(head, i);
@@ -138,7 +138,7 @@ void backward(benchmark::State& state) {
   setup.scale = 1 / std::sqrt(static_cast<float>(setup.d));
   if (state.range(2) != 0) setup.mask.causal = Causal::bottom_right;
   const testing::GradientCase example(setup);
-  const AttentionGradientContract contract;
+  const AttentionBackwardContract contract;
   const std::int64_t length = setup.keys, d = setup.d;
   const auto size = static_cast<std::size_t>(length * d);
   std::vector<double> a(size, 1), scores(static_cast<std::size_t>(length * length)), o(size);
@@ -147,7 +147,7 @@ void backward(benchmark::State& state) {
   std::vector<Tensor> gradients;
   for (int output = 0; output < 3; ++output) {
     gradients.push_back(example.output(output));
-    const std::vector<double> values = AttentionGradientOracle(example.problem, contract, 90)
+    const std::vector<double> values = AttentionBackwardOracle(example.problem, contract, 90)
                                            .reference_values(output, Reference::contract, 1);
     for (std::size_t index = 0; index < values.size(); ++index) {
       gradients.back().set_bits(static_cast<std::int64_t>(index),
@@ -166,7 +166,7 @@ void backward(benchmark::State& state) {
     });
     certified.time([&] { certify(example.problem, contract); });
     judged.time([&] {
-      const AttentionGradientOracle oracle(example.problem, contract, 90);
+      const AttentionBackwardOracle oracle(example.problem, contract, 90);
       JudgeOptions options;
       options.referee_samples = 0;
       undecided = 0;

@@ -54,23 +54,19 @@ const std::string kCube = " m=512 n=512 k=512 layout=nt",
 
 BENCHMARK_CAPTURE(emulate, gemm_bf16, "gemm_bf16" + kCube)->Apply([](auto* b) { on(b, {80, 90}); });
 BENCHMARK_CAPTURE(emulate, gemm_fp8, "gemm_fp8" + kCube)->Apply([](auto* b) { on(b, {89, 90}); });
-BENCHMARK_CAPTURE(emulate, gemm_bf16_hopper, "gemm_bf16_hopper" + kCube)
-    ->Apply([](auto* b) { on(b, {90}); });
-BENCHMARK_CAPTURE(emulate, gemm_fp8_hopper, "gemm_fp8_hopper" + kCube)
-    ->Apply([](auto* b) { on(b, {90}); });
+BENCHMARK_CAPTURE(emulate, gemm_bf16_hopper, "gemm_bf16_hopper" + kCube)->Apply([](auto* b) {
+  on(b, {90});
+});
+BENCHMARK_CAPTURE(emulate, gemm_fp8_hopper, "gemm_fp8_hopper" + kCube)->Apply([](auto* b) {
+  on(b, {90});
+});
 BENCHMARK_CAPTURE(emulate, gemm_s8, "gemm_s8" + kCube)->Apply([](auto* b) { on(b, {80}); });
 BENCHMARK_CAPTURE(emulate, attention_bf16_forward, "attention_bf16_forward" + kHead)
-    ->Apply([](auto* b) {
-      on(b, {80, 90});
-    });
+    ->Apply([](auto* b) { on(b, {80, 90}); });
 BENCHMARK_CAPTURE(emulate, attention_bf16_backward, "attention_bf16_backward" + kHead)
-    ->Apply([](auto* b) {
-      on(b, {80, 90});
-    });
+    ->Apply([](auto* b) { on(b, {80, 90}); });
 BENCHMARK_CAPTURE(emulate, attention_fp8_forward, "attention_fp8_forward" + kHead)
-    ->Apply([](auto* b) {
-      on(b, {89, 90});
-    });
+    ->Apply([](auto* b) { on(b, {89, 90}); });
 
 }  // namespace
 }  // namespace plumbline

@@ -17,7 +17,7 @@ expect 0 "1 passed, 0 failed" replay "gemm_fp8_blockwise $long" --on emulator --
 # The same PTX under a contract that promotes, which it does not.
 copy fine gemm_fp8 's/^schedule .*/schedule = "promote"\ninterval = 128/'
 expect 1 "outside what the contract allows" replay "fine $long" --on emulator --sm 89 --kernel fine/fine.toml
-expect 5 "its contract says" explain fine --on emulator --sm 89 --strict --kernel fine/fine.toml
+expect 5 "its contract says" explain fine --on emulator --sm 89 --kernel fine/fine.toml
 
 # And under that of another unit: refused before anything runs.
 copy scalar gemm_fp8 's/^unit .*/unit = "fma.f32"/'
@@ -29,21 +29,21 @@ expect 0 "24 fraction bits, 24-bit results cut toward zero, 8 products per step"
 printf '[contract.dw]\nunit = "fma.f32"\nschedule = "sequential"\nepilogue = []\n' >dw.toml
 copy gradient linear_bf16_backward '$r dw.toml'
 expect 5 "dw: 24 fraction bits, 24-bit results cut toward zero, 8 products per step; its contract says 23" \
-  explain gradient --on emulator --sm 80 --strict --kernel gradient/gradient.toml
+  explain gradient --on emulator --sm 80 --kernel gradient/gradient.toml
 
 # Kernels of three schedules under contracts that name none: their outputs are admissible.
 quick="--profile quick --on emulator --sm 90 --no-corpus --out out --only k<200"
 copy open gemm_bf16 's/^schedule .*/schedule = "any"/'
-expect 0 "1 passed, 0 failed" verify open --kernel open/open.toml $quick --strict
+expect 0 "1 passed, 0 failed" verify open --kernel open/open.toml $quick
 expect 0 "16 products per step; its contract leaves the order open" explain open --kernel open/open.toml --on emulator --sm 90
 copy split gemm_bf16_splitk '/^parts/d; /^interval/d; /^join/d; s/^schedule .*/schedule = "any"/'
-expect 0 "1 passed, 0 failed" verify split --kernel split/split.toml $quick --strict
+expect 0 "1 passed, 0 failed" verify split --kernel split/split.toml $quick
 copy promoted gemm_fp8_splitk '/^parts/d; /^interval/d; /^join/d; s/^schedule .*/schedule = "any"/'
-expect 0 "1 passed, 0 failed" verify promoted --kernel promoted/promoted.toml $quick --strict
+expect 0 "1 passed, 0 failed" verify promoted --kernel promoted/promoted.toml $quick
 copy runs gemm_bf16_splitk '/^parts/d; /^interval/d; /^join/d; /^schedule/d'
-expect 0 "1 passed, 0 failed" verify runs --kernel runs/runs.toml $quick --strict
+expect 0 "1 passed, 0 failed" verify runs --kernel runs/runs.toml $quick
 copy eight gemm_fp8_splitk '/^parts/d; /^interval/d; /^join/d; /^schedule/d'
-expect 0 "1 passed, 0 failed" verify eight --kernel eight/eight.toml $quick --strict
+expect 0 "1 passed, 0 failed" verify eight --kernel eight/eight.toml $quick
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

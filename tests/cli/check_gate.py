@@ -143,7 +143,7 @@ for unit in UNITS:
         for name, (d, words) in cases.items():
             write("call.safetensors", [("a", unit.storage, a), ("b", unit.storage, b), ("d", "BF16", d)],
                   {"case": f"product_{unit.name} m={M} n={N} k={k}", "sm": unit.sm[:2]})
-            ran = subprocess.run([program, "check", "call.safetensors", "--strict", "--kernel",
+            ran = subprocess.run([program, "check", "call.safetensors", "--kernel",
                                   f"product_{unit.name}.toml"], capture_output=True, text=True)
             said = ran.stdout + ran.stderr
             told = "passes" if ran.returncode == 0 else {1: "fails", 5: "mistrusted"}.get(

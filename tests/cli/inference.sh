@@ -18,7 +18,7 @@ other() {
 small="keys<=70 queries<=20 d<=64"
 
 # Probabilities that stay in f32.
-expect 0 "1 passed, 0 failed" verify --kernel decode.toml $quick --strict --only "$small"
+expect 0 "1 passed, 0 failed" verify --kernel decode.toml $quick --only "$small"
 other short decode 's/^p .*/p = "bf16"/'
 expect 1 "0 passed, 1 failed" verify --kernel short.toml $quick --only "$small class=normal"
 other tensor decode 's/^unit .*/unit = "mma.sync"/'
@@ -43,7 +43,7 @@ expect 0 "P rounding" propagate decode --kernel decode.toml --on emulator
 
 # Norms: the mean is a product with 1 / n, and x rstd is rounded before gamma.
 rows="m<=70 n<=300"
-expect 0 "1 passed, 0 failed" verify --kernel rmsnorm.toml $quick --strict --only "$rows"
+expect 0 "1 passed, 0 failed" verify --kernel rmsnorm.toml $quick --only "$rows"
 other divides rmsnorm '/^mean/d'
 expect 1 "0 passed, 1 failed" verify --kernel divides.toml $quick --only "$rows statistics=stored"
 other once rmsnorm '/^normalized/d'
@@ -54,12 +54,12 @@ expect 2 'did you mean "bf16"' verify --kernel unknown.toml $quick
 # nvcc's own flags make one fma of sum * inverse + eps.
 flags='s/^targets/flags = ["-std=c++20", "-O3"]\ntargets/'
 other fused rmsnorm "$flags; s/^mean .*/mean = \"reciprocal either\"/"
-expect 0 "1 passed, 0 failed" verify --kernel fused.toml $quick --strict --only "$rows"
+expect 0 "1 passed, 0 failed" verify --kernel fused.toml $quick --only "$rows"
 other apart rmsnorm "$flags"
 expect 1 "+ eps is one fma" replay "apart m=64 n=33 statistics=stored value=integers seed=1" --kernel apart.toml --on emulator
 
 # Softmax under --use_fast_math loses subnormal numbers, and says so.
-expect 0 "1 passed, 0 failed" verify --kernel softmax.toml $quick --strict --only "$rows"
+expect 0 "1 passed, 0 failed" verify --kernel softmax.toml $quick --only "$rows"
 other kept softmax '/^subnormals/d'
 expect 1 "0 passed, 1 failed" verify --kernel kept.toml $quick --only "$rows"
 

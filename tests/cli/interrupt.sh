@@ -29,8 +29,8 @@ grep -q "^plumbline: stopping soon; what is done is kept" log
 grep -q "interrupted after" log
 # No report of it is all green.
 grep -q 'errors="1"' out/latest/junit.xml
-grep -q "thin evidence: the run did not end: [0-9]* of [0-9]* planned cases are here" out/latest/summary.md
-grep -q "Thin evidence: the run did not end" out/latest/report.html
+grep -q "mistrusted: the run did not end: [0-9]* of [0-9]* planned cases are here" out/latest/summary.md
+grep -q "Mistrusted: the run did not end" out/latest/report.html
 grep -q "not reached: gemm_s8$" log
 
 # A case whose launch takes minutes does not hold it.

@@ -19,8 +19,8 @@ for manifest in "$source"/tests/third_party/*/*.toml; do
     skipped=$((skipped + 1))
   else
     start=$SECONDS before=$failed
-    # Without --strict: half of a template may be for launches that are not made here, as CUTLASS's split-K.
-    expect 0 ", 0 failed, 0 skipped" verify --kernel "$manifest" --profile quick --on emulator --no-corpus --out out
+    # Mistrusted is allowed: half of a template may be for launches that are not made here, as CUTLASS's split-K.
+    expect 0 ", 0 failed, 0 skipped" verify --kernel "$manifest" --profile quick --on emulator --no-corpus --out out --allow-mistrusted
     [ "$failed" != "$before" ] || echo "passed: $(basename "$manifest" .toml), $((SECONDS - start)) s"
   fi
 done

@@ -8,15 +8,15 @@ export PLUMBLINE_KERNELS=$3
 
 quick="--profile quick --on emulator --no-corpus --out out"
 for name in matmul_bf16_sm_80 matmul_bf16_sm_90 matmul_e4m3_sm_89 matmul_e4m3_sm_90; do
-  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'k<=200'
+  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --only 'k<=200'
 done
 for name in matmul_pipelined_sm_90 matmul_specialized_sm_90; do
-  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'k<=400'
+  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --only 'k<=400'
 done
 for name in attention_bf16_sm_80 attention_bf16_sm_90; do
-  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --strict --only 'keys<=150'
+  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --only 'keys<=150'
 done
-expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/softmax_sm_80.toml" $quick --strict --only 'm<=70'
+expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/softmax_sm_80.toml" $quick --only 'm<=70'
 for chip in 89 90; do
   products=$([ $chip = 89 ] && echo 16 || echo 32)
   expect 0 "13 fraction bits, 14-bit results cut toward zero, $products products per step" \

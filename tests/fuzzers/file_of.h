@@ -21,6 +21,7 @@ class FileOf {
 
   FileOf(const FileOf&) = delete;
   FileOf& operator=(const FileOf&) = delete;
+
   ~FileOf() { std::remove(path_.c_str()); }
 
   const std::string& path() const { return path_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any bytes as PTX: the parser must give a consistent module or an error with a place, never crash, hang or leak.
+// Any bytes as PTX: the parser must give a consistent module or an error with a place, never crash,
+// hang or leak.
 #include <cstdio>
 #include <cstdlib>
 

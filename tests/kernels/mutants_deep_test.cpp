@@ -12,7 +12,8 @@ TEST(MutantsDeep, EveryMutantCompiles) {
   for (const auto& patch : mutant_patches()) {
     const TemporaryFolder folder;
     ASSERT_EQ(apply_mutant(folder, patch), 0) << patch;
-    const std::string kernel = mutant_kernel(patch), file = "/kernels/shipped/" + kernel + "/" + kernel;
+    const std::string kernel = mutant_kernel(patch),
+                      file = "/kernels/shipped/" + kernel + "/" + kernel;
     const Result<Manifest> manifest = read_manifest(PLUMBLINE_SOURCE_DIR + file + ".toml");
     ASSERT_TRUE(manifest.ok()) << patch << manifest.error().text();
     for (const int target : manifest->targets) {

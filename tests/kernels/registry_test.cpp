@@ -11,7 +11,8 @@ namespace {
 // A kernel folder with manifests of these names.
 void fill(const TemporaryFolder& folder, const std::vector<std::string>& names) {
   const std::string text = read_file(shipped_manifest_path());
-  for (const std::string& name : names) folder.write("shipped/" + name + "/" + name + ".toml", text);
+  for (const std::string& name : names)
+    folder.write("shipped/" + name + "/" + name + ".toml", text);
 }
 
 std::string matches(const Registry& registry, const std::vector<std::string>& globs) {
@@ -50,11 +51,14 @@ TEST(Registry, WhatMatchesNothingIsAnError) {
   EXPECT_EQ(matches(*registry, {"gemm_bf61"}),
             "there is no kernel \"gemm_bf61\" (did you mean \"gemm_bf16\"?)");
   EXPECT_EQ(matches(*registry, {"gemm"}),
-            "there is no kernel \"gemm\" (plumbline list kernels shows them all; others need --kernel FILE)");
+            "there is no kernel \"gemm\" (plumbline list kernels shows them all; others need "
+            "--kernel FILE)");
   EXPECT_EQ(matches(*registry, {"a/mine.toml"}),
-            "there is no kernel \"a/mine.toml\" (a manifest is given by --kernel a/mine.toml, each by its own)");
+            "there is no kernel \"a/mine.toml\" (a manifest is given by --kernel a/mine.toml, each "
+            "by its own)");
   EXPECT_EQ(matches(*registry, {"gemm_bf16", "att*"}),
-            "no kernel matches \"att*\" (plumbline list kernels shows them all; others need --kernel FILE)");
+            "no kernel matches \"att*\" (plumbline list kernels shows them all; others need "
+            "--kernel FILE)");
 }
 
 TEST(Registry, ABrokenManifestIsAnError) {

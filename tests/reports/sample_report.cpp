@@ -23,6 +23,6 @@ int main(int argc, char** argv) {
   write("passing.html", report_html(passing_record()));
   write("large.html", report_html(large_record()));
   write("propagation.html", report_html(propagation_run()));
-  write("failing.junit.xml", junit_xml(failing_record(), true));
+  write("failing.junit.xml", junit_xml(failing_record(), false));
   write("findings.sarif", sarif_json(record_with_findings({88, 90}), "/repo"));
 }

@@ -66,7 +66,7 @@ TEST(Json, ACaseIsOneLine) {
 
 TEST(JUnit, HasOneTestCasePerClaimAndClass) {
   pugi::xml_document document;
-  ASSERT_TRUE(document.load_string(junit_xml(sample_record(), false).c_str()));
+  ASSERT_TRUE(document.load_string(junit_xml(sample_record(), true).c_str()));
   const pugi::xml_node suite = document.child("testsuites").child("testsuite");
   EXPECT_EQ(suite.attribute("tests").as_int(), 9);  // 3 claims x 3 classes
   EXPECT_EQ(suite.attribute("failures").as_int(), 1);
@@ -81,27 +81,27 @@ TEST(JUnit, HasOneTestCasePerClaimAndClass) {
               HasSubstr("plumbline replay  fuzz/corpus/gemm_bf16/9a41c7.case"));
 }
 
-TEST(JUnit, MistrustedFailsOnlyWhenStrict) {
+TEST(JUnit, MistrustedFailsUnlessAllowed) {
   pugi::xml_document document;
-  ASSERT_TRUE(document.load_string(junit_xml(sample_record(), true).c_str()));
+  ASSERT_TRUE(document.load_string(junit_xml(sample_record(), false).c_str()));
   const pugi::xml_node suite = document.child("testsuites").child("testsuite");
   EXPECT_EQ(suite.attribute("failures").as_int(), 2);
-  const pugi::xml_node thin = suite.find_child_by_attribute("testcase", "name", "bound/ones");
-  EXPECT_STREQ(thin.child("failure").attribute("type").value(), "mistrusted");
+  const pugi::xml_node mistrusted = suite.find_child_by_attribute("testcase", "name", "bound/ones");
+  EXPECT_STREQ(mistrusted.child("failure").attribute("type").value(), "mistrusted");
 }
 
-TEST(JUnit, ThinEvidenceIsATestCaseOfItsKernel) {
+TEST(JUnit, MistrustIsATestCaseOfItsKernel) {
   RunRecord record = sample_record();
-  record.kernels[0].thin = {"only 41 % of 1246 instructions ran", "and more"};
-  for (const bool strict : {false, true}) {
+  record.kernels[0].mistrusted_because = {"only 41 % of 1246 instructions ran", "and more"};
+  for (const bool mistrust_fails : {false, true}) {
     pugi::xml_document document;
-    ASSERT_TRUE(document.load_string(junit_xml(record, strict).c_str()));
+    ASSERT_TRUE(document.load_string(junit_xml(record, !mistrust_fails).c_str()));
     const pugi::xml_node suite = document.child("testsuites").child("testsuite");
     EXPECT_EQ(suite.attribute("tests").as_int(), 10);
-    const pugi::xml_node thin = suite.find_child_by_attribute("testcase", "name", "evidence");
-    const pugi::xml_node outcome = thin.child(strict ? "failure" : "skipped");
+    const pugi::xml_node mistrusted = suite.find_child_by_attribute("testcase", "name", "evidence");
+    const pugi::xml_node outcome = mistrusted.child(mistrust_fails ? "failure" : "skipped");
     EXPECT_STREQ(outcome.attribute("message").value(), "only 41 % of 1246 instructions ran");
-    EXPECT_STREQ(outcome.attribute("type").value(), strict ? "thin-evidence" : "");
+    EXPECT_STREQ(outcome.attribute("type").value(), mistrust_fails ? "mistrusted" : "");
   }
 }
 
@@ -110,7 +110,7 @@ TEST(JUnit, WhatProbesFoundIsATestCaseOfItsKernel) {
   record.kernels[0].verdict = Verdict::mistrusted;
   record.kernels[0].reasons = {"probes on emulator sm_90 find 10 fraction bits"};
   pugi::xml_document document;
-  ASSERT_TRUE(document.load_string(junit_xml(record, true).c_str()));
+  ASSERT_TRUE(document.load_string(junit_xml(record, false).c_str()));
   const pugi::xml_node suite = document.child("testsuites").child("testsuite");
   const pugi::xml_node probed = suite.find_child_by_attribute("testcase", "name", "evidence");
   EXPECT_STREQ(probed.child("failure").attribute("message").value(),
@@ -122,14 +122,14 @@ TEST(JUnit, APlanThatDidNotEndIsAnError) {
   record.planned = 9;
   record.interrupted = true;
   pugi::xml_document document;
-  ASSERT_TRUE(document.load_string(junit_xml(record, false).c_str()));
+  ASSERT_TRUE(document.load_string(junit_xml(record, true).c_str()));
   const pugi::xml_node suite =
       document.child("testsuites").find_child_by_attribute("testsuite", "name", "(run)");
   EXPECT_EQ(suite.attribute("errors").as_int(), 1);
   EXPECT_STREQ(suite.child("testcase").child("error").attribute("message").value(),
                "the run did not end: 4 of 9 planned cases are here");
   record.verb = "fuzz";  // has no plan
-  EXPECT_THAT(junit_xml(record, false), Not(HasSubstr("(run)")));
+  EXPECT_THAT(junit_xml(record, true), Not(HasSubstr("(run)")));
 }
 
 TEST(JUnit, ForbiddenCharactersNeverReachTheFile) {
@@ -137,8 +137,8 @@ TEST(JUnit, ForbiddenCharactersNeverReachTheFile) {
   r.cases[2].reason = std::string("a\x01\x1b[31mb");
   r.counterexamples.clear();
   pugi::xml_document document;
-  ASSERT_TRUE(document.load_string(junit_xml(r, false).c_str()));
-  EXPECT_THAT(junit_xml(r, false), Not(HasSubstr("\x1b")));
+  ASSERT_TRUE(document.load_string(junit_xml(r, true).c_str()));
+  EXPECT_THAT(junit_xml(r, true), Not(HasSubstr("\x1b")));
 }
 
 TEST(Markdown, ShowsTheTableAndTheCard) {
@@ -150,10 +150,10 @@ TEST(Markdown, ShowsTheTableAndTheCard) {
 TEST(Markdown, SaysWhyAKernelIsMistrusted) {
   RunRecord record = sample_record();
   record.kernels[0].reasons = {"probes on emulator find 10 bits"};
-  record.kernels[0].thin = {"only 41 % of 1246 instructions ran"};
+  record.kernels[0].mistrusted_because = {"only 41 % of 1246 instructions ran"};
   const std::string text = summary_markdown(record);
   EXPECT_THAT(text, HasSubstr("`gemm_bf16`: probes on emulator find 10 bits"));
-  EXPECT_THAT(text, HasSubstr("`gemm_bf16`: thin evidence: only 41 % of 1246 instructions ran"));
+  EXPECT_THAT(text, HasSubstr("`gemm_bf16`: mistrusted: only 41 % of 1246 instructions ran"));
 }
 
 TEST(Markdown, StaysBelow64KilobytesAndSaysWhatIsMissing) {

@@ -110,7 +110,8 @@ bool allowed(const std::string& from, const std::string& to_path) {
   if (to.empty() || to == from) return true;
   for (const std::string& room : kMayInclude.at(from)) {
     if (to == room) return true;
-    if (room.ends_with("/...") && (to + "/").starts_with(room.substr(0, room.size() - 3))) return true;
+    if (room.ends_with("/...") && (to + "/").starts_with(room.substr(0, room.size() - 3)))
+      return true;
   }
   return false;
 }
@@ -183,7 +184,8 @@ TEST(Layers, NoRoomIncludesOneThatIncludesIt) {
       went |= leaf;
     }
   }
-  for (const auto& [room, others] : includes) ADD_FAILURE() << room << " is in a circle of includes";
+  for (const auto& [room, others] : includes)
+    ADD_FAILURE() << room << " is in a circle of includes";
 }
 
 // What a reader can take in at a glance. The planted faults are a list.
@@ -192,7 +194,8 @@ TEST(Layers, NoFolderHasMoreThanFortyFiles) {
   for (const char* top : {"oracles", "kernels", "fuzz", "harness", "reports", "tests"}) {
     for (const auto& entry :
          fs::recursive_directory_iterator(fs::path(PLUMBLINE_SOURCE_DIR) / top)) {
-      if (entry.is_regular_file()) ++files[fs::relative(entry.path().parent_path(), PLUMBLINE_SOURCE_DIR)];
+      if (entry.is_regular_file())
+        ++files[fs::relative(entry.path().parent_path(), PLUMBLINE_SOURCE_DIR)];
     }
   }
   EXPECT_GT(files.size(), 50u);

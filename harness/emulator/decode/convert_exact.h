@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One conversion of one value, any type to any type: decoded exactly, rounded once. The forms of cvt that are not worth
-// vector code run through here.
+// One conversion of one value, any type to any type: decoded exactly, rounded once. The forms of
+// cvt that are not worth vector code run through here.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace plumbline::emulator {
 
-// How cvt rounds: to a float format (rn rz rm rp rna), or first to an integral value (rni rzi rmi rpi).
+// How cvt rounds: to a float format (rn rz rm rp rna), or first to an integral value (rni rzi rmi
+// rpi).
 enum class ConvertRounding : std::uint8_t { none, rn, rz, rm, rp, rna, rni, rzi, rmi, rpi };
 
 struct Conversion {

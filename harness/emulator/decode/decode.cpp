@@ -21,9 +21,11 @@ const FamilyTable& families() {
   static const FamilyTable table = [] {
     FamilyTable out;
     for (const auto& group :
-         {arithmetic_families(), integer_families(), carry_families(), move_families(), compare_families(), float_families(), convert_families(),
-          memory_families(), atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(), warp_families(),
-          matrix_families(), wmma_families(), warpgroup_families(), control_families(), system_call_families()}) {
+         {arithmetic_families(), integer_families(), carry_families(), move_families(),
+          compare_families(), float_families(), convert_families(), memory_families(),
+          atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(),
+          warp_families(), matrix_families(), wmma_families(), warpgroup_families(),
+          control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
     return out;
@@ -31,7 +33,8 @@ const FamilyTable& families() {
   return table;
 }
 
-// The most local memory a thread may have (CUDA C++ Programming Guide 13.0, table of technical specifications).
+// The most local memory a thread may have (CUDA C++ Programming Guide 13.0, table of technical
+// specifications).
 constexpr std::int64_t kMostLocalBytes = 512 * 1024;
 
 std::int64_t align_up(std::int64_t value, std::int64_t alignment) {
@@ -108,9 +111,13 @@ const Family* family(std::string_view opcode) {
   return found == families().end() ? nullptr : found->second;
 }
 
-Decoder::Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm,
-                 RandomRounding random_rounding)
-    : module_(module), function_(function), layout_(layout), device_sm_(device_sm), random_rounding_(random_rounding) {}
+Decoder::Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout,
+                 int device_sm, RandomRounding random_rounding)
+    : module_(module),
+      function_(function),
+      layout_(layout),
+      device_sm_(device_sm),
+      random_rounding_(random_rounding) {}
 
 Result<Program> Decoder::decode(std::vector<Refusal>* refusals) {
   program_.kernel = function_.name;
@@ -122,10 +129,12 @@ Result<Program> Decoder::decode(std::vector<Refusal>* refusals) {
   lay_out_parameters();
   lay_out_variables();
   if (program_.local_bytes > kMostLocalBytes + static_cast<std::int64_t>(kLocalStart)) {
-    return Error{ErrorKind::cannot_run,
-                 fmt::format("kernel {} needs {} bytes of local memory for each thread; {} are the most", function_.name,
-                             program_.local_bytes - static_cast<std::int64_t>(kLocalStart), kMostLocalBytes),
-                 fmt::format("{}:{}:1", module_.file, function_.line), ""};
+    return Error{
+        ErrorKind::cannot_run,
+        fmt::format("kernel {} needs {} bytes of local memory for each thread; {} are the most",
+                    function_.name, program_.local_bytes - static_cast<std::int64_t>(kLocalStart),
+                    kMostLocalBytes),
+        fmt::format("{}:{}:1", module_.file, function_.line), ""};
   }
   assign_registers();
   program_.code.reserve(function_.instructions.size() + 1);
@@ -153,7 +162,8 @@ void Decoder::lay_out_parameters() {
   program_.parameter_bytes = offset;
 }
 
-// Shared memory holds only what this kernel names: static variables in order of first use, then dynamic memory.
+// Shared memory holds only what this kernel names: static variables in order of first use, then
+// dynamic memory.
 void Decoder::lay_out_variables() {
   variable_address_.assign(function_.variables.size(), 0);
   std::int64_t local = kLocalStart;
@@ -177,7 +187,8 @@ void Decoder::lay_out_variables() {
     std::uint64_t& address = of_module ? module_shared_[index] : variable_address_[index];
     if (address != 0) return;
     if (variable.is_extern) {
-      program_.dynamic_shared_alignment = std::max(program_.dynamic_shared_alignment, variable.alignment);
+      program_.dynamic_shared_alignment =
+          std::max(program_.dynamic_shared_alignment, variable.alignment);
       dynamic.push_back(&address);
       address = 1;  // settled below
       return;
@@ -190,14 +201,16 @@ void Decoder::lay_out_variables() {
     for (const Operand& operand : instruction.operands) visit_symbols(operand, place);
   }
   program_.static_shared_bytes = end - static_cast<std::int64_t>(kSharedStart);
-  for (std::uint64_t* address : dynamic) *address = static_cast<std::uint64_t>(program_.dynamic_shared_offset());
+  for (std::uint64_t* address : dynamic)
+    *address = static_cast<std::uint64_t>(program_.dynamic_shared_offset());
 }
 
 void Decoder::assign_registers() {
   const SlotMap map = assign_slots(function_);
   register_slot_.assign(function_.registers.size(), kSinkSlot);
   for (std::size_t i = 0; i < function_.registers.size(); ++i) {
-    if (map.predicate_slot[i] >= 0) register_slot_[i] = kFirstPredicate + static_cast<Slot>(map.predicate_slot[i]);
+    if (map.predicate_slot[i] >= 0)
+      register_slot_[i] = kFirstPredicate + static_cast<Slot>(map.predicate_slot[i]);
     if (map.slot[i] >= 0) register_slot_[i] = kFirstRegisterSlot + static_cast<Slot>(map.slot[i]);
   }
   for (const UnwrittenRegister& one : unwritten_registers(function_)) {
@@ -222,8 +235,9 @@ Result<void> Decoder::decode_instruction(const Instruction& instruction) {
   Inst inst;
   inst.index = static_cast<std::uint32_t>(program_.code.size());
   if (instruction.guard >= 0) {
-    inst.guard = static_cast<PredicateUse>(register_slot_[static_cast<std::size_t>(instruction.guard)] |
-                                           (instruction.guard_negated ? kNegated : 0));
+    inst.guard =
+        static_cast<PredicateUse>(register_slot_[static_cast<std::size_t>(instruction.guard)] |
+                                  (instruction.guard_negated ? kNegated : 0));
   }
   const Family* known = family(instruction.opcode);
   if (known == nullptr) return unsupported(instruction);
@@ -255,11 +269,13 @@ void Decoder::refuse(std::string reason) {
 
 void Decoder::require_sm(int sm) {
   if (module_.target_sm < sm) {
-    refuse(fmt::format("it needs .target sm_{} or higher, the module says .target {}", sm, module_.target_text));
+    refuse(fmt::format("it needs .target sm_{} or higher, the module says .target {}", sm,
+                       module_.target_text));
   }
 }
 
-bool Decoder::require_operands(const Instruction& instruction, std::size_t least, std::size_t most) {
+bool Decoder::require_operands(const Instruction& instruction, std::size_t least,
+                               std::size_t most) {
   const std::size_t count = instruction.operands.size();
   if (count >= least && count <= most) return true;
   refuse(least == most ? fmt::format("it has {} operands, not {}", count, least)
@@ -283,7 +299,8 @@ Slot Decoder::special(const Operand& operand) {
                                    [&](const auto& entry) { return entry.first == operand.name; });
   if (found == std::end(kSpecials)) {
     refuse(operand.name.starts_with("%envreg")
-               ? fmt::format("the value of {} is the driver's own, and documented nowhere", operand.name)
+               ? fmt::format("the value of {} is the driver's own, and documented nowhere",
+                             operand.name)
                : fmt::format("special register {} is not emulated", operand.name));
     return kSinkSlot;
   }
@@ -299,11 +316,13 @@ std::uint64_t Decoder::symbol_address(const Operand& operand) {
   const auto index = static_cast<std::size_t>(operand.index);
   const auto offset = static_cast<std::uint64_t>(operand.offset);
   switch (operand.table) {
-    case SymbolTable::parameters: return static_cast<std::uint64_t>(program_.parameters[index].offset) + offset;
+    case SymbolTable::parameters:
+      return static_cast<std::uint64_t>(program_.parameters[index].offset) + offset;
     case SymbolTable::variables: {
       const Space space = function_.variables[index].space;
       if (space != Space::shared && space != Space::local) {
-        refuse(fmt::format("{} is a .param variable of a call, and calls are not emulated", operand.name));
+        refuse(fmt::format("{} is a .param variable of a call, and calls are not emulated",
+                           operand.name));
       }
       return variable_address_[index] + offset;
     }
@@ -316,7 +335,8 @@ std::uint64_t Decoder::symbol_address(const Operand& operand) {
       }
       return layout_.address[index] + offset;
     }
-    case SymbolTable::results: break;
+    case SymbolTable::results:
+      break;
   }
   refuse(fmt::format("{} is not a variable of a kernel", operand.name));
   return 0;
@@ -325,9 +345,12 @@ std::uint64_t Decoder::symbol_address(const Operand& operand) {
 Space Decoder::symbol_space(const Operand& operand) const {
   const auto index = static_cast<std::size_t>(operand.index);
   switch (operand.table) {
-    case SymbolTable::variables: return function_.variables[index].space;
-    case SymbolTable::module: return module_.variables[index].space;
-    default: return Space::param;
+    case SymbolTable::variables:
+      return function_.variables[index].space;
+    case SymbolTable::module:
+      return module_.variables[index].space;
+    default:
+      return Space::param;
   }
 }
 
@@ -335,8 +358,11 @@ Slot Decoder::source(const Operand& operand, int width) {
   switch (operand.kind) {
     case OperandKind::reg: {
       const Register& reg = function_.registers[static_cast<std::size_t>(operand.index)];
-      const bool fits = !reg.is_predicate() && (width > 32 ? reg.bits == width : reg.bits >= width && reg.bits <= 32);
-      if (!fits) refuse(fmt::format("register {} has {} bits, the instruction needs {}", reg.name, reg.bits, width));
+      const bool fits = !reg.is_predicate() &&
+                        (width > 32 ? reg.bits == width : reg.bits >= width && reg.bits <= 32);
+      if (!fits)
+        refuse(fmt::format("register {} has {} bits, the instruction needs {}", reg.name, reg.bits,
+                           width));
       return register_slot_[static_cast<std::size_t>(operand.index)];
     }
     case OperandKind::immediate: {
@@ -349,12 +375,16 @@ Slot Decoder::source(const Operand& operand, int width) {
       }
       return constant(low_bits(value, width), width);
     }
-    case OperandKind::symbol: return constant(symbol_address(operand), width);
+    case OperandKind::symbol:
+      return constant(symbol_address(operand), width);
     case OperandKind::special: {
-      if (width > 32) refuse(fmt::format("{} has 32 bits, the instruction needs {}", operand.name, width));
+      if (width > 32)
+        refuse(fmt::format("{} has 32 bits, the instruction needs {}", operand.name, width));
       return special(operand);
     }
-    default: refuse("an operand has to be a register or a number"); return kSinkSlot;
+    default:
+      refuse("an operand has to be a register or a number");
+      return kSinkSlot;
   }
 }
 
@@ -436,7 +466,8 @@ void Decoder::address(const Operand& operand, Space space, Inst& out) {
 std::int64_t Decoder::parameter_offset(const Operand& operand, int bytes) {
   const Operand& base = operand.elements[0];
   const std::int64_t offset = static_cast<std::int64_t>(symbol_address(base)) + operand.offset;
-  if (base.table != SymbolTable::parameters || offset < 0 || offset + bytes > program_.parameter_bytes) {
+  if (base.table != SymbolTable::parameters || offset < 0 ||
+      offset + bytes > program_.parameter_bytes) {
     refuse("it reads outside the kernel's parameters");
   }
   return offset;
@@ -467,7 +498,8 @@ std::uint32_t Decoder::target(const Operand& operand) {
     refuse("the branch target has to be a label");
     return 0;
   }
-  return static_cast<std::uint32_t>(function_.labels[static_cast<std::size_t>(operand.index)].target);
+  return static_cast<std::uint32_t>(
+      function_.labels[static_cast<std::size_t>(operand.index)].target);
 }
 
 std::string Decoder::function_name(const Operand& operand) const {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// From a parsed function to a Program: every instruction gets a handler, every operand a slot. What the emulator does
-// not know is an error that names file, line and instruction; nothing is skipped.
+// From a parsed function to a Program: every instruction gets a handler, every operand a slot. What
+// the emulator does not know is an error that names file, line and instruction; nothing is skipped.
 //
-// One Family per opcode: its decode function takes the modifiers it knows, chooses the handler and places the operands.
+// One Family per opcode: its decode function takes the modifiers it knows, chooses the handler and
+// places the operands.
 #pragma once
 
 #include <array>
@@ -24,8 +25,9 @@ namespace plumbline::emulator {
 
 // Where the module's own .global and .const variables lie.
 struct ModuleLayout {
-  std::vector<std::uint64_t> address;  // by index into PtxModule::variables: address in the variable's space
-  std::vector<std::byte> constants;    // image of the .const window
+  std::vector<std::uint64_t>
+      address;  // by index into PtxModule::variables: address in the variable's space
+  std::vector<std::byte> constants;  // image of the .const window
 };
 
 class Decoder;
@@ -63,15 +65,16 @@ std::span<const Family> system_call_families();
 
 class Decoder {
  public:
-  Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout, int device_sm,
-          RandomRounding random_rounding = RandomRounding::off);
+  Decoder(const PtxModule& module, const Function& function, const ModuleLayout& layout,
+          int device_sm, RandomRounding random_rounding = RandomRounding::off);
 
   // The first instruction that is refused is the Error; where `refusals` is given, all of them are
   // listed there and left out of the Program, which then cannot run.
   Result<Program> decode(std::vector<Refusal>* refusals = nullptr);
 
   // --- for families: operands ---
-  // Slot with the value of a register, immediate, address of a symbol or special register; `width` is 8 to 64 bits.
+  // Slot with the value of a register, immediate, address of a symbol or special register; `width`
+  // is 8 to 64 bits.
   Slot source(const Operand& operand, int width);
   // The same for both halves of packed or matrix registers: any 32-bit container.
   Slot destination(const Operand& operand, int width);
@@ -117,6 +120,7 @@ class Decoder {
   int device_sm() const { return device_sm_; }
 
   RandomRounding random_rounding() const { return random_rounding_; }
+
   bool rounds_randomly() const { return random_rounding_ != RandomRounding::off; }
 
  private:
@@ -136,9 +140,10 @@ class Decoder {
   int device_sm_;
   RandomRounding random_rounding_;
   Program program_;
-  std::vector<Slot> register_slot_;             // by register index; predicates: their index
+  std::vector<Slot> register_slot_;              // by register index; predicates: their index
   std::vector<std::uint64_t> variable_address_;  // by index into Function::variables
-  std::map<std::size_t, std::uint64_t> module_shared_;  // module-scope .shared variables this kernel names
+  std::map<std::size_t, std::uint64_t>
+      module_shared_;  // module-scope .shared variables this kernel names
   std::map<std::pair<std::uint64_t, bool>, Slot> constant_slots_;
   std::map<Special, Slot> special_slots_;
   PredicateUse carry_ = kSinkPredicate;  // until an instruction needs it

@@ -19,15 +19,17 @@ enum class RandomRounding : std::uint8_t {
 struct EmulatorOptions {
   int sm = 90;      // the chip whose tensor cores are modelled; PTX for a later target is refused
   int threads = 0;  // workers; 0 = one per hardware thread
-  // Reads of unwritten memory, races in shared memory and between CTAs in global memory, missing waits. Bounds are always
-  // checked.
+  // Reads of unwritten memory, races in shared memory and between CTAs in global memory, missing
+  // waits. Bounds are always checked.
   bool check_shadow = true;
   // Warp instructions one warp may execute in loops before the launch is stopped as endless.
   std::uint64_t instruction_budget = 20'000'000;
-  // CTAs that take turns where CTAs of a kernel wait for each other; 0: as many of them as an H100 holds, and 1024 at least.
+  // CTAs that take turns where CTAs of a kernel wait for each other; 0: as many of them as an H100
+  // holds, and 1024 at least.
   int resident_ctas = 0;
   RandomRounding random_rounding = RandomRounding::off;
-  // Once true, the launch that runs is given up within about a second, others before they begin: an Error. Null: never.
+  // Once true, the launch that runs is given up within about a second, others before they begin: an
+  // Error. Null: never.
   const std::atomic<bool>* give_up = nullptr;
 };
 

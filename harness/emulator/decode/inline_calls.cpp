@@ -23,10 +23,10 @@ struct Frame {
   const Frame* caller = nullptr;
   int first_register = 0;
   int first_label = 0;
-  std::vector<int> variables;       // by index into Function::variables
-  std::vector<Operand> arguments;   // operands of the expanded function
+  std::vector<int> variables;      // by index into Function::variables
+  std::vector<Operand> arguments;  // operands of the expanded function
   std::vector<Operand> results;
-  int return_label = -1;            // -1: the kernel itself
+  int return_label = -1;  // -1: the kernel itself
   int depth = 0;
 
   bool is_kernel() const { return caller == nullptr; }
@@ -59,35 +59,41 @@ class Inliner {
     }
     frame.first_label = static_cast<int>(out_.labels.size());
     for (const Label& label : function.labels) out_.labels.push_back(label);
-    for (std::size_t i = 0; i < function.variables.size(); ++i) frame.variables.push_back(place(function, i));
+    for (std::size_t i = 0; i < function.variables.size(); ++i)
+      frame.variables.push_back(place(function, i));
     pass_registers(frame);
 
     std::vector<int> start;
     for (const Instruction& instruction : function.instructions) {
       start.push_back(static_cast<int>(out_.instructions.size()));
-      if (is_too_large()) refuse(instruction, "with all its calls expanded, the kernel is too large to be emulated");
+      if (is_too_large())
+        refuse(instruction, "with all its calls expanded, the kernel is too large to be emulated");
       if (error_) break;
       if (instruction.opcode == "call") {
         call(frame, instruction);
       } else if (instruction.opcode == "ret" && !frame.is_kernel()) {
-        branch(instruction, frame.return_label, guard_of(frame, instruction), instruction.guard_negated);
+        branch(instruction, frame.return_label, guard_of(frame, instruction),
+               instruction.guard_negated);
       } else {
         copy(frame, instruction);
       }
     }
     start.push_back(static_cast<int>(out_.instructions.size()));
     for (std::size_t i = 0; i < function.labels.size(); ++i) {
-      const auto target = std::min(static_cast<std::size_t>(function.labels[i].target), start.size() - 1);
+      const auto target =
+          std::min(static_cast<std::size_t>(function.labels[i].target), start.size() - 1);
       out_.labels[static_cast<std::size_t>(frame.first_label) + i].target = start[target];
     }
   }
 
   bool is_too_large() const {
     const std::size_t names = out_.registers.size() + out_.labels.size() + out_.variables.size();
-    return out_.instructions.size() > kMostInstructions || names > kMostNames || calls_ > kMostCalls;
+    return out_.instructions.size() > kMostInstructions || names > kMostNames ||
+           calls_ > kMostCalls;
   }
 
-  // Static shared variables exist once however often their function is expanded; all others belong to the copy.
+  // Static shared variables exist once however often their function is expanded; all others belong
+  // to the copy.
   int place(const Function& function, std::size_t index) {
     Variable variable = function.variables[index];
     const auto key = std::make_pair(&function, index);
@@ -107,7 +113,8 @@ class Inliner {
     if (frame.is_kernel()) return;
     for (std::size_t i = 0; i < function.parameters.size(); ++i) {
       const int index = function.parameters[i].register_index;
-      if (index >= 0 && i < frame.arguments.size()) move(own_register(frame, index), frame.arguments[i]);
+      if (index >= 0 && i < frame.arguments.size())
+        move(own_register(frame, index), frame.arguments[i]);
     }
   }
 
@@ -121,7 +128,9 @@ class Inliner {
   void move(const Operand& to, const Operand& from) {
     Instruction mov;
     mov.opcode = "mov";
-    const int bits = out_.registers[static_cast<std::size_t>(to.kind == OperandKind::reg ? to.index : from.index)].bits;
+    const int bits = out_.registers[static_cast<std::size_t>(
+                                        to.kind == OperandKind::reg ? to.index : from.index)]
+                         .bits;
     mov.modifiers = {bits == 1 ? "pred" : fmt::format("b{}", std::max(bits, 16))};
     mov.operands = {to, from};
     mov.line = line_;
@@ -139,18 +148,24 @@ class Inliner {
     for (const Frame* up = &frame; up != nullptr; up = up->caller) {
       if (up->function == callee) return refuse(instruction, "recursion is not emulated");
     }
-    if (frame.depth == kDeepestCall) return refuse(instruction, fmt::format("calls more than {} deep are not emulated", kDeepestCall));
+    if (frame.depth == kDeepestCall)
+      return refuse(instruction,
+                    fmt::format("calls more than {} deep are not emulated", kDeepestCall));
     ++calls_;
     const int returned = add_label(instruction), skipped = add_label(instruction);
-    if (instruction.guard >= 0) branch(instruction, skipped, guard_of(frame, instruction), !instruction.guard_negated);
+    if (instruction.guard >= 0)
+      branch(instruction, skipped, guard_of(frame, instruction), !instruction.guard_negated);
     Frame inner;
     inner.function = callee;
     inner.caller = &frame;
     inner.depth = frame.depth + 1;
     inner.return_label = returned;
-    for (const Operand& operand : instruction.operands[0].elements) inner.results.push_back(renamed(frame, operand));
-    for (const Operand& operand : instruction.operands[2].elements) inner.arguments.push_back(renamed(frame, operand));
-    if (inner.arguments.size() != callee->parameters.size() || inner.results.size() != callee->results.size()) {
+    for (const Operand& operand : instruction.operands[0].elements)
+      inner.results.push_back(renamed(frame, operand));
+    for (const Operand& operand : instruction.operands[2].elements)
+      inner.arguments.push_back(renamed(frame, operand));
+    if (inner.arguments.size() != callee->parameters.size() ||
+        inner.results.size() != callee->results.size()) {
       return refuse(instruction, "the call does not fit the function's parameters");
     }
     expand(inner);
@@ -170,12 +185,14 @@ class Inliner {
 
   // The label is here.
   void settle(int label) {
-    out_.labels[static_cast<std::size_t>(label)].target = static_cast<int>(out_.instructions.size());
+    out_.labels[static_cast<std::size_t>(label)].target =
+        static_cast<int>(out_.instructions.size());
   }
 
   const Function& target(int index) const {
     const Function& function = module_.functions[static_cast<std::size_t>(index)];
-    return function.alias_of >= 0 ? module_.functions[static_cast<std::size_t>(function.alias_of)] : function;
+    return function.alias_of >= 0 ? module_.functions[static_cast<std::size_t>(function.alias_of)]
+                                  : function;
   }
 
   void branch(const Instruction& at, int label, int guard, bool negated) {
@@ -208,10 +225,12 @@ class Inliner {
 
   // Whether a .param access now means a variable in local memory.
   static bool names_local(const Instruction& instruction) {
-    return std::any_of(instruction.operands.begin(), instruction.operands.end(), [](const Operand& operand) {
-      return operand.kind == OperandKind::address && !operand.elements.empty() &&
-             operand.elements[0].kind == OperandKind::symbol && operand.elements[0].table == SymbolTable::variables;
-    });
+    return std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                       [](const Operand& operand) {
+                         return operand.kind == OperandKind::address && !operand.elements.empty() &&
+                                operand.elements[0].kind == OperandKind::symbol &&
+                                operand.elements[0].table == SymbolTable::variables;
+                       });
   }
 
   static int guard_of(const Frame& frame, const Instruction& instruction) {
@@ -225,9 +244,11 @@ class Inliner {
     if (operand.kind != OperandKind::symbol) return operand;
     const auto index = static_cast<std::size_t>(operand.index);
     if (operand.table == SymbolTable::variables) operand.index = frame.variables[index];
-    const bool passed = operand.table == SymbolTable::parameters || operand.table == SymbolTable::results;
+    const bool passed =
+        operand.table == SymbolTable::parameters || operand.table == SymbolTable::results;
     if (!passed || frame.is_kernel()) return operand;
-    const std::vector<Operand>& given = operand.table == SymbolTable::parameters ? frame.arguments : frame.results;
+    const std::vector<Operand>& given =
+        operand.table == SymbolTable::parameters ? frame.arguments : frame.results;
     Operand meant = given[index];
     meant.offset += operand.offset;
     return meant;
@@ -235,7 +256,8 @@ class Inliner {
 
   void refuse(const Instruction& instruction, std::string reason) {
     if (error_) return;
-    error_ = Error{ErrorKind::cannot_run, fmt::format("unsupported instruction `{}`: {}", instruction.text, reason),
+    error_ = Error{ErrorKind::cannot_run,
+                   fmt::format("unsupported instruction `{}`: {}", instruction.text, reason),
                    fmt::format("{}:{}:{}", module_.file, instruction.line, instruction.column), ""};
   }
 

@@ -10,7 +10,8 @@ namespace plumbline::emulator {
 namespace {
 
 bool has_any(const Instruction& instruction, std::initializer_list<std::string_view> modifiers) {
-  return std::ranges::any_of(modifiers, [&](std::string_view one) { return instruction.has_modifier(one); });
+  return std::ranges::any_of(modifiers,
+                             [&](std::string_view one) { return instruction.has_modifier(one); });
 }
 
 // What it gives depends on when others do their part.

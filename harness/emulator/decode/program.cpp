@@ -16,7 +16,9 @@ CodePlace Program::place(std::size_t index) const {
     const auto at = static_cast<std::size_t>(number);
     return number >= 0 && at < source_files.size() ? source_files[at] : "";
   };
-  CodePlace place{.ptx_file = file, .ptx_line = from->line, .source_file = name(from->source.file),
+  CodePlace place{.ptx_file = file,
+                  .ptx_line = from->line,
+                  .source_file = name(from->source.file),
                   .inlined_at = name(from->source.inlined_file)};
   if (!place.source_file.empty()) place.source_line = from->source.line;
   if (!place.inlined_at.empty()) place.inlined_at += fmt::format(":{}", from->source.inlined_line);

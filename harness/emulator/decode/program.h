@@ -3,9 +3,10 @@
 // register file. Registers, constants and special registers all live in slots, so a handler never
 // asks what kind of operand it has.
 //
-//   slot: 32 lanes x 32 bits; a 64-bit register takes two neighboring slots and is an array of 32
-//   u64 register file of a warp: [sink 2][registers ...][special registers ...][constants ...]
-//   predicates: one 32-bit mask each; 0 is always true, 1 is the sink
+//   slot                     32 lanes x 32 bits; a 64-bit register takes two neighboring slots and
+//                            is an array of 32 u64
+//   register file of a warp  [sink 2][registers ...][special registers ...][constants ...]
+//   predicates               one 32-bit mask each; 0 is always true, 1 is the sink
 #pragma once
 
 #include <array>
@@ -122,22 +123,23 @@ struct alignas(64) MmaOperation {
 struct WarpgroupProduct {
   const MmaPlan* plan = nullptr;  // of a piece
   int n = 0;
-  std::vector<Slot> d;                // of all pieces, one after the other
-  std::vector<Slot> a;                // four registers, or the descriptor
-  Slot b = kSinkSlot;                 // the descriptor
-  PredicateUse adds = kAlways;        // scale-d
-  bool a_by_columns = false, b_by_rows = false;   // imm-trans: m, or n, is what lies side by side
-  std::uint32_t flip_a = 0, flip_b = 0;  // sign bits, where imm-scale is -1
+  std::vector<Slot> d;                           // of all pieces, one after the other
+  std::vector<Slot> a;                           // four registers, or the descriptor
+  Slot b = kSinkSlot;                            // the descriptor
+  PredicateUse adds = kAlways;                   // scale-d
+  bool a_by_columns = false, b_by_rows = false;  // imm-trans: m, or n, is what lies side by side
+  std::uint32_t flip_a = 0, flip_b = 0;          // sign bits, where imm-scale is -1
 };
 
-// One decoded wmma.load or wmma.store: in which order its accesses fill the registers of a fragment.
+// One decoded wmma.load or wmma.store: in which order its accesses fill the registers of a
+// fragment.
 struct WmmaAccess {
   struct Place {
     std::uint8_t row = 0, column = 0;  // of .col layouts the other way round
   };
 
-  int bits = 0;             // of an element
-  std::size_t natural = 0;  // registers that hold all elements once; others hold them again
+  int bits = 0;              // of an element
+  std::size_t natural = 0;   // registers that hold all elements once; others hold them again
   Slot leading = kSinkSlot;  // how many elements rows lie apart
   std::vector<Slot> slots;
   std::vector<std::array<Place, 32>> places;  // of each access, by lane: its first element
@@ -153,12 +155,12 @@ struct AddressOperand {
 // One decoded cp.async.bulk or cp.async.bulk.tensor.
 struct BulkCopy {
   AddressOperand shared;
-  AddressOperand global;           // the bytes, or the tensor map
-  AddressOperand barrier;          // of a load
-  std::vector<Slot> coordinates;   // of a tensor, innermost first; empty: plain bytes
-  Slot bytes = kSinkSlot;          // how many plain bytes
+  AddressOperand global;          // the bytes, or the tensor map
+  AddressOperand barrier;         // of a load
+  std::vector<Slot> coordinates;  // of a tensor, innermost first; empty: plain bytes
+  Slot bytes = kSinkSlot;         // how many plain bytes
   bool multicast = false;
-  Slot ctas = kSinkSlot;           // of a multicast, as a mask
+  Slot ctas = kSinkSlot;  // of a multicast, as a mask
 };
 
 struct Parameter {
@@ -206,7 +208,7 @@ struct Program {
   std::int64_t local_bytes = 0;
   std::array<std::int64_t, 3> max_threads{0, 0, 0};
   bool exact_threads = false;  // .reqntid
-  bool reads_only = false;  // has loads of read-only data (kReadOnly)
+  bool reads_only = false;     // has loads of read-only data (kReadOnly)
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;
@@ -214,8 +216,8 @@ struct Program {
   // Where code[index] comes from; line 0 where no PTX line wrote it.
   CodePlace place(std::size_t index) const;
 
-  // Where dynamic shared memory begins: as on a chip, behind the static part, aligned as declared and
-  // to 16 bytes at least.
+  // Where dynamic shared memory begins: as on a chip, behind the static part, aligned as declared
+  // and to 16 bytes at least.
   std::int64_t dynamic_shared_offset() const;
 };
 

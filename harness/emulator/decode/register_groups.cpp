@@ -12,7 +12,8 @@ constexpr std::array<std::string_view, 3> kMatrixOpcodes = {"mma", "ldmatrix", "
 
 class Groups {
  public:
-  explicit Groups(const Function& function) : function_(function), taken_(function.registers.size()) {}
+  explicit Groups(const Function& function)
+      : function_(function), taken_(function.registers.size()) {}
 
   void consider(const Operand& operand) {
     const std::size_t count = operand.elements.size();
@@ -41,10 +42,13 @@ class Groups {
 
 std::vector<std::vector<int>> register_groups(const Function& function) {
   Groups groups(function);
-  // Four before two: the two halves of an ldmatrix.x4 are B fragments of mma, and stay neighbors that way.
+  // Four before two: the two halves of an ldmatrix.x4 are B fragments of mma, and stay neighbors
+  // that way.
   for (const std::size_t count : {std::size_t{4}, std::size_t{2}}) {
     for (const Instruction& instruction : function.instructions) {
-      if (std::find(kMatrixOpcodes.begin(), kMatrixOpcodes.end(), instruction.opcode) == kMatrixOpcodes.end()) continue;
+      if (std::find(kMatrixOpcodes.begin(), kMatrixOpcodes.end(), instruction.opcode) ==
+          kMatrixOpcodes.end())
+        continue;
       for (const Operand& operand : instruction.operands) {
         if (operand.elements.size() == count) groups.consider(operand);
       }

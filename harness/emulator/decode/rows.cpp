@@ -10,10 +10,14 @@ namespace {
 
 int width_of(char letter) {
   switch (letter) {
-    case 'h': return 16;
-    case 'w': return 32;
-    case 'x': return 64;
-    default: PLUMB_ASSERT(!"unknown letter in an operand shape");
+    case 'h':
+      return 16;
+    case 'w':
+      return 32;
+    case 'x':
+      return 64;
+    default:
+      PLUMB_ASSERT(!"unknown letter in an operand shape");
   }
 }
 
@@ -25,10 +29,12 @@ std::string spelling(const Instruction& instruction) {
   return form;
 }
 
-void place_operands(std::string_view shape, Decoder& decoder, const Instruction& instruction, Inst& out) {
+void place_operands(std::string_view shape, Decoder& decoder, const Instruction& instruction,
+                    Inst& out) {
   const std::size_t equals = shape.find('=');
   const std::string_view sources = shape.substr(equals + 1);
-  if (!decoder.require_operands(instruction, sources.size() + equals, sources.size() + equals)) return;
+  if (!decoder.require_operands(instruction, sources.size() + equals, sources.size() + equals))
+    return;
   std::size_t next = 0;
   if (equals == 1) {
     const Operand& d = instruction.operands[next++];
@@ -50,8 +56,8 @@ void place_operands(std::string_view shape, Decoder& decoder, const Instruction&
   }
 }
 
-void decode_row(std::span<const Row> rows, Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
-                Inst& out) {
+void decode_row(std::span<const Row> rows, Decoder& decoder, const Instruction& instruction,
+                Modifiers& modifiers, Inst& out) {
   const std::string form = spelling(instruction);
   for (const Row& row : rows) {
     if (row.form != form) continue;

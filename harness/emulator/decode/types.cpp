@@ -40,27 +40,52 @@ constexpr TypeRow kTypes[] = {
 // clang-format on
 
 const TypeRow* row(Type type) {
-  const auto* found = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return r.type == type; });
+  const auto* found = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](const TypeRow& r) { return r.type == type; });
   return found == std::end(kTypes) ? nullptr : found;
 }
 
 constexpr std::string_view kHints[] = {
-    "uni", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged",
-    "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last",
-    "L2::64B", "L2::128B", "L2::256B",
+    "uni",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "nc",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "L2::evict_last",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
 };
 
 }  // namespace
 
 const char* name(Space space) {
   switch (space) {
-    case Space::reg: return "register";
-    case Space::param: return "parameter";
-    case Space::global: return "global";
-    case Space::shared: return "shared";
-    case Space::local: return "local";
-    case Space::constant: return "constant";
-    case Space::generic: return "generic";
+    case Space::reg:
+      return "register";
+    case Space::param:
+      return "parameter";
+    case Space::global:
+      return "global";
+    case Space::shared:
+      return "shared";
+    case Space::local:
+      return "local";
+    case Space::constant:
+      return "constant";
+    case Space::generic:
+      return "generic";
   }
   return "";
 }
@@ -106,11 +131,16 @@ Type Modifiers::take_type() {
 
 RoundingMode Modifiers::take_rounding() {
   switch (take_one_of("rn", "rz", "rm", "rp")) {
-    case 0: return RoundingMode::rn;
-    case 1: return RoundingMode::rz;
-    case 2: return RoundingMode::rm;
-    case 3: return RoundingMode::rp;
-    default: return RoundingMode::none;
+    case 0:
+      return RoundingMode::rn;
+    case 1:
+      return RoundingMode::rz;
+    case 2:
+      return RoundingMode::rm;
+    case 3:
+      return RoundingMode::rp;
+    default:
+      return RoundingMode::none;
   }
 }
 

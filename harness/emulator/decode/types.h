@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The types instructions name (.u32, .f16x2, .e4m3 ...), and the modifiers of one instruction as decode consumes them.
+// The types instructions name (.u32, .f16x2, .e4m3 ...), and the modifiers of one instruction as
+// decode consumes them.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,43 @@
 namespace plumbline::emulator {
 
 enum class Type : std::uint8_t {
-  none, pred, b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64,
-  f16, f16x2, bf16, bf16x2, tf32, f32, f32x2, f64, e4m3, e5m2, e4m3x2, e5m2x2, s4, u4,
-  e2m1, e2m1x2, e2m3, e2m3x2, e3m2, e3m2x2, ue8m0, ue8m0x2,
+  none,
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  b128,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  f16x2,
+  bf16,
+  bf16x2,
+  tf32,
+  f32,
+  f32x2,
+  f64,
+  e4m3,
+  e5m2,
+  e4m3x2,
+  e5m2x2,
+  s4,
+  u4,
+  e2m1,
+  e2m1x2,
+  e2m3,
+  e2m3x2,
+  e3m2,
+  e3m2x2,
+  ue8m0,
+  ue8m0x2,
 };
 
 int bits(Type type);
@@ -25,7 +60,8 @@ std::optional<Type> type_by_name(std::string_view name);
 
 enum class RoundingMode : std::uint8_t { none, rn, rz, rm, rp };
 
-// The modifiers of an instruction, in order; taking one removes it. An instruction is understood when none are left.
+// The modifiers of an instruction, in order; taking one removes it. An instruction is understood
+// when none are left.
 class Modifiers {
  public:
   explicit Modifiers(const Instruction& instruction) : left_(instruction.modifiers) {}

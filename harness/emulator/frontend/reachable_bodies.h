@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parses of a skimmed module only the bodies that some entries need: files of 66 MB hold hundreds of
-// kernels, and a run launches one.
+// Parses of a skimmed module only the bodies that some entries need: files of 66 MB hold hundreds
+// of kernels, and a run launches one.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,9 @@ struct SkimmedBody {
   int column = 1;
 };
 
-// Parses the bodies of the wanted entries, and of whatever they call or take the address of, directly
-// or through tables of addresses. The first error becomes the cursor's. Nothing where no entry is
-// named.
+// Parses the bodies of the wanted entries, and of whatever they call or take the address of,
+// directly or through tables of addresses. The first error becomes the cursor's. Nothing where no
+// entry is named.
 void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope,
                             const std::function<bool(const std::string&)>& wanted,
                             const std::vector<SkimmedBody>& skimmed);

@@ -25,19 +25,20 @@ using u64 = std::uint64_t;
 
 // What a result is known to be: its magnitude over 2^scale, anywhere in [low, high].
 struct Known {
-  double value = 0;             // not rounded
-  double low = 0, high = 0;     // equal: exact
+  double value = 0;          // not rounded
+  double low = 0, high = 0;  // equal: exact
   int scale = 0;
   bool negative = false;
-  u64 key = 0;       // what the choice depends on: operands without the powers of two they scale by
-  int dropped = 0;   // bits at the end of the significand that no result has
+  u64 key = 0;      // what the choice depends on: operands without the powers of two they scale by
+  int dropped = 0;  // bits at the end of the significand that no result has
 };
 
 // Results stay this far within what is documented: values here are off by 2^-50 or so.
 constexpr double kWithin = 1 - 0x1p-30;
 
 Known within(double value, double error, int scale, u64 key) {
-  return {value, std::max(0.0, value - error * kWithin), value + error * kWithin, scale, false, key};
+  return {value, std::max(0.0, value - error * kWithin), value + error * kWithin, scale, false,
+          key};
 }
 
 Known exactly(double value, int scale) { return {value, value, value, scale}; }
@@ -64,9 +65,7 @@ FourthPower split_by_four(double x) {
   return {std::ldexp(x, -even), even / 2};
 }
 
-u64 fraction_key(double x) {
-  return __builtin_bit_cast(u64, x) & 0x000fffffffffffff;
-}
+u64 fraction_key(double x) { return __builtin_bit_cast(u64, x) & 0x000fffffffffffff; }
 
 // Of each function: its value; whether an operand's result is a special case, or exact, so that
 // `value` rounded is what the instruction gives; and what is known of all others.
@@ -74,7 +73,9 @@ u64 fraction_key(double x) {
 // has been dumped gives (docs/emulator.md): 2^n, 1 / 2^n, roots of 4^n, log2 1.
 struct Ex2 {
   static double value(double x) { return std::exp2(x); }
+
   static bool special(double x) { return !(x > -151 && x < 128); }
+
   static Known known(double x) {
     const double whole = std::floor(x), fraction = x - whole;
     const int scale = static_cast<int>(whole);
@@ -83,19 +84,26 @@ struct Ex2 {
     return clamped(within(y, 2 * 0x1p-23, scale, __builtin_bit_cast(u64, fraction)), 1, 2);
   }
 };
+
 struct Lg2 {
   static double value(double x) { return std::log2(x); }
+
   static bool special(double x) { return !(x > 0) || std::isinf(x) || x == 1; }
+
   static Known known(double x) {
     const double y = std::log2(x), magnitude = std::fabs(y);
-    Known out = within(magnitude, x > 0.5 && x < 2 ? 0x1p-22 : magnitude * 0x1p-22, 0, __builtin_bit_cast(u64, x));
+    Known out = within(magnitude, x > 0.5 && x < 2 ? 0x1p-22 : magnitude * 0x1p-22, 0,
+                       __builtin_bit_cast(u64, x));
     out.negative = y < 0;
     return out;
   }
 };
+
 struct Rcp {
   static double value(double x) { return 1.0 / x; }
+
   static bool special(double x) { return !(std::fabs(x) > 0) || std::isinf(x); }
+
   static Known known(double x) {
     const int exponent = std::ilogb(x);
     const double m = std::ldexp(std::fabs(x), -exponent);
@@ -105,9 +113,12 @@ struct Rcp {
     return out;
   }
 };
+
 struct Rsqrt {
   static double value(double x) { return 1.0 / std::sqrt(x); }
+
   static bool special(double x) { return !(x > 0) || std::isinf(x); }
+
   static Known known(double x) {
     const auto [m, e] = split_by_four(x);
     if (m == 1) return exactly(1, -e);
@@ -115,9 +126,12 @@ struct Rsqrt {
     return clamped(within(y, y * 0x1.125p-23, -e, __builtin_bit_cast(u64, m)), 0.5, 1);  // 2^-22.9
   }
 };
+
 struct Sqrt {
   static double value(double x) { return std::sqrt(x); }
+
   static bool special(double x) { return !(x > 0) || std::isinf(x); }
+
   static Known known(double x) {
     const auto [m, e] = split_by_four(x);
     if (m == 1) return exactly(1, e);
@@ -125,33 +139,45 @@ struct Sqrt {
     return clamped(within(y, y * 0x1p-23, e, __builtin_bit_cast(u64, m)), 1, 2);
   }
 };
+
 // PTX promises nothing beyond 100 pi; what it promises up to there is used.
 Known wave(double x, double y) {
   constexpr double kTwoPi = 6.283185307179586;
   const double error = std::fabs(x) <= kTwoPi ? 0x1.6ap-21 : 0x1.3ap-15;  // 2^-20.5, 2^-14.7
-  Known out = clamped(within(std::fabs(y), error, 0, fraction_key(x) ^ static_cast<u64>(std::ilogb(x))), 0, 1);
+  Known out = clamped(
+      within(std::fabs(y), error, 0, fraction_key(x) ^ static_cast<u64>(std::ilogb(x))), 0, 1);
   out.negative = y < 0;
   return out;
 }
+
 struct Sin {
   static double value(double x) { return std::sin(x); }
+
   static bool special(double x) { return !(std::fabs(x) > 0) || std::isinf(x); }
+
   static Known known(double x) { return wave(x, std::sin(x)); }
 };
+
 struct Cos {
   static double value(double x) { return std::cos(x); }
+
   static bool special(double x) { return !(std::fabs(x) > 0) || std::isinf(x); }
+
   static Known known(double x) { return wave(x, std::cos(x)); }
 };
-// To twelve significant bits. PTX promises an error of 2^-11 and chips make use of it: a kernel that needs more than
-// this must not pass here.
+
+// To twelve significant bits. PTX promises an error of 2^-11 and chips make use of it: a kernel
+// that needs more than this must not pass here.
 struct Tanh {
   static double value(double x) {
     int exponent = 0;
     const double fraction = std::frexp(std::tanh(x), &exponent);
-    return std::isfinite(fraction) ? std::ldexp(std::nearbyint(fraction * 0x1p12), exponent - 12) : fraction;
+    return std::isfinite(fraction) ? std::ldexp(std::nearbyint(fraction * 0x1p12), exponent - 12)
+                                   : fraction;
   }
+
   static bool special(double x) { return !(std::fabs(x) >= 0x1p-126) || std::isinf(x); }
+
   static Known known(double x) {
     const double y = std::tanh(std::fabs(x));
     Known out = clamped(within(y, y * 0x1p-11, 0, __builtin_bit_cast(u64, std::fabs(x))), 0, 1);
@@ -187,19 +213,32 @@ u32 chosen(const Known& known, const ApproximationErrors& errors, u64 salt) {
 // 2^-10.987 and 2^-8 absolute.
 struct Ex2Half {
   static constexpr u64 kSalt = 9;
+
   static double value(double x) { return std::exp2(x); }
+
   static bool special(double x) { return std::isnan(x) || std::isinf(x) || x == std::floor(x); }
-  static double error(double y, FormatId to) { return y * (to == FormatId::f16 ? 0x1.125p-10 : 0x1p-7); }
+
+  static double error(double y, FormatId to) {
+    return y * (to == FormatId::f16 ? 0x1.125p-10 : 0x1p-7);
+  }
+
   // In the binade of the exact result.
   static double least(double x) { return std::exp2(std::floor(x)); }
+
   static double most(double x) { return std::exp2(std::ceil(x)); }
 };
+
 struct TanhHalf {
   static constexpr u64 kSalt = 10;
+
   static double value(double x) { return std::tanh(x); }
+
   static bool special(double x) { return std::isnan(x) || std::isinf(x) || x == 0; }
+
   static double error(double, FormatId to) { return to == FormatId::f16 ? 0x1.02p-11 : 0x1p-8; }
+
   static double least(double) { return 0; }
+
   static double most(double) { return 1; }
 };
 
@@ -222,7 +261,8 @@ template <typename Function>
 u64 approximate_code(const Format& to, u64 code, bool ftz, const ApproximationErrors& errors) {
   const u64 sign = u64{1} << 15;
   const auto flushed = [&](u64 bits) {
-    return ftz && (bits >> to.mantissa_bits & ((1u << to.exponent_bits) - 1)) == 0 ? bits & sign : bits;
+    return ftz && (bits >> to.mantissa_bits & ((1u << to.exponent_bits) - 1)) == 0 ? bits & sign
+                                                                                   : bits;
   };
   const double x = to_double(to, flushed(code)), y = Function::value(x);
   if (std::isnan(y)) return to.canonical_nan;
@@ -231,8 +271,10 @@ u64 approximate_code(const Format& to, u64 code, bool ftz, const ApproximationEr
     const double magnitude = std::fabs(y), error = Function::error(magnitude, to.id) * kWithin;
     const double low = std::max(magnitude - error, Function::least(x));
     const double high = std::min(magnitude + error, Function::most(x));
-    const u64 key = (flushed(code) & ~sign) | (std::is_same_v<Function, Ex2Half> ? flushed(code) & sign : 0);
-    result = chosen_code(to, magnitude, low, high, key ^ Function::kSalt << 32, errors) | (y < 0 ? sign : 0);
+    const u64 key =
+        (flushed(code) & ~sign) | (std::is_same_v<Function, Ex2Half> ? flushed(code) & sign : 0);
+    result = chosen_code(to, magnitude, low, high, key ^ Function::kSalt << 32, errors) |
+             (y < 0 ? sign : 0);
   }
   return flushed(result);
 }
@@ -262,21 +304,25 @@ struct Divide {
     if (!Full && magnitude > 0x1p126f && magnitude < std::numeric_limits<float>::infinity()) {
       return canonical(flush_if<Ftz>(as_bits(x * std::copysign(0.0f, y))));
     }
-    return canonical(flush_if<Ftz>(as_bits(static_cast<float>(static_cast<double>(x) / static_cast<double>(y)))));
+    return canonical(flush_if<Ftz>(
+        as_bits(static_cast<float>(static_cast<double>(x) / static_cast<double>(y)))));
   }
 
   static bool special(double x, double y) {
     const double magnitude = std::fabs(y);
-    return !(std::fabs(x) > 0) || std::isinf(x) || !(magnitude > 0) || std::isinf(y) || (!Full && magnitude > 0x1p126);
+    return !(std::fabs(x) > 0) || std::isinf(x) || !(magnitude > 0) || std::isinf(y) ||
+           (!Full && magnitude > 0x1p126);
   }
 
   // The chip multiplies by a reciprocal, which is exact for powers of two.
   static Known known(double x, double y) {
     const int scale = std::ilogb(x) - std::ilogb(y);
-    const double a = std::ldexp(std::fabs(x), -std::ilogb(x)), b = std::ldexp(std::fabs(y), -std::ilogb(y));
+    const double a = std::ldexp(std::fabs(x), -std::ilogb(x)),
+                 b = std::ldexp(std::fabs(y), -std::ilogb(y));
     const double quotient = a / b;
-    Known out = b == 1 ? exactly(a, scale)
-                       : within(quotient, 2 * ulp(quotient), scale, mix(fraction_key(a)) ^ fraction_key(b));
+    Known out =
+        b == 1 ? exactly(a, scale)
+               : within(quotient, 2 * ulp(quotient), scale, mix(fraction_key(a)) ^ fraction_key(b));
     out.negative = (x < 0) != (y < 0);
     return out;
   }
@@ -321,17 +367,20 @@ void one(Warp& warp, const Inst& inst, u32 mask) {
 template <bool Ftz, bool Full>
 void two(Warp& warp, const Inst& inst, u32 mask) {
   using Quotient = Divide<Ftz, Full>;
-  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a), b = lanes<u32>(warp, inst.b);
+  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a),
+             b = lanes<u32>(warp, inst.b);
   const ApproximationErrors& errors = warp.cta().launch().approximation;
   each_lane(mask, [&](int lane) {
     const double x = as_float(flush_if<Ftz>(a[lane])), y = as_float(flush_if<Ftz>(b[lane]));
-    d.set(lane, Quotient::special(x, y) || errors.direction == ApproximationErrors::Direction::nearest
-                    ? Quotient::apply(a[lane], b[lane])
-                    : flush_if<Ftz>(result_of(Quotient::known(x, y), errors, kDivideSalt)));
+    d.set(lane,
+          Quotient::special(x, y) || errors.direction == ApproximationErrors::Direction::nearest
+              ? Quotient::apply(a[lane], b[lane])
+              : flush_if<Ftz>(result_of(Quotient::known(x, y), errors, kDivideSalt)));
   });
 }
 
-// With their one rounding moved at random: within a unit of the last place, so within the table below.
+// With their one rounding moved at random: within a unit of the last place, so within the table
+// below.
 template <typename Function, bool Ftz>
 void one_randomly(Warp& warp, const Inst& inst, u32 mask) {
   const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a);
@@ -344,12 +393,15 @@ void one_randomly(Warp& warp, const Inst& inst, u32 mask) {
 
 template <bool Ftz, bool Full>
 void divide_randomly(Warp& warp, const Inst& inst, u32 mask) {
-  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a), b = lanes<u32>(warp, inst.b);
+  const auto d = lanes<u32>(warp, inst.d), a = lanes<u32>(warp, inst.a),
+             b = lanes<u32>(warp, inst.b);
   each_lane_randomly(warp, mask, [&](int lane, Random& random) {
     const u32 usual = Divide<Ftz, Full>::apply(a[lane], b[lane]);
     const double x = as_float(flush_if<Ftz>(a[lane])), y = as_float(flush_if<Ftz>(b[lane]));
     const bool lost = !Full && std::fabs(y) > 0x1p126;  // not rounded, but dropped
-    d.set(lane, lost ? usual : flush_if<Ftz>(to_f32_randomly(usual, {x / y, 0}, Rounding::nearest_even, random)));
+    d.set(lane,
+          lost ? usual
+               : flush_if<Ftz>(to_f32_randomly(usual, {x / y, 0}, Rounding::nearest_even, random)));
   });
 }
 
@@ -377,7 +429,8 @@ void one_half_randomly(Warp& warp, const Inst& inst, u32 mask) {
       const u64 usual = approximate_code<Function>(
           format(Id), bits & 0xffff, ftz, {.direction = ApproximationErrors::Direction::nearest});
       const double exact = Function::value(to_double(format(Id), bits & 0xffff));
-      return static_cast<u32>(encode_randomly(format(Id), usual, exact, 0, Rounding::nearest_even, random.unit()));
+      return static_cast<u32>(
+          encode_randomly(format(Id), usual, exact, 0, Rounding::nearest_even, random.unit()));
     };
     const u32 low = half(a[lane]);
     d.set(lane, Pair ? low | half(a[lane] >> 16) << 16 : low);
@@ -393,7 +446,12 @@ struct HalfRow {
 
 template <typename Function, FormatId Id, bool Pair>
 constexpr HalfRow half_row(std::string_view form, int sm, bool ftz = false) {
-  return {form, Pair ? "w=w" : "h=h", one_half<Function, Id, Pair>, one_half_randomly<Function, Id, Pair>, sm, ftz};
+  return {form,
+          Pair ? "w=w" : "h=h",
+          one_half<Function, Id, Pair>,
+          one_half_randomly<Function, Id, Pair>,
+          sm,
+          ftz};
 }
 
 // ex2 of bf16 has .ftz always; ex2 and tanh of f16 keep subnormal numbers.
@@ -421,13 +479,16 @@ constexpr FunctionRow row(std::string_view opcode) {
 }
 
 constexpr FunctionRow kRows[] = {
-    row<Ex2>("ex2"),   row<Lg2>("lg2"), row<Rcp>("rcp"), row<Rsqrt>("rsqrt"),
-    row<Sqrt>("sqrt"), row<Sin>("sin"), row<Cos>("cos"), {"tanh", one<Tanh, false>, nullptr, one<Tanh, false>, nullptr},
+    row<Ex2>("ex2"),   row<Lg2>("lg2"),
+    row<Rcp>("rcp"),   row<Rsqrt>("rsqrt"),
+    row<Sqrt>("sqrt"), row<Sin>("sin"),
+    row<Cos>("cos"),   {"tanh", one<Tanh, false>, nullptr, one<Tanh, false>, nullptr},
 };
 
 }  // namespace
 
-void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifiers&, bool ftz, Inst& out) {
+void decode_approximate(Decoder& decoder, const Instruction& instruction, Modifiers&, bool ftz,
+                        Inst& out) {
   if (instruction.opcode == "div") {
     const bool full = instruction.modifiers.front() == "full";
     place_operands("w=ww", decoder, instruction, out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// cp.async and its groups (PTX ISA 9.0 section 9.7.9.25). Issuing checks both ends and marks the destination as pending;
-// the copy itself, reading the source included, is performed at the wait. A false guard or src-size 0 reads nothing.
+// cp.async and its groups (PTX ISA 9.0 section 9.7.9.25). Issuing checks both ends and marks the
+// destination as pending; the copy itself, reading the source included, is performed at the wait. A
+// false guard or src-size 0 reads nothing.
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/families.h"
 #include "harness/emulator/machine/access.h"
@@ -18,7 +19,8 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// Inst::a + immediate: destination. Inst::b + e (signed): source. Inst::c: src-size; Inst::p: ignore-src predicate.
+// Inst::a + immediate: destination. Inst::b + e (signed): source. Inst::c: src-size; Inst::p:
+// ignore-src predicate.
 constexpr u32 kSourceSize = 1;    // Inst::c holds src-size
 constexpr u32 kIgnoreSource = 2;  // Inst::p says which lanes copy zeros
 // cp.async.mbarrier.arrive: the mbarrier is at Inst::a + immediate.
@@ -37,15 +39,18 @@ void explain_copies(Warp& warp, const Inst& inst, u32 mask, const Pointers& to, 
 }
 
 template <int Bytes>
-[[gnu::always_inline]] inline bool check_destination(Warp& warp, const Inst& inst, u32 mask, const Pointers& to) {
+[[gnu::always_inline]] inline bool check_destination(Warp& warp, const Inst& inst, u32 mask,
+                                                     const Pointers& to) {
   SharedMemory& shared = warp.cta().shared();
   const AddressRange range = range_of(to, mask);
-  if ((range.bits & (Bytes - 1)) != 0) return misaligned(warp, inst, mask, to, Space::shared, Bytes);
+  if ((range.bits & (Bytes - 1)) != 0)
+    return misaligned(warp, inst, mask, to, Space::shared, Bytes);
   if (!shared.holds_all(range.lowest, range.highest, Bytes)) {
     for (u32 left = mask; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
       const u64 address = to.address[static_cast<std::size_t>(lane)];
-      if (!shared.holds(address, Bytes)) return out_of_bounds(warp, inst, lane, address, Space::shared, Bytes, Intent::write);
+      if (!shared.holds(address, Bytes))
+        return out_of_bounds(warp, inst, lane, address, Space::shared, Bytes, Intent::write);
     }
   }
   if (!shared.check()) return true;
@@ -65,8 +70,10 @@ template <int Bytes>
   Pointers to, from;
   gather_addresses(warp, inst, to);
   const auto source_base = lanes<u64>(warp, inst.b);
-  const auto source_offset = static_cast<u64>(static_cast<std::int64_t>(static_cast<std::int32_t>(inst.e)));
-  for (std::size_t i = 0; i < kLanes; ++i) from.address[i] = source_base[static_cast<int>(i)] + source_offset;
+  const auto source_offset =
+      static_cast<u64>(static_cast<std::int64_t>(static_cast<std::int32_t>(inst.e)));
+  for (std::size_t i = 0; i < kLanes; ++i)
+    from.address[i] = source_base[static_cast<int>(i)] + source_offset;
 
   alignas(64) u32 size[kLanes];
   for (int i = 0; i < kLanes; ++i) size[i] = Bytes;
@@ -98,15 +105,18 @@ template <int Bytes>
     const int lane = std::countr_zero(left);
     const auto l = static_cast<std::size_t>(lane);
     if (size[lane] > Bytes) {
-      warp.fail(FindingKind::bad_operand, inst, lane,
-                [&] { return fmt::format("src-size is {}, more than the {} bytes of the copy", size[lane], Bytes); });
+      warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+        return fmt::format("src-size is {}, more than the {} bytes of the copy", size[lane], Bytes);
+      });
       return;
     }
     if (from.address[l] % Bytes != 0) {
       misaligned(warp, inst, u32{1} << lane, from, Space::global, Bytes);
       return;
     }
-    if (!resolve_global_slowly(warp, inst, u32{1} << lane, from, static_cast<int>(size[lane]), Intent::read)) return;
+    if (!resolve_global_slowly(warp, inst, u32{1} << lane, from, static_cast<int>(size[lane]),
+                               Intent::read))
+      return;
   }
   // The bytes are wanted at the wait, a few hundred instructions from here.
   for (std::size_t i = 0; i < kLanes; i += 2) __builtin_prefetch(from.host[i]);
@@ -116,12 +126,14 @@ template <int Bytes>
     copy.whole = whole == mask;
     for (std::size_t i = 0; i < kLanes; ++i) copy.to[i] = static_cast<u32>(to.address[i]);
     for (std::size_t i = 0; i < kLanes; ++i) copy.from[i] = from.host[i];
-    for (std::size_t i = 0; i < kLanes; ++i) copy.source_bytes[i] = static_cast<std::uint8_t>(size[i]);
+    for (std::size_t i = 0; i < kLanes; ++i)
+      copy.source_bytes[i] = static_cast<std::uint8_t>(size[i]);
   });
 }
 
 template <int Bytes>
-[[gnu::always_inline]] inline void perform(Warp& warp, SharedMemory& shared, const AsyncCopy& copy, u32 ready) {
+[[gnu::always_inline]] inline void perform(Warp& warp, SharedMemory& shared, const AsyncCopy& copy,
+                                           u32 ready) {
   if (copy.whole && ready == kFullMask) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       __builtin_memcpy(shared.data(copy.to[lane]), copy.from[lane], Bytes);
@@ -147,9 +159,15 @@ template <int Bytes>
 [[gnu::always_inline]] inline void perform_copy(Warp& warp, const AsyncCopy& copy, u32 ready) {
   SharedMemory& shared = warp.cta().shared();
   switch (copy.bytes) {
-    case 4: perform<4>(warp, shared, copy, ready); break;
-    case 8: perform<8>(warp, shared, copy, ready); break;
-    default: perform<16>(warp, shared, copy, ready); break;
+    case 4:
+      perform<4>(warp, shared, copy, ready);
+      break;
+    case 8:
+      perform<8>(warp, shared, copy, ready);
+      break;
+    default:
+      perform<16>(warp, shared, copy, ready);
+      break;
   }
 }
 
@@ -157,18 +175,23 @@ void commit(Warp& warp, const Inst&, u32 mask) { warp.copies().commit(mask, warp
 
 [[gnu::always_inline]] inline void wait_group(Warp& warp, const Inst& inst, u32 mask) {
   warp.copies().wait(mask, static_cast<u32>(inst.immediate),
-                     [&](const AsyncCopy& copy, u32 ready) __attribute__((always_inline)) { perform_copy(warp, copy, ready); });
+                     [&](const AsyncCopy& copy, u32 ready)
+                         __attribute__((always_inline)) { perform_copy(warp, copy, ready); });
 }
 
 [[gnu::always_inline]] inline void wait_all(Warp& warp, const Inst&, u32 mask) {
-  warp.copies().wait_all(mask, [&](const AsyncCopy& copy, u32 ready) __attribute__((always_inline)) { perform_copy(warp, copy, ready); });
+  warp.copies().wait_all(mask,
+                         [&](const AsyncCopy& copy, u32 ready)
+                             __attribute__((always_inline)) { perform_copy(warp, copy, ready); });
 }
 
-// cp.async.mbarrier.arrive: what the lanes have issued is complete at once, and they arrive. With .noinc these are
-// arrivals that the mbarrier was made for; else each adds one to the phase first, which leaves what is pending as it is.
+// cp.async.mbarrier.arrive: what the lanes have issued is complete at once, and they arrive. With
+// .noinc these are arrivals that the mbarrier was made for; else each adds one to the phase first,
+// which leaves what is pending as it is.
 void arrive(Warp& warp, const Inst& inst, u32 mask) {
   Cta& cta = warp.cta();
-  warp.copies().wait_all(mask, [&](const AsyncCopy& copy, u32 ready) { perform_copy(warp, copy, ready); });
+  warp.copies().wait_all(
+      mask, [&](const AsyncCopy& copy, u32 ready) { perform_copy(warp, copy, ready); });
   const Handover known = released(warp);
   Pointers at;
   gather_addresses(warp, inst, at);
@@ -185,7 +208,8 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
   }
 }
 
-void decode_arrive(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_arrive(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   if (!modifiers.take("arrive")) return;
   if (modifiers.take("noinc")) out.flags |= kNoIncrement;
   const bool shared = modifiers.take_one_of("shared", "shared::cta") >= 0;
@@ -197,14 +221,19 @@ void decode_arrive(Decoder& decoder, const Instruction& instruction, Modifiers& 
 
 HandlerSet choose(std::int64_t bytes) {
   switch (bytes) {
-    case 4: return handlers_of<&copy<4>>;
-    case 8: return handlers_of<&copy<8>>;
-    case 16: return handlers_of<&copy<16>>;
-    default: return {};
+    case 4:
+      return handlers_of<&copy<4>>;
+    case 8:
+      return handlers_of<&copy<8>>;
+    case 16:
+      return handlers_of<&copy<16>>;
+    default:
+      return {};
   }
 }
 
-void decode_copy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_copy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   const bool through_l1 = modifiers.take("ca");
   const bool around_l1 = modifiers.take("cg");
   const bool to_shared = modifiers.take_one_of("shared", "shared::cta") >= 0;
@@ -236,7 +265,8 @@ void decode_copy(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   out.execute = pick(choose(bytes));
 }
 
-void decode_async(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_async(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   decoder.require_sm(80);
   if (modifiers.take("reduce")) return decoder.refuse("bulk reductions are not emulated");
   if (!modifiers.take("async")) return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// atom and red (PTX ISA 9.0 section 9.7.13.5, .6). Lanes act one after the other in lane order. A kernel with atomics on
-// global memory runs its CTAs on one worker in a fixed order (Program::communicates), so plain reads and writes are
-// atomic and sums of floats come out the same every time. In shared memory an atomic counts as synchronisation.
-// f32 addition flushes subnormals in global memory and keeps them in shared memory, as the hardware does; through generic
-// addresses, too.
+// atom and red (PTX ISA 9.0 section 9.7.13.5, .6). Lanes act one after the other in lane order. A
+// kernel with atomics on global memory runs its CTAs on one worker in a fixed order
+// (Program::communicates), so plain reads and writes are atomic and sums of floats come out the
+// same every time. In shared memory an atomic counts as synchronisation. f32 addition flushes
+// subnormals in global memory and keeps them in shared memory, as the hardware does; through
+// generic addresses, too.
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/instructions/half.h"
 #include "harness/emulator/instructions/random_arithmetic.h"
@@ -44,48 +45,72 @@ u64 add(u64 old, u64 b, u64) {
   using U = std::make_unsigned_t<T>;
   return static_cast<U>(static_cast<U>(old) + static_cast<U>(b));
 }
+
 template <typename T>
 u64 minimum(u64 old, u64 b, u64) {
   return untyped<T>(std::min(typed<T>(old), typed<T>(b)));
 }
+
 template <typename T>
 u64 maximum(u64 old, u64 b, u64) {
   return untyped<T>(std::max(typed<T>(old), typed<T>(b)));
 }
+
 u64 bit_and(u64 old, u64 b, u64) { return old & b; }
+
 u64 bit_or(u64 old, u64 b, u64) { return old | b; }
+
 u64 bit_xor(u64 old, u64 b, u64) { return old ^ b; }
+
 u64 exchange(u64, u64 b, u64) { return b; }
+
 u64 compare_and_swap(u64 old, u64 b, u64 c) { return old == b ? c : old; }
+
 u64 increment(u64 old, u64 b, u64) { return old >= b ? 0 : old + 1; }
+
 u64 decrement(u64 old, u64 b, u64) { return old == 0 || old > b ? b : old - 1; }
+
 u64 add_f32(u64 old, u64 b, u64) { return canonical(as_bits(typed<float>(old) + typed<float>(b))); }
+
 u64 add_f32_flushing(u64 old, u64 b, u64) {
-  const u32 sum = as_bits(as_float(flush(static_cast<u32>(old))) + as_float(flush(static_cast<u32>(b))));
+  const u32 sum =
+      as_bits(as_float(flush(static_cast<u32>(old))) + as_float(flush(static_cast<u32>(b))));
   return flush(canonical(sum));
 }
-u64 add_f64(u64 old, u64 b, u64) { return hand_nan_on(typed<double>(old) + typed<double>(b), old, b); }
+
+u64 add_f64(u64 old, u64 b, u64) {
+  return hand_nan_on(typed<double>(old) + typed<double>(b), old, b);
+}
+
 u64 add_f16(u64 old, u64 b, u64) {
-  const float sum = f16_to_f32(static_cast<std::uint16_t>(old)) + f16_to_f32(static_cast<std::uint16_t>(b));
+  const float sum =
+      f16_to_f32(static_cast<std::uint16_t>(old)) + f16_to_f32(static_cast<std::uint16_t>(b));
   return f32_to_f16(as_bits(sum));
 }
+
 u64 add_bf16(u64 old, u64 b, u64) {
-  const float sum = bf16_to_f32(static_cast<std::uint16_t>(old)) + bf16_to_f32(static_cast<std::uint16_t>(b));
+  const float sum =
+      bf16_to_f32(static_cast<std::uint16_t>(old)) + bf16_to_f32(static_cast<std::uint16_t>(b));
   return f32_to_bf16(as_bits(sum));
 }
+
 template <Update Half>
 u64 pair(u64 old, u64 b, u64) {
   return Half(old >> 16 & 0xffff, b >> 16 & 0xffff, 0) << 16 | Half(old & 0xffff, b & 0xffff, 0);
 }
 
-// The sum of `halves` floats side by side, each with its rounding moved; `usual` is what they come to undisturbed.
+// The sum of `halves` floats side by side, each with its rounding moved; `usual` is what they come
+// to undisturbed.
 u64 add_randomly(FormatId id, int halves, u64 usual, u64 old, u64 b, Random& random) {
   const Format& f = format(id);
   u64 result = 0;
   for (int i = 0; i < halves; ++i) {
-    const auto part = [&](u64 bits) { return bits >> (i * f.storage_bits) & (~u64{0} >> (64 - f.storage_bits)); };
+    const auto part = [&](u64 bits) {
+      return bits >> (i * f.storage_bits) & (~u64{0} >> (64 - f.storage_bits));
+    };
     const ExactSum exact = exact_sum(to_double(f, part(old)), to_double(f, part(b)));
-    result |= encode_randomly(f, part(usual), exact.sum, exact.error, Rounding::nearest_even, random.unit())
+    result |= encode_randomly(f, part(usual), exact.sum, exact.error, Rounding::nearest_even,
+                              random.unit())
               << (i * f.storage_bits);
   }
   return result;
@@ -123,12 +148,13 @@ constexpr AtomicRow kRows[] = {
 constexpr u32 kReturns = 1;
 constexpr u32 kFlushes = 2;  // f32 addition that may be one in global memory
 
-// Inst::a address; Inst::list an operand for each of Inst::d elements, then a result for each; Inst::c the last operand of
-// cas; Inst::helper the resolver; Inst::e indexes kRows.
+// Inst::a address; Inst::list an operand for each of Inst::d elements, then a result for each;
+// Inst::c the last operand of cas; Inst::helper the resolver; Inst::e indexes kRows.
 
 // combine(lane, element, old, b, c) is what goes to memory.
 template <typename T, typename Combine>
-[[gnu::always_inline]] inline void update_each(Warp& warp, const Inst& inst, u32 mask, const Combine& combine) {
+[[gnu::always_inline]] inline void update_each(Warp& warp, const Inst& inst, u32 mask,
+                                               const Combine& combine) {
   using Container = std::conditional_t<sizeof(T) == 8, u64, u32>;
   gather_addresses(warp, inst, warp.pointers());
   inst.helper(warp, inst, mask);
@@ -143,7 +169,8 @@ template <typename T, typename Combine>
       const auto b = static_cast<T>(lanes<Container>(warp, inst.list[k])[lane]);
       const T result = static_cast<T>(combine(lane, k, old, b, static_cast<T>(c[lane])));
       __builtin_memcpy(at, &result, sizeof result);
-      if ((inst.flags & kReturns) != 0) lanes<Container>(warp, inst.list[inst.d + k]).set(lane, old);
+      if ((inst.flags & kReturns) != 0)
+        lanes<Container>(warp, inst.list[inst.d + k]).set(lane, old);
     }
   }
 }
@@ -153,7 +180,9 @@ bool flushes(Warp& warp, const Inst& inst, int lane) {
          space_of(warp.pointers().address[static_cast<std::size_t>(lane)]) == Space::global;
 }
 
-Update update_of(const Inst& inst, bool flushing) { return flushing ? add_f32_flushing : kRows[inst.e].update; }
+Update update_of(const Inst& inst, bool flushing) {
+  return flushing ? add_f32_flushing : kRows[inst.e].update;
+}
 
 template <typename T>
 void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
@@ -162,18 +191,25 @@ void update_lanes(Warp& warp, const Inst& inst, u32 mask) {
   });
 }
 
-// Sums of floats of up to 32 bits, their roundings moved at random. Subnormals that are flushed stay flushed.
+// Sums of floats of up to 32 bits, their roundings moved at random. Subnormals that are flushed
+// stay flushed.
 template <typename T>
 void add_lanes_randomly(Warp& warp, const Inst& inst, u32 mask) {
   const Type type = kRows[inst.e].type;
-  const FormatId id = type == Type::f32 ? FormatId::f32 : (type == Type::f16 || type == Type::f16x2 ? FormatId::f16 : FormatId::bf16);
+  const FormatId id =
+      type == Type::f32
+          ? FormatId::f32
+          : (type == Type::f16 || type == Type::f16x2 ? FormatId::f16 : FormatId::bf16);
   const int halves = bits(type) / format(id).storage_bits;
   const Random random = warp.next_random();
   update_each<T>(warp, inst, mask, [&](int lane, u32 element, u64 old, u64 b, u64 c) {
     Random stream = random.fork(u64{kLanes} * element + static_cast<u64>(lane));
     const bool flushing = flushes(warp, inst, lane);
-    const auto source = [&](u64 value) { return flushing ? u64{flush(static_cast<u32>(value))} : value; };
-    return source(add_randomly(id, halves, update_of(inst, flushing)(old, b, c), source(old), source(b), stream));
+    const auto source = [&](u64 value) {
+      return flushing ? u64{flush(static_cast<u32>(value))} : value;
+    };
+    return source(add_randomly(id, halves, update_of(inst, flushing)(old, b, c), source(old),
+                               source(b), stream));
   });
 }
 
@@ -184,7 +220,8 @@ std::size_t take_vector(Modifiers& modifiers) {
   return vector < 0 ? 1 : kCounts[vector];
 }
 
-void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   const bool returns = instruction.opcode == "atom";
   if (modifiers.take("async")) return decoder.refuse("asynchronous reductions are not emulated");
   const int order = modifiers.take_one_of("relaxed", "acquire", "release", "acq_rel");
@@ -200,13 +237,15 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   const std::size_t vector = take_vector(modifiers);
   const Type type = modifiers.take_type();
   const std::string operation = modifiers.take_first();
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
-                                 [&](const AtomicRow& r) { return r.operation == operation && r.type == type; });
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const AtomicRow& r) {
+    return r.operation == operation && r.type == type;
+  });
   const std::size_t operands = (operation == "cas" ? 3u : 2u) + (returns ? 1u : 0u);
   const std::size_t written = operands + (has_policy ? 1u : 0u);
   const int bytes = bits(type) / 8 * static_cast<int>(vector);
   const bool exists = row != std::end(kRows) &&
-                      (vector == 1 || (operation == "add" && is_float(type) && type != Type::f64 && bytes <= 16 && space != Space::shared));
+                      (vector == 1 || (operation == "add" && is_float(type) && type != Type::f64 &&
+                                       bytes <= 16 && space != Space::shared));
   if (!exists || !decoder.require_operands(instruction, written, written)) {
     decoder.refuse("no such atomic operation");
     return;
@@ -216,7 +255,8 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   if (space != Space::shared) decoder.program().communicates = true;
   const std::vector<Operand>& all = instruction.operands;
   const std::size_t address = returns ? 1 : 0;
-  const std::span<const Operand> sources = decoder.elements(all[address + 1]), results = decoder.elements(all[0]);
+  const std::span<const Operand> sources = decoder.elements(all[address + 1]),
+                                 results = decoder.elements(all[0]);
   if (sources.size() != vector || (returns && results.size() != vector)) {
     return decoder.refuse("the vector has another number of elements than the instruction says");
   }
@@ -234,9 +274,15 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   if (type == Type::f32 && operation == "add" && space != Space::shared) out.flags |= kFlushes;
   out.helper = resolver(space, bytes, Intent::update);
   switch (bits(type)) {
-    case 16: out.execute = update_lanes<std::uint16_t>; break;
-    case 32: out.execute = update_lanes<u32>; break;
-    default: out.execute = update_lanes<u64>; break;
+    case 16:
+      out.execute = update_lanes<std::uint16_t>;
+      break;
+    case 32:
+      out.execute = update_lanes<u32>;
+      break;
+    default:
+      out.execute = update_lanes<u64>;
+      break;
   }
   if (decoder.rounds_randomly() && is_float(type) && operation == "add" && bits(type) <= 32) {
     out.execute = bits(type) == 16 ? add_lanes_randomly<std::uint16_t> : add_lanes_randomly<u32>;

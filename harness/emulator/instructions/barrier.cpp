@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // bar, barrier, barrier.cluster, bar.warp.sync and fences (PTX ISA 9.0 section 9.7.13.1-4).
-// Lanes wait one by one; a warp has arrived, once, when all its live lanes have come to the same barrier, and only then do
-// those of bar.arrive go on. `bar` is the aligned spelling: arriving through different instructions is a finding, and then
-// counts as barrier.sync does.
-// Fences change no value: memory is sequentially consistent here, and what lacks one is found, not imitated.
+// Lanes wait one by one; a warp has arrived, once, when all its live lanes have come to the same
+// barrier, and only then do those of bar.arrive go on. `bar` is the aligned spelling: arriving
+// through different instructions is a finding, and then counts as barrier.sync does. Fences change
+// no value: memory is sequentially consistent here, and what lacks one is found, not imitated.
 #include "harness/emulator/machine/barrier.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,9 @@ namespace {
 using u32 = std::uint32_t;
 
 // Inst::flags of a barrier: what it does, and options.
-constexpr u32 kArrive = 1;      // does not wait
+constexpr u32 kArrive = 1;  // does not wait
 constexpr u32 kAligned = 2;
-constexpr u32 kHasCount = 4;    // Inst::b: threads
+constexpr u32 kHasCount = 4;                   // Inst::b: threads
 constexpr u32 kPopc = 8, kAnd = 16, kOr = 32;  // bar.red
 
 // Inst::a: barrier number; Inst::p: bar.red source; Inst::d: its destination.
@@ -38,8 +38,9 @@ bool read_operands(Warp& warp, const Inst& inst, u32 mask, BarrierOperands& out)
   const int lane = std::countr_zero(mask);
   const u32 id = lanes<u32>(warp, inst.a)[lane];
   if (id >= kBarriers) {
-    warp.fail(FindingKind::bad_operand, inst, lane,
-              [&] { return fmt::format("barrier {} does not exist; there are {}", id, kBarriers); });
+    warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+      return fmt::format("barrier {} does not exist; there are {}", id, kBarriers);
+    });
     return false;
   }
   out.id = static_cast<int>(id);
@@ -47,7 +48,9 @@ bool read_operands(Warp& warp, const Inst& inst, u32 mask, BarrierOperands& out)
   const u32 threads = lanes<u32>(warp, inst.b)[lane];
   if (threads == 0 || threads % 32 != 0) {
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {
-      return fmt::format("barrier {} is for {} threads; the count has to be a positive multiple of 32", id, threads);
+      return fmt::format(
+          "barrier {} is for {} threads; the count has to be a positive multiple of 32", id,
+          threads);
     });
     return false;
   }
@@ -58,12 +61,14 @@ bool read_operands(Warp& warp, const Inst& inst, u32 mask, BarrierOperands& out)
 void barrier(Warp& warp, const Inst& inst, u32 mask) {
   BarrierOperands operands;
   if (!read_operands(warp, inst, mask, operands)) return;
-  if ((inst.flags & (kPopc | kAnd | kOr)) != 0) warp.cta().contribute(operands.id, mask, warp.read(inst.p));
+  if ((inst.flags & (kPopc | kAnd | kOr)) != 0)
+    warp.cta().contribute(operands.id, mask, warp.read(inst.p));
   warp.park(inst, mask, Wait::barrier).barrier = operands.id;
   arrive_if_complete(warp, operands.id);
 }
 
-// barrier.cluster, of a cluster of one CTA. The lanes of a warp come together, although only .aligned asks for that.
+// barrier.cluster, of a cluster of one CTA. The lanes of a warp come together, although only
+// .aligned asks for that.
 bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
   return has_all_lanes(warp, inst, mask, warp.live(), "barrier.cluster");
 }
@@ -71,8 +76,9 @@ bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
 void cluster_arrive(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
   if (warp.cta().expects_others(kClusterBarrier, warp.index())) {
-    return warp.fail(FindingKind::bad_operand, inst, std::countr_zero(mask),
-                     [] { return std::string("arrives at barrier.cluster twice, with no barrier.cluster.wait between"); });
+    return warp.fail(FindingKind::bad_operand, inst, std::countr_zero(mask), [] {
+      return std::string("arrives at barrier.cluster twice, with no barrier.cluster.wait between");
+    });
   }
   warp.cta().arrive(kClusterBarrier, warp.index(), 0);
 }
@@ -86,7 +92,8 @@ void cluster_wait(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
-  each_member_mask(warp, mask, inst.a, [&](u32 members, u32 group) { warp.meet(inst, members, group); });
+  each_member_mask(warp, mask, inst.a,
+                   [&](u32 members, u32 group) { warp.meet(inst, members, group); });
 }
 
 void fence(Warp& warp, const Inst&, u32) {
@@ -99,7 +106,8 @@ void fence_proxy(Warp& warp, const Inst&, u32) {
   warp.cta().shared().order().fence_proxy(warp.index());
 }
 
-void decode_cluster_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_cluster_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                            Inst& out) {
   decoder.require_sm(90);
   const int which = modifiers.take_one_of("arrive", "wait");
   modifiers.take_one_of("release", "acquire", "relaxed");
@@ -108,8 +116,10 @@ void decode_cluster_barrier(Decoder& decoder, const Instruction& instruction, Mo
   out.execute = which == 0 ? cluster_arrive : cluster_wait;
 }
 
-void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
-  if (modifiers.take("cluster")) return decode_cluster_barrier(decoder, instruction, modifiers, out);
+void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                    Inst& out) {
+  if (modifiers.take("cluster"))
+    return decode_cluster_barrier(decoder, instruction, modifiers, out);
   modifiers.take("cta");
   if (modifiers.take("warp")) {
     modifiers.take("sync");
@@ -137,7 +147,8 @@ void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers&
     if (operation < 0 || (type == Type::u32) != (operation == 0)) return;
     if (!decoder.require_operands(instruction, 3, 4)) return;
     out.flags |= operation == 0 ? kPopc : (operation == 1 ? kAnd : kOr);
-    out.d = operation == 0 ? decoder.destination(operands[0], 32) : decoder.predicate_destination(operands[0]);
+    out.d = operation == 0 ? decoder.destination(operands[0], 32)
+                           : decoder.predicate_destination(operands[0]);
     out.a = decoder.source(operands[1], 32);
     if (operands.size() == 4) out.b = decoder.source(operands[2], 32);
     if (operands.size() == 4) out.flags |= kHasCount;
@@ -148,8 +159,10 @@ void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers&
   out.execute = barrier;
 }
 
-// fence.proxy: alias and tensormap change nothing, as virtual addresses are not aliased here and maps do not change.
-void decode_fence_proxy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+// fence.proxy: alias and tensormap change nothing, as virtual addresses are not aliased here and
+// maps do not change.
+void decode_fence_proxy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                        Inst& out) {
   if (modifiers.take("tensormap::generic")) {
     const bool acquires = modifiers.take("acquire");
     if (!acquires && !modifiers.take("release")) return;
@@ -167,7 +180,8 @@ void decode_fence_proxy(Decoder& decoder, const Instruction& instruction, Modifi
   }
 }
 
-void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   if (modifiers.take("proxy")) return decode_fence_proxy(decoder, instruction, modifiers, out);
   decoder.require_operands(instruction, 0, 0);
   if (modifiers.take("mbarrier_init")) {
@@ -200,16 +214,20 @@ void arrive_if_complete(Warp& warp, int id) {
   const Split& first = *std::ranges::find_if(splits, comes);
   BarrierOperands operands;
   if (!read_operands(warp, *first.at, first.mask, operands)) return;
-  if (std::ranges::any_of(splits, [&](const Split& split) { return comes(split) && is(split, kAligned); }))
+  if (std::ranges::any_of(splits,
+                          [&](const Split& split) { return comes(split) && is(split, kAligned); }))
     warp.require_one_barrier(id);
-  warp.release([&](const Split& split) { return comes(split) && is(split, kArrive); }, [](const Split&) {});
+  warp.release([&](const Split& split) { return comes(split) && is(split, kArrive); },
+               [](const Split&) {});
   warp.note_arrival(id);
   warp.cta().arrive(id, warp.index(), operands.warps);
 }
 
 std::span<const Family> barrier_families() {
-  static constexpr Family kFamilies[] = {
-      {"bar", decode_barrier}, {"barrier", decode_barrier}, {"membar", decode_fence}, {"fence", decode_fence}};
+  static constexpr Family kFamilies[] = {{"bar", decode_barrier},
+                                         {"barrier", decode_barrier},
+                                         {"membar", decode_fence},
+                                         {"fence", decode_fence}};
   return kFamilies;
 }
 

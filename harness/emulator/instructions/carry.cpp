@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Integer arithmetic of more than one word (PTX ISA 9.0 section 9.7.2): add, sub and mad that leave a carry in CC.CF (.cc)
-// and addc, subc, madc that add it. CC.CF is a predicate of the program.
+// Integer arithmetic of more than one word (PTX ISA 9.0 section 9.7.2): add, sub and mad that leave
+// a carry in CC.CF (.cc) and addc, subc, madc that add it. CC.CF is a predicate of the program.
 #include <bit>
 #include <string>
 #include <type_traits>
@@ -40,7 +40,8 @@ T subtract_with(T x, T y, bool& carry) {
 
 // compute(lane, carry) gives what goes to Inst::d.
 template <typename T, typename Compute>
-[[gnu::always_inline]] inline void each_lane(Warp& warp, const Inst& inst, u32 mask, const Compute& compute) {
+[[gnu::always_inline]] inline void each_lane(Warp& warp, const Inst& inst, u32 mask,
+                                             const Compute& compute) {
   const auto d = lanes<T>(warp, inst.d);
   const u32 before = (inst.flags & kTakes) != 0 ? warp.read(inst.p) : 0;
   u32 after = 0;
@@ -56,7 +57,8 @@ template <typename T, typename Compute>
 template <typename T, T (*Combine)(T, T, bool&)>
 void combine(Warp& warp, const Inst& inst, u32 mask) {
   const auto a = lanes<T>(warp, inst.a), b = lanes<T>(warp, inst.b);
-  each_lane<T>(warp, inst, mask, [&](int lane, bool& carry) { return Combine(a[lane], b[lane], carry); });
+  each_lane<T>(warp, inst, mask,
+               [&](int lane, bool& carry) { return Combine(a[lane], b[lane], carry); });
 }
 
 template <typename T, typename Product>
@@ -79,13 +81,15 @@ Handler choose(std::string_view operation, bool is_high) {
 }
 
 Handler choose(std::string_view operation, Type type, bool is_high) {
-  if (bits(type) == 64) return is_signed(type) ? choose<s64>(operation, is_high) : choose<u64>(operation, is_high);
+  if (bits(type) == 64)
+    return is_signed(type) ? choose<s64>(operation, is_high) : choose<u64>(operation, is_high);
   return is_signed(type) ? choose<s32>(operation, is_high) : choose<u32>(operation, is_high);
 }
 
 }  // namespace
 
-void decode_carry(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_carry(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   std::string operation = instruction.opcode;
   if (operation.back() == 'c') {
     operation.pop_back();
@@ -109,7 +113,8 @@ void decode_carry(Decoder& decoder, const Instruction& instruction, Modifiers& m
 }
 
 std::span<const Family> carry_families() {
-  static constexpr Family kFamilies[] = {{"addc", decode_carry}, {"subc", decode_carry}, {"madc", decode_carry}};
+  static constexpr Family kFamilies[] = {
+      {"addc", decode_carry}, {"subc", decode_carry}, {"madc", decode_carry}};
   return kFamilies;
 }
 

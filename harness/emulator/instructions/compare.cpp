@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// setp, set and predicate logic (PTX ISA 9.0 section 9.7.5). A comparison is a mask of lanes; combining it with another
-// predicate is one integer operation.
+// setp, set and predicate logic (PTX ISA 9.0 section 9.7.5). A comparison is a mask of lanes;
+// combining it with another predicate is one integer operation.
 #include "harness/emulator/decode/families.h"
 #include "harness/emulator/decode/rows.h"
 #include "harness/emulator/instructions/half.h"
@@ -17,26 +17,50 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-enum Comparison : int { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan_, kComparisons };
+enum Comparison : int {
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  equ,
+  neu,
+  ltu,
+  leu,
+  gtu,
+  geu,
+  num,
+  nan_,
+  kComparisons
+};
 
-constexpr std::array<std::string_view, kComparisons> kNames = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
-                                                               "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+constexpr std::array<std::string_view, kComparisons> kNames = {
+    "eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 // lo, ls, hi, hs are the unsigned spellings of lt, le, gt, ge.
-constexpr std::pair<std::string_view, Comparison> kUnsignedNames[] = {{"lo", lt}, {"ls", le}, {"hi", gt}, {"hs", ge}};
+constexpr std::pair<std::string_view, Comparison> kUnsignedNames[] = {
+    {"lo", lt}, {"ls", le}, {"hi", gt}, {"hs", ge}};
 
 template <Comparison C>
 struct Compare {
   template <typename T>
   [[gnu::always_inline]] static bool apply(T a, T b) {
     switch (C) {
-      case eq: return a == b;
-      case ne: return a != b;
-      case lt: return a < b;
-      case le: return a <= b;
-      case gt: return a > b;
-      case ge: return a >= b;
-      default: return false;
+      case eq:
+        return a == b;
+      case ne:
+        return a != b;
+      case lt:
+        return a < b;
+      case le:
+        return a <= b;
+      case gt:
+        return a > b;
+      case ge:
+        return a >= b;
+      default:
+        return false;
     }
   }
 };
@@ -46,21 +70,36 @@ template <Comparison C, typename T>
 [[gnu::always_inline]] inline bool compare_floats(T a, T b) {
   const bool ordered = a == a && b == b;
   switch (C) {
-    case eq: return a == b;
-    case ne: return ordered && a != b;
-    case lt: return a < b;
-    case le: return a <= b;
-    case gt: return a > b;
-    case ge: return a >= b;
-    case equ: return !ordered || a == b;
-    case neu: return a != b;
-    case ltu: return !(a >= b);
-    case leu: return !(a > b);
-    case gtu: return !(a <= b);
-    case geu: return !(a < b);
-    case num: return ordered;
-    case nan_: return !ordered;
-    default: return false;
+    case eq:
+      return a == b;
+    case ne:
+      return ordered && a != b;
+    case lt:
+      return a < b;
+    case le:
+      return a <= b;
+    case gt:
+      return a > b;
+    case ge:
+      return a >= b;
+    case equ:
+      return !ordered || a == b;
+    case neu:
+      return a != b;
+    case ltu:
+      return !(a >= b);
+    case leu:
+      return !(a > b);
+    case gtu:
+      return !(a <= b);
+    case geu:
+      return !(a < b);
+    case num:
+      return ordered;
+    case nan_:
+      return !ordered;
+    default:
+      return false;
   }
 }
 
@@ -80,27 +119,36 @@ struct CompareF64 {
 
 template <Comparison C>
 struct CompareF16 {
-  static bool apply(std::uint16_t a, std::uint16_t b) { return compare_floats<C>(f16_to_f32(a), f16_to_f32(b)); }
+  static bool apply(std::uint16_t a, std::uint16_t b) {
+    return compare_floats<C>(f16_to_f32(a), f16_to_f32(b));
+  }
 };
 
 template <Comparison C>
 struct CompareBf16 {
-  static bool apply(std::uint16_t a, std::uint16_t b) { return compare_floats<C>(bf16_to_f32(a), bf16_to_f32(b)); }
+  static bool apply(std::uint16_t a, std::uint16_t b) {
+    return compare_floats<C>(bf16_to_f32(a), bf16_to_f32(b));
+  }
 };
 
 enum Combine : u32 { combine_none, combine_and, combine_or, combine_xor };
 
 [[gnu::always_inline]] inline u32 combine(u32 how, u32 holds, u32 with) {
   switch (how) {
-    case combine_and: return holds & with;
-    case combine_or: return holds | with;
-    case combine_xor: return holds ^ with;
-    default: return holds;
+    case combine_and:
+      return holds & with;
+    case combine_or:
+      return holds | with;
+    case combine_xor:
+      return holds ^ with;
+    default:
+      return holds;
   }
 }
 
-// Comparers leave the mask of lanes for which the comparison holds in the warp's scratch word; the instruction around
-// them (setp, set) decides what becomes of it. One comparer per type and comparison, one handler per instruction.
+// Comparers leave the mask of lanes for which the comparison holds in the warp's scratch word; the
+// instruction around them (setp, set) decides what becomes of it. One comparer per type and
+// comparison, one handler per instruction.
 template <typename A, typename Op>
 [[gnu::always_inline]] inline void compare_lanes(Warp& warp, const Inst& inst, u32) {
   warp.scratch() = compare<A, A, Op>(warp, inst.a, inst.b);
@@ -123,7 +171,8 @@ void set_predicate(Warp& warp, const Inst& inst, u32 mask) {
   const u32 with = warp.read(inst.p);
   blend(warp.predicate(static_cast<PredicateUse>(inst.d)), combine(inst.flags, holds, with), mask);
   if (inst.e != kSinkPredicate) {
-    blend(warp.predicate(static_cast<PredicateUse>(inst.e)), combine(inst.flags, ~holds, with), mask);
+    blend(warp.predicate(static_cast<PredicateUse>(inst.e)), combine(inst.flags, ~holds, with),
+          mask);
   }
 }
 
@@ -168,17 +217,22 @@ constexpr ComparerRow kComparers[] = {
 // Bit types compare as unsigned ones (eq and ne only, which ptxas checks).
 Type as_number(Type type) {
   switch (type) {
-    case Type::b16: return Type::u16;
-    case Type::b32: return Type::u32;
-    case Type::b64: return Type::u64;
-    default: return type;
+    case Type::b16:
+      return Type::u16;
+    case Type::b32:
+      return Type::u32;
+    case Type::b64:
+      return Type::u64;
+    default:
+      return type;
   }
 }
 
 Comparison take_comparison(Decoder& decoder, Modifiers& modifiers, bool is_float_type) {
   for (int c = 0; c < kComparisons; ++c) {
     if (!modifiers.take(kNames[static_cast<std::size_t>(c)])) continue;
-    if (c > ge && !is_float_type) decoder.refuse("unordered comparisons are for floating-point types");
+    if (c > ge && !is_float_type)
+      decoder.refuse("unordered comparisons are for floating-point types");
     return static_cast<Comparison>(c);
   }
   for (const auto& [name, comparison] : kUnsignedNames) {
@@ -189,7 +243,8 @@ Comparison take_comparison(Decoder& decoder, Modifiers& modifiers, bool is_float
 }
 
 // Finds the comparer and places the sources; refuses where there is none.
-void place_comparison(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type type, Inst& out) {
+void place_comparison(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                      Type type, Inst& out) {
   const bool ftz = modifiers.take("ftz");
   out.flags = static_cast<u32>(modifiers.take_one_of("and", "or", "xor") + 1);
   const Comparison comparison = take_comparison(decoder, modifiers, is_float(type));
@@ -227,18 +282,21 @@ void set_predicates_of_pair(Warp& warp, const Inst& inst, u32 mask) {
     });
   }
   for (std::size_t half = 0; half < 2; ++half) {
-    blend(warp.predicate(static_cast<PredicateUse>(destinations[half])), combine(inst.flags, holds[half], with), mask);
+    blend(warp.predicate(static_cast<PredicateUse>(destinations[half])),
+          combine(inst.flags, holds[half], with), mask);
   }
 }
 
 template <float (*Widen)(std::uint16_t), bool Ftz>
 constexpr std::array<Handler, kComparisons> pair_setters = [] {
   return []<int... I>(std::integer_sequence<int, I...>) {
-    return std::array<Handler, kComparisons>{set_predicates_of_pair<static_cast<Comparison>(I), Widen, Ftz>...};
+    return std::array<Handler, kComparisons>{
+        set_predicates_of_pair<static_cast<Comparison>(I), Widen, Ftz>...};
   }(std::make_integer_sequence<int, kComparisons>());
 }();
 
-void decode_setp_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type type, Inst& out) {
+void decode_setp_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                      Type type, Inst& out) {
   const bool is_f16 = type == Type::f16x2;
   decoder.require_sm(is_f16 ? 53 : 90);
   const bool ftz = is_f16 && modifiers.take("ftz");
@@ -258,7 +316,8 @@ void decode_setp_pair(Decoder& decoder, const Instruction& instruction, Modifier
                         : pair_setters<f16_to_f32, false>[c];
 }
 
-void decode_setp(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_setp(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   const Type type = modifiers.take_type();
   if (type == Type::f16x2 || type == Type::bf16x2) {
     decode_setp_pair(decoder, instruction, modifiers, type, out);
@@ -276,9 +335,10 @@ void decode_setp(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 template <Comparison C, float (*Widen)(std::uint16_t)>
 struct ComparePair {
   static u32 apply(u32 a, u32 b) {
-    const auto low = compare_floats<C>(Widen(static_cast<std::uint16_t>(a)), Widen(static_cast<std::uint16_t>(b)));
-    const auto high =
-        compare_floats<C>(Widen(static_cast<std::uint16_t>(a >> 16)), Widen(static_cast<std::uint16_t>(b >> 16)));
+    const auto low = compare_floats<C>(Widen(static_cast<std::uint16_t>(a)),
+                                       Widen(static_cast<std::uint16_t>(b)));
+    const auto high = compare_floats<C>(Widen(static_cast<std::uint16_t>(a >> 16)),
+                                        Widen(static_cast<std::uint16_t>(b >> 16)));
     return (low ? 0x0000ffffu : 0) | (high ? 0xffff0000u : 0);
   }
 };
@@ -312,11 +372,12 @@ struct SetRow {
 };
 
 // All ones, or 1.0.
-constexpr SetRow kSetRows[] = {{Type::u32, 0xffffffff}, {Type::s32, 0xffffffff}, {Type::u16, 0xffff}, {Type::s16, 0xffff},
-                               {Type::f32, 0x3f800000}, {Type::f16, 0x3c00},     {Type::bf16, 0x3f80}};
+constexpr SetRow kSetRows[] = {
+    {Type::u32, 0xffffffff}, {Type::s32, 0xffffffff}, {Type::u16, 0xffff}, {Type::s16, 0xffff},
+    {Type::f32, 0x3f800000}, {Type::f16, 0x3c00},     {Type::bf16, 0x3f80}};
 
-void decode_set_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type result, Type type,
-                     Inst& out) {
+void decode_set_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                     Type result, Type type, Inst& out) {
   const auto c = static_cast<std::size_t>(take_comparison(decoder, modifiers, true));
   const bool is_f16 = type == Type::f16x2;
   if (result == Type::u32 || result == Type::s32) {
@@ -360,7 +421,8 @@ void logic_not(Warp& warp, const Inst& inst, u32 mask) {
 
 }  // namespace
 
-void decode_predicate(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_predicate(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                      Inst& out) {
   modifiers.take("pred");
   const bool is_not = instruction.opcode == "not";
   if (!decoder.require_operands(instruction, is_not ? 2 : 3, is_not ? 2 : 3)) return;

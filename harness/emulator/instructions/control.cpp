@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Branches and the ends of a kernel (PTX ISA 9.0 section 9.7.12). How lanes part and meet again is Warp's business.
+// Branches and the ends of a kernel (PTX ISA 9.0 section 9.7.12). How lanes part and meet again is
+// Warp's business.
 #include "harness/emulator/decode/control.h"
 
 #include <fmt/format.h>
@@ -28,8 +29,9 @@ void branch_by_index(Warp& warp, const Inst& inst, std::uint32_t mask) {
     const int lane = std::countr_zero(left);
     const std::uint32_t index = chosen[lane];
     if (index >= static_cast<std::uint64_t>(inst.immediate)) {
-      return warp.fail(FindingKind::bad_operand, inst, lane,
-                       [&] { return fmt::format("branch target {} of a list of {}", index, inst.immediate); });
+      return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+        return fmt::format("branch target {} of a list of {}", index, inst.immediate);
+      });
     }
     const std::uint32_t group = left & lanes_where([&](int i) { return chosen[i] == index; });
     left &= ~group;
@@ -38,7 +40,8 @@ void branch_by_index(Warp& warp, const Inst& inst, std::uint32_t mask) {
 }
 
 void trap(Warp& warp, const Inst& inst, std::uint32_t mask) {
-  warp.fail(FindingKind::trap, inst, std::countr_zero(mask), [] { return std::string("the kernel executed a trap"); });
+  warp.fail(FindingKind::trap, inst, std::countr_zero(mask),
+            [] { return std::string("the kernel executed a trap"); });
 }
 
 void sleep(Warp& warp, const Inst&, std::uint32_t) { warp.give_way(); }
@@ -49,25 +52,29 @@ void set_registers(Warp& warp, const Inst& inst, std::uint32_t mask) {
   has_all_lanes(warp, inst, mask, ~std::uint32_t{0}, "setmaxnreg");
 }
 
-void decode_branch(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_branch(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   modifiers.take("uni");
   if (!decoder.require_operands(instruction, 1, 1)) return;
   out.immediate = decoder.target(instruction.operands[0]);
   out.execute = branch;
 }
 
-void decode_branch_by_index(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_branch_by_index(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                            Inst& out) {
   modifiers.take("uni");
   if (!modifiers.take("idx") || !decoder.require_operands(instruction, 2, 2)) return;
   out.a = decoder.source(instruction.operands[0], 32);
   std::vector<Slot> targets;
-  for (const Operand& label : instruction.operands[1].elements) targets.push_back(decoder.target(label));
+  for (const Operand& label : instruction.operands[1].elements)
+    targets.push_back(decoder.target(label));
   out.list = decoder.keep(targets);
   out.immediate = static_cast<std::int64_t>(targets.size());
   out.execute = branch_by_index;
 }
 
-void decode_exit(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_exit(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   modifiers.take("uni");
   decoder.require_operands(instruction, 0, 0);
   out.execute = exit_lanes;
@@ -78,7 +85,8 @@ void decode_trap(Decoder& decoder, const Instruction& instruction, Modifiers&, I
   out.execute = trap;
 }
 
-void decode_sleep(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_sleep(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   modifiers.take("u32");
   if (!decoder.require_operands(instruction, 1, 1)) return;
   out.a = decoder.source(instruction.operands[0], 32);
@@ -86,13 +94,15 @@ void decode_sleep(Decoder& decoder, const Instruction& instruction, Modifiers& m
 }
 
 // How many registers a warp may use changes no value either; but all of it has to be there.
-void decode_set_registers(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_set_registers(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                          Inst& out) {
   decoder.require_sm(90);
-  const bool known = modifiers.take_one_of("inc", "dec") >= 0 && modifiers.take("sync") && modifiers.take("aligned") &&
-                     modifiers.take("u32");
+  const bool known = modifiers.take_one_of("inc", "dec") >= 0 && modifiers.take("sync") &&
+                     modifiers.take("aligned") && modifiers.take("u32");
   if (!known || !decoder.require_operands(instruction, 1, 1)) return;
   const std::int64_t count = decoder.immediate(instruction.operands[0]);
-  if (count < 24 || count > 256 || count % 8 != 0) decoder.refuse("the number of registers is a multiple of 8 from 24 to 256");
+  if (count < 24 || count > 256 || count % 8 != 0)
+    decoder.refuse("the number of registers is a multiple of 8 from 24 to 256");
   out.execute = set_registers;
 }
 
@@ -111,10 +121,18 @@ void exit_lanes(Warp& warp, const Inst&, std::uint32_t mask) {
 
 std::span<const Family> control_families() {
   static constexpr Family kFamilies[] = {
-      {"bra", decode_branch},      {"brx", decode_branch_by_index}, {"ret", decode_exit},     {"exit", decode_exit},
-      {"trap", decode_trap},       {"brkpt", decode_trap},   {"nanosleep", decode_sleep},
-      {"prefetch", decode_hint},   {"prefetchu", decode_hint}, {"pmevent", decode_hint},
-      {"griddepcontrol", decode_hint}, {"setmaxnreg", decode_set_registers},
+      {"bra", decode_branch},
+      {"brx", decode_branch_by_index},
+      {"ret", decode_exit},
+      {"exit", decode_exit},
+      {"trap", decode_trap},
+      {"brkpt", decode_trap},
+      {"nanosleep", decode_sleep},
+      {"prefetch", decode_hint},
+      {"prefetchu", decode_hint},
+      {"pmevent", decode_hint},
+      {"griddepcontrol", decode_hint},
+      {"setmaxnreg", decode_set_registers},
   };
   return kFamilies;
 }

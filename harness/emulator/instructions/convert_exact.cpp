@@ -16,25 +16,37 @@
 namespace plumbline::emulator {
 namespace {
 
-// OCP Microscaling Formats 1.0, which no tensor has yet: here they are only converted. The id is that
-// of a format with the same specials; NaN becomes the largest number.
+// OCP Microscaling Formats 1.0, which no tensor has yet: here they are only converted. The id is
+// that of a format with the same specials; NaN becomes the largest number.
 constexpr Format kE2m3{FormatId::e2m1, "e2m3", 8, 2, 3, 1, Specials::none, true, false, 0x1f};
 constexpr Format kE3m2{FormatId::e2m1, "e3m2", 8, 3, 2, 3, Specials::none, true, false, 0x1f};
 
 const Format& format_of(Type type) {
   switch (type) {
-    case Type::f16: return format(FormatId::f16);
-    case Type::bf16: return format(FormatId::bf16);
-    case Type::tf32: return format(FormatId::tf32);
-    case Type::f32: return format(FormatId::f32);
-    case Type::f64: return format(FormatId::f64);
-    case Type::e4m3: return format(FormatId::e4m3);
-    case Type::e5m2: return format(FormatId::e5m2);
-    case Type::e2m1: return format(FormatId::e2m1);
-    case Type::e2m3: return kE2m3;
-    case Type::e3m2: return kE3m2;
-    case Type::ue8m0: return format(FormatId::ue8m0);
-    default: PLUMB_ASSERT(!"not a float type");
+    case Type::f16:
+      return format(FormatId::f16);
+    case Type::bf16:
+      return format(FormatId::bf16);
+    case Type::tf32:
+      return format(FormatId::tf32);
+    case Type::f32:
+      return format(FormatId::f32);
+    case Type::f64:
+      return format(FormatId::f64);
+    case Type::e4m3:
+      return format(FormatId::e4m3);
+    case Type::e5m2:
+      return format(FormatId::e5m2);
+    case Type::e2m1:
+      return format(FormatId::e2m1);
+    case Type::e2m3:
+      return kE2m3;
+    case Type::e3m2:
+      return kE3m2;
+    case Type::ue8m0:
+      return format(FormatId::ue8m0);
+    default:
+      PLUMB_ASSERT(!"not a float type");
   }
 }
 
@@ -43,9 +55,9 @@ double value_of_code(Type type, std::uint64_t bits) {
   const Format& f = format_of(type);
   const int mantissa = static_cast<int>(bits & ((1u << f.mantissa_bits) - 1));
   const int exponent = static_cast<int>(bits >> f.mantissa_bits & ((1u << f.exponent_bits) - 1));
-  const double magnitude =
-      exponent == 0 ? std::ldexp(mantissa, f.emin() - f.mantissa_bits)
-                    : std::ldexp((1 << f.mantissa_bits) + mantissa, exponent - f.bias - f.mantissa_bits);
+  const double magnitude = exponent == 0 ? std::ldexp(mantissa, f.emin() - f.mantissa_bits)
+                                         : std::ldexp((1 << f.mantissa_bits) + mantissa,
+                                                      exponent - f.bias - f.mantissa_bits);
   return (bits >> (f.code_bits() - 1) & 1) != 0 ? -magnitude : magnitude;
 }
 
@@ -59,27 +71,35 @@ std::uint64_t low(std::uint64_t bits, int width) {
 
 double integral(double value, ConvertRounding rounding) {
   switch (rounding) {
-    case ConvertRounding::rni: return std::nearbyint(value);
-    case ConvertRounding::rmi: return std::floor(value);
-    case ConvertRounding::rpi: return std::ceil(value);
-    default: return std::trunc(value);
+    case ConvertRounding::rni:
+      return std::nearbyint(value);
+    case ConvertRounding::rmi:
+      return std::floor(value);
+    case ConvertRounding::rpi:
+      return std::ceil(value);
+    default:
+      return std::trunc(value);
   }
 }
 
-// NaN gives 0, but the smallest value (the top bit, unsigned) where f64 or 64-bit integers are involved: PTX ISA 9.0
-// section 9.7.9.21.
+// NaN gives 0, but the smallest value (the top bit, unsigned) where f64 or 64-bit integers are
+// involved: PTX ISA 9.0 section 9.7.9.21.
 std::uint64_t float_to_integer(const Conversion& how, double value) {
   const int width = bits(how.to);
   if (std::isnan(value)) {
     const bool zero = how.from != Type::f64 && width != 64;
-    return zero ? 0 : (is_signed(how.to) ? static_cast<std::uint64_t>(sign_extend(std::uint64_t{1} << (width - 1), width))
-                                         : std::uint64_t{1} << (width - 1));
+    return zero ? 0
+                : (is_signed(how.to) ? static_cast<std::uint64_t>(
+                                           sign_extend(std::uint64_t{1} << (width - 1), width))
+                                     : std::uint64_t{1} << (width - 1));
   }
   const double whole = integral(value, how.rounding);
   if (is_signed(how.to)) {
     const double limit = std::ldexp(1.0, width - 1);
-    if (whole >= limit) return static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() >> (64 - width));
-    if (whole < -limit) return static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min() >> (64 - width));
+    if (whole >= limit)
+      return static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() >> (64 - width));
+    if (whole < -limit)
+      return static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::min() >> (64 - width));
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(whole));
   }
   if (whole <= 0) return 0;
@@ -91,32 +111,45 @@ std::uint64_t float_to_integer(const Conversion& how, double value) {
 std::uint64_t integer_to_integer(const Conversion& how, std::uint64_t source) {
   const int width = bits(how.to);
   if (!how.sat) {
-    return is_signed(how.to) ? static_cast<std::uint64_t>(sign_extend(low(source, width), width)) : low(source, width);
+    return is_signed(how.to) ? static_cast<std::uint64_t>(sign_extend(low(source, width), width))
+                             : low(source, width);
   }
   const bool negative = is_signed(how.from) && static_cast<std::int64_t>(source) < 0;
   if (!is_signed(how.to)) return negative ? 0 : std::min(source, ~std::uint64_t{0} >> (64 - width));
   const std::uint64_t highest = ~std::uint64_t{0} >> (65 - width);
   if (!negative) return std::min(source, highest);
-  return static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(source), -static_cast<std::int64_t>(highest) - 1));
+  return static_cast<std::uint64_t>(
+      std::max(static_cast<std::int64_t>(source), -static_cast<std::int64_t>(highest) - 1));
 }
 
 EncodeOptions encode_options(const Conversion& how) {
   EncodeOptions options;
   switch (how.rounding) {
-    case ConvertRounding::rz: options.rounding = Rounding::toward_zero; break;
-    case ConvertRounding::rm: options.rounding = Rounding::down; break;
-    case ConvertRounding::rp: options.rounding = Rounding::up; break;
-    case ConvertRounding::rna: options.rounding = Rounding::nearest_away; break;
-    default: break;
+    case ConvertRounding::rz:
+      options.rounding = Rounding::toward_zero;
+      break;
+    case ConvertRounding::rm:
+      options.rounding = Rounding::down;
+      break;
+    case ConvertRounding::rp:
+      options.rounding = Rounding::up;
+      break;
+    case ConvertRounding::rna:
+      options.rounding = Rounding::nearest_away;
+      break;
+    default:
+      break;
   }
   if (how.satfinite) options.overflow = Overflow::saturate;
   return options;
 }
 
-// The code that a value has in the destination format, its rounding moved where there are random bits to do it.
+// The code that a value has in the destination format, its rounding moved where there are random
+// bits to do it.
 std::uint64_t moved(const Conversion& how, std::uint64_t usual, double value, Random* random) {
   if (random == nullptr || how.to == Type::f64) return usual;
-  return encode_randomly(format_of(how.to), usual, value, 0, encode_options(how).rounding, random->unit());
+  return encode_randomly(format_of(how.to), usual, value, 0, encode_options(how).rounding,
+                         random->unit());
 }
 
 std::uint64_t integer_to_float(const Conversion& how, std::uint64_t source, Random* random) {
@@ -135,7 +168,8 @@ std::uint64_t integer_to_float(const Conversion& how, std::uint64_t source, Rand
 }
 
 std::uint64_t float_to_float(const Conversion& how, double value, Random* random) {
-  if (how.rounding >= ConvertRounding::rni) value = std::copysign(integral(value, how.rounding), value);
+  if (how.rounding >= ConvertRounding::rni)
+    value = std::copysign(integral(value, how.rounding), value);
   if (how.sat) {
     value = std::isnan(value) ? 0.0 : std::clamp(value, 0.0, 1.0);
     if (value == 0) value = 0.0;  // not -0
@@ -151,8 +185,10 @@ std::uint64_t converted(const Conversion& how, std::uint64_t bits_in, Random* ra
   if (!is_float(how.from)) {
     const int width = bits(how.from);
     const std::uint64_t source =
-        is_signed(how.from) ? static_cast<std::uint64_t>(sign_extend(low(bits_in, width), width)) : low(bits_in, width);
-    return is_float(how.to) ? integer_to_float(how, source, random) : integer_to_integer(how, source);
+        is_signed(how.from) ? static_cast<std::uint64_t>(sign_extend(low(bits_in, width), width))
+                            : low(bits_in, width);
+    return is_float(how.to) ? integer_to_float(how, source, random)
+                            : integer_to_integer(how, source);
   }
   std::uint64_t source = low(bits_in, bits(how.from));
   if (how.ftz && how.from == Type::f32) source = flush(static_cast<std::uint32_t>(source));
@@ -162,7 +198,9 @@ std::uint64_t converted(const Conversion& how, std::uint64_t bits_in, Random* ra
 
 }  // namespace
 
-std::uint64_t convert(const Conversion& how, std::uint64_t bits) { return converted(how, bits, nullptr); }
+std::uint64_t convert(const Conversion& how, std::uint64_t bits) {
+  return converted(how, bits, nullptr);
+}
 
 std::uint64_t convert_randomly(const Conversion& how, std::uint64_t bits, Random& random) {
   return converted(how, bits, &random);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// f32 and f64 arithmetic (PTX ISA 9.0 section 9.7.3). `.rn` runs on the processor's own operations, which are IEEE 754;
-// the other rounding modes go through rounding.h. `.ftz` and `.sat` are flags of every f32 operation.
-// add, sub and mul without a rounding mode mean .rn here; ptxas may contract such a pair into an fma, so kernels whose
-// bits matter are compiled with -fmad=false (docs/numbers.md).
+// f32 and f64 arithmetic (PTX ISA 9.0 section 9.7.3). `.rn` runs on the processor's own operations,
+// which are IEEE 754; the other rounding modes go through rounding.h. `.ftz` and `.sat` are flags
+// of every f32 operation. add, sub and mul without a rounding mode mean .rn here; ptxas may
+// contract such a pair into an fma, so kernels whose bits matter are compiled with -fmad=false
+// (docs/numbers.md).
 #include "harness/emulator/decode/families.h"
 #include "harness/emulator/decode/rows.h"
 #include "harness/emulator/instructions/approximate.h"
@@ -26,36 +27,45 @@ template <bool Ftz, bool Sat>
 
 struct AddF {
   static float rn(float a, float b) { return a + b; }
+
   static float rounded(float a, float b, RoundingMode mode) { return add_rounded(a, b, mode); }
 };
 
 struct SubF {
   static float rn(float a, float b) { return a - b; }
+
   static float rounded(float a, float b, RoundingMode mode) { return add_rounded(a, -b, mode); }
 };
 
 struct MulF {
   static float rn(float a, float b) { return a * b; }
+
   static float rounded(float a, float b, RoundingMode mode) { return multiply_rounded(a, b, mode); }
 };
 
 struct DivF {
   static float rn(float a, float b) { return a / b; }
+
   static float rounded(float a, float b, RoundingMode mode) { return divide_rounded(a, b, mode); }
 };
 
 struct FmaF {
   static float rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-  static float rounded(float a, float b, float c, RoundingMode mode) { return fma_rounded(a, b, c, mode); }
+
+  static float rounded(float a, float b, float c, RoundingMode mode) {
+    return fma_rounded(a, b, c, mode);
+  }
 };
 
 struct RcpF {
   static float rn(float a) { return 1.0f / a; }
+
   static float rounded(float a, RoundingMode mode) { return divide_rounded(1.0f, a, mode); }
 };
 
 struct SqrtF {
   static float rn(float a) { return __builtin_sqrtf(a); }
+
   static float rounded(float a, RoundingMode mode) { return sqrt_rounded(a, mode); }
 };
 
@@ -79,22 +89,29 @@ struct Directed {
 template <template <typename> typename Map, typename Op, bool Ftz, bool Sat>
 HandlerSet by_rounding(RoundingMode mode) {
   switch (mode) {
-    case RoundingMode::rz: return plain<&on_base<&Map<Directed<Op, RoundingMode::rz, Ftz, Sat>>::run>>;
-    case RoundingMode::rm: return plain<&on_base<&Map<Directed<Op, RoundingMode::rm, Ftz, Sat>>::run>>;
-    case RoundingMode::rp: return plain<&on_base<&Map<Directed<Op, RoundingMode::rp, Ftz, Sat>>::run>>;
-    default: return handlers_of<&Map<Nearest<Op, Ftz, Sat>>::run>;
+    case RoundingMode::rz:
+      return plain<&on_base<&Map<Directed<Op, RoundingMode::rz, Ftz, Sat>>::run>>;
+    case RoundingMode::rm:
+      return plain<&on_base<&Map<Directed<Op, RoundingMode::rm, Ftz, Sat>>::run>>;
+    case RoundingMode::rp:
+      return plain<&on_base<&Map<Directed<Op, RoundingMode::rp, Ftz, Sat>>::run>>;
+    default:
+      return handlers_of<&Map<Nearest<Op, Ftz, Sat>>::run>;
   }
 }
 
 template <template <typename> typename Map, typename Op>
 HandlerSet by_flags(RoundingMode mode, bool ftz, bool sat) {
-  if (ftz) return sat ? by_rounding<Map, Op, true, true>(mode) : by_rounding<Map, Op, true, false>(mode);
+  if (ftz)
+    return sat ? by_rounding<Map, Op, true, true>(mode) : by_rounding<Map, Op, true, false>(mode);
   return sat ? by_rounding<Map, Op, false, true>(mode) : by_rounding<Map, Op, false, false>(mode);
 }
 
 template <typename Op>
 struct Map1 {
-  [[gnu::always_inline]] static void run(Warp& warp, const Inst& inst, u32 mask) { map1<u32, u32, Op>(warp, inst, mask); }
+  [[gnu::always_inline]] static void run(Warp& warp, const Inst& inst, u32 mask) {
+    map1<u32, u32, Op>(warp, inst, mask);
+  }
 };
 
 template <typename Op>
@@ -139,10 +156,14 @@ struct Extreme {
 template <bool Maximum>
 HandlerSet extreme(bool ftz, bool nan, bool xor_sign) {
   constexpr HandlerSet table[] = {
-      handlers_of<&Map2<Extreme<Maximum, false, false, false>>::run>, handlers_of<&Map2<Extreme<Maximum, true, false, false>>::run>,
-      handlers_of<&Map2<Extreme<Maximum, false, true, false>>::run>,  handlers_of<&Map2<Extreme<Maximum, true, true, false>>::run>,
-      handlers_of<&Map2<Extreme<Maximum, false, false, true>>::run>,  handlers_of<&Map2<Extreme<Maximum, true, false, true>>::run>,
-      handlers_of<&Map2<Extreme<Maximum, false, true, true>>::run>,   handlers_of<&Map2<Extreme<Maximum, true, true, true>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, false, false, false>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, true, false, false>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, false, true, false>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, true, true, false>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, false, false, true>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, true, false, true>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, false, true, true>>::run>,
+      handlers_of<&Map2<Extreme<Maximum, true, true, true>>::run>,
   };
   return table[(ftz ? 1 : 0) + (nan ? 2 : 0) + (xor_sign ? 4 : 0)];
 }
@@ -212,7 +233,8 @@ constexpr PairRow kPairRows[] = {
     {"fma", "x=xxx", by_flags<Pair3, FmaF>},
 };
 
-void decode_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_pair(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   decoder.require_sm(100);
   for (const PairRow& row : kPairRows) {
     if (row.opcode != instruction.opcode) continue;
@@ -266,13 +288,16 @@ struct MixedRow {
 };
 
 constexpr MixedRow kMixedRows[] = {
-    {"add", "w=hw", by_flags<Mixed<f16_to_f32>::Two, AddF>, by_flags<Mixed<bf16_to_f32>::Two, AddF>},
-    {"sub", "w=hw", by_flags<Mixed<f16_to_f32>::Two, SubF>, by_flags<Mixed<bf16_to_f32>::Two, SubF>},
+    {"add", "w=hw", by_flags<Mixed<f16_to_f32>::Two, AddF>,
+     by_flags<Mixed<bf16_to_f32>::Two, AddF>},
+    {"sub", "w=hw", by_flags<Mixed<f16_to_f32>::Two, SubF>,
+     by_flags<Mixed<bf16_to_f32>::Two, SubF>},
     {"fma", "w=hhw", by_flags<Mixed<f16_to_f32>::Three, FmaF>,
      by_flags<Mixed<bf16_to_f32>::Three, FmaF>},
 };
 
-void decode_mixed(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type half, Inst& out) {
+void decode_mixed(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Type half,
+                  Inst& out) {
   decoder.require_sm(100);
   for (const MixedRow& row : kMixedRows) {
     if (row.opcode != instruction.opcode) continue;
@@ -296,7 +321,9 @@ struct NegF {
 };
 
 struct CopySign {
-  [[gnu::always_inline]] static u32 apply(u32 a, u32 b) { return (a & 0x80000000) | (b & 0x7fffffff); }
+  [[gnu::always_inline]] static u32 apply(u32 a, u32 b) {
+    return (a & 0x80000000) | (b & 0x7fffffff);
+  }
 };
 
 // --- f64: nearest only ---
@@ -304,31 +331,42 @@ struct CopySign {
 struct Add64 {
   static double rn(double a, double b) { return a + b; }
 };
+
 struct Sub64 {
   static double rn(double a, double b) { return a - b; }
 };
+
 struct Mul64 {
   static double rn(double a, double b) { return a * b; }
 };
+
 struct Div64 {
   static double rn(double a, double b) { return a / b; }
 };
+
 struct Fma64 {
   static double rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
 };
+
 struct Rcp64 {
   static double rn(double a) { return 1.0 / a; }
 };
+
 struct Sqrt64 {
   static double rn(double a) { return __builtin_sqrt(a); }
 };
+
 // A NaN stays as it is, says the manual.
 struct Abs64 {
-  static std::uint64_t apply(std::uint64_t a) { return is_nan_bits(a) ? a : a & 0x7fffffffffffffff; }
+  static std::uint64_t apply(std::uint64_t a) {
+    return is_nan_bits(a) ? a : a & 0x7fffffffffffffff;
+  }
 };
+
 struct Neg64 {
   static std::uint64_t apply(std::uint64_t a) { return a ^ 0x8000000000000000; }
 };
+
 template <bool Maximum>
 struct Extreme64 {
   static double rn(double a, double b) {
@@ -364,18 +402,26 @@ struct DoubleRow {
 };
 
 constexpr DoubleRow kDoubleRows[] = {
-    {"add", "x=xx", two64<Add64>, false},           {"sub", "x=xx", two64<Sub64>, false},
-    {"mul", "x=xx", two64<Mul64>, false},           {"fma", "x=xxx", three64<Fma64>, true},
-    {"mad", "x=xxx", three64<Fma64>, true},         {"div", "x=xx", two64<Div64>, true},
-    {"rcp", "x=x", one64<Rcp64>, true},             {"sqrt", "x=x", one64<Sqrt64>, true},
-    {"abs", "x=x", bits64<Abs64>, false},           {"neg", "x=x", bits64<Neg64>, false},
-    {"min", "x=xx", two64<Extreme64<false>>, false}, {"max", "x=xx", two64<Extreme64<true>>, false},
+    {"add", "x=xx", two64<Add64>, false},
+    {"sub", "x=xx", two64<Sub64>, false},
+    {"mul", "x=xx", two64<Mul64>, false},
+    {"fma", "x=xxx", three64<Fma64>, true},
+    {"mad", "x=xxx", three64<Fma64>, true},
+    {"div", "x=xx", two64<Div64>, true},
+    {"rcp", "x=x", one64<Rcp64>, true},
+    {"sqrt", "x=x", one64<Sqrt64>, true},
+    {"abs", "x=x", bits64<Abs64>, false},
+    {"neg", "x=x", bits64<Neg64>, false},
+    {"min", "x=xx", two64<Extreme64<false>>, false},
+    {"max", "x=xx", two64<Extreme64<true>>, false},
 };
 
-void decode_double(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_double(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   for (const DoubleRow& row : kDoubleRows) {
     if (row.opcode != instruction.opcode) continue;
-    if (!modifiers.take("rn") && row.needs_rounding) decoder.refuse("f64 is emulated with .rn only");
+    if (!modifiers.take("rn") && row.needs_rounding)
+      decoder.refuse("f64 is emulated with .rn only");
     place_operands(row.shape, decoder, instruction, out);
     out.execute = pick(row.handler);
     return;
@@ -392,13 +438,14 @@ struct SingleRow {
 };
 
 constexpr SingleRow kSingleRows[] = {
-    {"add", "w=ww", by_flags<Map2, AddF>, true},   {"sub", "w=ww", by_flags<Map2, SubF>, true},
-    {"mul", "w=ww", by_flags<Map2, MulF>, true},   {"fma", "w=www", by_flags<Map3, FmaF>, true},
-    {"mad", "w=www", by_flags<Map3, FmaF>, true},  {"div", "w=ww", by_flags<Map2, DivF>, false},
-    {"rcp", "w=w", by_flags<Map1, RcpF>, false},   {"sqrt", "w=w", by_flags<Map1, SqrtF>, false},
+    {"add", "w=ww", by_flags<Map2, AddF>, true},  {"sub", "w=ww", by_flags<Map2, SubF>, true},
+    {"mul", "w=ww", by_flags<Map2, MulF>, true},  {"fma", "w=www", by_flags<Map3, FmaF>, true},
+    {"mad", "w=www", by_flags<Map3, FmaF>, true}, {"div", "w=ww", by_flags<Map2, DivF>, false},
+    {"rcp", "w=w", by_flags<Map1, RcpF>, false},  {"sqrt", "w=w", by_flags<Map1, SqrtF>, false},
 };
 
-void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   const std::string_view opcode = instruction.opcode;
   const int half = modifiers.take_one_of("f16", "bf16");
   if (half >= 0) {
@@ -423,15 +470,18 @@ void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& 
     const bool xor_sign = modifiers.take("xorsign") && modifiers.take("abs");
     decoder.require_sm(xor_sign ? 86 : (nan ? 80 : 0));
     place_operands("w=ww", decoder, instruction, out);
-    out.execute = pick(opcode == "max" ? extreme<true>(ftz, nan, xor_sign) : extreme<false>(ftz, nan, xor_sign));
+    out.execute = pick(opcode == "max" ? extreme<true>(ftz, nan, xor_sign)
+                                       : extreme<false>(ftz, nan, xor_sign));
     return;
   }
   if (opcode == "abs" || opcode == "neg") {
     place_operands("w=w", decoder, instruction, out);
     if (opcode == "abs") {
-      out.execute = pick(ftz ? handlers_of<&Map1<AbsF<true>>::run> : handlers_of<&Map1<AbsF<false>>::run>);
+      out.execute =
+          pick(ftz ? handlers_of<&Map1<AbsF<true>>::run> : handlers_of<&Map1<AbsF<false>>::run>);
     } else {
-      out.execute = pick(ftz ? handlers_of<&Map1<NegF<true>>::run> : handlers_of<&Map1<NegF<false>>::run>);
+      out.execute =
+          pick(ftz ? handlers_of<&Map1<NegF<true>>::run> : handlers_of<&Map1<NegF<false>>::run>);
     }
     return;
   }
@@ -457,7 +507,8 @@ void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& 
 
 }  // namespace
 
-void decode_float(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_float(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   if (modifiers.take("f64")) {
     decode_double(decoder, instruction, modifiers, out);
   } else if (modifiers.take("f32")) {
@@ -473,9 +524,9 @@ void decode_float(Decoder& decoder, const Instruction& instruction, Modifiers& m
 
 std::span<const Family> float_families() {
   static constexpr Family kFamilies[] = {
-      {"rcp", decode_float},  {"sqrt", decode_float}, {"rsqrt", decode_float}, {"ex2", decode_float},
-      {"lg2", decode_float},  {"sin", decode_float},  {"cos", decode_float},   {"tanh", decode_float},
-      {"copysign", decode_float},
+      {"rcp", decode_float}, {"sqrt", decode_float}, {"rsqrt", decode_float},
+      {"ex2", decode_float}, {"lg2", decode_float},  {"sin", decode_float},
+      {"cos", decode_float}, {"tanh", decode_float}, {"copysign", decode_float},
   };
   return kFamilies;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Integer arithmetic and bit operations (PTX ISA 9.0 section 9.7.1, 9.7.8): one struct per operation, one row per form.
-// Signed and unsigned addition, subtraction and low products are the same bits, so they share the unsigned handler.
+// Integer arithmetic and bit operations (PTX ISA 9.0 section 9.7.1, 9.7.8): one struct per
+// operation, one row per form. Signed and unsigned addition, subtraction and low products are the
+// same bits, so they share the unsigned handler.
 #include "harness/emulator/decode/rows.h"
 #include "harness/emulator/instructions/products.h"
 #include "harness/emulator/machine/lanes.h"
@@ -97,10 +98,11 @@ struct Mad24Low {
   }
 };
 
-// Division by zero gives all ones, the remainder the dividend: unspecified by the ISA, and what the hardware's sequence
-// gives. The one signed quotient that overflows wraps.
+// Division by zero gives all ones, the remainder the dividend: unspecified by the ISA, and what the
+// hardware's sequence gives. The one signed quotient that overflows wraps.
 struct Div {
   static constexpr const char* kVerb = "divides";
+
   template <typename T>
   static T apply(T a, T b) {
     if (b == 0) return static_cast<T>(~T{0});
@@ -113,6 +115,7 @@ struct Div {
 
 struct Rem {
   static constexpr const char* kVerb = "takes the remainder of";
+
   template <typename T>
   static T apply(T a, T b) {
     if (b == 0) return a;
@@ -127,11 +130,13 @@ template <typename T, typename Op>
 [[gnu::noinline]] void report_division(Warp& warp, const Inst& inst, std::uint32_t zero) {
   const int lane = std::countr_zero(zero);
   const T dividend = lanes<T>(warp, inst.a)[lane];
-  warp.report(FindingKind::division_by_zero, inst, lane, [&] { return fmt::format("{} {} by 0", Op::kVerb, dividend); });
+  warp.report(FindingKind::division_by_zero, inst, lane,
+              [&] { return fmt::format("{} {} by 0", Op::kVerb, dividend); });
 }
 
-// A divisor of 0 is a finding whatever becomes of the result: LLVM, which is behind nvcc and Triton, takes it for undefined
-// behavior and so never computes a quotient ahead of the branch that asks for it.
+// A divisor of 0 is a finding whatever becomes of the result: LLVM, which is behind nvcc and
+// Triton, takes it for undefined behavior and so never computes a quotient ahead of the branch that
+// asks for it.
 template <typename T, typename Op>
 void divide(Warp& warp, const Inst& inst, std::uint32_t mask) {
   const auto b = lanes<T>(warp, inst.b);
@@ -164,7 +169,8 @@ struct MaxRelu {
 
 template <typename T>
 constexpr T clamp_to(s64 value) {
-  return static_cast<T>(std::min<s64>(std::max<s64>(value, std::numeric_limits<T>::min()), std::numeric_limits<T>::max()));
+  return static_cast<T>(std::min<s64>(std::max<s64>(value, std::numeric_limits<T>::min()),
+                                      std::numeric_limits<T>::max()));
 }
 
 struct AddSaturating {
@@ -287,7 +293,8 @@ struct FindBit {
   static u32 apply(T a) {
     using U = std::make_unsigned_t<T>;
     constexpr u32 top = 8 * sizeof(T) - 1;
-    const U u = static_cast<U>(std::is_signed_v<T> && a < 0 ? ~static_cast<U>(a) : static_cast<U>(a));
+    const U u =
+        static_cast<U>(std::is_signed_v<T> && a < 0 ? ~static_cast<U>(a) : static_cast<U>(a));
     if (u == 0) return ~u32{0};
     const u32 leading = static_cast<u32>(std::countl_zero(u));
     return ShiftAmount ? leading : top - leading;
@@ -301,6 +308,7 @@ struct ReverseBits {
     r = (r >> 2 & 0x3333333333333333) | (r & 0x3333333333333333) << 2;
     return (r >> 1 & 0x5555555555555555) | (r & 0x5555555555555555) << 1;
   }
+
   static u32 apply(u32 a) { return static_cast<u32>(apply(u64{a}) >> 32); }
 };
 
@@ -338,6 +346,7 @@ struct BitMask {
     const u64 mask = ((u64{1} << length) - 1) << position;
     return static_cast<u32>(mask);
   }
+
   static u32 apply(u32 a, u32 b) { return clamp(a, b); }
 };
 
@@ -345,7 +354,8 @@ struct BitMaskWrap {
   static u32 apply(u32 a, u32 b) { return BitMask::clamp(a & 31, b & 31); }
 };
 
-// prmt without a mode: every nibble of c picks a byte of {b, a}; its top bit replicates the byte's sign.
+// prmt without a mode: every nibble of c picks a byte of {b, a}; its top bit replicates the byte's
+// sign.
 struct PermuteBytes {
   static u32 apply(u32 a, u32 b, u32 c) {
     const u64 bytes = u64{b} << 32 | a;
@@ -367,11 +377,13 @@ struct PermuteBytesMode {
   static u32 selectors(u32 n) {
     // PTX ISA 9.0 section 9.7.9.7: the byte each result byte takes, lowest first, as nibbles.
     constexpr u32 table[6][4] = {
-        {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123}, {0x0000, 0x1111, 0x2222, 0x3333},
-        {0x3210, 0x3211, 0x3222, 0x3333}, {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232},
+        {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
+        {0x0000, 0x1111, 0x2222, 0x3333}, {0x3210, 0x3211, 0x3222, 0x3333},
+        {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232},
     };
     return table[static_cast<int>(Mode)][n & 3];
   }
+
   static u32 apply(u32 a, u32 b, u32 c) { return PermuteBytes::apply(a, b, selectors(c)); }
 };
 
@@ -380,7 +392,8 @@ struct Lop3 {
   static u32 apply(u32 a, u32 b, u32 c, u32 table) {
     u32 out = 0;
     for (u32 i = 0; i < 8; ++i) {
-      const u32 minterm = ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
+      const u32 minterm =
+          ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
       out |= minterm & (0u - (table >> i & 1));
     }
     return out;
@@ -424,7 +437,8 @@ struct DotHalves {
   }
 };
 
-// cvt.pack.sat: {a, b} saturated into the low bytes, what was in c moved up (8-bit form), or two halves (16-bit form).
+// cvt.pack.sat: {a, b} saturated into the low bytes, what was in c moved up (8-bit form), or two
+// halves (16-bit form).
 template <typename T>
 struct PackBytes {
   static u32 apply(s32 a, s32 b, u32 c) {
@@ -559,17 +573,20 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-void decode_integer(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_integer(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                    Inst& out) {
   decode_row(kRows, decoder, instruction, modifiers, out);
 }
 
 std::span<const Family> integer_families() {
   static constexpr Family kFamilies[] = {
-      {"mul24", decode_integer}, {"mad24", decode_integer}, {"rem", decode_integer},  {"cnot", decode_integer},
-      {"shl", decode_integer},   {"shr", decode_integer},  {"shf", decode_integer},
-      {"popc", decode_integer},  {"clz", decode_integer},   {"bfind", decode_integer}, {"brev", decode_integer},
-      {"bfe", decode_integer},   {"bfi", decode_integer},   {"bmsk", decode_integer}, {"prmt", decode_integer},
-      {"lop3", decode_integer},  {"sad", decode_integer},   {"dp4a", decode_integer}, {"dp2a", decode_integer},
+      {"mul24", decode_integer}, {"mad24", decode_integer}, {"rem", decode_integer},
+      {"cnot", decode_integer},  {"shl", decode_integer},   {"shr", decode_integer},
+      {"shf", decode_integer},   {"popc", decode_integer},  {"clz", decode_integer},
+      {"bfind", decode_integer}, {"brev", decode_integer},  {"bfe", decode_integer},
+      {"bfi", decode_integer},   {"bmsk", decode_integer},  {"prmt", decode_integer},
+      {"lop3", decode_integer},  {"sad", decode_integer},   {"dp4a", decode_integer},
+      {"dp2a", decode_integer},
   };
   return kFamilies;
 }

@@ -12,8 +12,8 @@
 
 namespace plumbline::emulator {
 
-// The lanes that execute it: all, or, after a finding, those that can. 0: they wait for others, which
-// are late.
+// The lanes that execute it: all, or, after a finding, those that can. 0: they wait for others,
+// which are late.
 inline std::uint32_t whole_warp(Warp& warp, const Inst& inst, std::uint32_t mask) {
   mask = warp.gather_late(inst, mask);
   if (mask != 0 && mask != kFullMask) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Instructions in which every lane says which lanes of its warp take part: bar.warp.sync, shfl, vote and the like.
+// Instructions in which every lane says which lanes of its warp take part: bar.warp.sync, shfl,
+// vote and the like.
 #pragma once
 
 #include <bit>
@@ -9,8 +10,8 @@
 
 namespace plumbline::emulator {
 
-// Runs action(members, lanes) for each member mask in `masks`, with the lanes of `mask` that have it. Nearly always there
-// is one.
+// Runs action(members, lanes) for each member mask in `masks`, with the lanes of `mask` that have
+// it. Nearly always there is one.
 template <typename Action>
 void each_member_mask(Warp& warp, std::uint32_t mask, Slot masks, const Action& action) {
   const auto members = lanes<std::uint32_t>(warp, masks);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // ld and st (PTX ISA 9.0 section 9.7.9.8, .11): every space, 8 to 128 bits, one, two, four or
-// (of global memory, 32 bytes) eight elements. Cache operators and .nc are hints. Acquire, release, relaxed and volatile accesses are
-// performed in program order like all others; in shared memory they count as synchronisation, in
-// global memory they make CTAs take turns (Program::communicates).
+// (of global memory, 32 bytes) eight elements. Cache operators and .nc are hints. Acquire, release,
+// relaxed and volatile accesses are performed in program order like all others; in shared memory
+// they count as synchronisation, in global memory they make CTAs take turns
+// (Program::communicates).
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/memory/address_space.h"
@@ -119,11 +120,13 @@ struct LoadRow {
 template <typename T, typename D>
 constexpr LoadRow load_row(Type type) {
   constexpr bool wide = sizeof(D) == 8;
-  LoadRow row{
-      type,
-      wide,
-      {handlers_of<&load<T, D, 1>>, handlers_of<&load<T, D, 2>>, {}, {}},
-      {plain<&on_base<&load_parameter<T, D, 1>>>, plain<&on_base<&load_parameter<T, D, 2>>>, {}, {}}};
+  LoadRow row{type,
+              wide,
+              {handlers_of<&load<T, D, 1>>, handlers_of<&load<T, D, 2>>, {}, {}},
+              {plain<&on_base<&load_parameter<T, D, 1>>>,
+               plain<&on_base<&load_parameter<T, D, 2>>>,
+               {},
+               {}}};
   if constexpr (sizeof(T) <= 4) {
     row.by_count[2] = handlers_of<&load<T, D, 4>>;
     row.parameter[2] = plain<&on_base<&load_parameter<T, D, 4>>>;
@@ -201,7 +204,7 @@ struct Access {
   int count = 1;
   Type type = Type::none;
   bool synchronises = false;
-  bool releases = false;     // to other CTAs
+  bool releases = false;  // to other CTAs
   bool cta_scope = false;
   std::size_t operands = 2;  // 3 with a cache policy
 };
@@ -309,8 +312,8 @@ void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& m
     decoder.refuse("some of its registers have 64 bits and others have not");
     return;
   }
-  out.list = decoder.keep(
-      registers_of(decoder, sources, access, wide ? 64 : bits(access.type), false));
+  out.list =
+      decoder.keep(registers_of(decoder, sources, access, wide ? 64 : bits(access.type), false));
   decoder.address(instruction.operands[0], access.space, out);
   if (access.releases) out.flags |= kReleases;
   if (access.cta_scope) out.flags |= kCtaScope;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mov, selp, slct, cvta, mapa (PTX ISA 9.0 section 9.7.9). Registers are bits: a move copies them whatever the type says.
+// mov, selp, slct, cvta, mapa (PTX ISA 9.0 section 9.7.9). Registers are bits: a move copies them
+// whatever the type says.
 #include <fmt/format.h>
 
 #include <bit>
@@ -36,7 +37,9 @@ struct Pack64 {
 };
 
 struct Pack32From8 {
-  static u32 apply(u32 a, u32 b, u32 c, u32 d) { return (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | d << 24; }
+  static u32 apply(u32 a, u32 b, u32 c, u32 d) {
+    return (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | d << 24;
+  }
 };
 
 struct Pack64From16 {
@@ -54,7 +57,8 @@ template <typename T, int PartBits, int Parts>
   for (int part = 0; part < Parts; ++part) {
     const auto d = lanes<u32>(warp, inst.list[part]);
     for (int i = 0; i < kLanes; ++i) {
-      const u32 value = static_cast<u32>(whole[i] >> (PartBits * part)) & static_cast<u32>((u64{1} << PartBits) - 1);
+      const u32 value = static_cast<u32>(whole[i] >> (PartBits * part)) &
+                        static_cast<u32>((u64{1} << PartBits) - 1);
       d.set(i, (mask >> i & 1) != 0 ? value : d[i]);
     }
   }
@@ -90,7 +94,8 @@ struct Convert {
   static u64 apply(u64 a, u64 window) { return ToSpace ? a - window : a + window; }
 };
 
-// %clock, %clock64, %globaltimer: a count that grows; one step per reading. Of the halves that end in _hi, the upper one.
+// %clock, %clock64, %globaltimer: a count that grows; one step per reading. Of the halves that end
+// in _hi, the upper one.
 template <typename T, int Shift>
 void read_clock(Warp& warp, const Inst& inst, u32 mask) {
   const u64 now = warp.next_clock() >> Shift;
@@ -114,20 +119,27 @@ int width_of_parts(Decoder& decoder, std::span<const Operand> parts, int width) 
   return 0;
 }
 
-void decode_pack(Decoder& decoder, const Operand& d, std::span<const Operand> parts, int width, Inst& out) {
+void decode_pack(Decoder& decoder, const Operand& d, std::span<const Operand> parts, int width,
+                 Inst& out) {
   const int part_width = width_of_parts(decoder, parts, width);
   if (part_width == 0) return;
   out.d = decoder.destination(d, width);
   Slot* const places[] = {&out.a, &out.b, &out.c, &out.e};
   for (std::size_t i = 0; i < parts.size(); ++i) *places[i] = decoder.source(parts[i], part_width);
-  if (parts.size() == 2 && width == 16) out.execute = pick(handlers_of<&map2<u32, u32, u32, Pack16From8>>);
-  if (parts.size() == 2 && width == 32) out.execute = pick(handlers_of<&map2<u32, u32, u32, Pack32>>);
-  if (parts.size() == 2 && width == 64) out.execute = pick(handlers_of<&map2<u64, u32, u32, Pack64>>);
-  if (parts.size() == 4 && width == 32) out.execute = pick(handlers_of<&map4<u32, u32, u32, u32, u32, Pack32From8>>);
-  if (parts.size() == 4 && width == 64) out.execute = pick(handlers_of<&map4<u64, u32, u32, u32, u32, Pack64From16>>);
+  if (parts.size() == 2 && width == 16)
+    out.execute = pick(handlers_of<&map2<u32, u32, u32, Pack16From8>>);
+  if (parts.size() == 2 && width == 32)
+    out.execute = pick(handlers_of<&map2<u32, u32, u32, Pack32>>);
+  if (parts.size() == 2 && width == 64)
+    out.execute = pick(handlers_of<&map2<u64, u32, u32, Pack64>>);
+  if (parts.size() == 4 && width == 32)
+    out.execute = pick(handlers_of<&map4<u32, u32, u32, u32, u32, Pack32From8>>);
+  if (parts.size() == 4 && width == 64)
+    out.execute = pick(handlers_of<&map4<u64, u32, u32, u32, u32, Pack64From16>>);
 }
 
-void decode_unpack(Decoder& decoder, std::span<const Operand> parts, const Operand& a, int width, Inst& out) {
+void decode_unpack(Decoder& decoder, std::span<const Operand> parts, const Operand& a, int width,
+                   Inst& out) {
   const int part_width = width_of_parts(decoder, parts, width);
   if (part_width == 0) return;
   out.a = decoder.source(a, width);
@@ -170,7 +182,8 @@ void decode_move_128(Decoder& decoder, const Operand& d, const Operand& a, Inst&
   out.execute = move_128;
 }
 
-void decode_move(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_move(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   const Type type = modifiers.take_type();
   if (!decoder.require_operands(instruction, 2, 2)) return;
   const Operand& d = instruction.operands[0];
@@ -191,7 +204,8 @@ void decode_move(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     decode_unpack(decoder, d.elements, a, width, out);
     return;
   }
-  if (a.kind == OperandKind::special && (a.name.starts_with("%clock") || a.name.starts_with("%globaltimer"))) {
+  if (a.kind == OperandKind::special &&
+      (a.name.starts_with("%clock") || a.name.starts_with("%globaltimer"))) {
     decode_clock(decoder, d, a.name, width, out);
     return;
   }
@@ -201,20 +215,23 @@ void decode_move(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   if (width == 64) out.execute = pick(handlers_of<&map1<u64, u64, Same>>);
 }
 
-void decode_select(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_select(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   const int width = bits(modifiers.take_type());
   if (width != 16 && width != 32 && width != 64) return;
-  place_operands(width == 64 ? "x=xxp" : (width == 32 ? "w=wwp" : "h=hhp"), decoder, instruction, out);
+  place_operands(width == 64 ? "x=xxp" : (width == 32 ? "w=wwp" : "h=hhp"), decoder, instruction,
+                 out);
   out.execute = width == 64 ? pick(handlers_of<&select<u64>>) : pick(handlers_of<&select<u32>>);
 }
 
 // cvta.space: into the generic window; cvta.to.space: out of it.
-void decode_cvta(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_cvta(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   const bool to_space = modifiers.take("to");
-  const Space spaces[] = {Space::global, Space::shared, Space::local, Space::constant, Space::param, Space::shared,
-                          Space::shared};
-  const int which =
-      modifiers.take_one_of("global", "shared", "local", "const", "param", "shared::cta", "shared::cluster");
+  const Space spaces[] = {Space::global, Space::shared, Space::local, Space::constant,
+                          Space::param,  Space::shared, Space::shared};
+  const int which = modifiers.take_one_of("global", "shared", "local", "const", "param",
+                                          "shared::cta", "shared::cluster");
   modifiers.take("entry");
   const int width = bits(modifiers.take_type());
   if (which < 0 || width != 64 || !decoder.require_operands(instruction, 2, 2)) {
@@ -236,20 +253,22 @@ template <Space S>
   blend(warp.predicate(inst.p), result, mask);
 }
 
-void decode_is_space(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
-  constexpr HandlerSet handlers[] = {plain<&on_base<&is_space<Space::global>>>, plain<&on_base<&is_space<Space::shared>>>,
-                                     plain<&on_base<&is_space<Space::local>>>, plain<&on_base<&is_space<Space::constant>>>,
-                                     plain<&on_base<&is_space<Space::param>>>,
-                                     plain<&on_base<&is_space<Space::shared>>>,
-                                     plain<&on_base<&is_space<Space::shared>>>};
-  const int which =
-      modifiers.take_one_of("global", "shared", "local", "const", "param", "shared::cta", "shared::cluster");
+void decode_is_space(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                     Inst& out) {
+  constexpr HandlerSet handlers[] = {
+      plain<&on_base<&is_space<Space::global>>>, plain<&on_base<&is_space<Space::shared>>>,
+      plain<&on_base<&is_space<Space::local>>>,  plain<&on_base<&is_space<Space::constant>>>,
+      plain<&on_base<&is_space<Space::param>>>,  plain<&on_base<&is_space<Space::shared>>>,
+      plain<&on_base<&is_space<Space::shared>>>};
+  const int which = modifiers.take_one_of("global", "shared", "local", "const", "param",
+                                          "shared::cta", "shared::cluster");
   if (which < 0) return;
   place_operands("p=x", decoder, instruction, out);
   out.execute = pick(handlers[which]);
 }
 
-// mapa: an address of shared memory as the CTA Inst::b of the cluster has it. A cluster is one CTA here.
+// mapa: an address of shared memory as the CTA Inst::b of the cluster has it. A cluster is one CTA
+// here.
 template <typename T>
 void map_address(Warp& warp, const Inst& inst, u32 mask) {
   const auto d = lanes<T>(warp, inst.d);
@@ -265,7 +284,8 @@ void map_address(Warp& warp, const Inst& inst, u32 mask) {
   }
 }
 
-void decode_map_address(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_map_address(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                        Inst& out) {
   decoder.require_sm(90);
   modifiers.take("shared::cluster");
   const int width = bits(modifiers.take_type());
@@ -277,7 +297,8 @@ void decode_map_address(Decoder& decoder, const Instruction& instruction, Modifi
 }
 
 // getctarank: of an address of shared memory.
-void decode_rank(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_rank(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   decoder.require_sm(90);
   modifiers.take("shared::cluster");
   modifiers.take_type();
@@ -288,7 +309,8 @@ void decode_rank(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 }
 
 // createpolicy: a cache policy means nothing here; any value will do.
-void decode_policy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_policy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   while (!modifiers.empty()) modifiers.take_first();
   if (!decoder.require_operands(instruction, 1, 4)) return;
   out.d = decoder.destination(instruction.operands[0], 64);
@@ -304,7 +326,8 @@ constexpr Row kRows[] = {
     {"slct.b64.s32", "x=xxw", handlers_of<&map3<u64, u64, u64, u32, SelectBySign>>},
 };
 
-void decode_slct(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_slct(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   decode_row(kRows, decoder, instruction, modifiers, out);
 }
 
@@ -312,8 +335,8 @@ void decode_slct(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 
 std::span<const Family> move_families() {
   static constexpr Family kFamilies[] = {
-      {"mov", decode_move},         {"selp", decode_select}, {"slct", decode_slct},
-      {"createpolicy", decode_policy},
+      {"mov", decode_move},         {"selp", decode_select},
+      {"slct", decode_slct},        {"createpolicy", decode_policy},
       {"cvta", decode_cvta},        {"isspacep", decode_is_space},
       {"mapa", decode_map_address}, {"getctarank", decode_rank},
   };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// f16, bf16 and their pairs (PTX ISA 9.0 section 9.7.4): add, sub, mul, fma, min, max, neg, abs. Each half is computed in
-// f32, where sums and products of 16-bit values are exact or far wider than the result needs; fma through double.
-// Every operation rounds once to nearest even. `.ftz` (f16 only) flushes subnormal f16 inputs and results.
+// f16, bf16 and their pairs (PTX ISA 9.0 section 9.7.4): add, sub, mul, fma, min, max, neg, abs.
+// Each half is computed in f32, where sums and products of 16-bit values are exact or far wider
+// than the result needs; fma through double. Every operation rounds once to nearest even. `.ftz`
+// (f16 only) flushes subnormal f16 inputs and results.
 #include "harness/emulator/decode/families.h"
 #include "harness/emulator/decode/rows.h"
 #include "harness/emulator/instructions/half.h"
@@ -23,47 +24,64 @@ using u32 = std::uint32_t;
 struct F16 {
   static constexpr FormatId kFormat = FormatId::f16;
   static constexpr u16 kNan = 0x7fff;
+
   static float widen(u16 a) { return f16_to_f32(a); }
+
   static u16 narrow(float a) { return f32_to_f16(as_bits(a)); }
+
   static u16 narrow_exactly(double a) { return static_cast<u16>(encode(format(FormatId::f16), a)); }
+
   static u16 flush_half(u16 a) { return (a & 0x7c00) == 0 ? a & 0x8000 : a; }
+
   static constexpr u16 kOne = 0x3c00;
 };
 
 struct Bf16 {
   static constexpr FormatId kFormat = FormatId::bf16;
   static constexpr u16 kNan = 0x7fff;
+
   static float widen(u16 a) { return bf16_to_f32(a); }
+
   static u16 narrow(float a) { return f32_to_bf16(as_bits(a)); }
-  static u16 narrow_exactly(double a) { return static_cast<u16>(encode(format(FormatId::bf16), a)); }
+
+  static u16 narrow_exactly(double a) {
+    return static_cast<u16>(encode(format(FormatId::bf16), a));
+  }
+
   static u16 flush_half(u16 a) { return a; }
+
   static constexpr u16 kOne = 0x3f80;
 };
 
 enum Flag : u32 { kFtz = 1, kSat = 2, kRelu = 4, kNanWins = 8, kXorSign = 16 };
 
-// Rounding a sum to the 24 bits of f32 and then to 11 or 8 bits gives the same as rounding once: 24 >= 2 * 11 + 2
-// (Figueroa, "When is double rounding innocuous?", 1995). Where the result is subnormal the f32 sum is exact.
+// Rounding a sum to the 24 bits of f32 and then to 11 or 8 bits gives the same as rounding once: 24
+// >= 2 * 11 + 2 (Figueroa, "When is double rounding innocuous?", 1995). Where the result is
+// subnormal the f32 sum is exact.
 struct Add {
   template <typename H>
   static u16 apply(u16 a, u16 b) {
     return H::narrow(H::widen(a) + H::widen(b));
   }
+
   template <typename H>
   static ExactSum exact(u16 a, u16 b) {
     return exact_sum(H::widen(a), H::widen(b));
   }
 };
+
 struct Sub {
   template <typename H>
   static u16 apply(u16 a, u16 b) {
     return H::narrow(H::widen(a) - H::widen(b));
   }
+
   template <typename H>
   static ExactSum exact(u16 a, u16 b) {
     return exact_sum(H::widen(a), -H::widen(b));
   }
 };
+
 // f16 products are exact in f32. bf16 products may fall below its range, so they go through double.
 struct Mul {
   template <typename H>
@@ -71,13 +89,15 @@ struct Mul {
     if constexpr (std::is_same_v<H, F16>) return H::narrow(H::widen(a) * H::widen(b));
     return H::narrow_exactly(exact<H>(a, b).sum);
   }
+
   template <typename H>
   static ExactSum exact(u16 a, u16 b) {
     return exact_product(H::widen(a), H::widen(b));
   }
 };
 
-// a * b is exact in double; the sum is made odd where bits are lost, so that the second rounding decides right.
+// a * b is exact in double; the sum is made odd where bits are lost, so that the second rounding
+// decides right.
 inline double odd_sum(const ExactSum& s) {
   if (s.error == 0 || !(s.sum - s.sum == 0)) return s.sum;
   const auto bits = __builtin_bit_cast(std::uint64_t, s.sum);
@@ -91,6 +111,7 @@ struct Fma {
   static u16 apply(u16 a, u16 b, u16 c) {
     return H::narrow_exactly(odd_sum(exact<H>(a, b, c)));
   }
+
   template <typename H>
   static ExactSum exact(u16 a, u16 b, u16 c) {
     return exact_fma(H::widen(a), H::widen(b), H::widen(c));
@@ -126,21 +147,23 @@ template <typename H, typename Op, bool IsExtreme, typename... T>
 u16 one(u32 flags, Random* random, T... operand) {
   const auto flushed = [&](u16 a) { return (flags & kFtz) != 0 ? H::flush_half(a) : a; };
   if constexpr (IsExtreme) {
-    if ((flags & kNanWins) != 0 && ((H::widen(operand) != H::widen(operand)) || ...)) return H::kNan;
+    if ((flags & kNanWins) != 0 && ((H::widen(operand) != H::widen(operand)) || ...))
+      return H::kNan;
   }
   if constexpr (IsExtreme) {
     if ((flags & kXorSign) != 0) {
       const auto sign = static_cast<u16>((operand ^ ...) & 0x8000);
       const u16 magnitude = Op::template apply<H>(static_cast<u16>(flushed(operand) & 0x7fff)...);
-      return H::widen(magnitude) != H::widen(magnitude) ? H::kNan : static_cast<u16>(magnitude | sign);
+      return H::widen(magnitude) != H::widen(magnitude) ? H::kNan
+                                                        : static_cast<u16>(magnitude | sign);
     }
   }
   u16 result = Op::template apply<H>(flushed(operand)...);
   if constexpr (!IsExtreme) {
     if (random != nullptr) {
       const ExactSum exact = Op::template exact<H>(flushed(operand)...);
-      result = static_cast<u16>(encode_randomly(format(H::kFormat), result, exact.sum, exact.error, Rounding::nearest_even,
-                                                random->unit()));
+      result = static_cast<u16>(encode_randomly(format(H::kFormat), result, exact.sum, exact.error,
+                                                Rounding::nearest_even, random->unit()));
     }
   }
   return finish<H>(result, flags, IsExtreme);
@@ -148,7 +171,8 @@ u16 one(u32 flags, Random* random, T... operand) {
 
 // Inst::flags: Flag; Pair: both halves of a 32-bit register.
 template <typename H, typename Op, bool IsExtreme, bool Pair, int Sources>
-[[gnu::always_inline]] inline void run_lane(Warp& warp, const Inst& inst, int lane, Random* random) {
+[[gnu::always_inline]] inline void run_lane(Warp& warp, const Inst& inst, int lane,
+                                            Random* random) {
   const auto d = lanes<u32>(warp, inst.d);
   const auto a = lanes<u32>(warp, inst.a);
   const auto b = lanes<u32>(warp, inst.b);
@@ -186,28 +210,41 @@ struct OperationRow {
 
 template <typename Op, bool IsExtreme, int Sources>
 constexpr OperationRow row(std::string_view opcode) {
-  return {opcode, Sources, run<F16, Op, IsExtreme, false, Sources>, run<F16, Op, IsExtreme, true, Sources>,
-          run<Bf16, Op, IsExtreme, false, Sources>, run<Bf16, Op, IsExtreme, true, Sources>};
+  return {opcode,
+          Sources,
+          run<F16, Op, IsExtreme, false, Sources>,
+          run<F16, Op, IsExtreme, true, Sources>,
+          run<Bf16, Op, IsExtreme, false, Sources>,
+          run<Bf16, Op, IsExtreme, true, Sources>};
 }
 
 template <typename Op, int Sources>
 constexpr OperationRow random_row(std::string_view opcode) {
-  return {opcode, Sources, run_randomly<F16, Op, false, false, Sources>, run_randomly<F16, Op, false, true, Sources>,
-          run_randomly<Bf16, Op, false, false, Sources>, run_randomly<Bf16, Op, false, true, Sources>};
+  return {opcode,
+          Sources,
+          run_randomly<F16, Op, false, false, Sources>,
+          run_randomly<F16, Op, false, true, Sources>,
+          run_randomly<Bf16, Op, false, false, Sources>,
+          run_randomly<Bf16, Op, false, true, Sources>};
 }
 
 constexpr OperationRow kRows[] = {
-    row<Add, false, 2>("add"), row<Sub, false, 2>("sub"),           row<Mul, false, 2>("mul"),
-    row<Fma, false, 3>("fma"), row<Extreme<false>, true, 2>("min"), row<Extreme<true>, true, 2>("max"),
+    row<Add, false, 2>("add"),           row<Sub, false, 2>("sub"),
+    row<Mul, false, 2>("mul"),           row<Fma, false, 3>("fma"),
+    row<Extreme<false>, true, 2>("min"), row<Extreme<true>, true, 2>("max"),
 };
 
 // What rounds, with its rounding moved at random.
 constexpr OperationRow kRandomRows[] = {
-    random_row<Add, 2>("add"), random_row<Sub, 2>("sub"), random_row<Mul, 2>("mul"), random_row<Fma, 3>("fma"),
+    random_row<Add, 2>("add"),
+    random_row<Sub, 2>("sub"),
+    random_row<Mul, 2>("mul"),
+    random_row<Fma, 3>("fma"),
 };
 
 const OperationRow* find_row(std::span<const OperationRow> rows, std::string_view opcode) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const OperationRow& row) { return row.opcode == opcode; });
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const OperationRow& row) { return row.opcode == opcode; });
   return found == rows.end() ? nullptr : &*found;
 }
 
@@ -230,7 +267,8 @@ constexpr Row kSignRows[] = {
 
 }  // namespace
 
-void decode_packed(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_packed(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   const std::string_view opcode = instruction.opcode;
   if (opcode == "neg" || opcode == "abs") {
     decode_row(kSignRows, decoder, instruction, modifiers, out);
@@ -249,7 +287,8 @@ void decode_packed(Decoder& decoder, const Instruction& instruction, Modifiers& 
     }
   }
   if (is_bf16 && (out.flags & (kFtz | kSat)) != 0) decoder.refuse("bf16 has no .ftz and no .sat");
-  decoder.require_sm(is_bf16 ? (opcode == "fma" || opcode == "min" || opcode == "max" ? 80 : 90) : 53);
+  decoder.require_sm(is_bf16 ? (opcode == "fma" || opcode == "min" || opcode == "max" ? 80 : 90)
+                             : 53);
   const OperationRow* known = decoder.rounds_randomly() ? find_row(kRandomRows, opcode) : nullptr;
   if (known == nullptr) known = find_row(kRows, opcode);
   if (known == nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One function per space, access size and intent. They are apart from the loads and stores that use them: element types
-// would otherwise multiply with spaces.
+// One function per space, access size and intent. They are apart from the loads and stores that use
+// them: element types would otherwise multiply with spaces.
 #include "harness/emulator/machine/access.h"
 
 namespace plumbline::emulator {
@@ -13,14 +13,16 @@ template <Space S, int Bytes, Intent I>
   warp.scratch() = resolve<S, Bytes>(warp, inst, mask, warp.pointers(), I) ? 1 : 0;
   if constexpr (kStrong && (S == Space::global || S == Space::generic)) {
     CtaRaces* races = warp.cta().worker().races;
-    if (races != nullptr && (inst.flags & kCtaScope) == 0) races->synchronise(warp, inst, mask, warp.pointers(), I);
+    if (races != nullptr && (inst.flags & kCtaScope) == 0)
+      races->synchronise(warp, inst, mask, warp.pointers(), I);
   }
 }
 
 template <Space S, Intent I>
 constexpr HandlerSet by_size(int bytes) {
   // Only the frequent combinations are worth vector code.
-  constexpr bool kFrequent = (S == Space::global || S == Space::shared) && (I == Intent::read || I == Intent::write);
+  constexpr bool kFrequent =
+      (S == Space::global || S == Space::shared) && (I == Intent::read || I == Intent::write);
   const auto one = []<int Bytes>() -> HandlerSet {
     if constexpr (kFrequent) {
       return handlers_of<&run<S, Bytes, I>>;
@@ -29,26 +31,37 @@ constexpr HandlerSet by_size(int bytes) {
     }
   };
   switch (bytes) {
-    case 1: return one.template operator()<1>();
-    case 2: return one.template operator()<2>();
-    case 4: return one.template operator()<4>();
-    case 8: return one.template operator()<8>();
-    case 16: return one.template operator()<16>();
+    case 1:
+      return one.template operator()<1>();
+    case 2:
+      return one.template operator()<2>();
+    case 4:
+      return one.template operator()<4>();
+    case 8:
+      return one.template operator()<8>();
+    case 16:
+      return one.template operator()<16>();
     case 32:
       if constexpr (S == Space::global || S == Space::generic) return one.template operator()<32>();
       return {};
-    default: return {};
+    default:
+      return {};
   }
 }
 
 template <Space S>
 HandlerSet by_intent(int bytes, Intent intent) {
   switch (intent) {
-    case Intent::read: return by_size<S, Intent::read>(bytes);
-    case Intent::write: return by_size<S, Intent::write>(bytes);
-    case Intent::synchronise: return by_size<S, Intent::synchronise>(bytes);
-    case Intent::publish: return by_size<S, Intent::publish>(bytes);
-    case Intent::update: return by_size<S, Intent::update>(bytes);
+    case Intent::read:
+      return by_size<S, Intent::read>(bytes);
+    case Intent::write:
+      return by_size<S, Intent::write>(bytes);
+    case Intent::synchronise:
+      return by_size<S, Intent::synchronise>(bytes);
+    case Intent::publish:
+      return by_size<S, Intent::publish>(bytes);
+    case Intent::update:
+      return by_size<S, Intent::update>(bytes);
   }
   return {};
 }
@@ -58,12 +71,18 @@ HandlerSet by_intent(int bytes, Intent intent) {
 Resolver resolver(Space space, int bytes, Intent intent) {
   const HandlerSet set = [&]() -> HandlerSet {
     switch (space) {
-      case Space::global: return by_intent<Space::global>(bytes, intent);
-      case Space::shared: return by_intent<Space::shared>(bytes, intent);
-      case Space::local: return by_intent<Space::local>(bytes, intent);
-      case Space::param: return by_intent<Space::param>(bytes, intent);
-      case Space::constant: return by_intent<Space::constant>(bytes, intent);
-      default: return by_intent<Space::generic>(bytes, intent);
+      case Space::global:
+        return by_intent<Space::global>(bytes, intent);
+      case Space::shared:
+        return by_intent<Space::shared>(bytes, intent);
+      case Space::local:
+        return by_intent<Space::local>(bytes, intent);
+      case Space::param:
+        return by_intent<Space::param>(bytes, intent);
+      case Space::constant:
+        return by_intent<Space::constant>(bytes, intent);
+      default:
+        return by_intent<Space::generic>(bytes, intent);
     }
   }();
   return set ? pick(set) : nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// f32 results in the four rounding modes without touching the rounding mode of the processor. Sums and products of f32
-// values are known exactly as a double plus an error term; one comparison then decides the last bit.
-// Also the conventions of the GPU: NaN, .ftz, .sat.
+// f32 results in the four rounding modes without touching the rounding mode of the processor. Sums
+// and products of f32 values are known exactly as a double plus an error term; one comparison then
+// decides the last bit. Also the conventions of the GPU: NaN, .ftz, .sat.
 #pragma once
 
 #include <cmath>
@@ -15,14 +15,21 @@ namespace plumbline::emulator {
 
 constexpr std::uint32_t kCanonicalNan = 0x7fffffff;
 
-[[gnu::always_inline]] inline bool is_nan_bits(std::uint32_t x) { return (x & 0x7fffffff) > 0x7f800000; }
+[[gnu::always_inline]] inline bool is_nan_bits(std::uint32_t x) {
+  return (x & 0x7fffffff) > 0x7f800000;
+}
 
-[[gnu::always_inline]] inline std::uint32_t canonical(std::uint32_t x) { return is_nan_bits(x) ? kCanonicalNan : x; }
+[[gnu::always_inline]] inline std::uint32_t canonical(std::uint32_t x) {
+  return is_nan_bits(x) ? kCanonicalNan : x;
+}
 
-// f64 has no canonical NaN: the first operand that is one is handed on, quiet, and an invalid operation gives this one.
+// f64 has no canonical NaN: the first operand that is one is handed on, quiet, and an invalid
+// operation gives this one.
 constexpr std::uint64_t kInvalidNan64 = 0xfff8000000000000;
 
-[[gnu::always_inline]] inline bool is_nan_bits(std::uint64_t x) { return (x & ~(std::uint64_t{1} << 63)) > 0x7ff0000000000000; }
+[[gnu::always_inline]] inline bool is_nan_bits(std::uint64_t x) {
+  return (x & ~(std::uint64_t{1} << 63)) > 0x7ff0000000000000;
+}
 
 template <typename... Operands>
 [[gnu::always_inline]] inline std::uint64_t hand_nan_on(double result, Operands... operand) {
@@ -50,11 +57,16 @@ template <bool Ftz>
   return positive > 0x3f800000 ? 0x3f800000 : positive;
 }
 
-[[gnu::always_inline]] inline float as_float(std::uint32_t x) { return __builtin_bit_cast(float, x); }
+[[gnu::always_inline]] inline float as_float(std::uint32_t x) {
+  return __builtin_bit_cast(float, x);
+}
 
-[[gnu::always_inline]] inline std::uint32_t as_bits(float x) { return __builtin_bit_cast(std::uint32_t, x); }
+[[gnu::always_inline]] inline std::uint32_t as_bits(float x) {
+  return __builtin_bit_cast(std::uint32_t, x);
+}
 
-// The f32 nearest to, or next to, the exact value sum + error, where |error| is at most half an ulp of sum.
+// The f32 nearest to, or next to, the exact value sum + error, where |error| is at most half an ulp
+// of sum.
 inline float round_to_f32(double sum, double error, RoundingMode mode) {
   const float nearest = static_cast<float>(sum);
   if (!(sum - sum == 0)) return nearest;  // Inf or NaN: exact, or no number
@@ -67,13 +79,17 @@ inline float round_to_f32(double sum, double error, RoundingMode mode) {
       if (is_above && (sum > 0 || (sum == 0 && error > 0))) return std::nextafter(nearest, 0.0f);
       if (is_below && (sum < 0 || (sum == 0 && error < 0))) return std::nextafter(nearest, 0.0f);
       return nearest;
-    case RoundingMode::rm: return is_above ? std::nextafter(nearest, -kInfinity) : nearest;
-    case RoundingMode::rp: return is_below ? std::nextafter(nearest, kInfinity) : nearest;
+    case RoundingMode::rm:
+      return is_above ? std::nextafter(nearest, -kInfinity) : nearest;
+    case RoundingMode::rp:
+      return is_below ? std::nextafter(nearest, kInfinity) : nearest;
     default: {
       // Double rounding: sum may sit exactly between two f32 values while the exact value does not.
       if (error == 0 || back == sum) return nearest;
-      const float other = back > sum ? std::nextafter(nearest, -kInfinity) : std::nextafter(nearest, kInfinity);
-      const double to_other = std::fabs(static_cast<double>(other) - sum), to_nearest = std::fabs(back - sum);
+      const float other =
+          back > sum ? std::nextafter(nearest, -kInfinity) : std::nextafter(nearest, kInfinity);
+      const double to_other = std::fabs(static_cast<double>(other) - sum),
+                   to_nearest = std::fabs(back - sum);
       if (to_other != to_nearest) return nearest;
       return (error > 0) == (other > nearest) ? other : nearest;
     }
@@ -92,11 +108,15 @@ inline ExactSum exact_sum(double a, double b) {
   return {sum, error == error ? error : 0.0};
 }
 
-// What operations on f32 values come to, before they are rounded. Of a product plus c, of quotients and roots the error
-// is right in its sign and nearly in its size.
-inline ExactSum exact_product(float a, float b) { return {static_cast<double>(a) * static_cast<double>(b), 0.0}; }
+// What operations on f32 values come to, before they are rounded. Of a product plus c, of quotients
+// and roots the error is right in its sign and nearly in its size.
+inline ExactSum exact_product(float a, float b) {
+  return {static_cast<double>(a) * static_cast<double>(b), 0.0};
+}
 
-inline ExactSum exact_fma(float a, float b, float c) { return exact_sum(exact_product(a, b).sum, c); }
+inline ExactSum exact_fma(float a, float b, float c) {
+  return exact_sum(exact_product(a, b).sum, c);
+}
 
 inline ExactSum exact_quotient(float a, float b) {
   const double x = a, y = b, quotient = x / y;
@@ -115,7 +135,9 @@ inline float add_rounded(float a, float b, RoundingMode mode) {
   if (s.sum == 0 && s.error == 0) {
     // x + (-x) is -0 only toward minus infinity; (-0) + (-0) is -0 always.
     if (std::signbit(a) && std::signbit(b)) return -0.0f;
-    return a == 0 && b == 0 && std::signbit(a) == std::signbit(b) ? a : (mode == RoundingMode::rm ? -0.0f : 0.0f);
+    return a == 0 && b == 0 && std::signbit(a) == std::signbit(b)
+               ? a
+               : (mode == RoundingMode::rm ? -0.0f : 0.0f);
   }
   return round_to_f32(s.sum, s.error, mode);
 }

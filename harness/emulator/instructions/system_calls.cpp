@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls of functions that the driver provides: __assertfail ends the launch with the assertion's text; vprintf prints
-// nothing and returns 0. Everything else without a body is refused.
+// Calls of functions that the driver provides: __assertfail ends the launch with the assertion's
+// text; vprintf prints nothing and returns 0. Everything else without a body is refused.
 #include <fmt/format.h>
 
 #include <bit>
@@ -25,7 +25,8 @@ std::string text_at(const GlobalMemory& global, u64 address) {
   const Allocation* allocation = global.find(address);
   if (allocation == nullptr) return "?";
   const u64 offset = address - allocation->base;
-  const auto most = static_cast<std::size_t>(std::min<u64>(allocation->bytes - offset, kLongestText));
+  const auto most =
+      static_cast<std::size_t>(std::min<u64>(allocation->bytes - offset, kLongestText));
   const auto* begin = reinterpret_cast<const char*>(allocation->data + offset);
   return std::string(begin, ::strnlen(begin, most));
 }
@@ -34,7 +35,10 @@ template <typename T>
 T argument(Warp& warp, Slot offset, int lane) {
   const auto stride = static_cast<std::size_t>(warp.program().local_bytes);
   T value;
-  std::memcpy(&value, warp.cta().local_memory(warp.index()) + static_cast<std::size_t>(lane) * stride + offset, sizeof value);
+  std::memcpy(
+      &value,
+      warp.cta().local_memory(warp.index()) + static_cast<std::size_t>(lane) * stride + offset,
+      sizeof value);
   return value;
 }
 
@@ -43,15 +47,18 @@ void assertion_failed_in_kernel(Warp& warp, const Inst& inst, u32 mask) {
   const int lane = std::countr_zero(mask);
   warp.fail(FindingKind::trap, inst, lane, [&] {
     const GlobalMemory& global = warp.cta().launch().global;
-    return fmt::format("assertion `{}` failed in {} ({}:{})", text_at(global, argument<u64>(warp, inst.list[0], lane)),
+    return fmt::format("assertion `{}` failed in {} ({}:{})",
+                       text_at(global, argument<u64>(warp, inst.list[0], lane)),
                        text_at(global, argument<u64>(warp, inst.list[3], lane)),
-                       text_at(global, argument<u64>(warp, inst.list[1], lane)), argument<u32>(warp, inst.list[2], lane));
+                       text_at(global, argument<u64>(warp, inst.list[1], lane)),
+                       argument<u32>(warp, inst.list[2], lane));
   });
 }
 
 void ignore(Warp&, const Inst&, u32) {}
 
-void decode_call(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_call(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
   modifiers.take("uni");
   if (!decoder.require_operands(instruction, 3, 4)) return;
   const std::string callee = decoder.function_name(instruction.operands[1]);
@@ -64,7 +71,8 @@ void decode_call(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     return;
   }
   std::vector<Slot> places;
-  for (const Operand& argument : instruction.operands[2].elements) places.push_back(decoder.local_offset(argument));
+  for (const Operand& argument : instruction.operands[2].elements)
+    places.push_back(decoder.local_offset(argument));
   out.list = decoder.keep(places);
   out.execute = assertion_failed_in_kernel;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Instructions in which lanes of a warp exchange values (PTX ISA 9.0 sections 9.7.9.6, 9.7.13.8-12): shfl, vote, match,
-// redux, activemask, elect. A `.sync` form waits until all live lanes of its member mask are at the instruction.
+// Instructions in which lanes of a warp exchange values (PTX ISA 9.0 sections 9.7.9.6,
+// 9.7.13.8-12): shfl, vote, match, redux, activemask, elect. A `.sync` form waits until all live
+// lanes of its member mask are at the instruction.
 #include <algorithm>
 #include <bit>
 
@@ -30,7 +31,8 @@ void together(Warp& warp, const Inst& inst, u32 mask, Slot masks, const Action& 
 
 enum class Shuffle { up, down, bfly, idx };
 
-// Inst::a value, b lane operand, c clamp and segment, e member mask; d result, p in-range predicate.
+// Inst::a value, b lane operand, c clamp and segment, e member mask; d result, p in-range
+// predicate.
 template <Shuffle Mode>
 void shuffle(Warp& warp, const Inst& inst, u32 mask) {
   together(warp, inst, mask, inst.e, [&](u32 group) {
@@ -48,17 +50,26 @@ void shuffle(Warp& warp, const Inst& inst, u32 mask) {
       const int highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
       int from = lane;
       switch (Mode) {
-        case Shuffle::up: from = lane - shift; break;
-        case Shuffle::down: from = lane + shift; break;
-        case Shuffle::bfly: from = lane ^ shift; break;
-        case Shuffle::idx: from = lowest | (shift & ~segment); break;
+        case Shuffle::up:
+          from = lane - shift;
+          break;
+        case Shuffle::down:
+          from = lane + shift;
+          break;
+        case Shuffle::bfly:
+          from = lane ^ shift;
+          break;
+        case Shuffle::idx:
+          from = lowest | (shift & ~segment);
+          break;
       }
       const bool valid = Mode == Shuffle::up ? from >= highest : from <= highest;
       in_range |= static_cast<u32>(valid) << lane;
       if (!valid) from = lane;
       if ((group >> from & 1) == 0) {
-        warp.report(FindingKind::bad_operand, inst, lane,
-                    [&] { return fmt::format("reads the value of lane {}, which takes no part", from); });
+        warp.report(FindingKind::bad_operand, inst, lane, [&] {
+          return fmt::format("reads the value of lane {}, which takes no part", from);
+        });
         from = lane;
       }
       d.set(lane, value[from]);
@@ -67,11 +78,14 @@ void shuffle(Warp& warp, const Inst& inst, u32 mask) {
   });
 }
 
-void decode_shuffle(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
-  constexpr Handler kModes[] = {shuffle<Shuffle::up>, shuffle<Shuffle::down>, shuffle<Shuffle::bfly>, shuffle<Shuffle::idx>};
+void decode_shuffle(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                    Inst& out) {
+  constexpr Handler kModes[] = {shuffle<Shuffle::up>, shuffle<Shuffle::down>,
+                                shuffle<Shuffle::bfly>, shuffle<Shuffle::idx>};
   const bool sync = modifiers.take("sync");
   const int mode = modifiers.take_one_of("up", "down", "bfly", "idx");
-  if (!sync || mode < 0 || !modifiers.take("b32") || !decoder.require_operands(instruction, 5, 5)) return;
+  if (!sync || mode < 0 || !modifiers.take("b32") || !decoder.require_operands(instruction, 5, 5))
+    return;
   const std::span<const Operand> d = decoder.elements(instruction.operands[0]);
   out.d = decoder.destination(d[0], 32);
   out.p = d.size() > 1 ? decoder.predicate_destination(d[1]) : kSinkPredicate;
@@ -95,18 +109,25 @@ void vote(Warp& warp, const Inst& inst, u32 mask) {
       for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? yes : d[i]);
       return;
     }
-    const bool result = Mode == Vote::all ? yes == group : (Mode == Vote::any ? yes != 0 : yes == 0 || yes == group);
+    const bool result = Mode == Vote::all
+                            ? yes == group
+                            : (Mode == Vote::any ? yes != 0 : yes == 0 || yes == group);
     blend(warp.predicate(static_cast<PredicateUse>(inst.d)), result ? kFullMask : 0, group);
   });
 }
 
-void decode_vote(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
-  constexpr Handler kModes[] = {vote<Vote::all>, vote<Vote::any>, vote<Vote::uni>, vote<Vote::ballot>};
+void decode_vote(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 Inst& out) {
+  constexpr Handler kModes[] = {vote<Vote::all>, vote<Vote::any>, vote<Vote::uni>,
+                                vote<Vote::ballot>};
   const bool sync = modifiers.take("sync");
   const int mode = modifiers.take_one_of("all", "any", "uni", "ballot");
   const bool ballot = mode == 3;
-  if (!sync || mode < 0 || !modifiers.take(ballot ? "b32" : "pred") || !decoder.require_operands(instruction, 3, 3)) return;
-  out.d = ballot ? decoder.destination(instruction.operands[0], 32) : decoder.predicate_destination(instruction.operands[0]);
+  if (!sync || mode < 0 || !modifiers.take(ballot ? "b32" : "pred") ||
+      !decoder.require_operands(instruction, 3, 3))
+    return;
+  out.d = ballot ? decoder.destination(instruction.operands[0], 32)
+                 : decoder.predicate_destination(instruction.operands[0]);
   out.p = decoder.predicate(instruction.operands[1]);
   out.e = decoder.source(instruction.operands[2], 32);
   out.execute = kModes[mode];
@@ -117,7 +138,8 @@ void active_mask(Warp& warp, const Inst& inst, u32 mask) {
   for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? mask : d[i]);
 }
 
-void decode_active_mask(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_active_mask(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                        Inst& out) {
   if (!modifiers.take("b32") || !decoder.require_operands(instruction, 1, 1)) return;
   out.d = decoder.destination(instruction.operands[0], 32);
   out.execute = active_mask;
@@ -128,12 +150,14 @@ void elect(Warp& warp, const Inst& inst, u32 mask) {
   together(warp, inst, mask, inst.e, [&](u32 group) {
     const int leader = std::countr_zero(group);
     const auto d = lanes<u32>(warp, inst.d);
-    for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? static_cast<u32>(leader) : d[i]);
+    for (int i = 0; i < kLanes; ++i)
+      d.set(i, (group >> i & 1) != 0 ? static_cast<u32>(leader) : d[i]);
     blend(warp.predicate(inst.p), u32{1} << leader, group);
   });
 }
 
-void decode_elect(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_elect(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   decoder.require_sm(90);
   if (!modifiers.take("sync") || !decoder.require_operands(instruction, 2, 2)) return;
   const std::span<const Operand> d = decoder.elements(instruction.operands[0]);
@@ -166,7 +190,8 @@ void match(Warp& warp, const Inst& inst, u32 mask) {
   });
 }
 
-void decode_match(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_match(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                  Inst& out) {
   decoder.require_sm(70);
   const bool all = modifiers.take("all");
   if ((!all && !modifiers.take("any")) || !modifiers.take("sync")) return;
@@ -189,22 +214,28 @@ void reduce(Warp& warp, const Inst& inst, u32 mask) {
     const auto d = lanes<T>(warp, inst.d);
     const auto a = lanes<T>(warp, inst.a);
     T result = a[std::countr_zero(group)];
-    for (u32 left = group & (group - 1); left != 0; left &= left - 1) result = Combine(result, a[std::countr_zero(left)]);
+    for (u32 left = group & (group - 1); left != 0; left &= left - 1)
+      result = Combine(result, a[std::countr_zero(left)]);
     for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? result : d[i]);
   });
 }
 
 u32 sum(u32 a, u32 b) { return a + b; }
+
 template <typename T>
 T smaller(T a, T b) {
   return std::min(a, b);
 }
+
 template <typename T>
 T larger(T a, T b) {
   return std::max(a, b);
 }
+
 u32 both(u32 a, u32 b) { return a & b; }
+
 u32 either(u32 a, u32 b) { return a | b; }
+
 u32 odd(u32 a, u32 b) { return a ^ b; }
 
 // +0 is above -0; a number wins over NaN, unless .NaN is there.
@@ -213,14 +244,17 @@ void reduce_floats(Warp& warp, const Inst& inst, u32 mask) {
   together(warp, inst, mask, inst.e, [&](u32 group) {
     const auto d = lanes<u32>(warp, inst.d);
     const auto a = lanes<u32>(warp, inst.a);
-    const auto order = [](u32 x) { return static_cast<std::int32_t>(x ^ ((x >> 31) != 0 ? 0x7fffffffu : 0u)); };
+    const auto order = [](u32 x) {
+      return static_cast<std::int32_t>(x ^ ((x >> 31) != 0 ? 0x7fffffffu : 0u));
+    };
     u32 result = kCanonicalNan;
     bool any_nan = false;
     for (u32 left = group; left != 0; left &= left - 1) {
       const u32 x = Absolute ? a[std::countr_zero(left)] & 0x7fffffff : a[std::countr_zero(left)];
       if (is_nan_bits(x)) {
         any_nan = true;
-      } else if (is_nan_bits(result) || (Maximum ? order(x) > order(result) : order(x) < order(result))) {
+      } else if (is_nan_bits(result) ||
+                 (Maximum ? order(x) > order(result) : order(x) < order(result))) {
         result = x;
       }
     }
@@ -252,7 +286,8 @@ constexpr ReduceRow kReductions[] = {
     {"xor", Type::b32, reduce<u32, odd>},
 };
 
-void decode_reduce(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+void decode_reduce(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                   Inst& out) {
   decoder.require_sm(80);
   if (!modifiers.take("sync") || !decoder.require_operands(instruction, 3, 3)) return;
   const Type type = modifiers.take_type();
@@ -263,7 +298,8 @@ void decode_reduce(Decoder& decoder, const Instruction& instruction, Modifiers& 
     out.d = decoder.destination(instruction.operands[0], 32);
     out.a = decoder.source(instruction.operands[1], 32);
     out.e = decoder.source(instruction.operands[2], 32);
-    out.execute = operation == "max" ? kFloatReductions<true>[which] : kFloatReductions<false>[which];
+    out.execute =
+        operation == "max" ? kFloatReductions<true>[which] : kFloatReductions<false>[which];
     return;
   }
   for (const ReduceRow& row : kReductions) {

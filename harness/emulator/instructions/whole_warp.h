@@ -20,8 +20,8 @@ inline std::string lanes_are_missing(std::uint32_t mask, std::uint32_t wanted,
                      wanted, what);
 }
 
-// Whether all lanes of `wanted` execute it, and `mask` is all of them. Else those that are there wait
-// for others that are late; where these cannot come, a finding, and the launch stops.
+// Whether all lanes of `wanted` execute it, and `mask` is all of them. Else those that are there
+// wait for others that are late; where these cannot come, a finding, and the launch stops.
 inline bool has_all_lanes(Warp& warp, const Inst& inst, std::uint32_t& mask, std::uint32_t wanted,
                           std::string_view what) {
   if (mask == wanted) return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// wmma.load, wmma.mma, wmma.store (PTX ISA 9.0 section 9.7.14.4). Where a fragment's elements lie is
-// for the implementation to say; here they lie as those of the mma.sync that each product is made of:
+// wmma.load, wmma.mma, wmma.store (PTX ISA 9.0 section 9.7.14.4). Where a fragment's elements lie
+// is for the implementation to say; here they lie as those of the mma.sync that each product is
+// made of:
 //
 //   m16n16k16, m16n16k8   D | D      one piece of A, two of B: m16n8 side by side
 //   m32n8k16              D / D      two pieces of A, one of B: m16n8 below each other
@@ -9,9 +10,9 @@
 // with g = lane / 4, t = lane % 4 and p elements of A in a register:
 //   A, register r, element e: row = g + 8 (r % 2), k = p t + e + 4 p (r / 2)
 //   B, register r, element e: k = p t + e + 4 p r, column = g
-//   C and D in f32 and s32:   row = g + 8 (r / 2), column = 2t + r % 2; in f16 two of them a register
-// Fragments of f16 that have more registers than elements hold them again, as their number asks for.
-// f64 is m8n8k4, an element of A and of B in each lane: a chain of fma in increasing k.
+//   C and D in f32 and s32:   row = g + 8 (r / 2), column = 2t + r % 2; in f16 two a register
+// Fragments of f16 that have more registers than elements hold them again, as their number asks
+// for. f64 is m8n8k4, an element of A and of B in each lane: a chain of fma in increasing k.
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/mma_forms.h"
 #include "harness/emulator/instructions/matrix_pieces.h"
@@ -107,7 +108,8 @@ struct FragmentMap {
   }
 };
 
-// The registers of a fragment: those that hold its elements once, and as many as the instruction has.
+// The registers of a fragment: those that hold its elements once, and as many as the instruction
+// has.
 struct FragmentSize {
   int natural = 0, written = 0;
 };
@@ -138,7 +140,8 @@ void find_elements(const Warp& warp, const WmmaAccess& access, std::size_t which
   const u64 bytes = static_cast<u64>(access.bits) / 8;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const WmmaAccess::Place at = access.places[which][lane];
-    p.address[lane] = base.address[lane] + bytes * (u64{at.row} * leading[static_cast<int>(lane)] + at.column);
+    p.address[lane] =
+        base.address[lane] + bytes * (u64{at.row} * leading[static_cast<int>(lane)] + at.column);
   }
 }
 
@@ -153,17 +156,18 @@ bool rows_are_aligned(Warp& warp, const Inst& inst, const WmmaAccess& access, co
     const u64 first = base.address[static_cast<std::size_t>(lane)];
     if (first % 16 == 0 && bytes * leading[lane] % 16 == 0) continue;
     warp.fail(FindingKind::misaligned, inst, lane, [&] {
-      return fmt::format("a matrix at {:#x} whose rows are {} bytes apart; both have to be "
-                         "multiples of 16",
-                         first, bytes * leading[lane]);
+      return fmt::format(
+          "a matrix at {:#x} whose rows are {} bytes apart; both have to be "
+          "multiples of 16",
+          first, bytes * leading[lane]);
     });
     return false;
   }
   return true;
 }
 
-// Moves every element between memory and the registers: `move(bytes of the lane's register, bytes in
-// memory, how many)`. False when the launch stops.
+// Moves every element between memory and the registers: `move(bytes of the lane's register, bytes
+// in memory, how many)`. False when the launch stops.
 template <typename Move>
 bool each_element(Warp& warp, const Inst& inst, u32 mask, const Move& move) {
   const WmmaAccess& access = access_of(warp, inst);
@@ -171,14 +175,16 @@ bool each_element(Warp& warp, const Inst& inst, u32 mask, const Move& move) {
   gather_addresses(warp, inst, base);
   if (!rows_are_aligned(warp, inst, access, base, mask)) return false;
   const std::size_t of_a_register = access.places.size() / access.natural;
-  const auto bytes = std::max<std::size_t>(static_cast<std::size_t>(access.bits), 32) / 8 / of_a_register;
+  const auto bytes =
+      std::max<std::size_t>(static_cast<std::size_t>(access.bits), 32) / 8 / of_a_register;
   const std::size_t stride = access.bits == 64 ? 8 : 4;
   for (std::size_t i = 0; i < access.places.size(); ++i) {
     const Pointers& p = warp.pointers();
     find_elements(warp, access, i, base, warp.pointers());
     inst.helper(warp, inst, mask);
     if (warp.scratch() == 0) return false;
-    std::byte* const registers = warp.slot(access.slots[i / of_a_register]) + i % of_a_register * bytes;
+    std::byte* const registers =
+        warp.slot(access.slots[i / of_a_register]) + i % of_a_register * bytes;
     for (u32 left = mask; left != 0; left &= left - 1) {
       const auto lane = static_cast<std::size_t>(std::countr_zero(left));
       move(registers + lane * stride, p.host[lane], bytes);
@@ -288,8 +294,8 @@ void decode_access(Decoder& decoder, const Instruction& instruction, Modifiers& 
                   access.slots);
   const Space in = space < 0 ? Space::generic : space == 0 ? Space::global : Space::shared;
   decoder.address(instruction.operands[is_load ? 1 : 0], in, out);
-  out.helper = resolver(in, std::max(bits(type), 32) / 8 / accesses,
-                        is_load ? Intent::read : Intent::write);
+  out.helper =
+      resolver(in, std::max(bits(type), 32) / 8 / accesses, is_load ? Intent::read : Intent::write);
   out.c = static_cast<Slot>(decoder.program().wmma_accesses.size());
   decoder.program().wmma_accesses.push_back(std::move(access));
   out.execute = is_load ? load : store;
@@ -343,9 +349,10 @@ void multiply_f64(Warp& warp, const Inst& inst, u32 mask) {
       u64 sum = lanes<u64>(warp, inst.list[4 + i])[lane];
       for (int k = 0; k < 4; ++k) {
         const u64 x = a[lane / 4 * 4 + k], y = b[(2 * (lane % 4) + i) * 4 + k];
-        sum = hand_nan_on(__builtin_fma(__builtin_bit_cast(double, x), __builtin_bit_cast(double, y),
-                                        __builtin_bit_cast(double, sum)),
-                          x, y, sum);
+        sum =
+            hand_nan_on(__builtin_fma(__builtin_bit_cast(double, x), __builtin_bit_cast(double, y),
+                                      __builtin_bit_cast(double, sum)),
+                        x, y, sum);
       }
       sums[i][lane] = sum;
     }
@@ -360,7 +367,8 @@ void multiply_f64(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 void decode_f64(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
-  if (!modifiers.take("rn") && (modifiers.take("rz") || modifiers.take("rm") || modifiers.take("rp"))) {
+  if (!modifiers.take("rn") &&
+      (modifiers.take("rz") || modifiers.take("rm") || modifiers.take("rp"))) {
     return decoder.refuse("f64 is emulated with .rn only");
   }
   decoder.require_sm(80);
@@ -377,7 +385,8 @@ void decode_multiply(Decoder& decoder, const Instruction& instruction, Modifiers
                      Inst& out) {
   const bool sync = modifiers.take("sync") && modifiers.take("aligned");
   // Layouts say how A and B were loaded; the registers are the same.
-  const bool layouts = modifiers.take_one_of("row", "col") >= 0 && modifiers.take_one_of("row", "col") >= 0;
+  const bool layouts =
+      modifiers.take_one_of("row", "col") >= 0 && modifiers.take_one_of("row", "col") >= 0;
   const Shape* const shape = take_shape(modifiers);
   const bool saturate = modifiers.take("satfinite");
   const Type d = modifiers.take_type(), second = modifiers.take_type();
@@ -391,13 +400,14 @@ void decode_multiply(Decoder& decoder, const Instruction& instruction, Modifiers
   if (d == Type::f64 && a == Type::f64 && b == Type::f64 && c == Type::f64 && shape->k == 4)
     return decode_f64(decoder, instruction, modifiers, out);
   if (d != c) return decoder.refuse("D and C of different types are not emulated");
-  if (!has_elements(decoder, *shape, Matrix::a, a) || !has_elements(decoder, *shape, Matrix::b, b) ||
+  if (!has_elements(decoder, *shape, Matrix::a, a) ||
+      !has_elements(decoder, *shape, Matrix::b, b) ||
       !has_elements(decoder, *shape, Matrix::c, d)) {
     return decoder.refuse("no such combination of shape and types");
   }
-  const auto kind = mma_kind(decoder, plumbline::Instruction::mma_sync,
-                             shape->transposed ? MmaForm{d, b, a, c, shape->k} : MmaForm{d, a, b, c, shape->k},
-                             saturate);
+  const auto kind = mma_kind(
+      decoder, plumbline::Instruction::mma_sync,
+      shape->transposed ? MmaForm{d, b, a, c, shape->k} : MmaForm{d, a, b, c, shape->k}, saturate);
   if (!kind) return;
   std::array<std::vector<Slot>, 4> slots;
   constexpr std::array<Matrix, 4> kMatrices = {Matrix::c, Matrix::a, Matrix::b, Matrix::c};
@@ -437,10 +447,14 @@ void decode_multiply(Decoder& decoder, const Instruction& instruction, Modifiers
 void decode_wmma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                  Inst& out) {
   switch (modifiers.take_one_of("load", "store", "mma")) {
-    case 0: return decode_access(decoder, instruction, modifiers, true, out);
-    case 1: return decode_access(decoder, instruction, modifiers, false, out);
-    case 2: return decode_multiply(decoder, instruction, modifiers, out);
-    default: return decoder.refuse("the emulator has no such form");
+    case 0:
+      return decode_access(decoder, instruction, modifiers, true, out);
+    case 1:
+      return decode_access(decoder, instruction, modifiers, false, out);
+    case 2:
+      return decode_multiply(decoder, instruction, modifiers, out);
+    default:
+      return decoder.refuse("the emulator has no such form");
   }
 }
 

@@ -14,53 +14,68 @@ namespace {
 
 const char* verb(Intent intent) {
   switch (intent) {
-    case Intent::read: return "reads";
+    case Intent::read:
+      return "reads";
     case Intent::write:
-    case Intent::publish: return "writes";
-    case Intent::synchronise: return "reads";
-    case Intent::update: return "updates";
+    case Intent::publish:
+      return "writes";
+    case Intent::synchronise:
+      return "reads";
+    case Intent::update:
+      return "updates";
   }
   return "";
 }
 
 }  // namespace
 
-bool misaligned(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, Space space, int bytes) {
+bool misaligned(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, Space space,
+                int bytes) {
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const std::uint64_t address = p.address[static_cast<std::size_t>(lane)];
     if (address % static_cast<std::uint64_t>(bytes) == 0) continue;
     warp.fail(FindingKind::misaligned, inst, lane, [&] {
-      return fmt::format("accesses {} bytes of {} memory at {:#x}, which is not a multiple of {}", bytes, name(space),
-                         address, bytes);
+      return fmt::format("accesses {} bytes of {} memory at {:#x}, which is not a multiple of {}",
+                         bytes, name(space), address, bytes);
     });
     return false;
   }
   return true;
 }
 
-bool out_of_bounds(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Space space, int bytes,
-                   Intent intent) {
+bool out_of_bounds(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Space space,
+                   int bytes, Intent intent) {
   warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
     std::string where;
     switch (space) {
-      case Space::global: where = warp.cta().launch().global.describe(address); break;
-      case Space::shared: where = warp.cta().shared().extent(); break;
+      case Space::global:
+        where = warp.cta().launch().global.describe(address);
+        break;
+      case Space::shared:
+        where = warp.cta().shared().extent();
+        break;
       case Space::local:
         where = fmt::format("a thread has {} bytes of it", warp.cta().launch().program.local_bytes);
         break;
       case Space::param:
-        where = fmt::format("the kernel has {} bytes of parameters", warp.cta().launch().parameters.size());
+        where = fmt::format("the kernel has {} bytes of parameters",
+                            warp.cta().launch().parameters.size());
         break;
-      default: where = fmt::format("the module has {} bytes of it", warp.cta().launch().constants.size()); break;
+      default:
+        where = fmt::format("the module has {} bytes of it", warp.cta().launch().constants.size());
+        break;
     }
-    if (space == Space::global) return fmt::format("{} {} bytes of global memory; {}", verb(intent), bytes, where);
-    return fmt::format("{} {} bytes of {} memory at {:#x}; {}", verb(intent), bytes, name(space), address, where);
+    if (space == Space::global)
+      return fmt::format("{} {} bytes of global memory; {}", verb(intent), bytes, where);
+    return fmt::format("{} {} bytes of {} memory at {:#x}; {}", verb(intent), bytes, name(space),
+                       address, where);
   });
   return false;
 }
 
-bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes, Intent intent) {
+bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
+                           Intent intent) {
   const GlobalMemory& global = warp.cta().launch().global;
   const Allocation* allocation = nullptr;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
@@ -69,7 +84,8 @@ bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Poi
     if (allocation == nullptr || !allocation->holds(address, static_cast<std::uint64_t>(bytes))) {
       allocation = global.find(address);
       if (allocation == nullptr || !allocation->holds(address, static_cast<std::uint64_t>(bytes))) {
-        return out_of_bounds(warp, inst, static_cast<int>(lane), address, Space::global, bytes, intent);
+        return out_of_bounds(warp, inst, static_cast<int>(lane), address, Space::global, bytes,
+                             intent);
       }
     }
     const std::uint64_t offset = address - allocation->base;
@@ -79,7 +95,8 @@ bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Poi
     if (!reads(intent)) {
       std::memset(allocation->written + offset, 1, static_cast<std::size_t>(bytes));
     } else if (warp.cta().shared().check() &&
-               std::memchr(allocation->written + offset, 0, static_cast<std::size_t>(bytes)) != nullptr) {
+               std::memchr(allocation->written + offset, 0, static_cast<std::size_t>(bytes)) !=
+                   nullptr) {
       report_unwritten_global(warp, inst, static_cast<int>(lane), address, *allocation, bytes);
     }
   }
@@ -93,10 +110,12 @@ void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem&
   finding->shared_address = problem.address;
   const SharedAccess& other = problem.other;
   if (other.inst == nullptr) return;
-  finding->other = describe_access(warp.program(), other.inst->index, other.deed, finding->cta, other.warp, other.lane);
+  finding->other = describe_access(warp.program(), other.inst->index, other.access_kind,
+                                   finding->cta, other.warp, other.lane);
 }
 
-void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int bytes, Intent intent) {
+void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p,
+                         int bytes, Intent intent) {
   SharedMemory& shared = warp.cta().shared();
   Accessor who = accessor(warp);
   who.inst = &inst;
@@ -106,11 +125,19 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
     if (intent == Intent::read && shared.read_known(who, address, bytes)) continue;
     std::optional<SharedProblem> problem;
     switch (intent) {
-      case Intent::read: problem = shared.explain_read(who, address, bytes, used_bytes(inst)); break;
-      case Intent::write: problem = shared.explain_write(who, address, bytes); break;
+      case Intent::read:
+        problem = shared.explain_read(who, address, bytes, used_bytes(inst));
+        break;
+      case Intent::write:
+        problem = shared.explain_write(who, address, bytes);
+        break;
       case Intent::synchronise:
-      case Intent::update: problem = shared.explain_synchronising_read(address, bytes); break;
-      case Intent::publish: shared.mark_written(address, bytes); break;
+      case Intent::update:
+        problem = shared.explain_synchronising_read(address, bytes);
+        break;
+      case Intent::publish:
+        shared.mark_written(address, bytes);
+        break;
     }
     if (!problem) continue;
     if (intent == Intent::write && problem->between_writes) {
@@ -131,14 +158,15 @@ void settle_contested(Warp& warp, const Inst& inst) {
   WorkerState& worker = cta.worker();
   if (!worker.contested.empty()) worker.races->settle(warp, inst, worker.contested);
   for (const ContestedSharedWrite& write : worker.contested_shared) {
-    if (std::memcmp(write.before.data(), cta.shared().data(write.address), write.bytes) == 0) continue;
+    if (std::memcmp(write.before.data(), cta.shared().data(write.address), write.bytes) == 0)
+      continue;
     shared_problem(warp, inst, write.lane, write.problem);
   }
   worker.contested_shared.clear();
 }
 
-void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address, const Allocation& from,
-                             int bytes) {
+void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
+                             const Allocation& from, int bytes) {
   const std::uint64_t offset = address - from.base;
   const std::uint32_t used = used_bytes(inst);
   bool matters = false;
@@ -147,19 +175,21 @@ void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64
   }
   if (!matters) return;
   warp.report(FindingKind::read_of_unwritten, inst, lane, [&] {
-    return fmt::format("reads {} bytes at byte {} of \"{}\" ({:#x}), which nothing wrote", bytes, address - from.base,
-                       from.label, address);
+    return fmt::format("reads {} bytes at byte {} of \"{}\" ({:#x}), which nothing wrote", bytes,
+                       address - from.base, from.label, address);
   });
 }
 
 bool too_wide_for_shared(Warp& warp, const Inst& inst, std::uint32_t mask, int bytes) {
   warp.fail(FindingKind::bad_operand, inst, std::countr_zero(mask), [&] {
-    return fmt::format("accesses {} bytes of shared memory at once, which only global memory has", bytes);
+    return fmt::format("accesses {} bytes of shared memory at once, which only global memory has",
+                       bytes);
   });
   return false;
 }
 
-bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes, Intent intent) {
+bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
+                   Intent intent) {
   const AddressRange range = range_of(p, mask);
   if ((range.bits & static_cast<std::uint64_t>(bytes - 1)) != 0) {
     return misaligned(warp, inst, mask, p, Space::local, bytes);
@@ -169,18 +199,21 @@ bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
     const std::uint64_t address = p.address[lane];
-    if (address < kLocalStart || address > size || size - address < static_cast<std::uint64_t>(bytes)) {
-      return out_of_bounds(warp, inst, static_cast<int>(lane), address, Space::local, bytes, intent);
+    if (address < kLocalStart || address > size ||
+        size - address < static_cast<std::uint64_t>(bytes)) {
+      return out_of_bounds(warp, inst, static_cast<int>(lane), address, Space::local, bytes,
+                           intent);
     }
     p.host[lane] = memory + lane * size + address;
   }
   return true;
 }
 
-bool resolve_bank(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, Space space, int bytes,
-                  Intent intent) {
+bool resolve_bank(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, Space space,
+                  int bytes, Intent intent) {
   const Launch& launch = warp.cta().launch();
-  const std::span<const std::byte> bank = space == Space::param ? launch.parameters : launch.constants;
+  const std::span<const std::byte> bank =
+      space == Space::param ? launch.parameters : launch.constants;
   if (!reads(intent)) {
     warp.fail(FindingKind::out_of_bounds, inst, std::countr_zero(mask),
               [&] { return fmt::format("writes {} memory, which is read-only", name(space)); });
@@ -201,16 +234,21 @@ bool resolve_bank(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p,
   return true;
 }
 
-void report_clash(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int lane, int bytes) {
+void report_clash(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p, int lane,
+                  int bytes) {
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int other = std::countr_zero(left);
-    if (other == lane || p.host[static_cast<std::size_t>(other)] != p.host[static_cast<std::size_t>(lane)]) continue;
+    if (other == lane ||
+        p.host[static_cast<std::size_t>(other)] != p.host[static_cast<std::size_t>(lane)])
+      continue;
     Finding* const finding = warp.report(FindingKind::race, inst, lane, [&] {
-      return fmt::format("lanes {} and {} write different values to the same {} bytes at {:#x} in one instruction", lane,
-                         other, bytes, p.address[static_cast<std::size_t>(lane)]);
+      return fmt::format(
+          "lanes {} and {} write different values to the same {} bytes at {:#x} in one instruction",
+          lane, other, bytes, p.address[static_cast<std::size_t>(lane)]);
     });
     if (finding != nullptr) {
-      finding->other = describe_access(warp.program(), inst.index, "write", finding->cta, warp.index(), other);
+      finding->other =
+          describe_access(warp.program(), inst.index, "write", finding->cta, warp.index(), other);
     }
     return;
   }

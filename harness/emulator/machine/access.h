@@ -25,9 +25,7 @@ enum class Intent : std::uint8_t {
   update,       // atomic: as synchronise; with plain accesses of other CTAs a race
 };
 
-constexpr bool reads(Intent intent) {
-  return intent != Intent::write && intent != Intent::publish;
-}
+constexpr bool reads(Intent intent) { return intent != Intent::write && intent != Intent::publish; }
 
 // The addresses of an instruction: register plus offset, which wraps around in 32 bits where the
 // register has no more.
@@ -95,10 +93,12 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const
                          int bytes, Intent intent);
 // Once a store has written: contested writes that changed something are races.
 void settle_contested(Warp& warp, const Inst& inst);
+
 [[gnu::always_inline]] inline void after_store(Warp& warp, const Inst& inst) {
   const WorkerState& worker = warp.cta().worker();
   if (!worker.contested.empty() || !worker.contested_shared.empty()) settle_contested(warp, inst);
 }
+
 void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
                              const Allocation& from, int bytes);
 
@@ -132,11 +132,11 @@ template <int Bytes>
   }
 }
 
-// Strong loads and stores take no part in the search for races, unless only their own CTA may rely on
-// them.
+// Strong loads and stores take no part in the search for races, unless only their own CTA may rely
+// on them.
 [[gnu::always_inline]] inline void watch(Warp& warp, const Inst& inst, std::uint32_t mask,
-                                         const Pointers& p, const Allocation& allocation,
-                                         int bytes, Intent intent) {
+                                         const Pointers& p, const Allocation& allocation, int bytes,
+                                         Intent intent) {
   CtaRaces* races = warp.cta().worker().races;
   if (races == nullptr) return;
   const bool strong = intent == Intent::synchronise || intent == Intent::publish;

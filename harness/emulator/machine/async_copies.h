@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The cp.async copies a warp has issued and not waited for. A copy is performed when its thread waits, not when it is
-// issued: source bytes are read and destination bytes are written at cp.async.wait_group / wait_all. That is within what
-// the ISA allows, and it makes a missing wait visible in the data as well as in the findings.
+// The cp.async copies a warp has issued and not waited for. A copy is performed when its thread
+// waits, not when it is issued: source bytes are read and destination bytes are written at
+// cp.async.wait_group / wait_all. That is within what the ISA allows, and it makes a missing wait
+// visible in the data as well as in the findings.
 //
-// Groups are per thread: commit_group closes the open group of each lane, wait_group N completes all but the N youngest.
+// Groups are per thread: commit_group closes the open group of each lane, wait_group N completes
+// all but the N youngest.
 #pragma once
 
 #include <array>
@@ -18,11 +20,11 @@ struct AsyncCopy {
   std::uint32_t index = 0;  // the instruction, in Program::code
   std::uint32_t group = 0;  // the same for all its lanes
   int bytes = 0;
-  bool whole = false;       // every lane copies all bytes, none are filled with zeros
+  bool whole = false;  // every lane copies all bytes, none are filled with zeros
   // Filled in by the instruction.
-  std::array<std::uint32_t, 32> to;             // shared offset
-  std::array<const std::byte*, 32> from;        // host address
-  std::array<std::uint8_t, 32> source_bytes;    // the rest is filled with zeros
+  std::array<std::uint32_t, 32> to;           // shared offset
+  std::array<const std::byte*, 32> from;      // host address
+  std::array<std::uint8_t, 32> source_bytes;  // the rest is filled with zeros
 
   // Does not zero the arrays.
   AsyncCopy() {}
@@ -37,7 +39,8 @@ class AsyncCopies {
     uniform_ = true;
   }
 
-  // Calls fill(copy) for a new copy in the open group of the lanes: once, unless the lanes count groups differently.
+  // Calls fill(copy) for a new copy in the open group of the lanes: once, unless the lanes count
+  // groups differently.
   template <typename Fill>
   void add(std::uint32_t lanes, Fill&& fill) {
     while (lanes != 0) {
@@ -57,7 +60,8 @@ class AsyncCopies {
     for (std::size_t lane = 0; lane < 32; ++lane) group_[lane] += uniform_ ? 1 : lanes >> lane & 1;
   }
 
-  // Calls perform(copy, lanes) for what `lanes` must have complete when at most `allowed` groups may be in flight.
+  // Calls perform(copy, lanes) for what `lanes` must have complete when at most `allowed` groups
+  // may be in flight.
   template <typename Perform>
   void wait(std::uint32_t lanes, std::uint32_t allowed, Perform&& perform) {
     finish(lanes, perform, [&](const AsyncCopy& copy) {
@@ -79,7 +83,8 @@ class AsyncCopies {
  private:
   std::uint32_t in_group(std::uint32_t group) const {
     std::uint32_t lanes = 0;
-    for (std::size_t lane = 0; lane < 32; ++lane) lanes |= static_cast<std::uint32_t>(group_[lane] == group) << lane;
+    for (std::size_t lane = 0; lane < 32; ++lane)
+      lanes |= static_cast<std::uint32_t>(group_[lane] == group) << lane;
     return lanes;
   }
 
@@ -99,8 +104,8 @@ class AsyncCopies {
   }
 
   std::vector<AsyncCopy> pending_;
-  std::size_t first_ = 0;   // copies before it are done
-  bool uniform_ = true;     // all lanes have committed the same number of groups
+  std::size_t first_ = 0;  // copies before it are done
+  bool uniform_ = true;    // all lanes have committed the same number of groups
   std::array<std::uint32_t, 32> group_{};
 };
 

@@ -17,7 +17,8 @@ struct Reduction {
 };
 
 // The barrier that `inst` waits for is complete: its lanes get the reduction, where it has one.
-void finish_reduction(Warp& warp, const Inst& inst, std::uint32_t lanes, const Reduction& reduction);
+void finish_reduction(Warp& warp, const Inst& inst, std::uint32_t lanes,
+                      const Reduction& reduction);
 
 // Where all live lanes of the warp have come to barrier `id`, the warp arrives.
 void arrive_if_complete(Warp& warp, int id);

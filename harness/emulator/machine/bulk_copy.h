@@ -12,8 +12,8 @@ class Warp;
 // The bytes come to shared memory.
 void perform(Cta& cta, const BulkLoad& load);
 
-// A thread is about to exit: a finding for every copy to global memory that it did not wait for, and
-// the copies are made.
+// A thread is about to exit: a finding for every copy to global memory that it did not wait for,
+// and the copies are made.
 void finish_stores(Warp& warp, std::uint32_t lanes);
 
 // The CTA or the mbarrier of the copy ends, and no thread has waited for it.

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "harness/emulator/machine/barrier.h"
@@ -22,36 +22,60 @@ constexpr int kRoundsBeforeOthers = 4, kMostRounds = 100;
 // A warp may look at many of them in turn.
 constexpr int kMostExpiries = 64;
 
-std::uint32_t special_value(Special special, const Launch& launch, const std::array<std::int64_t, 3>& cta, int warp,
-                            int lane) {
+std::uint32_t special_value(Special special, const Launch& launch,
+                            const std::array<std::int64_t, 3>& cta, int warp, int lane) {
   const std::int64_t thread = std::int64_t{32} * warp + lane;
   const std::array<std::int64_t, 3>& block = launch.block;
   const auto value = [&]() -> std::int64_t {
     switch (special) {
-      case Special::tid_x: return thread % block[0];
-      case Special::tid_y: return thread / block[0] % block[1];
-      case Special::tid_z: return thread / (block[0] * block[1]);
-      case Special::ntid_x: return block[0];
-      case Special::ntid_y: return block[1];
-      case Special::ntid_z: return block[2];
-      case Special::ctaid_x: return cta[0];
-      case Special::ctaid_y: return cta[1];
-      case Special::ctaid_z: return cta[2];
-      case Special::nctaid_x: return launch.grid[0];
-      case Special::nctaid_y: return launch.grid[1];
-      case Special::nctaid_z: return launch.grid[2];
-      case Special::laneid: return lane;
-      case Special::warpid: return warp;
-      case Special::nwarpid: return (launch.threads_per_cta() + 31) / 32;
-      case Special::lanemask_eq: return std::int64_t{1} << lane;
-      case Special::lanemask_lt: return (std::int64_t{1} << lane) - 1;
-      case Special::lanemask_le: return (std::int64_t{2} << lane) - 1;
-      case Special::lanemask_ge: return 0xffffffff & ~((std::int64_t{1} << lane) - 1);
-      case Special::lanemask_gt: return 0xffffffff & ~((std::int64_t{2} << lane) - 1);
-      case Special::dynamic_smem_size: return launch.dynamic_shared_bytes;
-      case Special::total_smem_size: return launch.program.static_shared_bytes + launch.dynamic_shared_bytes;
-      case Special::zero: return 0;
-      case Special::one: return 1;
+      case Special::tid_x:
+        return thread % block[0];
+      case Special::tid_y:
+        return thread / block[0] % block[1];
+      case Special::tid_z:
+        return thread / (block[0] * block[1]);
+      case Special::ntid_x:
+        return block[0];
+      case Special::ntid_y:
+        return block[1];
+      case Special::ntid_z:
+        return block[2];
+      case Special::ctaid_x:
+        return cta[0];
+      case Special::ctaid_y:
+        return cta[1];
+      case Special::ctaid_z:
+        return cta[2];
+      case Special::nctaid_x:
+        return launch.grid[0];
+      case Special::nctaid_y:
+        return launch.grid[1];
+      case Special::nctaid_z:
+        return launch.grid[2];
+      case Special::laneid:
+        return lane;
+      case Special::warpid:
+        return warp;
+      case Special::nwarpid:
+        return (launch.threads_per_cta() + 31) / 32;
+      case Special::lanemask_eq:
+        return std::int64_t{1} << lane;
+      case Special::lanemask_lt:
+        return (std::int64_t{1} << lane) - 1;
+      case Special::lanemask_le:
+        return (std::int64_t{2} << lane) - 1;
+      case Special::lanemask_ge:
+        return 0xffffffff & ~((std::int64_t{1} << lane) - 1);
+      case Special::lanemask_gt:
+        return 0xffffffff & ~((std::int64_t{2} << lane) - 1);
+      case Special::dynamic_smem_size:
+        return launch.dynamic_shared_bytes;
+      case Special::total_smem_size:
+        return launch.program.static_shared_bytes + launch.dynamic_shared_bytes;
+      case Special::zero:
+        return 0;
+      case Special::one:
+        return 1;
     }
     return 0;
   };
@@ -61,13 +85,14 @@ std::uint32_t special_value(Special special, const Launch& launch, const std::ar
 }  // namespace
 
 Cta::Cta(const Launch& launch, WorkerState& worker) : launch_(&launch), worker_(&worker) {
-  shared_.configure(launch.program.static_shared_bytes, launch.program.dynamic_shared_offset(), launch.dynamic_shared_bytes,
-                    launch.options.check_shadow);
+  shared_.configure(launch.program.static_shared_bytes, launch.program.dynamic_shared_offset(),
+                    launch.dynamic_shared_bytes, launch.options.check_shadow);
   const auto warps = static_cast<int>((launch.threads_per_cta() + 31) / 32);
   local_stride_ = static_cast<std::size_t>(launch.program.local_bytes) * 32;
   local_.resize(local_stride_ * static_cast<std::size_t>(warps));
   warps_.reserve(static_cast<std::size_t>(warps));
-  for (int w = 0; w < warps; ++w) warps_.push_back(std::make_unique<Warp>(*this, w, launch.program));
+  for (int w = 0; w < warps; ++w)
+    warps_.push_back(std::make_unique<Warp>(*this, w, launch.program));
 }
 
 void Cta::start(std::int64_t linear) {
@@ -93,15 +118,17 @@ void Cta::start(std::int64_t linear) {
 void Cta::fill_special_registers(Warp& warp) {
   for (const SpecialSlot& special : launch_->program.specials) {
     for (int lane = 0; lane < 32; ++lane) {
-      const std::uint32_t value = special_value(special.special, *launch_, position_, warp.index(), lane);
+      const std::uint32_t value =
+          special_value(special.special, *launch_, position_, warp.index(), lane);
       std::memcpy(warp.slot(special.slot) + 4 * lane, &value, sizeof value);
     }
   }
 }
 
 Progress Cta::run() {
-  // Rounds in which a warp used up its time slice: loops without end in sight, perhaps waiting for another CTA. Rounds that
-  // end because all warps wait at barriers are progress, up to a point: a CTA can wait for another one with a barrier in its loop.
+  // Rounds in which a warp used up its time slice: loops without end in sight, perhaps waiting for
+  // another CTA. Rounds that end because all warps wait at barriers are progress, up to a point: a
+  // CTA can wait for another one with a barrier in its loop.
   for (int rounds = 0, long_rounds = 0;; ++rounds) {
     bool ran = false;
     bool cut_short = false;
@@ -130,7 +157,8 @@ Progress Cta::run() {
 
 std::uint32_t Cta::live_warps() const {
   std::uint32_t live = 0;
-  for (const auto& warp : warps_) live |= static_cast<std::uint32_t>(!warp->done()) << warp->index();
+  for (const auto& warp : warps_)
+    live |= static_cast<std::uint32_t>(!warp->done()) << warp->index();
   return live;
 }
 
@@ -172,7 +200,9 @@ void Cta::complete(int id) {
   for (const auto& warp : warps_) {
     if ((barrier.participants >> warp->index() & 1) == 0) continue;
     warp->release(
-        [&](const Split& split) { return split.wait == Wait::barrier && split.barrier == id && split.arrived; },
+        [&](const Split& split) {
+          return split.wait == Wait::barrier && split.barrier == id && split.arrived;
+        },
         [&](const Split& split) {
           finish_reduction(*warp, *split.at, split.mask, {barrier.count, barrier.all, barrier.any});
         });
@@ -199,9 +229,12 @@ bool Cta::give_up_late_lanes() {
 std::string Cta::what_for(const Split& split) {
   switch (split.wait) {
     case Wait::barrier:
-      return split.barrier == kClusterBarrier ? "barrier.cluster" : fmt::format("barrier {}", split.barrier);
-    case Wait::mbarrier: return describe_wait(*this, split);
-    default: return fmt::format("other lanes of {:#010x}", split.members);
+      return split.barrier == kClusterBarrier ? "barrier.cluster"
+                                              : fmt::format("barrier {}", split.barrier);
+    case Wait::mbarrier:
+      return describe_wait(*this, split);
+    default:
+      return fmt::format("other lanes of {:#010x}", split.members);
   }
 }
 
@@ -213,9 +246,10 @@ void Cta::report_deadlock() {
   for (const auto& warp : warps_) {
     for (const Split& split : warp->splits()) {
       const Instruction* origin = launch_->program.origin[split.at->index];
-      words += fmt::format("{} warp {}{} waits for {} at line {}", first == nullptr ? "" : ",", warp->index(),
-                           split.mask == warp->live() ? "" : fmt::format(" (lanes {:#010x})", split.mask), what_for(split),
-                           origin->line);
+      words += fmt::format(
+          "{} warp {}{} waits for {} at line {}", first == nullptr ? "" : ",", warp->index(),
+          split.mask == warp->live() ? "" : fmt::format(" (lanes {:#010x})", split.mask),
+          what_for(split), origin->line);
       if (first == nullptr) {
         first = split.at;
         first_warp = warp->index();

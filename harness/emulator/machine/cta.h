@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A CTA: its warps, shared memory, barriers and findings. It runs warps in turn until all have
-// exited, a finding stops the launch, the launch is given up, or, in kernels that communicate, every
-// warp only polls.
+// exited, a finding stops the launch, the launch is given up, or, in kernels that communicate,
+// every warp only polls.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 #include "harness/emulator/machine/launch.h"
 #include "harness/emulator/machine/mbarriers.h"
 #include "harness/emulator/machine/warp.h"
-#include "harness/emulator/memory/lazy_memory.h"
 #include "harness/emulator/memory/cta_clock.h"
+#include "harness/emulator/memory/lazy_memory.h"
 #include "harness/emulator/memory/shared_memory.h"
 
 namespace plumbline::emulator {
@@ -89,6 +89,7 @@ class Cta {
   // What bar.red gathers from lanes before they arrive.
   void contribute(int id, std::uint32_t lanes, std::uint32_t predicate);
   void lanes_exited(Warp& warp);
+
   // The warp has arrived, and the barrier is not complete.
   bool expects_others(int id, int warp) const {
     return (barriers_[static_cast<std::size_t>(id)].participants >> warp & 1) != 0;

@@ -36,7 +36,7 @@ void merge(AccessMark& mark, const AccessMark& later) {
 
 std::uint32_t tick_of(const AccessMark& mark) { return mark.stamp >> 10; }
 
-const char* deed(const AccessMark& mark) {
+const char* access_kind(const AccessMark& mark) {
   if (mark.written != 0) return "writes";
   return mark.updated != 0 ? "updates" : "reads";
 }
@@ -81,10 +81,9 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
   std::unique_lock<std::mutex> held;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    // Words are counted from the allocation's first byte: a piece of a tensor with far rows may begin
-    // at any multiple of its element's size.
-    const std::uint64_t begin =
-        pointers.address[static_cast<std::size_t>(lane)] - allocation.base;
+    // Words are counted from the allocation's first byte: a piece of a tensor with far rows may
+    // begin at any multiple of its element's size.
+    const std::uint64_t begin = pointers.address[static_cast<std::size_t>(lane)] - allocation.base;
     const std::uint64_t end = begin + static_cast<std::uint64_t>(bytes);
     mark.stamp = tick << 10 | static_cast<std::uint32_t>(warp.index()) << 5 |
                  static_cast<std::uint32_t>(lane);
@@ -122,8 +121,8 @@ void CtaRaces::check_read_only(Warp& warp, const Access& access, const AccessMar
     return fmt::format(
         "reads byte {} of \"{}\" as read-only data (.nc), which cta {},{},{} {} at line {} in the "
         "same launch; the cache of such data may hold what was there before",
-        access.address - allocation->base, allocation->label, at[0], at[1], at[2], deed(*writer),
-        origin == nullptr ? 0 : origin->line);
+        access.address - allocation->base, allocation->label, at[0], at[1], at[2],
+        access_kind(*writer), origin == nullptr ? 0 : origin->line);
   });
   if (finding == nullptr) return;
   finding->other = describe_access(launch_.program, writer->inst, noun(*writer), at, writer->warp(),
@@ -171,8 +170,7 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
 
 bool CtaRaces::ordered(Warp& warp, const AccessMark& earlier) const {
   return launch_.program.communicates &&
-         warp.cta().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(),
-                                  tick_of(earlier));
+         warp.cta().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(), tick_of(earlier));
 }
 
 void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
@@ -190,7 +188,8 @@ void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
                     (own.updated & other.read);
   if (clash != 0) {
     const auto first = static_cast<std::uint64_t>(std::countr_zero(static_cast<unsigned>(clash)));
-    report(warp, access.inst, access.lane, access.address + first, other, deed(own), deed(other));
+    report(warp, access.inst, access.lane, access.address + first, other, access_kind(own),
+           access_kind(other));
   }
 }
 
@@ -220,7 +219,8 @@ void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
         origin == nullptr ? 0 : origin->line);
   });
   if (finding == nullptr) return;
-  finding->other = describe_access(launch_.program, other.inst, noun(other), at, other.warp(), other.lane());
+  finding->other =
+      describe_access(launch_.program, other.inst, noun(other), at, other.warp(), other.lane());
 }
 
 void CtaRaces::synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes,

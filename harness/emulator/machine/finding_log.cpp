@@ -6,8 +6,8 @@ namespace {
 
 // Who did it and where: of a Finding, or of its other access.
 template <typename Access>
-void fill_in(Access& access, const Program& program, std::uint32_t index, const std::array<std::int64_t, 3>& cta,
-             int warp, int lane) {
+void fill_in(Access& access, const Program& program, std::uint32_t index,
+             const std::array<std::int64_t, 3>& cta, int warp, int lane) {
   access.cta = cta;
   access.warp = warp;
   access.lane = lane;
@@ -22,10 +22,10 @@ void fill_in(Access& access, const Program& program, std::uint32_t index, const 
 
 }  // namespace
 
-OtherAccess describe_access(const Program& program, std::uint32_t index, const char* deed,
+OtherAccess describe_access(const Program& program, std::uint32_t index, const char* access_kind,
                             const std::array<std::int64_t, 3>& cta, int warp, int lane) {
   OtherAccess access;
-  access.deed = deed;
+  access.access_kind = access_kind;
   fill_in(access, program, index, cta, warp, lane);
   return access;
 }
@@ -38,8 +38,8 @@ FindingLog::Entry* FindingLog::known(FindingKind kind, std::uint32_t index) {
 }
 
 Finding* FindingLog::add(FindingKind kind, const Program& program, std::uint32_t index,
-                     const std::array<std::int64_t, 3>& cta, int warp, int lane,
-                     const std::function<std::string()>& words) {
+                         const std::array<std::int64_t, 3>& cta, int warp, int lane,
+                         const std::function<std::string()>& words) {
   if (Entry* entry = known(kind, index)) {
     ++entry->finding.occurrences;
     return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The findings of one CTA, each kind once per instruction, later ones only counted. Logs of all CTAs are joined in CTA
-// order, so that a launch reports the same list for any number of threads.
+// The findings of one CTA, each kind once per instruction, later ones only counted. Logs of all
+// CTAs are joined in CTA order, so that a launch reports the same list for any number of threads.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace plumbline::emulator {
 constexpr std::size_t kMostFindings = 64;
 
 // The other access of a finding, by the instruction that made it.
-OtherAccess describe_access(const Program& program, std::uint32_t index, const char* deed,
+OtherAccess describe_access(const Program& program, std::uint32_t index, const char* access_kind,
                             const std::array<std::int64_t, 3>& cta, int warp, int lane);
 
 class FindingLog {
@@ -32,8 +32,9 @@ class FindingLog {
   bool empty() const { return entries_.empty(); }
 
   // The finding, until the next one is added; null where it was only counted.
-  Finding* add(FindingKind kind, const Program& program, std::uint32_t index, const std::array<std::int64_t, 3>& cta,
-           int warp, int lane, const std::function<std::string()>& words);
+  Finding* add(FindingKind kind, const Program& program, std::uint32_t index,
+               const std::array<std::int64_t, 3>& cta, int warp, int lane,
+               const std::function<std::string()>& words);
 
   // Adds the entries of a later CTA.
   void join(const FindingLog& later);

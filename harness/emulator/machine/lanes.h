@@ -140,8 +140,8 @@ template <typename D, typename A, typename B, typename C, typename E, typename O
   }
 }
 
-// The lanes, as a mask, for which `holds(lane)` is true. One byte per lane first: that loop vectorises, packing bits does
-// not.
+// The lanes, as a mask, for which `holds(lane)` is true. One byte per lane first: that loop
+// vectorises, packing bits does not.
 template <typename Holds>
 [[gnu::always_inline]] inline std::uint32_t lanes_where(const Holds& holds) {
   alignas(32) std::uint8_t byte[kLanes];

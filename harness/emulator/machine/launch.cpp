@@ -46,7 +46,8 @@ class Results {
 
   LaunchOutcome outcome(const Program& program) {
     LaunchOutcome out;
-    std::sort(logs_.begin(), logs_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(logs_.begin(), logs_.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
     FindingLog all;
     for (const auto& [cta, log] : logs_) {
       if (wanted(cta)) all.join(log);
@@ -79,8 +80,9 @@ WorkerState worker_state(const Program& program, CtaRaces* races) {
   return worker;
 }
 
-// In which order CTAs start. Hardware promises none among those that are resident together, so any order within each
-// `window` of them is legal; and what waits for an earlier window is never kept from running.
+// In which order CTAs start. Hardware promises none among those that are resident together, so any
+// order within each `window` of them is legal; and what waits for an earlier window is never kept
+// from running.
 std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std::uint64_t seed) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(ctas));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -117,18 +119,23 @@ void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::
   results.add(worker);
 }
 
-// How many CTAs may wait for each other. A cooperative launch is as large as the chip holds: by threads, by shared memory
-// (with the 1 KiB of each that the system reserves), and 32 for each of 132 multiprocessors.
+// How many CTAs may wait for each other. A cooperative launch is as large as the chip holds: by
+// threads, by shared memory (with the 1 KiB of each that the system reserves), and 32 for each of
+// 132 multiprocessors.
 std::size_t most_resident(const Launch& launch) {
-  if (launch.options.resident_ctas > 0) return static_cast<std::size_t>(launch.options.resident_ctas);
-  constexpr std::int64_t kMultiprocessors = 132, kMostCtas = 32, kThreads = 2048, kSharedBytes = 228 * 1024;
+  if (launch.options.resident_ctas > 0)
+    return static_cast<std::size_t>(launch.options.resident_ctas);
+  constexpr std::int64_t kMultiprocessors = 132, kMostCtas = 32, kThreads = 2048,
+                         kSharedBytes = 228 * 1024;
   const std::int64_t threads = (launch.threads_per_cta() + 31) / 32 * 32;
-  const std::int64_t shared = launch.program.static_shared_bytes + launch.dynamic_shared_bytes + 1024;
+  const std::int64_t shared =
+      launch.program.static_shared_bytes + launch.dynamic_shared_bytes + 1024;
   const std::int64_t each = std::min({kMostCtas, kThreads / threads, kSharedBytes / shared});
   return static_cast<std::size_t>(std::max<std::int64_t>(1024, kMultiprocessors * each));
 }
 
-// CTAs that may wait for each other: the oldest run first, and another one starts whenever all resident ones poll.
+// CTAs that may wait for each other: the oldest run first, and another one starts whenever all
+// resident ones poll.
 void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
   WorkerState worker = worker_state(launch.program, races);
   std::vector<std::unique_ptr<Cta>> resident, spare;
@@ -165,13 +172,15 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
 // CTAs that communicate take turns on one.
 std::int64_t worker_count(const Launch& launch) {
   if (launch.program.communicates || launch.one_worker) return 1;
-  const auto hardware = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  const auto hardware =
+      static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
   return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
 }
 
 // From the marks that the search for races leaves. Adds the instructions they name to `stores`.
-std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range, std::set<std::uint32_t>& stores) {
+std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range,
+                               std::set<std::uint32_t>& stores) {
   std::vector<Writer> writers(static_cast<std::size_t>((range.bytes + 3) / 4));
   const Allocation* allocation = launch.global.find(range.first);
   if (allocation == nullptr || allocation->fully_written) return writers;
@@ -201,9 +210,10 @@ std::vector<Finding> unwritten_registers_of(const Program& program, const Launch
   for (const Program::UnwrittenRegister& one : program.unwritten_registers) {
     if (!lines.contains(program.origin[one.reader]->line)) continue;
     log.add(FindingKind::unwritten_register, program, one.reader, {0, 0, 0}, -1, -1, [&] {
-      return fmt::format("reads {}, which nothing has written on some way there; with something else in "
-                         "such registers the kernel gives other outputs, or does not end",
-                         one.name);
+      return fmt::format(
+          "reads {}, which nothing has written on some way there; with something else in "
+          "such registers the kernel gives other outputs, or does not end",
+          one.name);
     });
   }
   return log.findings();
@@ -227,7 +237,8 @@ Result<LaunchOutcome> run(const Launch& launch) {
     std::atomic<std::size_t> next = 0;
     const auto all = static_cast<std::size_t>(std::max<std::int64_t>(launch.ctas(), 1));
     const std::vector<std::int64_t> order = start_order(launch.ctas(), all, launch.cta_order);
-    run_on_threads(workers, [&](std::int64_t) { run_in_order(launch, races, order, next, results); });
+    run_on_threads(workers,
+                   [&](std::int64_t) { run_in_order(launch, races, order, next, results); });
   }
   if (launch.given_up()) return Error{ErrorKind::cannot_run, "the launch was interrupted", "", ""};
   LaunchOutcome out = results.outcome(launch.program);
@@ -236,7 +247,8 @@ Result<LaunchOutcome> run(const Launch& launch) {
   out.unwritten_registers = unwritten_registers_of(launch.program, out);
   if (watched) {
     std::set<std::uint32_t> stores;
-    for (const MemoryRange& range : launch.watched) out.writers.push_back(writers_of(launch, range, stores));
+    for (const MemoryRange& range : launch.watched)
+      out.writers.push_back(writers_of(launch, range, stores));
     for (const std::uint32_t inst : stores) out.stores.push_back(launch.program.place(inst));
   }
   const auto elapsed = std::chrono::steady_clock::now() - begin;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // One launch: what every CTA of it shares, and the workers that run the CTAs.
 //
-// CTAs of an ordinary kernel are independent: each worker takes the next one and runs it to its end. Where a kernel
-// communicates through global memory (atomics, acquire or volatile loads), one worker runs all CTAs in an order that the
-// launch chooses, several resident, turn by turn: results never depend on the number of threads, and a CTA may wait for another.
+// CTAs of an ordinary kernel are independent: each worker takes the next one and runs it to its
+// end. Where a kernel communicates through global memory (atomics, acquire or volatile loads), one
+// worker runs all CTAs in an order that the launch chooses, several resident, turn by turn: results
+// never depend on the number of threads, and a CTA may wait for another.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ namespace plumbline::emulator {
 struct Launch {
   const Program& program;
   GlobalMemory& global;
-  std::span<const std::byte> constants;   // the module's .const variables
+  std::span<const std::byte> constants;  // the module's .const variables
   std::span<const std::byte> parameters;
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::array<std::int64_t, 3> block{1, 1, 1};

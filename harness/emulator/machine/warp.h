@@ -115,13 +115,13 @@ class Warp {
   bool gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask,
               Wait wait = Wait::warp_sync);
   // The lanes that execute what needs the whole warp: all live ones, once those that are late have
-  // come; 0 where `mask` waits for them. Where they cannot come, `mask` goes on, and that is for the
-  // caller to report.
+  // come; 0 where `mask` waits for them. Where they cannot come, `mask` goes on, and that is for
+  // the caller to report.
   std::uint32_t gather_late(const Inst& inst, std::uint32_t mask);
   // Nothing runs any more: lanes that wait for late ones go on without. False where none do.
   bool give_up_late();
-  // bar.warp.sync: the lanes wait until all live lanes of `members` are at one, this or another, and
-  // all go on from where they are.
+  // bar.warp.sync: the lanes wait until all live lanes of `members` are at one, this or another,
+  // and all go on from where they are.
   void meet(const Inst& inst, std::uint32_t members, std::uint32_t mask);
   // Lets other warps run when the slice is over.
   void give_way();
@@ -153,8 +153,8 @@ class Warp {
   Finding* report(FindingKind kind, const Inst& inst, int lane, const Words& words);
   // Reports, and stops the launch.
   void fail(FindingKind kind, const Inst& inst, int lane, const Words& words);
-  // For aligned barriers, once all lanes wait: a finding when they came through different instructions. Lanes that are only
-  // late (their group had not its turn yet) are no finding.
+  // For aligned barriers, once all lanes wait: a finding when they came through different
+  // instructions. Lanes that are only late (their group had not its turn yet) are no finding.
   void require_one_barrier(int barrier);
 
   AsyncCopies& copies() { return copies_; }
@@ -169,7 +169,8 @@ class Warp {
  private:
   bool attend();
   bool require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask);
-  // Lanes that wait for lanes which have exited come to their instruction anew: it may need no others now.
+  // Lanes that wait for lanes which have exited come to their instruction anew: it may need no
+  // others now.
   void look_again(std::uint32_t exited);
   void come_anew(Split& split);
   void backward(const Inst& inst, std::uint32_t target);

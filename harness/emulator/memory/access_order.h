@@ -96,8 +96,8 @@ class AccessOrder {
   // fence.proxy.async
   void fence_proxy(int warp) { join(fenced_, release(warp)); }
 
-  // What an asynchronous unit writes needs no fence: all accesses between the two calls, and nothing
-  // else.
+  // What an asynchronous unit writes needs no fence: all accesses between the two calls, and
+  // nothing else.
   void begin_asynchronous() {
     if (used_) next_tick();
   }
@@ -173,7 +173,7 @@ class AccessOrder {
   bool partial_ = false;  // seen_ means something
   Knowledge floor_{};
   Knowledge parted_{};
-  Knowledge fenced_{};  // by fence.proxy.async
+  Knowledge fenced_{};              // by fence.proxy.async
   std::vector<bool> asynchronous_;  // by tick
   std::array<Knowledge, kMaxWarps> seen_{};
 };

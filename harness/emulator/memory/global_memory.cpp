@@ -19,7 +19,8 @@ namespace {
 constexpr std::uint64_t kAlignment = 256;
 // Of a variable that has_changed_variables() looks at.
 constexpr std::uint64_t kLargeVariable = std::uint64_t{64} << 20;
-// What lies between two allocations at least: an index that is off by rows, not only by elements, still misses.
+// What lies between two allocations at least: an index that is off by rows, not only by elements,
+// still misses.
 constexpr std::uint64_t kGap = std::uint64_t{16} << 20;
 
 // Linux gives a mapping of whole large pages an address that fits them.
@@ -30,7 +31,8 @@ std::size_t mapped(std::size_t bytes) {
 }  // namespace
 
 Pages::Pages(std::size_t bytes) : bytes_(mapped(bytes)) {
-  void* pages = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* pages = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) return;
   data_ = static_cast<std::byte*>(pages);
   // Workers touch these pages for the first time, and wait for each other to get one.
@@ -54,42 +56,51 @@ Pages& Pages::operator=(Pages&& other) noexcept {
   return *this;
 }
 
-Status GlobalMemory::place(std::uint64_t base, std::uint64_t bytes, std::string_view label, bool of_module) {
+Status GlobalMemory::place(std::uint64_t base, std::uint64_t bytes, std::string_view label,
+                           bool of_module) {
   auto allocation = std::make_unique<Allocation>();
-  // Vector accesses of the handlers stay inside the allocation, so no slack is needed; an empty one gets a page.
+  // Vector accesses of the handlers stay inside the allocation, so no slack is needed; an empty one
+  // gets a page.
   allocation->data_pages = Pages(std::max<std::uint64_t>(bytes, 1));
   allocation->written_pages = Pages(std::max<std::uint64_t>(bytes, 1));
   allocation->mark_pages = Pages((bytes / 4 + 1) * sizeof(AccessMark));
   allocation->data = allocation->data_pages.data();
   allocation->written = reinterpret_cast<std::uint8_t*>(allocation->written_pages.data());
   allocation->marks = reinterpret_cast<AccessMark*>(allocation->mark_pages.data());
-  if (allocation->data == nullptr || allocation->written == nullptr || allocation->marks == nullptr) {
-    return Error{ErrorKind::out_of_memory, fmt::format("cannot allocate {} bytes for \"{}\"", bytes, label), "", ""};
+  if (allocation->data == nullptr || allocation->written == nullptr ||
+      allocation->marks == nullptr) {
+    return Error{ErrorKind::out_of_memory,
+                 fmt::format("cannot allocate {} bytes for \"{}\"", bytes, label), "", ""};
   }
   allocation->base = base;
   allocation->bytes = bytes;
   allocation->label = label;
   allocation->of_module = of_module;
   allocations_.push_back(std::move(allocation));
-  std::sort(allocations_.begin(), allocations_.end(), [](const auto& a, const auto& b) { return a->base < b->base; });
+  std::sort(allocations_.begin(), allocations_.end(),
+            [](const auto& a, const auto& b) { return a->base < b->base; });
   return {};
 }
 
-Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_view label, bool of_module) {
+Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_view label,
+                                             bool of_module) {
   std::uint64_t& next = of_module ? next_module_ : next_global_;
   const std::uint64_t base = (of_module ? kModuleBase : kGlobalBase) + next;
   if (Status placed = place(base, bytes, label, of_module); !placed) return placed.error();
-  next += (bytes + kAlignment - 1) / kAlignment * kAlignment + std::max(kGap, bytes / kAlignment * kAlignment);
+  next += (bytes + kAlignment - 1) / kAlignment * kAlignment +
+          std::max(kGap, bytes / kAlignment * kAlignment);
   return base;
 }
 
-Result<std::uint64_t> GlobalMemory::allocate_pieces(std::uint64_t bytes, std::uint64_t kept, std::uint64_t apart,
-                                                    std::string_view label) {
+Result<std::uint64_t> GlobalMemory::allocate_pieces(std::uint64_t bytes, std::uint64_t kept,
+                                                    std::uint64_t apart, std::string_view label) {
   const std::uint64_t base = kGlobalBase + next_global_;
   std::uint64_t at = 0;
   for (std::uint64_t begin = 0; begin < bytes; begin += kept, at += apart) {
-    const std::string name = at == 0 ? std::string(label) : fmt::format("{} from its byte {} on", label, at);
-    if (Status placed = place(base + at, std::min(kept, bytes - begin), name, false); !placed) return placed.error();
+    const std::string name =
+        at == 0 ? std::string(label) : fmt::format("{} from its byte {} on", label, at);
+    if (Status placed = place(base + at, std::min(kept, bytes - begin), name, false); !placed)
+      return placed.error();
   }
   next_global_ += (at + kAlignment - 1) / kAlignment * kAlignment + kGap;
   return base;
@@ -107,7 +118,8 @@ bool GlobalMemory::has_changed_variables() const {
     const std::span<const std::byte> value(allocation->data, allocation->bytes);
     const std::size_t given = allocation->initial.size();
     return !std::ranges::equal(value.first(given), allocation->initial) ||
-           std::ranges::any_of(value.subspan(given), [](std::byte byte) { return byte != std::byte{0}; });
+           std::ranges::any_of(value.subspan(given),
+                               [](std::byte byte) { return byte != std::byte{0}; });
   });
 }
 
@@ -121,7 +133,8 @@ void GlobalMemory::release_all() {
 
 Status GlobalMemory::initialise(std::uint64_t variable, std::span<const std::byte> value) {
   if (Status status = write(variable, value, true); !status || value.empty()) return status;
-  const auto last = std::find_if(value.rbegin(), value.rend(), [](std::byte byte) { return byte != std::byte{0}; });
+  const auto last = std::find_if(value.rbegin(), value.rend(),
+                                 [](std::byte byte) { return byte != std::byte{0}; });
   holding(variable, value.size())->initial.assign(value.begin(), last.base());
   return {};
 }
@@ -133,8 +146,9 @@ void GlobalMemory::clear_marks() {
 }
 
 const Allocation* GlobalMemory::find(std::uint64_t address) const {
-  auto after = std::upper_bound(allocations_.begin(), allocations_.end(), address,
-                                [](std::uint64_t value, const auto& allocation) { return value < allocation->base; });
+  auto after = std::upper_bound(
+      allocations_.begin(), allocations_.end(), address,
+      [](std::uint64_t value, const auto& allocation) { return value < allocation->base; });
   if (after == allocations_.begin()) return nullptr;
   const Allocation* candidate = std::prev(after)->get();
   return candidate->holds(address, 1) ? candidate : nullptr;
@@ -147,11 +161,13 @@ Allocation* GlobalMemory::holding(std::uint64_t address, std::uint64_t size) con
   return nullptr;
 }
 
-Status GlobalMemory::write(std::uint64_t to, std::span<const std::byte> bytes, bool counts_as_written) {
+Status GlobalMemory::write(std::uint64_t to, std::span<const std::byte> bytes,
+                           bool counts_as_written) {
   if (bytes.empty()) return {};
   Allocation* allocation = holding(to, bytes.size());
   if (allocation == nullptr) {
-    return Error{ErrorKind::bad_input, fmt::format("cannot write {} bytes: {}", bytes.size(), describe(to)), "", ""};
+    return Error{ErrorKind::bad_input,
+                 fmt::format("cannot write {} bytes: {}", bytes.size(), describe(to)), "", ""};
   }
   const std::uint64_t offset = to - allocation->base;
   std::memcpy(allocation->data + offset, bytes.data(), bytes.size());
@@ -167,7 +183,8 @@ Status GlobalMemory::write(std::uint64_t to, std::span<const std::byte> bytes, b
     return {};
   }
   allocation->fully_written = counts_as_written && !allocation->of_module;
-  if (!allocation->fully_written) std::memset(allocation->written, counts_as_written ? 1 : 0, allocation->bytes);
+  if (!allocation->fully_written)
+    std::memset(allocation->written, counts_as_written ? 1 : 0, allocation->bytes);
   return {};
 }
 
@@ -175,7 +192,8 @@ Status GlobalMemory::read(std::uint64_t from, std::span<std::byte> bytes) const 
   if (bytes.empty()) return {};
   const Allocation* allocation = holding(from, bytes.size());
   if (allocation == nullptr) {
-    return Error{ErrorKind::bad_input, fmt::format("cannot read {} bytes: {}", bytes.size(), describe(from)), "", ""};
+    return Error{ErrorKind::bad_input,
+                 fmt::format("cannot read {} bytes: {}", bytes.size(), describe(from)), "", ""};
   }
   std::memcpy(bytes.data(), allocation->data + (from - allocation->base), bytes.size());
   return {};
@@ -198,11 +216,12 @@ std::string GlobalMemory::describe(std::uint64_t address) const {
   }
   if (nearest == nullptr) return fmt::format("address {:#x} is in no allocation", address);
   if (address >= nearest->base && !behind) {
-    return fmt::format("address {:#x} is at byte {} of the {} bytes of \"{}\"", address, address - nearest->base,
-                       nearest->bytes, nearest->label);
+    return fmt::format("address {:#x} is at byte {} of the {} bytes of \"{}\"", address,
+                       address - nearest->base, nearest->bytes, nearest->label);
   }
-  return fmt::format("address {:#x} is in no allocation; {} bytes {} the {} bytes of \"{}\"", address, distance,
-                     behind ? "behind" : "before", nearest->bytes, nearest->label);
+  return fmt::format("address {:#x} is in no allocation; {} bytes {} the {} bytes of \"{}\"",
+                     address, distance, behind ? "behind" : "before", nearest->bytes,
+                     nearest->label);
 }
 
 }  // namespace plumbline::emulator

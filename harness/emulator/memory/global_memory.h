@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Global memory: exact allocations in an address space of their own, far enough apart that a wrong index lands between
-// them, with one shadow byte per byte that says whether it was ever written.
-// Workers of one launch read and write it at the same time; allocations change only between launches.
+// Global memory: exact allocations in an address space of their own, far enough apart that a wrong
+// index lands between them, with one shadow byte per byte that says whether it was ever written.
+// Workers of one launch read and write it at the same time; allocations change only between
+// launches.
 #pragma once
 
 #include <cstddef>
@@ -35,15 +36,15 @@ class Pages {
   std::size_t bytes_ = 0;
 };
 
-// Whether several CTAs used a word; they are kept elsewhere then. Readers: nobody else did, and more of them need not be
-// kept.
+// Whether several CTAs used a word; they are kept elsewhere then. Readers: nobody else did, and
+// more of them need not be kept.
 enum class Crowd : std::uint8_t { none, several, readers };
 
 // Who used a word of global memory in this launch (cta_races.h).
 struct AccessMark {
   std::uint32_t cta = 0;  // number in the grid + 1; 0: nobody
   std::uint32_t inst = 0;
-  std::uint32_t stamp = 0;  // tick, warp (5 bits), lane (5 bits)
+  std::uint32_t stamp = 0;                          // tick, warp (5 bits), lane (5 bits)
   std::uint8_t read = 0, written = 0, updated = 0;  // its bytes, as masks; updated: by atomics
   Crowd crowd = Crowd::none;
 
@@ -62,12 +63,12 @@ struct Allocation {
   std::uint64_t bytes = 0;
   std::byte* data = nullptr;
   std::uint8_t* written = nullptr;  // 1 per byte that was written
-  // Nothing to check, and nobody to watch; written[] is not kept up to date then. Inputs of a launch are, variables of
-  // modules never: kernels write them.
+  // Nothing to check, and nobody to watch; written[] is not kept up to date then. Inputs of a
+  // launch are, variables of modules never: kernels write them.
   bool fully_written = false;
-  AccessMark* marks = nullptr;      // of every 4 bytes; all zero outside a launch that is watched
-  bool of_module = false;           // a .global variable: survives release_all()
-  std::vector<std::byte> initial;   // of a .global variable, without the zeros at its end
+  AccessMark* marks = nullptr;     // of every 4 bytes; all zero outside a launch that is watched
+  bool of_module = false;          // a .global variable: survives release_all()
+  std::vector<std::byte> initial;  // of a .global variable, without the zeros at its end
   std::string label;
   Pages data_pages, written_pages, mark_pages;
 
@@ -78,18 +79,19 @@ struct Allocation {
 
 class GlobalMemory {
  public:
-  Result<std::uint64_t> allocate(std::uint64_t bytes, std::string_view label, bool of_module = false);
-  // Allocations of `kept` bytes, the last one of what is left, each `apart` bytes behind the one before: the address of
-  // the first one.
-  Result<std::uint64_t> allocate_pieces(std::uint64_t bytes, std::uint64_t kept, std::uint64_t apart,
-                                        std::string_view label);
+  Result<std::uint64_t> allocate(std::uint64_t bytes, std::string_view label,
+                                 bool of_module = false);
+  // Allocations of `kept` bytes, the last one of what is left, each `apart` bytes behind the one
+  // before: the address of the first one.
+  Result<std::uint64_t> allocate_pieces(std::uint64_t bytes, std::uint64_t kept,
+                                        std::uint64_t apart, std::string_view label);
   // Variables of modules stay, and have their initial values again.
   void release_all();
   // Variables of modules stay as they are.
   void release_buffers();
 
-  // Whether a variable of a module has another value than its initial one. One of more than 64 MiB counts as if it had:
-  // looking at all of it takes longer than most launches.
+  // Whether a variable of a module has another value than its initial one. One of more than 64 MiB
+  // counts as if it had: looking at all of it takes longer than most launches.
   bool has_changed_variables() const;
 
   // The initial value of a variable of a module, which is also its first.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LazyMemory: zeroed memory of which only what is touched takes space and time. Kernels declare local
-// memory by the worst case (512 KiB a thread is allowed) and mostly use little of it.
+// LazyMemory: zeroed memory of which only what is touched takes space and time. Kernels declare
+// local memory by the worst case (512 KiB a thread is allowed) and mostly use little of it.
 #pragma once
 
 #include <cstddef>

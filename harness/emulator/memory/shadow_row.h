@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The fast half of the shared-memory checks: one aligned access of 4, 8 or 16 bytes, its shadow words compared all at
-// once. "False" means that the complete check (SharedMemory::explain_*) has to look; nothing is recorded then.
+// The fast half of the shared-memory checks: one aligned access of 4, 8 or 16 bytes, its shadow
+// words compared all at once. "False" means that the complete check (SharedMemory::explain_*) has
+// to look; nothing is recorded then.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ class ShadowRow {
     const Row stamp = load(view_.stamp + word());
     const Row bad = (load(view_.state + byte_) ^ 0x01010101) | ~write_ordered(stamp);
     if (any(bad)) return false;
-    const Row kept = load(view_.readers + word()) & equal(load(view_.read_tick + word()), view_.tick);
+    const Row kept =
+        load(view_.readers + word()) & equal(load(view_.read_tick + word()), view_.tick);
     store(view_.readers + word(), kept | view_.own_reader);
     store(view_.read_tick + word(), Row{} + view_.tick);
     return true;
@@ -52,7 +54,8 @@ class ShadowRow {
     return true;
   }
 
-  // The destination of a cp.async is pending from here on; what held something before stays told apart.
+  // The destination of a cp.async is pending from here on; what held something before stays told
+  // apart.
   [[gnu::always_inline]] bool copy(std::int32_t lane) const {
     const Row state = load(view_.state + byte_);
     if (!may_write(state)) return false;
@@ -80,7 +83,8 @@ class ShadowRow {
   [[gnu::always_inline]] std::size_t word() const { return byte_ / 4; }
 
   [[gnu::always_inline]] Row write_ordered(Row stamp) const {
-    return less(stamp, view_.floor_stamp) | (less(stamp, view_.own_limit) & equal(stamp & 0x3e0, view_.own_warp));
+    return less(stamp, view_.floor_stamp) |
+           (less(stamp, view_.own_limit) & equal(stamp & 0x3e0, view_.own_warp));
   }
 
   [[gnu::always_inline]] static Row load(const void* from) {
@@ -89,7 +93,9 @@ class ShadowRow {
     return row;
   }
 
-  [[gnu::always_inline]] static void store(void* to, Row row) { __builtin_memcpy(to, &row, sizeof row); }
+  [[gnu::always_inline]] static void store(void* to, Row row) {
+    __builtin_memcpy(to, &row, sizeof row);
+  }
 
   // All ones where it holds.
   [[gnu::always_inline]] static Row less(Row a, std::int32_t b) {

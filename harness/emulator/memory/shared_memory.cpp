@@ -15,7 +15,8 @@ int warp_of(std::uint32_t stamp) { return static_cast<int>(stamp >> 5 & 31); }
 int lane_of(std::uint32_t stamp) { return static_cast<int>(stamp & 31); }
 
 // Of a byte that the thread of the stamp wrote, or asked to be written.
-SharedProblem problem_with_writer(FindingKind kind, std::uint64_t address, std::uint32_t stamp, std::string words) {
+SharedProblem problem_with_writer(FindingKind kind, std::uint64_t address, std::uint32_t stamp,
+                                  std::string words) {
   SharedProblem problem;
   problem.kind = kind;
   problem.words = std::move(words);
@@ -123,35 +124,40 @@ void SharedMemory::split(std::size_t word) {
   readers_[word] = ~std::uint32_t{0};
 }
 
-// A copy that a barrier orders before the read is one that nobody waited for. Where none does and the bytes held
-// something before, the copy may as well have come too early: it refills what is still read.
+// A copy that a barrier orders before the read is one that nobody waited for. Where none does and
+// the bytes held something before, the copy may as well have come too early: it refills what is
+// still read.
 SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t address) const {
   const std::uint8_t state = state_[address - kSharedStart];
   const bool refills = (state & kWritten) != 0, bulk = (state & ~kWritten) == kInBulk;
   const std::uint32_t stamp = stamp_at(address);
-  const std::string copy =
-      fmt::format("a {} of warp {} lane {}", bulk ? "bulk copy" : "cp.async", warp_of(stamp), lane_of(stamp));
+  const std::string copy = fmt::format("a {} of warp {} lane {}", bulk ? "bulk copy" : "cp.async",
+                                       warp_of(stamp), lane_of(stamp));
   if (refills && who != nullptr && warp_of(stamp) != who->warp &&
       !order_.ordered(who->warp, warp_of(stamp), stamp >> 10)) {
     return problem_with_writer(
         FindingKind::race, address, stamp,
-        fmt::format("reads shared memory at {:#x} that {} already refills, with {}; {}", address, copy,
-                    bulk ? "nothing that orders the two" : "no barrier between",
-                    bulk ? "who reads the old contents has to arrive where the copying thread waits before it copies, "
-                           "who reads the new contents has to wait for the phase of the copy's mbarrier"
-                         : "between reading the old contents and the copy a barrier is needed, and another between "
-                           "the copying thread's wait and reading the new contents"));
+        fmt::format(
+            "reads shared memory at {:#x} that {} already refills, with {}; {}", address, copy,
+            bulk ? "nothing that orders the two" : "no barrier between",
+            bulk ? "who reads the old contents has to arrive where the copying thread waits before "
+                   "it copies, "
+                   "who reads the new contents has to wait for the phase of the copy's mbarrier"
+                 : "between reading the old contents and the copy a barrier is needed, and another "
+                   "between "
+                   "the copying thread's wait and reading the new contents"));
   }
   return problem_with_writer(
       FindingKind::missing_wait, address, stamp,
       fmt::format("reads shared memory at {:#x} that {} is still filling; {}", address, copy,
                   bulk ? "the copy is complete when the phase of its mbarrier is"
-                       : "the copy is complete only after that thread's cp.async.wait_group, and visible to others "
+                       : "the copy is complete only after that thread's cp.async.wait_group, and "
+                         "visible to others "
                          "after a barrier"));
 }
 
-std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, std::uint64_t offset, int bytes,
-                                                         std::uint32_t used) const {
+std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, std::uint64_t offset,
+                                                         int bytes, std::uint32_t used) const {
   for (int i = 0; i < bytes; ++i) {
     const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
     const std::uint8_t state = state_[address - kSharedStart];
@@ -196,8 +202,9 @@ std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std:
   if (!write_ordered(who, record.stamp)) {
     SharedProblem problem = problem_with_writer(
         FindingKind::race, offset, record.stamp,
-        fmt::format("writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between", offset,
-                    warp_of(record.stamp), lane_of(record.stamp)));
+        fmt::format(
+            "writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
+            offset, warp_of(record.stamp), lane_of(record.stamp)));
     problem.between_writes = true;
     return problem;
   }
@@ -205,8 +212,9 @@ std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std:
   for (int warp = 0; others != 0; ++warp, others >>= 1) {
     if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_tick)) continue;
     SharedProblem problem;
-    problem.words = fmt::format("{} shared memory at {:#x} that warp {} read with no barrier between",
-                                copies ? "refills" : "writes", offset, warp);
+    problem.words =
+        fmt::format("{} shared memory at {:#x} that warp {} read with no barrier between",
+                    copies ? "refills" : "writes", offset, warp);
     problem.address = offset;
     problem.other_warp = warp;
     problem.other_reads = true;
@@ -277,7 +285,9 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
     byte += 4;
   }
   problem = traced(std::move(problem));
-  if (!trace_.empty()) trace_.note_read({"read", who.inst, who.warp, who.lane}, offset, static_cast<std::uint64_t>(bytes));
+  if (!trace_.empty())
+    trace_.note_read({"read", who.inst, who.warp, who.lane}, offset,
+                     static_cast<std::uint64_t>(bytes));
   return problem;
 }
 
@@ -288,17 +298,22 @@ std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset,
   return problem_with_writer(
       FindingKind::race, byte + kSharedStart, stamp,
       fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
-                  byte + kSharedStart, (state_[byte] & ~kWritten) == kInBulk ? "bulk copy" : "cp.async",
-                  warp_of(stamp), lane_of(stamp)));
+                  byte + kSharedStart,
+                  (state_[byte] & ~kWritten) == kInBulk ? "bulk copy" : "cp.async", warp_of(stamp),
+                  lane_of(stamp)));
 }
 
-std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset, int bytes) {
+std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset,
+                                                         int bytes) {
   std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, kWritten);
-  if (!trace_.empty()) trace_.note_write({"write", who.inst, who.warp, who.lane}, offset, static_cast<std::uint64_t>(bytes));
+  if (!trace_.empty())
+    trace_.note_write({"write", who.inst, who.warp, who.lane}, offset,
+                      static_cast<std::uint64_t>(bytes));
   return problem;
 }
 
-std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who, std::uint64_t offset, int bytes,
+std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
+                                                           std::uint64_t offset, int bytes,
                                                            ByteState state) {
   const bool copies = state != kWritten;
   order_.note_access();
@@ -356,8 +371,8 @@ std::optional<SharedProblem> SharedMemory::explain_copy(const Accessor& who, std
                                                         int bytes, ByteState pending) {
   std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, pending);
   if (!trace_.empty()) {
-    trace_.note_write({pending == kInBulk ? "bulk copy" : "cp.async", who.inst, who.warp, who.lane}, offset,
-                      static_cast<std::uint64_t>(bytes));
+    trace_.note_write({pending == kInBulk ? "bulk copy" : "cp.async", who.inst, who.warp, who.lane},
+                      offset, static_cast<std::uint64_t>(bytes));
   }
   return problem;
 }

@@ -29,10 +29,9 @@
 
 namespace plumbline::emulator {
 
-// Of a byte. kInBulk: pending, by a bulk copy. A pending byte that was written before has the bit kWritten too: it is
-// refilled. kOutside: between the static and the dynamic part.
-// kOpaque: of an mbarrier, which only its own instructions may use; the fast checks take it for
-// outside.
+// Of a byte. kInBulk: pending, by a bulk copy. A pending byte that was written before has the bit
+// kWritten too: it is refilled. kOutside: between the static and the dynamic part. kOpaque: of an
+// mbarrier, which only its own instructions may use; the fast checks take it for outside.
 enum ByteState : std::uint8_t {
   kUnwritten = 0,
   kWritten = 1,
@@ -85,7 +84,8 @@ class SharedMemory {
 
   bool check() const { return check_; }
 
-  // From here to the end of the CTA: problems in this byte name the other access. Its word never takes the fast checks.
+  // From here to the end of the CTA: problems in this byte name the other access. Its word never
+  // takes the fast checks.
   void trace(std::uint64_t address);
 
   // A write without the complete checks made traced words whole.
@@ -172,7 +172,8 @@ class SharedMemory {
   // What is wrong and, where the byte is traced, with which access.
   std::optional<SharedProblem> traced(std::optional<SharedProblem> problem) const;
   // Leaves the bytes written, or pending.
-  std::optional<SharedProblem> check_and_write(const Accessor& who, std::uint64_t offset, int bytes, ByteState state);
+  std::optional<SharedProblem> check_and_write(const Accessor& who, std::uint64_t offset, int bytes,
+                                               ByteState state);
   SharedProblem pending_read(const Accessor* who, std::uint64_t address) const;
   void split(std::size_t word);
 

@@ -91,7 +91,7 @@ __device__ __forceinline__ void multiply_columns(float (&x)[4], float (&y)[4], c
                                                  Bits32 from, int n) {
   Bits32 pairs[4];
   ldmatrix<true, kKeys * Tile::kRowBytes>(pairs, from ^ n);
-  const auto multiply = [&](float(&sums)[4], Bits32 bytes) {
+  const auto multiply = [&](float (&sums)[4], Bits32 bytes) {
     Mma<Rounded, Element>::multiply(sums, p, __byte_perm(pairs[0], pairs[1], bytes),
                                     __byte_perm(pairs[2], pairs[3], bytes));
   };

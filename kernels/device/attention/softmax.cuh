@@ -98,9 +98,9 @@ struct SoftmaxRow {
     return maximum == minus_infinity() ? 0.0f : maximum;
   }
 
-  // The difference comes first: fma(logit, exponent, -base * exponent) is one operation less, but at
-  // the maximum it is what rounding took from base * exponent, and 2 to that is infinite where a mask
-  // of -1e10 or below hides a tile of keys.
+  // The difference comes first: fma(logit, exponent, -base * exponent) is one operation less, but
+  // at the maximum it is what rounding took from base * exponent, and 2 to that is infinite where a
+  // mask of -1e10 or below hides a tile of keys.
   __device__ __forceinline__ float probability(float logit, float exponent) const {
     return exp2_approximate(__fmul_rn(__fsub_rn(logit, base()), exponent));
   }

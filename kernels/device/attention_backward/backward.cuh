@@ -9,8 +9,8 @@
 //              compute        dP0  S0  dV0  |  dK0   dP1               compute       dP0  S0 dQ0
 #pragma once
 
-#include "device/attention_backward/formats.cuh"
 #include "device/attention/output.cuh"
+#include "device/attention_backward/formats.cuh"
 
 namespace device {
 

@@ -4,8 +4,8 @@
 // oracles/bounds/contract/attention_backward.h, multiplied in its order.
 #pragma once
 
-#include "device/attention_backward/formats.cuh"
 #include "device/attention/products_e4m3.cuh"
+#include "device/attention_backward/formats.cuh"
 #include "device/e5m2.cuh"
 
 namespace device {

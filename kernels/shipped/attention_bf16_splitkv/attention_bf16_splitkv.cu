@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// attention_bf16_splitkv: O = softmax(scale * Q * K^T) * V and the log-sum-exp of every row, for few
-// queries and many keys: the keys are cut into parts, each a block's of its own, and a second
+// attention_bf16_splitkv: O = softmax(scale * Q * K^T) * V and the log-sum-exp of every row, for
+// few queries and many keys: the keys are cut into parts, each a block's of its own, and a second
 // launch joins what the parts have (device/attention/parts.cuh).
 //
 // The arithmetic is that of the contract in attention_bf16_splitkv.toml, with explicit roundings

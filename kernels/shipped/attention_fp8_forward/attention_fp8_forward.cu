@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // attention_fp8_forward: O = softmax(scale * Q * K^T) * V and the log-sum-exp of every row, on e4m3
 // tensor cores, with an online softmax (device/attention/forward_block.cuh) whose probabilities are
-// rounded to e4m3 as well, and one scale for every head's Q, K and V, or for every 64 of their rows.
+// rounded to e4m3 as well, and one scale for every head's Q, K and V, or for every 64 of their
+// rows.
 //
 // The arithmetic is that of the contract in attention_fp8_forward.toml, with explicit roundings
 // only (and the file is compiled with -fmad=false), so the PTX fixes every bit.

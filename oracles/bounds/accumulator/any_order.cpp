@@ -43,8 +43,8 @@ RunningBound any_order_bound(const BoundModel& model, const PreparedProducts& pr
   }
   if (bound.lattice == kInfinity) return bound;
 
-  // Truncation moves toward zero, so only roundings to nearest let a partial sum leave the range from
-  // the sum of all negative products to the sum of all positive ones.
+  // Truncation moves toward zero, so only roundings to nearest let a partial sum leave the range
+  // from the sum of all negative products to the sum of all positive ones.
   const RoundingCounts counts(model, std::ssize(products.value));
   const double growth = std::exp(counts.additions * 0x1p-24) * (1 + k * 0x1p-52);
   const double reach = larger(plus, minus) * growth * kRoundUpAll;
@@ -67,8 +67,7 @@ RunningBound any_order_bound(const BoundModel& model, const PreparedProducts& pr
             smaller(larger(unit - products.lowest[p], 0), magnitude(products.value[p]));
         (products.value[p] > 0 ? cut_plus : cut_minus) += cut;
       }
-      bound.error +=
-          larger(cut_plus, cut_minus) * (1 + k * 0x1p-52) + counts.nodes * unit;
+      bound.error += larger(cut_plus, cut_minus) * (1 + k * 0x1p-52) + counts.nodes * unit;
     }
     if (bound.lattice < result_ulp) bound.error += counts.nodes * result_ulp;
   }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the running bound needs of each operand element, as three numbers that multiply:
-//   value     the element itself                       product of two: the exact product t
-//   exponent  2^e, e its exponent field's value         product of two: 2^(e_a + e_b), not
-//   renormalised
+//             of an element                              of the product of two
+//   value     the element itself                         the exact product t
+//   exponent  2^e, e its exponent field's value          2^(e_a + e_b), not renormalized
 //             (a subnormal has the format's minimum)
-//   lowest    2^l, l the position of its lowest set bit  product of two: the weight of t's lowest
-//   set bit
+//   lowest    2^l, l the position of its lowest set bit  the weight of t's lowest set bit
 // A zero has exponent weight 0 and lowest weight infinity, so that it never raises a maximum or
 // lowers a minimum. NaN and Inf count as zero: rows that hold them are judged by class.
 //

@@ -34,7 +34,7 @@ struct BoundModel {
   Schedule schedule = Schedule::sequential;
   std::int64_t interval = 0, parts = 1;  // parts: of split_k, runs and any
   Join join = Join::f32_ordered;
-  bool scaled = false;  // promote: by fma with a factor per interval instead of by addition
+  bool scaled = false;   // promote: by fma with a factor per interval instead of by addition
   bool flushes = false;  // f32 operations outside of the unit may take numbers below 2^-126 for 0
   int a_minimum_exponent = -126, b_minimum_exponent = -126;  // of the operand formats
 

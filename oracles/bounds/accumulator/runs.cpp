@@ -22,9 +22,8 @@ constexpr double kMayOverflow = 0x1p127;
 // t without its bits below the unit 2^u: what alignment keeps of a product.
 double cut(double t, double unit) {
   const auto bits = std::bit_cast<std::uint64_t>(t);
-  const std::int64_t kept =
-      static_cast<std::int64_t>(bits >> 52 & 0x7ff) -
-      static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(unit) >> 52);
+  const std::int64_t kept = static_cast<std::int64_t>(bits >> 52 & 0x7ff) -
+                            static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(unit) >> 52);
   if (kept < 0) return 0;
   if (kept >= 52) return t;
   return std::bit_cast<double>(bits & ~((std::uint64_t{1} << (52 - kept)) - 1));
@@ -61,8 +60,11 @@ class Steps {
   }
 
   std::int64_t length() const { return model_.fma ? 1 : plan_.instruction_length; }
+
   std::int64_t count() const { return std::ssize(steps_); }
+
   const NodePlan& plan() const { return plan_; }
+
   const Step& operator[](std::int64_t at) const { return steps_[static_cast<std::size_t>(at)]; }
 
   // Of the products of a step, when the alignment unit is that of its own largest product or up to
@@ -114,8 +116,7 @@ class Steps {
   Loss loss_at(const Step& step, std::int64_t base, int binades) const {
     const double unit = std::ldexp(step.largest, binades - model_.node.fraction_bits);
     if (step.lowest >= unit) return {};
-    const std::int64_t end =
-        std::min<std::int64_t>(base + length(), std::ssize(products_.value));
+    const std::int64_t end = std::min<std::int64_t>(base + length(), std::ssize(products_.value));
     double signed_loss = 0;
     for (std::int64_t p = base; p < end; ++p) {
       const double t = products_.value[static_cast<std::size_t>(p)];
@@ -196,8 +197,8 @@ class RunsBound {
   }
 
  private:
-  // The step at `at`, on the accumulator of a run that began anywhere before it; or on an empty one,
-  // when that run was added to the f32 sum before.
+  // The step at `at`, on the accumulator of a run that began anywhere before it; or on an empty
+  // one, when that run was added to the f32 sum before.
   void take(OpenRun& run, std::int64_t at) {
     const Step& step = steps_[at];
     const double before = run.reach(slack_);
@@ -267,8 +268,8 @@ class RunsBound {
         std::min(steps_.count(), std::max<std::int64_t>(model_.parts, dealing.ways));
     error += static_cast<double>(groups) * joining(largest_);  // of each group's last run
     for (std::int64_t m = 2; m <= groups; ++m) {
-      error += joining(
-          (smaller(static_cast<double>(m) * largest_, magnitude_) + error + slack_) * kRoundUp);
+      error += joining((smaller(static_cast<double>(m) * largest_, magnitude_) + error + slack_) *
+                       kRoundUp);
     }
     reach_ = larger(reach_, smaller(static_cast<double>(groups) * largest_, magnitude_) + error);
     return error * kRoundUpAll;

@@ -8,8 +8,8 @@
 //   split-K     [------- group -------][------- group ------]  groups of runs, joined in any order
 //   sliced-K    0 0 1 1 0 0 1 1 0 0 1 1                        every other block of k to one group
 //
-// A partial sum of a run is a difference of two prefix sums of the products, which the data give. So
-// nothing of it is as large as the sum of magnitudes: on random data it grows as sqrt(k) does.
+// A partial sum of a run is a difference of two prefix sums of the products, which the data give.
+// So nothing of it is as large as the sum of magnitudes: on random data it grows as sqrt(k) does.
 // docs/bounds.md derives every line.
 #pragma once
 

@@ -82,8 +82,8 @@ enum class Log2E : std::uint8_t { f32, f64 };
 enum class Tanh : std::uint8_t { ex2, approx };
 
 // The unit that maxima are kept in; see above.
-// natural_either: as natural, but whether fl(z * c) is rounded before r is taken from it is left open,
-// as it is for ptxas in PTX without .rn (nvcc without -fmad=false).
+// natural_either: as natural, but whether fl(z * c) is rounded before r is taken from it is left
+// open, as it is for ptxas in PTX without .rn (nvcc without -fmad=false).
 enum class LogitBase : std::uint8_t { natural, two, two_fused, natural_either, natural_difference };
 
 struct AttentionContract {
@@ -106,9 +106,7 @@ struct AttentionContract {
   bool nan_lse_is_infinite = false;    // +inf, else NaN
   std::int64_t parts = 1;              // of the keys
 
-  bool base_2() const {
-    return logit_base == LogitBase::two || logit_base == LogitBase::two_fused;
-  }
+  bool base_2() const { return logit_base == LogitBase::two || logit_base == LogitBase::two_fused; }
 
   // Whether 2^0 is what ex2 is asked for at the maximum. In the other forms it is what rounding
   // took from m * c, which far from 0 is many binades.
@@ -142,8 +140,8 @@ inline constexpr double kTanhAbsoluteError = 0x1p-21;  // 1 - 2 / (1 + ex2(2x lo
 inline constexpr double kTanhApproxError = 0x1p-11;    // tanh.approx.f32
 inline constexpr double kRcpError = 0x1p-23;           // rcp.approx.ftz.f32
 
-// Calls done(first, end, begins) for the tiles of keys [first, end) in the order a kernel takes them:
-// part by part, within each by `order`. begins: the tile is the first of its part.
+// Calls done(first, end, begins) for the tiles of keys [first, end) in the order a kernel takes
+// them: part by part, within each by `order`. begins: the tile is the first of its part.
 template <typename Done>
 void for_each_tile(TileOrder order, std::int64_t tile, std::int64_t part, std::int64_t first,
                    std::int64_t end, const Done& done) {

@@ -5,14 +5,14 @@
 
 namespace plumbline {
 
-Contract AttentionGradientContract::sum() const {
+Contract AttentionBackwardContract::sum() const {
   Contract contract;
   contract.unit = unit;
   contract.instruction = instruction;
   return contract;
 }
 
-Contract AttentionGradientContract::sum_of_dq(std::int64_t keys) const {
+Contract AttentionBackwardContract::sum_of_dq(std::int64_t keys) const {
   Contract contract = sum();
   if (!atomic_dq) return contract;
   contract.schedule = Schedule::split_k;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// AttentionGradientContract: the arithmetic an attention backward kernel promises. It is given O
+// AttentionBackwardContract: the arithmetic an attention backward kernel promises. It is given O
 // and LSE as the forward pass stored them and takes them for exact; the gradients are those of P =
 // exp(S - LSE). Everything below is f32 to nearest even unless said otherwise.
 //
@@ -38,7 +38,7 @@
 
 namespace plumbline {
 
-struct AttentionGradientContract {
+struct AttentionBackwardContract {
   Unit unit = Unit::tensor_core;  // of all products
   Instruction instruction = Instruction::mma_sync;
   FormatId p = FormatId::bf16;

@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-std::string_view output_words(NodeOutput output) {
+std::string_view describe_node_output(NodeOutput output) {
   switch (output) {
     case NodeOutput::f32_toward_zero:
       return "f32 toward zero";
@@ -49,7 +49,7 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
   std::string line = fmt::format(
       "products: {} {} on sm_{}, nodes of {} products and {} fraction bits, each result {}", name,
       operand_words(a, b), sm, model->node.products, model->node.fraction_bits,
-      output_words(model->node.output));
+      describe_node_output(model->node.output));
   if (model->chaining == Chaining::hopper_fp8) {
     line += "; two nodes from zero per instruction, then one f32 addition to nearest even";
   }
@@ -101,7 +101,8 @@ std::string schedule_line(const Contract& contract) {
     }
     case Schedule::runs:
       return fmt::format(
-          "order: increasing k in runs of any length, added in f32 to nearest even in order; at most "
+          "order: increasing k in runs of any length, added in f32 to nearest even in order; at "
+          "most "
           "{} such sums are added in any order",
           contract.parts);
     case Schedule::any:
@@ -112,7 +113,7 @@ std::string schedule_line(const Contract& contract) {
   return "order: increasing k, one accumulator";
 }
 
-std::string_view step_words(EpilogueStep step) {
+std::string_view describe_step(EpilogueStep step) {
   switch (step) {
     case EpilogueStep::scale_a:
       return "x = fl(x * scale_a)";
@@ -161,7 +162,8 @@ std::string_view step_words(EpilogueStep step) {
 std::string epilogue_line(const Contract& contract) {
   std::string line = "epilogue: ";
   if (contract.exact_integers()) line += "x = float(sum) unless stored as s32, ";
-  for (const EpilogueStep step : contract.epilogue) line += fmt::format("{}, ", step_words(step));
+  for (const EpilogueStep step : contract.epilogue)
+    line += fmt::format("{}, ", describe_step(step));
   line += fmt::format("then converted rounding {}", word_of(contract.output.rounding));
   if (contract.output.overflow == Overflow::saturate) line += ", saturating";
   if (contract.subnormals_flushed)

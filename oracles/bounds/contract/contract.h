@@ -111,7 +111,8 @@ struct Contract {
   // results (nvcc's --use_fast_math). May: what does nothing to a number, a factor of 1 say, is an
   // operation all the same where a kernel has it.
   bool subnormals_flushed = false;
-  bool bits = true;  // outputs are those of the contract's arithmetic bit for bit, where it fixes them
+  bool bits =
+      true;  // outputs are those of the contract's arithmetic bit for bit, where it fixes them
   bool deterministic = true;
   bool odd_symmetric = true;         // C(-A, B) = -C(A, B) bitwise
   bool position_independent = true;  // permuting rows of A permutes rows of D
@@ -119,7 +120,8 @@ struct Contract {
   // The format in which B is multiplied.
   FormatId multiplied_b(FormatId stored) const { return dequantize_b.value_or(stored); }
 
-  // How the unit adds on a chip, by instructions of this shape; none where the chip has no such unit.
+  // How the unit adds on a chip, by instructions of this shape; none where the chip has no such
+  // unit.
   std::optional<DotModel> unit_model(int sm, FormatId a, FormatId b) const;
 
   // Sums are integers modulo 2^32 to the end: nothing of them is bounded.

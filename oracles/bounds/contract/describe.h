@@ -20,7 +20,8 @@ struct ContractUnit {
 };
 
 std::optional<ContractUnit> contract_unit(std::string_view word);
-std::optional<Schedule> schedule(std::string_view word);  // "sequential", "promote", "split_k", "runs", "any"
+std::optional<Schedule> schedule(
+    std::string_view word);  // "sequential", "promote", "split_k", "runs", "any"
 std::optional<Join> join(
     std::string_view word);  // "f32 ordered", "f32 any order", "f32 atomic", "bf16"
 std::optional<Promotion> promotion(std::string_view word);  // "add", "scaled fma"

@@ -5,8 +5,8 @@
 // fl(); inputs are taken as they are stored; Y and dX are rounded once more, to the format of the
 // output.
 //
-// softmax               z = fl(x scale),  m = max z,  p = ex2(fl(fl(z - m) fl(log2 e))),  l = sum
-// p,
+// softmax               z = fl(x scale),  m = max z,  p = ex2(fl(fl(z - m) fl(log2 e))),
+//                       l = sum p,
 //                       Y = fl(p fl(1 / l)), or fl(p / l), or div.full.f32(p, l)
 // softmax_backward      g = sum y dy,  dX = fl(scale fl(y fl(dy - g)))
 // rmsnorm               rstd = root(fl(fl(sum x^2 / n) + eps)),  Y = fl(fl(x rstd) gamma),
@@ -22,9 +22,9 @@
 // both                  dgamma = sum over rows of dy xhat,  dbeta = sum over rows of dy
 //
 // root(v) is rsqrt.approx.f32, or fl(1 / fl(sqrt(v))); ex2 is ex2.approx.ftz.f32, or
-// ex2.approx.f32, which keeps results below 2^-126. A term of a sum
-// that is a product is not rounded: it is added by fma. How many additions a term of a sum passes
-// through is all that is promised about the sums' order.
+// ex2.approx.f32, which keeps results below 2^-126. A term of a sum that is a product is not
+// rounded: it is added by fma. How many additions a term of a sum passes through is all that is
+// promised about the sums' order.
 //
 // Of the two norms, the division by n may be div.approx.f32 or a product with fl(1 / n), which eps
 // may be added to by the same fma. Of these and of softmax, both passes, subnormal operands and

@@ -6,7 +6,7 @@
 namespace plumbline {
 namespace {
 
-std::string tree_words(SumSchedule::Tree tree) {
+std::string describe_tree(SumSchedule::Tree tree) {
   switch (tree) {
     case SumSchedule::Tree::in_order:
       return "added in order";
@@ -24,11 +24,11 @@ std::string SumSchedule::words() const {
   std::string text;
   if (ways > 1) {
     text = fmt::format("blocks of {} of k in turn to {} accumulators, {}", grain, ways,
-                       tree_words(tree));
+                       describe_tree(tree));
   } else if (parts > 1) {
     text = fmt::format("split-K of {}{}, {}", parts,
                        block > 1 ? fmt::format(" in whole blocks of {}", block) : "",
-                       tree_words(tree));
+                       describe_tree(tree));
   }
   if (promote > 0) {
     text += fmt::format("{}a fresh accumulator every {} of k, added in f32",
@@ -54,7 +54,8 @@ std::optional<SumSchedule> fixed_schedule(const Contract& contract) {
     case Schedule::split_k:
       schedule.parts = contract.parts;
       schedule.block = contract.interval > 0 ? contract.interval : 1;
-      if (contract.join == Join::f32_ordered || (contract.parts == 1 && contract.join == Join::f32_any_order))
+      if (contract.join == Join::f32_ordered ||
+          (contract.parts == 1 && contract.join == Join::f32_any_order))
         return schedule;
       break;
     case Schedule::runs:

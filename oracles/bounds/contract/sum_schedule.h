@@ -17,10 +17,10 @@ struct SumSchedule {
   // Of the sums of several groups; each addition in f32 to nearest even.
   enum class Tree : std::uint8_t { in_order, reverse, pairwise };
 
-  std::int64_t promote = 0;      // k of an accumulator before it joins an f32 sum; 0: never
-  std::int64_t parts = 1;        // groups that each take a range of k ...
-  std::int64_t block = 1;        // ... of a whole number of these
-  std::int64_t ways = 1;         // groups that take blocks of `grain` in turn (then parts == 1)
+  std::int64_t promote = 0;  // k of an accumulator before it joins an f32 sum; 0: never
+  std::int64_t parts = 1;    // groups that each take a range of k ...
+  std::int64_t block = 1;    // ... of a whole number of these
+  std::int64_t ways = 1;     // groups that take blocks of `grain` in turn (then parts == 1)
   std::int64_t grain = 0;
   Tree tree = Tree::in_order;
   std::int64_t instruction_k = 0;  // k of one instruction's shape; 0: the unit's usual one

@@ -17,7 +17,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-std::string place_text(const AttentionCase& attention, const AttentionPlace& at, int output) {
+std::string place_text(const PreparedAttention& attention, const AttentionPlace& at, int output) {
   const HeadPlace& place = attention.places[at.head];
   std::string text = output == kAttentionO ? "o[" : "lse[";
   if (attention.problem.batch() > 1) text += fmt::format("{},", place.batch);
@@ -26,17 +26,17 @@ std::string place_text(const AttentionCase& attention, const AttentionPlace& at,
   return text + "]";
 }
 
-void tell_result(const AttentionCase& attention, const AttentionPlace& at, int output,
+void tell_result(const PreparedAttention& attention, const AttentionPlace& at, int output,
                  const ElementVerdict& verdict, Lines& lines) {
   const Format& format = attention.output_format(output);
-  lines.push_back(result_words(place_text(attention, at, output), format, verdict));
-  if (verdict.low != verdict.high) lines.push_back(range_words(format, verdict));
+  lines.push_back(describe_result(place_text(attention, at, output), format, verdict));
+  if (verdict.low != verdict.high) lines.push_back(describe_range(format, verdict));
   if (verdict.class_mismatch) {
     lines.push_back(
         "NaN, Inf and finite results must match, and here they do not; NaN may mean that "
         "the element was never written");
   } else if (!std::isnan(verdict.error_ulp)) {
-    lines.push_back(error_words(format, verdict));
+    lines.push_back(describe_error(format, verdict));
   }
   if (std::isfinite(verdict.share) && verdict.share > 0) {
     lines.push_back(
@@ -46,7 +46,7 @@ void tell_result(const AttentionCase& attention, const AttentionPlace& at, int o
   }
 }
 
-void tell_row(const AttentionCase& attention, const AttentionPlace& at,
+void tell_row(const PreparedAttention& attention, const AttentionPlace& at,
               const AttentionOperands& operands, const DetailedRow& detail, Lines& lines) {
   const HeadPlace& place = attention.places[at.head];
   const SurveyedRow& row = detail.row;
@@ -69,7 +69,7 @@ void tell_row(const AttentionCase& attention, const AttentionPlace& at,
         row.maximum, row.chosen.size(), row.chosen.front()));
     return;
   }
-  if (row.kind == AttentionRowKind::wild) {
+  if (row.kind == AttentionRowKind::may_overflow) {
     lines.push_back("its logits come near the end of f32: anything may come out");
     return;
   }
@@ -94,7 +94,7 @@ void tell_row(const AttentionCase& attention, const AttentionPlace& at,
 }
 
 // What the head's data are multiplied by, and how its keys are cut, where the problem says so.
-void tell_head(const AttentionCase& attention, const AttentionPlace& at,
+void tell_head(const PreparedAttention& attention, const AttentionPlace& at,
                const AttentionOperands& operands, Lines& lines) {
   const AttentionHead& head = operands.head();
   if (head.scales_of_blocks()) {
@@ -136,7 +136,7 @@ void tell_real_reference(const AttentionOperands& operands, const AttentionPlace
 }
 
 // How far the failure reaches.
-void tell_neighbors(const AttentionCase& attention, int output, const AttentionPlace& at,
+void tell_neighbors(const PreparedAttention& attention, int output, const AttentionPlace& at,
                     const AttentionOperands& operands, const Tensor& got, Lines& lines) {
   const Format& format = attention.output_format(output);
   const AttentionRowBounds bounds = attention.bounds(operands);
@@ -172,7 +172,7 @@ void tell_neighbors(const AttentionCase& attention, int output, const AttentionP
 
 }  // namespace
 
-Explanation explain_attention(const AttentionCase& attention, int output, std::int64_t index,
+Explanation explain_attention(const PreparedAttention& attention, int output, std::int64_t index,
                               const Tensor& got) {
   Explanation out;
   const AttentionPlace at = attention.place(output, index);

@@ -6,7 +6,7 @@
 
 namespace plumbline {
 
-Explanation explain_attention(const AttentionCase& attention, int output, std::int64_t index,
+Explanation explain_attention(const PreparedAttention& attention, int output, std::int64_t index,
                               const Tensor& got);
 
 }  // namespace plumbline

@@ -199,7 +199,7 @@ RowValues compute(const RowPlan& plan) {
 
 // What a fault knows.
 struct Setting {
-  const AttentionCase& attention;
+  const PreparedAttention& attention;
   const HeadPlace& place;
   RowPlan& plan;
 
@@ -471,7 +471,7 @@ constexpr std::array kFaults = {
 
 // clang-format on
 
-RowPlan plan_of(const AttentionCase& attention, const AttentionPlace& at) {
+RowPlan plan_of(const PreparedAttention& attention, const AttentionPlace& at) {
   RowPlan plan;
   plan.head = attention_head(attention.problem, attention.places[at.head]);
   plan.query = at.query;
@@ -510,7 +510,7 @@ Expected expected(int output, const RowPlan& plan, const RowValues& row, std::in
 constexpr double kRoom = 4;
 
 // That much on this row, relative to the terms of its sums.
-double precision_of(const AttentionCase& attention, const AttentionPlace& at) {
+double precision_of(const PreparedAttention& attention, const AttentionPlace& at) {
   double precision = 0x1p-18;
   const auto held = attention.operands(at.head);
   const AttentionOperands& operands = *held;
@@ -537,7 +537,7 @@ double distance(const Expected& due, double got) {
 
 }  // namespace
 
-NamedFaults attention_faults(const AttentionCase& attention, int output, std::int64_t index,
+NamedFaults attention_faults(const PreparedAttention& attention, int output, std::int64_t index,
                              const Tensor& got) {
   const AttentionPlace at = attention.place(output, index);
   const HeadPlace& place = attention.places[at.head];

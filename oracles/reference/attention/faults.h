@@ -11,7 +11,7 @@ namespace plumbline {
 
 // The faults that would give all outputs of the row that holds element `index`, the most telling
 // first.
-NamedFaults attention_faults(const AttentionCase& attention, int output, std::int64_t index,
+NamedFaults attention_faults(const PreparedAttention& attention, int output, std::int64_t index,
                              const Tensor& got);
 
 }  // namespace plumbline

@@ -22,7 +22,7 @@ constexpr std::int64_t kRefereedPerRow = 4;
 
 }  // namespace
 
-AttentionJudge::AttentionJudge(const AttentionCase& attention, int output, const Tensor& got,
+AttentionJudge::AttentionJudge(const PreparedAttention& attention, int output, const Tensor& got,
                                const JudgeOptions& options)
     : case_(attention),
       output_(output),

@@ -18,7 +18,7 @@ namespace plumbline {
 
 class AttentionJudge {
  public:
-  AttentionJudge(const AttentionCase& attention, int output, const Tensor& got,
+  AttentionJudge(const PreparedAttention& attention, int output, const Tensor& got,
                  const JudgeOptions& options);
 
   OutputVerdict run();
@@ -42,7 +42,7 @@ class AttentionJudge {
   void referee(OutputVerdict& verdict) const;
   std::int64_t index(std::size_t head, std::int64_t query, std::int64_t column) const;
 
-  const AttentionCase& case_;
+  const PreparedAttention& case_;
   int output_;
   const Format& format_;
   const Tensor& got_;
@@ -57,14 +57,14 @@ class AttentionJudge {
 // cost little.
 class AttentionElements {
  public:
-  explicit AttentionElements(const AttentionCase& attention) : case_(attention) {}
+  explicit AttentionElements(const PreparedAttention& attention) : case_(attention) {}
 
   ElementVerdict judge(int output, std::int64_t index, std::uint64_t got);
 
  private:
   void look_at(std::size_t head, std::int64_t query);
 
-  const AttentionCase& case_;
+  const PreparedAttention& case_;
   std::size_t head_ = 0;
   std::shared_ptr<const AttentionOperands> operands_;  // of the head; null: none yet
   std::optional<AttentionRowBounds> bounds_;

@@ -31,7 +31,7 @@ class AttentionOracle final : public CaseOracle {
   std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
  private:
-  AttentionCase case_;
+  PreparedAttention case_;
   // What element() looked at last. Any thread may ask.
   mutable std::mutex mutex_;
   std::unique_ptr<AttentionElements> elements_;

@@ -23,8 +23,7 @@ ClassSet with_or_without(ClassSet x, ClassSet y) {
 // A row whose chosen keys have all the weight, in equal parts: P is 1 of each of them, which every
 // format has, and 0 of all others. What is left are the errors of two sums. Nothing where V has a
 // NaN or Inf, or LSE is in base 2: m log2(e) may be too large for f32.
-std::optional<AttentionKnowledge> knowledge_of_chosen(int output,
-                                                      const AttentionOperands& operands,
+std::optional<AttentionKnowledge> knowledge_of_chosen(int output, const AttentionOperands& operands,
                                                       const SurveyedRow& row, std::int64_t column) {
   const AttentionHead& head = operands.head();
   const bool is_lse = output == kAttentionLse;
@@ -55,7 +54,7 @@ constexpr std::int64_t kMostElements = 1 << 25;
 
 }  // namespace
 
-std::shared_ptr<const AttentionOperands> AttentionCase::operands(std::size_t head) const {
+std::shared_ptr<const AttentionOperands> PreparedAttention::operands(std::size_t head) const {
   const std::scoped_lock lock(mutex_);
   prepared_.resize(places.size());
   std::shared_ptr<const AttentionOperands>& kept = prepared_[head];
@@ -68,7 +67,7 @@ std::shared_ptr<const AttentionOperands> AttentionCase::operands(std::size_t hea
                                                           contract);
 }
 
-AttentionPlace AttentionCase::place(int output, std::int64_t index) const {
+AttentionPlace PreparedAttention::place(int output, std::int64_t index) const {
   const std::int64_t row = index / width(output), length = problem.q->layout.shape[2];
   const std::int64_t batch = row / length / problem.heads(), head = row / length % problem.heads();
   for (std::size_t h = 0; h < places.size(); ++h) {
@@ -139,7 +138,7 @@ AttentionKnowledge knowledge(int output, const AttentionOperands& operands, cons
         row.row.kind == AttentionRowKind::regular ? output_error(row.row, operands, column) : 0;
     if (row.row.kind == AttentionRowKind::masked) known.bound = 0;
   }
-  if (row.row.kind == AttentionRowKind::wild) {
+  if (row.row.kind == AttentionRowKind::may_overflow) {
     known.bound = std::numeric_limits<double>::infinity();
     known.exact = 0;
   }

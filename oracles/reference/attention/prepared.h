@@ -20,18 +20,19 @@ inline constexpr int kAttentionO = 0, kAttentionLse = 1;  // outputs
 
 // Row of all rows of O and LSE, in row-major order of [batch, heads, length].
 struct AttentionPlace {
-  std::size_t head = 0;    // of AttentionCase::places
+  std::size_t head = 0;    // of PreparedAttention::places
   std::int64_t query = 0;  // of that head
   std::int64_t column = 0;
 };
 
-struct AttentionCase {
+struct PreparedAttention {
   AttentionProblem problem;
   AttentionContract contract;
   int sm = 0;
   std::vector<HeadPlace> places;
 
-  AttentionCase(const AttentionProblem& attention, const AttentionContract& promised, int target)
+  PreparedAttention(const AttentionProblem& attention, const AttentionContract& promised,
+                    int target)
       : problem(attention), contract(promised), sm(target), places(head_places(attention)) {}
 
   std::int64_t rows() const {

@@ -25,12 +25,14 @@ AttentionHead with_finite_values(AttentionHead head) {
 
 }  // namespace
 
-std::int64_t disagreements(const AttentionCase& attention, int output, const RefereedRow& asked) {
+std::int64_t disagreements(const PreparedAttention& attention, int output,
+                           const RefereedRow& asked) {
   using Number = RealOf<128>;
   const auto held = attention.operands(asked.head);
   const AttentionOperands& operands = *held;
   const DetailedRow row = survey_row(operands, asked.query);
-  if (row.row.kind == AttentionRowKind::nan || row.row.kind == AttentionRowKind::wild) return 0;
+  if (row.row.kind == AttentionRowKind::nan || row.row.kind == AttentionRowKind::may_overflow)
+    return 0;
   if (row.row.kind == AttentionRowKind::regular && !definable(operands, row.row)) return 0;
   const auto defined = defined_row<Number>(with_finite_values(operands.head()), asked.query,
                                            &operands.contract(), asked.columns);

@@ -18,7 +18,7 @@ struct RefereedRow {
 };
 
 // How many of the row's outputs do not lie where the survey says, or are of another class.
-std::int64_t disagreements(const AttentionCase& attention, int output, const RefereedRow& row);
+std::int64_t disagreements(const PreparedAttention& attention, int output, const RefereedRow& row);
 
 // A regular row to as many digits as any decision needs.
 DefinedRow<Real> exact_row(const AttentionOperands& operands, std::int64_t query);

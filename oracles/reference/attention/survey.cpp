@@ -93,7 +93,7 @@ class RowPass {
     find_logits(scores);
     if (row_.kind == AttentionRowKind::regular) find_tiles(scores);
     if (row_.kind == AttentionRowKind::regular && far_leads_ && !operands_.far_tiles_vanish())
-      row_.kind = AttentionRowKind::wild;
+      row_.kind = AttentionRowKind::may_overflow;
     if (detail_ != nullptr) {
       detail_->logits.assign(scores, scores + count);
       detail_->probabilities.assign(count, 0);
@@ -107,7 +107,7 @@ class RowPass {
     // Logits and the maximum are off by logit_error_ each.
     tolerance_ = (2 * logit_error_ * operands_.to_base_2() + kExponentError) * (1 + 0x1p-20);
     if (!(tolerance_ < 0.25)) {  // f32 knows even less about these logits
-      row_.kind = AttentionRowKind::wild;
+      row_.kind = AttentionRowKind::may_overflow;
       std::fill(scores, scores + count, 0.0);
       finish_special();
       return std::move(row_);
@@ -120,7 +120,7 @@ class RowPass {
  private:
   void find_logits(double* scores) {
     score_error_ = operands_.score_error(row_.query, row_.keys);
-    if (operands_.may_overflow(row_.query, row_.keys)) row_.kind = AttentionRowKind::wild;
+    if (operands_.may_overflow(row_.query, row_.keys)) row_.kind = AttentionRowKind::may_overflow;
     const bool special = operands_.any_special_pair();
     if (!special && !head_.natural_units()) {  // the scores are the logits
       logit_error_ = score_error_;
@@ -147,7 +147,7 @@ class RowPass {
     for (std::int64_t j = 0; j < row_.keys.end - row_.keys.first; ++j)
       if (scores[j] != -kInfinity) largest_ = std::max(largest_, std::fabs(scores[j]));
     if (row_.kind == AttentionRowKind::regular && largest_ >= kSafe)
-      row_.kind = AttentionRowKind::wild;
+      row_.kind = AttentionRowKind::may_overflow;
     logit_error_ = operands_.logit_error(row_.query, score_error_, largest_);
   }
 
@@ -188,8 +188,7 @@ class RowPass {
     double maximum = -kInfinity, so_far = -kInfinity;
     for_each_tile(contract.order, contract.tile, operands_.part_keys(), row_.keys.first,
                   row_.keys.end, [&](std::int64_t first, std::int64_t end, bool begins) {
-                    const double here =
-                        largest_of(logits + (first - row_.keys.first), end - first);
+                    const double here = largest_of(logits + (first - row_.keys.first), end - first);
                     if (begins) so_far = -kInfinity;
                     if (here == -kInfinity) {
                       blank_.push_back({first, end});
@@ -213,7 +212,8 @@ class RowPass {
     const bool rounded_sum = operands_.contract().row_sum == RowSum::rounded;
     double sum = 0;
     for (const KeyRange& tile : blank_)
-      std::fill(logits + (tile.first - row_.keys.first), logits + (tile.end - row_.keys.first), 0.0);
+      std::fill(logits + (tile.first - row_.keys.first), logits + (tile.end - row_.keys.first),
+                0.0);
     for (const SurveyedTile& tile : row_.tiles) {
       for (std::int64_t begin = tile.first; begin < tile.end; begin += kMostSoftmaxKeys) {
         const std::int64_t end = std::min(tile.end, begin + kMostSoftmaxKeys);
@@ -300,8 +300,7 @@ class RowPass {
         operands_.may_overflow(row_.query, row_.keys) || operands_.any_special_pair())
       return;
     const auto bias = [&](std::int64_t j) {
-      return static_cast<double>(
-          head_.bias[static_cast<std::size_t>(row_.query * head_.keys + j)]);
+      return static_cast<double>(head_.bias[static_cast<std::size_t>(row_.query * head_.keys + j)]);
     };
     double maximum = -kInfinity;
     for (std::int64_t j = row_.keys.first; j < row_.keys.end; ++j)
@@ -317,7 +316,7 @@ class RowPass {
 
   void finish_special() {
     row_.tiles.clear();
-    if (row_.kind == AttentionRowKind::wild) find_chosen();
+    if (row_.kind == AttentionRowKind::may_overflow) find_chosen();
     row_.lse = kNan;
     if (row_.kind == AttentionRowKind::nan && operands_.contract().nan_lse_is_infinite)
       row_.lse = kInfinity;

@@ -21,9 +21,9 @@ namespace plumbline {
 // What a row's outputs are, before any number is looked at.
 enum class AttentionRowKind : std::uint8_t {
   regular,
-  masked,  // no key is visible: O = 0, LSE as declared
-  nan,     // a visible logit is NaN or +Inf: so is everything
-  wild,    // f32 may overflow on the way: anything may come out
+  masked,        // no key is visible: O = 0, LSE as declared
+  nan,           // a visible logit is NaN or +Inf: so is everything
+  may_overflow,  // f32 may overflow on the way: anything may come out
 };
 
 struct SurveyedRow;
@@ -125,10 +125,10 @@ struct SurveyedRow {
   double maximum = 0;               // of all logits, the sink's too
   double sum = 0, sum_error = 0;    // l, relative to the maximum; sum_error is relative
   double lse = 0, lse_error = 0;    // in the problem's unit
-  double share = 1;  // of l that the keys have; the rest is the sink's
-  double error = 0;  // |o - exact o| is at most this times the sum of |terms| / l
-  // Of a wild row: the keys that have all its weight, in equal parts, whatever f32 does to logits:
-  // their bias is `maximum`, and so large that nothing can be seen beside it.
+  double share = 1;                 // of l that the keys have; the rest is the sink's
+  double error = 0;                 // |o - exact o| is at most this times the sum of |terms| / l
+  // Of a row that may overflow: the keys that have all its weight, in equal parts, whatever f32
+  // does to logits: their bias is `maximum`, and so large that nothing can be seen beside it.
   std::vector<std::int64_t> chosen;
 };
 

@@ -99,8 +99,8 @@ void RowTrace::finish_step(Step& step) const {
     step.base_rounding = half_ulp(product, c * step.error) * kSlack;
 }
 
-// Whether the kernel has this logit bit for bit. Where the cap is in c, logits here are the kernel's
-// times the cap: known is only 0.
+// Whether the kernel has this logit bit for bit. Where the cap is in c, logits here are the
+// kernel's times the cap: known is only 0.
 bool RowTrace::knows(double logit, double error) const {
   return error == 0 && (cap_in_c_ ? logit == 0 : is_f32(logit));
 }

@@ -6,7 +6,7 @@
 
 namespace plumbline {
 
-GradientScales gradient_scales(const AttentionGradientProblem& problem) {
+GradientScales gradient_scales(const AttentionBackwardProblem& problem) {
   const auto value = [](const Tensor* scale) {
     return scale ? static_cast<float>(to_double(format(scale->layout.format), scale->bits(0)))
                  : 1.0f;
@@ -16,7 +16,7 @@ GradientScales gradient_scales(const AttentionGradientProblem& problem) {
           value(problem.do_scale),  value(problem.ds_scale),  attention.scale};
 }
 
-std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionGradientProblem& problem) {
+std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionBackwardProblem& problem) {
   const auto group =
       static_cast<std::size_t>(problem.attention.heads() / problem.attention.kv_heads());
   std::vector<std::vector<HeadPlace>> groups;
@@ -30,7 +30,7 @@ std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionGradientProbl
   return groups;
 }
 
-GradientGroup gradient_group(const AttentionGradientProblem& problem,
+GradientGroup gradient_group(const AttentionBackwardProblem& problem,
                              const std::vector<HeadPlace>& places) {
   const GradientScales scales = gradient_scales(problem);
   GradientGroup group;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// AttentionGradientProblem: one attention backward case as its oracle sees it, cut into groups. A
+// AttentionBackwardProblem: one attention backward case as its oracle sees it, cut into groups. A
 // group is one head of K and V of one sequence with the query heads that share it: dK and dV add
 // over them.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace plumbline {
 
-struct AttentionGradientProblem {
+struct AttentionBackwardProblem {
   AttentionProblem attention;   // `output` is the format of the gradients
   const Tensor* o = nullptr;    // [batch, heads, queries, dv], as the forward pass stored it
   const Tensor* lse = nullptr;  // [batch, heads, queries]
@@ -34,7 +34,7 @@ struct GradientScales {
   float dk() const { return scale * q / ds; }
 };
 
-GradientScales gradient_scales(const AttentionGradientProblem& problem);
+GradientScales gradient_scales(const AttentionBackwardProblem& problem);
 
 // A query head with what the forward pass left and the gradient that comes in.
 struct GradientHead {
@@ -50,9 +50,9 @@ struct GradientGroup {
 };
 
 // The places of every group, in the order of head_places().
-std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionGradientProblem& problem);
+std::vector<std::vector<HeadPlace>> gradient_groups(const AttentionBackwardProblem& problem);
 
-GradientGroup gradient_group(const AttentionGradientProblem& problem,
+GradientGroup gradient_group(const AttentionBackwardProblem& problem,
                              const std::vector<HeadPlace>& places);
 
 }  // namespace plumbline

@@ -149,8 +149,8 @@ GradientBlock::Line& GradientBlock::line_of(std::int64_t l) {
     const GradientTile& tile = tiles_[one.tile];
     const auto index = static_cast<std::size_t>(one.pair.row * tile.stride() + one.pair.column);
     const double reference = output_ == GradientOutput::dv ? tile.p()[index] : tile.g()[index];
-    if (weight.wild) {
-      line.wild = true;
+    if (weight.may_overflow) {
+      line.may_overflow = true;
       return line;
     }
     UncertainFactor& factor = line.factors[static_cast<std::size_t>(one.term)];
@@ -167,7 +167,7 @@ GradientBlock::Line& GradientBlock::line_of(std::int64_t l) {
 RunningBound GradientBlock::bound(std::int64_t l, std::int64_t x) {
   Line& line = line_of(l);
   RunningBound out;
-  if (line.wild) {
+  if (line.may_overflow) {
     using enum ResultClass;
     out.error = kInfinity;
     for (const ResultClass any : {plus_infinity, minus_infinity, nan}) out.classes.add(any);
@@ -185,7 +185,7 @@ RunningBound GradientBlock::bound(std::int64_t l, std::int64_t x) {
 
 double GradientBlock::error_any(std::int64_t l, std::int64_t x) {
   const Line& line = line_of(l);
-  if (line.wild) return kInfinity;
+  if (line.may_overflow) return kInfinity;
   const VectorSize& column = operands_.rows(output_).column[static_cast<std::size_t>(x)];
   const double magnitude = magnitude_bound(line.size, column);
   if (!limits_.cannot_overflow(magnitude)) return kInfinity;

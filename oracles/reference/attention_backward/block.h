@@ -39,7 +39,7 @@ class GradientBlock {
 
   struct Line {
     bool known = false;
-    bool wild = false;  // some weight may be infinite or NaN
+    bool may_overflow = false;  // some weight may be infinite or NaN
     std::vector<UncertainFactor> factors;
     VectorSize size;                                   // of the largest factors
     double off_norm = 0;                               // two-norm of what they may be off

@@ -65,7 +65,7 @@ template <typename Number>
 GradientWeights<Number> gradient_weights(const GradientHead& gradient,
                                          const GradientRow<Number>& row, std::int64_t i,
                                          std::int64_t j,
-                                         const AttentionGradientContract* contract) {
+                                         const AttentionBackwardContract* contract) {
   const AttentionHead& head = gradient.head;
   const KeyRange visible = head.visible(i);
   GradientWeights<Number> weights;
@@ -95,7 +95,7 @@ GradientWeights<Number> gradient_weights(const GradientHead& gradient,
 // dQ of query i, [d].
 template <typename Number>
 std::vector<Number> defined_dq(const GradientHead& gradient, const GradientRow<Number>& row,
-                               std::int64_t i, const AttentionGradientContract* contract) {
+                               std::int64_t i, const AttentionBackwardContract* contract) {
   const AttentionHead& head = gradient.head;
   std::vector<Number> dq(static_cast<std::size_t>(head.d), Number(0));
   for (std::int64_t j = 0; j < head.keys; ++j) {
@@ -116,7 +116,7 @@ struct KeyGradients {
 template <typename Number>
 KeyGradients<Number> defined_key_gradients(
     const GradientGroup& group, const std::vector<std::vector<GradientRow<Number>>>& rows,
-    std::int64_t j, const AttentionGradientContract* contract) {
+    std::int64_t j, const AttentionBackwardContract* contract) {
   const AttentionHead& any = group.heads.front().head;
   KeyGradients<Number> gradients;
   gradients.dk.assign(static_cast<std::size_t>(any.d), Number(0));

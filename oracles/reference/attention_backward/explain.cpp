@@ -16,7 +16,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t kOtherRows = 8;
-constexpr std::int64_t kMostPairs = 1 << 22;  // of query and key, for all hypotheses together
+constexpr std::int64_t kMostPairs = 1 << 22;  // of query and key, for all fault kinds together
 
 // The row's number in the tensor, with the sequence it belongs to where there are several.
 void tell_place(const GradientOperands& operands, GradientOutput output, std::int64_t line,
@@ -157,11 +157,11 @@ Explanation explain_gradient(const GradientOperands& operands, const GradientJud
   const std::string batch = shape[0] == 1 ? "" : fmt::format("{},", row / shape[2] / shape[1]);
   const std::string place = fmt::format("{}[{}{},{},{}]", kNames[static_cast<int>(output)], batch,
                                         row / shape[2] % shape[1], row % shape[2], at.x);
-  out.lines.push_back(result_words(place, stored, verdict));
+  out.lines.push_back(describe_result(place, stored, verdict));
   if (verdict.class_mismatch)
     out.lines.push_back("NaN, infinite and finite results must match, and here they do not");
   if (!std::isnan(verdict.error_ulp)) {
-    out.lines.push_back(error_words(stored, verdict));
+    out.lines.push_back(describe_error(stored, verdict));
   }
   tell_place(operands, output, at.line, out.lines);
   if (!std::isfinite(verdict.exact)) return out;

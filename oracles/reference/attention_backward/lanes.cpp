@@ -6,9 +6,9 @@
 //
 // Kernel: an f32 number next to a score, when no f32 lies within E, is within 2v of it; products by
 // the scale and by log2 e, itself rounded, take v each, 4v of the score in all. No term says so: E
-// (oracles/bounds/accumulator/a_priori.h) counts a step of the unit more than a sum from zero has, which is
-// more than 4v of the sizes it is taken from. Where it is not, vectors tell nothing. 2v of the
-// logit with its bias, 2v of the LSE and v of x (each rounding once more what came before: the
+// (oracles/bounds/accumulator/a_priori.h) counts a step of the unit more than a sum from zero has,
+// which is more than 4v of the sizes it is taken from. Where it is not, vectors tell nothing. 2v of
+// the logit with its bias, 2v of the LSE and v of x (each rounding once more what came before: the
 // factor 1.01) come on top. That is `off`, at most 1/16. 2^x then is within 1.0323 off + (2.1 + 1)
 // 2^-23 (1 + off), which is less than `relative`; below 2^-125, where it may be flushed to 0,
 // within all of itself. dO . v times its factor: E' in the same way, 2v for an f32 number next to

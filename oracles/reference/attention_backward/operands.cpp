@@ -70,8 +70,8 @@ GradientQuery query_of_row(const GradientHead& head, std::int64_t i) {
 
 }  // namespace
 
-GradientModels::GradientModels(const AttentionGradientProblem& problem,
-                               const AttentionGradientContract& contract, int sm) {
+GradientModels::GradientModels(const AttentionBackwardProblem& problem,
+                               const AttentionBackwardContract& contract, int sm) {
   const auto format_of = [](const Tensor* tensor) { return tensor->layout.format; };
   const FormatId q = format_of(problem.attention.q), k = format_of(problem.attention.k),
                  v = format_of(problem.attention.v), d_o = format_of(problem.d_o);
@@ -107,8 +107,8 @@ GradientRows::GradientRows(const std::vector<float>& values, std::int64_t row_co
   prepared = PreparedColumns(value.data(), rows, width, minimum_exponent);
 }
 
-GradientOperands::GradientOperands(const AttentionGradientProblem& problem,
-                                   const AttentionGradientContract& contract_of_kernel, int sm,
+GradientOperands::GradientOperands(const AttentionBackwardProblem& problem,
+                                   const AttentionBackwardContract& contract_of_kernel, int sm,
                                    const std::vector<HeadPlace>& places)
     : contract(contract_of_kernel),
       models(problem, contract_of_kernel, sm),

@@ -32,7 +32,7 @@ enum class GradientOutput : std::uint8_t { dq, dk, dv };
 struct GradientModels {
   BoundModel score, dp, dv, dk, dq;
 
-  GradientModels(const AttentionGradientProblem& problem, const AttentionGradientContract& contract,
+  GradientModels(const AttentionBackwardProblem& problem, const AttentionBackwardContract& contract,
                  int sm);
 };
 
@@ -62,7 +62,7 @@ struct GradientQuery {
 };
 
 struct GradientOperands {
-  AttentionGradientContract contract;
+  AttentionBackwardContract contract;
   GradientModels models;
   GradientGroup group;
   GradientScales scales;
@@ -72,8 +72,8 @@ struct GradientOperands {
   GradientRows k, v;
   std::vector<GradientQuery> query;  // [heads * padded]
 
-  GradientOperands(const AttentionGradientProblem& problem,
-                   const AttentionGradientContract& contract_of_kernel, int sm,
+  GradientOperands(const AttentionBackwardProblem& problem,
+                   const AttentionBackwardContract& contract_of_kernel, int sm,
                    const std::vector<HeadPlace>& places);
 
   std::int64_t heads() const { return static_cast<std::int64_t>(group.heads.size()); }

@@ -38,16 +38,16 @@ std::vector<std::int64_t> referee_sample(const TensorLayout& layout, const Judge
 
 }  // namespace
 
-AttentionGradientOracle::AttentionGradientOracle(const AttentionGradientProblem& problem,
-                                                 const AttentionGradientContract& contract, int sm)
+AttentionBackwardOracle::AttentionBackwardOracle(const AttentionBackwardProblem& problem,
+                                                 const AttentionBackwardContract& contract, int sm)
     : case_(problem, contract, sm) {}
 
-std::string AttentionGradientOracle::output_name(int output) const {
+std::string AttentionBackwardOracle::output_name(int output) const {
   static constexpr const char* kNames[] = {"dq", "dk", "dv"};
   return kNames[output];
 }
 
-OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
+OutputVerdict AttentionBackwardOracle::judge(int output, const Tensor& got,
                                              const JudgeOptions& options) const {
   // Groups side by side where there are enough of them, else the blocks of each.
   const auto groups = static_cast<std::int64_t>(case_.groups.size());
@@ -103,7 +103,7 @@ OutputVerdict AttentionGradientOracle::judge(int output, const Tensor& got,
   return verdict;
 }
 
-std::vector<double> AttentionGradientOracle::reference_values(int output, Reference reference,
+std::vector<double> AttentionBackwardOracle::reference_values(int output, Reference reference,
                                                               int threads) const {
   const Tensor shape = empty_output(output);
   const auto groups = static_cast<std::int64_t>(case_.groups.size());
@@ -118,7 +118,7 @@ std::vector<double> AttentionGradientOracle::reference_values(int output, Refere
 }
 
 // A tensor with an output's shape; its elements are not read.
-Tensor AttentionGradientOracle::empty_output(int output) const {
+Tensor AttentionBackwardOracle::empty_output(int output) const {
   const AttentionProblem& attention = case_.problem.attention;
   const Tensor* like = output == 0 ? attention.q : output == 1 ? attention.k : attention.v;
   Tensor shape;
@@ -127,7 +127,7 @@ Tensor AttentionGradientOracle::empty_output(int output) const {
 }
 
 // The group an element of an output lies in.
-std::size_t AttentionGradientOracle::group_of(int output, std::int64_t index) const {
+std::size_t AttentionBackwardOracle::group_of(int output, std::int64_t index) const {
   const AttentionProblem& attention = case_.problem.attention;
   const std::vector<std::int64_t>& shape = (output == 0   ? attention.q
                                             : output == 1 ? attention.k
@@ -150,7 +150,7 @@ std::size_t AttentionGradientOracle::group_of(int output, std::int64_t index) co
   return 0;
 }
 
-struct AttentionGradientOracle::Look {
+struct AttentionBackwardOracle::Look {
   int output;
   std::size_t group;
   std::shared_ptr<const GradientWork> work;
@@ -158,7 +158,7 @@ struct AttentionGradientOracle::Look {
   GradientJudge judge;
   GradientJudge::CloseLine line;
 
-  Look(const AttentionGradientOracle& oracle, int of, std::size_t in)
+  Look(const AttentionBackwardOracle& oracle, int of, std::size_t in)
       : output(of),
         group(in),
         work(oracle.case_.work(in)),
@@ -166,9 +166,9 @@ struct AttentionGradientOracle::Look {
         judge(*work, output_of(of), shape, {}) {}
 };
 
-AttentionGradientOracle::~AttentionGradientOracle() = default;
+AttentionBackwardOracle::~AttentionBackwardOracle() = default;
 
-ElementVerdict AttentionGradientOracle::element(int output, std::int64_t index,
+ElementVerdict AttentionBackwardOracle::element(int output, std::int64_t index,
                                                 std::uint64_t got) const {
   const std::scoped_lock lock(mutex_);
   const std::size_t group = group_of(output, index);
@@ -179,7 +179,7 @@ ElementVerdict AttentionGradientOracle::element(int output, std::int64_t index,
   return last_->judge.element(last_->line, index, got);
 }
 
-Explanation AttentionGradientOracle::explain(int output, std::int64_t index,
+Explanation AttentionBackwardOracle::explain(int output, std::int64_t index,
                                              const Tensor& got) const {
   const auto work = case_.work(group_of(output, index));
   const GradientJudge judge(*work, output_of(output), got, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// AttentionGradientOracle: the verdict on dQ, dK and dV of an attention backward case, group by
+// AttentionBackwardOracle: the verdict on dQ, dK and dV of an attention backward case, group by
 // group.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace plumbline {
 
-class AttentionGradientOracle final : public CaseOracle {
+class AttentionBackwardOracle final : public CaseOracle {
  public:
   // The problem's tensors must outlive the oracle. `sm` picks the model of the unit.
-  AttentionGradientOracle(const AttentionGradientProblem& problem,
-                          const AttentionGradientContract& contract, int sm);
-  ~AttentionGradientOracle() override;
+  AttentionBackwardOracle(const AttentionBackwardProblem& problem,
+                          const AttentionBackwardContract& contract, int sm);
+  ~AttentionBackwardOracle() override;
 
   int outputs() const override { return 3; }
 
@@ -36,7 +36,7 @@ class AttentionGradientOracle final : public CaseOracle {
   std::size_t group_of(int output, std::int64_t index) const;
   Tensor empty_output(int output) const;
 
-  AttentionGradientCase case_;
+  PreparedAttentionBackward case_;
   // What element() looked at last: the elements beside it cost little then. Any thread may ask.
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Look> last_;

@@ -16,7 +16,7 @@ const GradientSurvey& GradientWork::survey(int threads) const {
   return *survey_;
 }
 
-std::shared_ptr<const GradientWork> AttentionGradientCase::work(std::size_t group) const {
+std::shared_ptr<const GradientWork> PreparedAttentionBackward::work(std::size_t group) const {
   {
     const std::scoped_lock lock(mutex_);
     prepared_.resize(groups.size());

@@ -14,7 +14,7 @@ namespace plumbline {
 // A group under judgement.
 class GradientWork {
  public:
-  GradientWork(const AttentionGradientProblem& problem, const AttentionGradientContract& contract,
+  GradientWork(const AttentionBackwardProblem& problem, const AttentionBackwardContract& contract,
                int sm, const std::vector<HeadPlace>& places)
       : operands_(problem, contract, sm, places), weights_(operands_) {}
 
@@ -34,14 +34,14 @@ class GradientWork {
   mutable std::unique_ptr<const GradientSurvey> survey_;
 };
 
-struct AttentionGradientCase {
-  AttentionGradientProblem problem;
-  AttentionGradientContract contract;
+struct PreparedAttentionBackward {
+  AttentionBackwardProblem problem;
+  AttentionBackwardContract contract;
   int sm = 0;
   std::vector<std::vector<HeadPlace>> groups;
 
-  AttentionGradientCase(const AttentionGradientProblem& gradient,
-                        const AttentionGradientContract& promised, int target)
+  PreparedAttentionBackward(const AttentionBackwardProblem& gradient,
+                            const AttentionBackwardContract& promised, int target)
       : problem(gradient), contract(promised), sm(target), groups(gradient_groups(gradient)) {}
 
   // Prepared when first asked for. All groups stay unless that takes too much memory; then only the

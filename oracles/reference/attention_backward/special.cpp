@@ -68,7 +68,7 @@ Due GradientSpecials::score(const GradientPair& at) const {
 Due GradientSpecials::gradient(const GradientPair& at) const {
   const QueryFlags& query = queries_[static_cast<std::size_t>(at.head * operands_.queries + at.i)];
   const KeyFlags& key = keys_[static_cast<std::size_t>(at.j)];
-  const bool saturates = AttentionGradientContract::saturates(operands_.contract.ds);
+  const bool saturates = AttentionBackwardContract::saturates(operands_.contract.ds);
   Due due = score(at);
   if (query.d_o.nan || query.o.nan || key.v.nan) return Due::nan;
   if (query.d_o.infinite || query.o.infinite || key.v.infinite)

@@ -70,8 +70,8 @@ KernelWeight stored(const FormatRounding& round, const F32Range& weight) {
   const auto low = static_cast<double>(weight.low), high = static_cast<double>(weight.high);
   // Numbers this large may be rounded to infinity.
   const bool overflows = !(low >= -round.largest() && high <= round.largest());
-  out.wild = weight.nan || (overflows && !round.saturates());
-  if (out.wild) return out;
+  out.may_overflow = weight.nan || (overflows && !round.saturates());
+  if (out.may_overflow) return out;
   out.low = static_cast<float>(round(low));
   out.high = static_cast<float>(round(high));
   return out;
@@ -83,7 +83,7 @@ FormatRounding::FormatRounding(FormatId to)
     : smallest_binade_(std::ldexp(1.0, format(to).emin())),
       to_quantum_(std::ldexp(1.5, 52 - format(to).mantissa_bits)),
       largest_(to_double(format(to), format(to).max_finite())),
-      saturates_(AttentionGradientContract::saturates(to)) {}
+      saturates_(AttentionBackwardContract::saturates(to)) {}
 
 // Adding 1.5 * 2^52 quanta leaves no room for anything finer than a quantum.
 double FormatRounding::operator()(double number) const {
@@ -241,7 +241,7 @@ std::optional<KernelWeight> GradientWeights64::kernel_by_sizes(GradientOutput ou
                               : cheap(dp_limits_, operands_.d_o.size[row], operands_.v.size[key]);
   if (!std::isfinite(score_drift) || !std::isfinite(dp_drift)) return std::nullopt;
   const KernelWeight weight = through_the_steps(output, at, products, score_drift, dp_drift);
-  if (weight.wild || weight.low != weight.high) return std::nullopt;
+  if (weight.may_overflow || weight.low != weight.high) return std::nullopt;
   return weight;
 }
 

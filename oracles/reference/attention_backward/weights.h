@@ -49,7 +49,7 @@ struct PairProducts {
 // What a kernel may have.
 struct KernelWeight {
   float low = 0, high = 0;
-  bool wild = false;  // may be infinite or NaN
+  bool may_overflow = false;  // may be infinite or NaN
 };
 
 class GradientWeights64 {

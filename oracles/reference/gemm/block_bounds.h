@@ -18,10 +18,11 @@ struct GemmBlock {
 
 class GemmBlockBounds {
  public:
-  explicit GemmBlockBounds(const GemmCase& gemm)
+  explicit GemmBlockBounds(const PreparedGemm& gemm)
       : GemmBlockBounds(gemm, gemm.model.value_or(BoundModel{})) {}
+
   // By another model than the case's: one of the schedules that its contract leaves open.
-  GemmBlockBounds(const GemmCase& gemm, const BoundModel& model) : gemm_(gemm), model_(model) {}
+  GemmBlockBounds(const PreparedGemm& gemm, const BoundModel& model) : gemm_(gemm), model_(model) {}
 
   // Of the outputs at these indices, all within the block and in increasing order.
   std::vector<RunningBound> of(const GemmBlock& block,
@@ -34,7 +35,7 @@ class GemmBlockBounds {
   template <typename Place>
   void set_factors(const Place& place, std::size_t count, std::vector<float>& factors) const;
 
-  const GemmCase& gemm_;
+  const PreparedGemm& gemm_;
   const BoundModel model_;
 };
 

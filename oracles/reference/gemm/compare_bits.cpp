@@ -28,7 +28,7 @@ struct Tiles {
   }
 };
 
-BitsComparison compare_tile(const GemmCase& gemm, const GemmTileModel& model,
+BitsComparison compare_tile(const PreparedGemm& gemm, const GemmTileModel& model,
                             const GemmTensorReader& got, const GemmPlace& tile) {
   BitsComparison found;
   GemmTileModel::Accumulators sums;
@@ -52,7 +52,7 @@ BitsComparison compare_tile(const GemmCase& gemm, const GemmTileModel& model,
 
 }  // namespace
 
-std::int64_t most_tiles(const GemmCase& gemm) {
+std::int64_t most_tiles(const PreparedGemm& gemm) {
   constexpr double kTensorCoreWork = 0x1p26, kScalarWork = 0x1p21;  // multiply-adds
   const double work = gemm.contract.unit == Unit::tensor_core ? kTensorCoreWork : kScalarWork;
   const double tile = static_cast<double>(GemmTileModel::kRows * GemmTileModel::kColumns) *
@@ -60,7 +60,7 @@ std::int64_t most_tiles(const GemmCase& gemm) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(work / tile));
 }
 
-BitsComparison compare_bits_with(const GemmCase& gemm, const GemmTileModel& model,
+BitsComparison compare_bits_with(const PreparedGemm& gemm, const GemmTileModel& model,
                                  const GemmTensorReader& got, std::int64_t tiles,
                                  std::uint64_t seed, int threads) {
   const Tiles all(gemm.problem);
@@ -71,8 +71,8 @@ BitsComparison compare_bits_with(const GemmCase& gemm, const GemmTileModel& mode
   for (std::int64_t t = 0; t < count; ++t) {
     // One of each of `count` stretches of equal length.
     const std::int64_t begin = all.all * t / count, end = all.all * (t + 1) / count;
-    numbers.push_back(begin + static_cast<std::int64_t>(
-                                  random.below(static_cast<std::uint64_t>(end - begin))));
+    numbers.push_back(
+        begin + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(end - begin))));
   }
   for_each_piece(count, threads, [&](std::int64_t t) {
     const auto at = static_cast<std::size_t>(t);
@@ -89,7 +89,7 @@ BitsComparison compare_bits_with(const GemmCase& gemm, const GemmTileModel& mode
   return total;
 }
 
-std::vector<SumSchedule> fitting_schedules(const GemmCase& gemm, const Tensor& got,
+std::vector<SumSchedule> fitting_schedules(const PreparedGemm& gemm, const Tensor& got,
                                            const std::vector<SumSchedule>& candidates,
                                            std::size_t most, int threads) {
   std::vector<SumSchedule> fitting;

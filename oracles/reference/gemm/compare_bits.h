@@ -18,17 +18,17 @@ struct BitsComparison {
 
 // Tiles of the model that a comparison may cost: all of a small problem, else as many as take about
 // as long as judging the rest.
-std::int64_t most_tiles(const GemmCase& gemm);
+std::int64_t most_tiles(const PreparedGemm& gemm);
 
 // Of at most so many tiles, spread evenly over the output. What is NaN or Inf by its operands is
 // left out; signs of zeros and payloads of NaN count as equal.
-BitsComparison compare_bits_with(const GemmCase& gemm, const GemmTileModel& model,
+BitsComparison compare_bits_with(const PreparedGemm& gemm, const GemmTileModel& model,
                                  const GemmTensorReader& got, std::int64_t tiles,
                                  std::uint64_t seed, int threads);
 
-// The first `most` of these schedules that give all compared outputs: on a few tiles, then on as many
-// as most_tiles() says.
-std::vector<SumSchedule> fitting_schedules(const GemmCase& gemm, const Tensor& got,
+// The first `most` of these schedules that give all compared outputs: on a few tiles, then on as
+// many as most_tiles() says.
+std::vector<SumSchedule> fitting_schedules(const PreparedGemm& gemm, const Tensor& got,
                                            const std::vector<SumSchedule>& candidates,
                                            std::size_t most, int threads);
 

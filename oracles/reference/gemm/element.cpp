@@ -32,7 +32,7 @@ double share_of(const ElementRule& rule, const ElementKnowledge& known,
 
 // Whether the result is at least half of the magnitudes that it is added up from: those of the
 // products, then the scaled sum beside C and the bias.
-bool hardly_cancels(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+bool hardly_cancels(const PreparedGemm& gemm, const GemmPlace& at, const SumEnclosure& sum,
                     double result) {
   EpilogueOperands nothing_added = gemm.epilogue_operands(at);
   nothing_added.c = nothing_added.bias = 0;
@@ -43,7 +43,7 @@ bool hardly_cancels(const GemmCase& gemm, const GemmPlace& at, const SumEnclosur
 
 }  // namespace
 
-ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
+ElementDecision decide(const PreparedGemm& gemm, const GemmPlace& at, const ElementKnowledge& known,
                        std::uint64_t got) {
   const ElementRule rule = gemm.rule(at);
   const AccumulatorRange range = accumulator_range(gemm.grid, known.sum, known.error_used());
@@ -55,7 +55,7 @@ ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementK
   return decision;
 }
 
-ElementDecision decide_exactly(const GemmCase& gemm, const GemmPlace& at, const Dyadic& sum,
+ElementDecision decide_exactly(const PreparedGemm& gemm, const GemmPlace& at, const Dyadic& sum,
                                const ElementKnowledge& known, std::uint64_t got) {
   const AccumulatorRange range = accumulator_range(gemm.grid, sum, known.error_used());
   return {true, gemm.rule(at).judge(range.outer, known.classes, got), range.outer};
@@ -72,7 +72,7 @@ std::uint64_t int32_output(const Epilogue& epilogue, const EpilogueOperands& ope
   return epilogue.low_code(epilogue.value(static_cast<float>(accumulator), operands));
 }
 
-ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+ElementDecision decide_int32(const PreparedGemm& gemm, const GemmPlace& at, const SumEnclosure& sum,
                              std::uint64_t got) {
   PLUMB_ASSERT(sum.bound == 0 && std::fabs(sum.hi) < 0x1p52);
   const auto exact = static_cast<std::int64_t>(sum.hi) + static_cast<std::int64_t>(sum.lo);
@@ -89,7 +89,7 @@ ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const Su
   return decision;
 }
 
-RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+RealResult real_result(const PreparedGemm& gemm, const GemmPlace& at, const SumEnclosure& sum,
                        ClassSet classes) {
   const EpilogueOperands operands = gemm.epilogue_operands(at);
   RealResult out;
@@ -119,8 +119,9 @@ double RealResult::error_ulp(const Epilogue& epilogue, std::uint64_t code) const
   return ((stored - value.hi) - value.lo) / ulp;
 }
 
-ElementVerdict describe(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
-                        const ElementDecision& decision, std::uint64_t got) {
+ElementVerdict describe(const PreparedGemm& gemm, const GemmPlace& at,
+                        const ElementKnowledge& known, const ElementDecision& decision,
+                        std::uint64_t got) {
   ElementVerdict verdict;
   verdict.index = gemm.index(at);
   verdict.got = got;
@@ -150,7 +151,7 @@ ElementVerdict describe(const GemmCase& gemm, const GemmPlace& at, const Element
   return verdict;
 }
 
-ElementVerdict judge_element(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got) {
+ElementVerdict judge_element(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got) {
   ElementKnowledge known;
   if (gemm.special(at)) {
     known.classes = gemm.special_classes(at);

@@ -32,11 +32,11 @@ struct ElementDecision {
 
 // With a sum known only to an enclosure, the decision that counts everything possible as
 // admissible.
-ElementDecision decide(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
+ElementDecision decide(const PreparedGemm& gemm, const GemmPlace& at, const ElementKnowledge& known,
                        std::uint64_t got);
 
 // With the exact sum: always decided.
-ElementDecision decide_exactly(const GemmCase& gemm, const GemmPlace& at, const Dyadic& sum,
+ElementDecision decide_exactly(const PreparedGemm& gemm, const GemmPlace& at, const Dyadic& sum,
                                const ElementKnowledge& known, std::uint64_t got);
 
 // For Unit::int32: what is stored for an accumulator, and the accumulator of a sum.
@@ -45,7 +45,7 @@ std::uint64_t int32_output(const Epilogue& epilogue, const EpilogueOperands& ope
 std::int32_t wrapped_to_int32(std::int64_t sum);
 
 // For Unit::int32: the sum modulo 2^32 through the epilogue is the only admissible output.
-ElementDecision decide_int32(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+ElementDecision decide_int32(const PreparedGemm& gemm, const GemmPlace& at, const SumEnclosure& sum,
                              std::uint64_t got);
 
 // The exact real result, and a stored output's distance from it.
@@ -59,13 +59,14 @@ struct RealResult {
   double error_ulp(const Epilogue& epilogue, std::uint64_t code) const;
 };
 
-RealResult real_result(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+RealResult real_result(const PreparedGemm& gemm, const GemmPlace& at, const SumEnclosure& sum,
                        ClassSet classes);
 
-ElementVerdict describe(const GemmCase& gemm, const GemmPlace& at, const ElementKnowledge& known,
-                        const ElementDecision& decision, std::uint64_t got);
+ElementVerdict describe(const PreparedGemm& gemm, const GemmPlace& at,
+                        const ElementKnowledge& known, const ElementDecision& decision,
+                        std::uint64_t got);
 
 // One element with an exact sum and the specification of the running bound.
-ElementVerdict judge_element(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got);
+ElementVerdict judge_element(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got);
 
 }  // namespace plumbline

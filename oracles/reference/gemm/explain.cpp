@@ -20,27 +20,27 @@
 namespace plumbline {
 namespace {
 
-std::string place_text(const GemmCase& gemm, const GemmPlace& at) {
+std::string place_text(const PreparedGemm& gemm, const GemmPlace& at) {
   if (gemm.problem.batch == 1) return fmt::format("d[{},{}]", at.i, at.j);
   return fmt::format("d[{},{},{}]", at.batch, at.i, at.j);
 }
 
-void tell_result(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict& verdict,
+void tell_result(const PreparedGemm& gemm, const GemmPlace& at, const ElementVerdict& verdict,
                  std::vector<std::string>& lines) {
   const Format& output = gemm.epilogue.output();
-  lines.push_back(result_words(place_text(gemm, at), output, verdict));
-  if (verdict.low != verdict.high) lines.push_back(range_words(output, verdict));
+  lines.push_back(describe_result(place_text(gemm, at), output, verdict));
+  if (verdict.low != verdict.high) lines.push_back(describe_range(output, verdict));
   if (verdict.class_mismatch) {
     lines.push_back(std::isnan(verdict.exact) || std::isinf(verdict.exact)
                         ? "NaN, Inf and finite results must match, and here they do not"
                         : "nothing in the inputs gives this class of result; NaN may mean that the "
                           "element was never written");
   } else if (!std::isnan(verdict.error_ulp)) {
-    lines.push_back(error_words(gemm.epilogue.output(), verdict));
+    lines.push_back(describe_error(gemm.epilogue.output(), verdict));
   }
 }
 
-void tell_overflow(const GemmCase& gemm, const GemmPlace& at, std::vector<std::string>& lines) {
+void tell_overflow(const PreparedGemm& gemm, const GemmPlace& at, std::vector<std::string>& lines) {
   if (gemm.model) return;
   const auto sum = static_cast<std::int64_t>(gemm.exact_sum(at).nearest_double());
   const std::int32_t wrapped = wrapped_to_int32(sum);
@@ -50,7 +50,7 @@ void tell_overflow(const GemmCase& gemm, const GemmPlace& at, std::vector<std::s
       wrapped));
 }
 
-void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict& verdict,
+void tell_share(const PreparedGemm& gemm, const GemmPlace& at, const ElementVerdict& verdict,
                 std::vector<std::string>& lines) {
   if (!gemm.model || gemm.special(at) || std::isnan(verdict.share)) return;
   const double error = gemm.bound(at).error;
@@ -77,7 +77,7 @@ void tell_share(const GemmCase& gemm, const GemmPlace& at, const ElementVerdict&
 }
 
 // Where the exact partial sum starts again from zero: the accumulators of a promotion or a split.
-std::int64_t chain_length(const GemmCase& gemm) {
+std::int64_t chain_length(const PreparedGemm& gemm) {
   switch (gemm.model->schedule) {
     case Schedule::promote:
       return gemm.model->interval;
@@ -92,7 +92,7 @@ std::int64_t chain_length(const GemmCase& gemm) {
 }
 
 // The contract's own arithmetic beside the exact partial sums.
-void tell_steps(const GemmCase& gemm, const GemmPlace& at, Explanation& explanation) {
+void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& explanation) {
   if (!gemm.model || gemm.special(at)) return;
   AccumulatorOptions options;
   options.keep_steps = true;
@@ -153,11 +153,11 @@ struct Fit {
 };
 
 // Faults that fit every failing element of the survey.
-std::vector<Fit> fitting_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
+std::vector<Fit> fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got,
                                 const GemmSurvey& survey) {
   std::vector<Fit> found;
-  for (const GemmHypothesis& hypothesis : gemm_hypotheses()) {
-    for (const GemmFault& fault : hypothesis.variants(gemm)) {
+  for (const GemmFaultKind& kind : gemm_fault_kinds()) {
+    for (const GemmFault& fault : kind.variants(gemm)) {
       const auto fits_too = [&](const SurveyedElement& element) {
         return fits(gemm, fault, element.at, element.got);
       };
@@ -187,7 +187,7 @@ std::vector<Fit> fitting_faults(const GemmCase& gemm, const GemmPlace& at, std::
   return found;
 }
 
-void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
+void tell_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got,
                  const GemmSurvey& survey, Explanation& explanation) {
   constexpr std::size_t kTold = 3;
   std::vector<std::string>& lines = explanation.lines;
@@ -212,14 +212,14 @@ void tell_faults(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got,
 
 // An output within its bound that is not what the contract's arithmetic gives: how it was added up
 // instead.
-void tell_schedule(const GemmCase& gemm, const GemmPlace& at, const Tensor& got,
+void tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got,
                    Explanation& explanation) {
   if (!gemm.model || !gemm.epilogue.certain() || gemm.special(at)) return;
   const std::optional<SumSchedule> promised = fixed_schedule(gemm.contract);
   if (!promised || !fitting_schedules(gemm, got, {*promised}, 1, 1).empty()) return;
   constexpr std::size_t kMost = 8;
-  const std::vector<SumSchedule> fitting = fitting_schedules(
-      gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1);
+  const std::vector<SumSchedule> fitting =
+      fitting_schedules(gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1);
   if (fitting.empty()) return;
   for (const SumSchedule& schedule : fitting)
     explanation.faults.push_back("products are added up in another way: " + schedule.words());
@@ -234,7 +234,7 @@ void tell_schedule(const GemmCase& gemm, const GemmPlace& at, const Tensor& got,
 
 }  // namespace
 
-Explanation explain_gemm(const GemmCase& gemm, const GemmPlace& at, const Tensor& got) {
+Explanation explain_gemm(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got) {
   Explanation explanation;
   const std::uint64_t code = GemmTensorReader(got).bits(at);
   const ElementVerdict verdict = judge_element(gemm, at, code);

@@ -7,6 +7,6 @@
 
 namespace plumbline {
 
-Explanation explain_gemm(const GemmCase& gemm, const GemmPlace& at, const Tensor& got);
+Explanation explain_gemm(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got);
 
 }  // namespace plumbline

@@ -36,7 +36,7 @@ bool along_k(const GemmProblem& problem, GemmSide side) {
                              : problem.scale_b != nullptr && problem.scale_b_block.along_k();
 }
 
-std::optional<std::vector<float>> factors_of(const GemmCase& gemm, const GemmFault& fault,
+std::optional<std::vector<float>> factors_of(const PreparedGemm& gemm, const GemmFault& fault,
                                              const GemmPlace& at) {
   std::vector<float> out;
   for (std::int64_t block = 0; gemm.scales && block < gemm.scales->blocks; ++block) {
@@ -62,7 +62,7 @@ GemmPlace element_at(GemmSide side, const GemmPlace& at, std::int64_t p) {
 }
 
 // The stored codes of a row of A or column of B taken for another format.
-std::vector<float> read_as(const GemmCase& gemm, GemmSide side, const GemmPlace& at,
+std::vector<float> read_as(const PreparedGemm& gemm, GemmSide side, const GemmPlace& at,
                            FormatId other) {
   const GemmTensorReader reader(operand(gemm.problem, side));
   std::vector<float> out;
@@ -73,7 +73,7 @@ std::vector<float> read_as(const GemmCase& gemm, GemmSide side, const GemmPlace&
 }
 
 // A row of A or column of B from elsewhere in storage, padding included.
-std::vector<float> read_from(const GemmCase& gemm, GemmSide side, const GemmPlace& at,
+std::vector<float> read_from(const PreparedGemm& gemm, GemmSide side, const GemmPlace& at,
                              const OperandOffset& offset) {
   const Tensor& tensor = operand(gemm.problem, side);
   const std::int64_t zero = side == GemmSide::a ? gemm.problem.zero_a : gemm.problem.zero_b;
@@ -98,7 +98,7 @@ bool reads_inside(const GemmProblem& problem, GemmSide side, const GemmPlace& at
 
 // With scales along k products keep their intervals: skipped ones become 0, repeated ones come
 // again at the end with their factors.
-Vectors in_intervals(const GemmCase& gemm, const GemmFault& fault, Vectors vectors) {
+Vectors in_intervals(const PreparedGemm& gemm, const GemmFault& fault, Vectors vectors) {
   for (std::int64_t p = fault.skipped.begin; p < fault.skipped.end; ++p)
     vectors.row[static_cast<std::size_t>(p)] = 0;
   const std::int64_t depth = gemm.scales->depth, k = gemm.problem.k;
@@ -117,7 +117,7 @@ Vectors in_intervals(const GemmCase& gemm, const GemmFault& fault, Vectors vecto
   return vectors;
 }
 
-Vectors vectors_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+Vectors vectors_of(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at) {
   const std::int64_t k = gemm.problem.k;
   const float *row = gemm.row(at), *column = gemm.column(at);
   Vectors whole{{row, row + k}, {column, column + k}, *factors_of(gemm, fault, at)};
@@ -150,7 +150,7 @@ bool any_nan(const std::vector<float>& values) {
   return std::any_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
 }
 
-Dyadic exact_sum(const GemmCase& gemm, const Vectors& vectors) {
+Dyadic exact_sum(const PreparedGemm& gemm, const Vectors& vectors) {
   if (!gemm.scales) return exact_dot(vectors.row.data(), vectors.column.data(), vectors.k());
   BlockScales scales;
   scales.depth = gemm.scales->depth;
@@ -161,7 +161,7 @@ Dyadic exact_sum(const GemmCase& gemm, const Vectors& vectors) {
   return exact_block_dot(vectors.row.data(), vectors.column.data(), vectors.k(), scales, 0, 0);
 }
 
-BoundModel model_of(const GemmCase& gemm, const GemmFault& fault) {
+BoundModel model_of(const PreparedGemm& gemm, const GemmFault& fault) {
   BoundModel model = *gemm.model;
   if (fault.no_promotion) model.schedule = Schedule::sequential;
   if (fault.flushes) model.flushes = true;
@@ -182,7 +182,7 @@ double bf16_value(const Dyadic& exact) {
 
 // Partial sums as bf16, exactly but where the accumulator's error makes the rounding ambiguous;
 // then f32 additions.
-Sum bf16_partial_sums(const GemmCase& gemm, const GemmFault& fault, const Vectors& vectors) {
+Sum bf16_partial_sums(const PreparedGemm& gemm, const GemmFault& fault, const Vectors& vectors) {
   BoundModel ranges = *gemm.model;
   ranges.schedule = Schedule::split_k;
   ranges.parts = fault.bf16_parts;
@@ -209,7 +209,7 @@ Sum bf16_partial_sums(const GemmCase& gemm, const GemmFault& fault, const Vector
 }
 
 // Each interval's sum times one scale, rounded, times the other.
-Sum scaled_in_turn(const GemmCase& gemm, const Vectors& vectors, const GemmPlace& at,
+Sum scaled_in_turn(const PreparedGemm& gemm, const Vectors& vectors, const GemmPlace& at,
                    double error) {
   Sum sum;
   sum.error = error;
@@ -234,7 +234,7 @@ bool inside_place(const GemmProblem& problem, const GemmPlace& at) {
 }
 
 // A NaN factor gone infinite makes the sum infinite, unless its block's own sum is 0.
-bool fits_infinite_scale(const GemmCase& gemm, const GemmPlace& at, std::uint64_t got) {
+bool fits_infinite_scale(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got) {
   const std::vector<float> factors = gemm.factors(at);
   const bool has_nan =
       std::any_of(factors.begin(), factors.end(), [](float x) { return std::isnan(x); });
@@ -260,7 +260,8 @@ bool has_bits(std::uint64_t code, int bits) {
   return (code & ((std::uint64_t{1} << (24 - bits)) - 1)) == 0;
 }
 
-EpilogueOperands operands_of(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+EpilogueOperands operands_of(const PreparedGemm& gemm, const GemmFault& fault,
+                             const GemmPlace& at) {
   EpilogueOperands operands = gemm.epilogue_operands(at);
   if (fault.swapped_bias) {
     operands.bias = gemm.bias_at(gemm.problem.bias_kind == BiasKind::per_column ? at.i : at.j);
@@ -274,7 +275,7 @@ EpilogueOperands operands_of(const GemmCase& gemm, const GemmFault& fault, const
 
 }  // namespace
 
-bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at) {
+bool can_tell(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at) {
   if (!reads_inside(gemm.problem, GemmSide::a, at, fault.a_offset) ||
       !reads_inside(gemm.problem, GemmSide::b, at, fault.b_offset)) {
     return false;
@@ -292,7 +293,8 @@ bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at)
                                                         : at.j < gemm.problem.m;
 }
 
-bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std::uint64_t got) {
+bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
+          std::uint64_t got) {
   if (!can_tell(gemm, fault, at)) return true;
   const Epilogue& right = gemm.epilogue;
   if (fault.zero) return right.order_of(got) == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of hypotheses, simplest first. Each function lists the variants of one kind of fault.
+// The table of fault kinds, simplest first. Each function lists the variants of one kind of fault.
 #include "oracles/reference/gemm/faults.h"
 
 #include <fmt/format.h>
@@ -18,19 +18,19 @@
 namespace plumbline {
 namespace {
 
-GemmFault fault(const GemmCase& gemm, std::string sentence) {
+GemmFault fault(const PreparedGemm& gemm, std::string sentence) {
   GemmFault out(gemm);
   out.sentence = std::move(sentence);
   return out;
 }
 
-std::vector<GemmFault> nothing_stored(const GemmCase& gemm) {
+std::vector<GemmFault> nothing_stored(const PreparedGemm& gemm) {
   GemmFault zero = fault(gemm, "the output is 0, as if nothing had been accumulated or stored");
   zero.zero = true;
   return {zero};
 }
 
-std::vector<GemmFault> last_products(const GemmCase& gemm) {
+std::vector<GemmFault> last_products(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const std::int64_t k = gemm.problem.k;
   std::set<std::int64_t> missing;
@@ -52,7 +52,7 @@ std::vector<GemmFault> last_products(const GemmCase& gemm) {
 }
 
 // Every aligned tile of k of the usual sizes that is not the whole of it.
-std::vector<KRange> tiles_of(const GemmCase& gemm) {
+std::vector<KRange> tiles_of(const PreparedGemm& gemm) {
   const std::int64_t k = gemm.problem.k;
   std::vector<KRange> tiles;
   std::vector<std::int64_t> sizes{256, 128, 64, 32, 16, 8, 4, 2, 1};
@@ -67,7 +67,7 @@ std::vector<KRange> tiles_of(const GemmCase& gemm) {
   return tiles;
 }
 
-std::vector<GemmFault> tile_dropped(const GemmCase& gemm) {
+std::vector<GemmFault> tile_dropped(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const KRange& tile : tiles_of(gemm)) {
     faults.push_back(
@@ -77,7 +77,7 @@ std::vector<GemmFault> tile_dropped(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> tile_repeated(const GemmCase& gemm) {
+std::vector<GemmFault> tile_repeated(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const KRange& tile : tiles_of(gemm)) {
     faults.push_back(fault(
@@ -87,7 +87,7 @@ std::vector<GemmFault> tile_repeated(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> output_rounding(const GemmCase& gemm) {
+std::vector<GemmFault> output_rounding(const PreparedGemm& gemm) {
   struct Mode {
     Rounding rounding;
     std::string_view words;
@@ -109,7 +109,7 @@ std::vector<GemmFault> output_rounding(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> output_overflow(const GemmCase& gemm) {
+std::vector<GemmFault> output_overflow(const PreparedGemm& gemm) {
   if (gemm.contract.output.overflow != Overflow::saturate) return {};
   GemmFault special =
       fault(gemm, "overflow became a special value instead of the largest finite one");
@@ -117,7 +117,7 @@ std::vector<GemmFault> output_overflow(const GemmCase& gemm) {
   return {special};
 }
 
-std::vector<GemmFault> alpha_narrowed(const GemmCase& gemm) {
+std::vector<GemmFault> alpha_narrowed(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3}) {
     const Format& narrow = format(id);
@@ -131,7 +131,7 @@ std::vector<GemmFault> alpha_narrowed(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> epilogue_step_missing(const GemmCase& gemm) {
+std::vector<GemmFault> epilogue_step_missing(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const auto without = [&](std::string_view step, const auto& change) {
     faults.push_back(fault(gemm, fmt::format("{} was not applied", step)));
@@ -161,7 +161,7 @@ std::vector<GemmFault> epilogue_step_missing(const GemmCase& gemm) {
 
 // The same steps, rounded elsewhere: what a compiler or another author makes of the formula. The
 // words in quotes are the contract's.
-std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
+std::vector<GemmFault> epilogue_rounded_elsewhere(const PreparedGemm& gemm) {
   using enum EpilogueStep;
 
   struct Variation {
@@ -204,7 +204,7 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const GemmCase& gemm) {
 }
 
 // What nvcc's --use_fast_math does to a kernel.
-std::vector<GemmFault> subnormals_lost(const GemmCase& gemm) {
+std::vector<GemmFault> subnormals_lost(const PreparedGemm& gemm) {
   if (gemm.contract.subnormals_flushed) return {};
   GemmFault lost = fault(gemm, "f32 numbers below 2^-126 counted as 0: subnormals = \"flushed\"");
   lost.flushes = true;
@@ -212,7 +212,7 @@ std::vector<GemmFault> subnormals_lost(const GemmCase& gemm) {
 }
 
 // Another function, or the same computed in another way.
-std::vector<GemmFault> other_activation(const GemmCase& gemm) {
+std::vector<GemmFault> other_activation(const PreparedGemm& gemm) {
   const Activation promised = gemm.scalars.activation;
   if (promised == Activation::none) return {};
   std::vector<GemmFault> faults;
@@ -238,7 +238,7 @@ std::vector<GemmFault> other_activation(const GemmCase& gemm) {
 }
 
 // The activation before or after steps it should follow or precede.
-std::vector<GemmFault> activation_elsewhere(const GemmCase& gemm) {
+std::vector<GemmFault> activation_elsewhere(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
   const auto at = std::ranges::find_if(
@@ -258,7 +258,7 @@ std::vector<GemmFault> activation_elsewhere(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> bias_by_other_dimension(const GemmCase& gemm) {
+std::vector<GemmFault> bias_by_other_dimension(const PreparedGemm& gemm) {
   if (gemm.problem.bias_kind == BiasKind::none) return {};
   GemmFault swapped = fault(gemm, gemm.problem.bias_kind == BiasKind::per_column
                                       ? "the bias was taken by row instead of by column"
@@ -267,46 +267,38 @@ std::vector<GemmFault> bias_by_other_dimension(const GemmCase& gemm) {
   return {swapped};
 }
 
-std::vector<GemmFault> c_read(const GemmCase& gemm) {
+std::vector<GemmFault> c_read(const PreparedGemm& gemm) {
   if (gemm.problem.beta != 0 || gemm.problem.c == nullptr) return {};
   GemmFault read = fault(gemm, "C was read although beta = 0 (0 * NaN and 0 * Inf are NaN)");
   read.reads_c = true;
   return {read};
 }
 
-std::vector<GemmFault> other_position(const GemmCase& gemm) {
+std::vector<GemmFault> other_position(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const auto moved = [&](std::string sentence, std::function<GemmPlace(const GemmPlace&)> source) {
     faults.push_back(fault(gemm, std::move(sentence)));
     faults.back().source = std::move(source);
   };
   moved("the element belongs to position (j, i): rows and columns are exchanged",
-        [](const GemmPlace& at) {
-          return GemmPlace{at.batch, at.j, at.i};
-        });
+        [](const GemmPlace& at) { return GemmPlace{at.batch, at.j, at.i}; });
   for (const std::int64_t step : {1, 2, 4, 8, 16, 32, 64, 128, 256}) {
     for (const std::int64_t shift : {step, -step}) {
       if (step < gemm.problem.m)
         moved(fmt::format("the element belongs to position (i {:+}, j)", shift),
-              [shift](const GemmPlace& at) {
-                return GemmPlace{at.batch, at.i + shift, at.j};
-              });
+              [shift](const GemmPlace& at) { return GemmPlace{at.batch, at.i + shift, at.j}; });
       if (step < gemm.problem.n)
         moved(fmt::format("the element belongs to position (i, j {:+})", shift),
-              [shift](const GemmPlace& at) {
-                return GemmPlace{at.batch, at.i, at.j + shift};
-              });
+              [shift](const GemmPlace& at) { return GemmPlace{at.batch, at.i, at.j + shift}; });
       if (step < gemm.problem.batch)
         moved(fmt::format("the element belongs to batch {:+}", shift),
-              [shift](const GemmPlace& at) {
-                return GemmPlace{at.batch + shift, at.i, at.j};
-              });
+              [shift](const GemmPlace& at) { return GemmPlace{at.batch + shift, at.i, at.j}; });
     }
   }
   return faults;
 }
 
-std::vector<GemmFault> bf16_partial_sums(const GemmCase& gemm) {
+std::vector<GemmFault> bf16_partial_sums(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   std::set<std::int64_t> lengths;
   if (!gemm.model || gemm.scales) return faults;
@@ -337,7 +329,7 @@ std::vector<GemmFault> bf16_partial_sums(const GemmCase& gemm) {
 
 }  // namespace
 
-std::vector<GemmHypothesis> gemm_hypotheses() {
+std::vector<GemmFaultKind> gemm_fault_kinds() {
   // clang-format off
   return {
       {"C read",                  c_read},

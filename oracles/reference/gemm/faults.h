@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Hypotheses about a wrong GEMM: simple faults, each with a sentence and the exact consequence it
-// would have. A hypothesis fits an element when the stored output is admissible for a kernel with
+// would have. A kind fits an element when the stored output is admissible for a kernel with
 // that fault, by the same interval rule that judges correct kernels; one that fits every failing
 // element looked at is worth telling.
 #pragma once
@@ -63,30 +63,30 @@ struct GemmFault {
   bool no_promotion = false;
   bool flushes = false;  // f32 operations may take numbers below 2^-126 for 0
   // Unit::int32: what is added to the sum by mistake, and whether it is clamped instead of wrapped.
-  std::function<std::int64_t(const GemmCase&, const GemmPlace&)> added;
+  std::function<std::int64_t(const PreparedGemm&, const GemmPlace&)> added;
   bool clamped = false;
   // What it may give is a wide range. Unless that excludes what is due for half of the wrong
   // elements it has to fit all others too, and is unlikely.
   bool wide = false;
   bool unlikely = false;  // told after all others: it would fit any small error
 
-  explicit GemmFault(const GemmCase& gemm)
+  explicit GemmFault(const PreparedGemm& gemm)
       : scalars(gemm.scalars), steps(gemm.contract.epilogue), output(gemm.contract.output) {}
 };
 
 // One row of the table: a kind of fault, and every variant of it that makes sense for a case.
-struct GemmHypothesis {
+struct GemmFaultKind {
   std::string_view name;
-  std::vector<GemmFault> (*variants)(const GemmCase& gemm);
+  std::vector<GemmFault> (*variants)(const PreparedGemm& gemm);
 };
 
-std::vector<GemmHypothesis> gemm_hypotheses();
+std::vector<GemmFaultKind> gemm_fault_kinds();
 
 // Whether it is known what a kernel with this fault stores here (not when it reads beyond the
 // bias, the scales or the operands).
-bool can_tell(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at);
+bool can_tell(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at);
 
 // Whether a kernel with this fault may have stored `got` here; true where nobody can tell.
-bool fits(const GemmCase& gemm, const GemmFault& fault, const GemmPlace& at, std::uint64_t got);
+bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at, std::uint64_t got);
 
 }  // namespace plumbline

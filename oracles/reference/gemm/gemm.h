@@ -42,8 +42,8 @@ struct GemmProblem {
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
   std::shared_ptr<const Tensor> dequantized_b{};  // what b points to where it is no input
-  const Tensor* c = nullptr;     // null when the problem has none (beta == 0)
-  const Tensor* bias = nullptr;  // null for BiasKind::none
+  const Tensor* c = nullptr;                      // null when the problem has none (beta == 0)
+  const Tensor* bias = nullptr;                   // null for BiasKind::none
   float alpha = 1, beta = 0;
   BiasKind bias_kind = BiasKind::none;
   Activation activation = Activation::none;

@@ -87,8 +87,8 @@ const JoinedOracle::Part& JoinedOracle::part_of(int output, std::int64_t index) 
   return *found;
 }
 
-std::vector<const GemmCase*> JoinedOracle::gemms(int output) const {
-  std::vector<const GemmCase*> gemms;
+std::vector<const PreparedGemm*> JoinedOracle::gemms(int output) const {
+  std::vector<const PreparedGemm*> gemms;
   for (const Part& part : parts_) {
     if (part.output == output) gemms.push_back(&part.oracle->gemm());
   }

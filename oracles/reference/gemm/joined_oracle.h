@@ -46,7 +46,7 @@ class JoinedOracle final : public CaseOracle {
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
   std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
-  std::vector<const GemmCase*> gemms(int output) const override;
+  std::vector<const PreparedGemm*> gemms(int output) const override;
 
  private:
   struct Part {

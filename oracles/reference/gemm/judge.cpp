@@ -7,9 +7,9 @@
 #include "oracles/base/random.h"
 #include "oracles/exact/dyadic.h"
 #include "oracles/exact/parallel.h"
+#include "oracles/reference/gemm/compare_bits.h"
 #include "oracles/reference/gemm/referee.h"
 #include "oracles/reference/gemm/sample.h"
-#include "oracles/reference/gemm/compare_bits.h"
 
 namespace plumbline {
 namespace {
@@ -20,7 +20,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 // A sequence is one of the schedules that an open contract allows, and its bound takes a tenth of
 // the time: what is within that bound needs no other.
-BoundModel quick_model(const GemmCase& gemm) {
+BoundModel quick_model(const PreparedGemm& gemm) {
   BoundModel model = gemm.model.value_or(BoundModel{});
   if (model.is_open()) model.schedule = Schedule::sequential;
   return model;
@@ -28,7 +28,7 @@ BoundModel quick_model(const GemmCase& gemm) {
 
 }  // namespace
 
-GemmJudge::GemmJudge(const GemmCase& gemm, const SumEnclosures& sums, const Tensor& got,
+GemmJudge::GemmJudge(const PreparedGemm& gemm, const SumEnclosures& sums, const Tensor& got,
                      const JudgeOptions& options)
     : gemm_(gemm), sums_(sums), got_(got), options_(options), bounds_(gemm, quick_model(gemm)) {}
 
@@ -48,20 +48,20 @@ GemmBlock GemmJudge::block(std::int64_t number) const {
 }
 
 void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
-                       const ElementDecision& decision, std::uint64_t code, Attention attention,
+                       const ElementDecision& decision, std::uint64_t code, Effort effort,
                        OutputTally& tally) const {
   const bool pass = decision.judgement.inside || !decision.decided;
-  if (attention != Attention::from_afar) ++tally.compared;
+  if (effort != Effort::a_priori) ++tally.compared;
   if (known.bounded()) ++tally.bounded;
   if (known.bounded() && known.error == 0 && !gemm_.epilogue.uncertain()) ++tally.exact_required;
-  if (pass && attention == Attention::from_afar) return;
+  if (pass && effort == Effort::a_priori) return;
   if (!pass) {
     ++tally.failed;
     if (decision.judgement.class_mismatch) ++tally.class_mismatches;
   }
   // Of many failures only the first are kept; the others count.
   const bool kept = !pass && tally.failures.size() < OutputTally::kFailures;
-  if (attention != Attention::close && !kept) {
+  if (effort != Effort::full && !kept) {
     tally.add_error(
         real_result(gemm_, at, known.sum, known.classes).error_ulp(gemm_.epilogue, code));
     return;
@@ -69,7 +69,7 @@ void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
   const ElementVerdict verdict = describe(gemm_, at, known, decision, code);
   tally.add_error(verdict.error_ulp);
   if (!pass) tally.add_failure(verdict);
-  if (attention == Attention::close) tally.add_figures(verdict);
+  if (effort == Effort::full) tally.add_figures(verdict);
 }
 
 // Outside even the a-priori bound. A broken kernel costs no more time than a good one.
@@ -86,7 +86,7 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
   const std::uint64_t code = got_.bits(at);
   if (gemm_.epilogue.order_of(code) != 0) ++tally.nonzero;
   const bool sampled = in_fixed_sample(index, gemm_.problem.outputs(), options_.seed);
-  const Attention attention = sampled ? Attention::close : Attention::in_passing;
+  const Effort effort = sampled ? Effort::full : Effort::quick;
   ElementKnowledge known;
   if (gemm_.special(at)) {
     known.classes = gemm_.special_classes(at);
@@ -108,7 +108,7 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
         record(at, known, decision, code, attention, tally);
         return;
       }
-    } else if (attention == Attention::in_passing) {
+    } else if (effort == Effort::quick) {
       if (gemm_.rule(at).surely_admissible(known.sum, code)) {
         ++tally.compared;
         tally.add_error(
@@ -137,7 +137,7 @@ void GemmJudge::settle(std::int64_t index, const RunningBound& quick, OutputTall
     const ElementDecision decision = decide(gemm_, at, known, code);
     if (decision.decided && decision.judgement.inside &&
         !in_fixed_sample(index, gemm_.problem.outputs(), options_.seed)) {
-      record(at, known, decision, code, Attention::in_passing, tally);
+      record(at, known, decision, code, Effort::quick, tally);
       return;
     }
     bound = gemm_.bound(at);
@@ -158,16 +158,16 @@ void GemmJudge::settle(std::int64_t index, const RunningBound& quick, OutputTall
     known.sum = enclosure_of(exact);
     decision = decide_exactly(gemm_, at, exact, known, code);
   }
-  record(at, known, decision, code, Attention::close, tally);
+  record(at, known, decision, code, Effort::full, tally);
 }
 
-void GemmJudge::look_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
-                             OutputTally& tally) const {
+void GemmJudge::judge_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
+                              OutputTally& tally) const {
   const std::vector<RunningBound> bounds = bounds_.of(where, indices);
   for (std::size_t p = 0; p < indices.size(); ++p) settle(indices[p], bounds[p], tally);
 }
 
-void GemmJudge::look_from_afar(std::int64_t index, OutputTally& tally) const {
+void GemmJudge::judge_a_priori(std::int64_t index, OutputTally& tally) const {
   const GemmPlace at = gemm_.place(index);
   const std::uint64_t code = got_.bits(at);
   ElementKnowledge known;
@@ -175,7 +175,7 @@ void GemmJudge::look_from_afar(std::int64_t index, OutputTally& tally) const {
   const double magnitude = gemm_.magnitude(at);
   known.error_any = gemm_.error_any(at, magnitude);
   if (!gemm_.cannot_overflow(at, magnitude) || !surely_wrong(at, known, code)) return;
-  record(at, known, decide(gemm_, at, known, code), code, Attention::from_afar, tally);
+  record(at, known, decide(gemm_, at, known, code), code, Effort::a_priori, tally);
 }
 
 // Per block, which pending elements get the running bound.
@@ -233,7 +233,8 @@ void GemmJudge::referee(const std::vector<std::int64_t>& undecided, OutputVerdic
 // An interval of admissible outputs says less than an arithmetic that leaves nothing open: a kernel
 // that keeps its contract has these bits and no others.
 void GemmJudge::compare_bits(OutputVerdict& verdict) const {
-  if (!gemm_.model || !gemm_.contract.bits || !gemm_.epilogue.certain() || verdict.failed > 0) return;
+  if (!gemm_.model || !gemm_.contract.bits || !gemm_.epilogue.certain() || verdict.failed > 0)
+    return;
   const std::optional<SumSchedule> schedule = fixed_schedule(gemm_.contract);
   if (!schedule) return;
   const std::optional<GemmTileModel> model = GemmTileModel::make(gemm_, *schedule);
@@ -262,11 +263,11 @@ OutputVerdict GemmJudge::run() {
   const std::vector<std::vector<std::int64_t>> close = chosen(tallies, sampled);
   for_each_piece(blocks, options_.threads, [&](std::int64_t number) {
     const auto b = static_cast<std::size_t>(number);
-    look_closely(block(number), close[b], tallies[b]);
+    judge_closely(block(number), close[b], tallies[b]);
     if (!sampled) return;
     for (const std::int64_t index : tallies[b].pending) {
       if (!std::binary_search(close[b].begin(), close[b].end(), index))
-        look_from_afar(index, tallies[b]);
+        judge_a_priori(index, tallies[b]);
     }
   });
   OutputTally total;

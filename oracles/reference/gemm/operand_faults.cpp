@@ -9,7 +9,7 @@ namespace {
 // An operand as it lies in memory: lines of adjacent elements, `leading` from one to the next.
 struct Lines {
   std::string_view name;
-  OperandOffset GemmFault::*offset;
+  OperandOffset GemmFault::* offset;
   bool across;     // lines are its columns
   bool line_is_k;  // the place in k decides the line
   std::int64_t lines, width, leading, batches, stride;
@@ -37,13 +37,13 @@ Lines lines_of(const GemmProblem& problem, GemmSide side) {
 }
 
 // What a split's part starts with, or 0.
-std::int64_t part_length(const GemmCase& gemm) {
+std::int64_t part_length(const PreparedGemm& gemm) {
   if (!gemm.model || gemm.model->schedule != Schedule::split_k) return 0;
   const std::int64_t length = gemm.model->part_length(gemm.problem.k);
   return length < gemm.problem.k ? length : 0;
 }
 
-void add_faults(const GemmCase& gemm, const Lines& x, std::vector<GemmFault>& faults) {
+void add_faults(const PreparedGemm& gemm, const Lines& x, std::vector<GemmFault>& faults) {
   const auto read = [&](std::string sentence, OperandOffset offset) {
     faults.emplace_back(gemm);
     faults.back().sentence = std::move(sentence);
@@ -85,7 +85,7 @@ void add_faults(const GemmCase& gemm, const Lines& x, std::vector<GemmFault>& fa
 
 }  // namespace
 
-std::vector<GemmFault> operand_read_elsewhere(const GemmCase& gemm) {
+std::vector<GemmFault> operand_read_elsewhere(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const GemmSide side : {GemmSide::a, GemmSide::b})
     add_faults(gemm, lines_of(gemm.problem, side), faults);

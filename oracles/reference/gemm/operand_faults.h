@@ -9,6 +9,6 @@
 
 namespace plumbline {
 
-std::vector<GemmFault> operand_read_elsewhere(const GemmCase& gemm);
+std::vector<GemmFault> operand_read_elsewhere(const PreparedGemm& gemm);
 
 }  // namespace plumbline

@@ -28,18 +28,18 @@ class GemmOracle final : public CaseOracle {
   Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
   std::vector<double> reference_values(int output, Reference reference, int threads) const override;
 
-  std::vector<const GemmCase*> gemms(int /*output*/) const override { return {&case_}; }
+  std::vector<const PreparedGemm*> gemms(int /*output*/) const override { return {&case_}; }
 
   // Judges against these sums instead of computing them. A test gives wrong ones to see the referee
   // notice.
   void use_sums(SumEnclosures sums);
 
-  const GemmCase& gemm() const { return case_; }
+  const PreparedGemm& gemm() const { return case_; }
 
  private:
   const SumEnclosures& sums(int threads) const;
 
-  GemmCase case_;
+  PreparedGemm case_;
   mutable std::once_flag sums_once_;
   mutable SumEnclosures sums_;
 };

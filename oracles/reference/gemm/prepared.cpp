@@ -70,7 +70,8 @@ GemmTensorReader::GemmTensorReader(const Tensor& tensor)
     strides_[d] = tensor.layout.shape[d] == 1 ? 0 : tensor.layout.strides[d];
 }
 
-GemmCase::GemmCase(const GemmProblem& gemm, const Contract& promised, int target, int threads)
+PreparedGemm::PreparedGemm(const GemmProblem& gemm, const Contract& promised, int target,
+                           int threads)
     : problem(gemm),
       contract(promised),
       sm(target),
@@ -114,7 +115,7 @@ GemmCase::GemmCase(const GemmProblem& gemm, const Contract& promised, int target
   }
 }
 
-std::vector<GemmCase::ScaledSize> GemmCase::scaled_sizes(GemmSide side, int threads) const {
+std::vector<PreparedGemm::ScaledSize> PreparedGemm::scaled_sizes(GemmSide side, int threads) const {
   const bool rows = side == GemmSide::a;
   const std::int64_t per_batch = rows ? problem.m : problem.n;
   const std::vector<float>& vectors = rows ? operands.a : operands.b;
@@ -145,37 +146,37 @@ std::vector<GemmCase::ScaledSize> GemmCase::scaled_sizes(GemmSide side, int thre
 }
 
 // A factor exceeds the product of its scales by at most 2^-24 of it, or by half a subnormal step.
-double GemmCase::scaled_magnitude(const GemmPlace& at, double products) const {
+double PreparedGemm::scaled_magnitude(const GemmPlace& at, double products) const {
   return magnitude_bound(scaled_rows_[static_cast<std::size_t>(row_vector(at))].size,
                          scaled_columns_[static_cast<std::size_t>(column_vector(at))].size) *
              (1 + 0x1p-23) +
          0x1p-149 * products;
 }
 
-double GemmCase::largest_factor(const GemmPlace& at) const {
+double PreparedGemm::largest_factor(const GemmPlace& at) const {
   return scaled_rows_[static_cast<std::size_t>(row_vector(at))].largest_scale *
              scaled_columns_[static_cast<std::size_t>(column_vector(at))].largest_scale *
              (1 + 0x1p-23) +
          0x1p-149;
 }
 
-bool GemmCase::cannot_overflow(const GemmPlace& at, double magnitude) const {
+bool PreparedGemm::cannot_overflow(const GemmPlace& at, double magnitude) const {
   return a_priori->cannot_overflow(magnitude) &&
          (!scales || a_priori->cannot_overflow(magnitude_bound(row_size(at), column_size(at))));
 }
 
-double GemmCase::error_any(const GemmPlace& at, double magnitude) const {
+double PreparedGemm::error_any(const GemmPlace& at, double magnitude) const {
   return a_priori->error(magnitude, scales ? largest_factor(at) : 1);
 }
 
-std::vector<float> GemmCase::factors(const GemmPlace& at) const {
+std::vector<float> PreparedGemm::factors(const GemmPlace& at) const {
   std::vector<float> out;
   for (std::int64_t block = 0; scales && block < scales->blocks; ++block)
     out.push_back(scales->factor(at.i, at.j, block));
   return out;
 }
 
-bool GemmCase::has_special_factor(const GemmPlace& at) const {
+bool PreparedGemm::has_special_factor(const GemmPlace& at) const {
   if (!scaled_rows_[static_cast<std::size_t>(row_vector(at))].may_be_special &&
       !scaled_columns_[static_cast<std::size_t>(column_vector(at))].may_be_special) {
     return false;
@@ -184,8 +185,8 @@ bool GemmCase::has_special_factor(const GemmPlace& at) const {
   return !std::all_of(all.begin(), all.end(), [](float x) { return std::isfinite(x); });
 }
 
-ClassSet GemmCase::products_class(const GemmPlace& at, std::span<const SpecialElement> of_row,
-                                  std::span<const SpecialElement> of_column) const {
+ClassSet PreparedGemm::products_class(const GemmPlace& at, std::span<const SpecialElement> of_row,
+                                      std::span<const SpecialElement> of_column) const {
   ClassSet classes = special_class(row(at), column(at), of_row, of_column);
   if (!model || !model->fma || !model->flushes) return classes;
   // Infinity times an element that counts as 0 is NaN.
@@ -202,7 +203,7 @@ ClassSet GemmCase::products_class(const GemmPlace& at, std::span<const SpecialEl
 }
 
 // Per interval the class of its products, then of what the promotion makes of them.
-ClassSet GemmCase::scaled_classes(const GemmPlace& at) const {
+ClassSet PreparedGemm::scaled_classes(const GemmPlace& at) const {
   const std::span<const SpecialElement> of_row = row_specials_.of(row_vector(at)),
                                         of_column = column_specials_.of(column_vector(at));
   const auto within = [](std::span<const SpecialElement> all, std::int64_t begin,
@@ -222,7 +223,7 @@ ClassSet GemmCase::scaled_classes(const GemmPlace& at) const {
       .classes;
 }
 
-ClassSet GemmCase::special_classes(const GemmPlace& at) const {
+ClassSet PreparedGemm::special_classes(const GemmPlace& at) const {
   if (scales) return scaled_classes(at);
   const ClassSet classes =
       products_class(at, row_specials_.of(row_vector(at)), column_specials_.of(column_vector(at)));
@@ -234,7 +235,7 @@ ClassSet GemmCase::special_classes(const GemmPlace& at) const {
   return ClassSet::of_sum(before, classes);
 }
 
-EpilogueOperands GemmCase::epilogue_operands(const GemmPlace& at) const {
+EpilogueOperands PreparedGemm::epilogue_operands(const GemmPlace& at) const {
   EpilogueOperands out;
   if (c_) out.c = value_of(*problem.c, c_->bits(at));
   if (problem.bias_kind == BiasKind::per_row) out.bias = bias_at(at.i);
@@ -244,13 +245,13 @@ EpilogueOperands GemmCase::epilogue_operands(const GemmPlace& at) const {
   return out;
 }
 
-RunningBound GemmCase::bound(const GemmPlace& at) const {
+RunningBound PreparedGemm::bound(const GemmPlace& at) const {
   const std::vector<float> all = factors(at);
   return running_bound(*model, row(at), column(at), problem.k,
                        {model->scaled ? all.data() : nullptr, nullptr});
 }
 
-Dyadic GemmCase::exact_sum(const GemmPlace& at) const {
+Dyadic PreparedGemm::exact_sum(const GemmPlace& at) const {
   if (scales) return exact_block_dot(row(at), column(at), problem.k, *scales, at.i, at.j);
   return exact_dot(row(at), column(at), problem.k);
 }

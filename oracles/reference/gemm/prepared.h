@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GemmCase: one GEMM under one contract with everything decoded once that judging an element needs:
-// operands, sizes of their vectors, where they are not finite, the epilogue and what each element
-// brings to it. It has no opinion; that is gemm_oracle.
+// PreparedGemm: one GEMM under one contract with everything decoded once that judging an element
+// needs: operands, sizes of their vectors, where they are not finite, the epilogue and what each
+// element brings to it. It has no opinion; that is gemm_oracle.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ class GemmTensorReader {
   std::int64_t offset_, strides_[3];
 };
 
-class GemmCase {
+class PreparedGemm {
  public:
-  GemmCase(const GemmProblem& gemm, const Contract& promised, int target, int threads);
-  GemmCase(const GemmCase&) = delete;
-  GemmCase& operator=(const GemmCase&) = delete;
+  PreparedGemm(const GemmProblem& gemm, const Contract& promised, int target, int threads);
+  PreparedGemm(const PreparedGemm&) = delete;
+  PreparedGemm& operator=(const PreparedGemm&) = delete;
 
   const GemmProblem problem;
   const Contract contract;

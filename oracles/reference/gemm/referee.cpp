@@ -24,7 +24,7 @@ bool lies_in(const Dyadic& exact, const SumEnclosure& sum) {
 
 }  // namespace
 
-bool definition_agrees(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+bool definition_agrees(const PreparedGemm& gemm, const GemmPlace& at, const SumEnclosure& sum,
                        std::uint64_t got, bool passes) {
   const Real defined = gemm_sum(gemm.problem, at.batch, at.i, at.j);
   ElementKnowledge known;
@@ -45,7 +45,7 @@ bool definition_agrees(const GemmCase& gemm, const GemmPlace& at, const SumEnclo
   return passes == decide_exactly(gemm, at, exact, known, got).judgement.inside;
 }
 
-SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads) {
+SumEnclosures sums_by_definition(const PreparedGemm& gemm, int bits, int threads) {
   const std::int64_t outputs = gemm.problem.outputs();
   SumEnclosures sums;
   for (ZeroedVector<double>* part : {&sums.hi, &sums.lo, &sums.bound})
@@ -67,8 +67,8 @@ SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads) {
       // A product and an addition per element of k, and a product and an addition per block, each
       // within 2^-precision of at most the sum of magnitudes.
       const double lost = exact ? 0
-                              : 4.0 * static_cast<double>(gemm.problem.k) *
-                                    std::ldexp(gemm.magnitude(at), -precision) * (1 + 0x1p-20);
+                                : 4.0 * static_cast<double>(gemm.problem.k) *
+                                      std::ldexp(gemm.magnitude(at), -precision) * (1 + 0x1p-20);
       sums.bound[s] = sum.bound + lost;
     }
   });

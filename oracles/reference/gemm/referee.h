@@ -12,11 +12,11 @@ namespace plumbline {
 
 // Whether the definition's sum lies in the enclosure (or is of the class found), and leads to the
 // same verdict.
-bool definition_agrees(const GemmCase& gemm, const GemmPlace& at, const SumEnclosure& sum,
+bool definition_agrees(const PreparedGemm& gemm, const GemmPlace& at, const SumEnclosure& sum,
                        std::uint64_t got, bool passes);
 
 // Every sum at `bits` bits, with what rounding may have lost as the bound. Sums that are not finite
 // are 0.
-SumEnclosures sums_by_definition(const GemmCase& gemm, int bits, int threads);
+SumEnclosures sums_by_definition(const PreparedGemm& gemm, int bits, int threads);
 
 }  // namespace plumbline

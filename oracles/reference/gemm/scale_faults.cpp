@@ -9,7 +9,7 @@
 namespace plumbline {
 namespace {
 
-GemmFault fault(const GemmCase& gemm, std::string sentence) {
+GemmFault fault(const PreparedGemm& gemm, std::string sentence) {
   GemmFault out(gemm);
   out.sentence = std::move(sentence);
   return out;
@@ -21,7 +21,7 @@ struct SideScale {
   const Tensor* tensor;
   ScaleBlock block;
   std::int64_t vectors;  // rows of A, columns of B
-  ScaleFault GemmFault::*fault;
+  ScaleFault GemmFault::* fault;
 };
 
 std::vector<SideScale> side_scales(const GemmProblem& problem) {
@@ -46,7 +46,7 @@ std::int64_t sum_of(const float* values, std::int64_t k) {
 
 }  // namespace
 
-std::vector<GemmFault> scale_missing(const GemmCase& gemm) {
+std::vector<GemmFault> scale_missing(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const SideScale& side : side_scales(gemm.problem)) {
     faults.push_back(fault(gemm, fmt::format("{} was not applied", side.name)));
@@ -59,7 +59,7 @@ std::vector<GemmFault> scale_missing(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> scale_of_neighbor(const GemmCase& gemm) {
+std::vector<GemmFault> scale_of_neighbor(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const SideScale& side : side_scales(gemm.problem)) {
     // Where k ends (begins), the last (first) block is taken to be read again.
@@ -84,7 +84,7 @@ std::vector<GemmFault> scale_of_neighbor(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> scale_read_once(const GemmCase& gemm) {
+std::vector<GemmFault> scale_read_once(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const SideScale& side : side_scales(gemm.problem)) {
     for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
@@ -107,7 +107,7 @@ std::vector<GemmFault> scale_read_once(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> scales_in_turn(const GemmCase& gemm) {
+std::vector<GemmFault> scales_in_turn(const PreparedGemm& gemm) {
   if (!gemm.scales || !along_k(gemm.problem)) return {};
   GemmFault turn = fault(
       gemm, "scale_a and scale_b were applied one after the other, not as their rounded product");
@@ -115,7 +115,7 @@ std::vector<GemmFault> scales_in_turn(const GemmCase& gemm) {
   return {turn};
 }
 
-std::vector<GemmFault> scales_exchanged(const GemmCase& gemm) {
+std::vector<GemmFault> scales_exchanged(const PreparedGemm& gemm) {
   const GemmProblem& problem = gemm.problem;
   if (problem.scale_a == nullptr || problem.scale_b == nullptr) return {};
   if (problem.scale_a_block.along_k() != problem.scale_b_block.along_k()) return {};
@@ -127,41 +127,41 @@ std::vector<GemmFault> scales_exchanged(const GemmCase& gemm) {
 
 // With a' and b' the operands less their zero points, as gemm.row() and gemm.column() hold them:
 // sum of a b' is the right sum plus zero_a sum of b', and so on.
-std::vector<GemmFault> zero_points_wrong(const GemmCase& gemm) {
+std::vector<GemmFault> zero_points_wrong(const PreparedGemm& gemm) {
   const GemmProblem& problem = gemm.problem;
   std::vector<GemmFault> faults;
   const auto adding = [&](std::string sentence, auto added) {
     faults.push_back(fault(gemm, std::move(sentence)));
     faults.back().added = added;
   };
-  const auto missing_a = [](const GemmCase& g, const GemmPlace& at) {
+  const auto missing_a = [](const PreparedGemm& g, const GemmPlace& at) {
     return g.problem.zero_a * sum_of(g.column(at), g.problem.k);
   };
-  const auto missing_b = [](const GemmCase& g, const GemmPlace& at) {
+  const auto missing_b = [](const PreparedGemm& g, const GemmPlace& at) {
     return g.problem.zero_b * sum_of(g.row(at), g.problem.k);
   };
-  const auto product = [](const GemmCase& g) { return g.problem.zero_a * g.problem.zero_b; };
+  const auto product = [](const PreparedGemm& g) { return g.problem.zero_a * g.problem.zero_b; };
   if (problem.zero_a != 0) adding("zero_a was not subtracted", missing_a);
   if (problem.zero_b != 0) adding("zero_b was not subtracted", missing_b);
   if (problem.zero_a == 0 || problem.zero_b == 0) return faults;
-  adding("zero_a and zero_b were not subtracted", [=](const GemmCase& g, const GemmPlace& at) {
+  adding("zero_a and zero_b were not subtracted", [=](const PreparedGemm& g, const GemmPlace& at) {
     return missing_a(g, at) + missing_b(g, at) + g.problem.k * product(g);
   });
   adding("the term k * zero_a * zero_b is missing",
-         [=](const GemmCase& g, const GemmPlace&) { return -g.problem.k * product(g); });
+         [=](const PreparedGemm& g, const GemmPlace&) { return -g.problem.k * product(g); });
   if (problem.k != 1) {
     adding("zero_a * zero_b was added without the factor k",
-           [=](const GemmCase& g, const GemmPlace&) { return (1 - g.problem.k) * product(g); });
+           [=](const PreparedGemm& g, const GemmPlace&) { return (1 - g.problem.k) * product(g); });
   }
   return faults;
 }
 
-std::vector<GemmFault> sum_clamped(const GemmCase& gemm) {
+std::vector<GemmFault> sum_clamped(const PreparedGemm& gemm) {
   if (gemm.model) return {};
   GemmFault clamped = fault(gemm, "the sum was clamped to the range of s32 instead of wrapped");
   clamped.clamped = true;
   GemmFault pairs = fault(gemm, "pairs of products were added in int16, which saturates");
-  pairs.added = [](const GemmCase& g, const GemmPlace& at) {
+  pairs.added = [](const PreparedGemm& g, const GemmPlace& at) {
     const float *row = g.row(at), *column = g.column(at);
     std::int64_t added = 0;
     for (std::int64_t p = 0; p + 1 < g.problem.k; p += 2) {
@@ -177,7 +177,7 @@ std::vector<GemmFault> sum_clamped(const GemmCase& gemm) {
   return {clamped, pairs};
 }
 
-std::vector<GemmFault> promotion_missing(const GemmCase& gemm) {
+std::vector<GemmFault> promotion_missing(const PreparedGemm& gemm) {
   if (!gemm.model || gemm.scales || gemm.model->schedule != Schedule::promote ||
       gemm.contract.interval >= gemm.problem.k) {
     return {};
@@ -189,7 +189,7 @@ std::vector<GemmFault> promotion_missing(const GemmCase& gemm) {
 }
 
 // Formats a sum may have been kept in by mistake. Shows where the output is the sum itself.
-std::vector<GemmFault> promoted_sum_narrow(const GemmCase& gemm) {
+std::vector<GemmFault> promoted_sum_narrow(const PreparedGemm& gemm) {
   if (!gemm.model || gemm.model->schedule != Schedule::promote || !gemm.epilogue.is_identity() ||
       gemm.problem.output != FormatId::f32) {
     return {};
@@ -203,14 +203,14 @@ std::vector<GemmFault> promoted_sum_narrow(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> nan_scale_infinite(const GemmCase& gemm) {
+std::vector<GemmFault> nan_scale_infinite(const PreparedGemm& gemm) {
   if (!gemm.scales) return {};
   GemmFault infinite = fault(gemm, "a NaN scale was taken for infinity");
   infinite.nan_is_infinite = true;
   return {infinite};
 }
 
-std::vector<GemmFault> other_fp8_format(const GemmCase& gemm) {
+std::vector<GemmFault> other_fp8_format(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const auto other = [](FormatId id) -> std::optional<FormatId> {
     if (id == FormatId::e4m3) return FormatId::e5m2;
@@ -233,7 +233,7 @@ std::vector<GemmFault> other_fp8_format(const GemmCase& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> split_part_wrong(const GemmCase& gemm) {
+std::vector<GemmFault> split_part_wrong(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   if (!gemm.model || gemm.model->schedule != Schedule::split_k || gemm.model->parts == 1) return {};
   const std::int64_t k = gemm.problem.k, length = gemm.model->part_length(k);

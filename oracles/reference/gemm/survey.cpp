@@ -27,7 +27,7 @@ void thin(std::vector<SurveyedElement>& elements) {
 }
 
 // Outputs to look at: all that a budget of products allows.
-std::vector<std::int64_t> surveyed(const GemmCase& gemm, const GemmPlace& around) {
+std::vector<std::int64_t> surveyed(const PreparedGemm& gemm, const GemmPlace& around) {
   constexpr std::int64_t kProducts = 100'000'000;
   const GemmProblem& problem = gemm.problem;
   const std::int64_t outputs = problem.outputs();
@@ -98,7 +98,7 @@ std::string where_text(const Extent& failing, const Extent& all, std::size_t fai
 
 }  // namespace
 
-GemmSurvey survey_gemm(const GemmCase& gemm, const GemmPlace& around, const Tensor& got) {
+GemmSurvey survey_gemm(const PreparedGemm& gemm, const GemmPlace& around, const Tensor& got) {
   const GemmTensorReader reader(got);
   GemmSurvey survey;
   Extent failing, all;

@@ -18,10 +18,10 @@ struct SurveyedElement {
 };
 
 struct GemmSurvey {
-  std::vector<SurveyedElement> failing, passing;  // at most 32 of each, for hypotheses
+  std::vector<SurveyedElement> failing, passing;  // at most 32 of each, for fault kinds
   std::string where;                              // "12 of 64 elements fail: rows 0 to 3, column 7"
 };
 
-GemmSurvey survey_gemm(const GemmCase& gemm, const GemmPlace& around, const Tensor& got);
+GemmSurvey survey_gemm(const PreparedGemm& gemm, const GemmPlace& around, const Tensor& got);
 
 }  // namespace plumbline

@@ -39,9 +39,9 @@ std::vector<std::uint8_t> encoded(FormatId id, const std::vector<float>& values)
   const std::size_t bytes = static_cast<std::size_t>(f.storage_bits) / 8;
   codes.resize(values.size() * bytes);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto code = static_cast<std::uint32_t>(
-        id == FormatId::bf16 ? std::bit_cast<std::uint32_t>(values[i]) >> 16
-                             : encode(f, static_cast<double>(values[i])));
+    const auto code = static_cast<std::uint32_t>(id == FormatId::bf16
+                                                     ? std::bit_cast<std::uint32_t>(values[i]) >> 16
+                                                     : encode(f, static_cast<double>(values[i])));
     std::memcpy(codes.data() + i * bytes, &code, bytes);  // little-endian, as everywhere here
   }
   return codes;
@@ -49,7 +49,7 @@ std::vector<std::uint8_t> encoded(FormatId id, const std::vector<float>& values)
 
 }  // namespace
 
-std::optional<GemmTileModel> GemmTileModel::make(const GemmCase& gemm,
+std::optional<GemmTileModel> GemmTileModel::make(const PreparedGemm& gemm,
                                                  const SumSchedule& schedule) {
   GemmTileModel model(gemm, schedule);
   if (!model.plan_unit()) return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<GemmTileModel> GemmTileModel::make(const GemmCase& gemm,
   return model;
 }
 
-GemmTileModel::GemmTileModel(const GemmCase& gemm, const SumSchedule& schedule)
+GemmTileModel::GemmTileModel(const PreparedGemm& gemm, const SumSchedule& schedule)
     : gemm_(&gemm), schedule_(schedule) {
   PLUMB_ASSERT(gemm.model.has_value());
 }
@@ -125,8 +125,7 @@ void GemmTileModel::plan_runs() {
 GemmTileModel::Run GemmTileModel::run_over(const std::vector<Chunk>& chunks, std::size_t first,
                                            std::size_t last) const {
   const auto at = [&](std::size_t i) { return chunks.begin() + static_cast<std::ptrdiff_t>(i); };
-  return {{at(first), at(last)},
-          gemm_->scales ? chunks[first].begin / gemm_->scales->depth : 0};
+  return {{at(first), at(last)}, gemm_->scales ? chunks[first].begin / gemm_->scales->depth : 0};
 }
 
 void GemmTileModel::encode_operands() {
@@ -163,8 +162,9 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
     for (int r = 0; r < a_count; ++r) {
       for (int lane = 0; lane < 32; ++lane) {
         const FragmentPlace place = a_place(lane, r, 0, elements);
-        a[r][lane] =
-            place.row_or_column < rows ? word(a_, first_row + place.row_or_column, chunk, place.k) : 0;
+        a[r][lane] = place.row_or_column < rows
+                         ? word(a_, first_row + place.row_or_column, chunk, place.k)
+                         : 0;
       }
     }
     for (int r = 0; r < b_count; ++r) {
@@ -225,9 +225,8 @@ void GemmTileModel::run(const GemmPlace& at, Accumulators& sums) const {
         const float sum = fresh[row][column];
         if (gemm_->scales) {
           const bool inside = at.i + row < gemm_->problem.m && at.j + column < gemm_->problem.n;
-          const float factor = inside ? gemm_->scales->factor(at.i + row, at.j + column,
-                                                              groups_[g][r].interval)
-                                      : 0;
+          const float factor =
+              inside ? gemm_->scales->factor(at.i + row, at.j + column, groups_[g][r].interval) : 0;
           total[i] = std::fma(sum, factor, total[i]);
         } else {
           total[i] = r == 0 ? sum : total[i] + sum;
@@ -252,8 +251,7 @@ void GemmTileModel::run(const GemmPlace& at, Accumulators& sums) const {
 }
 
 std::uint64_t GemmTileModel::code(const GemmPlace& at, float accumulator) const {
-  return gemm_->epilogue.low_code(
-      gemm_->epilogue.value(accumulator, gemm_->epilogue_operands(at)));
+  return gemm_->epilogue.low_code(gemm_->epilogue.value(accumulator, gemm_->epilogue_operands(at)));
 }
 
 }  // namespace plumbline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a schedule without anything open gives, bit for bit and fast: 16 x 8 outputs at a time on the
-// vector models of the units (oracles/models/mma_plan.h). run_accumulator()
+// What a schedule without anything open gives, bit for bit and fast: 16 x 8 outputs at a time on
+// the vector models of the units (oracles/models/mma_plan.h). run_accumulator()
 // (oracles/bounds/accumulator/model.h) is the specification for contracts; a test compares them.
 #pragma once
 
@@ -21,7 +21,7 @@ class GemmTileModel {
 
   // The case must outlive it, and have a model. None where the unit has no instruction of the
   // schedule's shape.
-  static std::optional<GemmTileModel> make(const GemmCase& gemm, const SumSchedule& schedule);
+  static std::optional<GemmTileModel> make(const PreparedGemm& gemm, const SumSchedule& schedule);
 
   // The accumulators before the epilogue, of the outputs from `at` on; those outside of the matrix
   // are 0. Elements that are not finite count as 0.
@@ -40,7 +40,7 @@ class GemmTileModel {
     std::int64_t interval;  // of a scaled promotion
   };
 
-  GemmTileModel(const GemmCase& gemm, const SumSchedule& schedule);
+  GemmTileModel(const PreparedGemm& gemm, const SumSchedule& schedule);
 
   bool plan_unit();
   void plan_runs();
@@ -48,10 +48,10 @@ class GemmTileModel {
   void encode_operands();
   void chain(const GemmPlace& at, const Run& run, Accumulators& sums) const;
   void chain_mma(const GemmPlace& at, const Run& run, Accumulators& sums) const;
-  std::uint32_t word(const std::vector<std::uint8_t>& codes, std::int64_t vector, const Chunk& chunk,
-                     std::int64_t offset) const;
+  std::uint32_t word(const std::vector<std::uint8_t>& codes, std::int64_t vector,
+                     const Chunk& chunk, std::int64_t offset) const;
 
-  const GemmCase* gemm_;
+  const PreparedGemm* gemm_;
   SumSchedule schedule_;
   std::optional<MmaPlan> plan_;  // none: no tensor core
   std::int64_t step_ = 1;        // k of one instruction

@@ -4,9 +4,9 @@
 // contract fixes all bits of all three outputs:
 //
 //   amax  = the largest |x| of the group; NaN if any element is NaN
-//   scale = amax == 0 ? 1 : max(amax / limit, 2^-126)      limit: the largest finite code; 127 for
-//   s8 q     = the nearest code (ties to even, saturating; NaN becomes NaN, or 0 in s8) of what the
-//   rule says
+//   scale = amax == 0 ? 1 : max(amax / limit, 2^-126)   limit: the largest finite code; 127 for s8
+//   q     = the nearest code (ties to even, saturating; NaN becomes NaN, or 0 in s8) of what the
+//           rule says
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ std::uint64_t quantize_code(const Format& code, float argument);
 
 // The same over MPFR numbers: the definition.
 std::uint64_t defined_maximum(const QuantizeProblem& problem, std::int64_t group);  // f32 bits
-std::uint64_t defined_scale(float amax, float limit);  // f32 bits
+std::uint64_t defined_scale(float amax, float limit);                               // f32 bits
 std::uint64_t defined_code(const QuantizeProblem& problem, float x, float scale, float amax);
 
 }  // namespace plumbline

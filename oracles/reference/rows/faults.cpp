@@ -49,7 +49,7 @@ Faulty with_scale(const Spot& at, const Certified& scale) {
   return at.of(row).out;
 }
 
-Faulty with_parameter(const Spot& at, std::vector<Certified> Row::*of,
+Faulty with_parameter(const Spot& at, std::vector<Certified> Row::* of,
                       const std::function<Certified(std::size_t)>& value) {
   Row row = at.row;
   if ((row.*of).empty()) return {};

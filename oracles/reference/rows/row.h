@@ -28,7 +28,7 @@ struct RowOf {
   std::vector<Number> dy;  // gradients only
   std::vector<Number> gamma, beta;
   Number scale = 1, eps = 0, mean = 0, rstd = 1;
-  Number gamma_plus = 0;  // what is added to gamma
+  Number gamma_plus = 0;                // what is added to gamma
   FormatId normalized = FormatId::f32;  // of what meets gamma; f32: it is not rounded
 
   std::int64_t n() const { return static_cast<std::int64_t>(x.size()); }

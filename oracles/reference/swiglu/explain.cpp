@@ -19,7 +19,7 @@ std::string words_of(const F32Range& range) {
   return text;
 }
 
-std::string words_of(std::string_view name, const GemmCase& gemm, const GemmPlace& at,
+std::string words_of(std::string_view name, const PreparedGemm& gemm, const GemmPlace& at,
                      const F32Range& range) {
   if (gemm.special(at)) {
     return fmt::format("{} is a sum of products that are not all finite; its accumulator may be {}",

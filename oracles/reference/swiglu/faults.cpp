@@ -47,7 +47,7 @@ class Spot {
   std::int64_t d() const { return hidden_->problem().d(); }
 
  private:
-  double sum(const GemmCase& gemm, std::int64_t column, std::int64_t missing) const {
+  double sum(const PreparedGemm& gemm, std::int64_t column, std::int64_t missing) const {
     const float* row = gemm.row(at_);
     const float* weights = gemm.column({0, at_.i, column});
     double sum = 0;

@@ -35,7 +35,7 @@ bool holds_one_class(ClassSet classes) {
 }
 
 // A sum as a number: of the class it must have, or added up.
-Number number_of(const GemmCase& gemm, const GemmPlace& at) {
+Number number_of(const PreparedGemm& gemm, const GemmPlace& at) {
   if (!gemm.special(at)) return Number(real_value(gemm.exact_sum(at)));
   const ClassSet classes = gemm.special_classes(at);
   if (holds_one_class(classes)) return Number(special_value(classes));
@@ -70,7 +70,7 @@ bool SwigluHidden::cannot_overflow(const GemmPlace& at) const {
          up_.cannot_overflow(at, up_.magnitude(at));
 }
 
-KnownSum SwigluHidden::known_exactly(const GemmCase& gemm, const GemmPlace& at) {
+KnownSum SwigluHidden::known_exactly(const PreparedGemm& gemm, const GemmPlace& at) {
   KnownSum known;
   if (gemm.special(at)) {
     known.classes = gemm.special_classes(at);
@@ -83,7 +83,7 @@ KnownSum SwigluHidden::known_exactly(const GemmCase& gemm, const GemmPlace& at) 
   return known;
 }
 
-F32Range SwigluHidden::accumulators(const GemmCase& gemm, const KnownSum& known) {
+F32Range SwigluHidden::accumulators(const PreparedGemm& gemm, const KnownSum& known) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   F32Range out = F32Range::only_nan();
   out.nan = known.classes.has(ResultClass::nan);

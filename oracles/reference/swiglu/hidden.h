@@ -31,9 +31,9 @@ class SwigluHidden {
 
   const SwigluContract& contract() const { return contract_; }
 
-  const GemmCase& gate() const { return gate_; }
+  const PreparedGemm& gate() const { return gate_; }
 
-  const GemmCase& up() const { return up_; }
+  const PreparedGemm& up() const { return up_; }
 
   std::int64_t elements() const { return mlp_.tokens() * mlp_.hidden(); }
 
@@ -53,10 +53,10 @@ class SwigluHidden {
   bool cannot_overflow(const GemmPlace& at) const;
 
   // One sum with its running bound, exactly: slow.
-  static KnownSum known_exactly(const GemmCase& gemm, const GemmPlace& at);
+  static KnownSum known_exactly(const PreparedGemm& gemm, const GemmPlace& at);
 
   // The f32 numbers that an accumulator may hold.
-  static F32Range accumulators(const GemmCase& gemm, const KnownSum& known);
+  static F32Range accumulators(const PreparedGemm& gemm, const KnownSum& known);
 
   // What may be stored, given the accumulators.
   F32Range products(const F32Range& gate, const F32Range& up) const;
@@ -75,7 +75,7 @@ class SwigluHidden {
   SwigluProblem mlp_;
   SwigluContract contract_;
   Tensor x_, w_gate_, w_up_;  // as operands of GEMMs
-  GemmCase gate_, up_;
+  PreparedGemm gate_, up_;
   mutable std::once_flag sums_once_;
   mutable Sums sums_;
 };

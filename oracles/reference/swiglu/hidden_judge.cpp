@@ -30,7 +30,7 @@ KnownSum known(const SumEnclosure& sum, const RunningBound& bound) {
 }
 
 // Which numbers the accumulator may hold depends on where in the enclosure the sum lies.
-bool leaves_open(const GemmCase& gemm, const KnownSum& known) {
+bool leaves_open(const PreparedGemm& gemm, const KnownSum& known) {
   const AccumulatorRange range = accumulator_range(gemm.grid, known.sum, known.error);
   return range.inner != range.outer;
 }
@@ -74,8 +74,8 @@ bool HiddenJudge::surely_admissible(std::int64_t index) const {
 
 // By the a-priori bounds: what fails them is wrong. A broken kernel costs no more time than a good
 // one.
-ElementVerdict HiddenJudge::from_afar(std::int64_t index, const Certified& exact) const {
-  const auto widest = [&](const GemmCase& gemm, const SumEnclosure& sum) {
+ElementVerdict HiddenJudge::a_priori(std::int64_t index, const Certified& exact) const {
+  const auto widest = [&](const PreparedGemm& gemm, const SumEnclosure& sum) {
     const double error = gemm.error_any(place(index), gemm.magnitude(place(index)));
     return std::isfinite(error) ? SwigluHidden::accumulators(gemm, {sum, error})
                                 : F32Range::anything();
@@ -99,7 +99,7 @@ void HiddenJudge::first_look(std::int64_t index, OutputTally& tally) const {
   }
   const Certified exact = hidden_.exact(where, gate_sum(index), up_sum(index));
   const bool right = surely_admissible(index);
-  const ElementVerdict verdict = from_afar(index, exact);
+  const ElementVerdict verdict = a_priori(index, exact);
   if (!right && verdict.pass) {
     tally.pending.push_back(index);
     return;

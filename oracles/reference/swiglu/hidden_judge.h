@@ -38,7 +38,7 @@ class HiddenJudge {
 
   void first_look(std::int64_t index, OutputTally& tally) const;
   bool surely_admissible(std::int64_t index) const;
-  ElementVerdict from_afar(std::int64_t index, const Certified& exact) const;
+  ElementVerdict a_priori(std::int64_t index, const Certified& exact) const;
   void look_closely(const GemmBlock& where, OutputTally& tally) const;
   void settle(std::int64_t index, const RunningBound& gate, const RunningBound& up,
               OutputTally& tally) const;

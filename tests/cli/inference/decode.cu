@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Attention as a kernel of inference on CUDA cores has it: one warp for a query of one head, every score by FMAs, keys in tiles of
-// kTile, probabilities in f32. Each lane has columns lane, lane + 32, ... of O and makes all scores for itself.
+// Attention as a kernel of inference on CUDA cores has it: one warp for a query of one head, every
+// score by FMAs, keys in tiles of kTile, probabilities in f32. Each lane has columns lane, lane +
+// 32, ... of O and makes all scores for itself.
 
 constexpr int kTile = 16, kMostColumns = 4;
 
@@ -18,11 +19,15 @@ __device__ float lg2(float x) {
   return y;
 }
 
-__device__ float of_bf16(unsigned short bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
+__device__ float of_bf16(unsigned short bits) {
+  return __uint_as_float(static_cast<unsigned>(bits) << 16);
+}
 
-// Q [heads, queries, d], K [heads, keys, d] and V [heads, keys, dv] in bf16, O [heads, queries, dv] in f32.
-extern "C" __global__ void decode(const unsigned short* q, const unsigned short* k, const unsigned short* v, float* o, float* lse,
-                                  int queries, int keys, int d, int dv, float scale, int kind) {
+// Q [heads, queries, d], K [heads, keys, d] and V [heads, keys, dv] in bf16, O [heads, queries, dv]
+// in f32.
+extern "C" __global__ void decode(const unsigned short* q, const unsigned short* k,
+                                  const unsigned short* v, float* o, float* lse, int queries,
+                                  int keys, int d, int dv, float scale, int kind) {
   const int lane = threadIdx.x, head = blockIdx.y;
   const long long row = static_cast<long long>(head) * queries + blockIdx.x;
   q += row * d;
@@ -35,7 +40,8 @@ extern "C" __global__ void decode(const unsigned short* q, const unsigned short*
     float z[kTile], next = m;
     for (int j = 0; j < count; ++j) {
       float score = 0;
-      for (int x = 0; x < d; ++x) score = __fmaf_rn(of_bf16(q[x]), of_bf16(k[(begin + j) * d + x]), score);
+      for (int x = 0; x < d; ++x)
+        score = __fmaf_rn(of_bf16(q[x]), of_bf16(k[(begin + j) * d + x]), score);
       z[j] = score;
       next = fmaxf(next, score);
     }

@@ -143,8 +143,8 @@ TEST(AttentionGenerator, NumbersComeFromTheirWholeRange) {
         const std::int64_t window = problem.integer(side);
         ends.insert(window);
         // Where its end can be seen.
-        long_ones += window >= 128 && window < std::max(problem.integer("keys"),
-                                                        problem.integer("queries"));
+        long_ones +=
+            window >= 128 && window < std::max(problem.integer("keys"), problem.integer("queries"));
       }
       const std::int64_t kv_heads = problem.integer("kv_heads");
       if (kv_heads > 1) groups.insert(problem.integer("heads") / kv_heads);

@@ -57,7 +57,8 @@ TEST(Case, LineErrorsNameThePlace) {
   EXPECT_EQ(message("gemm_bf61 m=1 n=1 k=1"),
             "input:3:1: there is no kernel \"gemm_bf61\" (did you mean \"gemm_bf16\"?)");
   EXPECT_EQ(message("elsewhere m=1 n=1 k=1"),
-            "input:3:1: there is no kernel \"elsewhere\" (plumbline list kernels shows them; others need --kernel FILE)");
+            "input:3:1: there is no kernel \"elsewhere\" (plumbline list kernels shows them; "
+            "others need --kernel FILE)");
   EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 value=zzz"),
             "input:3:29: gemm has no value class \"zzz\" (plumbline list classes)");
   EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 value=ones value=ties"),

@@ -54,8 +54,8 @@ TEST(Values, BitsAreTheSameEverywhereAndForever) {
 TEST(Values, SpecialsStandAgainstSlicesOfZeros) {
   std::set<std::pair<bool, bool>> seen;  // in A, NaN
   for (int seed = 1; seed <= 40; ++seed) {
-    const CaseTensors tensors = tensors_of(
-        case_of("m=70 n=80 k=150 value=zero_slices seed=" + std::to_string(seed)));
+    const CaseTensors tensors =
+        tensors_of(case_of("m=70 n=80 k=150 value=zero_slices seed=" + std::to_string(seed)));
     const Tensor &a = *tensors.find("a"), &b = *tensors.find("b");
     int specials = 0;
     const auto look = [&](bool in_a, std::int64_t line, std::int64_t k) {

@@ -20,8 +20,8 @@ std::set<std::array<int, 6>> triples_of(const std::vector<std::vector<int>>& row
     for (std::size_t a = kFirst; a < row.size(); ++a) {
       for (std::size_t b = a + 1; b < row.size(); ++b) {
         for (std::size_t c = b + 1; c < row.size(); ++c)
-          met.insert({static_cast<int>(a), row[a], static_cast<int>(b), row[b],
-                      static_cast<int>(c), row[c]});
+          met.insert({static_cast<int>(a), row[a], static_cast<int>(b), row[b], static_cast<int>(c),
+                      row[c]});
       }
     }
   }
@@ -33,8 +33,8 @@ std::size_t possible() {
   for (std::size_t a = kFirst; a < kFactors.size(); ++a) {
     for (std::size_t b = a + 1; b < kFactors.size(); ++b) {
       for (std::size_t c = b + 1; c < kFactors.size(); ++c)
-        count += static_cast<std::size_t>(kFactors[a].levels * kFactors[b].levels *
-                                          kFactors[c].levels);
+        count +=
+            static_cast<std::size_t>(kFactors[a].levels * kFactors[b].levels * kFactors[c].levels);
     }
   }
   return count;

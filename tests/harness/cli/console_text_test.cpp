@@ -12,8 +12,8 @@ constexpr const char* kReplaced = "\xEF\xBF\xBD";
 
 TEST(ConsoleText, KeepsItsOwnColorsAndNoOtherEscape) {
   EXPECT_EQ(console_text("\x1b[31mFAIL\x1b[0m k"), "\x1b[31mFAIL\x1b[0m k");
-  EXPECT_EQ(console_text("a\x1b[2Jb\x1b]0;title\a"), std::string("a") + kReplaced + "[2Jb" +
-                                                         kReplaced + "]0;title" + kReplaced);
+  EXPECT_EQ(console_text("a\x1b[2Jb\x1b]0;title\a"),
+            std::string("a") + kReplaced + "[2Jb" + kReplaced + "]0;title" + kReplaced);
   EXPECT_EQ(console_text("10 % of 2^-24, \xC3\x97 2"), "10 % of 2^-24, \xC3\x97 2");
   EXPECT_EQ(console_text("\xff"), kReplaced);
 }

@@ -10,8 +10,8 @@ namespace {
 TEST(Findings, WhatMattersMostComesFirst) {
   using enum FindingKind;
   std::vector<Finding> findings;
-  for (const FindingKind kind :
-       {read_of_unwritten, race, deadlock, read_of_unwritten, misaligned, missing_wait, out_of_bounds}) {
+  for (const FindingKind kind : {read_of_unwritten, race, deadlock, read_of_unwritten, misaligned,
+                                 missing_wait, out_of_bounds}) {
     Finding& one = findings.emplace_back();
     one.kind = kind;
     one.message = std::to_string(findings.size());

@@ -30,7 +30,7 @@ struct LimitCase {
   const char* message;
 };
 
-Change set(std::array<std::int64_t, TensorMap::kMaxRank> TensorMap::*which, std::size_t d,
+Change set(std::array<std::int64_t, TensorMap::kMaxRank> TensorMap::* which, std::size_t d,
            std::int64_t value) {
   return [=](TensorMap& map) { (map.*which)[d] = value; };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs small PTX kernels on the emulator: one instruction over a table of operands, or a whole body.
+// Runs small PTX kernels on the emulator: one instruction over a table of operands, or a whole
+// body.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,13 +30,17 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return {view.begin(), view.end()};
 }
 
-// A kernel `k` with two pointer parameters, `in` and `out`; the body finds their values in %in and %out, and may use
-// %r0..%r31, %d0..%d31 (64 bits), %f0..%f31, %h0..%h15 (16 bits), %p0..%p7. Line 10 is the first line of the body.
-inline std::string kernel_text(std::string_view body, int sm = 90, std::string_view module_scope = "") {
+// A kernel `k` with two pointer parameters, `in` and `out`; the body finds their values in %in and
+// %out, and may use %r0..%r31, %d0..%d31 (64 bits), %f0..%f31, %h0..%h15 (16 bits), %p0..%p7. Line
+// 10 is the first line of the body.
+inline std::string kernel_text(std::string_view body, int sm = 90,
+                               std::string_view module_scope = "") {
   return header(sm) + std::string(module_scope) + "\n" +
          ".visible .entry k(.param .u64 p_in, .param .u64 p_out)\n{\n" +
-         ".reg .b32 %r<32>; .reg .b64 %d<32>; .reg .f32 %f<32>; .reg .b16 %h<16>; .reg .pred %p<8>; .reg .b64 %in, %out;\n" +
-         "ld.param.u64 %in, [p_in];\n" + "ld.param.u64 %out, [p_out];\n" + std::string(body) + "\nret;\n}\n";
+         ".reg .b32 %r<32>; .reg .b64 %d<32>; .reg .f32 %f<32>; .reg .b16 %h<16>; .reg .pred "
+         "%p<8>; .reg .b64 %in, %out;\n" +
+         "ld.param.u64 %in, [p_in];\n" + "ld.param.u64 %out, [p_out];\n" + std::string(body) +
+         "\nret;\n}\n";
 }
 
 struct KernelRun {
@@ -63,8 +68,8 @@ struct KernelOptions {
 };
 
 // Loads `text`, gives it `in` and an output buffer of `out_bytes`, and launches `k`.
-inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte>& in, std::size_t out_bytes,
-                            const KernelOptions& options = {}) {
+inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte>& in,
+                            std::size_t out_bytes, const KernelOptions& options = {}) {
   KernelRun run;
   const auto device = make_emulator(options.emulator);
   auto module = device->load(text, "test.ptx");
@@ -76,7 +81,9 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   const DeviceAddress out_address = *device->allocate(static_cast<std::int64_t>(out_bytes), "out");
   EXPECT_TRUE(device->write(in_address, in).ok());
   const std::vector<std::byte> zeros(out_bytes);
-  EXPECT_TRUE((options.out_is_written ? device->write(out_address, zeros) : device->poison(out_address, zeros)).ok());
+  EXPECT_TRUE((options.out_is_written ? device->write(out_address, zeros)
+                                      : device->poison(out_address, zeros))
+                  .ok());
   LaunchRequest request;
   request.entry = "k";
   request.grid = options.grid;
@@ -109,16 +116,18 @@ inline std::string findings_text(const LaunchOutcome& outcome) {
 // The operands of one application of an instruction.
 using Operands = std::array<std::uint64_t, 4>;
 
-// Applies `code` to every row. It reads registers a, b, c, e and leaves its result in d; `shape` gives their widths as in
-// harness/emulator/decode/rows.h ("w=ww": 32-bit d, a, b). Predicates p and q are there too. One thread per row.
-inline std::vector<std::uint64_t> apply(std::string_view code, std::string_view shape, const std::vector<Operands>& rows,
-                                        int sm = 90) {
+// Applies `code` to every row. It reads registers a, b, c, e and leaves its result in d; `shape`
+// gives their widths as in harness/emulator/decode/rows.h ("w=ww": 32-bit d, a, b). Predicates p
+// and q are there too. One thread per row.
+inline std::vector<std::uint64_t> apply(std::string_view code, std::string_view shape,
+                                        const std::vector<Operands>& rows, int sm = 90) {
   const auto width = [](char letter) { return letter == 'x' ? 64 : (letter == 'w' ? 32 : 16); };
   const std::size_t equals = shape.find('=');
   const std::string_view sources = shape.substr(equals + 1);
   constexpr std::string_view kNames = "abce";
   std::string body = fmt::format(".reg .b{} d; .reg .pred p, q;\n", width(shape[0]));
-  for (std::size_t i = 0; i < sources.size(); ++i) body += fmt::format(".reg .b{} {};\n", width(sources[i]), kNames[i]);
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    body += fmt::format(".reg .b{} {};\n", width(sources[i]), kNames[i]);
   body += "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 %r0, %r1, 64, %r0;\n";
   body += "mad.wide.u32 %in, %r0, 32, %in; mad.wide.u32 %out, %r0, 8, %out;\n";
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -132,10 +141,12 @@ inline std::vector<std::uint64_t> apply(std::string_view code, std::string_view 
   options.grid = {static_cast<std::int64_t>((rows.size() + 63) / 64), 1, 1};
   std::vector<Operands> padded = rows;
   padded.resize(static_cast<std::size_t>(options.grid[0]) * 64);
-  const KernelRun run = run_kernel(kernel_text(body, sm), bytes_of(padded), padded.size() * 8, options);
+  const KernelRun run =
+      run_kernel(kernel_text(body, sm), bytes_of(padded), padded.size() * 8, options);
   // Quotients by 0 are compared like all others.
-  const bool sound = std::ranges::all_of(
-      run.outcome.findings, [](const Finding& finding) { return finding.kind == FindingKind::division_by_zero; });
+  const bool sound = std::ranges::all_of(run.outcome.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::division_by_zero;
+  });
   EXPECT_TRUE(sound) << code << "\n" << findings_text(run.outcome);
   std::vector<std::uint64_t> out = run.values<std::uint64_t>();
   out.resize(rows.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The shipped GEMM end to end on the emulator: every output bit equal to the chain of nodes that its contract promises,
-// no finding, the same for any number of threads. Skipped where the build has no compiled kernel.
+// The shipped GEMM end to end on the emulator: every output bit equal to the chain of nodes that
+// its contract promises, no finding, the same for any number of threads. Skipped where the build
+// has no compiled kernel.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -25,7 +26,8 @@ std::string read_file(const std::string& path) {
 }
 
 std::string kernel_path(int target) {
-  return fmt::format("{}/kernels/shipped/gemm_bf16/gemm_bf16.sm_{}.ptx", PLUMBLINE_BINARY_DIR, target);
+  return fmt::format("{}/kernels/shipped/gemm_bf16/gemm_bf16.sm_{}.ptx", PLUMBLINE_BINARY_DIR,
+                     target);
 }
 
 template <typename T>
@@ -48,7 +50,9 @@ struct Gemm {
 Gemm run_gemm(Device& device, const Module& module, const Shape& shape) {
   Gemm gemm;
   Random random(static_cast<std::uint64_t>(shape.m * 1000 + shape.n * 10 + shape.k));
-  const auto element = [&] { return static_cast<u16>(std::bit_cast<u32>(static_cast<float>(random.unit() - 0.5)) >> 16); };
+  const auto element = [&] {
+    return static_cast<u16>(std::bit_cast<u32>(static_cast<float>(random.unit() - 0.5)) >> 16);
+  };
   gemm.a.resize(static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.k));
   gemm.b.resize(static_cast<std::size_t>(shape.k) * static_cast<std::size_t>(shape.n));
   std::generate(gemm.a.begin(), gemm.a.end(), element);
@@ -67,7 +71,8 @@ Gemm run_gemm(Device& device, const Module& module, const Shape& shape) {
   request.block = {256, 1, 1};
   request.dynamic_shared_bytes = 3 * 16384;
   std::vector<std::byte>& p = request.parameters;
-  for (const DeviceAddress pointer : {a, b, DeviceAddress{0}, DeviceAddress{0}, d}) append(p, pointer);
+  for (const DeviceAddress pointer : {a, b, DeviceAddress{0}, DeviceAddress{0}, d})
+    append(p, pointer);
   for (const int size : {shape.m, shape.n, shape.k, 1}) append(p, size);
   for (const std::int64_t leading : {shape.k, shape.n, shape.n, shape.n}) append(p, leading);
   for (int i = 0; i < 4; ++i) append(p, std::int64_t{0});
@@ -92,21 +97,25 @@ TEST(Gemm, EveryBitIsTheChainOfNodesOnBothGenerations) {
     const auto device = make_emulator({.sm = sm, .threads = 2});
     const auto module = device->load(text, "gemm_bf16.ptx");
     ASSERT_TRUE(module.ok()) << module.error().text();
-    const DotModel model = *dot_model(sm, Instruction::mma_sync, FormatId::bf16, FormatId::bf16, FormatId::f32);
+    const DotModel model =
+        *dot_model(sm, Instruction::mma_sync, FormatId::bf16, FormatId::bf16, FormatId::f32);
     const Format& bf16 = format(FormatId::bf16);
-    for (const Shape& shape : {Shape{1, 1, 1}, Shape{16, 8, 16}, Shape{129, 131, 67}, Shape{37, 200, 96}, Shape{128, 128, 0}}) {
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{16, 8, 16}, Shape{129, 131, 67},
+                               Shape{37, 200, 96}, Shape{128, 128, 0}}) {
       const Gemm gemm = run_gemm(*device, **module, shape);
       EXPECT_TRUE(gemm.outcome.completed);
       EXPECT_TRUE(gemm.outcome.findings.empty()) << findings_text(gemm.outcome);
       const auto padded = static_cast<std::size_t>((shape.k + 31) / 32 * 32);
       for (std::size_t e = 0; e < gemm.d.size(); e += 1 + gemm.d.size() / 500) {
-        const std::size_t row = e / static_cast<std::size_t>(shape.n), column = e % static_cast<std::size_t>(shape.n);
+        const std::size_t row = e / static_cast<std::size_t>(shape.n),
+                          column = e % static_cast<std::size_t>(shape.n);
         std::vector<u32> x(padded), y(padded);
         for (std::size_t k = 0; k < static_cast<std::size_t>(shape.k); ++k) {
           x[k] = gemm.a[row * static_cast<std::size_t>(shape.k) + k];
           y[k] = gemm.b[k * static_cast<std::size_t>(shape.n) + column];
         }
-        ASSERT_EQ(gemm.d[e], padded == 0 ? 0 : dot(model, bf16, bf16, x, y, 0)) << "sm_" << sm << " " << row << "," << column;
+        ASSERT_EQ(gemm.d[e], padded == 0 ? 0 : dot(model, bf16, bf16, x, y, 0))
+            << "sm_" << sm << " " << row << "," << column;
       }
     }
   }
@@ -117,8 +126,9 @@ TEST(Gemm, ThreadsAndChecksDoNotChangeTheResult) {
   if (text.empty()) GTEST_SKIP() << "no compiled kernel at " << kernel_path(80);
   std::vector<u32> first;
   std::uint64_t instructions = 0;
-  for (const EmulatorOptions& options : {EmulatorOptions{.sm = 80, .threads = 1}, EmulatorOptions{.sm = 80, .threads = 3},
-                                         EmulatorOptions{.sm = 80, .threads = 1, .check_shadow = false}}) {
+  for (const EmulatorOptions& options :
+       {EmulatorOptions{.sm = 80, .threads = 1}, EmulatorOptions{.sm = 80, .threads = 3},
+        EmulatorOptions{.sm = 80, .threads = 1, .check_shadow = false}}) {
     const auto device = make_emulator(options);
     const auto module = device->load(text, "gemm_bf16.ptx");
     ASSERT_TRUE(module.ok()) << module.error().text();

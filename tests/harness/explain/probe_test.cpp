@@ -126,8 +126,7 @@ TEST(ProbeArithmetic, AKernelThatKeepsItsContractAgrees) {
 TEST(ProbeArithmetic, AnotherUnitIsRefusedBeforeAnythingRuns) {
   const auto refused = probe(manifest_text(kPromisesMma), diagonal_kernel(kNever, kFma));
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message,
-              HasSubstr("says unit = \"mma.sync\", but no entry in"));
+  EXPECT_THAT(refused.error().message, HasSubstr("says unit = \"mma.sync\", but no entry in"));
 }
 
 TEST(ProbeArithmetic, AnotherRoundingIsSaid) {

@@ -19,7 +19,7 @@ bool fails(const char* call) {
 
 int result(const char* call) { return fails(call) ? 2 : 0; }
 
-int fault = 0;  // what the next event query reports
+int fault = 0;        // what the next event query reports
 int context = 0;      // how many were reset
 bool broken = false;  // by an illegal instruction, until the context is reset
 
@@ -50,7 +50,7 @@ struct LaunchConfig {  // CUlaunchConfig
     int id;
     int padding;
     unsigned value[16];
-  } * attributes;
+  }* attributes;
 
   unsigned attribute_count;
 };

@@ -128,8 +128,8 @@ void fill(const Problem& problem, CaseTensors& tensors) {
   }
 }
 
-AttentionGradientProblem gradient_problem(const Problem& problem, const CaseTensors& tensors) {
-  AttentionGradientProblem gradient;
+AttentionBackwardProblem gradient_problem(const Problem& problem, const CaseTensors& tensors) {
+  AttentionBackwardProblem gradient;
   gradient.attention = attention_problem(problem, tensors);
   gradient.o = tensors.find("o");
   gradient.lse = tensors.find("lse");
@@ -144,7 +144,7 @@ std::int64_t element(const TensorLayout& layout, const HeadPlace& place, std::in
 }
 
 void fill_forward(const Problem& problem, CaseTensors& tensors) {
-  const AttentionGradientProblem gradient = gradient_problem(problem, tensors);
+  const AttentionBackwardProblem gradient = gradient_problem(problem, tensors);
   Tensor &o = *tensors.find("o"), &lse = *tensors.find("lse");
   for (const HeadPlace& place : head_places(gradient.attention)) {
     const AttentionHead head = attention_head(gradient.attention, place);
@@ -168,7 +168,7 @@ void fill_forward(const Problem& problem, CaseTensors& tensors) {
 class Reference {
  public:
   Reference(const Problem& problem, const CaseTensors& tensors) {
-    const AttentionGradientProblem gradient = gradient_problem(problem, tensors);
+    const AttentionBackwardProblem gradient = gradient_problem(problem, tensors);
     for (Sums* sums : {&dq_, &dk_, &dv_}) {
       sums->layout = tensors.find(sums->name)->layout;
       sums->exact.resize(static_cast<std::size_t>(sums->layout.count()));
@@ -213,7 +213,7 @@ class Reference {
   };
 
   void add(const GradientHead& gradient, const HeadPlace& place) {
-    static const AttentionGradientContract contract;
+    static const AttentionBackwardContract contract;
     const AttentionHead& head = gradient.head;
     for (std::int64_t i = 0; i < head.queries; ++i) {
       const GradientRow<Number> row = stored_row<Number>(gradient, i);

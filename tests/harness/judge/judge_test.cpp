@@ -117,6 +117,7 @@ TEST_F(Judged, AFailureIsTheReasonWhateverElseThereIs) {
       return i == 0 ? verdict : second;
     }
   } two;
+
   tensors.specs.push_back(tensors.specs.front());
   tensors.specs.back().name = "e";
   tensors.tensors.emplace_back(tensors.specs.back().layout);

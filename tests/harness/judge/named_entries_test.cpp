@@ -39,7 +39,8 @@ TEST(NamedEntries, WordsOfAFieldStandForItsName) {
   const Manifest kernel = gemm("gemm_{layout}_{out}");
   const EntryFilter named = entries_of(kernel);
   for (const char* entry : {"gemm_tn_bf16", "gemm_nn_f32"}) EXPECT_TRUE(named(entry)) << entry;
-  for (const char* entry : {"gemm_tt_bf16", "gemm_tn_f16", "gemm_tn_bf16_2", "gemm_tn", "gemm__f32"})
+  for (const char* entry :
+       {"gemm_tt_bf16", "gemm_tn_f16", "gemm_tn_bf16_2", "gemm_tn", "gemm__f32"})
     EXPECT_FALSE(named(entry)) << entry;
 }
 

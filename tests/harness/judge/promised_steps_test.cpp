@@ -53,10 +53,10 @@ TEST(PromisedSteps, AnApproximateReciprocalAloneIsRefusedWithBothLines) {
 
 TEST(PromisedSteps, ARoundedFormBesideItIsEnough) {
   const std::string registers = ".reg .f32 %f<3>;\n";
-  EXPECT_TRUE(check_promised_steps(
-                  softmax(),
-                  ptx(registers + "rcp.approx.f32 %f1, %f2;\n\trcp.rn.f32 %f1, %f2;"), "s.ptx")
-                  .ok());
+  EXPECT_TRUE(
+      check_promised_steps(
+          softmax(), ptx(registers + "rcp.approx.f32 %f1, %f2;\n\trcp.rn.f32 %f1, %f2;"), "s.ptx")
+          .ok());
   EXPECT_TRUE(
       check_promised_steps(softmax(), ptx(registers + "ex2.approx.f32 %f1, %f2;"), "s.ptx").ok());
 }
@@ -71,8 +71,8 @@ TEST(PromisedSteps, OnlyWhatTheKernelsEntriesReachCounts) {
   };
   // Another entry is approximate; then it is the one that would have the rounded form.
   EXPECT_TRUE(accepted(ptx("", ".visible .entry other()" + body(approximate))));
-  EXPECT_FALSE(accepted(ptx(".reg .f32 %f<3>; " + approximate,
-                            ".visible .entry other()" + body(rounded))));
+  EXPECT_FALSE(
+      accepted(ptx(".reg .f32 %f<3>; " + approximate, ".visible .entry other()" + body(rounded))));
   // A function is looked into where it is called.
   const std::string called = ".func f();\n.visible .entry s() { call f; ret; }\n.func f()",
                     header = ".version 8.7\n.target sm_80\n.address_size 64\n";

@@ -124,13 +124,16 @@ TEST(UnwrittenRegisters, AreFindingsWhereAnOutputDependsOnThem) {
 
 TEST(UnwrittenRegisters, AreNoFindingsWhereNothingComesOfThem) {
   EXPECT_THAT(findings_of("mul.f32 %f1, %f3, %f3;"), IsEmpty()) << "what comes of it is dropped";
-  EXPECT_THAT(findings_of("mul.f32 %f1, %f3, 0f00000000; selp.f32 %f2, %f1, %f2, %p; mov.f32 %f2, 0f00000000;"),
-              IsEmpty());
+  EXPECT_THAT(
+      findings_of(
+          "mul.f32 %f1, %f3, 0f00000000; selp.f32 %f2, %f1, %f2, %p; mov.f32 %f2, 0f00000000;"),
+      IsEmpty());
   // Written for every thread, by guarded instructions; and on a way that is never taken.
   EXPECT_THAT(findings_of("setp.lt.u32 %p, %r0, 16; @%p mov.f32 %f3, 0f00000000;"
                           " @!%p mov.f32 %f3, 0f00000000; add.f32 %f2, %f2, %f3;"),
               IsEmpty());
-  EXPECT_THAT(findings_of("setp.gt.u32 %p, %r0, 99; @!%p bra over; add.f32 %f2, %f2, %f3; over:"), IsEmpty());
+  EXPECT_THAT(findings_of("setp.gt.u32 %p, %r0, 99; @!%p bra over; add.f32 %f2, %f2, %f3; over:"),
+              IsEmpty());
 }
 
 // A way that leads to the same outputs is none; one that writes others or does not end is.

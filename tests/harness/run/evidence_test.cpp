@@ -34,7 +34,7 @@ struct Good {
     }
   }
 
-  std::vector<std::string> reasons() const { return thin_evidence(kernel, record); }
+  std::vector<std::string> reasons() const { return reasons_to_mistrust(kernel, record); }
 };
 
 TEST(Evidence, EnoughIsEnough) { EXPECT_THAT(Good().reasons(), IsEmpty()); }
@@ -105,7 +105,7 @@ TEST(Evidence, ACaseThatIsMistrustedSaysWhy) {
   g.record.kernels.push_back(g.kernel);
   weigh_evidence(g.record);
   EXPECT_EQ(g.record.kernels[0].verdict, Verdict::mistrusted);
-  EXPECT_EQ(g.record.kernels[0].thin.size(), 1u);
+  EXPECT_EQ(g.record.kernels[0].mistrusted_because.size(), 1u);
 }
 
 TEST(Evidence, CodeThatNeverRanIsAHole) {

@@ -57,8 +57,9 @@ TEST_F(Compile, WritesPtxOfEveryTargetBesideTheManifest) {
 }
 
 TEST_F(Compile, ATargetThatIsNotAskedForMayNotCompile) {
-  use_compiler("case \"$*\" in *compute_80*) echo 'error: needs sm_90' >&2; exit 2 ;; esac\n"
-               "while [ \"$1\" != -o ]; do shift; done\ncp \"$3\" \"$2\"\n");
+  use_compiler(
+      "case \"$*\" in *compute_80*) echo 'error: needs sm_90' >&2; exit 2 ;; esac\n"
+      "while [ \"$1\" != -o ]; do shift; done\ncp \"$3\" \"$2\"\n");
   EXPECT_FALSE(compile_outdated(kernel_).ok());
   ASSERT_TRUE(compile_outdated(kernel_, 90).ok());
   EXPECT_TRUE(is_compiled(kernel_, 90));

@@ -23,8 +23,9 @@ constexpr const char* kHeader = "X1 · tier 1 · one too many\nkernel    k\nwhat
 class PatchedKernel : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string manifest = folder_.write(
-        "kernels/shipped/k/k.toml", replaced(read_file(shipped_manifest_path()), "gemm_bf16.cu", "k.cu"));
+    const std::string manifest =
+        folder_.write("kernels/shipped/k/k.toml",
+                      replaced(read_file(shipped_manifest_path()), "gemm_bf16.cu", "k.cu"));
     folder_.write("kernels/shipped/k/k.cu", "first\nsecond\nthird\n");
     folder_.write("kernels/device/shared.cuh", "shared\n");
     const Result<Manifest> read = read_manifest(manifest);
@@ -38,10 +39,10 @@ class PatchedKernel : public testing::Test {
   }
 
   Result<Manifest> apply(const std::string& from, const std::string& to) {
-    const Result<std::vector<KernelPatch>> all =
-        patches(std::string(kHeader) +
-                "--- a/kernels/shipped/k/k.cu\n+++ b/kernels/shipped/k/k.cu\n@@ -1,3 +1,3 @@\n first\n-" + from +
-                "\n+" + to + "\n third\n");
+    const Result<std::vector<KernelPatch>> all = patches(
+        std::string(kHeader) +
+        "--- a/kernels/shipped/k/k.cu\n+++ b/kernels/shipped/k/k.cu\n@@ -1,3 +1,3 @@\n first\n-" +
+        from + "\n+" + to + "\n third\n");
     if (!all) return all.error();
     return apply_patch(all->front(), kernel_, folder_.path() + "/out/X1");
   }

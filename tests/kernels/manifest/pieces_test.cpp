@@ -46,8 +46,8 @@ void expect_every_element_at_its_place(const TensorLayout& given) {
 TEST(Pieces, EveryElementIsAtItsPlace) {
   expect_every_element_at_its_place(layout_of({6, 40}, {kFar, 1}));
   expect_every_element_at_its_place(layout_of({6, 40}, {kFar + 3, 1}, 7));
-  expect_every_element_at_its_place(layout_of({6, 40}, {1, kFar}));           // stored by columns
-  expect_every_element_at_its_place(layout_of({3, 6, 40}, {kFar, 40, 1}));    // batches
+  expect_every_element_at_its_place(layout_of({6, 40}, {1, kFar}));         // stored by columns
+  expect_every_element_at_its_place(layout_of({3, 6, 40}, {kFar, 40, 1}));  // batches
   expect_every_element_at_its_place(layout_of({3, 6, 40}, {6 * kFar, kFar, 1}));
   expect_every_element_at_its_place(layout_of({3, 6, 40}, {6 * kFar + 8, kFar, 1}));
   expect_every_element_at_its_place(layout_of({2, 2, 6, 16}, {12 * kFar, 6 * kFar, kFar, 1}));
@@ -70,8 +70,7 @@ TEST(Pieces, ManifestsCutTheTensorsOfAProblem) {
   const Result<Manifest> kernel =
       read_manifest(PLUMBLINE_SOURCE_DIR "/kernels/shipped/gemm_bf16/gemm_bf16.toml");
   ASSERT_TRUE(kernel) << kernel.error().text();
-  const Result<Problem> problem =
-      parse_problem(kernel->schema(), "m=6 n=8 k=40 ldd=1073741888");
+  const Result<Problem> problem = parse_problem(kernel->schema(), "m=6 n=8 k=40 ldd=1073741888");
   const Result<std::vector<TensorSpec>> specs = kernel->tensors(*problem);
   ASSERT_TRUE(specs) << specs.error().text();
   for (const TensorSpec& spec : *specs) {

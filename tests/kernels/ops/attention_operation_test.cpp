@@ -273,7 +273,7 @@ TEST(AttentionOperation, OfTheBackwardPassEveryMatrixHasOneScaleAndSoHasDs) {
       "batch=2 heads=4 kv_heads=2 queries=2 keys=3 d=8 scale=0.25 scales=tensor", 90, {}, set);
   for (const char* name : kScales) EXPECT_THAT(made.tensor(name).layout.shape, ElementsAre(1));
   EXPECT_EQ(made.tensor("do").layout.format, FormatId::e5m2);
-  AttentionGradientProblem problem;
+  AttentionBackwardProblem problem;
   problem.attention = attention_problem(made.problem, made.tensors);
   problem.do_scale = &made.tensor("do_scale");
   problem.ds_scale = &made.tensor("ds_scale");

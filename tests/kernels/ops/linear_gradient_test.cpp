@@ -30,7 +30,7 @@ struct Layer {
     return sum;
   }
 
-  Number derivative(std::vector<Number> Layer::*variables, std::int64_t index) const {
+  Number derivative(std::vector<Number> Layer::* variables, std::int64_t index) const {
     const Number h = ldexp(Number(1), -85);
     Layer up = *this, down = *this;
     (up.*variables)[static_cast<std::size_t>(index)] += h;
@@ -76,7 +76,7 @@ void expect_gradients(const std::string& kernel, const std::string& fields) {
 
   struct Gradient {
     const char* name;
-    std::vector<Number> Layer::*of;
+    std::vector<Number> Layer::* of;
   };
 
   const Gradient gradients[] = {{"dx", &Layer::x}, {"dw", &Layer::w}, {"db", &Layer::bias}};

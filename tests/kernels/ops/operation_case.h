@@ -18,8 +18,8 @@
 namespace plumbline {
 
 inline Manifest shipped_kernel(const std::string& name) {
-  Result<Manifest> manifest =
-      read_manifest(std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/" + name + "/" + name + ".toml");
+  Result<Manifest> manifest = read_manifest(std::string(PLUMBLINE_SOURCE_DIR) +
+                                            "/kernels/shipped/" + name + "/" + name + ".toml");
   EXPECT_TRUE(manifest.ok()) << manifest.error().text();
   return *std::move(manifest);
 }

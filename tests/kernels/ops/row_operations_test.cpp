@@ -88,8 +88,8 @@ TEST(RowOperations, MayKeepNoStatistics) {
 TEST(RowOperations, MayLoseSubnormalNumbers) {
   TemporaryFolder folder;
   for (const std::string name : {"softmax_bf16", "softmax_bf16_backward"}) {
-    const std::string shipped =
-        read_file(std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/" + name + "/" + name + ".toml");
+    const std::string shipped = read_file(std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/" +
+                                          name + "/" + name + ".toml");
     const std::string flushing =
         replaced(shipped, "\n[contract]\n", "\n[contract]\nsubnormals = \"flushed\"\n");
     for (const auto& [text, flushed] : {std::pair{shipped, false}, {flushing, true}}) {

@@ -42,7 +42,8 @@ TEST(TensorFormats, AreSaidOfEveryTensor) {
 
 // The error of a shipped manifest with a line more, or another one.
 std::string error_of(const std::string& kernel, const std::string& from, const std::string& to) {
-  const std::string path = std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/" + kernel + "/" + kernel;
+  const std::string path =
+      std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/" + kernel + "/" + kernel;
   const Result<Manifest> manifest =
       parse_manifest(replaced(read_file(path + ".toml"), from, to), "k.toml");
   return manifest.ok() ? "" : manifest.error().text();

@@ -162,8 +162,7 @@ TEST(Arithmetic, Words) {
 
 TEST(ArithmeticProbes, ResultsOfNoDotProductAreSaidToBeThat) {
   const std::vector<float> wild(arithmetic_probes().size(), 1e30f);
-  EXPECT_EQ(arithmetic_of(wild).words(),
-            "no dot product: no order of additions gives its results");
+  EXPECT_EQ(arithmetic_of(wild).words(), "no dot product: no order of additions gives its results");
   EXPECT_EQ(arithmetic_of(wild).products_per_step, 0);
 }
 

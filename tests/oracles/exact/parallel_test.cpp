@@ -49,7 +49,9 @@ TEST(ForEachPiece, GivesUpWithinPieces) {
 
 TEST(ForEachPiece, RunsToItsEndWhereNobodyGivesUp) {
   const std::atomic<bool> flag{true};
-  { const GiveUpOn within(&flag); }
+  {
+    const GiveUpOn within(&flag);
+  }
   int done = 0;
   for_each_piece(10, 1, [&](std::int64_t) { ++done; });
   EXPECT_EQ(done, 10);

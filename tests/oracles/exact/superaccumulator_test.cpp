@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The superaccumulator against two strangers: sums of Dyadic products, and mpfr_sum.
+// The superaccumulator against two independent implementations: sums of Dyadic products, and
+// mpfr_sum.
 #include "oracles/exact/superaccumulator.h"
 
 #include <gtest/gtest.h>

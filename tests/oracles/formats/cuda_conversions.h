@@ -24,7 +24,7 @@ namespace plumbline::test {
 inline constexpr const char* kNoCudaHeaders =
     "cuda_fp8.h was not found; install a CUDA Toolkit or set CUDA_HOME, then configure again";
 
-struct Stranger {
+struct IndependentConversion {
   const char* name;
   FormatId id;
   Rounding rounding;
@@ -47,7 +47,7 @@ inline std::uint64_t bfloat_bits(__nv_bfloat16 value) {
 }
 
 // clang-format off
-inline constexpr Stranger kStrangers[] = {
+inline constexpr IndependentConversion kIndependentConversions[] = {
     {"f16_rn", FormatId::f16, Rounding::nearest_even, Overflow::to_special,
      [](float x) { return half_bits(__float2half_rn(x)); }},
     {"f16_rz", FormatId::f16, Rounding::toward_zero, Overflow::to_special,

@@ -22,14 +22,14 @@ TEST(CudaHeadersExhaustive, AgreeOnAllFloats) { GTEST_SKIP() << test::kNoCudaHea
 
 #else
 
-using test::Stranger;
+using test::IndependentConversion;
 
-class CudaHeadersExhaustive : public testing::TestWithParam<Stranger> {};
+class CudaHeadersExhaustive : public testing::TestWithParam<IndependentConversion> {};
 
 TEST_P(CudaHeadersExhaustive, AgreeOnAllFloats) {
-  const Stranger stranger = GetParam();
-  const Format& f = format(stranger.id);
-  const EncodeOptions options{stranger.rounding, stranger.overflow, 0};
+  const IndependentConversion independent = GetParam();
+  const Format& f = format(independent.id);
+  const EncodeOptions options{independent.rounding, independent.overflow, 0};
   constexpr std::uint64_t kAll = std::uint64_t{1} << 32;
   constexpr std::uint64_t kChunk = std::uint64_t{1} << 22;
   std::atomic<std::uint64_t> next_chunk = 0;
@@ -41,7 +41,7 @@ TEST_P(CudaHeadersExhaustive, AgreeOnAllFloats) {
       for (std::uint64_t bits = first; bits < first + kChunk; ++bits) {
         const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
         const std::uint64_t ours = encode(f, static_cast<double>(x), options);
-        const std::uint64_t theirs = stranger.convert(x);
+        const std::uint64_t theirs = independent.convert(x);
         if (ours == theirs || test::same_result(f, ours, theirs)) continue;
         ++differences;
         example = bits;
@@ -54,7 +54,8 @@ TEST_P(CudaHeadersExhaustive, AgreeOnAllFloats) {
   EXPECT_EQ(differences.load(), 0u) << "for instance from f32 " << std::hex << example.load();
 }
 
-INSTANTIATE_TEST_SUITE_P(Conversions, CudaHeadersExhaustive, testing::ValuesIn(test::kStrangers),
+INSTANTIATE_TEST_SUITE_P(Conversions, CudaHeadersExhaustive,
+                         testing::ValuesIn(test::kIndependentConversions),
                          [](const auto& row) { return std::string(row.param.name); });
 
 #endif  // PLUMBLINE_HAVE_CUDA_HEADERS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Our conversions against the host code of the CUDA headers: a sample of floats with every exponent
-// and many ties here, all 2^32 floats in formats/cuda_conversions_exhaustive_test.cpp; doubles, and the way
-// back for all codes.
+// and many ties here, all 2^32 floats in formats/cuda_conversions_exhaustive_test.cpp; doubles, and
+// the way back for all codes.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -21,8 +21,8 @@ TEST(CudaHeaders, AgreeOnEveryConversion) { GTEST_SKIP() << test::kNoCudaHeaders
 
 #else
 
-using test::kStrangers;
-using test::Stranger;
+using test::IndependentConversion;
+using test::kIndependentConversions;
 
 // Every sign and exponent; mantissas at random, and with a tail that makes a tie, nearly one, or a
 // member, wherever a format may cut. 512 exponents and signs x 24 cuts x 3 tails x 60 + as many at
@@ -51,21 +51,21 @@ const std::vector<float>& floats_of_every_kind() {
   return sample;
 }
 
-class CudaHeaders : public testing::TestWithParam<Stranger> {};
+class CudaHeaders : public testing::TestWithParam<IndependentConversion> {};
 
 TEST_P(CudaHeaders, AgreeOnFloatsOfEveryKind) {
-  const Stranger& stranger = GetParam();
-  const Format& f = format(stranger.id);
-  const EncodeOptions options{stranger.rounding, stranger.overflow, 0};
+  const IndependentConversion& independent = GetParam();
+  const Format& f = format(independent.id);
+  const EncodeOptions options{independent.rounding, independent.overflow, 0};
   for (const float x : floats_of_every_kind()) {
     const std::uint64_t ours = encode(f, static_cast<double>(x), options);
-    const std::uint64_t theirs = stranger.convert(x);
+    const std::uint64_t theirs = independent.convert(x);
     ASSERT_TRUE(test::same_result(f, ours, theirs))
         << std::hex << std::bit_cast<std::uint32_t>(x) << " ours " << ours << " theirs " << theirs;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Conversions, CudaHeaders, testing::ValuesIn(kStrangers),
+INSTANTIATE_TEST_SUITE_P(Conversions, CudaHeaders, testing::ValuesIn(kIndependentConversions),
                          [](const auto& row) { return std::string(row.param.name); });
 
 TEST(CudaHeadersFromDouble, AgreeNearEveryTie) {

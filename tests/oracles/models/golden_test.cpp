@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Published outputs of real tensor cores (tests/data/tensor_core_outputs), row by row: the models give
-// every one of them.
+// Published outputs of real tensor cores (tests/data/tensor_core_outputs), row by row: the models
+// give every one of them.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -93,8 +93,9 @@ constexpr Probe kProbes[] = {
     {"P24b",  "f16 just below overflow",                 f16,  f16, 16, 0x7bff,     "k0:4bff*3c00",                                        kNone,       0x7bffu,     0x7bffu},
     {"P25",   "tf32 ignores 13 bits",                    tf32, f32, 8,  0x00000000, "k0:3f801fff*3f800000",                                kNone,       0x3f800000u, 0x3f800000u},
     {"P26",   "tf32 node size",                          tf32, f32, 8,  0x00000000, "k0:45800000*45800000 k1:3f800000*3f800000 k4:c5800000*45800000", kNone, 0x00000000u, 0x3f800000u},
-    // The sign of a negative sum that is cut to zero is open on hardware; the published models give -0. The list this
-    // comes from expects +0 of Ampere, which no model's zero exponent explains (-132 keeps 2^-150), so it is left out.
+    // The sign of a negative sum that is cut to zero is open on hardware; the published models give
+    // -0. The list this comes from expects +0 of Ampere, which no model's zero exponent explains
+    // (-132 keeps 2^-150), so it is left out.
     {"P27",   "negative underflow -2^-150",              bf16, f32, 16, 0x00000000, "k0:9a00*1a00",                                        kNone,       kNone,       0x80000000u},
 };
 

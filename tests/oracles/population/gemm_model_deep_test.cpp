@@ -20,7 +20,7 @@ using testing::NamedContract;
 // Parts of k joined in an order of the output's own, where the model joins them in increasing
 // order.
 double in_another_order(const EnvelopeFixture& made, std::size_t at, Random& random) {
-  const GemmCase& gemm = made.oracle.gemm();
+  const PreparedGemm& gemm = made.oracle.gemm();
   const GemmPlace place = gemm.place(static_cast<std::int64_t>(at));
   AccumulatorOptions options;
   for (std::int64_t part = 0; part < gemm.contract.parts; ++part)

@@ -48,7 +48,7 @@ class ByHand final : public StagedComputation {
   std::vector<StageFault> faults_;
 };
 
-double total(const Attribution& attribution, double StageShare::*share) {
+double total(const Attribution& attribution, double StageShare::* share) {
   double sum = 0;
   for (const StageShare& stage : attribution.stages) sum += stage.*share;
   return sum;

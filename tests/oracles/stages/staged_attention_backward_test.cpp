@@ -23,8 +23,8 @@ using Number = RealOf<128>;
 
 // The stored tensors are their own sources.
 std::unique_ptr<StagedComputation> staged(const GradientCase& example,
-                                          const AttentionGradientContract& contract, int sm) {
-  return staged_attention_gradient(example.problem, contract, sm,
+                                          const AttentionBackwardContract& contract, int sm) {
+  return staged_attention_backward(example.problem, contract, sm,
                                    {&example.q, &example.k, &example.v}, example.d_o);
 }
 
@@ -49,8 +49,8 @@ std::vector<GradientSetup> setups() {
   return all;
 }
 
-AttentionGradientContract contract_of(const GradientSetup& setup) {
-  AttentionGradientContract contract;
+AttentionBackwardContract contract_of(const GradientSetup& setup) {
+  AttentionBackwardContract contract;
   if (!setup.fp8) return contract;
   contract.p = FormatId::e4m3;
   contract.p_shift = 8;
@@ -58,15 +58,15 @@ AttentionGradientContract contract_of(const GradientSetup& setup) {
   return contract;
 }
 
-TEST(StagedAttentionGradient, AllStagesLowKeepTheContract) {
+TEST(StagedAttentionBackward, AllStagesLowKeepTheContract) {
   for (const GradientSetup& setup : setups()) {
     for (const bool atomic : {false, true}) {
-      AttentionGradientContract contract = contract_of(setup);
+      AttentionBackwardContract contract = contract_of(setup);
       contract.atomic_dq = atomic;
       const GradientCase example(setup);
       const auto computation = staged(example, contract, 90);
       const StagedValues low = computation->evaluate(computation->all_stages());
-      const AttentionGradientOracle oracle(example.problem, contract, 90);
+      const AttentionBackwardOracle oracle(example.problem, contract, 90);
       for (int output = 0; output < 3; ++output) {
         Tensor stored = example.output(output);
         for (std::int64_t n = 0; n < stored.layout.count(); ++n)
@@ -80,7 +80,7 @@ TEST(StagedAttentionGradient, AllStagesLowKeepTheContract) {
   }
 }
 
-TEST(StagedAttentionGradient, ExactStagesOnStoredInputsAreTheDefinition) {
+TEST(StagedAttentionBackward, ExactStagesOnStoredInputsAreTheDefinition) {
   for (const GradientSetup& setup : setups()) {
     const GradientCase example(setup);
     const auto computation = staged(example, contract_of(setup), 90);
@@ -115,7 +115,7 @@ TEST(StagedAttentionGradient, ExactStagesOnStoredInputsAreTheDefinition) {
   }
 }
 
-TEST(StagedAttentionGradient, ExactInputsHaveExactOAndLse) {
+TEST(StagedAttentionBackward, ExactInputsHaveExactOAndLse) {
   for (const bool fp8 : {false, true}) {
     GradientSetup setup;
     setup.fp8 = fp8;
@@ -128,7 +128,7 @@ TEST(StagedAttentionGradient, ExactInputsHaveExactOAndLse) {
     const Tensor q = unscaled(example.q, scales.q), k = unscaled(example.k, scales.k),
                  v = unscaled(example.v, scales.v), d_o = unscaled(example.d_o, scales.d_o);
     const auto computation =
-        staged_attention_gradient(example.problem, contract_of(setup), 90, {&q, &k, &v}, d_o);
+        staged_attention_backward(example.problem, contract_of(setup), 90, {&q, &k, &v}, d_o);
     const StagedValues exact = computation->evaluate(0);
     const std::vector<HeadPlace> places = gradient_groups(example.problem).front();
     const GradientGroup group = gradient_group(example.problem, places);
@@ -139,7 +139,7 @@ TEST(StagedAttentionGradient, ExactInputsHaveExactOAndLse) {
   }
 }
 
-TEST(StagedAttentionGradient, RoundingOfWeightsIsMostOfTheError) {
+TEST(StagedAttentionBackward, RoundingOfWeightsIsMostOfTheError) {
   GradientSetup setup;
   setup.heads = 1;
   setup.queries = setup.keys = 48;
@@ -159,7 +159,7 @@ TEST(StagedAttentionGradient, RoundingOfWeightsIsMostOfTheError) {
   }
 }
 
-TEST(StagedAttentionGradient, EveryFaultIsRecognizedAsItself) {
+TEST(StagedAttentionBackward, EveryFaultIsRecognizedAsItself) {
   GradientSetup setup;
   setup.output = FormatId::bf16;
   const GradientCase example(setup);
@@ -176,7 +176,7 @@ TEST(StagedAttentionGradient, EveryFaultIsRecognizedAsItself) {
   }
 }
 
-TEST(StagedAttentionGradient, ConditionNumbersBoundWhatSmallChangesDo) {
+TEST(StagedAttentionBackward, ConditionNumbersBoundWhatSmallChangesDo) {
   constexpr double kChange = 0x1p-16;
   for (GradientSetup setup : setups()) {
     if (setup.fp8) setup.scales = {0.75f, 1.25f, 0.5f, 1.5f, 96};  // products that f32 holds
@@ -187,7 +187,7 @@ TEST(StagedAttentionGradient, ConditionNumbersBoundWhatSmallChangesDo) {
                    k = testing::perturbed(example.k, change, 2, scales.k),
                    v = testing::perturbed(example.v, change, 3, scales.v),
                    d_o = testing::perturbed(example.d_o, change, 4, scales.d_o);
-      read(*staged_attention_gradient(example.problem, contract_of(setup), 90, {&q, &k, &v}, d_o));
+      read(*staged_attention_backward(example.problem, contract_of(setup), 90, {&q, &k, &v}, d_o));
     };
     StagedValues exact, condition, moved;
     use(0, [&](const StagedComputation& computation) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Low stages are the models the bounds are about, bit for bit; exact stages are exact sums.
-#include "oracles/exact/dyadic.h"
 #include "oracles/stages/staged_sum.h"
+#include "oracles/exact/dyadic.h"
 
 #include <gtest/gtest.h>
 

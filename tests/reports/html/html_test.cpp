@@ -73,7 +73,8 @@ TEST(Html, TellsWhatIsWrongFirst) {
 
 TEST(Html, NamesLoopsThatNoCaseRepeated) {
   RunRecord r = passing_record();
-  r.kernels[0].code["emulator sm_90"] = {.instructions = 10, .executed = 9, .holes = {}, .unrepeated = {"k.cu:20"}};
+  r.kernels[0].code["emulator sm_90"] = {
+      .instructions = 10, .executed = 9, .holes = {}, .unrepeated = {"k.cu:20"}};
   const std::string page = report_html(r);
   parsed(page);
   EXPECT_LT(page.find("loops no case repeated"), page.find("k.cu:20"));
@@ -211,7 +212,7 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   for (KernelRecord& k : r.kernels) {
     k.name += evil;
     k.summary = k.operation = k.formats = k.source_hash = evil;
-    k.reasons = k.thin = {evil};
+    k.reasons = k.mistrusted_because = {evil};
     k.contracts = k.ptx_hashes = k.arithmetic = {{evil, evil}};
   }
   for (CaseRecord& c : r.cases) {
@@ -224,8 +225,8 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   c.claim = c.value_class = c.original = c.text = c.case_file = c.headline = evil;
   c.elements = c.explanation = c.faults = {evil};
   c.findings = {{evil, evil, evil, 1, evil, 1, evil}};
-  r.portraits[0].kernel += evil;
-  r.portraits[0].text = r.portraits[0].device = r.portraits[0].output = evil;
+  r.error_maps[0].kernel += evil;
+  r.error_maps[0].text = r.error_maps[0].device = r.error_maps[0].output = evil;
   r.verb = r.profile = r.git_hash = r.command = evil;
   r.devices = {evil};
   r.environment = {{evil, evil}};

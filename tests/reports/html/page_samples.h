@@ -77,7 +77,7 @@ inline RunRecord failing_record() {
   c.difference_stride = 1;
   for (int i = 0; i < 33; ++i) c.differences.push_back(i < 32 ? 0.125 * (i % 3) : 13);
   r.counterexamples = {c};
-  Portrait p;
+  ErrorMap p;
   p.kernel = c.kernel;
   p.text = c.original;
   p.device = "emulator sm_90";
@@ -88,7 +88,7 @@ inline RunRecord failing_record() {
   for (int i = 0; i < 64; ++i) p.warps.push_back(std::string(64, static_cast<char>('0' + i / 16)));
   p.threads.assign(4, std::string(24, 'b') + "hhhhkkkk");
   for (int e = -6; e < 4; ++e) p.binades.push_back({e, 100, 0.25, std::ldexp(1.0, 2 - e)});
-  r.portraits = {p};
+  r.error_maps = {p};
   r.planned = static_cast<std::int64_t>(r.cases.size());
   summarize(r);
   return r;
@@ -99,7 +99,7 @@ inline RunRecord passing_record() {
   std::erase_if(r.cases, [](const CaseRecord& c) { return c.kernel != "gemm_bf16"; });
   r.kernels.erase(r.kernels.begin());
   r.counterexamples.clear();
-  r.portraits.clear();
+  r.error_maps.clear();
   r.kernels[0] = [&] {
     KernelRecord k;
     k.name = "gemm_bf16";
@@ -111,15 +111,15 @@ inline RunRecord passing_record() {
 
 inline RunRecord large_record() {
   RunRecord r = failing_record();
-  const Portrait portrait = r.portraits[0];
+  const ErrorMap error_map = r.error_maps[0];
   r.kernels.clear();
   r.cases.clear();
   r.counterexamples.resize(1);
   for (int i = 0; i < 60; ++i) {
     add_kernel(r, fmt::format("kernel_number_{}", i), 334, i < 10);
-    Portrait p = portrait;
+    ErrorMap p = error_map;
     p.kernel = r.kernels.back().name;
-    r.portraits.push_back(p);
+    r.error_maps.push_back(p);
   }
   summarize(r);
   return r;

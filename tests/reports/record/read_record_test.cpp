@@ -42,7 +42,7 @@ class ReadRecord : public testing::Test {
 RunRecord full_record() {
   RunRecord r = sample_record();
   r.shard = {2, 4, 400, "0123"};
-  r.kernels[0].thin = {"too little"};
+  r.kernels[0].mistrusted_because = {"too little"};
   r.kernels[0].failing = "all 3 have k > 64, and no other case does";
   r.kernels[0].code["emulator sm_90"].unrepeated = {"k.cu:20"};
   r.kernels[0].contracts = {{"sm_90", "words"}};
@@ -54,18 +54,18 @@ RunRecord full_record() {
   r.counterexamples[0].findings = {sample_finding(88)};
   r.counterexamples[0].differences = {0, -0.5, 13};
   r.counterexamples[0].difference_stride = 1;
-  r.portraits = {{"gemm_bf16",
-                  r.cases[2].text,
-                  "emulator sm_90",
-                  "d",
-                  2,
-                  2,
-                  2,
-                  2,
-                  {".a", "z."},
-                  {"01", "0."},
-                  {std::string(32, 'z'), std::string(32, ' ')},
-                  {{-3, 4, 0.5, 12}}}};
+  r.error_maps = {{"gemm_bf16",
+                   r.cases[2].text,
+                   "emulator sm_90",
+                   "d",
+                   2,
+                   2,
+                   2,
+                   2,
+                   {".a", "z."},
+                   {"01", "0."},
+                   {std::string(32, 'z'), std::string(32, ' ')},
+                   {{-3, 4, 0.5, 12}}}};
   ElementVerdict failure;
   failure.got = 0x7fc0;
   failure.class_mismatch = true;
@@ -188,13 +188,13 @@ TEST_F(ReadRecord, RefusesWhatDoesNotFitTogether) {
   r.cases[0].outputs[0].verdict.histogram.resize(3);
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("histogram"));
   r = full_record();
-  r.portraits[0].heat = {"...", "."};
+  r.error_maps[0].heat = {"...", "."};
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("no rectangle"));
   r = full_record();
-  r.portraits[0].warps = {"0"};
+  r.error_maps[0].warps = {"0"};
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("no rectangle"));
   r = full_record();
-  r.portraits[0].threads = {"abc"};
+  r.error_maps[0].threads = {"abc"};
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("32 warps of 32 lanes"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// FlashAttention 2 forward, bf16, head dimension 128: the instances that run_mha_fwd_hdim128 chooses
-// between on an A100 or H100 without dropout and ALiBi.
+// FlashAttention 2 forward, bf16, head dimension 128: the instances that run_mha_fwd_hdim128
+// chooses between on an A100 or H100 without dropout and ALiBi.
 #include "flash_fwd_launch_template.h"
 
 namespace FLASH_NAMESPACE {
@@ -8,9 +8,9 @@ namespace FLASH_NAMESPACE {
 using Traits = Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t>;
 
 // Dropout, causal, local, ALiBi, even m and n, even k, softcap, return of P.
-#define FORWARD(causal, local, even, softcap)                                            \
-  template __global__ void                                                               \
-  flash_fwd_kernel<Traits, false, causal, local, false, even, true, softcap, false>(     \
+#define FORWARD(causal, local, even, softcap)                                        \
+  template __global__ void                                                           \
+  flash_fwd_kernel<Traits, false, causal, local, false, even, true, softcap, false>( \
       KERNEL_PARAM_MODIFIER const Flash_fwd_params)
 
 FORWARD(false, false, false, false);

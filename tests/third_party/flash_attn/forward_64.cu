@@ -8,9 +8,9 @@ namespace FLASH_NAMESPACE {
 using Traits = Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, cutlass::bfloat16_t>;
 
 // Dropout, causal, local, ALiBi, even m and n, even k, softcap, return of P.
-#define FORWARD(causal, local, even, softcap)                                            \
-  template __global__ void                                                               \
-  flash_fwd_kernel<Traits, false, causal, local, false, even, true, softcap, false>(     \
+#define FORWARD(causal, local, even, softcap)                                        \
+  template __global__ void                                                           \
+  flash_fwd_kernel<Traits, false, causal, local, false, even, true, softcap, false>( \
       KERNEL_PARAM_MODIFIER const Flash_fwd_params)
 
 FORWARD(false, false, false, false);

@@ -350,8 +350,11 @@ TEST(Liveness, RegistersThatSomeWayReadsBeforeItWritesThem) {
   EXPECT_EQ(names("mov.b32 a, 1; add.u32 b, a, a; ret;"), "");
   EXPECT_EQ(names("add.u32 b, a, c; mov.b32 a, 1; ret;"), "a@0 c@0 ");
   // One of two ways writes it; a guarded write does not count.
-  EXPECT_EQ(names("mov.b32 a, 1; setp.eq.u32 p, a, 1; @p bra L; mov.b32 b, 1; L: add.u32 a, b, b; ret;"), "b@4 ");
-  EXPECT_EQ(names("mov.b32 a, 1; setp.eq.u32 p, a, 1; @p mov.b32 b, 1; add.u32 a, b, b; ret;"), "b@3 ");
+  EXPECT_EQ(
+      names("mov.b32 a, 1; setp.eq.u32 p, a, 1; @p bra L; mov.b32 b, 1; L: add.u32 a, b, b; ret;"),
+      "b@4 ");
+  EXPECT_EQ(names("mov.b32 a, 1; setp.eq.u32 p, a, 1; @p mov.b32 b, 1; add.u32 a, b, b; ret;"),
+            "b@3 ");
   // In a loop, from the first pass on.
   EXPECT_EQ(names("L: add.u32 a, b, b; mov.b32 b, a; @q bra L; ret;"), "b@0 q@2 ");
   EXPECT_EQ(names("mov.b32 b, 0; L: add.u32 a, b, b; mov.b32 b, a; bra L;"), "");

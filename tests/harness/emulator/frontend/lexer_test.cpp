@@ -38,9 +38,9 @@ TEST(Lexer, KeepsColonsInsideAModifierButNotAfterALabel) {
 }
 
 TEST(Lexer, TakesNumbersWhole) {
-  for (const char* number : {"0", "12U", "0x1Fu", "0b101", "017", "0f3F800000",
-                             "0d3FF0000000000000", "9.0", "1.5e-3", "2E+5", "1e9", "0.", "1.e-3", "1.e5", "00.",
-                             ".5", ".5e-3", ".25E2"}) {
+  for (const char* number :
+       {"0", "12U", "0x1Fu", "0b101", "017", "0f3F800000", "0d3FF0000000000000", "9.0", "1.5e-3",
+        "2E+5", "1e9", "0.", "1.e-3", "1.e5", "00.", ".5", ".5e-3", ".25E2"}) {
     const Token token = first(number);
     EXPECT_EQ(token.kind, TokenKind::number) << number;
     EXPECT_EQ(token.text, number);

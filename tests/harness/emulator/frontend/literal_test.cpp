@@ -59,8 +59,8 @@ TEST(Literal, FloatsKeepTheirBits) {
 
 TEST(Literal, RefusesWhatIsNone) {
   for (const char* text :
-       {"08", "0b2", "0x", "0xg", "0f3F80000", "0f3F8000000", "0d0", "12q", "1.5x", "5e", ".", ".5x",
-        "18446744073709551616", "-9223372036854775809", "1e999", "x", "-", ""}) {
+       {"08", "0b2", "0x", "0xg", "0f3F80000", "0f3F8000000", "0d0", "12q", "1.5x", "5e", ".",
+        ".5x", "18446744073709551616", "-9223372036854775809", "1e999", "x", "-", ""}) {
     Cursor cursor(text, "t");
     parse_literal(cursor);
     EXPECT_TRUE(cursor.failed()) << text;

@@ -12,7 +12,8 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 u64 holds(const std::string& comparison, const char* shape, u64 a, u64 b) {
-  return apply(fmt::format("setp.{} p, a, b; selp.u32 d, 1, 0, p;", comparison), shape, {{a, b, 0, 0}})[0];
+  return apply(fmt::format("setp.{} p, a, b; selp.u32 d, 1, 0, p;", comparison), shape,
+               {{a, b, 0, 0}})[0];
 }
 
 u32 f32(float value) { return std::bit_cast<u32>(value); }
@@ -34,19 +35,25 @@ TEST(Compare, IntegersBySignAndWidth) {
 
 TEST(Compare, FloatsOrderedAndUnordered) {
   constexpr float kNan = __builtin_nanf("");
+
   struct Row {
     const char* name;
     bool less, equal, greater, unordered;
   };
+
   constexpr Row kRows[] = {
-      {"eq", false, true, false, false},  {"ne", true, false, true, false},  {"lt", true, false, false, false},
-      {"le", true, true, false, false},   {"gt", false, false, true, false}, {"ge", false, true, true, false},
-      {"equ", false, true, false, true},  {"neu", true, false, true, true},  {"ltu", true, false, false, true},
-      {"leu", true, true, false, true},   {"gtu", false, false, true, true}, {"geu", false, true, true, true},
-      {"num", true, true, true, false},   {"nan", false, false, false, true},
+      {"eq", false, true, false, false}, {"ne", true, false, true, false},
+      {"lt", true, false, false, false}, {"le", true, true, false, false},
+      {"gt", false, false, true, false}, {"ge", false, true, true, false},
+      {"equ", false, true, false, true}, {"neu", true, false, true, true},
+      {"ltu", true, false, false, true}, {"leu", true, true, false, true},
+      {"gtu", false, false, true, true}, {"geu", false, true, true, true},
+      {"num", true, true, true, false},  {"nan", false, false, false, true},
   };
   for (const Row& row : kRows) {
-    const auto f = [&](const char* type, const char* shape, u64 a, u64 b) { return holds(fmt::format("{}.{}", row.name, type), shape, a, b) != 0; };
+    const auto f = [&](const char* type, const char* shape, u64 a, u64 b) {
+      return holds(fmt::format("{}.{}", row.name, type), shape, a, b) != 0;
+    };
     EXPECT_EQ(f("f32", "w=ww", f32(1), f32(2)), row.less) << row.name;
     EXPECT_EQ(f("f32", "w=ww", f32(2), f32(2)), row.equal) << row.name;
     EXPECT_EQ(f("f32", "w=ww", f32(3), f32(2)), row.greater) << row.name;
@@ -55,7 +62,8 @@ TEST(Compare, FloatsOrderedAndUnordered) {
     EXPECT_EQ(f("f16", "w=hh", 0x3c00, 0x4000), row.less) << row.name;
     EXPECT_EQ(f("f16", "w=hh", 0x7e00, 0x4000), row.unordered) << row.name;
     EXPECT_EQ(f("bf16", "w=hh", 0x4000, 0x3f80), row.greater) << row.name;
-    EXPECT_EQ(f("f64", "w=xx", std::bit_cast<u64>(1.0), std::bit_cast<u64>(2.0)), row.less) << row.name;
+    EXPECT_EQ(f("f64", "w=xx", std::bit_cast<u64>(1.0), std::bit_cast<u64>(2.0)), row.less)
+        << row.name;
   }
 }
 
@@ -65,7 +73,8 @@ TEST(Compare, CombinesWithAPredicateAndGivesBothResults) {
       const auto both = [&](const char* how) {
         const std::string code = fmt::format(
             "setp.ne.u32 q, b, 0; .reg .pred s, t; setp.ne.{}.u32 s|t, a, 0, q; .reg .b32 u, v;"
-            " selp.u32 u, 1, 0, s; selp.u32 v, 2, 0, t; or.b32 d, u, v;", how);
+            " selp.u32 u, 1, 0, s; selp.u32 v, 2, 0, t; or.b32 d, u, v;",
+            how);
         return apply(code, "w=ww", {{a, b, 0, 0}})[0];
       };
       const bool x = a != 0, y = b != 0;
@@ -73,7 +82,9 @@ TEST(Compare, CombinesWithAPredicateAndGivesBothResults) {
       EXPECT_EQ(both("or"), u64{x || y} | u64{!x || y} << 1);
       EXPECT_EQ(both("xor"), u64{x != y} | u64{x == y} << 1);
       const auto logic = [&](const char* code) {
-        return apply(fmt::format("setp.ne.u32 p, a, 0; setp.ne.u32 q, b, 0; {} selp.u32 d, 1, 0, p;", code), "w=ww", {{a, b, 0, 0}})[0];
+        return apply(
+            fmt::format("setp.ne.u32 p, a, 0; setp.ne.u32 q, b, 0; {} selp.u32 d, 1, 0, p;", code),
+            "w=ww", {{a, b, 0, 0}})[0];
       };
       EXPECT_EQ(logic("and.pred p, p, q;"), u64{x && y});
       EXPECT_EQ(logic("or.pred p, p, !q;"), u64{x || !y});
@@ -85,7 +96,9 @@ TEST(Compare, CombinesWithAPredicateAndGivesBothResults) {
 }
 
 TEST(Compare, SetWritesAllOnesOrOne) {
-  const auto one = [](const char* code, const char* shape, u64 a, u64 b) { return apply(code, shape, {{a, b, 0, 0}})[0]; };
+  const auto one = [](const char* code, const char* shape, u64 a, u64 b) {
+    return apply(code, shape, {{a, b, 0, 0}})[0];
+  };
   EXPECT_EQ(one("set.lt.u32.s32 d, a, b;", "w=ww", 0xffffffff, 1), 0xffffffffu);
   EXPECT_EQ(one("set.gt.f32.f32 d, a, b;", "w=ww", f32(2), f32(1)), 0x3f800000u);
   EXPECT_EQ(one("set.gt.f32.f32 d, a, b;", "w=ww", f32(1), f32(2)), 0u);
@@ -113,8 +126,10 @@ TEST(Compare, PairsDecideOverAPredicateForEachHalf) {
   EXPECT_EQ(compare("eq.ftz.f16x2 p|q, a, b", pair(0x0001, 0x8001), 0), 3u);
   // Combined with a predicate, here one that is false.
   EXPECT_EQ(compare("eq.or.bf16x2 p|q, a, b, %p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)), 2u);
-  EXPECT_EQ(compare("eq.and.bf16x2 p|q, a, b, %p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)), 0u);
-  EXPECT_EQ(compare("eq.xor.bf16x2 p|q, a, b, !%p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)), 1u);
+  EXPECT_EQ(compare("eq.and.bf16x2 p|q, a, b, %p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)),
+            0u);
+  EXPECT_EQ(compare("eq.xor.bf16x2 p|q, a, b, !%p7", pair(0x3f80, 0x4000), pair(0x3f80, 0x3f80)),
+            1u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cvt: vector handlers against the exact path and against oracles/formats, published vectors, saturation and NaN rules.
+// cvt: vector handlers against the exact path and against oracles/formats, published vectors,
+// saturation and NaN rules.
 #include <cfenv>
 #include <cmath>
 
@@ -18,14 +19,17 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-u64 one(const std::string& code, const char* shape, u64 a, u64 b = 0) { return apply(code, shape, {{a, b, 0, 0}}, 90)[0]; }
+u64 one(const std::string& code, const char* shape, u64 a, u64 b = 0) {
+  return apply(code, shape, {{a, b, 0, 0}}, 90)[0];
+}
 
 u32 f32(float value) { return std::bit_cast<u32>(value); }
 
 std::vector<u32> float_samples() {
   std::vector<u32> samples;
   for (u32 high = 0; high < 0x10000; high += 5) {
-    for (const u32 low : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+    for (const u32 low :
+         {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
       samples.push_back(high << 16 | low);
     }
   }
@@ -43,7 +47,9 @@ TEST(Convert, HalfRoutinesAgreeWithTheFormats) {
   for (u32 code = 0; code < 0x10000; ++code) {
     const auto half = static_cast<u16>(code);
     const auto same = [](float got, double want) {
-      return std::isnan(want) ? f32(got) == 0x7fffffffu : static_cast<double>(got) == want && std::signbit(got) == std::signbit(want);
+      return std::isnan(want)
+                 ? f32(got) == 0x7fffffffu
+                 : static_cast<double>(got) == want && std::signbit(got) == std::signbit(want);
     };
     ASSERT_TRUE(same(f16_to_f32(half), to_double(format(FormatId::f16), code))) << code;
     ASSERT_TRUE(same(bf16_to_f32(half), to_double(format(FormatId::bf16), code))) << code;
@@ -51,7 +57,8 @@ TEST(Convert, HalfRoutinesAgreeWithTheFormats) {
   for (const u32 bits : float_samples()) {
     const double value = std::bit_cast<float>(bits);
     ASSERT_EQ(f32_to_f16(bits), encode(format(FormatId::f16), value)) << fmt::format("{:#x}", bits);
-    ASSERT_EQ(f32_to_bf16(bits), encode(format(FormatId::bf16), value)) << fmt::format("{:#x}", bits);
+    ASSERT_EQ(f32_to_bf16(bits), encode(format(FormatId::bf16), value))
+        << fmt::format("{:#x}", bits);
     const auto saturated = [value](FormatId id) {
       return std::isnan(value) ? 0x7f : encode(format(id), value, {.overflow = Overflow::saturate});
     };
@@ -102,11 +109,14 @@ TEST(Convert, FloatsToIntegersRoundAndClamp) {
 
 TEST(Convert, IntegersToFloatsRoundInEveryMode) {
   Random random(5);
+
   struct Mode {
     const char* name;
     int fe;
   };
-  for (const Mode mode : {Mode{"rn", FE_TONEAREST}, Mode{"rz", FE_TOWARDZERO}, Mode{"rm", FE_DOWNWARD}, Mode{"rp", FE_UPWARD}}) {
+
+  for (const Mode mode : {Mode{"rn", FE_TONEAREST}, Mode{"rz", FE_TOWARDZERO},
+                          Mode{"rm", FE_DOWNWARD}, Mode{"rp", FE_UPWARD}}) {
     std::vector<Operands> rows;
     for (int i = 0; i < 400; ++i) rows.push_back({random.next() >> random.below(63), 0, 0, 0});
     rows.push_back({0xffffffff, 0, 0, 0});
@@ -123,7 +133,8 @@ TEST(Convert, IntegersToFloatsRoundInEveryMode) {
       volatile std::int64_t z = static_cast<std::int64_t>(rows[i][0]);
       volatile u64 w = rows[i][0];
       std::fesetround(mode.fe);
-      volatile float fx = static_cast<float>(x), fy = static_cast<float>(y), fz = static_cast<float>(z), fw = static_cast<float>(w);
+      volatile float fx = static_cast<float>(x), fy = static_cast<float>(y),
+                     fz = static_cast<float>(z), fw = static_cast<float>(w);
       volatile double dz = static_cast<double>(z);
       std::fesetround(FE_TONEAREST);
       ASSERT_EQ(s[i], f32(fx)) << mode.name << " " << x;
@@ -150,23 +161,32 @@ TEST(Convert, PublishedVectors) {
   struct Row {
     u32 from, to;
   };
-  constexpr Row kBf16[] = {{0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81}, {0x7f7f8000, 0x7f80},
-                           {0x7f7f7fff, 0x7f7f}, {0x7f800001, 0x7fff}, {0xffc00000, 0x7fff}, {0x80000000, 0x8000},
-                           {0x00008000, 0x0000}, {0x00018000, 0x0002}, {0x80008001, 0x8001}};
-  for (const Row& row : kBf16) EXPECT_EQ(one("cvt.rn.bf16.f32 d, a;", "h=w", row.from) & 0xffff, row.to);
-  constexpr Row kE4m3[] = {{0x3f880000, 0x38}, {0x3f980000, 0x3a}, {0x41880000, 0x58}, {0x41980000, 0x5a}, {0x43e00000, 0x7e},
-                           {0x43e80000, 0x7e}, {0x4e6e6b28, 0x7e}, {0x7f800000, 0x7e}, {0xff800000, 0xfe}, {0x7fc00000, 0x7f},
-                           {0x3c800000, 0x08}, {0x3b000000, 0x01}, {0x3a800000, 0x00}, {0x3a800001, 0x01}, {0x3b400000, 0x02},
+
+  constexpr Row kBf16[] = {{0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81},
+                           {0x7f7f8000, 0x7f80}, {0x7f7f7fff, 0x7f7f}, {0x7f800001, 0x7fff},
+                           {0xffc00000, 0x7fff}, {0x80000000, 0x8000}, {0x00008000, 0x0000},
+                           {0x00018000, 0x0002}, {0x80008001, 0x8001}};
+  for (const Row& row : kBf16)
+    EXPECT_EQ(one("cvt.rn.bf16.f32 d, a;", "h=w", row.from) & 0xffff, row.to);
+  constexpr Row kE4m3[] = {{0x3f880000, 0x38}, {0x3f980000, 0x3a}, {0x41880000, 0x58},
+                           {0x41980000, 0x5a}, {0x43e00000, 0x7e}, {0x43e80000, 0x7e},
+                           {0x4e6e6b28, 0x7e}, {0x7f800000, 0x7e}, {0xff800000, 0xfe},
+                           {0x7fc00000, 0x7f}, {0x3c800000, 0x08}, {0x3b000000, 0x01},
+                           {0x3a800000, 0x00}, {0x3a800001, 0x01}, {0x3b400000, 0x02},
                            {0x3ba00000, 0x02}, {0xb9800000, 0x80}, {0x3e99999a, 0x2a}};
   for (const Row& row : kE4m3) {
     // a becomes the upper byte.
-    EXPECT_EQ(one("cvt.rn.satfinite.e4m3x2.f32 d, a, b;", "h=ww", row.from, 0x3f800000) & 0xffff, row.to << 8 | 0x38);
+    EXPECT_EQ(one("cvt.rn.satfinite.e4m3x2.f32 d, a, b;", "h=ww", row.from, 0x3f800000) & 0xffff,
+              row.to << 8 | 0x38);
   }
-  constexpr Row kE5m2[] = {{0x3f900000, 0x3c}, {0x3fb00000, 0x3e}, {0x47600000, 0x7b}, {0x47700000, 0x7b}, {0x7f800000, 0x7b},
-                           {0x7fc00000, 0x7f}, {0x38800000, 0x04}, {0x37800000, 0x01}, {0x37000000, 0x00}, {0x37c00000, 0x02},
-                           {0x38200000, 0x02}, {0xb5800000, 0x80}, {0x3e99999a, 0x35}};
+  constexpr Row kE5m2[] = {{0x3f900000, 0x3c}, {0x3fb00000, 0x3e}, {0x47600000, 0x7b},
+                           {0x47700000, 0x7b}, {0x7f800000, 0x7b}, {0x7fc00000, 0x7f},
+                           {0x38800000, 0x04}, {0x37800000, 0x01}, {0x37000000, 0x00},
+                           {0x37c00000, 0x02}, {0x38200000, 0x02}, {0xb5800000, 0x80},
+                           {0x3e99999a, 0x35}};
   for (const Row& row : kE5m2) {
-    EXPECT_EQ(one("cvt.rn.satfinite.e5m2x2.f32 d, a, b;", "h=ww", 0x3f800000, row.from) & 0xffff, 0x3c00u | row.to);
+    EXPECT_EQ(one("cvt.rn.satfinite.e5m2x2.f32 d, a, b;", "h=ww", 0x3f800000, row.from) & 0xffff,
+              0x3c00u | row.to);
   }
 }
 
@@ -202,8 +222,9 @@ TEST(Convert, FloatsWithinTheirFormat) {
 double narrow_value(int code, int exponent_bits, int mantissa_bits, int bias) {
   const int mantissa = code & ((1 << mantissa_bits) - 1);
   const int exponent = code >> mantissa_bits & ((1 << exponent_bits) - 1);
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
-                                         : std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
+                    : std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
   return (code >> (exponent_bits + mantissa_bits) & 1) != 0 ? -magnitude : magnitude;
 }
 
@@ -212,46 +233,64 @@ TEST(Convert, NumbersOfFourAndSixBits) {
     const char* name;
     int exponent_bits, mantissa_bits, bias, apart;  // bits from one of a pair to the next
   };
-  for (const Narrow& one : {Narrow{"e2m1x2", 2, 1, 1, 4}, Narrow{"e2m3x2", 2, 3, 1, 8}, Narrow{"e3m2x2", 3, 2, 3, 8}}) {
+
+  for (const Narrow& one :
+       {Narrow{"e2m1x2", 2, 1, 1, 4}, Narrow{"e2m3x2", 2, 3, 1, 8}, Narrow{"e3m2x2", 3, 2, 3, 8}}) {
     const int bits = 1 + one.exponent_bits + one.mantissa_bits;
     const bool four = one.apart == 4;
-    const auto value = [&](int code) { return narrow_value(code, one.exponent_bits, one.mantissa_bits, one.bias); };
+    const auto value = [&](int code) {
+      return narrow_value(code, one.exponent_bits, one.mantissa_bits, one.bias);
+    };
     // To f16, exactly; of both registers of a pair.
     std::vector<Operands> codes;
-    for (int code = 0; code < 1 << bits; ++code) codes.push_back({static_cast<u64>(code | (code ^ 1) << one.apart), 0, 0, 0});
-    const std::string unpack = four ? ".reg .b8 n; cvt.u8.u32 n, a; " : ".reg .b16 n; cvt.u16.u32 n, a; ";
-    const auto wide = apply(fmt::format("{}cvt.rn.f16x2.{} d, n;", unpack, one.name), "w=w", codes, 100);
+    for (int code = 0; code < 1 << bits; ++code)
+      codes.push_back({static_cast<u64>(code | (code ^ 1) << one.apart), 0, 0, 0});
+    const std::string unpack =
+        four ? ".reg .b8 n; cvt.u8.u32 n, a; " : ".reg .b16 n; cvt.u16.u32 n, a; ";
+    const auto wide =
+        apply(fmt::format("{}cvt.rn.f16x2.{} d, n;", unpack, one.name), "w=w", codes, 100);
     for (int code = 0; code < 1 << bits; ++code) {
-      EXPECT_EQ(wide[static_cast<std::size_t>(code)] & 0xffff, encode(format(FormatId::f16), value(code))) << one.name << code;
-      EXPECT_EQ(wide[static_cast<std::size_t>(code)] >> 16, encode(format(FormatId::f16), value(code ^ 1))) << one.name << code;
+      EXPECT_EQ(wide[static_cast<std::size_t>(code)] & 0xffff,
+                encode(format(FormatId::f16), value(code)))
+          << one.name << code;
+      EXPECT_EQ(wide[static_cast<std::size_t>(code)] >> 16,
+                encode(format(FormatId::f16), value(code ^ 1)))
+          << one.name << code;
     }
-    // From f32: the nearest of all codes, of two equally near ones the even one; beyond them the largest.
+    // From f32: the nearest of all codes, of two equally near ones the even one; beyond them the
+    // largest.
     std::vector<Operands> floats;
     Random random(3);
     for (int i = 0; i < 4000; ++i) {
       const auto draw = [&] {
-        return std::bit_cast<u32>(static_cast<float>(std::ldexp(std::round((random.unit() - 0.5) * 512) / 8, -static_cast<int>(random.between(0, 5)))));
+        return std::bit_cast<u32>(static_cast<float>(std::ldexp(
+            std::round((random.unit() - 0.5) * 512) / 8, -static_cast<int>(random.between(0, 5)))));
       };
       floats.push_back({draw(), draw(), 0, 0});
     }
     floats.push_back({0x7fc00000, 0x7f800000, 0, 0});
     floats.push_back({0xff800000, 0x80000000, 0, 0});
     const std::string pack = four ? "cvt.u32.u8 d, n;" : "cvt.u32.u16 d, n;";
-    const auto narrow = apply(fmt::format(".reg .b{} n; cvt.rn.satfinite.{}.f32 n, a, b; {}", four ? 8 : 16, one.name, pack), "w=ww", floats, 100);
+    const auto narrow = apply(fmt::format(".reg .b{} n; cvt.rn.satfinite.{}.f32 n, a, b; {}",
+                                          four ? 8 : 16, one.name, pack),
+                              "w=ww", floats, 100);
     const auto nearest = [&](u64 source) {
       const float x = std::bit_cast<float>(static_cast<u32>(source));
       const int largest = (1 << (bits - 1)) - 1, sign = std::signbit(x) ? 1 << (bits - 1) : 0;
       if (std::isnan(x)) return largest;
       int best = 0;
       for (int code = 0; code <= largest; ++code) {
-        const double to_code = std::fabs(value(code) - std::fabs(x)), to_best = std::fabs(value(best) - std::fabs(x));
+        const double to_code = std::fabs(value(code) - std::fabs(x)),
+                     to_best = std::fabs(value(best) - std::fabs(x));
         if (to_code < to_best || (to_code == to_best && code % 2 == 0)) best = code;
       }
       return (std::isinf(x) ? largest : best) | sign;
     };
     for (std::size_t i = 0; i < floats.size(); ++i) {
-      const auto want = static_cast<u64>(nearest(floats[i][0]) << one.apart | nearest(floats[i][1]));
-      ASSERT_EQ(narrow[i], want) << fmt::format("{} {:#x} {:#x}", one.name, floats[i][0], floats[i][1]);
+      const auto want =
+          static_cast<u64>(nearest(floats[i][0]) << one.apart | nearest(floats[i][1]));
+      ASSERT_EQ(narrow[i], want) << fmt::format("{} {:#x} {:#x}", one.name, floats[i][0],
+                                                floats[i][1]);
     }
   }
 }
@@ -266,20 +305,26 @@ TEST(Convert, PowersOfTwoDropTheSign) {
   EXPECT_EQ(scales("rp.satfinite.ue8m0x2.f32", bits(-5.0f), bits(0.0f)), 0x8200u);
   EXPECT_EQ(scales("rz.satfinite.ue8m0x2.f32", 0x7f800000, 0x7fc00000), 0xfeffu);
   EXPECT_EQ(scales("rp.ue8m0x2.f32", 0x7f800000, 0x7f7fffff), 0xffffu);
-  const auto back = apply("cvt.rn.bf16x2.ue8m0x2 d, a;", "w=h", {{0x7f82, 0, 0, 0}, {0xff00, 0, 0, 0}}, 100);
+  const auto back =
+      apply("cvt.rn.bf16x2.ue8m0x2 d, a;", "w=h", {{0x7f82, 0, 0, 0}, {0xff00, 0, 0, 0}}, 100);
   EXPECT_EQ(back[0], 0x3f804100u);  // 1 and 8
   EXPECT_EQ(back[1], 0x7fff0040u);  // NaN and 2^-127
-  EXPECT_EQ(apply("cvt.rp.satfinite.ue8m0x2.bf16x2 d, a;", "h=w", {{0x40403f80, 0, 0, 0}}, 100)[0] & 0xffff, 0x817fu);
+  EXPECT_EQ(apply("cvt.rp.satfinite.ue8m0x2.bf16x2 d, a;", "h=w", {{0x40403f80, 0, 0, 0}}, 100)[0] &
+                0xffff,
+            0x817fu);
 }
 
 TEST(Convert, NarrowFormatsNeedTheirTargetAndForm) {
   const auto error = [](const std::string& code, int sm) {
-    const auto module = make_emulator({.sm = 100})->load(kernel_text(".reg .b8 n; " + code, sm), "k.ptx");
+    const auto module =
+        make_emulator({.sm = 100})->load(kernel_text(".reg .b8 n; " + code, sm), "k.ptx");
     return module.ok() ? "loaded" : module.error().text();
   };
   EXPECT_EQ(error("cvt.rn.satfinite.e2m1x2.f32 n, %f1, %f2;", 100), "loaded");
-  EXPECT_NE(error("cvt.rn.satfinite.e2m1x2.f32 n, %f1, %f2;", 90).find("sm_100"), std::string::npos);
-  for (const char* code : {"cvt.rn.e2m1x2.f32 n, %f1, %f2;", "cvt.rn.bf16x2.e2m1x2 %r1, n;", "cvt.rn.ue8m0x2.f32 %h1, %f1, %f2;"})
+  EXPECT_NE(error("cvt.rn.satfinite.e2m1x2.f32 n, %f1, %f2;", 90).find("sm_100"),
+            std::string::npos);
+  for (const char* code : {"cvt.rn.e2m1x2.f32 n, %f1, %f2;", "cvt.rn.bf16x2.e2m1x2 %r1, n;",
+                           "cvt.rn.ue8m0x2.f32 %h1, %f1, %f2;"})
     EXPECT_NE(error(code, 100).find("no such conversion"), std::string::npos) << code;
 }
 

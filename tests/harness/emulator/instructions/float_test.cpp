@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// f32 and f64 arithmetic against the processor's own, in all four rounding modes (the emulator never sets the rounding
-// mode; this test does), with and without .ftz and .sat.
+// f32 and f64 arithmetic against the processor's own, in all four rounding modes (the emulator
+// never sets the rounding mode; this test does), with and without .ftz and .sat.
 #include <cfenv>
 #include <cmath>
 #include <functional>
@@ -25,9 +25,10 @@ u32 b(float value) { return std::isnan(value) ? 0x7fffffffu : std::bit_cast<u32>
 float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
 
 std::vector<Operands> float_rows() {
-  constexpr u32 kEdges[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f800001, 0x3f7fffff, 0x40490fdb, 0x00000001,
-                            0x807fffff, 0x00800000, 0x80800001, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
-                            0xffc12345, 0x4b800000, 0x4b7fffff, 0x33800000, 0x34000000, 0x5f3504f3, 0x20000000, 0x1fb504f3,
+  constexpr u32 kEdges[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f800001, 0x3f7fffff,
+                            0x40490fdb, 0x00000001, 0x807fffff, 0x00800000, 0x80800001, 0x7f7fffff,
+                            0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x4b800000,
+                            0x4b7fffff, 0x33800000, 0x34000000, 0x5f3504f3, 0x20000000, 0x1fb504f3,
                             0x00ffffff, 0x01000000, 0x7e800000, 0x7effffff};
   std::vector<Operands> rows;
   for (const u32 x : kEdges) {
@@ -41,11 +42,13 @@ std::vector<Operands> float_rows() {
     // Near each other in exponent, so that sums cancel and round; every fourth row anything.
     const u32 exponent = static_cast<u32>(random.between(1, 254));
     const auto near = [&](int spread) {
-      const auto e = static_cast<u32>(std::clamp<std::int64_t>(exponent + random.between(-spread, spread), 0, 254));
+      const auto e = static_cast<u32>(
+          std::clamp<std::int64_t>(exponent + random.between(-spread, spread), 0, 254));
       return static_cast<u32>(random.next() & 0x807fffff) | e << 23;
     };
     if (i % 4 == 0) {
-      rows.push_back({random.next() & 0xffffffff, random.next() & 0xffffffff, random.next() & 0xffffffff, 0});
+      rows.push_back(
+          {random.next() & 0xffffffff, random.next() & 0xffffffff, random.next() & 0xffffffff, 0});
     } else {
       rows.push_back({near(2), near(26), near(30), 0});
     }
@@ -58,26 +61,32 @@ std::vector<Operands> float_rows() {
   volatile float a = x, c = y;
   return a + c;
 }
+
 [[gnu::noinline]] float sub(float x, float y, float) {
   volatile float a = x, c = y;
   return a - c;
 }
+
 [[gnu::noinline]] float mul(float x, float y, float) {
   volatile float a = x, c = y;
   return a * c;
 }
+
 [[gnu::noinline]] float divide(float x, float y, float) {
   volatile float a = x, c = y;
   return a / c;
 }
+
 [[gnu::noinline]] float fused(float x, float y, float z) {
   volatile float a = x, c = y, e = z;
   return std::fma(a, c, e);
 }
+
 [[gnu::noinline]] float reciprocal(float x, float, float) {
   volatile float a = x;
   return 1.0f / a;
 }
+
 [[gnu::noinline]] float root(float x, float, float) {
   volatile float a = x;
   return std::sqrt(a);
@@ -88,34 +97,40 @@ struct Mode {
   int fe;
 };
 
-constexpr Mode kModes[] = {{"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
+constexpr Mode kModes[] = {
+    {"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
 
-void check(const std::string& code, const char* shape, const std::vector<Operands>& rows, bool ftz, bool sat, int fe,
-           float (*operation)(float, float, float)) {
+void check(const std::string& code, const char* shape, const std::vector<Operands>& rows, bool ftz,
+           bool sat, int fe, float (*operation)(float, float, float)) {
   const std::vector<u64> got = apply(code, shape, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto operand = [&](std::size_t k) { return ftz ? flushed(f(rows[i][k])) : f(rows[i][k]); };
+    const auto operand = [&](std::size_t k) {
+      return ftz ? flushed(f(rows[i][k])) : f(rows[i][k]);
+    };
     std::fesetround(fe);
     float want = operation(operand(0), operand(1), operand(2));
     std::fesetround(FE_TONEAREST);
     if (ftz) want = flushed(want);
     if (sat) want = std::isnan(want) ? 0.0f : (want > 1 ? 1.0f : (want > 0 ? want : 0.0f));
-    ASSERT_EQ(static_cast<u32>(got[i]), b(want)) << fmt::format("{} {:#x} {:#x} {:#x}: got {:#x}, expected {:#x}", code,
-                                                                rows[i][0], rows[i][1], rows[i][2], got[i], b(want));
+    ASSERT_EQ(static_cast<u32>(got[i]), b(want))
+        << fmt::format("{} {:#x} {:#x} {:#x}: got {:#x}, expected {:#x}", code, rows[i][0],
+                       rows[i][1], rows[i][2], got[i], b(want));
   }
 }
 
 TEST(Float, EveryRoundingModeWithAndWithoutFtzAndSat) {
   const std::vector<Operands> rows = float_rows();
+
   struct Operation {
     const char *name, *operands, *shape;
     float (*host)(float, float, float);
     bool has_sat;
   };
+
   constexpr Operation kOperations[] = {
-      {"add", "a, b", "w=ww", add, true},      {"sub", "a, b", "w=ww", sub, true},
-      {"mul", "a, b", "w=ww", mul, true},      {"fma", "a, b, c", "w=www", fused, true},
-      {"div", "a, b", "w=ww", divide, false},  {"rcp", "a", "w=w", reciprocal, false},
+      {"add", "a, b", "w=ww", add, true},     {"sub", "a, b", "w=ww", sub, true},
+      {"mul", "a, b", "w=ww", mul, true},     {"fma", "a, b, c", "w=www", fused, true},
+      {"div", "a, b", "w=ww", divide, false}, {"rcp", "a", "w=w", reciprocal, false},
       {"sqrt", "a", "w=w", root, false},
   };
   for (const Operation& op : kOperations) {
@@ -123,7 +138,8 @@ TEST(Float, EveryRoundingModeWithAndWithoutFtzAndSat) {
       for (const bool ftz : {false, true}) {
         for (const bool sat : {false, true}) {
           if (sat && !op.has_sat) continue;
-          check(fmt::format("{}.{}{}{}.f32 d, {};", op.name, mode.name, ftz ? ".ftz" : "", sat ? ".sat" : "", op.operands),
+          check(fmt::format("{}.{}{}{}.f32 d, {};", op.name, mode.name, ftz ? ".ftz" : "",
+                            sat ? ".sat" : "", op.operands),
                 op.shape, rows, ftz, sat, mode.fe, op.host);
         }
       }
@@ -138,19 +154,22 @@ TEST(Float, MinAndMaxPreferNumbersAndOrderZeros) {
   const std::vector<Operands> rows = float_rows();
   for (const bool maximum : {false, true}) {
     for (const bool nan_wins : {false, true}) {
-      const std::string code = fmt::format("{}{}.f32 d, a, b;", maximum ? "max" : "min", nan_wins ? ".NaN" : "");
+      const std::string code =
+          fmt::format("{}{}.f32 d, a, b;", maximum ? "max" : "min", nan_wins ? ".NaN" : "");
       const std::vector<u64> got = apply(code, "w=ww", rows);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const float x = f(rows[i][0]), y = f(rows[i][1]);
         u32 want;
         if (std::isnan(x) || std::isnan(y)) {
-          want = nan_wins || (std::isnan(x) && std::isnan(y)) ? 0x7fffffff : b(std::isnan(x) ? y : x);
+          want =
+              nan_wins || (std::isnan(x) && std::isnan(y)) ? 0x7fffffff : b(std::isnan(x) ? y : x);
         } else if (x == y) {
           want = b(std::signbit(x) == maximum ? y : x);
         } else {
           want = b((x > y) == maximum ? x : y);
         }
-        ASSERT_EQ(static_cast<u32>(got[i]), want) << code << fmt::format(" {:#x} {:#x}", rows[i][0], rows[i][1]);
+        ASSERT_EQ(static_cast<u32>(got[i]), want)
+            << code << fmt::format(" {:#x} {:#x}", rows[i][0], rows[i][1]);
       }
     }
   }
@@ -159,7 +178,8 @@ TEST(Float, MinAndMaxPreferNumbersAndOrderZeros) {
 TEST(Float, SignOperationsTouchTheSignOnly) {
   const std::vector<Operands> rows = float_rows();
   const auto abs = apply("abs.f32 d, a;", "w=w", rows), neg = apply("neg.f32 d, a;", "w=w", rows);
-  const auto copy = apply("copysign.f32 d, a, b;", "w=ww", rows), neg_ftz = apply("neg.ftz.f32 d, a;", "w=w", rows);
+  const auto copy = apply("copysign.f32 d, a, b;", "w=ww", rows),
+             neg_ftz = apply("neg.ftz.f32 d, a;", "w=w", rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const u32 x = static_cast<u32>(rows[i][0]), y = static_cast<u32>(rows[i][1]);
     EXPECT_EQ(abs[i], x & 0x7fffffff);
@@ -175,21 +195,27 @@ TEST(Float, DoubleArithmeticIsThatOfTheProcessor) {
   std::vector<Operands> rows;
   Random random(3);
   for (int i = 0; i < 1000; ++i) {
-    const auto value = [&] { return std::bit_cast<u64>(std::ldexp(random.unit() - 0.5, static_cast<int>(random.between(-40, 40)))); };
+    const auto value = [&] {
+      return std::bit_cast<u64>(
+          std::ldexp(random.unit() - 0.5, static_cast<int>(random.between(-40, 40))));
+    };
     rows.push_back({value(), value(), value(), 0});
   }
   rows.push_back({0x7ff0000000000000, 0xfff0000000000000, 0, 0});
   const auto d = [](u64 bits) { return std::bit_cast<double>(bits); };
+
   struct Row {
     const char *code, *shape;
     std::function<double(double, double, double)> host;
   };
+
   const Row kRows[] = {
       {"add.f64 d, a, b;", "x=xx", [](double x, double y, double) { return x + y; }},
       {"sub.rn.f64 d, a, b;", "x=xx", [](double x, double y, double) { return x - y; }},
       {"mul.f64 d, a, b;", "x=xx", [](double x, double y, double) { return x * y; }},
       {"div.rn.f64 d, a, b;", "x=xx", [](double x, double y, double) { return x / y; }},
-      {"fma.rn.f64 d, a, b, c;", "x=xxx", [](double x, double y, double z) { return std::fma(x, y, z); }},
+      {"fma.rn.f64 d, a, b, c;", "x=xxx",
+       [](double x, double y, double z) { return std::fma(x, y, z); }},
       {"sqrt.rn.f64 d, a;", "x=x", [](double x, double, double) { return std::sqrt(x); }},
       {"max.f64 d, a, b;", "x=xx", [](double x, double y, double) { return std::fmax(x, y); }},
       {"neg.f64 d, a;", "x=x", [](double x, double, double) { return -x; }},
@@ -205,13 +231,17 @@ TEST(Float, DoubleArithmeticIsThatOfTheProcessor) {
 }
 
 TEST(Float, DoubleOperationsHandTheirNaNOn) {
-  constexpr u64 kOne = 0x3ff0000000000000, kInf = 0x7ff0000000000000, kFirst = 0xfff8000000000001, kSecond = 0x7ffc000000000002;
-  constexpr u64 kSignaling = 0x7ff0000000000003, kQuieted = 0x7ff8000000000003, kInvalid = 0xfff8000000000000;
+  constexpr u64 kOne = 0x3ff0000000000000, kInf = 0x7ff0000000000000, kFirst = 0xfff8000000000001,
+                kSecond = 0x7ffc000000000002;
+  constexpr u64 kSignaling = 0x7ff0000000000003, kQuieted = 0x7ff8000000000003,
+                kInvalid = 0xfff8000000000000;
+
   struct Row {
     const char *code, *shape;
     Operands operands;
     u64 want;
   };
+
   const Row kRows[] = {
       {"add.f64 d, a, b;", "x=xx", {kFirst, kSecond}, kFirst},
       {"sub.f64 d, a, b;", "x=xx", {kOne, kSecond}, kSecond},
@@ -229,14 +259,16 @@ TEST(Float, DoubleOperationsHandTheirNaNOn) {
       {"neg.f64 d, a;", "x=x", {kFirst}, 0x7ff8000000000001},
       {"neg.f64 d, a;", "x=x", {kSignaling}, 0xfff0000000000003},
   };
-  for (const Row& row : kRows) EXPECT_EQ(apply(row.code, row.shape, {row.operands})[0], row.want) << row.code;
+  for (const Row& row : kRows)
+    EXPECT_EQ(apply(row.code, row.shape, {row.operands})[0], row.want) << row.code;
 }
 
 // Chips use what tanh.approx is allowed: a kernel that needs a better one must fail here too.
 TEST(Float, TanhApproxHasTwelveBits) {
   Random random(5);
   std::vector<Operands> rows;
-  for (int i = 0; i < 512; ++i) rows.push_back({b(static_cast<float>(4 * random.unit() - 2)), 0, 0, 0});
+  for (int i = 0; i < 512; ++i)
+    rows.push_back({b(static_cast<float>(4 * random.unit() - 2)), 0, 0, 0});
   double worst = 0;
   const auto got = apply("tanh.approx.f32 d, a;", "w=w", rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -247,13 +279,14 @@ TEST(Float, TanhApproxHasTwelveBits) {
   EXPECT_GT(worst, 0x1p-13);
 }
 
-// A kernel whose contract asks for a correctly rounded quotient, reciprocal or root must not get one
-// from an approximate instruction.
+// A kernel whose contract asks for a correctly rounded quotient, reciprocal or root must not get
+// one from an approximate instruction.
 TEST(Float, ApproximateFunctionsAreNotCorrectlyRounded) {
   struct Function {
     const char* name;
     double (*exact)(double);
   };
+
   const Function kFunctions[] = {
       {"ex2.approx.f32", [](double x) { return std::exp2(x); }},
       {"rcp.approx.f32", [](double x) { return 1 / x; }},
@@ -262,7 +295,8 @@ TEST(Float, ApproximateFunctionsAreNotCorrectlyRounded) {
   };
   Random random(6);
   std::vector<Operands> rows;
-  for (int i = 0; i < 512; ++i) rows.push_back({b(static_cast<float>(2.1 + random.unit())), 0, 0, 0});
+  for (int i = 0; i < 512; ++i)
+    rows.push_back({b(static_cast<float>(2.1 + random.unit())), 0, 0, 0});
   for (const Function& function : kFunctions) {
     const auto got = apply(fmt::format("{} d, a;", function.name), "w=w", rows);
     EXPECT_EQ(got, apply(fmt::format("{} d, a;", function.name), "w=w", rows));
@@ -281,7 +315,9 @@ TEST(Float, ApproximateFunctionsAreNotCorrectlyRounded) {
 }
 
 TEST(Float, ApproximateFunctionsAreExactWhereAllChipsAre) {
-  const auto one = [](const char* code, float x) { return f(apply(code, "w=w", {{b(x), 0, 0, 0}})[0]); };
+  const auto one = [](const char* code, float x) {
+    return f(apply(code, "w=w", {{b(x), 0, 0, 0}})[0]);
+  };
   EXPECT_EQ(one("ex2.approx.f32 d, a;", 0), 1);
   EXPECT_EQ(one("ex2.approx.f32 d, a;", -7), 0x1p-7f);
   EXPECT_LE(one("ex2.approx.f32 d, a;", -0x1p-30f), 1);
@@ -300,6 +336,7 @@ TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
     double (*exact)(double);
     double relative, absolute;  // either suffices
   };
+
   const Function kFunctions[] = {
       {"ex2.approx.f32", -126, 127, [](double x) { return std::exp2(x); }, 0x1p-22, 0},
       {"lg2.approx.f32", 0.001, 1e30, [](double x) { return std::log2(x); }, 0x1p-22, 0x1p-22},
@@ -314,17 +351,21 @@ TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
   for (const Function& function : kFunctions) {
     std::vector<Operands> rows;
     for (int i = 0; i < 512; ++i) {
-      const auto x = static_cast<float>(function.low + (function.high - function.low) * std::pow(random.unit(), i % 9 + 1));
+      const auto x = static_cast<float>(function.low + (function.high - function.low) *
+                                                           std::pow(random.unit(), i % 9 + 1));
       rows.push_back({b(x), 0, 0, 0});
     }
     const auto got = apply(fmt::format("{} d, a;", function.name), "w=w", rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const double want = function.exact(f(rows[i][0]));
       const double error = std::fabs(f(got[i]) - want);
-      EXPECT_LE(error, std::max(function.relative * std::fabs(want), function.absolute)) << function.name << " " << f(rows[i][0]);
+      EXPECT_LE(error, std::max(function.relative * std::fabs(want), function.absolute))
+          << function.name << " " << f(rows[i][0]);
     }
   }
-  const auto specials = [](const char* code, u64 a) { return static_cast<u32>(apply(code, "w=w", {{a, 0, 0, 0}})[0]); };
+  const auto specials = [](const char* code, u64 a) {
+    return static_cast<u32>(apply(code, "w=w", {{a, 0, 0, 0}})[0]);
+  };
   EXPECT_EQ(specials("ex2.approx.f32 d, a;", 0xff800000), 0u);
   EXPECT_EQ(specials("ex2.approx.f32 d, a;", 0x7f800000), 0x7f800000u);
   EXPECT_EQ(specials("ex2.approx.ftz.f32 d, a;", b(-130)), 0u);
@@ -339,10 +380,12 @@ TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
 TEST(Float, MinAndMaxOfThree) {
   std::vector<Operands> rows = float_rows();
   rows.resize(3000);
+
   struct Variant {
     const char* modifiers;
     bool ftz, nan, absolute;
   };
+
   constexpr Variant kVariants[] = {{"", false, false, false},
                                    {".ftz", true, false, false},
                                    {".NaN", false, true, false},
@@ -386,10 +429,12 @@ TEST(Float, PairsOfF32RoundEachHalf) {
     for (std::size_t k = 0; k < 3; ++k) pair[k] = (rows[i][k] & 0xffffffff) | high[k] << 32;
     pairs.push_back(pair);
   }
+
   struct Operation {
     const char *name, *operands, *shape;
     float (*host)(float, float, float);
   };
+
   constexpr Operation kOperations[] = {{"add", "d, a, b", "x=xx", add},
                                        {"sub", "d, a, b", "x=xx", sub},
                                        {"mul", "d, a, b", "x=xx", mul},
@@ -420,15 +465,16 @@ TEST(Float, PairsOfF32RoundEachHalf) {
 
 TEST(Float, MixedOperandsBecomeF32First) {
   const std::vector<Operands> rows = float_rows();
+
   struct Operation {
     const char *name, *operands, *shape;
     std::size_t halves;  // operands of 16 bits
     float (*host)(float, float, float);
   };
-  const Operation kOperations[] = {
-      {"add", "d, a, b", "w=hw", 1, add},
-      {"sub", "d, a, b", "w=hw", 1, sub},
-      {"fma", "d, a, b, c", "w=hhw", 2, fused}};
+
+  const Operation kOperations[] = {{"add", "d, a, b", "w=hw", 1, add},
+                                   {"sub", "d, a, b", "w=hw", 1, sub},
+                                   {"fma", "d, a, b, c", "w=hhw", 2, fused}};
   for (const Operation& operation : kOperations) {
     for (const FormatId id : {FormatId::f16, FormatId::bf16}) {
       for (const Mode& mode : kModes) {

@@ -29,17 +29,46 @@ struct Case {
 };
 
 std::vector<Operands> operand_rows() {
-  constexpr u64 kEdges[] = {0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 0x7fff, 0x8000, 0xffff,
-                            0x10000, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff,
-                            0x8000000000000000, 0xffffffffffffffff, 0xfffffffffffffffe, 0x123456789abcdef0};
+  constexpr u64 kEdges[] = {0,
+                            1,
+                            2,
+                            3,
+                            7,
+                            8,
+                            15,
+                            16,
+                            24,
+                            31,
+                            32,
+                            33,
+                            63,
+                            64,
+                            65,
+                            127,
+                            128,
+                            255,
+                            256,
+                            0x7fff,
+                            0x8000,
+                            0xffff,
+                            0x10000,
+                            0x7fffffff,
+                            0x80000000,
+                            0xffffffff,
+                            0x100000000,
+                            0x7fffffffffffffff,
+                            0x8000000000000000,
+                            0xffffffffffffffff,
+                            0xfffffffffffffffe,
+                            0x123456789abcdef0};
   std::vector<Operands> rows;
   for (const u64 a : kEdges) {
     for (const u64 b : kEdges) rows.push_back({a, b, mix(a ^ b), mix(a + b) >> (a & 63)});
   }
   Random random(1);
   for (int i = 0; i < 512; ++i) {
-    rows.push_back({random.next(), random.next() >> random.below(64), random.next() >> random.below(64),
-                    random.next() >> random.below(64)});
+    rows.push_back({random.next(), random.next() >> random.below(64),
+                    random.next() >> random.below(64), random.next() >> random.below(64)});
   }
   return rows;
 }
@@ -70,7 +99,9 @@ u64 shifted_right(u64 a, u32 b, int width) {
   return b >= static_cast<u32>(width) ? 0 : kept >> b;
 }
 
-u64 shifted_right_signed(s64 a, u32 b, int width) { return bits(a >> std::min<u32>(b, static_cast<u32>(width - 1))); }
+u64 shifted_right_signed(s64 a, u32 b, int width) {
+  return bits(a >> std::min<u32>(b, static_cast<u32>(width - 1)));
+}
 
 // bfi and bfe from their definition, bit by bit.
 u64 insert_bits(u64 a, u64 b, u64 c, u64 d, int width) {
@@ -121,11 +152,14 @@ u64 truth_table(u64 a, u64 b, u64 c, u32 table) {
 template <typename A, typename B>
 u64 dot4(u64 a, u64 b, u64 c) {
   s64 sum = static_cast<s32>(c);
-  for (int i = 0; i < 4; ++i) sum += s64{static_cast<A>(a >> (8 * i))} * s64{static_cast<B>(b >> (8 * i))};
+  for (int i = 0; i < 4; ++i)
+    sum += s64{static_cast<A>(a >> (8 * i))} * s64{static_cast<B>(b >> (8 * i))};
   return bits(sum);
 }
 
-s64 clamp(s128 value, s64 low, s64 high) { return value < low ? low : (value > high ? high : static_cast<s64>(value)); }
+s64 clamp(s128 value, s64 low, s64 high) {
+  return value < low ? low : (value > high ? high : static_cast<s64>(value));
+}
 
 const std::vector<Case>& cases() {
   using F = u64;
@@ -284,8 +318,9 @@ TEST(Integer, EveryFormComputesWhatItsDefinitionSays) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Operands& r = rows[i];
       const u64 want = one.expected(r[0], r[1], r[2], r[3]) & mask;
-      ASSERT_EQ(got[i] & mask, want) << fmt::format("{} a {:#x} b {:#x} c {:#x} e {:#x}: got {:#x}, expected {:#x}", one.code,
-                                                    r[0], r[1], r[2], r[3], got[i] & mask, want);
+      ASSERT_EQ(got[i] & mask, want)
+          << fmt::format("{} a {:#x} b {:#x} c {:#x} e {:#x}: got {:#x}, expected {:#x}", one.code,
+                         r[0], r[1], r[2], r[3], got[i] & mask, want);
     }
   }
 }
@@ -295,21 +330,27 @@ TEST(Integer, PermutationModesPickTheBytesTheIsaLists) {
     const char* name;
     u64 want[4];  // for c = 0..3, of a = 0x03020100, b = 0x07060504
   };
+
   constexpr Mode kModes[] = {
-      {"f4e", {0x03020100, 0x04030201, 0x05040302, 0x06050403}}, {"b4e", {0x05060700, 0x06070001, 0x07000102, 0x00010203}},
-      {"rc8", {0x00000000, 0x01010101, 0x02020202, 0x03030303}}, {"ecl", {0x03020100, 0x03020101, 0x03020202, 0x03030303}},
-      {"ecr", {0x00000000, 0x01010100, 0x02020100, 0x03020100}}, {"rc16", {0x01000100, 0x03020302, 0x01000100, 0x03020302}},
+      {"f4e", {0x03020100, 0x04030201, 0x05040302, 0x06050403}},
+      {"b4e", {0x05060700, 0x06070001, 0x07000102, 0x00010203}},
+      {"rc8", {0x00000000, 0x01010101, 0x02020202, 0x03030303}},
+      {"ecl", {0x03020100, 0x03020101, 0x03020202, 0x03030303}},
+      {"ecr", {0x00000000, 0x01010100, 0x02020100, 0x03020100}},
+      {"rc16", {0x01000100, 0x03020302, 0x01000100, 0x03020302}},
   };
   for (const Mode& mode : kModes) {
     std::vector<Operands> rows;
     for (u64 c = 0; c < 4; ++c) rows.push_back({0x03020100, 0x07060504, c, 0});
-    const std::vector<u64> got = apply(fmt::format("prmt.b32.{} d, a, b, c;", mode.name), "w=www", rows);
+    const std::vector<u64> got =
+        apply(fmt::format("prmt.b32.{} d, a, b, c;", mode.name), "w=www", rows);
     for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(got[c], mode.want[c]) << mode.name << " " << c;
   }
 }
 
 TEST(Integer, CarriesPassFromWordToWord) {
-  // A sum, a difference and a product of two numbers of two words each; d is a word of them, or what is carried out of the last.
+  // A sum, a difference and a product of two numbers of two words each; d is a word of them, or
+  // what is carried out of the last.
   const std::vector<Operands> rows = operand_rows();
   const std::string sum = "add.cc.u64 l, a, c; addc.cc.u64 h, b, e; addc.u64 o, 0, 0; ";
   const std::string difference = "sub.cc.u64 l, a, c; subc.cc.s64 h, b, e; subc.u64 o, 0, 0; ";
@@ -317,7 +358,8 @@ TEST(Integer, CarriesPassFromWordToWord) {
     return apply(".reg .b64 l, h, o; " + code + "mov.b64 d, " + name + ";", "x=xxxx", rows);
   };
   const std::vector<u64> sums[] = {word(sum, "l"), word(sum, "h"), word(sum, "o")};
-  const std::vector<u64> differences[] = {word(difference, "l"), word(difference, "h"), word(difference, "o")};
+  const std::vector<u64> differences[] = {word(difference, "l"), word(difference, "h"),
+                                          word(difference, "o")};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const u128 x = u128{rows[i][1]} << 64 | rows[i][0], y = u128{rows[i][3]} << 64 | rows[i][2];
     EXPECT_EQ(u128{sums[1][i]} << 64 | sums[0][i], x + y) << i;
@@ -327,23 +369,32 @@ TEST(Integer, CarriesPassFromWordToWord) {
   }
   // a * b + (c, e) in two words of 32 bits each, unsigned and signed.
   const auto product = [&](const char* type) {
-    return apply(fmt::format(".reg .b32 l, h; mad.lo.cc.{0} l, a, b, c; madc.hi.{0} h, a, b, e; mov.b64 d, {{l, h}};", type), "x=wwww", rows);
+    return apply(fmt::format(".reg .b32 l, h; mad.lo.cc.{0} l, a, b, c; madc.hi.{0} h, a, b, e; "
+                             "mov.b64 d, {{l, h}};",
+                             type),
+                 "x=wwww", rows);
   };
   const std::vector<u64> plain = product("u32"), with_sign = product("s32");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto low = [&](std::size_t k) { return static_cast<u32>(rows[i][k]); };
     const u64 added = u64{low(3)} << 32 | low(2);
     EXPECT_EQ(plain[i], u64{low(0)} * low(1) + added) << i;
-    EXPECT_EQ(with_sign[i], bits(s64{static_cast<s32>(low(0))} * static_cast<s32>(low(1))) + added) << i;
+    EXPECT_EQ(with_sign[i], bits(s64{static_cast<s32>(low(0))} * static_cast<s32>(low(1))) + added)
+        << i;
   }
   // Of lanes that do not take part the flag stays.
-  EXPECT_EQ(apply(".reg .b32 l; add.cc.u32 l, a, b; setp.ne.u32 p, a, a; @p add.cc.u32 l, b, b; addc.u32 d, b, 0;", "w=ww", {{0xffffffff, 1}})[0], 2u);
+  EXPECT_EQ(apply(".reg .b32 l; add.cc.u32 l, a, b; setp.ne.u32 p, a, a; @p add.cc.u32 l, b, b; "
+                  "addc.u32 d, b, 0;",
+                  "w=ww", {{0xffffffff, 1}})[0],
+            2u);
 }
 
 TEST(Integer, ClocksHaveTwoHalves) {
   // A launch as short as these has not filled the lower one.
-  for (const char* name : {"%clock_hi", "%globaltimer_hi"}) EXPECT_EQ(apply(fmt::format("mov.u32 d, {};", name), "w=w", {{}})[0], 0u) << name;
-  for (const char* name : {"%clock", "%globaltimer_lo"}) EXPECT_NE(apply(fmt::format("mov.u32 d, {};", name), "w=w", {{}})[0], 0u) << name;
+  for (const char* name : {"%clock_hi", "%globaltimer_hi"})
+    EXPECT_EQ(apply(fmt::format("mov.u32 d, {};", name), "w=w", {{}})[0], 0u) << name;
+  for (const char* name : {"%clock", "%globaltimer_lo"})
+    EXPECT_NE(apply(fmt::format("mov.u32 d, {};", name), "w=w", {{}})[0], 0u) << name;
 }
 
 TEST(Integer, MovesPackAndUnpack) {
@@ -351,9 +402,12 @@ TEST(Integer, MovesPackAndUnpack) {
   EXPECT_EQ(apply("mov.b64 d, {a, b};", "x=ww", rows)[0], 0x7777888833334444u);
   EXPECT_EQ(apply("mov.b32 d, {a, b};", "w=hh", rows)[0], 0x88884444u);
   EXPECT_EQ(apply("mov.b64 d, {a, b, a, b};", "x=hh", rows)[0], 0x8888444488884444u);
-  EXPECT_EQ(apply(".reg .b32 l, h; mov.b64 {l, h}, a; mov.b64 d, {h, l};", "x=x", rows)[0], 0x3333444411112222u);
-  EXPECT_EQ(apply(".reg .b16 l, h; mov.b32 {l, h}, a; mov.b32 d, {h, l};", "w=w", rows)[0], 0x44443333u);
-  EXPECT_EQ(apply(".reg .b16 l, m, n, h; mov.b64 {l, m, n, h}, a; mov.b64 d, {h, n, m, l};", "x=x", rows)[0],
+  EXPECT_EQ(apply(".reg .b32 l, h; mov.b64 {l, h}, a; mov.b64 d, {h, l};", "x=x", rows)[0],
+            0x3333444411112222u);
+  EXPECT_EQ(apply(".reg .b16 l, h; mov.b32 {l, h}, a; mov.b32 d, {h, l};", "w=w", rows)[0],
+            0x44443333u);
+  EXPECT_EQ(apply(".reg .b16 l, m, n, h; mov.b64 {l, m, n, h}, a; mov.b64 d, {h, n, m, l};", "x=x",
+                  rows)[0],
             0x4444333322221111u);
 }
 

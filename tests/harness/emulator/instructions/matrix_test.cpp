@@ -312,10 +312,11 @@ TEST(Matrix, LanesThatAreOnlyLateAreWaitedFor) {
     bar.warp.sync -1; ld.shared.u32 %r9, [%r2]; add.u32 %r8, %r8, %r9; mul.wide.u32 %d0, %r0, 16; add.s64 %d1, %out, %d0;
     st.global.v4.b32 [%d1], {{%r8, %r5, %f2, %f3}}; ret;
     ASIDE: mov.b32 %r5, 0x40003f80; bra JOIN;)";
-  for (const char* code : {kMma.data(), "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, [%r2];",
-                           "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r8, %r10, %r11, %r12}, [%r2];",
-                           "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r2], {%r4, %r5};",
-                           "movmatrix.sync.aligned.m8n8.trans.b16 %r8, %r4;", "barrier.cluster.arrive.aligned;"}) {
+  for (const char* code :
+       {kMma.data(), "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r8}, [%r2];",
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r8, %r10, %r11, %r12}, [%r2];",
+        "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r2], {%r4, %r5};",
+        "movmatrix.sync.aligned.m8n8.trans.b16 %r8, %r4;", "barrier.cluster.arrive.aligned;"}) {
     const auto results = [&](int lanes) {
       const KernelRun run = run_kernel(kernel_text(fmt::format(kBody, lanes, code)), {}, 512);
       EXPECT_TRUE(run.outcome.findings.empty()) << code << findings_text(run.outcome);
@@ -330,12 +331,16 @@ TEST(Matrix, LanesThatCannotComeAreAFinding) {
   for (const char* body : {"@%p1 bra END; {}\nEND: bar.sync 0;", "@!%p1 {}\n bar.sync 0;",
                            "@%p1 bra END; {}\nEND: ret;"}) {
     const std::string code = fmt::format(fmt::runtime(body), kMma);
-    const KernelRun run = run_kernel(
-        kernel_text("mov.u32 %r0, %laneid; setp.lt.u32 %p1, %r0, 3; mov.u32 %r4, 0; mov.u32 %r5, 0; mov.f32 %f1, 0f00000000;\n" + code), {}, 4);
+    const KernelRun run =
+        run_kernel(kernel_text("mov.u32 %r0, %laneid; setp.lt.u32 %p1, %r0, 3; mov.u32 %r4, 0; "
+                               "mov.u32 %r5, 0; mov.f32 %f1, 0f00000000;\n" +
+                               code),
+                   {}, 4);
     ASSERT_EQ(run.outcome.findings.size(), 1u) << code << findings_text(run.outcome);
     EXPECT_EQ(run.outcome.findings[0].kind, FindingKind::divergent_barrier);
     EXPECT_EQ(run.outcome.findings[0].ptx_line, 11);
-    EXPECT_NE(run.outcome.findings[0].message.find("only lanes 0xfffffff8 of 0xffffffff"), std::string::npos);
+    EXPECT_NE(run.outcome.findings[0].message.find("only lanes 0xfffffff8 of 0xffffffff"),
+              std::string::npos);
     EXPECT_TRUE(run.outcome.completed);
   }
 }

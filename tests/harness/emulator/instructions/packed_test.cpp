@@ -15,25 +15,34 @@ namespace {
 using u64 = std::uint64_t;
 
 std::vector<Operands> rows() {
-  constexpr u64 kEdges[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x3c00, 0xbc00, 0x3c01, 0x7bff,
-                            0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x3f80, 0xbf80, 0x7f7f, 0x7f80, 0x0080, 0x007f};
+  constexpr u64 kEdges[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x3c00,
+                            0xbc00, 0x3c01, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
+                            0x3f80, 0xbf80, 0x7f7f, 0x7f80, 0x0080, 0x007f};
   std::vector<Operands> out;
   for (const u64 a : kEdges) {
-    for (const u64 b : kEdges) out.push_back({a | b << 16, b | a << 16, kEdges[out.size() % std::size(kEdges)] * 0x10001, 0});
+    for (const u64 b : kEdges)
+      out.push_back(
+          {a | b << 16, b | a << 16, kEdges[out.size() % std::size(kEdges)] * 0x10001, 0});
   }
   Random random(6);
-  for (int i = 0; i < 3000; ++i) out.push_back({random.next() & 0xffffffff, random.next() & 0xffffffff, random.next() & 0xffffffff, 0});
+  for (int i = 0; i < 3000; ++i)
+    out.push_back(
+        {random.next() & 0xffffffff, random.next() & 0xffffffff, random.next() & 0xffffffff, 0});
   return out;
 }
 
-// long double has 64 bits: sums of f16 are exact in it; fma of random bf16 values is rounded to odd by hand.
+// long double has 64 bits: sums of f16 are exact in it; fma of random bf16 values is rounded to odd
+// by hand.
 u64 expected(FormatId id, char operation, u64 a, u64 b, u64 c) {
   const Format& f = format(id);
   const double x = to_double(f, a), y = to_double(f, b), z = to_double(f, c);
   switch (operation) {
-    case '+': return encode(f, x + y);  // exact in double for f16; for bf16 see odd() below
-    case '-': return encode(f, x - y);
-    case '*': return encode(f, x * y);
+    case '+':
+      return encode(f, x + y);  // exact in double for f16; for bf16 see odd() below
+    case '-':
+      return encode(f, x - y);
+    case '*':
+      return encode(f, x * y);
     default: {
       const double product = x * y;
       double sum = product + z;
@@ -47,10 +56,11 @@ u64 expected(FormatId id, char operation, u64 a, u64 b, u64 c) {
   }
 }
 
-// x + y with bits lost below a double: two bf16 values may be 2^250 apart. Then the smaller one only breaks ties that
-// do not occur at 8 bits, and double rounding is innocuous (53 >= 2 * 8 + 2).
+// x + y with bits lost below a double: two bf16 values may be 2^250 apart. Then the smaller one
+// only breaks ties that do not occur at 8 bits, and double rounding is innocuous (53 >= 2 * 8 + 2).
 TEST(Packed, AdditionMultiplicationAndFmaRoundOnce) {
   const std::vector<Operands> table = rows();
+
   struct Case {
     const char* code;
     const char* shape;
@@ -58,32 +68,43 @@ TEST(Packed, AdditionMultiplicationAndFmaRoundOnce) {
     char operation;
     bool pair;
   };
+
   constexpr Case kCases[] = {
-      {"add.f16x2 d, a, b;", "w=ww", FormatId::f16, '+', true},      {"sub.rn.f16x2 d, a, b;", "w=ww", FormatId::f16, '-', true},
-      {"mul.f16x2 d, a, b;", "w=ww", FormatId::f16, '*', true},      {"fma.rn.f16x2 d, a, b, c;", "w=www", FormatId::f16, 'f', true},
-      {"add.f16 d, a, b;", "h=hh", FormatId::f16, '+', false},       {"fma.rn.f16 d, a, b, c;", "h=hhh", FormatId::f16, 'f', false},
-      {"add.bf16x2 d, a, b;", "w=ww", FormatId::bf16, '+', true},    {"sub.bf16x2 d, a, b;", "w=ww", FormatId::bf16, '-', true},
-      {"mul.bf16x2 d, a, b;", "w=ww", FormatId::bf16, '*', true},    {"fma.rn.bf16x2 d, a, b, c;", "w=www", FormatId::bf16, 'f', true},
-      {"mul.bf16 d, a, b;", "h=hh", FormatId::bf16, '*', false},     {"fma.rn.bf16 d, a, b, c;", "h=hhh", FormatId::bf16, 'f', false},
+      {"add.f16x2 d, a, b;", "w=ww", FormatId::f16, '+', true},
+      {"sub.rn.f16x2 d, a, b;", "w=ww", FormatId::f16, '-', true},
+      {"mul.f16x2 d, a, b;", "w=ww", FormatId::f16, '*', true},
+      {"fma.rn.f16x2 d, a, b, c;", "w=www", FormatId::f16, 'f', true},
+      {"add.f16 d, a, b;", "h=hh", FormatId::f16, '+', false},
+      {"fma.rn.f16 d, a, b, c;", "h=hhh", FormatId::f16, 'f', false},
+      {"add.bf16x2 d, a, b;", "w=ww", FormatId::bf16, '+', true},
+      {"sub.bf16x2 d, a, b;", "w=ww", FormatId::bf16, '-', true},
+      {"mul.bf16x2 d, a, b;", "w=ww", FormatId::bf16, '*', true},
+      {"fma.rn.bf16x2 d, a, b, c;", "w=www", FormatId::bf16, 'f', true},
+      {"mul.bf16 d, a, b;", "h=hh", FormatId::bf16, '*', false},
+      {"fma.rn.bf16 d, a, b, c;", "h=hhh", FormatId::bf16, 'f', false},
   };
   for (const Case& one : kCases) {
     const std::vector<u64> got = apply(one.code, one.shape, table);
     for (std::size_t i = 0; i < table.size(); ++i) {
       for (int half = 0; half < (one.pair ? 2 : 1); ++half) {
         const auto part = [&](u64 value) { return value >> (16 * half) & 0xffff; };
-        const u64 want = expected(one.id, one.operation, part(table[i][0]), part(table[i][1]), part(table[i][2]));
-        ASSERT_EQ(part(got[i]), want) << fmt::format("{} half {} of {:#x} {:#x} {:#x}", one.code, half, table[i][0], table[i][1],
-                                                     table[i][2]);
+        const u64 want = expected(one.id, one.operation, part(table[i][0]), part(table[i][1]),
+                                  part(table[i][2]));
+        ASSERT_EQ(part(got[i]), want) << fmt::format("{} half {} of {:#x} {:#x} {:#x}", one.code,
+                                                     half, table[i][0], table[i][1], table[i][2]);
       }
     }
   }
 }
 
 TEST(Packed, FlagsFlushSaturateAndClamp) {
-  const auto one = [](const char* code, u64 a, u64 b) { return apply(code, "w=ww", {{a, b, 0, 0}})[0]; };
+  const auto one = [](const char* code, u64 a, u64 b) {
+    return apply(code, "w=ww", {{a, b, 0, 0}})[0];
+  };
   EXPECT_EQ(one("add.ftz.f16x2 d, a, b;", 0x00010400, 0x00000000), 0x00000400u);
   EXPECT_EQ(one("add.sat.f16x2 d, a, b;", 0x3c00bc00, 0x3c000000), 0x3c000000u);
-  EXPECT_EQ(apply("fma.rn.relu.bf16x2 d, a, b, c;", "w=www", {{0xbf803f80, 0x3f803f80, 0, 0}})[0], 0x00003f80u);
+  EXPECT_EQ(apply("fma.rn.relu.bf16x2 d, a, b, c;", "w=www", {{0xbf803f80, 0x3f803f80, 0, 0}})[0],
+            0x00003f80u);
   EXPECT_EQ(one("max.f16x2 d, a, b;", 0x7e008000, 0x3c000000), 0x3c000000u);
   EXPECT_EQ(one("min.f16x2 d, a, b;", 0x7e008000, 0x3c000000), 0x3c008000u);
   EXPECT_EQ(one("max.NaN.bf16x2 d, a, b;", 0x7fc03f80, 0x3f804000), 0x7fff4000u);
@@ -115,8 +136,8 @@ TEST(Packed, XorSignTakesMagnitudesAndTheProductOfTheSigns) {
   }
 }
 
-// All codes: within what PTX ISA 9.0 documents (9.7.4.10, 9.7.4.11), exact where that is listed, and
-// not always the nearest.
+// All codes: within what PTX ISA 9.0 documents (9.7.4.10, 9.7.4.11), exact where that is listed,
+// and not always the nearest.
 TEST(Packed, ApproximateFunctionsStayWithinTheirDocumentedError) {
   struct Function {
     const char* form;
@@ -125,6 +146,7 @@ TEST(Packed, ApproximateFunctionsStayWithinTheirDocumentedError) {
     double (*exact)(double);
     double relative, absolute;
   };
+
   const auto ex2 = [](double x) { return std::exp2(x); };
   const auto tanh = [](double x) { return std::tanh(x); };
   const Function kFunctions[] = {
@@ -159,7 +181,8 @@ TEST(Packed, ApproximateFunctionsStayWithinTheirDocumentedError) {
         // What the format cannot hold more closely is rounded.
         const double rounding = std::fabs(to_double(f, encode(f, want)) - want);
         const double allowed = std::max(function.relative * std::fabs(want), function.absolute);
-        ASSERT_LE(std::fabs(value - want), std::max(allowed, rounding)) << function.form << " " << x;
+        ASSERT_LE(std::fabs(value - want), std::max(allowed, rounding))
+            << function.form << " " << x;
         if (x == std::floor(x) && function.exact(1) == 2) {
           ASSERT_EQ(bits, encode(f, want)) << x;
         }

@@ -130,12 +130,11 @@ TEST(RandomRounding, WhatBecomesAnIntegerIsNotMoved) {
 // however many there are. At random one addition in four goes up, with a deviation of sqrt(3) / 4.
 TEST(RandomRounding, AtomicSumsDoNotStagnate) {
   const auto units = [](const KernelOptions& how) {
-    const KernelRun run =
-        run_kernel(kernel_text("mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n"
-                               "or.b32 %r1, %r1, %r2; setp.eq.u32 %p0, %r1, 0;\n"
-                               "selp.f32 %f1, 0f3f800000, 0f33000000, %p0;\n"
-                               "red.global.add.f32 [%out], %f1;"),
-                   std::vector<std::byte>(16), 4, how);
+    const KernelRun run = run_kernel(kernel_text("mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n"
+                                                 "or.b32 %r1, %r1, %r2; setp.eq.u32 %p0, %r1, 0;\n"
+                                                 "selp.f32 %f1, 0f3f800000, 0f33000000, %p0;\n"
+                                                 "red.global.add.f32 [%out], %f1;"),
+                                     std::vector<std::byte>(16), 4, how);
     return (run.values<float>()[0] - 1) / 0x1p-23F;
   };
   KernelOptions options = random_options();

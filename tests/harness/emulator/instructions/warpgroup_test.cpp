@@ -286,8 +286,9 @@ KernelRun products(std::string body, RandomRounding rounding = RandomRounding::o
           "1, 1, 1, 0, 0;");
   replace("COMMIT", "wgmma.commit_group.sync.aligned;");
   replace("WAIT", "wgmma.wait_group.sync.aligned");
-  replace("ERASE",
-          "bar.sync 0; st.shared.v4.u32 [%r3], {%r8, %r8, %r8, %r8}; fence.proxy.async; bar.sync 0;");
+  replace(
+      "ERASE",
+      "bar.sync 0; st.shared.v4.u32 [%r3], {%r8, %r8, %r8, %r8}; fence.proxy.async; bar.sync 0;");
   const std::string start = fmt::format(R"(
     mov.u32 %r0, %tid.x; mov.u32 %r1, tiles; mad.lo.u32 %r3, %r0, 16, %r1; mov.u32 %r4, 0x3f803f80; mov.u32 %r8, 0;
     st.shared.v4.u32 [%r3], {{%r4, %r4, %r4, %r4}}; st.shared.v4.u32 [%r3+2048], {{%r4, %r4, %r4, %r4}};

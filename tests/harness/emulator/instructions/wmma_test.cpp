@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// wmma: matrices go in by rows or columns and come out as their product, whatever fragments look like.
-// Bits are those of dot() on the chip that is emulated; integers are summed by the host.
+// wmma: matrices go in by rows or columns and come out as their product, whatever fragments look
+// like. Bits are those of dot() on the chip that is emulated; integers are summed by the host.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -98,9 +98,9 @@ std::string product(const Form& form, const Stored& a, const Stored& b, const St
   }
   const auto load = [&](char matrix, const Stored& one, const char* type, int first, int count,
                         int offset) {
-    code += fmt::format("wmma.load.{}.sync.aligned.{}.{}{}.{} {}, [{}+{}], {};\n", matrix,
-                        layout(one), form.shape, space, type, registers(first, count), base,
-                        offset, one.leading);
+    code +=
+        fmt::format("wmma.load.{}.sync.aligned.{}.{}{}.{} {}, [{}+{}], {};\n", matrix, layout(one),
+                    form.shape, space, type, registers(first, count), base, offset, one.leading);
   };
   load('a', a, form.type, 0, form.a_registers, 0);
   load('b', b, form.type, 8, form.b_registers, 4096);
@@ -135,7 +135,9 @@ TEST(Wmma, EveryFormAndLayoutIsTheProductOnItsGeneration) {
         for (int row = 0; row < matrix.rows; ++row) {
           for (int column = 0; column < matrix.columns; ++column) {
             u64 code = random.next();
-            if (!f.is_integer) code = encode(f, std::ldexp(random.unit() - 0.5, static_cast<int>(random.between(-3, 3))));
+            if (!f.is_integer)
+              code = encode(
+                  f, std::ldexp(random.unit() - 0.5, static_cast<int>(random.between(-3, 3))));
             if (f.id == s32) code = static_cast<u64>(random.between(-100000, 100000));
             std::memcpy(in.data() + begin + matrix.at(row, column), &code,
                         static_cast<std::size_t>(matrix.bytes));
@@ -154,7 +156,8 @@ TEST(Wmma, EveryFormAndLayoutIsTheProductOnItsGeneration) {
       for (int row = 0; row < form.m; ++row) {
         for (int column = 0; column < form.n; ++column) {
           std::vector<u32> x, y;
-          std::int64_t sum = static_cast<std::int32_t>(element(in, 8192 + c.at(row, column), c.bytes));
+          std::int64_t sum =
+              static_cast<std::int32_t>(element(in, 8192 + c.at(row, column), c.bytes));
           for (int k = 0; k < form.k; ++k) {
             x.push_back(static_cast<u32>(element(in, a.at(row, k), a.bytes)));
             y.push_back(static_cast<u32>(element(in, 4096 + b.at(k, column), b.bytes)));
@@ -164,9 +167,9 @@ TEST(Wmma, EveryFormAndLayoutIsTheProductOnItsGeneration) {
             sum += value(x.back(), form.a) * value(y.back(), form.b);
           }
           const u64 want =
-              form.c == s32
-                  ? static_cast<u32>(sum)
-                  : dot(*model, fa, fb, x, y, static_cast<u32>(element(in, 8192 + c.at(row, column), c.bytes)));
+              form.c == s32 ? static_cast<u32>(sum)
+                            : dot(*model, fa, fb, x, y,
+                                  static_cast<u32>(element(in, 8192 + c.at(row, column), c.bytes)));
           ASSERT_EQ(element(run.out, c.at(row, column), c.bytes), want)
               << form.shape << "." << form.types << " variant " << variant << " at " << row << ", "
               << column;
@@ -179,14 +182,16 @@ TEST(Wmma, EveryFormAndLayoutIsTheProductOnItsGeneration) {
 TEST(Wmma, DoublesAreAChainOfFma) {
   Random random(4);
   std::vector<double> in(3 * 512);
-  for (double& value : in) value = (random.unit() - 0.5) * std::ldexp(1.0, static_cast<int>(random.between(-20, 20)));
-  const KernelRun run = run_kernel(
-      kernel_text("wmma.load.a.sync.aligned.row.m8n8k4.global.f64 {%d1}, [%in], 4;"
-                  " wmma.load.b.sync.aligned.col.m8n8k4.f64 {%d2}, [%in+4096];"
-                  " wmma.load.c.sync.aligned.row.m8n8k4.f64 {%d3, %d4}, [%in+8192], 10;"
-                  " wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {%d3, %d4}, {%d1}, {%d2}, {%d3, %d4};"
-                  " wmma.store.d.sync.aligned.col.m8n8k4.f64 [%out], {%d3, %d4}, 8;"),
-      bytes_of(in), 512);
+  for (double& value : in)
+    value = (random.unit() - 0.5) * std::ldexp(1.0, static_cast<int>(random.between(-20, 20)));
+  const KernelRun run =
+      run_kernel(kernel_text("wmma.load.a.sync.aligned.row.m8n8k4.global.f64 {%d1}, [%in], 4;"
+                             " wmma.load.b.sync.aligned.col.m8n8k4.f64 {%d2}, [%in+4096];"
+                             " wmma.load.c.sync.aligned.row.m8n8k4.f64 {%d3, %d4}, [%in+8192], 10;"
+                             " wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {%d3, %d4}, "
+                             "{%d1}, {%d2}, {%d3, %d4};"
+                             " wmma.store.d.sync.aligned.col.m8n8k4.f64 [%out], {%d3, %d4}, 8;"),
+                 bytes_of(in), 512);
   ASSERT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
   const std::vector<double> out = run.values<double>();
   for (std::size_t row = 0; row < 8; ++row) {
@@ -231,7 +236,8 @@ TEST(Wmma, RowsThatAreNotAlignedOrLieOutsideAreFindings) {
     return run.outcome.findings.empty() ? "none" : run.outcome.findings[0].text();
   };
   const std::string load =
-      "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, ";
+      "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, "
+      "%r7}, ";
   EXPECT_EQ(kinds(load + "[%in], 16;"), "none");
   EXPECT_THAT(kinds(load + "[%in], 20;"), HasSubstr("misaligned"));
   EXPECT_THAT(kinds(load + "[%in+8], 16;"), HasSubstr("misaligned"));
@@ -243,7 +249,8 @@ TEST(Wmma, RefusesWhatTheIsaHasNot) {
     const auto module = make_emulator({.sm = 90})->load(kernel_text(code, sm), "k.ptx");
     return module.ok() ? "loaded" : module.error().text();
   };
-  EXPECT_EQ(error("wmma.load.a.sync.aligned.row.m16n16k16.bf16 {%r0, %r1, %r2, %r3}, [%in];", 80), "loaded");
+  EXPECT_EQ(error("wmma.load.a.sync.aligned.row.m16n16k16.bf16 {%r0, %r1, %r2, %r3}, [%in];", 80),
+            "loaded");
   EXPECT_THAT(error("wmma.load.a.sync.aligned.row.m16n16k16.bf16 {%r0, %r1, %r2, %r3}, [%in];", 75),
               HasSubstr("sm_80"));
   EXPECT_THAT(error("wmma.load.a.sync.aligned.row.m16n16k16.bf16 {%r0, %r1}, [%in];", 80),

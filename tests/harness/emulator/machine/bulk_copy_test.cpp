@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Bulk copies through PTX, element by element against where the manual puts each: boxes of tensors of every rank, width
-// and swizzle, in and partly or wholly outside the tensor. Then what happens between issue and wait.
+// Bulk copies through PTX, element by element against where the manual puts each: boxes of tensors
+// of every rank, width and swizzle, in and partly or wholly outside the tensor. Then what happens
+// between issue and wait.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr i64 kThreads = 64;
-constexpr u64 kHeader = 256;    // of the input: a tensor map, then the tensor
+constexpr u64 kHeader = 256;  // of the input: a tensor map, then the tensor
 constexpr i64 kSharedBytes = 32768;
 
 // The tensor behind the map, of bytes that tell where they are.
@@ -46,7 +47,8 @@ i64 box_elements(const TensorMap& map) {
   return count;
 }
 
-// Where element number `i` of the box lies: in shared memory, swizzled, from its first byte; and in the tensor, or -1.
+// Where element number `i` of the box lies: in shared memory, swizzled, from its first byte; and in
+// the tensor, or -1.
 struct Places {
   std::size_t shared = 0;
   i64 tensor = 0;
@@ -73,21 +75,27 @@ Places places(const TensorMap& map, const Coordinates& corner, i64 i) {
 
 std::string coordinates(const TensorMap& map, const Coordinates& corner) {
   std::string list;
-  for (std::size_t d = 0; d < map.rank; ++d) list += fmt::format("{}{}", d == 0 ? "" : ", ", static_cast<int>(corner[d]));
+  for (std::size_t d = 0; d < map.rank; ++d)
+    list += fmt::format("{}{}", d == 0 ? "" : ", ", static_cast<int>(corner[d]));
   return list;
 }
 
-// Two warps, of which the second goes first. Thread 32 has made an mbarrier for one arrival at %r2; %r1 is the tile, %r0 the thread. WAIT waits for the barrier; OUT
-// copies `bytes` from the tile to the output.
+// Two warps, of which the second goes first. Thread 32 has made an mbarrier for one arrival at %r2;
+// %r1 is the tile, %r0 the thread. WAIT waits for the barrier; OUT copies `bytes` from the tile to
+// the output.
 KernelRun run(std::string body, const std::vector<std::byte>& in, i64 bytes) {
   const auto replace = [&](std::string_view what, const std::string& by) {
-    for (std::size_t at; (at = body.find(what)) != std::string::npos;) body.replace(at, what.size(), by);
+    for (std::size_t at; (at = body.find(what)) != std::string::npos;)
+      body.replace(at, what.size(), by);
   };
   const std::string each = fmt::format("setp.lt.u32 %p1, %r4, {};", bytes);
   replace("WAIT", "W: mbarrier.try_wait.parity.shared.b64 %p7, [%r2], 0; @!%p7 bra W;");
-  replace("OUT", "mul.lo.u32 %r4, %r0, 4; mov.u32 %r5, %r4; bra T; L: add.u32 %r6, %r1, %r4; cvt.u64.u32 %d1, %r4; add.s64 %d1, "
-                 "%out, %d1; ld.shared.u32 %r7, [%r6]; st.global.u32 [%d1], %r7; add.u32 %r4, %r4, 256; T: " + each +
-                 "@%p1 bra L;");
+  replace(
+      "OUT",
+      "mul.lo.u32 %r4, %r0, 4; mov.u32 %r5, %r4; bra T; L: add.u32 %r6, %r1, %r4; cvt.u64.u32 %d1, "
+      "%r4; add.s64 %d1, "
+      "%out, %d1; ld.shared.u32 %r7, [%r6]; st.global.u32 [%d1], %r7; add.u32 %r4, %r4, 256; T: " +
+          each + "@%p1 bra L;");
   const std::string start = R"(
     .shared .align 8 .b64 bar;
     mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 32; mov.u32 %r1, tile; mov.u32 %r2, bar;
@@ -101,15 +109,17 @@ KernelRun run(std::string body, const std::vector<std::byte>& in, i64 bytes) {
 }
 
 std::string load(const TensorMap& map, const Coordinates& corner) {
-  return fmt::format("@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], {}; @%p0 cp.async.bulk.tensor.{}d.shared::cluster."
-                     "global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {{{}}}], [%r2];\n",
-                     box_elements(map) * map.strides[0], map.rank, coordinates(map, corner));
+  return fmt::format(
+      "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], {}; @%p0 "
+      "cp.async.bulk.tensor.{}d.shared::cluster."
+      "global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {{{}}}], [%r2];\n",
+      box_elements(map) * map.strides[0], map.rank, coordinates(map, corner));
 }
 
 void check_load(TensorMap map, const Coordinates& corner) {
   const std::vector<std::byte> in = input(map);
-  SCOPED_TRACE(fmt::format("rank {} {} swizzle {} at {}", map.rank, format(map.format).name, static_cast<int>(map.swizzle),
-                           coordinates(map, corner)));
+  SCOPED_TRACE(fmt::format("rank {} {} swizzle {} at {}", map.rank, format(map.format).name,
+                           static_cast<int>(map.swizzle), coordinates(map, corner)));
   const i64 elements = box_elements(map), width = map.strides[0];
   const KernelRun done = run(load(map, corner) + "WAIT OUT", in, elements * width);
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
@@ -117,7 +127,9 @@ void check_load(TensorMap map, const Coordinates& corner) {
   for (i64 i = 0; i < elements; ++i) {
     const Places at = places(map, corner, i);
     u32 want = fill, got = 0;
-    if (at.tensor >= 0) std::memcpy(&want, &in[kHeader + static_cast<std::size_t>(at.tensor)], static_cast<std::size_t>(width));
+    if (at.tensor >= 0)
+      std::memcpy(&want, &in[kHeader + static_cast<std::size_t>(at.tensor)],
+                  static_cast<std::size_t>(width));
     if (at.tensor >= 0 && width < 4) want &= (1u << 8 * width) - 1;
     std::memcpy(&got, &done.out[at.shared], static_cast<std::size_t>(width));
     ASSERT_EQ(got, want) << "element " << i;
@@ -126,15 +138,24 @@ void check_load(TensorMap map, const Coordinates& corner) {
 
 using enum TensorSwizzle;
 
-const TensorMap kMatrix = {.format = FormatId::bf16, .rank = 2, .dims = {72, 20}, .strides = {2, 160}, .box = {64, 16}, .swizzle = bytes_128};
+const TensorMap kMatrix = {.format = FormatId::bf16,
+                           .rank = 2,
+                           .dims = {72, 20},
+                           .strides = {2, 160},
+                           .box = {64, 16},
+                           .swizzle = bytes_128};
 
 TEST(BulkCopy, LoadsBoxesOfEverySwizzle) {
   for (const TensorSwizzle swizzle : {none, bytes_32, bytes_64, bytes_128}) {
     for (const FormatId id : {FormatId::e4m3, FormatId::bf16, FormatId::f32}) {
       const i64 width = format(id).storage_bytes();
       const i64 columns = (swizzle == none ? 256 : static_cast<i64>(swizzle)) / width;
-      TensorMap map = {.format = id, .rank = 2, .dims = {columns + 5, 40}, .strides = {width, (columns + 16) * width},
-                       .box = {std::min<i64>(columns, 256), 32}, .swizzle = swizzle};
+      TensorMap map = {.format = id,
+                       .rank = 2,
+                       .dims = {columns + 5, 40},
+                       .strides = {width, (columns + 16) * width},
+                       .box = {std::min<i64>(columns, 256), 32},
+                       .swizzle = swizzle};
       check_load(map, {0, 0});
       check_load(map, {3, 5});
       map.box[1] = 3;  // not all rows of the pattern
@@ -146,15 +167,24 @@ TEST(BulkCopy, LoadsBoxesOfEverySwizzle) {
 TEST(BulkCopy, FillsWhatLiesOutsideTheTensor) {
   for (const bool nan : {false, true}) {
     for (const FormatId id : {FormatId::bf16, FormatId::f32}) {
-      TensorMap map = {.format = id, .rank = 2, .dims = {13, 9}, .strides = {0, 64}, .box = {16, 16}, .fill_nan = nan};
-      for (const Coordinates& corner : {Coordinates{-3, -2}, {5, 4}, {-15, 0}, {0, -16}, {13, 0}, {100, 100}, {-2147483647, 3}})
+      TensorMap map = {.format = id,
+                       .rank = 2,
+                       .dims = {13, 9},
+                       .strides = {0, 64},
+                       .box = {16, 16},
+                       .fill_nan = nan};
+      for (const Coordinates& corner :
+           {Coordinates{-3, -2}, {5, 4}, {-15, 0}, {0, -16}, {13, 0}, {100, 100}, {-2147483647, 3}})
         check_load(map, corner);
     }
   }
 }
 
 TEST(BulkCopy, LoadsTensorsOfEveryRank) {
-  TensorMap map = {.format = FormatId::bf16, .dims = {24, 5, 4, 3, 2}, .strides = {2, 64, 320, 1280, 3840}, .box = {16, 3, 2, 2, 2}};
+  TensorMap map = {.format = FormatId::bf16,
+                   .dims = {24, 5, 4, 3, 2},
+                   .strides = {2, 64, 320, 1280, 3840},
+                   .box = {16, 3, 2, 2, 2}};
   for (std::size_t rank = 1; rank <= 5; ++rank) {
     map.rank = rank;
     check_load(map, {8, 1, 2, 1, 0});
@@ -175,19 +205,24 @@ TEST(BulkCopy, StoresWhatIsInsideTheTensor) {
     const EncodedTensorMap encoded = encode_tensor_map(map);
     std::copy(encoded.begin(), encoded.end(), header.begin());
     const i64 bytes = map.dims[1] * map.strides[1];
-    const KernelRun done = run(
-        fmt::format("mul.lo.u32 %r4, %r0, 32; add.u32 %r4, %r4, %r1; mul.lo.u32 %r5, %r0, 0x100010; add.u32 %r5, %r5, 0x10000; "
-                    "mov.u32 %r6, 0; S: st.shared.u32 [%r4], %r5; add.u32 %r5, %r5, 0x20002; add.u32 %r4, %r4, 4; add.u32 %r6, %r6, 1; "
-                    "setp.lt.u32 %p1, %r6, 8; @%p1 bra S; fence.proxy.async.shared::cta; bar.sync 0; @!%p0 ret;"
-                    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%in, {{{}}}], [%r1];"
-                    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
-                    coordinates(map, corner)),
-        header, bytes);
+    const KernelRun done =
+        run(fmt::format(
+                "mul.lo.u32 %r4, %r0, 32; add.u32 %r4, %r4, %r1; mul.lo.u32 %r5, %r0, 0x100010; "
+                "add.u32 %r5, %r5, 0x10000; "
+                "mov.u32 %r6, 0; S: st.shared.u32 [%r4], %r5; add.u32 %r5, %r5, 0x20002; add.u32 "
+                "%r4, %r4, 4; add.u32 %r6, %r6, 1; "
+                "setp.lt.u32 %p1, %r6, 8; @%p1 bra S; fence.proxy.async.shared::cta; bar.sync 0; "
+                "@!%p0 ret;"
+                "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%in, {{{}}}], [%r1];"
+                "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+                coordinates(map, corner)),
+            header, bytes);
     ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
     std::vector<std::uint16_t> want(static_cast<std::size_t>(bytes / 2));
     for (i64 i = 0; i < box_elements(map); ++i) {
       const Places at = places(map, corner, i);
-      if (at.tensor >= 0) want[static_cast<std::size_t>(at.tensor / 2)] = static_cast<std::uint16_t>(at.shared / 2);
+      if (at.tensor >= 0)
+        want[static_cast<std::size_t>(at.tensor / 2)] = static_cast<std::uint16_t>(at.shared / 2);
     }
     EXPECT_EQ(done.values<std::uint16_t>(), want);
   }
@@ -220,27 +255,38 @@ std::string wrong(const std::string& body) {
 }
 
 const std::string kLoad = load({.rank = 2, .strides = {2}, .box = {64, 16}}, {0, 0});
-const std::string kStore = "@%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%in, {0, 0}], [%r1]; ";
+const std::string kStore =
+    "@%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%in, {0, 0}], [%r1]; ";
 const std::string kFinish = "@%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group 0; ";
 
 TEST(BulkCopy, IsNotThereBeforeTheWait) {
   EXPECT_THAT(wrong(kLoad + "@%p0 ld.shared.u32 %r5, [%r1]; WAIT"),
-              AllOf(HasSubstr("missing wait: reads shared memory at 0x800 that a bulk copy of warp 1 lane 0 is still filling"),
+              AllOf(HasSubstr("missing wait: reads shared memory at 0x800 that a bulk copy of warp "
+                              "1 lane 0 is still filling"),
                     HasSubstr("ld.shared.u32")));
   EXPECT_THAT(wrong(kLoad + "@%p0 st.shared.u32 [%r1], %r0; WAIT"),
-              HasSubstr("race: writes shared memory at 0x800 that a bulk copy of warp 1 lane 0 is still filling"));
-  EXPECT_THAT(wrong(kLoad), HasSubstr("missing wait: its mbarrier is gone, or the CTA, and no thread has waited there"));
-  EXPECT_THAT(wrong(kLoad + "@%p0 mbarrier.inval.shared.b64 [%r2];"), HasSubstr("missing wait: its mbarrier is gone"));
+              HasSubstr("race: writes shared memory at 0x800 that a bulk copy of warp 1 lane 0 is "
+                        "still filling"));
+  EXPECT_THAT(
+      wrong(kLoad),
+      HasSubstr("missing wait: its mbarrier is gone, or the CTA, and no thread has waited there"));
+  EXPECT_THAT(wrong(kLoad + "@%p0 mbarrier.inval.shared.b64 [%r2];"),
+              HasSubstr("missing wait: its mbarrier is gone"));
 }
 
 TEST(BulkCopy, IsThereOnlyForThoseWhoWait) {
-  EXPECT_THAT(wrong(kLoad + "setp.lt.u32 %p1, %r0, 32; @%p1 bra READ; WAIT READ: ld.shared.u32 %r5, [%r1];"),
-              HasSubstr("race: reads shared memory at 0x800 that warp 1 lane 0 wrote with no barrier between"));
+  EXPECT_THAT(
+      wrong(kLoad +
+            "setp.lt.u32 %p1, %r0, 32; @%p1 bra READ; WAIT READ: ld.shared.u32 %r5, [%r1];"),
+      HasSubstr(
+          "race: reads shared memory at 0x800 that warp 1 lane 0 wrote with no barrier between"));
 }
 
 TEST(BulkCopy, NeedsItsDestinationForItself) {
-  EXPECT_THAT(wrong("@%p0 mbarrier.init.shared.b64 [%r1+8], 1; @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 16; @%p0 "
-                    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in], 16, [%r2]; WAIT"),
+  EXPECT_THAT(wrong("@%p0 mbarrier.init.shared.b64 [%r1+8], 1; @%p0 "
+                    "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 16; @%p0 "
+                    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in], "
+                    "16, [%r2]; WAIT"),
               HasSubstr("bad operand: writes shared memory at 0x808, where an mbarrier is"));
   EXPECT_THAT(wrong("st.shared.u32 [%r1+4], %r0; " + kLoad + "WAIT"), HasSubstr("race"));
 }
@@ -254,25 +300,35 @@ TEST(BulkCopy, MissesBytesThatNobodyExpected) {
 }
 
 TEST(BulkCopy, ReadsOnlyWhatWasFenced) {
-  const std::string write = "mul.lo.u32 %r4, %r0, 32; add.u32 %r4, %r4, %r1; st.shared.v4.u32 [%r4], {%r0, %r0, %r0, %r0}; "
-                            "st.shared.v4.u32 [%r4+16], {%r0, %r0, %r0, %r0}; ";
+  const std::string write =
+      "mul.lo.u32 %r4, %r0, 32; add.u32 %r4, %r4, %r1; st.shared.v4.u32 [%r4], {%r0, %r0, %r0, "
+      "%r0}; "
+      "st.shared.v4.u32 [%r4+16], {%r0, %r0, %r0, %r0}; ";
   EXPECT_THAT(wrong(write + "bar.sync 0; " + kStore + kFinish),
-              HasSubstr("missing fence: reads shared memory at 0x800, which warp 0 lane 0 wrote, as an asynchronous unit does; no "
+              HasSubstr("missing fence: reads shared memory at 0x800, which warp 0 lane 0 wrote, "
+                        "as an asynchronous unit does; no "
                         "fence.proxy.async lies between"));
   // A fence of the other warp, before the barrier, is not one of this warp.
-  EXPECT_THAT(wrong(write + "setp.ge.u32 %p2, %r0, 32; @%p2 fence.proxy.async; bar.sync 0; " + kStore + kFinish),
+  EXPECT_THAT(wrong(write + "setp.ge.u32 %p2, %r0, 32; @%p2 fence.proxy.async; bar.sync 0; " +
+                    kStore + kFinish),
               HasSubstr("missing fence"));
   TensorMap map = kMatrix;
   const std::vector<std::byte> in = input(map);
-  for (const char* fenced : {"fence.proxy.async; bar.sync 0; ", "bar.sync 0; @%p0 fence.proxy.async.shared::cta; "}) {
+  for (const char* fenced :
+       {"fence.proxy.async; bar.sync 0; ", "bar.sync 0; @%p0 fence.proxy.async.shared::cta; "}) {
     const KernelRun done = run(write + fenced + kStore + kFinish, in, 2048);
     EXPECT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
   }
-  // The load of another tile is none, although what it brings needs none. Here all is done by the warp that loads.
-  std::string own = "setp.ge.u32 %p2, %r0, 32; sub.u32 %r4, %r0, 32; mad.lo.u32 %r4, %r4, 64, %r1; ";
-  for (int at = 0; at < 64; at += 16) own += fmt::format("@%p2 st.shared.v4.u32 [%r4+{}], {{%r0, %r0, %r0, %r0}}; ", at);
-  const std::string other = "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128; add.u32 %r9, %r1, 8192; "
-                            "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%in], 128, [%r2]; WAIT ";
+  // The load of another tile is none, although what it brings needs none. Here all is done by the
+  // warp that loads.
+  std::string own =
+      "setp.ge.u32 %p2, %r0, 32; sub.u32 %r4, %r0, 32; mad.lo.u32 %r4, %r4, 64, %r1; ";
+  for (int at = 0; at < 64; at += 16)
+    own += fmt::format("@%p2 st.shared.v4.u32 [%r4+{}], {{%r0, %r0, %r0, %r0}}; ", at);
+  const std::string other =
+      "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128; add.u32 %r9, %r1, 8192; "
+      "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%in], 128, "
+      "[%r2]; WAIT ";
   EXPECT_THAT(wrong(own + other + "bar.sync 0; " + kStore + kFinish), HasSubstr("missing fence"));
   EXPECT_THAT(wrong(other + own + "bar.sync 0; " + kStore + kFinish), HasSubstr("missing fence"));
   // What a load has brought needs no fence.
@@ -283,13 +339,16 @@ TEST(BulkCopy, ReadsOnlyWhatWasFenced) {
 TEST(BulkCopy, OfAStoreIsWaitedFor) {
   EXPECT_THAT(wrong(kLoad + "WAIT " + kStore + "@%p0 cp.async.bulk.commit_group;"),
               HasSubstr("missing wait: the thread exits without cp.async.bulk.wait_group"));
-  EXPECT_THAT(wrong(kLoad + "WAIT " + kStore + "@%p0 cp.async.bulk.wait_group 0;"), HasSubstr("missing wait: the thread exits"));
-  EXPECT_THAT(wrong(kLoad + "WAIT " + kStore + "@%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group.read 1;"),
+  EXPECT_THAT(wrong(kLoad + "WAIT " + kStore + "@%p0 cp.async.bulk.wait_group 0;"),
+              HasSubstr("missing wait: the thread exits"));
+  EXPECT_THAT(wrong(kLoad + "WAIT " + kStore +
+                    "@%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group.read 1;"),
               HasSubstr("missing wait: the thread exits"));
   // It is made all the same, so that a kernel which relies on that can be judged.
   TensorMap map = kMatrix;
   const std::vector<std::byte> in = input(map);
-  const KernelRun done = run(kLoad + "WAIT @%p0 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128;", in, 128);
+  const KernelRun done = run(
+      kLoad + "WAIT @%p0 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128;", in, 128);
   EXPECT_TRUE(std::equal(done.out.begin(), done.out.end(), in.begin() + kHeader));
 }
 
@@ -298,32 +357,49 @@ TEST(BulkCopy, RefusesWhatDoesNotFit) {
     std::string body = kLoad + "WAIT";
     return wrong(body.replace(body.find(what), what.size(), by));
   };
-  EXPECT_THAT(changed("[%r1]", "[%r1+64]"), HasSubstr("misaligned: a bulk copy at 0x840 of shared memory, which is not a multiple of 128"));
-  EXPECT_THAT(changed("[%r1]", "[%r1+31744]"), HasSubstr("out of bounds: a bulk copy of 2048 bytes"));
+  EXPECT_THAT(
+      changed("[%r1]", "[%r1+64]"),
+      HasSubstr(
+          "misaligned: a bulk copy at 0x840 of shared memory, which is not a multiple of 128"));
+  EXPECT_THAT(changed("[%r1]", "[%r1+31744]"),
+              HasSubstr("out of bounds: a bulk copy of 2048 bytes"));
   EXPECT_THAT(changed("[%in, ", "[%in+16, "), HasSubstr("bad operand: there is no tensor map at"));
-  EXPECT_THAT(changed("2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {0, 0}]",
-                      "3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {0, 0, 0}]"),
-              HasSubstr("a tensor map of 2 dimensions, and 3 coordinates"));
-  EXPECT_THAT(changed("bytes [%r1], [%in, {0, 0}], [%r2]", "bytes.multicast::cluster [%r1], [%in, {0, 0}], [%r2], 3"),
+  EXPECT_THAT(
+      changed(
+          "2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {0, 0}]",
+          "3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {0, 0, 0}]"),
+      HasSubstr("a tensor map of 2 dimensions, and 3 coordinates"));
+  EXPECT_THAT(changed("bytes [%r1], [%in, {0, 0}], [%r2]",
+                      "bytes.multicast::cluster [%r1], [%in, {0, 0}], [%r2], 3"),
               HasSubstr("a copy to the CTAs 0x3 of a cluster of one"));
-  EXPECT_THAT(changed("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {0, 0}], [%r2]",
-                      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%in], 24, [%r2]"),
+  EXPECT_THAT(changed("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"
+                      "bytes [%r1], [%in, {0, 0}], [%r2]",
+                      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
+                      "[%in], 24, [%r2]"),
               HasSubstr("a bulk copy of 24 bytes"));
 }
 
 TEST(BulkCopy, RefusesBoxesOfAnySize) {
-  TensorMap map = {.format = FormatId::bf16, .rank = 5, .dims = {16, 1, 1, 1, 1}, .strides = {2, 32, 32, 32, 32}};
+  TensorMap map = {.format = FormatId::bf16,
+                   .rank = 5,
+                   .dims = {16, 1, 1, 1, 1},
+                   .strides = {2, 32, 32, 32, 32}};
   map.box = {16, 256, 256, 256, 256};
   const std::vector<std::byte> in = input(map);
-  EXPECT_THAT(findings_text(run("@%p0 cp.async.bulk.tensor.5d.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in, {0, 0, 0, "
-                                "0, 0}], [%r2];",
-                                in, 64)
-                                .outcome),
-              HasSubstr("out of bounds: a bulk copy of 137438953472 bytes"));
-  EXPECT_THAT(findings_text(run("@%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in], 0xfffffff0, [%r2];",
-                                in, 64)
-                                .outcome),
-              HasSubstr("out of bounds: a bulk copy of 4294967280 bytes"));
+  EXPECT_THAT(
+      findings_text(
+          run("@%p0 cp.async.bulk.tensor.5d.shared::cta.global.mbarrier::complete_tx::bytes [%r1], "
+              "[%in, {0, 0, 0, "
+              "0, 0}], [%r2];",
+              in, 64)
+              .outcome),
+      HasSubstr("out of bounds: a bulk copy of 137438953472 bytes"));
+  EXPECT_THAT(
+      findings_text(run("@%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], "
+                        "[%in], 0xfffffff0, [%r2];",
+                        in, 64)
+                        .outcome),
+      HasSubstr("out of bounds: a bulk copy of 4294967280 bytes"));
 }
 
 TEST(BulkCopy, StaysInsideTheAllocationWhateverTheMapSays) {
@@ -334,7 +410,8 @@ TEST(BulkCopy, StaysInsideTheAllocationWhateverTheMapSays) {
   const EncodedTensorMap encoded = encode_tensor_map(map);
   std::copy(encoded.begin(), encoded.end(), lying.begin());
   const KernelRun done = run(load(map, {0, 5}) + "WAIT", lying, 2048);
-  EXPECT_THAT(findings_text(done.outcome), HasSubstr("out of bounds: reads 128 bytes of global memory"));
+  EXPECT_THAT(findings_text(done.outcome),
+              HasSubstr("out of bounds: reads 128 bytes of global memory"));
 }
 
 }  // namespace

@@ -115,7 +115,8 @@ TEST(CtaRace, IsAReadOfWhatAnotherCtaWrites) {
             options_of(3)));
   // Of many readers some are kept, and a writer behind them meets those.
   for (const int writer : {0, 1, 7, 15}) {
-    const std::string of_one = fmt::format("setp.eq.u32 %p3, %r10, {}; @!%p3 ld.global.u32 %r2, [%d20]; ", writer);
+    const std::string of_one =
+        fmt::format("setp.eq.u32 %p3, %r10, {}; @!%p3 ld.global.u32 %r2, [%d20]; ", writer);
     EXPECT_TRUE(races(of_one + "@%p3 st.global.u32 [%d20], 5;", options_of(16)));
     EXPECT_FALSE(races(of_one + "@%p3 ld.global.u32 %r2, [%d20];", options_of(16)));
   }
@@ -134,7 +135,8 @@ TEST(CtaRace, IsFoundByAnyNumberOfWorkers) {
 }
 
 TEST(CtaRace, BetweenWritesIsDecidedByOneWorker) {
-  const std::string same = "st.global.u32 [%d1], %r0;", apart = "mad.wide.u32 %d1, %r10, 256, %d1; " + same;
+  const std::string same = "st.global.u32 [%d1], %r0;",
+                    apart = "mad.wide.u32 %d1, %r10, 256, %d1; " + same;
   KernelOptions several = options_of(8, 2), one = several;
   one.one_worker = true;
   EXPECT_TRUE(run(same, several).undecided);
@@ -148,8 +150,9 @@ TEST(CtaRace, BetweenWritesIsDecidedByOneWorker) {
 
 TEST(CtaRace, IsInVariablesOfTheModuleToo) {
   // __device__ float sum; sum += x;
-  const LaunchOutcome outcome = run(
-      "@!%p0 ret;\nld.global.f32 %f1, [flag]; add.f32 %f1, %f1, 0f3F800000;\nst.global.f32 [flag], %f1;");
+  const LaunchOutcome outcome =
+      run("@!%p0 ret;\nld.global.f32 %f1, [flag]; add.f32 %f1, %f1, 0f3F800000;\nst.global.f32 "
+          "[flag], %f1;");
   ASSERT_EQ(outcome.findings.size(), 2u) << findings_text(outcome);
   for (const Finding& finding : outcome.findings) {
     EXPECT_EQ(finding.kind, FindingKind::race);
@@ -159,8 +162,11 @@ TEST(CtaRace, IsInVariablesOfTheModuleToo) {
   for (const int workers : {1, 2})
     EXPECT_TRUE(races("st.global.u32 [%d20], %r10;", options_of(64, workers)));
   EXPECT_FALSE(races("@%p0 ld.global.u32 %r1, [flag]; @%p0 red.global.add.u32 [flag2], 1;"));
-  EXPECT_FALSE(races("@%p1 st.global.u32 [flag], %r0; @%p2 st.global.u32 [flag2], %r0;",
-                     [] { KernelOptions one = options_of(2); one.block = {1, 1, 1}; return one; }()));
+  EXPECT_FALSE(races("@%p1 st.global.u32 [flag], %r0; @%p2 st.global.u32 [flag2], %r0;", [] {
+    KernelOptions one = options_of(2);
+    one.block = {1, 1, 1};
+    return one;
+  }()));
   // The last block takes the count back.
   EXPECT_FALSE(
       races("@!%p0 ret; membar.gl; atom.global.add.u32 %r1, [flag], 1; setp.eq.u32 %p3, %r1, 1; "
@@ -218,18 +224,27 @@ TEST(CtaOrder, CtaScopeOrdersNoOtherCta) {
   ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
   EXPECT_EQ(outcome.findings[0].kind, FindingKind::race);
   EXPECT_EQ(outcome.findings[0].ptx_line, 12);
-  EXPECT_TRUE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.global.add.u32 %r1, [%d20], 1;"));
-  EXPECT_FALSE(races("@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.cta.global.add.u32 %r1, [%d21], 1;"));
-  EXPECT_FALSE(races("atom.cta.global.add.u32 %r1, [%d20], 1; ld.relaxed.cta.global.u32 %r1, [%d20];", options_of(1)));
+  EXPECT_TRUE(races(
+      "@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.global.add.u32 %r1, [%d20], 1;"));
+  EXPECT_FALSE(races(
+      "@%p1 atom.cta.global.add.u32 %r1, [%d20], 1; @%p2 atom.cta.global.add.u32 %r1, [%d21], 1;"));
+  EXPECT_FALSE(
+      races("atom.cta.global.add.u32 %r1, [%d20], 1; ld.relaxed.cta.global.u32 %r1, [%d20];",
+            options_of(1)));
   // Flags.
   constexpr const char* kRelease = "st.release.gpu.global.u32 [%d20], 1;";
   std::string acquires = hand_over("bar.sync 0;", kRelease, "bar.sync 0;");
   acquires.replace(acquires.find("acquire.gpu"), 11, "acquire.cta");
   EXPECT_TRUE(races(acquires));
-  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 st.relaxed.cta.global.u32 [%d20], 2;"));
-  EXPECT_TRUE(races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 ld.relaxed.gpu.global.u32 %r1, [%d20]; @%p2 ld.relaxed.cta.global.u32 %r1, [%d20];"));
+  EXPECT_TRUE(
+      races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 st.relaxed.cta.global.u32 [%d20], 2;"));
+  EXPECT_TRUE(
+      races("@%p1 st.relaxed.cta.global.u32 [%d20], 1; @%p2 ld.relaxed.gpu.global.u32 %r1, [%d20]; "
+            "@%p2 ld.relaxed.cta.global.u32 %r1, [%d20];"));
   // In shared memory it is all there is.
-  EXPECT_FALSE(races(".shared .align 4 .u32 cell; @%p0 st.relaxed.cta.shared.u32 [cell], 1; bar.sync 0; atom.cta.shared.add.u32 %r1, [cell], 1;"));
+  EXPECT_FALSE(
+      races(".shared .align 4 .u32 cell; @%p0 st.relaxed.cta.shared.u32 [cell], 1; bar.sync 0; "
+            "atom.cta.shared.add.u32 %r1, [cell], 1;"));
 }
 
 TEST(CtaOrder, IsPassedOnByWhoLearnedIt) {
@@ -301,7 +316,8 @@ TEST(CtaRaces, AreFoundInAPieceThatBeginsBetweenTwoWords) {
                     90, kFlags),
         "test.ptx");
     ASSERT_TRUE(module.ok()) << module.error().text();
-    const DeviceAddress address = *device->allocate_pieces(2 * kKept, kKept, kApart, "rows") + kApart;
+    const DeviceAddress address =
+        *device->allocate_pieces(2 * kKept, kKept, kApart, "rows") + kApart;
     LaunchRequest request;
     request.entry = "k";
     request.grid = {2, 1, 1};
@@ -317,7 +333,8 @@ TEST(CtaRaces, AreFoundInAPieceThatBeginsBetweenTwoWords) {
 
 TEST(ReadOnlyData, ThatTheLaunchHasWrittenIsAFinding) {
   const std::string write = "st.global.u32 [%d1], %r0;\n", barrier = "bar.sync 0;\n",
-                    plain = "ld.global.u32 %r1, [%d1];\n", read_only = "ld.global.nc.u32 %r1, [%d1];\n";
+                    plain = "ld.global.u32 %r1, [%d1];\n",
+                    read_only = "ld.global.nc.u32 %r1, [%d1];\n";
   const KernelOptions one_cta = options_of(1);
   // The thread itself wrote it, in a launch of one CTA.
   EXPECT_FALSE(races(write + barrier + plain, one_cta));
@@ -330,7 +347,8 @@ TEST(ReadOnlyData, ThatTheLaunchHasWrittenIsAFinding) {
   EXPECT_TRUE(races(set_flag + barrier + read_flag, one_cta));
   // An atomic, and bytes beside those that are read.
   EXPECT_TRUE(races("atom.global.add.u32 %r1, [%d20], 1;\n" + barrier + read_flag, one_cta));
-  EXPECT_FALSE(races("mov.u32 %r2, 7; st.global.u8 [%d20], %r2; ld.global.nc.u8 %r1, [%d20+1];\n", one_cta));
+  EXPECT_FALSE(
+      races("mov.u32 %r2, 7; st.global.u8 [%d20], %r2; ld.global.nc.u8 %r1, [%d20+1];\n", one_cta));
   // A word that two CTAs have written, both the same.
   EXPECT_FALSE(races(set_flag));
   EXPECT_TRUE(races(set_flag + read_flag));
@@ -342,7 +360,7 @@ TEST(ReadOnlyData, ThatTheLaunchHasWrittenIsAFinding) {
             std::string::npos)
       << text;
   ASSERT_TRUE(outcome.findings[0].other.has_value());
-  EXPECT_EQ(outcome.findings[0].other->deed, "write");
+  EXPECT_EQ(outcome.findings[0].other->access_kind, "write");
 }
 
 }  // namespace

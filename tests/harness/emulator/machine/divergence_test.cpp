@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lanes that part and meet: loops of different length, early exits, nested branches, spinning on a lane of the same warp.
+// Lanes that part and meet: loops of different length, early exits, nested branches, spinning on a
+// lane of the same warp.
 #include "tests/harness/emulator/emulator_run.h"
 
 namespace plumbline::emulator {
@@ -12,13 +13,15 @@ constexpr std::string_view kThread = R"(
   mul.wide.u32 %d0, %r0, 4; add.s64 %d1, %out, %d0; add.s64 %d2, %in, %d0;
 )";
 
-std::vector<u32> run(const std::string& body, std::vector<u32> in, std::int64_t threads, std::int64_t ctas = 1, int workers = 1,
+std::vector<u32> run(const std::string& body, std::vector<u32> in, std::int64_t threads,
+                     std::int64_t ctas = 1, int workers = 1,
                      std::uint64_t* instructions = nullptr) {
   KernelOptions options;
   options.block = {threads, 1, 1};
   options.grid = {ctas, 1, 1};
   options.emulator.threads = workers;
-  const KernelRun run = run_kernel(kernel_text(std::string(kThread) + body), bytes_of(in), static_cast<std::size_t>(threads * ctas) * 4, options);
+  const KernelRun run = run_kernel(kernel_text(std::string(kThread) + body), bytes_of(in),
+                                   static_cast<std::size_t>(threads * ctas) * 4, options);
   EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
   EXPECT_TRUE(run.outcome.completed);
   if (instructions != nullptr) *instructions = run.outcome.instructions;
@@ -62,7 +65,8 @@ TEST(Divergence, PartialWarpsRunTheirLanesOnly) {
 }
 
 TEST(Divergence, BranchesByIndexGoToEveryLabelOfTheirList) {
-  // A switch in a loop: back, forward, to the next instruction, and two numbers for one label. Odd lanes skip it the first time.
+  // A switch in a loop: back, forward, to the next instruction, and two numbers for one label. Odd
+  // lanes skip it the first time.
   constexpr const char* kSwitch = R"(
     ld.global.u32 %r3, [%d2]; mov.u32 %r4, 0; and.b32 %r6, %r0, 1; setp.eq.u32 %p1, %r6, 0;
   TABLE: .branchtargets BACK, NEXT, FAR, FAR, DONE;
@@ -80,9 +84,12 @@ TEST(Divergence, BranchesByIndexGoToEveryLabelOfTheirList) {
   // The same for all lanes: they stay together.
   for (u32 chosen = 0; chosen < 5; ++chosen) {
     std::uint64_t instructions = 0;
-    const std::vector<u32> same = run("setp.eq.u32 %p1, %r0, %r0; ld.global.u32 %r3, [%d2]; T: .branchtargets A, B, C, D, E; brx.idx.uni %r3, T;"
-                                      "A: add.u32 %r3, %r3, 1; B: add.u32 %r3, %r3, 1; C: add.u32 %r3, %r3, 1; D: add.u32 %r3, %r3, 1; E: st.global.u32 [%d1], %r3;",
-                                      std::vector<u32>(32, chosen), 32, 1, 1, &instructions);
+    const std::vector<u32> same =
+        run("setp.eq.u32 %p1, %r0, %r0; ld.global.u32 %r3, [%d2]; T: .branchtargets A, B, C, D, E; "
+            "brx.idx.uni %r3, T;"
+            "A: add.u32 %r3, %r3, 1; B: add.u32 %r3, %r3, 1; C: add.u32 %r3, %r3, 1; D: add.u32 "
+            "%r3, %r3, 1; E: st.global.u32 [%d1], %r3;",
+            std::vector<u32>(32, chosen), 32, 1, 1, &instructions);
     EXPECT_EQ(same, std::vector<u32>(32, 4));
     EXPECT_EQ(instructions, 2u + 7 + 3 + (4 - chosen) + 1 + 1) << chosen;
   }
@@ -98,7 +105,8 @@ TEST(Divergence, LanesThatLeaveEarlyDoNotComeBack) {
 }
 
 TEST(Divergence, LanesThatLeaveAreNoLongerWaitedFor) {
-  // The usual bound check: 12 lanes branch to the end, behind the instruction at which the others wait for the warp.
+  // The usual bound check: 12 lanes branch to the end, behind the instruction at which the others
+  // wait for the warp.
   constexpr const char* kBody = R"(
     .shared .align 4 .b32 tile[32];
     mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, 1; mov.u32 %r7, tile; mad.lo.u32 %r7, %r6, 4, %r7;
@@ -107,10 +115,12 @@ TEST(Divergence, LanesThatLeaveAreNoLongerWaitedFor) {
     {}
     st.global.u32 [%d1], %r4;
   EXIT:)";
+
   struct Form {
     const char* code;
     u32 (*want)(u32 lane);
   };
+
   const Form kForms[] = {
       {"vote.sync.ballot.b32 %r4, %p2, -1;", [](u32) { return 0x1fu; }},
       {"shfl.sync.bfly.b32 %r4, %r0, 2, 31, -1;", [](u32 lane) { return lane ^ 2; }},
@@ -125,7 +135,8 @@ TEST(Divergence, LanesThatLeaveAreNoLongerWaitedFor) {
 }
 
 TEST(Divergence, LanesThatWaitStillWaitForThoseThatStay) {
-  // Lanes 0 to 7 wait from the start; 24 to 31 leave, 8 to 15 come from a loop, and 16 to 23 leave last.
+  // Lanes 0 to 7 wait from the start; 24 to 31 leave, 8 to 15 come from a loop, and 16 to 23 leave
+  // last.
   const std::vector<u32> out = run(R"(
     mov.u32 %r4, 0; setp.lt.u32 %p1, %r0, 8; setp.ge.u32 %p3, %r0, 16; setp.ge.u32 %p2, %r0, 24; @%p2 bra EXIT;
     @%p1 bra MEET; selp.u32 %r6, 3000, 1000, %p3;
@@ -170,8 +181,9 @@ TEST(Divergence, ALaneMaySpinOnALaneOfItsOwnWarp) {
 }
 
 TEST(Divergence, ALaneThatRunsAheadIn64BitsLeavesThe32BitsOfLanesThatWait) {
-  // Lanes 0 to 15 hold numbers of 32 bits while the others compute in 64. Registers of both are never alive on one way, but a
-  // lane of 64 bits lies where, in a register of 32, another lane has its place.
+  // Lanes 0 to 15 hold numbers of 32 bits while the others compute in 64. Registers of both are
+  // never alive on one way, but a lane of 64 bits lies where, in a register of 32, another lane has
+  // its place.
   const std::vector<u32> out = run(R"(
     .shared .align 4 .b32 flag;
     mov.u32 %r4, 0; setp.eq.u32 %p1, %r0, 0; @%p1 st.volatile.shared.u32 [flag], %r4; bar.warp.sync -1;
@@ -213,8 +225,8 @@ TEST(WarpBarrier, LanesOfOneInstructionMayHaveTheirOwnMasks) {
   }
 }
 
-// Lanes 0 to 15 go one way and the others another; both write, meet at a bar.warp.sync of their own, read what the other half
-// wrote, and part for good. %p2 is for those that leave early.
+// Lanes 0 to 15 go one way and the others another; both write, meet at a bar.warp.sync of their
+// own, read what the other half wrote, and part for good. %p2 is for those that leave early.
 constexpr const char* kMeetInTwoPlaces = R"(
     .shared .align 4 .b32 tile[32];
     mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, 16; mov.u32 %r7, tile; mad.lo.u32 %r7, %r6, 4, %r7;
@@ -230,12 +242,14 @@ constexpr const char* kMeetInTwoPlaces = R"(
 TEST(WarpBarrier, LanesMeetWhereverTheyComeToOne) {
   for (const u32 staying : {16u, 9u}) {
     const std::vector<u32> out = run(fmt::format(kMeetInTwoPlaces, staying), {}, 32);
-    for (u32 i = 0; i < 32; ++i) EXPECT_EQ(out[i], i % 16 >= staying ? 0 : (i ^ 16) + (i < 16 ? 100 : 200)) << staying;
+    for (u32 i = 0; i < 32; ++i)
+      EXPECT_EQ(out[i], i % 16 >= staying ? 0 : (i ^ 16) + (i < 16 ? 100 : 200)) << staying;
   }
 }
 
 TEST(WarpBarrier, OrdersLanesThatPartAgainBehindIt) {
-  // Each half has its own mask: even lanes write, all of the half meet, odd lanes read on a way of their own.
+  // Each half has its own mask: even lanes write, all of the half meet, odd lanes read on a way of
+  // their own.
   const std::vector<u32> out = run(R"(
     .shared .align 4 .b32 tile[32];
     mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; setp.ge.u32 %p1, %r0, 16; and.b32 %r6, %r0, 1; setp.eq.u32 %p2, %r6, 0; mov.u32 %r4, 7;

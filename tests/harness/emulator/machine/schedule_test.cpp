@@ -11,7 +11,8 @@ constexpr std::string_view kThread = R"(
   mov.u32 %r0, %tid.x; mul.wide.u32 %d0, %r0, 4; add.s64 %d1, %out, %d0;
 )";
 
-std::vector<u32> run(const std::string& body, std::int64_t threads, std::int64_t ctas = 1, bool written = false, int workers = 1) {
+std::vector<u32> run(const std::string& body, std::int64_t threads, std::int64_t ctas = 1,
+                     bool written = false, int workers = 1) {
   KernelOptions options;
   options.block = {threads, 1, 1};
   options.grid = {ctas, 1, 1};
@@ -44,7 +45,8 @@ TEST(Barrier, ReductionsReachEveryThread) {
 }
 
 TEST(Barrier, NamedBarriersJoinProducersAndConsumers) {
-  // Warp 0 produces for warps 1 and 2 through barrier 1 and does not wait; warp 3 has nothing to do with it.
+  // Warp 0 produces for warps 1 and 2 through barrier 1 and does not wait; warp 3 has nothing to do
+  // with it.
   const std::vector<u32> out = run(R"(
     .shared .align 4 .b32 buffer[32];
     shr.u32 %r1, %r0, 5; mov.u32 %r2, buffer; and.b32 %r3, %r0, 31; mad.lo.u32 %r2, %r3, 4, %r2; mov.u32 %r4, 1; mov.u32 %r5, 96;
@@ -73,7 +75,8 @@ TEST(Barrier, LanesMayArriveFromDifferentPlacesWithoutAligned) {
   for (u32 i = 0; i < 64; ++i) EXPECT_EQ(out[i], i % 2 != 0 ? 5u : 6u);
 }
 
-// Warp 0 hands 32 values to warp 1 through barrier 1, half of its lanes at a time, and does not wait.
+// Warp 0 hands 32 values to warp 1 through barrier 1, half of its lanes at a time, and does not
+// wait.
 constexpr const char* kTwoHalvesArrive = R"(
     .shared .align 4 .b32 buffer[32];
     shr.u32 %r1, %r0, 5; mov.u32 %r2, buffer; and.b32 %r3, %r0, 31; mad.lo.u32 %r2, %r3, 4, %r2;
@@ -104,7 +107,8 @@ TEST(Barrier, AWarpArrivesOnceWhenAllItsLanesHaveCome) {
 }
 
 TEST(Barrier, LanesThatComeForTheNextPhaseWaitForIt) {
-  // Half of warp 0 waits at barrier 1 again while its first phase, in which the warp has only arrived, goes on.
+  // Half of warp 0 waits at barrier 1 again while its first phase, in which the warp has only
+  // arrived, goes on.
   const std::vector<u32> out = run(R"(
     .shared .align 4 .b32 word;
     setp.ge.u32 %p1, %r0, 32; @%p1 bra SECOND; setp.ge.u32 %p2, %r0, 16; mov.u32 %r4, 0;
@@ -118,7 +122,8 @@ TEST(Barrier, LanesThatComeForTheNextPhaseWaitForIt) {
 }
 
 TEST(Ctas, MayWaitForALaterOne) {
-  // CTA i waits until CTA i + 1 has written; the last one starts the chain. Needs all of them resident.
+  // CTA i waits until CTA i + 1 has written; the last one starts the chain. Needs all of them
+  // resident.
   for (const int workers : {1, 4}) {
     const std::vector<u32> out = run(R"(
     mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %out, %d2;
@@ -131,7 +136,8 @@ TEST(Ctas, MayWaitForALaterOne) {
 }
 
 TEST(Ctas, OfACooperativeLaunchAreResidentTogether) {
-  // All wait until all have come. Of CTAs with that much shared memory an H100 holds eight on each multiprocessor.
+  // All wait until all have come. Of CTAs with that much shared memory an H100 holds eight on each
+  // multiprocessor.
   KernelOptions options;
   options.emulator.instruction_budget = 100'000;
   options.grid = {1056, 1, 1};
@@ -149,8 +155,8 @@ TEST(Ctas, OfACooperativeLaunchAreResidentTogether) {
 }
 
 TEST(Ctas, MayWaitWithABarrierInTheLoop) {
-  // All of a CTA asks together whether its first thread has seen the flag, as CUTLASS's semaphore does. The CTA that sets it
-  // counts long enough for the other one to start.
+  // All of a CTA asks together whether its first thread has seen the flag, as CUTLASS's semaphore
+  // does. The CTA that sets it counts long enough for the other one to start.
   const std::vector<u32> out = run(R"(
     mov.u32 %r5, %ctaid.x; mov.u32 %r4, 0; setp.eq.u32 %p1, %r5, 1; @%p1 bra WAIT;
     mov.u32 %r6, 0;
@@ -199,7 +205,8 @@ TEST(Ctas, AreIndependentOfTheNumberOfThreads) {
 TEST(Coverage, CountsEveryInstructionByLine) {
   KernelOptions options;
   options.block = {64, 1, 1};
-  const KernelRun run = run_kernel(kernel_text("mov.u32 %r0, %tid.x;\nsetp.lt.u32 %p1, %r0, 32;\n@%p1 bra END;\nmov.u32 %r1, 1;\nbra END;\n"
+  const KernelRun run = run_kernel(kernel_text("mov.u32 %r0, %tid.x;\nsetp.lt.u32 %p1, %r0, "
+                                               "32;\n@%p1 bra END;\nmov.u32 %r1, 1;\nbra END;\n"
                                                "mov.u32 %r1, 2;\nEND: mov.u32 %r2, 1;"),
                                    {}, 4, options);
   const auto count = [&](int line) {

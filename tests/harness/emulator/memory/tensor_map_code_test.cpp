@@ -85,8 +85,9 @@ TEST(TensorMapCode, RowsThatDoNotFillTheirSwizzleAreRefused) {
   ASSERT_TRUE(check_tensor_map(map).ok());
   const Result<EncodedTensorMap> refused = make_emulator({.sm = 90, .threads = 1})->encode(map);
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().message,
-            "a row of the box is 48 bytes under swizzle 64B; the emulator knows only rows that fill it");
+  EXPECT_EQ(
+      refused.error().message,
+      "a row of the box is 48 bytes under swizzle 64B; the emulator knows only rows that fill it");
 }
 
 TEST(TensorMapCode, ChipsBeforeHopperHaveNone) {

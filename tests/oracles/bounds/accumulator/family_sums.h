@@ -85,7 +85,7 @@ inline std::int64_t step_of(const FamilyUnit& unit) {
 // residue where k is dealt in turns), or one group per way.
 struct FamilySchedule {
   std::int64_t grain = 1, ways = 1;
-  std::int64_t promote = 0;  // 0: accumulators end where groups do
+  std::int64_t promote = 0;        // 0: accumulators end where groups do
   std::vector<std::int64_t> ends;  // of the groups, where k is not dealt
 
   std::string words() const {
@@ -94,12 +94,11 @@ struct FamilySchedule {
   }
 };
 
-inline FamilySchedule family_schedule(const FamilyUnit& unit, std::int64_t k,
-                                      std::int64_t parts, Random& random) {
+inline FamilySchedule family_schedule(const FamilyUnit& unit, std::int64_t k, std::int64_t parts,
+                                      Random& random) {
   FamilySchedule schedule;
   const std::int64_t step = step_of(unit);
-  if (random.below(2) == 0)
-    schedule.promote = step << random.below(5);
+  if (random.below(2) == 0) schedule.promote = step << random.below(5);
   if (random.below(3) == 0) {
     schedule.ways = std::int64_t{2} << random.below(3);
     schedule.grain = unit.contract.unit == Unit::fma_f32
@@ -110,10 +109,11 @@ inline FamilySchedule family_schedule(const FamilyUnit& unit, std::int64_t k,
   }
   const std::int64_t steps = (k + step - 1) / step;
   const std::int64_t groups =
-      1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(std::min(steps, parts))));
+      1 +
+      static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(std::min(steps, parts))));
   for (std::int64_t g = 1; g < groups; ++g)
-    schedule.ends.push_back(
-        std::min(k, step * static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(steps)))));
+    schedule.ends.push_back(std::min(
+        k, step * static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(steps)))));
   schedule.ends.push_back(k);
   std::ranges::sort(schedule.ends);
   return schedule;
@@ -134,8 +134,8 @@ inline float instruction(const FamilyUnit& unit, const Operands& v, std::int64_t
     x.push_back(static_cast<std::uint32_t>(encode(f, static_cast<double>(v.a[p]))));
     y.push_back(static_cast<std::uint32_t>(encode(f, static_cast<double>(v.b[p]))));
   }
-  return std::bit_cast<float>(dot(model, f, f, std::span<const std::uint32_t>(x), y,
-                                  std::bit_cast<std::uint32_t>(sum)));
+  return std::bit_cast<float>(
+      dot(model, f, f, std::span<const std::uint32_t>(x), y, std::bit_cast<std::uint32_t>(sum)));
 }
 
 // Of the instructions that begin at these elements of k, in order, promoted as the schedule says.
@@ -162,8 +162,7 @@ inline float family_sum(const FamilyUnit& unit, const Operands& v, const FamilyS
       std::max(schedule.ends.size(), static_cast<std::size_t>(schedule.ways)));
   for (std::int64_t begin = 0, group = 0; begin < k; begin += step) {
     while (schedule.ways == 1 && begin >= schedule.ends[static_cast<std::size_t>(group)]) ++group;
-    const std::int64_t to =
-        schedule.ways == 1 ? group : begin / schedule.grain % schedule.ways;
+    const std::int64_t to = schedule.ways == 1 ? group : begin / schedule.grain % schedule.ways;
     groups[static_cast<std::size_t>(to)].push_back(begin);
   }
   std::vector<float> sums;

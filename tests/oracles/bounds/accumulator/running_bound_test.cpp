@@ -93,9 +93,9 @@ TEST(RunningBound, HoldsForEveryContractAndIsAttained) {
       return entry.first.find(word) != std::string::npos;
     };
     const double least = is("any schedule") || is("runs") ? 0.2
-                         : is("split")      ? 0.4
-                         : is("f32")        ? 0.98
-                                            : 1 - 0x1p-30;
+                         : is("split")                    ? 0.4
+                         : is("f32")                      ? 0.98
+                                                          : 1 - 0x1p-30;
     EXPECT_GT(share, least) << name;
   }
 }

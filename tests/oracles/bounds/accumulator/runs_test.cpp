@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schedule::runs: its bound holds for every way in which kernels cut k into runs, on units of 24 and
-// of 14 bits, and it is small enough to tell a broken sum from a rounded one.
+// Schedule::runs: its bound holds for every way in which kernels cut k into runs, on units of 24
+// and of 14 bits, and it is small enough to tell a broken sum from a rounded one.
 #include "oracles/bounds/accumulator/runs.h"
 
 #include <gtest/gtest.h>
@@ -112,8 +112,9 @@ TEST(Runs, IsTight) {
       }
       for (const Schedule schedule : {Schedule::runs, Schedule::any})
         (schedule == Schedule::runs ? runs : any)
-            .push_back(running_bound(model_of(unit, schedule), v.a.data(), v.b.data(), aim.k).error /
-                       worst);
+            .push_back(
+                running_bound(model_of(unit, schedule), v.a.data(), v.b.data(), aim.k).error /
+                worst);
     }
     std::ranges::sort(runs);
     std::ranges::sort(any);

@@ -164,21 +164,13 @@ TEST(AttentionBlocks, NameTheScaleThatIsWrong) {
     for (std::size_t n = 0; n < from.size(); ++n)
       scales.set_bits(static_cast<std::int64_t>(n), before.bits(from[n]));
   };
-  EXPECT_THAT(told([&](Attention& x) {
-                take(x.q_scale, {1, 2, 2, 4, 5, 5, 7, 8, 8});
-              }),
+  EXPECT_THAT(told([&](Attention& x) { take(x.q_scale, {1, 2, 2, 4, 5, 5, 7, 8, 8}); }),
               Contains("the scales of Q are those of the next block"));
-  EXPECT_THAT(told([&](Attention& x) {
-                take(x.k_scale, {0, 0, 1, 2, 4, 4, 5, 6});
-              }),
+  EXPECT_THAT(told([&](Attention& x) { take(x.k_scale, {0, 0, 1, 2, 4, 4, 5, 6}); }),
               Contains("the scales of K are those of the block before"));
-  EXPECT_THAT(told([&](Attention& x) {
-                take(x.q_scale, {0, 1, 2, 0, 1, 2, 0, 1, 2});
-              }),
+  EXPECT_THAT(told([&](Attention& x) { take(x.q_scale, {0, 1, 2, 0, 1, 2, 0, 1, 2}); }),
               Contains("the scales of Q's blocks are head 0's"));
-  EXPECT_THAT(told([&](Attention& x) {
-                take(x.k_scale, {0, 1, 2, 3, 0, 1, 2, 3});
-              }),
+  EXPECT_THAT(told([&](Attention& x) { take(x.k_scale, {0, 1, 2, 3, 0, 1, 2, 3}); }),
               Contains("the scales of K's blocks are those of head h mod kv_heads"));
   EXPECT_THAT(told([&](Attention& x) {
                 for (std::int64_t n = 0; n < 8; ++n) x.k_scale.set_bits(n, bits(1));

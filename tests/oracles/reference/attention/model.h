@@ -130,8 +130,8 @@ class AttentionModel {
         sums[lane] = before;
         for (std::size_t j = 0; j < p.size(); ++j) {
           if ((j / 2) % lanes != lane) continue;
-          sums[lane] = flushed(sums[lane] +
-                               (contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j]));
+          sums[lane] =
+              flushed(sums[lane] + (contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j]));
         }
       }
       for (std::size_t x = 0; x < dv; ++x) {
@@ -168,12 +168,12 @@ class AttentionModel {
     float l = 0;
     for (const float sum : sums) l += sum;
     const bool approximate = contract_.normalization == Normalization::rcp_approx;
-    const float inverse =
-        approximate ? static_cast<float>(1 / double{l} * (1 + room(kRcpError - 0x1p-24))) : 1.0f / l;
+    const float inverse = approximate
+                              ? static_cast<float>(1 / double{l} * (1 + room(kRcpError - 0x1p-24)))
+                              : 1.0f / l;
     const float v_scale = std::ldexp(head_.v_scale, -contract_.p_shift), factor = inverse * v_scale;
     for (float x : o) {
-      const bool multiplied =
-          approximate || contract_.normalization == Normalization::reciprocal;
+      const bool multiplied = approximate || contract_.normalization == Normalization::reciprocal;
       float value = flushed(multiplied ? flushed(x) * factor : quotient(x, l) * v_scale);
       if (faults_.normalization_off) value *= 1 + 0x1p-9f;
       out.o.push_back(value);
@@ -256,9 +256,9 @@ class AttentionModel {
     if (contract_.logit_base == LogitBase::natural_difference)
       return flushed(flushed(z - maximum) * c);
     const float base = flushed(maximum * c);
-    const bool fused =
-        contract_.logit_base == LogitBase::natural_either ? random_.unit() < 0.5
-                                                          : contract_.logit_base != LogitBase::two;
+    const bool fused = contract_.logit_base == LogitBase::natural_either
+                           ? random_.unit() < 0.5
+                           : contract_.logit_base != LogitBase::two;
     return flushed(fused ? std::fma(z, c, -base) : flushed(z * c) - base);
   }
 

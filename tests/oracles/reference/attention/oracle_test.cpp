@@ -125,8 +125,9 @@ TEST(AttentionOracle, NeverFailsUnderOtherContracts) {
   }
 }
 
-// What FlashAttention 2 does differently: tiles from the last one back, sums that go on, tanh.approx
-// with the cap in the exponent's factor, rcp.approx, and subnormal numbers that are lost.
+// What FlashAttention 2 does differently: tiles from the last one back, sums that go on,
+// tanh.approx with the cap in the exponent's factor, rcp.approx, and subnormal numbers that are
+// lost.
 AttentionContract backward_contract(int turn) {
   AttentionContract contract = testing::attention_contract_of();
   contract.tile = turn % 3 == 0 ? 16 : 40;
@@ -165,7 +166,8 @@ TEST(AttentionOracle, NeverFailsWhenTilesComeLastFirst) {
   EXPECT_GT(found.outputs, 3000);
 }
 
-// Each of these terms matters: outputs of a kernel that has it are outside of a contract that has not.
+// Each of these terms matters: outputs of a kernel that has it are outside of a contract that has
+// not.
 TEST(AttentionOracle, TellsOrderTanhAndLostSubnormalsApart) {
   const auto failures = [](const AttentionSetup& setup, std::optional<std::uint64_t> v,
                            const auto& change) {
@@ -496,7 +498,7 @@ TEST(AttentionOracle, DecidesSpecialValuesByClass) {
   setup.keys = 6;
   setup.mask.causal = Causal::bottom_right;
   const std::uint64_t nan = 0x7fc0, infinity = 0x7f80;
-  const auto with = [&](Tensor Attention::*tensor, std::int64_t at, std::uint64_t bits, int row,
+  const auto with = [&](Tensor Attention::* tensor, std::int64_t at, std::uint64_t bits, int row,
                         std::uint32_t stored) {
     Attention attention(setup);
     (attention.*tensor).set_bits(at, bits);

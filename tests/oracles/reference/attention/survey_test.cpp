@@ -29,7 +29,7 @@ void compare(const AttentionSetup& setup, const AttentionContract& contract) {
   surveyor.run(0, setup.queries, [&](const SurveyedRow& row, const double* o) {
     const auto defined = defined_row<Number>(operands.head(), row.query, &contract);
     // Of enormous scores a row may be given up.
-    if (row.kind == AttentionRowKind::wild && setup.scores == Scores::enormous) return;
+    if (row.kind == AttentionRowKind::may_overflow && setup.scores == Scores::enormous) return;
     ASSERT_EQ(row.kind == AttentionRowKind::regular, defined.visible);
     if (!defined.visible) return;
     const DetailedRow detail = survey_row(operands, row.query);

@@ -194,17 +194,11 @@ TEST(AttentionValueBlocks, NameTheScaleThatIsWrong) {
     for (std::size_t n = 0; n < from.size(); ++n)
       scales.set_bits(static_cast<std::int64_t>(n), before.bits(from[n]));
   };
-  EXPECT_THAT(told([&](Attention& x) {
-                take(x.v_scale, {1, 2, 3, 3, 5, 6, 7, 7});
-              }),
+  EXPECT_THAT(told([&](Attention& x) { take(x.v_scale, {1, 2, 3, 3, 5, 6, 7, 7}); }),
               Contains("the scales of V are those of the next block"));
-  EXPECT_THAT(told([&](Attention& x) {
-                take(x.v_scale, {0, 0, 1, 2, 4, 4, 5, 6});
-              }),
+  EXPECT_THAT(told([&](Attention& x) { take(x.v_scale, {0, 0, 1, 2, 4, 4, 5, 6}); }),
               Contains("the scales of V are those of the block before"));
-  EXPECT_THAT(told([&](Attention& x) {
-                take(x.v_scale, {0, 1, 2, 3, 0, 1, 2, 3});
-              }),
+  EXPECT_THAT(told([&](Attention& x) { take(x.v_scale, {0, 1, 2, 3, 0, 1, 2, 3}); }),
               Contains("the scales of V's blocks are head 0's"));
   EXPECT_THAT(told([&](Attention& x) {
                 for (std::int64_t n = 0; n < 8; ++n) x.v_scale.set_bits(n, x.k_scale.bits(n));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The fast path against the definition: sums in FP64 within their errors, weights of a kernel
 // around those of the reference, and what NaN and Inf do.
-#include "oracles/exact/dyadic.h"
 #include "oracles/reference/attention_backward/block.h"
+#include "oracles/exact/dyadic.h"
 
 #include <gtest/gtest.h>
 
@@ -34,8 +34,8 @@ class InFormats : public ::testing::TestWithParam<bool> {
  protected:
   static bool fp8() { return GetParam(); }
 
-  static AttentionGradientContract contract() {
-    AttentionGradientContract contract;
+  static AttentionBackwardContract contract() {
+    AttentionBackwardContract contract;
     if (!fp8()) return contract;
     contract.p = FormatId::e4m3;
     contract.p_shift = 8;
@@ -97,7 +97,7 @@ TEST_P(GradientBlockIn, SumsAreWithinTheirErrorsAndWeightsWithinTheirRanges) {
         products.score_error = weights.score_error(at);
         const KernelWeight kernel = weights.kernel(GradientOutput::dv, at, products);
         const double reference = weights.reference(GradientOutput::dv, at, products).value;
-        ASSERT_FALSE(kernel.wild);
+        ASSERT_FALSE(kernel.may_overflow);
         const double step = fp8() ? std::max(std::ldexp(reference, -3), 0x1p-9)
                                   : std::ldexp(std::max(reference, 0x1p-126), -7);
         EXPECT_GE(reference, static_cast<double>(kernel.low) - 2 * step);
@@ -134,7 +134,7 @@ TEST_P(GradientSpecialsIn, AKernelThatComputesWithThemPasses) {
       input.set_bits(which == 5 ? row : row * setup.d + x,
                      encode(format(input.layout.format), static_cast<double>(poison)));
       const Gradients gradients = model_gradients(example, {.contract = contract()});
-      const AttentionGradientOracle oracle(example.problem, contract(), 90);
+      const AttentionBackwardOracle oracle(example.problem, contract(), 90);
       const Tensor* const outputs[] = {&gradients.dq, &gradients.dk, &gradients.dv};
       for (int output = 0; output < 3; ++output) {
         const OutputVerdict verdict = oracle.judge(output, *outputs[output], {});
@@ -164,7 +164,7 @@ TEST(GradientSpecials, ARowWithAnInfiniteLseGivesNothing) {
   GradientCase example(setup);
   for (const std::uint64_t infinity : {0x7f800000u, 0xff800000u}) {
     for (int i = 0; i < 3; ++i) example.lse.set_bits(i, infinity);
-    const AttentionGradientOracle oracle(example.problem, {}, 90);
+    const AttentionBackwardOracle oracle(example.problem, {}, 90);
     for (int output = 0; output < 3; ++output) {
       const OutputVerdict verdict = oracle.judge(output, example.output(output), {});
       EXPECT_EQ(verdict.failed, 0);

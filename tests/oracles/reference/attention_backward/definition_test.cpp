@@ -106,7 +106,7 @@ Rows exact_rows(const GradientGroup& group) {
   return rows;
 }
 
-TEST(AttentionGradientDefinition, IsTheDerivativeOfAttention) {
+TEST(AttentionBackwardDefinition, IsTheDerivativeOfAttention) {
   const Number step = ldexp(Number(1), -85), allowed = ldexp(Number(1), -150);
   for (const Variant& variant : kVariants) {
     const GradientCase example(setup_of(variant));
@@ -144,7 +144,7 @@ TEST(AttentionGradientDefinition, IsTheDerivativeOfAttention) {
   }
 }
 
-TEST(AttentionGradientDefinition, ObeysTheIdentitiesOfSoftmax) {
+TEST(AttentionBackwardDefinition, ObeysTheIdentitiesOfSoftmax) {
   const Number allowed = ldexp(Number(1), -230);
   for (const Variant& variant : kVariants) {
     const GradientCase example(setup_of(variant));

@@ -71,7 +71,7 @@ void judge_conforming_kernels(std::uint64_t seed, bool fp8) {
     model.contract.tile = random.below(2) == 0 ? 16 : 64;
     if (random.below(5) == 0) model.contract.unit = Unit::fma_f32;
     const Gradients gradients = model_gradients(example, model);
-    const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+    const AttentionBackwardOracle oracle(example.problem, model.contract, model.sm);
     const Tensor* const outputs[] = {&gradients.dq, &gradients.dk, &gradients.dv};
     for (int output = 0; output < 3; ++output) {
       const OutputVerdict verdict = oracle.judge(output, *outputs[output], {});
@@ -83,11 +83,11 @@ void judge_conforming_kernels(std::uint64_t seed, bool fp8) {
   EXPECT_GT(judged, 2000000);
 }
 
-TEST(AttentionGradientOracleDeep, PassesEveryKernelThatKeepsTheContract) {
+TEST(AttentionBackwardOracleDeep, PassesEveryKernelThatKeepsTheContract) {
   judge_conforming_kernels(2026, false);
 }
 
-TEST(AttentionGradientOracleDeep, PassesEveryFp8KernelThatKeepsTheContract) {
+TEST(AttentionBackwardOracleDeep, PassesEveryFp8KernelThatKeepsTheContract) {
   judge_conforming_kernels(2027, true);
 }
 

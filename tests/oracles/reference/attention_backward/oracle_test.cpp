@@ -20,12 +20,12 @@ const Tensor& gradient_of(const Gradients& gradients, int output) {
 
 OutputVerdict verdict_on(const GradientCase& example, const GradientModel& model,
                          const Gradients& gradients, int output, const JudgeOptions& options = {}) {
-  return AttentionGradientOracle(example.problem, model.contract, model.sm)
+  return AttentionBackwardOracle(example.problem, model.contract, model.sm)
       .judge(output, gradient_of(gradients, output), options);
 }
 
-AttentionGradientContract fp8_contract() {
-  AttentionGradientContract contract;
+AttentionBackwardContract fp8_contract() {
+  AttentionBackwardContract contract;
   contract.p = FormatId::e4m3;
   contract.p_shift = 8;
   contract.ds = FormatId::e5m2;
@@ -34,7 +34,7 @@ AttentionGradientContract fp8_contract() {
 
 constexpr SampleScales kScales = {0.75f, 1.3f, 0.6f, 1.7f, 90.0f};
 
-TEST(AttentionGradientOracle, PassesEveryKernelThatKeepsTheContract) {
+TEST(AttentionBackwardOracle, PassesEveryKernelThatKeepsTheContract) {
   std::int64_t judged = 0;
   for (const GradientValues values : kGradientValues) {
     for (int variant = 0; variant < 6; ++variant) {
@@ -87,7 +87,7 @@ TEST(AttentionGradientOracle, PassesEveryKernelThatKeepsTheContract) {
 }
 
 // Narrow formats: weights become 0 or saturate, and every matrix has a scale.
-TEST(AttentionGradientOracle, PassesEveryFp8KernelThatKeepsTheContract) {
+TEST(AttentionBackwardOracle, PassesEveryFp8KernelThatKeepsTheContract) {
   for (const GradientValues values : kGradientValues) {
     for (int variant = 0; variant < 6; ++variant) {
       GradientSetup setup;
@@ -126,7 +126,7 @@ TEST(AttentionGradientOracle, PassesEveryFp8KernelThatKeepsTheContract) {
 }
 
 // What a badly chosen scale does to dS is known to the bit: all of it at the largest number, or 0.
-TEST(AttentionGradientOracle, SaturatedAndVanishedWeightsLeaveOneOutput) {
+TEST(AttentionBackwardOracle, SaturatedAndVanishedWeightsLeaveOneOutput) {
   for (const float ds_scale : {0x1.2p29f, 0x1.2p-29f}) {
     GradientSetup setup;
     setup.fp8 = true;
@@ -137,7 +137,7 @@ TEST(AttentionGradientOracle, SaturatedAndVanishedWeightsLeaveOneOutput) {
     GradientModel model;
     model.contract = fp8_contract();
     const Gradients gradients = model_gradients(example, model);
-    const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+    const AttentionBackwardOracle oracle(example.problem, model.contract, model.sm);
     for (const int output : {0, 1}) {
       const Tensor& got = gradient_of(gradients, output);
       for (std::int64_t index = 0; index < got.layout.count(); index += 101) {
@@ -239,7 +239,7 @@ void see_planted_faults(std::span<const Planted> faults, bool fp8) {
               100.0 * static_cast<double>(verdict.failed) / static_cast<double>(verdict.elements));
         }
         if (verdict.failed == 0 || stored == FormatId::f32) continue;
-        const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+        const AttentionBackwardOracle oracle(example.problem, model.contract, model.sm);
         const Explanation explanation =
             oracle.explain(output, verdict.failures.front().index, gradient_of(gradients, output));
         EXPECT_GE(explanation.lines.size(), 4u);
@@ -253,12 +253,12 @@ void see_planted_faults(std::span<const Planted> faults, bool fp8) {
   }
 }
 
-TEST(AttentionGradientOracle, SeesEveryPlantedFaultAndNamesMost) {
+TEST(AttentionBackwardOracle, SeesEveryPlantedFaultAndNamesMost) {
   see_planted_faults(kPlanted, false);
 }
 
 // A fault that is tried, no bias at all, would make P infinite there.
-TEST(AttentionGradientOracle, ExplainsRowsThatABiasHidesWhole) {
+TEST(AttentionBackwardOracle, ExplainsRowsThatABiasHidesWhole) {
   GradientSetup setup;
   setup.bias = true;
   GradientCase example(setup);
@@ -271,16 +271,16 @@ TEST(AttentionGradientOracle, ExplainsRowsThatABiasHidesWhole) {
   gradients.dv.set_bits(0, 0x7f80);
   const OutputVerdict verdict = verdict_on(example, model, gradients, 2);
   ASSERT_EQ(verdict.failed, 1);
-  const AttentionGradientOracle oracle(example.problem, model.contract, model.sm);
+  const AttentionBackwardOracle oracle(example.problem, model.contract, model.sm);
   EXPECT_GE(oracle.explain(2, verdict.failures.front().index, gradients.dv).lines.size(), 4u);
 }
 
-TEST(AttentionGradientOracle, SeesEveryPlantedFaultOfFp8KernelsAndNamesMost) {
+TEST(AttentionBackwardOracle, SeesEveryPlantedFaultOfFp8KernelsAndNamesMost) {
   see_planted_faults(kPlantedFp8, true);
 }
 
 // Theory: sums whose terms are all exact leave one admissible output.
-TEST(AttentionGradientOracle, DemandsBitsWhereTheArithmeticIsExact) {
+TEST(AttentionBackwardOracle, DemandsBitsWhereTheArithmeticIsExact) {
   struct Exact {
     GradientValues values;
     int outputs;
@@ -297,7 +297,7 @@ TEST(AttentionGradientOracle, DemandsBitsWhereTheArithmeticIsExact) {
     for (int output = 0; output < 3; ++output) {
       if ((exact.outputs >> output & 1) == 0) continue;
       Tensor got = gradient_of(gradients, output);
-      const AttentionGradientOracle oracle(example.problem, {}, 90);
+      const AttentionBackwardOracle oracle(example.problem, {}, 90);
       for (std::int64_t index = 0; index < got.layout.count(); index += 97) {
         const ElementVerdict verdict = oracle.element(output, index, got.bits(index));
         EXPECT_TRUE(verdict.pass);
@@ -309,14 +309,14 @@ TEST(AttentionGradientOracle, DemandsBitsWhereTheArithmeticIsExact) {
   }
 }
 
-TEST(AttentionGradientOracle, RowsThatSeeNothingAndKeysNobodySeesGetZeros) {
+TEST(AttentionBackwardOracle, RowsThatSeeNothingAndKeysNobodySeesGetZeros) {
   GradientSetup setup;
   setup.queries = 20;
   setup.keys = 12;
   setup.mask = {Causal::bottom_right, 2, -1};  // the first 8 queries see nothing
   const GradientCase example(setup);
   const Gradients gradients = model_gradients(example, {});
-  const AttentionGradientOracle oracle(example.problem, {}, 90);
+  const AttentionBackwardOracle oracle(example.problem, {}, 90);
   EXPECT_EQ(oracle.judge(0, gradients.dq, {}).failed, 0);
   Tensor wrong = gradients.dq;
   EXPECT_EQ(wrong.bits(5), 0u);
@@ -327,7 +327,7 @@ TEST(AttentionGradientOracle, RowsThatSeeNothingAndKeysNobodySeesGetZeros) {
 
 // Weights of 2^(10^11), which no format has: whatever a kernel gives passes, and nothing is asked
 // of the definition, which has no number for it.
-TEST(AttentionGradientOracle, LetsAnythingPassWhereWeightsOverflow) {
+TEST(AttentionBackwardOracle, LetsAnythingPassWhereWeightsOverflow) {
   GradientSetup setup;
   setup.queries = 6;
   setup.keys = 5;
@@ -336,7 +336,7 @@ TEST(AttentionGradientOracle, LetsAnythingPassWhereWeightsOverflow) {
   for (Tensor* tensor : {&example.v, &example.o, &example.d_o}) {
     for (std::int64_t p = 0; p < tensor->layout.count(); ++p) put(*tensor, p, 0);
   }
-  const AttentionGradientOracle oracle(example.problem, {}, 90);
+  const AttentionBackwardOracle oracle(example.problem, {}, 90);
   for (int output = 0; output < 3; ++output) {
     for (const std::uint64_t code : {0x0000u, 0x7fc0u, 0x7f80u}) {
       Tensor got = example.output(output);
@@ -350,7 +350,7 @@ TEST(AttentionGradientOracle, LetsAnythingPassWhereWeightsOverflow) {
 }
 
 // The same verdict by MPFR throughout, from a sample, and on any number of threads.
-TEST(AttentionGradientOracle, AgreesWithTheDefinitionAndWithItself) {
+TEST(AttentionBackwardOracle, AgreesWithTheDefinitionAndWithItself) {
   for (const Mistake mistake : {Mistake::none, Mistake::scale_in_bf16}) {
     GradientSetup setup;
     setup.output = FormatId::f32;

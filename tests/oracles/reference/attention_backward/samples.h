@@ -59,12 +59,12 @@ struct GradientSetup {
   std::uint64_t seed = 1;
 };
 
-// Owns what an AttentionGradientProblem points to. Not movable.
+// Owns what an AttentionBackwardProblem points to. Not movable.
 struct GradientCase {
   Tensor q, k, v, o, lse, d_o, bias, sink, query_starts, key_starts;
   Tensor q_scale, k_scale, v_scale, do_scale, ds_scale;
   SampleScales scales;
-  AttentionGradientProblem problem;
+  AttentionBackwardProblem problem;
 
   explicit GradientCase(const GradientSetup& setup);
   GradientCase(const GradientCase&) = delete;
@@ -300,7 +300,7 @@ enum class Mistake : std::uint8_t {
 };
 
 struct GradientModel {
-  AttentionGradientContract contract;
+  AttentionBackwardContract contract;
   int sm = 90;
   std::uint64_t seed = 1;
   bool extreme = false;  // ex2 errs as far as it may
@@ -350,8 +350,8 @@ inline float tanh(float x, Random& random, bool extreme) {
 
 inline Gradients model_gradients(const GradientCase& example, const GradientModel& model) {
   using namespace gradient_model;
-  const AttentionGradientProblem& problem = example.problem;
-  const AttentionGradientContract& contract = model.contract;
+  const AttentionBackwardProblem& problem = example.problem;
+  const AttentionBackwardContract& contract = model.contract;
   const Mistake mistake = model.mistake;
   const auto& shape_q = example.q.layout.shape;
   const auto& shape_k = example.k.layout.shape;

@@ -20,8 +20,8 @@ std::vector<std::int64_t> all_up_to(std::int64_t count, std::int64_t step = 1) {
   return out;
 }
 
-AttentionGradientContract contract_of(bool fp8) {
-  AttentionGradientContract contract;
+AttentionBackwardContract contract_of(bool fp8) {
+  AttentionBackwardContract contract;
   if (!fp8) return contract;
   contract.p = FormatId::e4m3;
   contract.p_shift = 8;
@@ -93,7 +93,7 @@ TEST(GradientTile, WeightsThatAreNotOpenAreCertain) {
                 if (errors == WeightErrors::reference) continue;
                 const KernelWeight kernel =
                     weights.kernel(output, tile.place(pair), tile.products(pair));
-                ASSERT_FALSE(kernel.wild);
+                ASSERT_FALSE(kernel.may_overflow);
                 ASSERT_EQ(static_cast<double>(kernel.low), weight)
                     << static_cast<int>(values) << " variant " << variant << " on sm_" << sm;
                 ASSERT_EQ(static_cast<double>(kernel.high), weight);
@@ -145,7 +145,7 @@ TEST(GradientTile, LeavesEverythingOpenWhereNothingCoversARounding) {
   const GradientCase example(setup_of(kGradientValues[0], 0));
   const std::vector<std::int64_t> queries = all_up_to(21), keys = all_up_to(37);
   const auto open = [&](Unit unit) {
-    AttentionGradientContract contract;
+    AttentionBackwardContract contract;
     contract.unit = unit;
     const GradientOperands operands(example.problem, contract, 90,
                                     gradient_groups(example.problem).front());

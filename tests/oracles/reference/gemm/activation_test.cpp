@@ -245,7 +245,7 @@ TEST(GemmActivation, TheRealResultIsTheDefinitionsOverMpfr) {
       GemmSetup setup = setup_of(step, seed);
       setup.alpha = static_cast<float>(seed) / 3;
       const Gemm gemm(setup);
-      const GemmCase all(gemm.problem, with_step(step).contract, 90, 1);
+      const PreparedGemm all(gemm.problem, with_step(step).contract, 90, 1);
       for (std::int64_t index = 0; index < gemm.problem.outputs(); ++index) {
         const GemmPlace at = all.place(index);
         const TwoDoubles fast =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Explanations of wrong outputs: every hypothesis of the table is planted in a kernel and must be
+// Explanations of wrong outputs: every kind of the table is planted in a kernel and must be
 // the one that is told.
 #include "oracles/reference/gemm/explain.h"
 
@@ -245,10 +245,10 @@ TEST(GemmExplain, FaultsDoNotFitACorrectKernel) {
   kernel(hopper_bf16()).run(gemm);
   const GemmOracle oracle(gemm.problem, hopper_bf16().contract, 90);
   std::int64_t kinds = 0;
-  for (const GemmHypothesis& hypothesis : gemm_hypotheses()) {
-    for (const GemmFault& fault : hypothesis.variants(oracle.gemm())) {
+  for (const GemmFaultKind& kind : gemm_fault_kinds()) {
+    for (const GemmFault& fault : kind.variants(oracle.gemm())) {
       if (fault.output.rounding == Rounding::nearest_away)
-        continue;  // there are no ties in these values
+        continue;                   // there are no ties in these values
       if (fault.flushes) continue;  // nor small numbers
       std::int64_t fitting = 0;
       for (std::int64_t index = 0; index < 60; ++index) {

@@ -171,7 +171,7 @@ struct Kernel {
   std::function<float(const Gemm&, GemmSide side, std::int64_t vector, std::int64_t p)> scale =
       scale_read;
   std::function<std::int64_t(const Gemm&, std::int64_t sum, std::int64_t i, std::int64_t j)>
-      integer_sum;  // changes the sum of an integer kernel
+      integer_sum;                       // changes the sum of an integer kernel
   std::function<float(float x)> smooth;  // a smooth activation
   bool flushes = false;  // every step after the accumulator takes numbers below 2^-126 for 0
   EncodeOptions output{};

@@ -58,8 +58,10 @@ Sample draw_sample(std::uint64_t seed) {
   setup.k = random.between(1, 40);
   setup.data = random.below(3) == 0 ? testing::Data::cancelling : testing::Data::normal;
   setup.output = random.below(2) == 0 ? f32 : bf16;
-  if (random.below(3) == 0) setup.alpha = std::ldexp(0.7f, static_cast<int>(random.between(-130, 4)));
-  if (random.below(3) == 0) setup.beta = std::ldexp(-1.3f, static_cast<int>(random.between(-130, 4)));
+  if (random.below(3) == 0)
+    setup.alpha = std::ldexp(0.7f, static_cast<int>(random.between(-130, 4)));
+  if (random.below(3) == 0)
+    setup.beta = std::ldexp(-1.3f, static_cast<int>(random.between(-130, 4)));
   if (random.below(3) == 0) setup.bias = BiasKind::per_column;
   setup.relu = random.below(4) == 0;
   setup.scale_d = random.below(4) == 0;

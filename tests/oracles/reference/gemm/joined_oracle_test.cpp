@@ -64,7 +64,7 @@ struct Parts {
   }
 };
 
-constexpr std::int64_t OutputVerdict::*kCounts[] = {
+constexpr std::int64_t OutputVerdict::* kCounts[] = {
     &OutputVerdict::elements,         &OutputVerdict::compared,     &OutputVerdict::bounded,
     &OutputVerdict::failed,           &OutputVerdict::nonzero,      &OutputVerdict::exact_required,
     &OutputVerdict::class_mismatches, &OutputVerdict::undecided,    &OutputVerdict::unresolved,

@@ -456,11 +456,11 @@ TEST(GemmScaled, FaultsDoNotFitACorrectKernel) {
     Gemm gemm(setup);
     kernel(promised).run(gemm);
     const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
-    for (const GemmHypothesis& hypothesis : gemm_hypotheses()) {
-      for (const GemmFault& fault : hypothesis.variants(oracle.gemm())) {
+    for (const GemmFaultKind& kind : gemm_fault_kinds()) {
+      for (const GemmFault& fault : kind.variants(oracle.gemm())) {
         if (fault.output.rounding == Rounding::nearest_away || fault.clamped) continue;
         if (setup.output == f32 && fault.output.rounding != Rounding::nearest_even)
-          continue;  // nothing is rounded
+          continue;                          // nothing is rounded
         if (fault.scales_in_turn) continue;  // one more rounding, which the bound may cover
         if (fault.flushes) continue;         // changes nothing where no number is small
         const auto adds_nothing = [&](std::int64_t index) {

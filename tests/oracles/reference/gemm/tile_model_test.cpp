@@ -34,7 +34,7 @@ GemmSetup setup_for(const NamedContract& promised, std::int64_t k) {
 
 // Every accumulator of the problem, by `model`.
 template <typename Each>
-void for_each_accumulator(const GemmCase& gemm, const GemmTileModel& model, const Each& each) {
+void for_each_accumulator(const PreparedGemm& gemm, const GemmTileModel& model, const Each& each) {
   const GemmProblem& problem = gemm.problem;
   for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
     for (std::int64_t i = 0; i < problem.m; i += GemmTileModel::kRows) {
@@ -58,26 +58,27 @@ std::vector<NamedContract> contracts() {
                  wgmma = testing::tensor_core_contract(Instruction::wgmma);
   Contract short_mma = mma;
   short_mma.instruction_k = 8;
-  return {{"bf16 sm_80", mma, 80, bf16, bf16},
-          {"f16 sm_90", mma, 90, f16, f16},
-          {"bf16 sm_90 by m16n8k8", short_mma, 90, bf16, bf16},
-          {"fp8 sm_89", mma, 89, e4m3, e5m2},
-          {"fp8 sm_90", mma, 90, e4m3, e4m3},
-          {"fp8 wgmma", wgmma, 90, e4m3, e4m3},
-          {"promoted", testing::promoted(wgmma, 32), 90, e4m3, e4m3},
-          {"promoted, not in whole instructions", testing::promoted(mma, 24), 80, bf16, bf16},
-          {"scaled", testing::scaled(wgmma, 32), 90, e4m3, e4m3},
-          {"split", testing::split(mma, 3, Join::f32_ordered), 80, bf16, bf16},
-          {"split in blocks", testing::split(mma, 2, Join::f32_ordered, 32), 90, bf16, bf16},
-          {"fma", testing::fma_contract(), 80, bf16, bf16},
-          {"fma split", testing::split(testing::fma_contract(), 4, Join::f32_ordered), 80, f16, f16}};
+  return {
+      {"bf16 sm_80", mma, 80, bf16, bf16},
+      {"f16 sm_90", mma, 90, f16, f16},
+      {"bf16 sm_90 by m16n8k8", short_mma, 90, bf16, bf16},
+      {"fp8 sm_89", mma, 89, e4m3, e5m2},
+      {"fp8 sm_90", mma, 90, e4m3, e4m3},
+      {"fp8 wgmma", wgmma, 90, e4m3, e4m3},
+      {"promoted", testing::promoted(wgmma, 32), 90, e4m3, e4m3},
+      {"promoted, not in whole instructions", testing::promoted(mma, 24), 80, bf16, bf16},
+      {"scaled", testing::scaled(wgmma, 32), 90, e4m3, e4m3},
+      {"split", testing::split(mma, 3, Join::f32_ordered), 80, bf16, bf16},
+      {"split in blocks", testing::split(mma, 2, Join::f32_ordered, 32), 90, bf16, bf16},
+      {"fma", testing::fma_contract(), 80, bf16, bf16},
+      {"fma split", testing::split(testing::fma_contract(), 4, Join::f32_ordered), 80, f16, f16}};
 }
 
 TEST(TileModel, GivesTheBitsOfTheSpecification) {
   for (const NamedContract& promised : contracts()) {
     for (const std::int64_t k : {1, 16, 75, 131}) {
       const Gemm gemm(setup_for(promised, k));
-      const GemmCase prepared(gemm.problem, promised.contract, promised.sm, 1);
+      const PreparedGemm prepared(gemm.problem, promised.contract, promised.sm, 1);
       const std::optional<SumSchedule> schedule = fixed_schedule(promised.contract);
       ASSERT_TRUE(schedule) << promised.name;
       const auto model = GemmTileModel::make(prepared, *schedule);
@@ -89,7 +90,8 @@ TEST(TileModel, GivesTheBitsOfTheSpecification) {
         const float due = run_accumulator(promised.contract, promised.sm, promised.a, promised.b,
                                           prepared.row(at), prepared.column(at), k, options)
                               .value;
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(sum + 0.0f), std::bit_cast<std::uint32_t>(due + 0.0f))
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(sum + 0.0f),
+                  std::bit_cast<std::uint32_t>(due + 0.0f))
             << promised.name << " k=" << k << " at " << at.i << "," << at.j;
         ++compared;
       });
@@ -114,7 +116,7 @@ TEST(TileModel, FindsSchedulesThatNoContractNames) {
   const NamedContract promised = testing::hopper_bf16();
   GemmSetup setup = setup_for(promised, 256);
   setup.m = setup.n = 24;
-  const auto sum_over = [&](const GemmCase& gemm, const GemmPlace& at,
+  const auto sum_over = [&](const PreparedGemm& gemm, const GemmPlace& at,
                             const std::vector<std::int64_t>& blocks) {
     std::vector<float> row, column;
     for (const std::int64_t block : blocks) {
@@ -125,20 +127,21 @@ TEST(TileModel, FindsSchedulesThatNoContractNames) {
                            column.data(), std::ssize(row))
         .value;
   };
+
   struct Way {
     const char* words;
     std::vector<std::vector<std::int64_t>> groups;  // of blocks of 32, added in this order
   };
+
   const Way ways[] = {
-      {"blocks of 32 of k in turn to 2 accumulators, added in order",
-       {{0, 2, 4, 6}, {1, 3, 5, 7}}},
+      {"blocks of 32 of k in turn to 2 accumulators, added in order", {{0, 2, 4, 6}, {1, 3, 5, 7}}},
       {"split-K of 4, added from the last to the first", {{6, 7}, {4, 5}, {2, 3}, {0, 1}}},
       {"split-K of 4, added in order", {{0, 1}, {2, 3}, {4, 5}, {6, 7}}},
       {"a fresh accumulator every 64 of k, added in f32", {{0, 1}, {2, 3}, {4, 5}, {6, 7}}},
   };
   for (const Way& way : ways) {
     Gemm gemm(setup);
-    const GemmCase prepared(gemm.problem, promised.contract, 90, 1);
+    const PreparedGemm prepared(gemm.problem, promised.contract, 90, 1);
     for (std::int64_t index = 0; index < gemm.problem.outputs(); ++index) {
       const GemmPlace at = prepared.place(index);
       float total = sum_over(prepared, at, way.groups[0]);
@@ -147,8 +150,8 @@ TEST(TileModel, FindsSchedulesThatNoContractNames) {
       gemm.d.set_bits(index, std::bit_cast<std::uint32_t>(total));
     }
     std::vector<std::string> found;
-    for (const SumSchedule& schedule : fitting_schedules(
-             prepared, gemm.d, candidate_schedules(promised.contract, 256), 8, 1))
+    for (const SumSchedule& schedule :
+         fitting_schedules(prepared, gemm.d, candidate_schedules(promised.contract, 256), 8, 1))
       found.push_back(schedule.words());
     EXPECT_TRUE(std::ranges::count(found, way.words) == 1)
         << way.words << " is not among " << ::testing::PrintToString(found);
@@ -160,7 +163,8 @@ TEST(TileModel, FindsSchedulesThatNoContractNames) {
       EXPECT_EQ(verdict.modeled, 2 * 24 * 24);
       EXPECT_GT(verdict.other_bits, 100);
     }
-    const std::vector<ElementVerdict>& wrong = verdict.failed > 0 ? verdict.failures : verdict.others;
+    const std::vector<ElementVerdict>& wrong =
+        verdict.failed > 0 ? verdict.failures : verdict.others;
     ASSERT_FALSE(wrong.empty());
     EXPECT_NE(wrong[0].got, wrong[0].expected);
     const Explanation told =

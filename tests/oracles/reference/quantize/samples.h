@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Matrices to quantize, and a kernel that does it on the host: one element after the other, with
-// places to go wrong on purpose. It shares nothing with oracles/reference/quantize/quantize.cpp but encode()
-// and decode().
+// places to go wrong on purpose. It shares nothing with oracles/reference/quantize/quantize.cpp but
+// encode() and decode().
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ struct Layer {
     return sum;
   }
 
-  Number derivative(std::size_t i, std::vector<Number> Row::*of, std::size_t j) const {
+  Number derivative(std::size_t i, std::vector<Number> Row::* of, std::size_t j) const {
     const Number h = ldexp(Number(1), -70);
     Layer up = *this, down = *this;
     (up.rows[i].*of)[j] += h;

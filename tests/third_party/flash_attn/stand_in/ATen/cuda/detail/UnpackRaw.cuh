@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What philox_unpack.cuh needs of PyTorch. Kernels without dropout call it and drop what it returns.
+// What philox_unpack.cuh needs of PyTorch. Kernels without dropout call it and drop what it
+// returns.
 #pragma once
 
 #include <cstdint>
