@@ -19,7 +19,7 @@ constexpr std::int64_t kFewOutputs = 1000;
 
 // One output tensor over all cases of a kernel.
 struct OutputEvidence {
-  std::int64_t elements = 0, compared = 0, nonzero = 0;
+  std::int64_t elements = 0, compared = 0, open = 0, nonzero = 0;
   std::int64_t bounded = 0, useless = 0;  // tensors with a bound, and those it tells nothing of
 };
 
@@ -32,6 +32,7 @@ std::map<std::string, OutputEvidence> by_output(const KernelRecord& kernel,
       OutputEvidence& one = all[output.name];
       one.elements += output.verdict.elements;
       one.compared += output.verdict.compared;
+      one.open += output.verdict.open;
       one.nonzero += output.verdict.nonzero;
       const auto id = format_by_name(output.format);
       if (output.verdict.bounded == 0 || !id || format(*id).is_integer) continue;
@@ -60,6 +61,12 @@ void weigh_outputs(const KernelRecord& kernel, const RunRecord& record,
     const std::string of = outputs.size() > 1 ? " of " + name : "";
     if (output.elements > 0 && output.compared == 0 && outputs.size() > 1)
       reasons.push_back(fmt::format("no output of {} was compared with an exact value", name));
+    if (output.compared > 0 && output.open > output.compared) {
+      reasons.push_back(fmt::format(
+          "f32 may overflow on the way to {} of {} outputs{}, so that any value of them is "
+          "admissible",
+          output.open, output.elements, of));
+    }
     if (mostly_zero(output)) {
       reasons.push_back(fmt::format(
           "only {:.0f} % of {} outputs{} are not zero",

@@ -77,6 +77,7 @@ void OutputTally::add_figures(const ElementVerdict& element) {
 
 void OutputTally::add(const OutputTally& other) {
   compared += other.compared;
+  open += other.open;
   bounded += other.bounded;
   failed += other.failed;
   class_mismatches += other.class_mismatches;
@@ -101,6 +102,7 @@ OutputVerdict OutputTally::verdict(std::int64_t elements) const {
   OutputVerdict out;
   out.elements = elements;
   out.compared = compared;
+  out.open = open;
   out.bounded = bounded;
   out.failed = failed;
   out.class_mismatches = class_mismatches;

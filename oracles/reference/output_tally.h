@@ -18,7 +18,7 @@ struct OutputTally {
   static constexpr int kFirstBinade = 10;       // cell i ends at 2^(i - kFirstBinade) ulp
   static constexpr std::size_t kFailures = 16;  // kept with all details
 
-  std::int64_t compared = 0, bounded = 0, failed = 0, class_mismatches = 0, nonzero = 0,
+  std::int64_t compared = 0, open = 0, bounded = 0, failed = 0, class_mismatches = 0, nonzero = 0,
                exact_required = 0;
   std::int64_t disagreements = 0, unresolved = 0;
   double worst_ulp = 0, worst_share = 0, worst_relative = 0;
@@ -31,6 +31,8 @@ struct OutputTally {
   std::vector<std::int64_t> pending;    // need the running bound
   std::vector<std::int64_t> undecided;  // went to exact arithmetic
 
+  // An element judged; `anything`: the contract admits every output.
+  void count(bool anything) { ++(anything ? open : compared); }
   void add_error(double error_ulp);
   void add(const OutputTally& other);  // all but pending
   void add_failure(const ElementVerdict& failure);

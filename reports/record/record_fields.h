@@ -36,6 +36,7 @@ void describe(Archive& a, T& o) {
   a.optional("length", o.length);
   a.required("elements", v.elements);
   a.required("compared", v.compared);
+  a.optional("open", v.open);
   a.required("bounded", v.bounded);
   a.required("failed", v.failed);
   a.required("class_mismatches", v.class_mismatches);

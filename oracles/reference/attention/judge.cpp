@@ -48,7 +48,7 @@ void AttentionJudge::record(const AttentionKnowledge& known, const AttentionDeci
                             std::int64_t index, std::uint64_t code, bool close,
                             OutputTally& tally) const {
   const bool pass = decision.inside || !decision.decided;
-  ++tally.compared;
+  tally.count(std::isinf(known.bound));
   if (close && known.bounded()) {
     ++tally.bounded;
     if (known.bound == 0) ++tally.exact_required;

@@ -4,6 +4,7 @@
 // rule.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -20,6 +21,11 @@ struct GradientKnowledge {
   ClassSet classes = ResultClass::finite;
   bool bounded = false;  // E is the running bound, not a weaker one
   Due due = Due::regular;
+
+  // Whether every output is admissible: where f32 may overflow on the way.
+  bool admits_anything() const {
+    return due < Due::anything ? std::isinf(error) : due == Due::anything;
+  }
 };
 
 struct GradientDecision {

@@ -102,7 +102,7 @@ void GradientJudge::record(std::int64_t index, const GradientKnowledge& known,
                            const GradientDecision& decision, std::uint64_t got,
                            OutputTally& tally) const {
   const bool pass = decision.judgement.inside || !decision.decided;
-  ++tally.compared;
+  tally.count(known.admits_anything());
   if (known.bounded) ++tally.bounded;
   if (known.bounded && known.error == 0) ++tally.exact_required;
   if (!pass) {

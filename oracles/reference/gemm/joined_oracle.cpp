@@ -31,6 +31,7 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   }
   sum.elements += part.elements;
   sum.compared += part.compared;
+  sum.open += part.open;
   sum.bounded += part.bounded;
   sum.failed += part.failed;
   sum.class_mismatches += part.class_mismatches;

@@ -51,7 +51,7 @@ void GemmJudge::record(const GemmPlace& at, const ElementKnowledge& known,
                        const ElementDecision& decision, std::uint64_t code, Effort effort,
                        OutputTally& tally) const {
   const bool pass = decision.judgement.inside || !decision.decided;
-  if (effort != Effort::a_priori) ++tally.compared;
+  if (effort != Effort::a_priori) tally.count(std::isinf(known.error));
   if (known.bounded()) ++tally.bounded;
   if (known.bounded() && known.error == 0 && !gemm_.epilogue.uncertain()) ++tally.exact_required;
   if (pass && effort == Effort::a_priori) return;
@@ -90,13 +90,13 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
   ElementKnowledge known;
   if (gemm_.special(at)) {
     known.classes = gemm_.special_classes(at);
-    record(at, known, decide(gemm_, at, known, code), code, attention, tally);
+    record(at, known, decide(gemm_, at, known, code), code, effort, tally);
     return;
   }
   known.sum = sum(index);
   if (!gemm_.model) {  // int32: the sum itself, modulo 2^32
     known.error = 0;
-    record(at, known, decide_int32(gemm_, at, known.sum, code), code, attention, tally);
+    record(at, known, decide_int32(gemm_, at, known.sum, code), code, effort, tally);
     return;
   }
   const double magnitude = gemm_.magnitude(at);
@@ -105,7 +105,7 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
       known.error = 0;
       const ElementDecision decision = decide(gemm_, at, known, code);
       if (decision.decided) {
-        record(at, known, decision, code, attention, tally);
+        record(at, known, decision, code, effort, tally);
         return;
       }
     } else if (effort == Effort::quick) {
@@ -117,7 +117,7 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
       }
       known.error_any = gemm_.error_any(at, magnitude);
       if (surely_wrong(at, known, code)) {
-        record(at, known, decide(gemm_, at, known, code), code, attention, tally);
+        record(at, known, decide(gemm_, at, known, code), code, effort, tally);
         return;
       }
     }

@@ -45,6 +45,20 @@ TEST(Evidence, NothingComparedProvesNothing) {
   EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("no output was compared")));
 }
 
+TEST(Evidence, OutputsThatMayBeAnythingProveNothing) {
+  Good g;
+  const auto open = [&](std::int64_t count) {
+    for (CaseRecord& c : g.record.cases) {
+      c.outputs.front().verdict.compared = 33 - count;
+      c.outputs.front().verdict.open = count;
+    }
+  };
+  open(17);
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("51 of 99 outputs, so that any value")));
+  open(16);
+  EXPECT_THAT(g.reasons(), IsEmpty());
+}
+
 TEST(Evidence, MostlyZeroOutputsProveLittle) {
   Good g;
   const auto nonzero = [&](std::int64_t count) {

@@ -67,7 +67,7 @@ AttentionContract contract_of(const AttentionSetup& setup, LogitBase base, int t
 }
 
 TEST(AttentionFarKeys, NeverFailAKernelThatKeepsItsContract) {
-  std::int64_t compared = 0;
+  std::int64_t compared = 0, open = 0;
   for (const LogitBase base : kBases) {
     for (int turn = 0; turn < 60; ++turn) {
       const AttentionSetup setup = hiding(turn);
@@ -80,13 +80,15 @@ TEST(AttentionFarKeys, NeverFailAKernelThatKeepsItsContract) {
         const OutputVerdict verdict =
             oracle.judge(output, output == 0 ? attention.o : attention.lse, {.referee_samples = 4});
         compared += verdict.compared;
+        open += verdict.open;
         EXPECT_EQ(verdict.failed, 0)
             << "turn " << turn << " logits " << static_cast<int>(base) << " output " << output;
         EXPECT_EQ(verdict.disagreements, 0) << "turn " << turn;
       }
     }
   }
-  EXPECT_GT(compared, 15000);
+  EXPECT_GT(compared, 9000);
+  EXPECT_GT(open, 1000);  // of rows whose scores may overflow f32
 }
 
 // Rows that hide some keys but not all, under contracts whose exponent is exact at the maximum.
