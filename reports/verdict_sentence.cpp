@@ -7,6 +7,7 @@
 
 #include "reports/count_text.h"
 #include "reports/propagation_text.h"
+#include "reports/significance.h"
 
 namespace plumbline {
 namespace {
@@ -36,6 +37,34 @@ std::string followed(const RunRecord& record) {
   return fmt::format("{}", fmt::join(through, ", "));
 }
 
+std::string mutation_sentence(const RunRecord& record) {
+  const MutantScore all = score(record.mutants);
+  const Proportion interval =
+      wilson_interval(static_cast<double>(all.caught), static_cast<double>(all.effective()));
+  return fmt::format(
+      "{} of {} planted faults that change an output are caught: {:.1f} % (95 % interval {:.1f} to "
+      "{:.1f} %).",
+      all.caught, all.effective(), all.percent(), 100 * interval.low, 100 * interval.high);
+}
+
+// What was found first of each kernel, of three at most.
+std::string propagation_sentence(const RunRecord& record) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  std::vector<std::string> kernels;
+  for (const PropagationRecord& p : record.propagations) {
+    if (p.findings.empty() || std::ranges::count(kernels, p.kernel) > 0) continue;
+    kernels.push_back(p.kernel);
+    if (kernels.size() <= kShown)
+      text += fmt::format("{}{}: {}", text.empty() ? "" : " ", p.kernel, p.findings.front());
+  }
+  if (kernels.size() > kShown) {
+    text += fmt::format(" {} below.",
+                        counted(static_cast<std::int64_t>(kernels.size() - kShown), "more kernel"));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string verdict_sentence(const RunRecord& record) {
@@ -61,6 +90,10 @@ std::string verdict_sentence(const RunRecord& record) {
     sentence =
         fmt::format("Nothing failed, but {} of {} passed on evidence that is mistrusted: {}.",
                     mistrusted, counted(all, "kernel"), names_of(record, Verdict::mistrusted));
+  } else if (!record.mutants.empty()) {
+    sentence = mutation_sentence(record);
+  } else if (!record.propagations.empty()) {
+    sentence = propagation_sentence(record);
   } else if (passed == 0 && !record.depths.empty()) {
     sentence = fmt::format("Errors were followed through {}; no kernel ran.", followed(record));
   } else if (passed == 0) {

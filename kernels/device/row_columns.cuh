@@ -16,7 +16,7 @@ struct Source {
   const Bf16* data;
   long long stride;
 
-  const __device__ __forceinline__ Bf16* row(long long i) const { return data + i * stride; }
+  __device__ __forceinline__ const Bf16* row(long long i) const { return data + i * stride; }
 
   __device__ __forceinline__ bool aligned() const {
     return reinterpret_cast<unsigned long long>(data) % 16 == 0 && stride % kVector == 0;

@@ -56,8 +56,8 @@ struct JudgeOptions {
 struct OutputVerdict {
   std::int64_t elements = 0;  // outputs of the tensor
   std::int64_t compared = 0;  // judged against an exact value
-  std::int64_t open = 0;      // not compared: f32 may overflow on the way, so anything is admissible
-  std::int64_t bounded = 0;   // of those, with the bound E computed
+  std::int64_t open = 0;     // not compared: f32 may overflow on the way, so anything is admissible
+  std::int64_t bounded = 0;  // of those, with the bound E computed
   std::int64_t failed = 0;
   std::int64_t class_mismatches = 0;
   std::int64_t nonzero = 0;         // outputs that are not zero (evidence)

@@ -33,6 +33,7 @@ struct OutputTally {
 
   // An element judged; `anything`: the contract admits every output.
   void count(bool anything) { ++(anything ? open : compared); }
+
   void add_error(double error_ulp);
   void add(const OutputTally& other);  // all but pending
   void add_failure(const ElementVerdict& failure);

@@ -80,7 +80,7 @@ Html agreement_matrix(const RunRecord& record) {
                      "exact values by outputs that are within half an ulp (ties not counted where "
                      "others are further away).",
                      "class=\"note\"");
-  return figure_around("Who gives the same bits as whom?", finding, content);
+  return figure_around("Bitwise agreement of devices", finding, content);
 }
 
 }  // namespace plumbline

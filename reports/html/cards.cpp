@@ -28,7 +28,7 @@ Html difference_figure(const Counterexample& c) {
     jump = i;
   }
   Figure figure;
-  figure.question = "At which step does the sum leave the exact one?";
+  figure.title = "Accumulator error by step";
   figure.finding = largest == 0
                        ? "At none: what the contract's accumulator does at this place is exact."
                        : fmt::format(

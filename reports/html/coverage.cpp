@@ -74,7 +74,7 @@ Html coverage_overview(const RunRecord& record) {
                        "{} of {} combinations of kernel and value class are empty: the "
                        "operation does not have the class, or this run left it out.",
                        empty, table.rows.size() * classes.size());
-  return figure_around("Which values did every kernel meet?", finding, to_html(table));
+  return figure_around("Value classes by kernel", finding, to_html(table));
 }
 
 Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel) {
@@ -105,7 +105,7 @@ Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel) {
   const std::string finding =
       fmt::format("{} of {} combinations of value class and shape class were tried{}.", tried, all,
                   failing > 0 ? fmt::format("; {} fail", failing) : "");
-  return figure_around("What was tried, and what was not?", finding, to_html(table));
+  return figure_around("Value classes by shape class", finding, to_html(table));
 }
 
 Html special_values(const RunRecord& record, const KernelRecord& kernel) {
@@ -158,7 +158,7 @@ Html special_values(const RunRecord& record, const KernelRecord& kernel) {
                        "{} of {} outputs are NaN, infinite or a number where another class "
                        "is due.",
                        count_text(wrong), count_text(outputs));
-  return figure_around("Are NaN, Inf and numbers where they are due?", finding, to_html(table));
+  return figure_around("Special values", finding, to_html(table));
 }
 
 }  // namespace plumbline

@@ -11,6 +11,7 @@
 
 #include "reports/html/sections.h"
 #include "reports/record/escape.h"
+#include "reports/significance.h"
 
 namespace plumbline {
 namespace {
@@ -99,29 +100,36 @@ Spread spread_of(const ErrorMap& p, int limit) {
   return spread;
 }
 
+// Whether the marked places are in so few of the rows that chance is no explanation.
+bool confined(std::size_t marked, std::size_t within, std::size_t all) {
+  return within * 4 <= all && chance_of_confinement(marked, within, all) < 1e-3;
+}
+
 std::string describe_spread(const ErrorMap& p, int most) {
   if (most == 0) return "Every output is correctly rounded.";
   const Spread s = spread_of(p, std::max(1, most - 2));
+  const bool in_few_columns = confined(s.wrong, s.columns, s.all_columns),
+             in_few_rows = confined(s.wrong, s.rows, s.all_rows);
   std::string where;
   if (s.wrong * 2 > s.cells) {
     where = "all over the tile: rounding, a scale or an operand, not an edge";
-  } else if (s.columns * 4 <= s.all_columns && s.rows * 2 > s.all_rows) {
+  } else if (in_few_columns && s.rows * 2 > s.all_rows) {
     where = fmt::format(
         "in {} of {} columns, down all rows: a stripe, as lanes or the epilogue "
         "leave it",
         s.columns, s.all_columns);
-  } else if (s.rows * 4 <= s.all_rows && s.columns * 2 > s.all_columns) {
+  } else if (in_few_rows && s.columns * 2 > s.all_columns) {
     where = fmt::format(
         "in {} of {} rows, across all columns: a stripe, as lanes or a row's "
         "scale leave it",
         s.rows, s.all_rows);
-  } else if (s.rows * 4 <= s.all_rows && s.columns * 4 <= s.all_columns) {
+  } else if (in_few_rows && in_few_columns) {
     where = fmt::format(
         "in {} by {} of {} by {} places: a corner or a spot, as a tail predicate "
         "leaves it",
         s.rows, s.columns, s.all_rows, s.all_columns);
   } else {
-    where = "scattered";
+    where = "in no rows or columns that chance would not give";
   }
   return fmt::format("{} of {} places are within a factor of four of the worst error ({}), {}.",
                      s.wrong, s.cells, level_text(most), where);
@@ -194,12 +202,14 @@ Html heat_map(const ErrorMap& p) {
           p.warps.empty() ? "" : " Lines are where another warp stored.")},
       "class=\"note\"");
   const Table table = coarse(p);
-  return figure_around("Where in the output does it go wrong?", words, content, &table);
+  return figure_around("Error map", words, content, &table);
 }
 
-// "warp 3 of 4", "lanes 0, 1, 2 and 3 of 32"; nothing where it is most of them.
-std::string some_of(const std::set<std::size_t>& some, std::size_t all, std::string_view noun) {
-  if (some.size() * 2 > all) return "";
+// "warp 3 of 4", "lanes 0, 1, 2 and 3 of 32"; nothing where it is most of them, or where the
+// `threads` that they belong to are too few to tell.
+std::string some_of(const std::set<std::size_t>& some, std::size_t all, std::size_t threads,
+                    std::string_view noun) {
+  if (some.size() * 2 > all || chance_of_confinement(threads, some.size(), all) > 1e-3) return "";
   std::string text = fmt::format("{}{} ", noun, some.size() == 1 ? "" : "s");
   std::size_t at = 0;
   for (const std::size_t number : some) {
@@ -219,6 +229,7 @@ Html thread_table(const ErrorMap& p) {
     for (const char letter : lanes) most = std::max(most, level(letter));
   }
   std::set<std::size_t> all_warps, all_lanes, warps, lanes;  // that stored anything, and the worst
+  std::size_t threads = 0;                                   // of the worst
   for (std::size_t warp = 0; warp < p.threads.size(); ++warp) {
     for (std::size_t lane = 0; lane < p.threads[warp].size(); ++lane) {
       const char letter = p.threads[warp][lane];
@@ -226,15 +237,16 @@ Html thread_table(const ErrorMap& p) {
       all_warps.insert(warp);
       all_lanes.insert(lane);
       if (level(letter) < std::max(1, most - 2)) continue;
+      ++threads;
       warps.insert(warp);
       lanes.insert(lane);
     }
   }
-  const std::string by_warp = some_of(warps, all_warps.size(), "warp"),
-                    by_lane = some_of(lanes, all_lanes.size(), "lane");
+  const std::string by_warp = some_of(warps, all_warps.size(), threads, "warp"),
+                    by_lane = some_of(lanes, all_lanes.size(), threads, "lane");
   const std::string finding =
       by_warp.empty() && by_lane.empty()
-          ? "Threads of most warps and lanes: it is not one of them."
+          ? "The largest errors are not confined to some warps or lanes."
           : fmt::format("What is within a factor of four of the worst error was stored by {}{}{}.",
                         by_warp, by_warp.empty() || by_lane.empty() ? "" : ", ", by_lane);
   Table table;
@@ -251,7 +263,7 @@ Html thread_table(const ErrorMap& p) {
     }
     table.rows.push_back(std::move(row));
   }
-  return figure_around("Which threads stored it?", finding, to_html(table));
+  return figure_around("Errors by warp and lane", finding, to_html(table));
 }
 
 }  // namespace

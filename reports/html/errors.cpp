@@ -12,6 +12,7 @@
 #include "reports/error_profile.h"
 #include "reports/html/sections.h"
 #include "reports/propagation_text.h"
+#include "reports/significance.h"
 
 namespace plumbline {
 namespace {
@@ -39,13 +40,14 @@ std::string ulp_number(double ulp) {
   return ulp == 0 ? "0" : fmt::format("{:.3g}", ulp);
 }
 
-std::string noise_or_bias(const ErrorProfile& profile) {
+std::string describe_mean(const ErrorProfile& profile, bool failing) {
   constexpr double kOffCenter = 0.1;  // ulp; a nearest rounding is centered, a truncation 0.5 off
   const double mean = profile.mean_ulp(), within = profile.share_within_half();
   const std::string start = fmt::format(
       "{} of the {} outputs of {} are {} exact", percent_text(within), count_text(profile.outputs),
       label(profile),
       profile.worst_ulp <= 0.5 ? "within half an ulp of" : "less than half an ulp from");
+  if (!failing) return fmt::format("{}; their mean error is {:+.3f} ulp.", start, mean);
   if (std::fabs(mean) > kOffCenter) {
     return fmt::format(
         "{}, and their mean error is {:+.2f} ulp: off center, as truncation or a "
@@ -72,8 +74,8 @@ Html error_histogram(const RunRecord& record, const KernelRecord& kernel) {
   const std::vector<ErrorProfile> profiles = shown_profiles(record, kernel);
   if (profiles.empty()) return {};
   Figure figure;
-  figure.question = "Is the error noise or bias?";
-  figure.finding = noise_or_bias(profiles.front());
+  figure.title = "Distribution of errors";
+  figure.finding = describe_mean(profiles.front(), kernel.verdict == Verdict::fail);
   figure.x.title = "signed error in output ulp";
   figure.y = {"% of outputs", true};
   figure.table.head = {"from (ulp)"};
@@ -112,7 +114,7 @@ Html error_quantiles(const RunRecord& record, const KernelRecord& kernel) {
   const std::vector<ErrorProfile> profiles = shown_profiles(record, kernel);
   if (profiles.empty()) return {};
   Figure figure;
-  figure.question = "How bad is typical?";
+  figure.title = "Error quantiles";
   std::string finding;
   for (const ErrorProfile& p : profiles) {
     finding += fmt::format("{}{}: half of the outputs within {} ulp, 99 % within {}, all within {}",
@@ -191,23 +193,23 @@ std::string telling_class(const RunRecord& record, const KernelRecord& kernel,
   return tried.contains("normal") && tried["normal"] > 2 ? "normal" : best;
 }
 
-// The exponent of the power law through (length, error), by least squares of logarithms.
-double growth(const std::vector<std::pair<double, double>>& points) {
-  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-  for (const auto& [length, error] : points) {
-    const double a = std::log(length), b = std::log(error);
-    n += 1, x += a, y += b, xx += a * a, xy += a * b;
-  }
-  const double spread = n * xx - x * x;
-  return n < 3 || spread <= 0 ? std::nan("") : (n * xy - x * y) / spread;
-}
+// Fewer outputs have no quantile of 99 %; errors far below an ulp of the output
+// are as good as exact.
+constexpr std::int64_t kFewestOutputs = 64;
+constexpr double kAsGoodAsExact = 0x1p-10;
 
-std::string describe_growth(double exponent) {
-  if (exponent < -0.15) return "it falls: long sums are not what is wrong";
-  if (exponent < 0.15) return "it does not grow: the rounding of the output outweighs the sums";
-  if (exponent < 0.65) return "no faster than the square root, as independent roundings do";
-  if (exponent < 1.2) return "faster than the square root: errors add up in one direction";
-  return "faster than the length itself";
+// What an interval of exponents excludes. Of a kernel that keeps its contract only the exponent is
+// said: how errors grow is then a property of its arithmetic.
+std::string describe_growth(const PowerLaw& law, const std::string& length, bool failing) {
+  std::string text = fmt::format(", as {} to the power {:.2f} (95 % interval {:.2f} to {:.2f})",
+                                 length, law.exponent, law.low, law.high);
+  if (!failing) return text;
+  if (law.low > 1) return text + ": faster than the length itself";
+  if (law.low > 0.5) {
+    return text + ": faster than the square root, so the errors have one sign more often than not";
+  }
+  if (law.high < 0.25) return text + ": long sums are not what is wrong";
+  return text;
 }
 
 }  // namespace
@@ -232,23 +234,23 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
   std::vector<std::pair<double, double>> points;
   for (const auto& [length, at] : lengths) {
     const double error = at.errors.quantile(0.99);
-    if (error > 0 && std::isfinite(error)) points.emplace_back(static_cast<double>(length), error);
+    if (at.errors.outputs < kFewestOutputs || error < kAsGoodAsExact || !std::isfinite(error))
+      continue;
+    points.emplace_back(static_cast<double>(length), error);
   }
   Figure figure;
-  figure.question = fmt::format("Does the error grow with {} as theory says?", length_name);
+  figure.title = fmt::format("Error by {}", length_name);
   if (points.size() < 2) {
-    figure.finding = fmt::format("99 % of the outputs of {} are exact at nearly every {}.",
-                                 label(output), length_name);
+    figure.finding = fmt::format(
+        "No growth with {} is seen: too few lengths have errors to compare.", length_name);
   } else {
-    const double exponent = growth(points);
+    const std::optional<PowerLaw> law = power_law(points);
     figure.finding = fmt::format(
         "From {0} = {1:.0f} to {2:.0f} the error that 99 % of {3} keep within goes from {4:.3g} to "
         "{5:.3g} ulp{6} (value class {7}).",
         length_name, points.front().first, points.back().first, label(output),
         points.front().second, points.back().second,
-        std::isnan(exponent) ? ""
-                             : fmt::format(", as {} to the power {:.2f}: {}", length_name, exponent,
-                                           describe_growth(exponent)),
+        law ? describe_growth(*law, length_name, kernel.verdict == Verdict::fail) : "",
         value_class);
   }
   figure.x = {length_name, true};

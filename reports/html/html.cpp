@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <utility>
 
@@ -27,6 +28,12 @@ std::string policy_hash(const PageFile& script) {
   return fmt::format("'sha256-{}'", base64(bytes));
 }
 
+Html group_heading(std::string_view title) {
+  std::string id;
+  for (const char c : title) id += c == ' ' ? '-' : static_cast<char>(std::tolower(c));
+  return element("h2", title, fmt::format("id=\"{}\"", id));
+}
+
 Html kernels_where(const RunRecord& record, bool failing, std::string_view title) {
   Html html;
   for (const KernelRecord& k : record.kernels) {
@@ -34,7 +41,7 @@ Html kernels_where(const RunRecord& record, bool failing, std::string_view title
     if (failed == failing) html += kernel_section(record, k);
   }
   if (html.text.empty()) return {};
-  return {element("h2", title).text + html.text};
+  return {group_heading(title).text + html.text};
 }
 
 // Sections under one heading, which is left out when none of them has data.
@@ -42,7 +49,26 @@ Html group(std::string_view title, std::initializer_list<Html> sections) {
   Html html;
   for (const Html& section : sections) html += section;
   if (html.text.empty()) return {};
-  return element("section", Html{element("h2", title).text + html.text});
+  // Their figures stand directly under the group: one step of headings higher than in a kernel.
+  for (const auto& [from, to] : {std::pair{"<h4>", "<h3>"}, std::pair{"</h4>", "</h3>"}}) {
+    for (std::size_t at = 0; (at = html.text.find(from, at)) != std::string::npos;)
+      html.text.replace(at, std::string_view(from).size(), to);
+  }
+  return element("section", Html{group_heading(title).text + html.text});
+}
+
+// Links to the groups of a page that has several.
+Html navigation(const Html& body) {
+  constexpr std::string_view kOpen = "<h2 id=\"";
+  Html links;
+  std::size_t at = 0;
+  while ((at = body.text.find(kOpen, at)) != std::string::npos) {
+    at += kOpen.size();
+    const std::size_t quote = body.text.find('"', at), end = body.text.find("</h2>", at);
+    links += Html{fmt::format("<a href=\"#{}\">{}</a> ", body.text.substr(at, quote - at),
+                              body.text.substr(quote + 2, end - quote - 2))};
+  }
+  return links.text.empty() ? links : element("nav", links, "aria-label=\"sections\"");
 }
 
 // The template with its {{places}} filled. What is filled in is never looked at again: a kernel
@@ -76,17 +102,17 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
 
   Html body;
   body += lead(record);
-  body += bound_overview(record);
-  body += change_section(record, options);
-  body += kernels_where(record, true, "What is wrong");
-  body += kernels_where(record, false, failing ? "The other kernels" : "The kernels");
-  body += group("Where the error comes from and where it goes", {propagation_sections(record)});
+  body += group("Kernels", {kernel_overview(record)});
+  body += group("Changes", {change_section(record, options)});
+  body += kernels_where(record, true, "Failing kernels");
+  body += kernels_where(record, false, failing ? "Other kernels" : "Kernels in detail");
+  body += group("Error propagation", {propagation_sections(record)});
   body += group("Planted faults", {mutant_sections(record)});
-  body += group("What was tried", {coverage_overview(record)});
-  body += group("Whether to believe it",
-                {bits_section(record), determinism_section(record), agreement_section(record),
-                 agreement_matrix(record), relations_section(record), code_section(record),
-                 oracle_section(record)});
+  body += group("Coverage of the plan", {coverage_overview(record)});
+  body +=
+      group("Evidence", {bits_section(record), determinism_section(record),
+                         agreement_section(record), agreement_matrix(record),
+                         relations_section(record), code_section(record), oracle_section(record)});
   body += environment_section(record);
 
   const std::string title = html_text(fmt::format("{} {}: {}",
@@ -110,7 +136,7 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
                                                        : "✓"},
                                  {"what", what},
                                  {"verdict", heading},
-                                 {"body", body.text},
+                                 {"body", navigation(body).text + body.text},
                                  {"chart.js", kChartScript.text},
                                  {"page.js", kPageScript.text}});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // report.html: the whole record as one page, for people. Self-contained (no network, opens from an
-// archive), light and dark, printable, readable without script. Every chart asks a question,
+// archive), light and dark, printable, readable without script. Every chart asks a title,
 // answers it in a sentence computed from the data, and keeps its numbers in a table beneath.
 #pragma once
 

@@ -60,7 +60,7 @@ Html telling_cases(const RunRecord& record, const KernelRecord& kernel) {
   }
   const std::string what = counted(static_cast<std::int64_t>(all), "case");
   return figure_around(
-      any_wrong ? "Which cases fail?" : "Which cases come closest?",
+      any_wrong ? "Failing cases" : "Cases closest to their bounds",
       any_wrong ? fmt::format("{} did not pass; those furthest from their bounds come first.", what)
                 : fmt::format("All {} passed; those closest to their bounds come first.", what),
       to_html(table));
@@ -128,10 +128,6 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
     html += facts;
     return element("section", html, id + " class=\"kernel\"");
   }
-  title += escaped(kernel.compared == 0 ? ""
-                   : kernel.worst_share == 0
-                       ? " exact"
-                       : fmt::format(" {} of its bound", bound_text(kernel.worst_share)));
   return element("details", Html{element("summary", element("h3", title)).text + facts.text},
                  id + " class=\"kernel\"");
 }

@@ -21,18 +21,20 @@ Html error_by_magnitude(const RunRecord& record, const KernelRecord& kernel) {
       if (b.exponent > worst->exponent + 1) elsewhere = std::max(elsewhere, b.worst_ulp);
     }
     Figure figure;
-    figure.question = "Which results are wrong?";
+    figure.title = "Error by magnitude of the result";
     const bool small_only =
         worst->exponent < p.binades.back().exponent - 1 && elsewhere * 8 < worst->worst_ulp;
     figure.finding =
         worst->worst_ulp <= 0.5
             ? "None by their size: all are within half an ulp of exact."
             : fmt::format(
-                  "The largest error, {:.3g} ulp, is at results near 2^{}; {}.", worst->worst_ulp,
+                  "The largest error, {:.3g} ulp, is at results near 2^{}{}.", worst->worst_ulp,
                   worst->exponent,
                   small_only
-                      ? "larger results are much closer: where sums cancel, an ulp is small"
-                      : "larger results are no better: the error is not one of cancellation");
+                      ? "; larger results are much closer: where sums cancel, an ulp is small"
+                  : kernel.verdict == Verdict::fail
+                      ? "; larger results are no better: the error is not one of cancellation"
+                      : "");
     figure.x.title = "magnitude of the exact result, as a power of two";
     figure.y = {"error in output ulp", true};
     figure.table.head = {"2^", "outputs", "median (ulp)", "worst (ulp)"};

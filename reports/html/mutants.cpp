@@ -37,7 +37,7 @@ Html scores(const RunRecord& record) {
   }
   if (!survivors.rows.empty()) content += to_html(survivors);
   const MutantScore all = score(record.mutants);
-  return figure_around("How many planted faults does the gate catch?",
+  return figure_around("Mutation score",
                        fmt::format("{} of {} faults that change any output are caught: {:.1f} %.",
                                    all.caught, all.effective(), all.percent()),
                        content);
@@ -67,7 +67,7 @@ Html checks(const RunRecord& record) {
       "bits "
       "where they have to be the same, or by what the device saw.",
       values, score(record.mutants).caught);
-  return figure_around("What catches them?", finding, to_html(table), &each);
+  return figure_around("Claims that catch the faults", finding, to_html(table), &each);
 }
 
 // Rules of other projects on the same outputs.
@@ -99,7 +99,7 @@ Html peers(const RunRecord& record) {
                      "is let through when a rule accepts every case that the kernel completed.",
                      "class=\"note\"");
   return figure_around(
-      "What would other projects' rules have said?",
+      "Tolerances of other projects",
       fmt::format("On average they let {:.1f} % of the faults through that are caught here, and "
                   "reject {:.1f} % of the cases of the kernel that is right.",
                   percent(through, asked), percent(alarms, cases)),

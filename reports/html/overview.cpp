@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The first screen of report.html: the verdict in one sentence, what is wrong, and how close every
-// kernel is to its bound.
+// The first screen of report.html: the verdict in one sentence, what is wrong, and one line for
+// every kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "reports/card.h"
 #include "reports/change.h"
@@ -65,65 +66,91 @@ Html lead(const RunRecord& record) {
 
 namespace {
 
-// The bar of a share on a logarithmic axis from 1/1000 to 1000; the bound, 1, is in the middle.
-Html bar(double share) {
-  const double place =
-      std::isinf(share) ? 100 : std::clamp((std::log10(share) + 3) / 6 * 100, 1.0, 100.0);
-  return {
-      fmt::format("<div class=\"bar\" aria-hidden=\"true\"><i class=\"{}\" "
-                  "style=\"width:{:.1f}%\"></i></div>",
-                  name(tone_of_share(share)), place)};
+// The largest error of a kernel in words: against its bound where it fails, else what its
+// arithmetic costs where terms hardly cancel.
+Cell error_cell(const KernelRecord& kernel) {
+  Cell out;
+  if (kernel.compared == 0) {
+    out = cell(kernel.verdict == Verdict::skip ? "did not run" : "not compared");
+    out.tone = Tone::off;
+  } else if (kernel.worst_share > 1) {
+    out = number_cell(kernel.worst_share, bound_text(kernel.worst_share) + " its bound");
+    out.tone = Tone::fail;
+  } else if (kernel.worst_share == 0) {
+    out = number_cell(0, "exact");
+    out.tone = Tone::exact;
+  } else if (kernel.worst_relative == 0) {
+    out = number_cell(0, "correctly rounded");
+  } else {
+    out = number_cell(kernel.worst_relative, fmt::format("{:.1e}", kernel.worst_relative));
+  }
+  return out;
+}
+
+// Of the device where the cases reach the least.
+Cell code_cell(const KernelRecord& kernel) {
+  if (kernel.code.empty()) return {};
+  double least = 1;
+  for (const auto& [device, code] : kernel.code) {
+    if (code.instructions == 0) continue;
+    least = std::min(least,
+                     static_cast<double>(code.executed) / static_cast<double>(code.instructions));
+  }
+  return number_cell(100 * least, fmt::format("{:.0f} %", std::floor(100 * least)));
+}
+
+std::string overview_finding(const RunRecord& record) {
+  std::int64_t beyond = 0, compared = 0, rounded = 0;
+  const KernelRecord* least_accurate = nullptr;
+  for (const KernelRecord& k : record.kernels) {
+    if (k.compared == 0) continue;
+    ++compared;
+    beyond += k.worst_share > 1;
+    if (k.worst_share > 1) continue;
+    rounded += k.worst_relative == 0;
+    if (!least_accurate || k.worst_relative > least_accurate->worst_relative) least_accurate = &k;
+  }
+  std::string text;
+  if (beyond > 0) text = fmt::format("{} beyond its contract. ", counted(beyond, "kernel"));
+  if (rounded > 0) {
+    text += fmt::format("{} of {} round every output correctly where terms hardly cancel. ",
+                        rounded, counted(compared, "kernel"));
+  }
+  if (least_accurate && least_accurate->worst_relative > 0) {
+    text += fmt::format(
+        "The largest relative error beyond rounding there, within its contract, is {:.1e} ({}).",
+        least_accurate->worst_relative, least_accurate->name);
+  }
+  return text.empty() ? "No output was compared." : text;
 }
 
 }  // namespace
 
-Html bound_overview(const RunRecord& record) {
+Html kernel_overview(const RunRecord& record) {
   if (record.kernels.empty() && !record.depths.empty()) return {};  // none was asked for
   std::vector<const KernelRecord*> kernels;
   for (const KernelRecord& k : record.kernels) kernels.push_back(&k);
   std::stable_sort(kernels.begin(), kernels.end(), [](const auto* a, const auto* b) {
-    if (severity(a->verdict) != severity(b->verdict))
-      return severity(a->verdict) > severity(b->verdict);
-    return a->worst_share > b->worst_share;
+    return std::tuple(-severity(a->verdict), a->operation) <
+           std::tuple(-severity(b->verdict), b->operation);
   });
   Table table;
-  table.head = {"verdict", "kernel", "cases", "of its bound", "1/1000 … bound … 1000"};
-  const KernelRecord* closest = nullptr;
-  std::int64_t beyond = 0, near = 0;
+  table.head = {"verdict", "operation",        "kernel",
+                "cases",   "outputs compared", "error without cancellation",
+                "code run"};
   for (const KernelRecord* k : kernels) {
-    Cell used, drawn;
-    if (k->compared == 0) {
-      used = cell(k->verdict == Verdict::skip ? "did not run" : "not compared");
-      used.tone = Tone::off;
-    } else if (k->worst_share == 0) {
-      used = number_cell(0, "exact");  // a bar of length zero would look like nothing was tried
-      used.tone = Tone::exact;
-    } else {
-      used = number_cell(k->worst_share, bound_text(k->worst_share));
-      used.tone = tone_of_share(k->worst_share);
-      drawn.content = bar(k->worst_share);
-    }
-    beyond += k->worst_share > 1;
-    near += k->worst_share > 0.5 && k->worst_share <= 1;
-    if (k->worst_share <= 1 && (!closest || k->worst_share > closest->worst_share)) closest = k;
-    table.rows.push_back({Cell{badge(k->verdict)},
+    table.rows.push_back({Cell{badge(k->verdict)}, cell(k->operation),
                           Cell{element("a", element("code", k->name),
                                        fmt::format("href=\"#{}\"", kernel_anchor(k->name)))},
-                          count_cell(k->cases), used, drawn});
+                          count_cell(k->cases), count_cell(k->compared), error_cell(*k),
+                          code_cell(*k)});
   }
-  std::string finding =
-      beyond > 0 ? fmt::format("{} beyond what its contract allows", counted(beyond, "kernel"))
-                 : "";
-  if (closest && closest->worst_share > 0) {
-    finding += fmt::format(
-        "{}{} comes closest{}, with {} of its bound{}", finding.empty() ? "" : "; ", closest->name,
-        finding.empty() ? "" : " of those within", bound_text(closest->worst_share),
-        near > 1 ? fmt::format(" ({} use more than half)", near) : "");
-  }
-  if (finding.empty()) finding = "Nothing used any of its bound";
-  Html html =
-      figure_around("How close is every kernel to its contract?", finding + ".", to_html(table));
-  return element("section", html);
+  Html html = figure_around("Verdicts and errors", overview_finding(record), to_html(table));
+  constexpr std::size_t kFewKernels = 8;
+  if (kernels.size() <= kFewKernels) return html;
+  Html filter = element("label", Html{"Show only kernels, operations and verdicts with "
+                                      "<input type=\"search\"/>"});
+  return {element("p", filter, "class=\"filter\" hidden=\"hidden\"").text + html.text};
 }
 
 Html change_section(const RunRecord& record, const PageOptions& options) {
@@ -144,10 +171,8 @@ Html change_section(const RunRecord& record, const PageOptions& options) {
   std::string finding;
   for (const auto& [change, count] : counts)
     finding += fmt::format("{}{} {}", finding.empty() ? "" : ", ", count, name(change));
-  return element(
-      "section",
-      figure_around(fmt::format("What changed since {}?", options.baseline->from),
-                    finding.empty() ? "Nothing to compare." : finding + ".", to_html(table)));
+  return figure_around(fmt::format("Since {}", options.baseline->from),
+                       finding.empty() ? "Nothing to compare." : finding + ".", to_html(table));
 }
 
 }  // namespace plumbline

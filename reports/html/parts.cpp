@@ -57,7 +57,7 @@ Tone tone_of(Verdict verdict) {
 
 Tone tone_of_share(double share) {
   if (std::isnan(share)) return Tone::off;
-  return share > 1 ? Tone::fail : share > 0.5 ? Tone::near : Tone::pass;
+  return share > 1 ? Tone::fail : Tone::none;
 }
 
 Html badge(Verdict verdict) {
@@ -114,8 +114,8 @@ Html folded(const Table& table) {
                  "class=\"numbers\"");
 }
 
-Html heading(const std::string& question, const std::string& finding) {
-  Html html = element("h4", question);
+Html heading(const std::string& title, const std::string& finding) {
+  Html html = element("h4", title);
   html += element("p", finding, "class=\"finding\"");
   return html;
 }
@@ -135,19 +135,19 @@ Html to_html(const Figure& figure) {
   }
   const std::string json =
       chart.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  Html html = heading(figure.question, figure.finding);
+  Html html = heading(figure.title, figure.finding);
   html += element("div",
                   Html{fmt::format("<canvas role=\"img\" aria-label=\"{}\"></canvas>",
-                                   html_text(figure.question + " " + figure.finding))},
+                                   html_text(figure.title + " " + figure.finding))},
                   "class=\"plot\"");
   if (!figure.note.empty()) html += element("p", figure.note, "class=\"note\"");
   html += folded(figure.table);
   return element("figure", html, fmt::format("data-chart=\"{}\"", html_text(json)));
 }
 
-Html figure_around(const std::string& question, const std::string& finding, const Html& content,
+Html figure_around(const std::string& title, const std::string& finding, const Html& content,
                    const Table* numbers) {
-  Html html = heading(question, finding);
+  Html html = heading(title, finding);
   html += content;
   if (numbers) html += folded(*numbers);
   return element("figure", html);

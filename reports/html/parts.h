@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every section of report.html is made of: a table, and a figure that asks a question, answers
-// it in one sentence, draws its table and keeps the table folded beneath. The table is the only
+// What every section of report.html is made of: a table, and a figure: a title, a sentence that
+// says what is seen, a drawing of its table, and the table folded beneath. The table is the only
 // copy of the numbers: page.js draws a chart from the cells a reader can copy.
 #pragma once
 
@@ -35,7 +35,7 @@ enum class Tone : std::uint8_t { none, pass, near, fail, exact, off };
 
 std::string_view name(Tone tone);
 Tone tone_of(Verdict verdict);
-// By how much of its bound a kernel uses: past 1/2 near, past 1 fail.
+// Past its bound, 1, a kernel fails; how much of it a passing one uses says nothing about it.
 Tone tone_of_share(double share);
 // The verdict as a sign and a word: "✓ pass".
 Html badge(Verdict verdict);
@@ -73,7 +73,7 @@ struct Series {
 
 // A chart of a table: column `x` against the columns of the series.
 struct Figure {
-  std::string question, finding;
+  std::string title, finding;
   Table table;
   Axis x, y;
   int x_column = 0;
@@ -84,7 +84,7 @@ struct Figure {
 Html to_html(const Figure& figure);
 
 // A figure that is drawn without script (a heat map), or whose table is the drawing.
-Html figure_around(const std::string& question, const std::string& finding, const Html& content,
+Html figure_around(const std::string& title, const std::string& finding, const Html& content,
                    const Table* folded = nullptr);
 
 // How much of its bound was used: "22 %", "64 x", "must be exact" where none was allowed.

@@ -71,8 +71,7 @@ Html stages(const PropagationRecord& p) {
                         share_cell(p.unexplained), whole.step(p.unexplained),
                         share_cell(p.own_unexplained), kernel.step(p.own_unexplained),
                         share_cell(p.own_unexplained)});
-  return figure_around("Which stage does the error come from?", sentence(p.findings),
-                       to_html(table));
+  return figure_around("Error by stage", sentence(p.findings), to_html(table));
 }
 
 Html parts(const PropagationRecord& p) {
@@ -88,7 +87,7 @@ Html parts(const PropagationRecord& p) {
       p.parts.begin(), p.parts.end(),
       [](const ErrorPartRecord& a, const ErrorPartRecord& b) { return a.share < b.share; });
   return figure_around(
-      "What is the error made of?",
+      "Parts of the error",
       fmt::format("Most of it, {}, is {}. In quadrature the stages alone make {:.2f} of the joint "
                   "error; the interaction of the kernel's own is {}.",
                   percent_text(largest->share), largest->name, p.root_sum_square,
@@ -101,7 +100,7 @@ Html conditions(const PropagationRecord& p) {
   const ConditionRecord& condition = p.condition;
   if (condition.bands.empty()) return {};
   Figure figure;
-  figure.question = "Is it the kernel, or are the inputs ill-conditioned?";
+  figure.title = "Error by condition";
   figure.finding = fmt::format(
       "The worst relative error, {:.3g}, is at an element of condition {:.3g}. Errors over their "
       "conditions reach {:.3g}, where the contract's arithmetic reaches {:.3g}.",
@@ -130,10 +129,8 @@ constexpr std::array<const char*, 5> kColors = {"blue", "orange", "green", "verm
 
 Html depth(const DepthRecord& d) {
   Figure figure;
-  figure.question =
-      d.steps.empty()
-          ? fmt::format("How does the error grow through {} {}?", d.layers, d.stack)
-          : fmt::format("How does the error grow over {} of {}?", steps_text(d), d.stack);
+  figure.title = d.steps.empty() ? fmt::format("Error through {} {}", d.layers, d.stack)
+                                 : fmt::format("Error over {} of {}", steps_text(d), d.stack);
   figure.finding = sentence(d.findings);
   figure.x = {d.steps.empty() ? "layers" : d.steps, true};
   figure.y = {"relative error", true};
@@ -173,7 +170,7 @@ Html growth(const DepthRecord& d) {
   const double end = first.relative.empty() ? std::nan("") : first.relative.back();
   const char* step = d.steps.empty() ? "layer" : "step";
   return figure_around(
-      fmt::format("Is it what single {}s add up to?", step),
+      fmt::format("Sum of the errors of single {}s", step),
       fmt::format("{}: the error grows as {}s^{:.2f}, where independent errors have 0.5 and "
                   "coherent ones 1, and is {:.2f} times what the {}s' own errors come to.",
                   first.name, step, first.exponent, end / first.predicted, step),
@@ -184,7 +181,7 @@ Html growth(const DepthRecord& d) {
 Html injections(const DepthRecord& d) {
   Figure figure;
   const std::string step = d.steps.empty() ? "layer" : "step";
-  figure.question = fmt::format("What does every {} add, and what does it make of errors?", step);
+  figure.title = fmt::format("Error added and passed on by each {}", step);
   figure.x = {step};
   figure.y = {"relative error added", true};
   figure.table.caption = d.stack;
@@ -220,7 +217,7 @@ Html injections(const DepthRecord& d) {
 // Of gradients: how far those by the layers' weights are from exact ones.
 Html weights(const DepthRecord& d) {
   Figure figure;
-  figure.question = "How far are the gradients by weights from exact ones, layer by layer?";
+  figure.title = "Error of weight gradients by layer";
   figure.x = {"layers back from the end"};
   figure.y = {"relative error", true};
   figure.table.caption = d.stack;
@@ -267,8 +264,7 @@ Html stochastics(const RunRecord& record) {
     finding += fmt::format("{}{} of {}: {}", finding.empty() ? "" : " ", s.output, s.kernel,
                            sentence(s.findings));
   }
-  return figure_around("How many bits survive when every rounding is random?", finding,
-                       to_html(table));
+  return figure_around("Significant bits under random rounding", finding, to_html(table));
 }
 
 Html gradients(const RunRecord& record) {
@@ -286,8 +282,7 @@ Html gradients(const RunRecord& record) {
       finding +=
           fmt::format("{}{}: {}", finding.empty() ? "" : " ", g.output, sentence(g.findings));
   }
-  return figure_around("How far are gradients from exact ones, and to which side?", finding,
-                       to_html(table));
+  return figure_around("Error and bias of gradients", finding, to_html(table));
 }
 
 // Where in a gradient it is: rows, heads and channels with their medians and worst.
@@ -308,7 +303,7 @@ Html gradient_places(const RunRecord& record) {
     if (g.row_median > 0 && (!worst || uneven(g) > uneven(*worst))) worst = &g;
   }
   if (!worst) return {};
-  return figure_around("Are some rows, heads or channels worse than others?",
+  return figure_around("Error by row, head and channel",
                        fmt::format("The worst row of {} is {:.1f} times as far off as the median.",
                                    worst->output, uneven(*worst)),
                        to_html(table));
@@ -337,7 +332,7 @@ Html gradient_effects(const RunRecord& record) {
                           g.stagnation_rate > 0 ? figure_of(g.stagnation_rate) : cell("-")});
   }
   return figure_around(
-      "What does training see of it?",
+      "Effect on optimizer steps",
       fmt::format(
           "After {} the last update of Adam is off by {:.2g} in {}, the most; a step of SGD "
           "goes down {:.4f} times as far as with the exact gradient.",

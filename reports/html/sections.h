@@ -12,7 +12,7 @@ namespace plumbline {
 
 // Of the whole run (html/overview.cpp).
 Html lead(const RunRecord& record);  // what is wrong, within the first screen
-Html bound_overview(const RunRecord& record);
+Html kernel_overview(const RunRecord& record);
 Html change_section(const RunRecord& record, const PageOptions& options);
 
 // Of other verbs' runs (html/propagation.cpp, html/mutants.cpp).

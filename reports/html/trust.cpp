@@ -12,7 +12,7 @@ namespace {
 
 struct ClaimWords {
   Claim claim;
-  std::string_view question, all_hold, some_break, tried;
+  std::string_view title, all_hold, some_break, tried;
 };
 
 // How often a claim was judged, kernel by kernel, and how often it broke.
@@ -54,38 +54,36 @@ Html claim_section(const RunRecord& record, const ClaimWords& words) {
   Html note = element("p", words.tried, "class=\"note\"");
   Html content = to_html(table);
   content += note;
-  return figure_around(std::string(words.question), finding, content);
+  return figure_around(std::string(words.title), finding, content);
 }
 
 }  // namespace
 
 Html determinism_section(const RunRecord& record) {
-  return claim_section(record, {Claim::deterministic, "Is it the same answer every time?",
-                                "The same bits", "Other bits",
+  return claim_section(record, {Claim::deterministic, "Determinism", "The same bits", "Other bits",
                                 "Launches repeated, and with CTAs in another legal order; kernels "
                                 "that promise no determinism pass."});
 }
 
 Html bits_section(const RunRecord& record) {
   return claim_section(
-      record, {Claim::bits, "Are the outputs the contract's own arithmetic?", "The same bits",
+      record, {Claim::bits, "Equality with the contract's arithmetic", "The same bits",
                "Other bits within their bound",
                "Where a contract fixes the order of additions and every rounding, one output is "
                "right: all outputs of small cases and a sample of large ones were compared."});
 }
 
 Html agreement_section(const RunRecord& record) {
-  return claim_section(
-      record,
-      {Claim::agrees, "Do the GPU and the emulator agree?", "The same bits", "Different bits",
-       "GPU and emulator equal, both away from exact: the kernel. GPU away from "
-       "the emulator: the model or the chip."});
+  return claim_section(record,
+                       {Claim::agrees, "GPU and emulator", "The same bits", "Different bits",
+                        "GPU and emulator equal, both away from exact: the kernel. GPU away from "
+                        "the emulator: the model or the chip."});
 }
 
 Html relations_section(const RunRecord& record) {
   return claim_section(
-      record, {Claim::related, "Do related problems have related answers?",
-               "The outputs follow from each other", "Outputs do not follow",
+      record, {Claim::related, "Related problems", "The outputs follow from each other",
+               "Outputs do not follow",
                "Rows permuted, operands scaled by powers of two, and the like: the outputs must "
                "change accordingly, bit for bit."});
 }
@@ -113,7 +111,7 @@ Html code_section(const RunRecord& record) {
       "no case can find.",
       100.0 * static_cast<double>(executed) / static_cast<double>(instructions),
       count_text(instructions));
-  return figure_around("Did all of the code run?", finding, to_html(table));
+  return figure_around("Code coverage", finding, to_html(table));
 }
 
 Html oracle_section(const RunRecord& record) {
@@ -156,7 +154,7 @@ Html oracle_section(const RunRecord& record) {
                                : fmt::format(" The exact sums of {} were confirmed by Freivalds' "
                                              "check of the product that they belong to.",
                                              count_text(confirmed)));
-  return figure_around("Can the oracle be trusted here?", finding, to_html(table));
+  return figure_around("Oracle cross-checks", finding, to_html(table));
 }
 
 Html environment_section(const RunRecord& record) {

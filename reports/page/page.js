@@ -111,16 +111,50 @@
     }
   });
 
-  // Paper shows everything but the folded numbers, in the colors of paper.
-  let folded = [];
+  // A click on a column's head sorts its table; numbers by their values, what has none comes last.
+  function sort(head) {
+    const table = head.closest("table"), body = table.tBodies[0];
+    const down = head.getAttribute("aria-sort") !== "descending";
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const rows = Array.from(body.rows), column = head.cellIndex;
+    const key = (row) => row.cells[column] || { dataset: {}, textContent: "" };
+    rows.sort((a, b) => {
+      const x = value(key(a)), y = value(key(b));
+      const order = Number.isNaN(x) && Number.isNaN(y) ? key(b).textContent.localeCompare(key(a).textContent)
+        : Number.isNaN(x) ? -1 : Number.isNaN(y) ? 1 : x - y;
+      return down ? -order : order;
+    });
+    body.append(...rows);
+  }
+  for (const head of document.querySelectorAll("thead th")) {
+    head.tabIndex = 0;
+    head.addEventListener("click", () => sort(head));
+    head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(head); });
+  }
+
+  // What does not hold the words typed is hidden: rows of kernels, and kernels in detail.
+  const filter = document.querySelector(".filter");
+  if (filter) {
+    filter.hidden = false;
+    filter.querySelector("input").addEventListener("input", (event) => {
+      const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const keep = (text) => words.every((word) => text.toLowerCase().includes(word));
+      for (const row of document.querySelectorAll("#kernels ~ figure tbody tr")) {
+        row.hidden = !keep(row.textContent);
+        const link = row.querySelector("a");
+        const kernel = link && document.getElementById(link.hash.slice(1));
+        if (kernel) kernel.hidden = row.hidden;
+      }
+    });
+  }
+
+  // Paper shows what the page shows, in the colors of paper: kernels that are folded stay so.
   addEventListener("beforeprint", () => {
-    folded = Array.from(document.querySelectorAll("details:not([open]):not(.numbers)"));
-    for (const details of folded) details.open = true;
     forget();
-    figures.forEach(draw);
+    figures.filter((figure) => figure.offsetParent).forEach(draw);
   });
   addEventListener("afterprint", () => {
-    for (const details of folded) details.open = false;
     forget();
     for (const figure of figures) {
       in_view.unobserve(figure);

@@ -108,7 +108,7 @@ struct QueryHead {
   }
 
   // Where the bias of a query and a key of the sequence lies; null without a bias.
-  const __device__ __forceinline__ float* bias_at(int query, int key, int keys) const {
+  __device__ __forceinline__ const float* bias_at(int query, int key, int keys) const {
     return bias ? bias + static_cast<long long>(query) * keys + key : nullptr;
   }
 };
