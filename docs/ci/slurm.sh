@@ -1,8 +1,8 @@
 #!/bin/bash
 #SBATCH --job-name=plumbline
 #SBATCH --cpus-per-task=16
-# bash slurm.sh, where jobs are submitted: builds once, then submits an array, a shard of the deep profile per task, and behind it
-# a job that merges them into merged/. SHARDS=8 unless it says otherwise.
+# bash slurm.sh, where jobs are submitted: builds once, then submits an array, a shard of the deep
+# profile per task, and after it a job that merges the shards into merged/. SHARDS is 8 by default.
 set -e
 root=third_party/plumbline
 case ${1:-submit} in
@@ -11,7 +11,7 @@ case ${1:-submit} in
     array=$(sbatch --parsable --array="1-${SHARDS:-8}" "$0" shard)
     sbatch --dependency="afterany:${array%%;*}" "$0" merge
     ;;
-  shard) # the program itself: tasks that all build would be in each other's way
+  shard) # runs the program itself, since tasks that all build would disturb each other
     i=$SLURM_ARRAY_TASK_ID
     "$root/build/release/bin/plumbline" verify mine --kernel kernels/mine.toml --profile deep \
       --shard "$i/$SLURM_ARRAY_TASK_COUNT" --out "shards/$i" --jobs "${SLURM_CPUS_PER_TASK:-1}"

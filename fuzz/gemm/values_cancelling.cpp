@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sums that cancel (docs/bounds.md: condition numbers). Two constructions, chosen by seed, because
-// no single one gives both rows that differ and an arbitrary condition number for every output of a
-// matrix product:
+// Sums that cancel (docs/propagation.md: condition numbers). Two constructions, chosen by seed,
+// because no single one gives both rows that differ and an arbitrary condition number for every
+// output of a matrix product:
 //
 //   pairs    k positions are paired at random; a row of A has equal values at both, a column of B
 //            opposite ones, so every output loses all pairs exactly and keeps a few unpaired terms

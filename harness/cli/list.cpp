@@ -83,7 +83,7 @@ void list_formats(const Registry&, Terminal& terminal) {
   }
 }
 
-// p of docs/bounds.md: the bits that are left of a node's sum.
+// p of docs/bounds/accumulator.md: the bits that are left of a node's sum.
 int result_bits(NodeOutput output) {
   switch (output) {
     case NodeOutput::f32_toward_zero:
@@ -99,7 +99,8 @@ int result_bits(NodeOutput output) {
 void list_models(const Registry&, Terminal& terminal) {
   static constexpr std::array<std::string_view, 3> kInstructions = {"mma.sync", "wgmma", "tcgen05"};
   terminal.print_wrapped(
-      "  A node adds L products with F fraction bits and gives p bits (docs/bounds.md).");
+      "  A node adds L products with F fraction bits and gives p bits "
+      "(docs/bounds/accumulator.md).");
   terminal.print("  chips       instruction  inputs  out   L   F   p  evidence");
   for (const GenerationRow& row : generation_table()) {
     const NodeModel& node = row.model.node;

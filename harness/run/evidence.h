@@ -8,7 +8,7 @@
 namespace plumbline {
 
 // Why the passes of a kernel prove too little; empty when they prove enough. The rules and their
-// thresholds are in docs/bounds.md, "Evidence".
+// thresholds are in docs/bounds/checks.md, "Evidence".
 std::vector<std::string> reasons_to_mistrust(const KernelRecord& kernel, const RunRecord& record);
 
 // Makes kernels that passed mistrusted where these rules or the probes of their arithmetic say so.

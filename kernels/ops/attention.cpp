@@ -44,7 +44,7 @@ sequence lengths leave visible; LSE is the natural logarithm of each row's sum o
 the last sequence. With `scales=head` Q, K and V are their elements times the scale of their sequence and head: scale · q_scale · k_scale takes the place of scale, and
 v_scale multiplies O; scales are numbers from 2^-30 to 2^30. With `scales=block` every 64 rows of Q, of K and, if its elements have 8 bits,
 of V have a scale, as they lie in the tensor: where sequences are packed, a block may hold the end of one and the beginning of the next, and a sequence's tile may lie in two.
-O then is the sum over blocks of V of their scale times the sum of their rows by probability. docs/bounds.md tells what a contract's terms mean for the bits.
+O then is the sum over blocks of V of their scale times the sum of their rows by probability. docs/bounds/attention.md says what a contract's terms mean for the bits.
 )~";
 
 constexpr std::array kQuantized = {Operation::Quantized{"q", "q_scale"},

@@ -8,7 +8,7 @@
 // The kernel's tiles refer to maxima of computed logits, which differ a little from the exact ones.
 // That difference multiplies whole tiles, and most of it is common to numerator and denominator.
 // So it is kept out of `drift`: the two sums `framed` and `skewed` say how much there is to
-// multiply. docs/bounds.md, "Attention", derives every line.
+// multiply. docs/bounds/attention.md derives every line.
 #pragma once
 
 #include <array>

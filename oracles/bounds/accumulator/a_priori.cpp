@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The a-priori bounds of docs/bounds.md: truncation moves toward zero, so no partial sum exceeds
-// the sum of magnitudes T; a node then errs by at most L + 1 alignment units of at most 2^-F T each
-// and one ulp of at most 2^(1-p) T, an addition to nearest by half an ulp.
+// The a-priori bounds (docs/bounds/accumulator.md): truncation moves toward zero, so no partial sum
+// exceeds the sum of magnitudes T; a node then errs by at most L + 1 alignment units of at most
+// 2^-F T each and one ulp of at most 2^(1-p) T, an addition to nearest by half an ulp.
 #include "oracles/bounds/accumulator/a_priori.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The bound of Schedule::any: nothing is known of the order of the products, of how they share
 // nodes, or of how many accumulators there are. It needs the largest alignment unit and ulp that
-// any partial sum can have, and how often something can be lost to them; docs/bounds.md derives it.
+// any partial sum can have, and how often something can be lost to them; docs/bounds/schedules.md
+// derives it.
 #pragma once
 
 #include <cstdint>

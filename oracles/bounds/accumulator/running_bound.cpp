@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The running bound of one dot product, written to be read: this is the specification of
-// running_bound_lanes.cpp, which must give the same bits. docs/bounds.md derives every line.
+// running_bound_lanes.cpp, which must give the same bits. docs/bounds/accumulator.md derives every
+// line.
 #include "oracles/bounds/accumulator/running_bound.h"
 
 #include <algorithm>

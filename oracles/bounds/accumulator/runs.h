@@ -10,7 +10,7 @@
 //
 // A partial sum of a run is a difference of two prefix sums of the products, which the data give.
 // So nothing of it is as large as the sum of magnitudes: on random data it grows as sqrt(k) does.
-// docs/bounds.md derives every line.
+// docs/bounds/schedules.md derives every line.
 #pragma once
 
 #include "oracles/bounds/accumulator/any_order.h"

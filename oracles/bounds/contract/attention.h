@@ -132,7 +132,8 @@ struct AttentionContract {
   Contract value_product() const;
 };
 
-// Errors of the special functions of docs/bounds.md, relative unless said otherwise.
+// Errors of the special functions (docs/bounds/approximate_functions.md), relative unless said
+// otherwise.
 inline constexpr double kEx2Error = 2.1 * 0x1p-23;  // ex2.approx.ftz.f32; exact at 0
 inline constexpr double kLg2AbsoluteError =
     0x1p-22;  // lg2.approx.ftz.f32 on (0.5, 2); relative beyond

@@ -130,8 +130,8 @@ struct Contract {
   // Where accumulators begin and end, and how they are added, is not said.
   bool order_is_open() const { return schedule == Schedule::any || schedule == Schedule::runs; }
 
-  // The lines of docs/bounds.md that apply, in words ("mma.sync bf16 nodes of 16 products and 25
-  // fraction bits, ...").
+  // What of docs/bounds/accumulator.md applies, in words ("mma.sync bf16 nodes of 16 products and
+  // 25 fraction bits, ...").
   std::string describe(int sm, FormatId a, FormatId b) const;
 
   // Whether the contract can be kept at all: the chip has the instruction for these formats,

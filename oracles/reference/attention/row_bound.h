@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How far a kernel that keeps its contract may be from the stage-faithful reference, for every
-// output of one row: docs/bounds.md, "Attention". It follows the contract's steps: scores by the
+// output of one row: docs/bounds/attention.md. It follows the contract's steps: scores by the
 // running bound, logits, maxima, probabilities and their roundings, the row's sum, and P . V tile
 // by tile. The errors are those before the last rounding of each output, which the judge applies to
 // both ends of the interval.

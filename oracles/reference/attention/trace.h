@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RowTrace: one row's logits, maxima, probabilities and sum on their way through the contract, with
-// what each step may be off. docs/bounds.md, "Attention", has the formulas; the code follows their
+// what each step may be off. docs/bounds/attention.md has the formulas; the code follows their
 // order: attention/trace_logits.cpp, attention/trace.cpp (maxima, factors, P),
 // attention/trace_sum.cpp (l and the outputs).
 #pragma once

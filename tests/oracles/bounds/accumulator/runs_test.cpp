@@ -88,7 +88,7 @@ TEST(Runs, SumsThatMayOverflowMayBeAnything) {
 }
 
 // Bounds over the worst of twelve errors, for normal data: the medians of twelve outputs. What they
-// may be at most is docs/bounds.md's table; a bound that grows tells less.
+// may be at most is the table of docs/bounds/schedules.md; a bound that grows sees less.
 TEST(Runs, IsTight) {
   struct Aim {
     std::size_t unit;

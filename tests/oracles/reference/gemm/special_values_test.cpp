@@ -83,7 +83,7 @@ TEST(GemmSpecialValues, EveryOtherClassFails) {
   }
 }
 
-// docs/bounds.md says so of every operation.
+// docs/bounds/checks.md says so of every operation.
 TEST(GemmSpecialValues, ZerosAreEqualWhateverTheirSignAndNanWhateverItsPayload) {
   for (const bool relu : {false, true}) {
     GemmSetup setup;
