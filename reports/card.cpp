@@ -126,8 +126,7 @@ std::string accuracy_note(double worst_relative) {
   if (worst_relative < kLarge) return {};
   const double percent = 100 * worst_relative;
   return fmt::format(
-      "up to {} % from exact where terms hardly cancel, and within its contract: that is what this "
-      "arithmetic costs",
+      "up to {} % from exact where terms hardly cancel, which its contract allows",
       percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace plumbline {
 
 std::string count_text(std::int64_t count) {
@@ -13,6 +15,12 @@ std::string count_text(std::int64_t count) {
 
 std::string counted(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
+}
+
+std::string ulp_number(double ulp) {
+  if (std::isnan(ulp)) return "–";
+  if (std::isinf(ulp)) return "∞";
+  return ulp == 0 ? "0" : fmt::format("{:.3g}", ulp);
 }
 
 }  // namespace plumbline

@@ -13,4 +13,7 @@ std::string count_text(std::int64_t count);
 // "1 case", "12 cases".
 std::string counted(std::int64_t count, std::string_view noun);
 
+// "0.5", "1.2e+03", "∞"; "–" for NaN.
+std::string ulp_number(double ulp);
+
 }  // namespace plumbline

@@ -84,10 +84,11 @@ double ErrorProfile::mean_ulp() const {
   return count == 0 ? 0 : sum / count;
 }
 
-std::vector<ErrorProfile> error_profiles(const RunRecord& record, const std::string& kernel) {
+std::vector<ErrorProfile> error_profiles(const RunRecord& record, const std::string& kernel,
+                                         const std::string& value_class) {
   std::map<std::pair<std::string, std::string>, ErrorProfile> found;
   for (const CaseRecord& c : record.cases) {
-    if (c.kernel != kernel) continue;
+    if (c.kernel != kernel || (!value_class.empty() && c.value_class != value_class)) continue;
     for (const OutputRecord& o : c.outputs) {
       ErrorProfile& profile = found[{o.name, o.format}];
       profile.output = o.name;

@@ -36,7 +36,9 @@ double magnitude_end(int cell);
 // The left end of a histogram cell in ulp.
 double histogram_start(int cell);
 
-// One profile for each output tensor and format of a kernel, those with most outputs first.
-std::vector<ErrorProfile> error_profiles(const RunRecord& record, const std::string& kernel);
+// One profile for each output tensor and format of a kernel, those with most outputs first; of
+// cases of one value class where one is named.
+std::vector<ErrorProfile> error_profiles(const RunRecord& record, const std::string& kernel,
+                                         const std::string& value_class = {});
 
 }  // namespace plumbline

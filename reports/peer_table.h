@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rules of other projects beside each other, one line each, in Markdown: what summary.md of a
-// `mutants --peers` run has, and docs/detection.md repeats.
+// `mutants --peers` run has, and docs/measurements.md repeats.
 #pragma once
 
 #include <string>

@@ -164,9 +164,11 @@ std::string times(int count) {
 }
 
 std::string parameters_text(const EntrySurvey& entry) {
-  if (entry.parameter_bytes.empty()) return "none";
-  return fmt::format("{}, of {} bytes", entry.parameter_bytes.size(),
-                     fmt::join(entry.parameter_bytes, ", "));
+  if (entry.parameters.empty()) return "none";
+  std::vector<std::int64_t> bytes;
+  for (const emulator::ParameterSurvey& parameter : entry.parameters)
+    bytes.push_back(parameter.bytes);
+  return fmt::format("{}, of {} bytes", bytes.size(), fmt::join(bytes, ", "));
 }
 
 std::string shared_text(const EntrySurvey& entry) {

@@ -287,7 +287,7 @@ ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
   record.elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   summarize(record);
-  const Status written = folder->finish(record, false);
+  const Status written = folder->finish(record, true);
   folder->link_as_latest();
   console.summary(record);
   const ExitCode code = unless_unwritten(written, mutants_exit_code(record, arguments));

@@ -60,7 +60,7 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
     out.cluster[i] = function.cluster[i];
   }
   for (const Variable& parameter : function.parameters)
-    out.parameter_bytes.push_back(parameter.bytes);
+    out.parameters.push_back({parameter.bytes, parameter.type, parameter.is_pointer});
   if (std::any_of(out.cluster.begin(), out.cluster.end(), [](std::int64_t n) { return n > 1; })) {
     out.refused = "it needs clusters of CTAs";
   }

@@ -22,10 +22,16 @@ struct MissingInstruction {
   int first_line = 0;
 };
 
+struct ParameterSurvey {
+  std::int64_t bytes = 0;
+  std::string type;         // of one element, as written: "u64", "f32", "b8"
+  bool is_pointer = false;  // marked .ptr, as newer compilers do
+};
+
 struct EntrySurvey {
   std::string name;
   int line = 0;
-  std::vector<std::int64_t> parameter_bytes;
+  std::vector<ParameterSurvey> parameters;
   std::int64_t static_shared_bytes = 0;
   bool dynamic_shared = false;
   std::array<std::int64_t, 3> threads{0, 0, 0};  // .maxntid, .reqntid; 0: not given

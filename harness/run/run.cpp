@@ -127,7 +127,7 @@ std::optional<ErrorMap> error_map_of(const Job& job, const RunOptions& options) 
   CaseRunner runner(runner_options);
   const Result<std::unique_ptr<Examined>> examined = runner.examine(job.test_case, job.target);
   if (!examined) return {};
-  return portrait_of(job.test_case, **examined, options.jobs);
+  return error_map_of_case(job.test_case, **examined, options.jobs);
 }
 
 // Step 9: the first failure of each kernel and claim, small and in words; and where in its output a
@@ -162,8 +162,7 @@ void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
 }
 
 // Of a kernel whose contract leaves the order of additions open: how the largest of its cases with
-// normal values was added up on each device. Nobody has to run probes of it, and it has outputs of
-// any format.
+// normal values was added up on each device. It needs no probes and works for outputs of any format.
 void name_order(const Manifest& kernel, const std::vector<Job>& jobs, CaseRunner& runner,
                 const RunRecord& run, KernelRecord& record) {
   constexpr double kMostWork = 1e8;
@@ -207,7 +206,7 @@ void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vecto
     runner_options.threads = 1;
     runner_options.repeat = 1;
     return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
-      // How a broken kernel adds is no news, and finding out may take until its loops are given up.
+      // How a failing kernel adds is left out: finding out may take until its loops are given up.
       if (record.kernels[i].failed > 0) return;
       probe_kernel(*kernels[i], gpu, options, runner, record.kernels[i]);
       if (has_open_order(*kernels[i]))

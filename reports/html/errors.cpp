@@ -34,12 +34,6 @@ double share_of(std::int64_t part, const ErrorProfile& profile) {
   return static_cast<double>(part) / static_cast<double>(profile.outputs);
 }
 
-std::string ulp_number(double ulp) {
-  if (std::isnan(ulp)) return "–";
-  if (std::isinf(ulp)) return "∞";
-  return ulp == 0 ? "0" : fmt::format("{:.3g}", ulp);
-}
-
 std::string describe_mean(const ErrorProfile& profile, bool failing) {
   constexpr double kOffCenter = 0.1;  // ulp; a nearest rounding is centered, a truncation 0.5 off
   const double mean = profile.mean_ulp(), within = profile.share_within_half();

@@ -10,6 +10,7 @@
 
 #include "reports/card.h"
 #include "reports/change.h"
+#include "reports/error_profile.h"
 #include "reports/html/sections.h"
 #include "reports/record/separation.h"
 
@@ -66,9 +67,18 @@ Html lead(const RunRecord& record) {
 
 namespace {
 
-// The largest error of a kernel in words: against its bound where it fails, else what its
-// arithmetic costs where terms hardly cancel.
-Cell error_cell(const KernelRecord& kernel) {
+// The error that 99 % of a kernel's outputs keep within on normal data, of each output format.
+std::map<std::string, double> typical_errors(const RunRecord& record, const KernelRecord& kernel) {
+  std::map<std::string, double> errors;
+  for (const ErrorProfile& profile : error_profiles(record, kernel.name, "normal")) {
+    double& error = errors[profile.format];
+    error = std::max(error, profile.quantile(0.99));
+  }
+  return errors;
+}
+
+// By how much a kernel exceeds its bound, or how large its errors are.
+Cell error_cell(const RunRecord& record, const KernelRecord& kernel) {
   Cell out;
   if (kernel.compared == 0) {
     out = cell(kernel.verdict == Verdict::skip ? "did not run" : "not compared");
@@ -76,13 +86,17 @@ Cell error_cell(const KernelRecord& kernel) {
   } else if (kernel.worst_share > 1) {
     out = number_cell(kernel.worst_share, bound_text(kernel.worst_share) + " its bound");
     out.tone = Tone::fail;
-  } else if (kernel.worst_share == 0) {
+  } else if (kernel.worst_ulp == 0) {
     out = number_cell(0, "exact");
     out.tone = Tone::exact;
-  } else if (kernel.worst_relative == 0) {
-    out = number_cell(0, "correctly rounded");
   } else {
-    out = number_cell(kernel.worst_relative, fmt::format("{:.1e}", kernel.worst_relative));
+    std::string words;
+    double largest = std::nan("");
+    for (const auto& [format, error] : typical_errors(record, kernel)) {
+      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", format, ulp_number(error));
+      largest = std::isnan(largest) ? error : std::max(largest, error);
+    }
+    out = number_cell(largest, words);
   }
   return out;
 }
@@ -100,28 +114,32 @@ Cell code_cell(const KernelRecord& kernel) {
 }
 
 std::string overview_finding(const RunRecord& record) {
-  std::int64_t beyond = 0, compared = 0, rounded = 0;
-  const KernelRecord* least_accurate = nullptr;
+  std::int64_t beyond = 0, tried = 0, rounded = 0;
+  double largest = 0;
+  std::string where;
   for (const KernelRecord& k : record.kernels) {
-    if (k.compared == 0) continue;
-    ++compared;
-    beyond += k.worst_share > 1;
-    if (k.worst_share > 1) continue;
-    rounded += k.worst_relative == 0;
-    if (!least_accurate || k.worst_relative > least_accurate->worst_relative) least_accurate = &k;
+    beyond += k.compared > 0 && k.worst_share > 1;
+    if (k.compared == 0 || k.worst_share > 1) continue;
+    const std::map<std::string, double> errors = typical_errors(record, k);
+    if (errors.empty()) continue;
+    ++tried;
+    const auto most = std::ranges::max_element(
+        errors, {}, [](const auto& format_and_error) { return format_and_error.second; });
+    rounded += most->second <= 0.5;
+    if (most->second <= largest) continue;
+    largest = most->second;
+    where = fmt::format("{} ulp of {} ({})", ulp_number(largest), most->first, k.name);
   }
   std::string text;
-  if (beyond > 0) text = fmt::format("{} beyond its contract. ", counted(beyond, "kernel"));
-  if (rounded > 0) {
-    text += fmt::format("{} of {} round every output correctly where terms hardly cancel. ",
-                        rounded, counted(compared, "kernel"));
-  }
-  if (least_accurate && least_accurate->worst_relative > 0) {
-    text += fmt::format(
-        "The largest relative error beyond rounding there, within its contract, is {:.1e} ({}).",
-        least_accurate->worst_relative, least_accurate->name);
-  }
-  return text.empty() ? "No output was compared." : text;
+  if (beyond > 0)
+    text = fmt::format("{} beyond what the contract allows. ", counted(beyond, "kernel"));
+  if (tried == 0) return text.empty() ? "No kernel ran on normally distributed data." : text;
+  text += fmt::format(
+      "On normally distributed data 99 % of the outputs of {} of {} are within half an ulp of "
+      "exact",
+      rounded, counted(tried, "kernel"));
+  if (largest > 0.5) text += fmt::format("; the largest such error within a contract is {}", where);
+  return text + ".";
 }
 
 }  // namespace
@@ -142,7 +160,7 @@ Html kernel_overview(const RunRecord& record) {
     table.rows.push_back({Cell{badge(k->verdict)}, cell(k->operation),
                           Cell{element("a", element("code", k->name),
                                        fmt::format("href=\"#{}\"", kernel_anchor(k->name)))},
-                          count_cell(k->cases), count_cell(k->compared), error_cell(*k),
+                          count_cell(k->cases), count_cell(k->compared), error_cell(record, *k),
                           code_cell(*k)});
   }
   Html html = figure_around("Verdicts and errors", overview_finding(record), to_html(table));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Speed of the running bound (products a second, one thread) and of judging whole outputs. Figures:
-// docs/performance.md.
+// docs/measurements.md.
 #include <benchmark/benchmark.h>
 
 #include "oracles/bounds/accumulator/running_bound.h"

@@ -97,7 +97,7 @@ class GlobalMemory {
   // The initial value of a variable of a module, which is also its first.
   Status initialise(std::uint64_t variable, std::span<const std::byte> value);
 
-  // Nobody used anything yet.
+  // Nothing has been used yet.
   void clear_marks();
 
   // The allocation that holds the byte, or null.

@@ -17,7 +17,7 @@ namespace {
 
 using bound::kF32Unit;
 
-constexpr double kTwoUlp = 2.5 * 0x1p-23;  // off the exact value, if 2 ulp off the nearest number
+constexpr double kTwoUlp = kEx2Error;  // the same statement: 2 ulp off the nearest number
 constexpr double kQuotient = (1 + 0x1p-22) * (1 + kF32Unit) - 1;  // q
 constexpr double kLost = 0x1p-118;
 constexpr double kDoubleError = 0x1p-40;  // of activation_value()

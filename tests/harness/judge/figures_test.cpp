@@ -107,7 +107,7 @@ TEST_F(Figures, ACaseKnowsTheLengthOfItsSums) {
 }
 
 TEST_F(Figures, APortraitFoldsTilesAndKeepsTheWorst) {
-  const std::optional<ErrorMap> p = portrait_of(test_case, examined, 1);
+  const std::optional<ErrorMap> p = error_map_of_case(test_case, examined, 1);
   ASSERT_TRUE(p);
   EXPECT_EQ(p->tile_rows, 2);
   EXPECT_EQ(p->tile_columns, 128);
@@ -131,7 +131,7 @@ TEST_F(Figures, APortraitKnowsWhoStored) {
     words[i].lane = static_cast<std::int16_t>(i % 100 >= 65 ? 31 : 4);
   }
   examined.launch.writers["d"] = words;
-  const std::optional<ErrorMap> p = portrait_of(test_case, examined, 1);
+  const std::optional<ErrorMap> p = error_map_of_case(test_case, examined, 1);
   ASSERT_TRUE(p);
   // Columns 128 on fall onto 0 to 71: there two warps meet in row 1.
   const std::string mixed = std::string(72, '.') + std::string(28, 'b') + std::string(28, '0');
@@ -147,14 +147,14 @@ TEST_F(Figures, APortraitKnowsWhoStored) {
 TEST_F(Figures, WhatIsNotFiniteIsAsTheOracleFindsIt) {
   store(0, std::numeric_limits<double>::infinity());
   store(1, std::numeric_limits<double>::infinity());
-  const std::optional<ErrorMap> p = portrait_of(test_case, examined, 1);
+  const std::optional<ErrorMap> p = error_map_of_case(test_case, examined, 1);
   ASSERT_TRUE(p);
   EXPECT_EQ(p->heat[0].substr(0, 3), "z.h");
 }
 
 TEST_F(Figures, WhatPassesHasNoHeatMap) {
   examined.record.verdict = Verdict::pass;
-  const std::optional<ErrorMap> p = portrait_of(test_case, examined, 1);
+  const std::optional<ErrorMap> p = error_map_of_case(test_case, examined, 1);
   ASSERT_TRUE(p);
   EXPECT_TRUE(p->heat.empty());
   EXPECT_EQ(p->binades.size(), 2u);
@@ -162,7 +162,7 @@ TEST_F(Figures, WhatPassesHasNoHeatMap) {
 
 TEST_F(Figures, LargeCasesHaveNoPortrait) {
   test_case.problem.set_integer("k", 1 << 20);
-  EXPECT_FALSE(portrait_of(test_case, examined, 1));
+  EXPECT_FALSE(error_map_of_case(test_case, examined, 1));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How likely one output element shows a fault: planted in emulated dot products of normal data, and
 // held against the running bound, as an f32 output and as a bf16 one. Probabilities may not fall
-// below what docs/detection.md publishes (times 0.9, and the noise of 400 draws).
+// below what docs/measurements.md publishes (times 0.9, and the noise of 400 draws).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/draft.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/manifest/problem.h"
+
+namespace plumbline {
+namespace {
+
+using emulator::EntrySurvey;
+using emulator::ParameterSurvey;
+
+// The words of entry points, the longer operations first: a backward softmax is one.
+struct NameRule {
+  std::string_view operation;
+  std::vector<std::string_view> all;  // each of them is in the name
+};
+
+const std::vector<NameRule>& name_rules() {
+  static const std::vector<NameRule> rules = {
+      {"attention_backward", {"attention", "backward"}},
+      {"attention_backward", {"attn", "bwd"}},
+      {"attention_backward", {"flash", "bwd"}},
+      {"softmax_backward", {"softmax", "backward"}},
+      {"softmax_backward", {"softmax", "bwd"}},
+      {"rmsnorm_backward", {"rms", "norm", "backward"}},
+      {"rmsnorm_backward", {"rms", "norm", "bwd"}},
+      {"layernorm_backward", {"layer", "norm", "backward"}},
+      {"layernorm_backward", {"layer", "norm", "bwd"}},
+      {"linear_backward", {"linear", "backward"}},
+      {"linear_backward", {"linear", "bwd"}},
+      {"attention", {"attention"}},
+      {"attention", {"attn"}},
+      {"attention", {"flash"}},
+      {"attention", {"fmha"}},
+      {"softmax", {"softmax"}},
+      {"rmsnorm", {"rms", "norm"}},
+      {"layernorm", {"layer", "norm"}},
+      {"layernorm", {"layernorm"}},
+      {"swiglu_mlp", {"swiglu"}},
+      {"quantize", {"quant"}},
+      {"grouped_gemm", {"group", "gemm"}},
+      {"grouped_gemm", {"group", "matmul"}},
+      {"gemm", {"gemm"}},
+      {"gemm", {"matmul"}},
+  };
+  return rules;
+}
+
+std::string lower(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Tensors in the order that kernels of an operation usually take them, by how many addresses they
+// take.
+std::vector<std::string_view> usual_tensors(std::string_view operation, std::size_t count) {
+  static const std::map<std::string_view, std::vector<std::vector<std::string_view>>> usual = {
+      {"gemm", {{"a", "b", "d"}, {"a", "b", "bias", "d"}, {"a", "b", "c", "bias", "d"}}},
+      {"softmax", {{"x", "y"}}},
+      {"rmsnorm", {{"x", "gamma", "y"}}},
+      {"layernorm", {{"x", "gamma", "beta", "y"}}},
+      {"quantize", {{"x", "q", "scale"}, {"x", "q", "scale", "amax"}}},
+      {"attention", {{"q", "k", "v", "o"}, {"q", "k", "v", "o", "lse"}}},
+  };
+  const auto found = usual.find(operation);
+  if (found == usual.end()) return {};
+  const auto& lists = found->second;
+  for (const auto& list : lists) {
+    if (list.size() >= count) return {list.begin(), list.begin() + static_cast<long>(count)};
+  }
+  return lists.back();
+}
+
+std::vector<std::string_view> tensors_of(const Operation& operation, std::size_t count) {
+  std::vector<std::string_view> names = usual_tensors(operation.name(), count);
+  for (const TensorName& tensor : operation.tensor_names()) {
+    if (names.size() >= count) break;
+    if (std::ranges::count(names, tensor.name) == 0) names.push_back(tensor.name);
+  }
+  return names;
+}
+
+// Sizes first, then what expressions can use of layouts.
+std::vector<std::string> integers_of(const Operation& operation) {
+  std::vector<std::string> names;
+  for (const Field& field : operation.schema()) {
+    if (field.kind == FieldKind::integer && must_be_given(field)) names.emplace_back(field.name);
+  }
+  for (const Derived& derived : operation.derived()) {
+    if (derived.name.starts_with("ld")) names.emplace_back(derived.name);
+  }
+  return names;
+}
+
+std::vector<std::string> reals_of(const Operation& operation) {
+  std::vector<std::string> names;
+  for (const Field& field : operation.schema()) {
+    if (field.kind == FieldKind::real) names.emplace_back(field.name);
+  }
+  return names;
+}
+
+bool is_float(const ParameterSurvey& parameter) { return parameter.type.starts_with('f'); }
+
+// PTX of older compilers does not mark addresses: then the leading words of 64 bits are taken for
+// them.
+std::vector<bool> addresses(const EntrySurvey& entry) {
+  const bool marked = std::ranges::any_of(entry.parameters, &ParameterSurvey::is_pointer);
+  std::vector<bool> out;
+  bool leading = true;
+  for (const ParameterSurvey& parameter : entry.parameters) {
+    const bool wide = parameter.bytes == 8 && !is_float(parameter);
+    leading = leading && wide;
+    out.push_back(marked ? parameter.is_pointer : leading);
+  }
+  return out;
+}
+
+struct Line {
+  std::string text, comment;
+};
+
+// Lines with their comments in one column.
+std::string aligned(const std::vector<Line>& lines, std::string_view indent = "") {
+  std::size_t widest = 0;
+  for (const Line& line : lines) widest = std::max(widest, line.text.size());
+  std::string out;
+  for (const Line& line : lines) {
+    out += line.comment.empty()
+               ? fmt::format("{}{}\n", indent, line.text)
+               : fmt::format("{}{:<{}}  # {}\n", indent, line.text, widest, line.comment);
+  }
+  return out;
+}
+
+// "bf16", "bf16" of "mma m16n8k16 f32.bf16.bf16.f32"; none where it does not say.
+std::optional<std::pair<std::string, std::string>> factor_formats(const EntrySurvey& entry) {
+  for (const auto& [unit, count] : entry.units) {
+    const std::string types = unit.substr(unit.rfind(' ') + 1);
+    std::vector<std::string> parts(1);
+    for (const char c : types) {
+      if (c == '.') {
+        parts.emplace_back();
+      } else {
+        parts.back() += c;
+      }
+    }
+    if (parts.size() >= 3) return std::pair(parts[1], parts[2]);
+  }
+  return std::nullopt;
+}
+
+std::string unit_word(const EntrySurvey& entry) {
+  if (entry.units.empty()) return "fma.f32";
+  const std::string& unit = entry.units.begin()->first;
+  return unit.starts_with("wgmma") ? "wgmma" : "mma.sync";
+}
+
+std::string all_units(const EntrySurvey& entry) {
+  std::vector<std::string> units;
+  for (const auto& [unit, count] : entry.units) units.push_back(unit);
+  return fmt::format("{}", fmt::join(units, "; "));
+}
+
+std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+
+std::string choices_text(std::span<const std::string_view> choices) {
+  return fmt::format("one of {}", fmt::join(choices, ", "));
+}
+
+std::string parameter_lines(const EntrySurvey& entry, const Operation& operation,
+                            std::vector<std::string_view>& tensors) {
+  const std::vector<bool> is_address = addresses(entry);
+  tensors = tensors_of(operation, static_cast<std::size_t>(std::ranges::count(is_address, true)));
+  const std::vector<std::string> integers = integers_of(operation), reals = reals_of(operation);
+  std::size_t pointer = 0, integer = 0, real = 0;
+  std::vector<Line> lines;
+  for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
+    const ParameterSurvey& parameter = entry.parameters[i];
+    const std::string known = fmt::format("{}: {} bytes", i + 1, parameter.bytes);
+    const std::string bits = fmt::format("{}", 8 * parameter.bytes);
+    if (is_address[i] && pointer < tensors.size()) {
+      lines.push_back({quoted(fmt::format("ptr {}", tensors[pointer++])) + ",",
+                       known + ", an address; TODO: which tensor"});
+    } else if (is_address[i]) {
+      lines.push_back({"\"u64 0\",", known + ", an address; TODO: which tensor, or none"});
+    } else if (parameter.bytes > 8) {
+      lines.push_back({"\"struct params\",",
+                       known + ": a struct or a tensor map by value; TODO: docs/manifest.md says "
+                               "how to write them"});
+    } else if (is_float(parameter)) {
+      const std::string value = real < reals.size() ? reals[real++] : "1";
+      lines.push_back({quoted(fmt::format("f{} {}", bits, value)) + ",",
+                       known + ", a float; TODO: which factor"});
+    } else {
+      const std::string value = integer < integers.size() ? integers[integer++] : "0";
+      lines.push_back({quoted(fmt::format("s{} {}", bits, value)) + ",",
+                       known + ", an integer; TODO: which size or stride"});
+    }
+  }
+  return aligned(lines, "  ");
+}
+
+std::string problem_lines(const Operation& operation, const EntrySurvey& entry) {
+  const auto factors = factor_formats(entry);
+  std::vector<Line> lines;
+  for (const Field& field : operation.schema()) {
+    if (field.kind != FieldKind::word) continue;
+    std::string word;
+    if ((field.name == "a" || field.name == "b") && factors) {
+      const std::string& format = field.name == "a" ? factors->first : factors->second;
+      if (std::ranges::count(field.choices, format) == 0) continue;
+      word = format;
+    } else if (field.name == "out" || field.name == "layout" || must_be_given(field)) {
+      word = std::string(field.choices.front());
+    } else {
+      continue;
+    }
+    lines.push_back({fmt::format("{} = [\"{}\"]", field.name, word),
+                     fmt::format("TODO: {}; {}", field.help, choices_text(field.choices))});
+  }
+  return aligned(lines);
+}
+
+std::string format_lines(const Operation& operation, const EntrySurvey& entry) {
+  const auto factors = factor_formats(entry);
+  std::vector<Line> lines;
+  for (const TensorName& tensor : operation.tensor_names()) {
+    if (!tensor.format.empty() || tensor.formats.empty()) continue;
+    std::string format(tensor.formats.front());
+    const bool first = tensor.name == "a" || tensor.name == "q",
+               second = tensor.name == "b" || tensor.name == "k" || tensor.name == "v";
+    if (factors && (first || second)) {
+      const std::string& known = first ? factors->first : factors->second;
+      if (std::ranges::count(tensor.formats, known) > 0) format = known;
+    }
+    // What a field says is not said twice.
+    if (!tensor.field.empty() && tensor.role == TensorRole::output)
+      format = fmt::format("{{{}}}", tensor.field);
+    lines.push_back(
+        {fmt::format("{} = \"{}\"", tensor.name, format), "TODO: " + choices_text(tensor.formats)});
+  }
+  return aligned(lines);
+}
+
+std::string contract_lines(const Operation& operation, const EntrySurvey& entry) {
+  std::vector<Line> lines;
+  const bool sums = operation.terms().empty();
+  if (sums || !entry.units.empty()) {
+    lines.push_back(
+        {fmt::format("unit = \"{}\"", unit_word(entry)),
+         entry.units.empty() ? "the PTX uses no tensor cores" : "of the PTX: " + all_units(entry)});
+  }
+  if (sums) {
+    lines.push_back({"epilogue = []",
+                     "TODO: what is done to each sum, in order (docs/manifest.md). The order of "
+                     "additions is left out: the orders that kernels use are admissible"});
+  }
+  for (const Field& term : operation.terms()) {
+    if (!must_be_given(term)) continue;
+    if (term.kind == FieldKind::word) {
+      lines.push_back({fmt::format("{} = \"{}\"", term.name, term.choices.front()),
+                       fmt::format("TODO: {}; {}", term.help, choices_text(term.choices))});
+    } else {
+      const std::int64_t threads = std::max<std::int64_t>(1, entry.threads[0]);
+      lines.push_back({fmt::format("{} = {}", term.name, term.name == "lanes" ? threads : 32),
+                       fmt::format("TODO: {}", term.help)});
+    }
+  }
+  return aligned(lines);
+}
+
+std::string target_text(const std::string& target) {
+  const std::string chip = target.starts_with("sm_") ? target.substr(3) : target;
+  const bool plain = std::ranges::all_of(
+      chip, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
+  return plain ? chip : quoted(chip);
+}
+
+std::string launch_lines(const EntrySurvey& entry) {
+  std::vector<Line> lines;
+  lines.push_back(
+      {"grid = [1]", "TODO: blocks in x, y, z, for example ['ceil_div(m, 128)', 1, 1]"});
+  if (entry.threads[0] > 0) {
+    lines.push_back(
+        {fmt::format("block = [{}, {}, {}]", entry.threads[0],
+                     std::max<std::int64_t>(1, entry.threads[1]),
+                     std::max<std::int64_t>(1, entry.threads[2])),
+         entry.exact_threads ? "as the PTX says" : "TODO: the PTX says at most so many"});
+  } else {
+    lines.push_back({"block = [128]", "TODO: the PTX does not say"});
+  }
+  if (entry.dynamic_shared) {
+    lines.push_back({"shared = 49152", "TODO: bytes of dynamic shared memory"});
+  }
+  return aligned(lines);
+}
+
+}  // namespace
+
+OperationGuess guess_operation(const EntrySurvey& entry) {
+  const std::string name = lower(entry.name);
+  for (const NameRule& rule : name_rules()) {
+    const bool fits = std::ranges::all_of(
+        rule.all, [&](std::string_view word) { return name.find(word) != std::string::npos; });
+    if (fits) {
+      return {find_operation(rule.operation),
+              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \""))};
+    }
+  }
+  if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry)};
+  return {};
+}
+
+std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess,
+                           const DraftSource& source) {
+  const Operation& operation = *guess.operation;
+  const bool is_source = !source.file.ends_with(".ptx");
+  std::string text = fmt::format(
+      "# A draft from {} (PTX {} for {}). Look at every line with TODO, then:\n"
+      "#   plumbline verify --kernel <this file> --profile quick\n"
+      "# docs/manifest.md explains the keys, docs/operations.md the fields and tensors of {}.\n",
+      source.file, source.version, source.target, operation.name());
+  text += aligned({
+      {fmt::format("computes = \"{}\"", operation.name()), "TODO: guessed, since " + guess.reason},
+      {fmt::format("summary = \"{} from {}\"", operation.name(), source.file), ""},
+      {fmt::format("{} = \"{}\"", is_source ? "source" : "ptx", source.file), ""},
+      {fmt::format("targets = [{}]", target_text(source.target)), ""},
+      {fmt::format("entry = \"{}\"", entry.name), ""},
+  });
+  std::vector<std::string_view> tensors;
+  text += fmt::format("parameters = [\n{}]\n", parameter_lines(entry, operation, tensors));
+  text += fmt::format("\n[problem]\n{}", problem_lines(operation, entry));
+  text += "# TODO: free = [...] names the fields that the kernel takes at any value.\n";
+  text += fmt::format("\n[launch]\n{}", launch_lines(entry));
+  if (const std::string formats = format_lines(operation, entry); !formats.empty())
+    text += fmt::format("\n[formats]\n{}", formats);
+  text +=
+      "\n# TODO: what the kernel does not accept, a table for each rule:\n"
+      "# [[domain]]\n"
+      "# require = 'k % 8 == 0'\n"
+      "# reason  = \"rows are read 16 bytes at a time\"\n";
+  text += fmt::format("\n[contract]\n{}", contract_lines(operation, entry));
+  if (!entry.refused.empty())
+    text += fmt::format("\n# The emulator does not run this entry: {}\n", entry.refused);
+  if (!entry.missing.empty()) {
+    text += fmt::format("\n# The emulator lacks {} of its instructions: plumbline list ptx {}\n",
+                        entry.missing.size(), source.file);
+  }
+  return text;
+}
+
+}  // namespace plumbline

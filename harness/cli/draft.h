@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// A first manifest for a kernel of which only the PTX is known: what the PTX says is filled in, and
+// every line that had to be guessed ends in a comment with TODO. Pure text, for `plumbline init`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "harness/emulator/ptx_survey.h"
+#include "kernels/manifest/operation.h"
+
+namespace plumbline {
+
+struct OperationGuess {
+  const Operation* operation = nullptr;
+  std::string reason;  // "its name has "softmax""
+};
+
+// By the entry's name, else by the units it uses; none where neither says anything.
+OperationGuess guess_operation(const emulator::EntrySurvey& entry);
+
+struct DraftSource {
+  std::string file;     // "mine.ptx" or "mine.cu", beside the manifest
+  std::string version;  // of its PTX
+  std::string target;   // "sm_90a"
+};
+
+// The manifest's text. It can be read whatever was guessed, where every parameter has 1, 2, 4 or 8
+// bytes; a struct or tensor map by value is named in a comment, and the manual's page for it.
+std::string draft_manifest(const emulator::EntrySurvey& entry, const OperationGuess& guess,
+                           const DraftSource& source);
+
+}  // namespace plumbline

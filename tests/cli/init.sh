@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# A first manifest from PTX or a source: what the PTX says is filled in, nothing is replaced, and the draft loads.
+# Usage: init.sh PROGRAM KERNEL_FOLDER SOURCE_FOLDER
+set -u
+program=$1 kernels=$2 source=$3
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+cp "$source/tests/triton/softmax_sm_80.ptx" mine.ptx
+expect 0 'mine.toml: a draft for "softmax" as softmax, since its name has "softmax"' init mine.ptx
+expect 2 "exists already" init mine.ptx
+expect 0 "computes = \"softmax\"" init mine.ptx --out -
+expect 0 "as rmsnorm, since --operation says so" init mine.ptx --operation rmsnorm --out other.toml
+expect 2 'no operation "softmx"' init mine.ptx --operation softmx --out -
+expect 2 'no entry point "main"' init mine.ptx --entry main --out -
+# Corrected where it says TODO, it verifies: rows of a block, offsets of 32 bits, the words of this kernel's contract.
+sed -e 's/"s32 m", */"s32 n", /; s/"s32 n", *\(# 4\)/"s32 ld_x", \1/; s/"s32 ld_x", *\(# 5\)/"s32 ld_y", \1/' \
+  -e "s/^grid = .*/grid = ['m']/; s/^shared = .*/shared = 16/; s/^out *= .*/out = [\"f32\"]/; s/^x = .*/x = \"bf16\"/" \
+  -e 's/^normalize = .*/normalize = "div.full"/; s/^lanes = .*/lanes = 128/' \
+  -e '/^# \[\[domain\]\]/,$ { s/^# \(\[\[domain\]\]\)/\1/; s/^# require = .*/require = "n <= 1024 \&\& m * max(ld_x, ld_y) <= 2147483647"/; s/^# reason .*/reason = "a row is a program"/ }' \
+  mine.toml >right.toml
+cp mine.ptx right.ptx && sed -i 's/mine.ptx/right.ptx/' right.toml
+echo 'exponential = "ex2.approx"' >>right.toml
+expect 0 "1 passed, 0 failed" verify --kernel right.toml --profile quick --on emulator --no-corpus --only 'm<=70'
+
+# Several entry points, a name that says nothing, and what is no kernel.
+cat "$kernels/shipped/quantize_s8/quantize_s8.sm_80.ptx" >many.ptx
+expect 2 "entry points" init many.ptx
+expect 0 "as quantize" init many.ptx --entry quantize_s8_row
+sed 's/softmax/kernel7/g' mine.ptx >unknown.ptx
+expect 2 "--operation and one of" init unknown.ptx
+echo hello >hello.ptx
+expect 2 "hello.ptx" init hello.ptx
+expect 2 "neither PTX (.ptx) nor a CUDA source" init right.toml
+expect 2 "init takes one file" init
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

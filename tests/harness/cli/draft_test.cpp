@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/draft.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/manifest/manifest.h"
+
+namespace plumbline {
+namespace {
+
+using emulator::EntrySurvey;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+EntrySurvey entry_named(const std::string& name) {
+  EntrySurvey entry;
+  entry.name = name;
+  for (int i = 0; i < 4; ++i) entry.parameters.push_back({8, "u64", true});
+  for (int i = 0; i < 6; ++i) entry.parameters.push_back({4, "u32", false});
+  entry.parameters.push_back({4, "f32", false});
+  entry.threads = {128, 1, 1};
+  entry.exact_threads = true;
+  return entry;
+}
+
+std::string draft_of(const EntrySurvey& entry) {
+  return draft_manifest(entry, guess_operation(entry), {"mine.ptx", "8.6", "sm_80"});
+}
+
+TEST(Draft, GuessesTheOperationAndSaysWhy) {
+  const auto guessed = [](const std::string& name) {
+    const OperationGuess guess = guess_operation(entry_named(name));
+    return guess.operation ? std::string(guess.operation->name()) : "";
+  };
+  EXPECT_EQ(guessed("_Z20fused_softmax_kernelPfS_"), "softmax");
+  EXPECT_EQ(guessed("softmax_backward"), "softmax_backward");
+  EXPECT_EQ(guessed("flash_fwd_kernel"), "attention");
+  EXPECT_EQ(guessed("flash_bwd_dkdv"), "attention_backward");
+  EXPECT_EQ(guessed("rms_norm_kernel"), "rmsnorm");
+  EXPECT_EQ(guessed("dynamic_scaled_int8_quant"), "quantize");
+  EXPECT_EQ(guessed("triton_poi_fused_7"), "");
+  EntrySurvey entry = entry_named("kernel7");
+  entry.units["mma m16n8k32 f32.e4m3.e4m3.f32"] = 4;
+  EXPECT_EQ(guess_operation(entry).operation->name(), "gemm");
+  EXPECT_THAT(guess_operation(entry).reason, HasSubstr("m16n8k32"));
+}
+
+// Whatever was guessed, the draft is a manifest that loads: what is left is to correct it.
+TEST(Draft, CanBeReadForEveryOperation) {
+  for (const Operation* operation : all_operations()) {
+    const EntrySurvey entry = entry_named("k");
+    const std::string text =
+        draft_manifest(entry, {operation, "a test"}, {"mine.ptx", "8.6", "sm_90a"});
+    const Result<Manifest> manifest = parse_manifest(text, "folder/mine.toml");
+    ASSERT_TRUE(manifest) << manifest.error().text() << "\n" << text;
+    EXPECT_EQ(manifest->operation, operation);
+    EXPECT_EQ(manifest->launches.front().parameters.size(), entry.parameters.size());
+    EXPECT_EQ(manifest->architecture(90), "90a");
+    EXPECT_THAT(text, HasSubstr("TODO"));
+  }
+}
+
+TEST(Draft, TakesWhatThePtxSays) {
+  EntrySurvey entry = entry_named("matmul");
+  entry.units["mma m16n8k32 f32.e4m3.e5m2.f32"] = 4;
+  entry.dynamic_shared = true;
+  const std::string text = draft_of(entry);
+  EXPECT_THAT(text, HasSubstr("unit = \"mma.sync\""));
+  EXPECT_THAT(text, HasSubstr("b = \"e5m2\""));
+  EXPECT_THAT(text, HasSubstr("block = [128, 1, 1]"));
+  EXPECT_THAT(text, HasSubstr("shared = "));
+  EXPECT_THAT(text, HasSubstr("\"ptr a\","));
+  EXPECT_THAT(text, HasSubstr("\"f32 alpha\","));
+  EXPECT_THAT(text, Not(HasSubstr("schedule")));
+}
+
+// Compilers before PTX 8 mark no addresses: the leading words of 64 bits are taken for them.
+TEST(Draft, TakesLeadingWordsForAddressesWhereNoneIsMarked) {
+  EntrySurvey entry = entry_named("softmax");
+  entry.parameters = {{8, "u64", false}, {8, "u64", false}, {4, "u32", false}, {8, "u64", false}};
+  const std::string text = draft_of(entry);
+  EXPECT_THAT(text, HasSubstr("\"ptr x\","));
+  EXPECT_THAT(text, HasSubstr("\"ptr y\","));
+  EXPECT_THAT(text, HasSubstr("\"s32 m\","));
+  EXPECT_THAT(text, HasSubstr("\"s64 n\","));
+}
+
+TEST(Draft, SaysWhatItCannotWrite) {
+  EntrySurvey entry = entry_named("gemm");
+  entry.parameters.push_back({128, "b8", false});
+  entry.missing.push_back({"tcgen05.mma", "", 3, 40});
+  const std::string text = draft_of(entry);
+  EXPECT_THAT(text, HasSubstr("128 bytes: a struct or a tensor map by value"));
+  EXPECT_THAT(text, HasSubstr("The emulator lacks 1 of its instructions"));
+}
+
+}  // namespace
+}  // namespace plumbline
