@@ -53,7 +53,7 @@ void note_absent(const std::vector<Dump>& dumps, KernelRecord& kernel) {
 }  // namespace
 
 ExitCode check(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   if (arguments.names.empty()) {
     return report_error({ErrorKind::bad_input, "check needs a safetensors file", "",
@@ -116,6 +116,7 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
   weigh_evidence(record);
   for (KernelRecord& kernel : record.kernels) note_absent(dumps, kernel);
   folder->link_as_latest();
+  print_cards(record, arguments, terminal);
   return end_run(record, *folder, arguments, terminal);
 }
 
