@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <thread>
 
@@ -66,6 +67,7 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     if (!dump) return report_error(dump.error());
     dumps.push_back(*std::move(dump));
   }
+  const auto start = std::chrono::steady_clock::now();
   RunRecord record;
   std::vector<const Manifest*> kernels;
   for (const Dump& dump : dumps) kernels.push_back(dump.test_case.kernel);
@@ -112,6 +114,8 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     record.counterexamples.push_back(std::move(card));
   }
   record.interrupted = interrupted();
+  record.elapsed_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   summarize(record);
   weigh_evidence(record);
   for (KernelRecord& kernel : record.kernels) note_absent(dumps, kernel);

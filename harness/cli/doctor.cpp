@@ -55,8 +55,8 @@ class Report {
 struct Probe {
   const Manifest* kernel;
   Target target;
-  Result<Case> test_case;
-  std::optional<CaseRecord> record = {};
+  std::optional<CaseRecord> record = {};  // none after Ctrl-C
+  std::string trouble = {};               // why there is no case to run
 
   std::string chip() const { return target.on_gpu ? "gpu" : fmt::format("sm_{}", target.sm); }
 };
@@ -76,14 +76,23 @@ Result<Case> small_case(const Manifest& kernel, const Registry& registry) {
   return parse_case_line(smallest->text(), registry);
 }
 
-void run_probes(std::vector<Probe>& probes, int threads, Terminal& terminal) {
-  for_each_on_workers(probes.size(), threads, [&] {
+// A worker for each kernel: planning and parsing it take longer than its cases.
+void run_probes(const Registry& registry, std::vector<Probe>& probes, int threads) {
+  const std::vector<Manifest>& kernels = registry.all();
+  for_each_on_workers(kernels.size(), threads, [&] {
     return [&, runner = CaseRunner({})](std::size_t i) mutable {
-      Probe& probe = probes[i];
-      if (probe.test_case) probe.record = runner.run(*probe.test_case, probe.target);
+      std::optional<Result<Case>> test_case;
+      for (Probe& probe : probes) {
+        if (probe.kernel != &kernels[i]) continue;
+        if (!test_case) test_case = small_case(kernels[i], registry);
+        if (*test_case) {
+          probe.record = runner.run(**test_case, probe.target);
+        } else {
+          probe.trouble = test_case->error().text();
+        }
+      }
     };
   });
-  terminal.clear_status();
 }
 
 // A line for each probe that did not pass, and one for those of a chip that did.
@@ -101,10 +110,10 @@ void weigh(const std::vector<Probe>& probes, bool verbose, Report& report) {
                                 fmt::format("plumbline verify {} --sm {} -x tells more", kernel,
                                             probe.target.sm)});
     };
-    if (!probe.test_case) {
-      failed(probe.test_case.error().text());
+    if (!probe.trouble.empty()) {
+      failed(probe.trouble);
     } else if (!probe.record) {
-      failed(interruption(probe.test_case->text()).text());
+      failed(interruption("").text());
     } else if (probe.record->verdict != Verdict::pass) {
       failed(fmt::format("{} ({})", probe.record->reason, probe.record->text));
     } else {
@@ -154,17 +163,17 @@ ExitCode doctor(const Arguments& arguments, Terminal& terminal) {
   terminal.status("  trying a case of each kernel");
   std::vector<Probe> emulated, on_gpu;
   for (const Manifest& kernel : registry->all()) {
-    const Result<Case> test_case = small_case(kernel, *registry);
     std::string skipped;
     for (const Target& target :
          kernel_targets(kernel, On::emulator, std::nullopt, std::nullopt, skipped))
-      emulated.push_back({&kernel, target, test_case});
+      emulated.push_back({&kernel, target});
     if (!gpu || !best_build(kernel, gpu->sm)) continue;
-    on_gpu.push_back({&kernel, *gpu, test_case});
+    on_gpu.push_back({&kernel, *gpu});
     on_gpu.back().target.compare = true;
   }
-  run_probes(emulated, worker_threads(arguments), terminal);
-  run_probes(on_gpu, 1, terminal);
+  run_probes(*registry, emulated, worker_threads(arguments));
+  run_probes(*registry, on_gpu, 1);
+  terminal.clear_status();
   weigh(emulated, arguments.verbose, report);
   weigh(on_gpu, arguments.verbose, report);
   report.print(terminal);

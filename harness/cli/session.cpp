@@ -45,8 +45,8 @@ void print_kernel(const KernelRecord& k, const RunRecord& record, const KernelCo
                     k.reasons.empty() ? "no case was selected" : k.reasons.front()));
     return;
   }
-  terminal.print(fmt::format("  {}  {}", verdict,
-                             kernel_figures(k, telling_error(record, k.name), columns)));
+  terminal.print(
+      fmt::format("  {}  {}", verdict, kernel_figures(k, telling_error(record, k.name), columns)));
   if (arguments.verbose) {
     for (const std::string& line : kernel_details(k))
       terminal.print_wrapped(terminal.dim("        " + line));

@@ -73,6 +73,7 @@ class Jobs {
         jobs.changed_.notify_all();
       }
     } relock(*this, lock);
+
     return work();
   }
 
@@ -98,8 +99,8 @@ class Jobs {
         tell_explained();
       } else if (next_ < queue.size() && !ends()) {
         const std::size_t i = queue[next_++];
-        std::optional<CaseRecord> record = unlocked(
-            lock, [&] { return runner.run(jobs_[i].test_case, jobs_[i].target); });
+        std::optional<CaseRecord> record =
+            unlocked(lock, [&] { return runner.run(jobs_[i].test_case, jobs_[i].target); });
         if (!stopped_) end(i, std::move(record));
       } else if (at_work_ > 0) {
         changed_.wait(lock);

@@ -47,7 +47,7 @@ TERM=dumb on_terminal 80 "${run[@]}" --out dumb >dumb_terminal
 check "a dumb terminal: no escape, nothing rewritten" bash -c "! grep -qP '\x1b|\r' dumb_terminal"
 NO_COLOR=1 TERM=xterm on_terminal 80 "${run[@]}" --out plain >plain_terminal
 check "NO_COLOR: no color" bash -c "! grep -qP '\x1b\[[0-9]*m' plain_terminal"
-"$program" "${run[@]}" --out verbose -v >verbose
+"$program" "${run[@]}" --out out_verbose -v >verbose
 for words in "bounded, " "undecided, referee" "the wall time of each added up" "worst error"; do
   check "-v tells: $words" grep -q "$words" verbose
   check "else not: $words" bash -c "! grep -q '$words' no_terminal"
@@ -87,7 +87,7 @@ completes() { # completes WANTED WORD...
 }
 check "verbs" completes "verify" ver
 check "verbs behind help" completes "propagate" help pro
-check "a flag" completes "--fail-fast --failed" verify --fa
+check "a flag" completes "--failed --fail-fast" verify --fa
 check "values of a flag" completes "emulator" verify --on em
 check "values a verb has" completes "human line" report --format ""
 check "profiles behind others" completes "quick" verify gemm_bf16 --profile q

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kKernelNames =
     "list 2>/dev/null | sed -n 's/^  \\([^ ][^ ]*\\) .*/\\1/p'";
 
-// In single quotes, which all three shells understand; fish also knows \\' within them.
+// In single quotes, for bash and zsh.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
@@ -57,7 +57,7 @@ std::vector<std::string> operand_choices(const VerbHelp& verb) {
   return {};
 }
 
-// Lines of a `case` in bash and zsh: "verify --on) words='auto emulator' ;;".
+// Lines of a `case` in bash and zsh: "verify --on) choices='auto emulator' ;;".
 std::string shell_cases(const std::vector<VerbHelp>& verbs) {
   std::string text;
   const auto add = [&](const std::string& pattern, const Source& source) {
@@ -65,7 +65,7 @@ std::string shell_cases(const std::vector<VerbHelp>& verbs) {
                                   : source.kind == Kind::files   ? "files"
                                   : source.kind == Kind::folders ? "folders"
                                                                  : "words";
-    text += fmt::format("    {}) kind={} words={} ;;\n", pattern, kind,
+    text += fmt::format("    {}) kind={} choices={} ;;\n", pattern, kind,
                         quoted(fmt::format("{}", fmt::join(source.words, " "))));
   };
   for (const VerbHelp& verb : verbs) {
@@ -92,17 +92,17 @@ std::string shell_flags(const std::vector<VerbHelp>& verbs) {
   return text;
 }
 
-// Both set kind and words for the word at hand; $program, $verb, $before and $word are given.
+// Both set kind and choices for the word at hand; $program, $verb, $before and $word are given.
 std::string choose(const std::vector<VerbHelp>& verbs) {
   return fmt::format(R"sh(  case $verb in
 {}  esac
   case "$verb $before" in
-{}    *) kind=words words='' ;;
+{}    *) kind=words choices='' ;;
   esac
   if [ "$kind" = kernels ]; then
-    words=$("$program" {}) kind=words
+    choices=$("$program" {}) kind=words
   fi
-  case $word in -*) kind=words words=$flags ;; esac
+  case $word in -*) kind=words choices=$flags ;; esac
 )sh",
                      shell_flags(verbs), shell_cases(verbs), kKernelNames);
 }
@@ -111,16 +111,16 @@ std::string bash_script(const std::vector<VerbHelp>& verbs) {
   return fmt::format(R"sh(# plumbline for bash: eval "$(plumbline completion bash)"
 _plumbline() {{
   local program=${{COMP_WORDS[0]}} verb=${{COMP_WORDS[1]}} word=${{COMP_WORDS[COMP_CWORD]}}
-  local before=${{COMP_WORDS[COMP_CWORD-1]}} flags='' kind='' words=''
+  local before=${{COMP_WORDS[COMP_CWORD-1]}} flags='' kind='' choices=''
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ] || {{ [ "$COMP_CWORD" -eq 2 ] && [ "$verb" = help ]; }}; then
     COMPREPLY=($(compgen -W '{} help --help --version' -- "$word"))
     return
   fi
 {}  case $kind in
-    files) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")) ;;
-    folders) compopt -o filenames; COMPREPLY=($(compgen -d -- "$word")) ;;
-    *) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
+    files) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$word")) ;;
+    folders) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$word")) ;;
+    *) COMPREPLY=($(compgen -W "$choices" -- "$word")) ;;
   esac
 }}
 complete -F _plumbline plumbline
@@ -133,16 +133,15 @@ std::string zsh_script(const std::vector<VerbHelp>& verbs) {
 # plumbline for zsh: eval "$(plumbline completion zsh)"
 _plumbline() {{
   local program=${{words[1]}} verb=${{words[2]}} word=${{words[CURRENT]}} before=${{words[CURRENT-1]}}
-  local flags='' kind='' position=$CURRENT
+  local flags='' kind='' choices='' position=$CURRENT
   if (( position == 2 )) || {{ (( position == 3 )) && [ "$verb" = help ]; }}; then
     compadd -- {} help --help --version
     return
   fi
-  local words=''
 {}  case $kind in
     files) _files ;;
     folders) _files -/ ;;
-    *) compadd -- ${{=words}} ;;
+    *) compadd -- ${{=choices}} ;;
   esac
 }}
 compdef _plumbline plumbline
@@ -170,7 +169,8 @@ std::string fish_script(const std::vector<VerbHelp>& verbs) {
   };
   const auto described = [](std::string help) {
     std::string out;
-    for (const char c : help) out += c == '\'' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
+    for (const char c : help)
+      out += c == '\'' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
     return fmt::format(" -d '{}'", out);
   };
   for (const VerbHelp& verb : verbs) {

@@ -24,14 +24,15 @@ std::string error_text(const KernelRecord& k, const std::optional<TellingError>&
     return fmt::format("{}{} what is allowed", wide ? "largest error " : "",
                        share_text(k.worst_share));
   }
+  if (k.verdict == Verdict::fail) return "";  // not by its size
   if (!error) {
     return fmt::format("{}{} of {}", wide ? "largest error " : "", share_text(k.worst_share),
                        wide ? "what is allowed" : "allowed");
   }
   if (!wide) return ulp_text(error->ulp);
-  return error->ulp == 0 ? "exact where nothing cancels"
-                         : fmt::format("{} of {} where nothing cancels", ulp_text(error->ulp),
-                                       error->format);
+  return error->ulp == 0
+             ? "exact where nothing cancels"
+             : fmt::format("{} of {} where nothing cancels", ulp_text(error->ulp), error->format);
 }
 
 // "3.2M" where a column is narrow.
@@ -40,6 +41,12 @@ std::string short_count(std::int64_t count) {
   const double thousands = static_cast<double>(count) / 1e3;
   if (thousands < 1000) return fmt::format("{:.0f}k", thousands);
   return fmt::format("{:.1f}M", thousands / 1e3);
+}
+
+bool is_wide(const KernelColumns& columns) { return columns.width >= 100; }
+
+std::string compared_text(const KernelRecord& k, const KernelColumns& columns) {
+  return is_wide(columns) ? count_text(k.compared) : short_count(k.compared);
 }
 
 }  // namespace
@@ -61,10 +68,12 @@ std::string_view status_word(Verdict verdict) {
 }
 
 KernelColumns kernel_columns(const std::vector<KernelRecord>& kernels, int width) {
-  KernelColumns columns{.verdict = 4, .name = 0, .width = static_cast<std::size_t>(width)};
+  KernelColumns columns{.verdict = 4, .width = static_cast<std::size_t>(width)};
   for (const KernelRecord& k : kernels) {
     columns.verdict = std::max(columns.verdict, status_word(k.verdict).size());
     columns.name = std::max(columns.name, k.name.size());
+    columns.cases = std::max(columns.cases, count_text(k.cases).size());
+    columns.compared = std::max(columns.compared, compared_text(k, columns).size());
   }
   return columns;
 }
@@ -90,7 +99,7 @@ std::optional<TellingError> telling_error(const RunRecord& record, const std::st
 
 std::string kernel_figures(const KernelRecord& k, const std::optional<TellingError>& error,
                            const KernelColumns& columns) {
-  const bool wide = columns.width >= 100;
+  const bool wide = is_wide(columns);
   const std::string gap = wide ? "   " : "  ";
   std::string line = fmt::format("{:<{}}", k.name, columns.name);
   const std::size_t room = columns.width - std::min(columns.width, columns.verdict + 4);
@@ -99,10 +108,9 @@ std::string kernel_figures(const KernelRecord& k, const std::optional<TellingErr
     line += gap + figure;
   };
   const std::string cases = k.cases == 1 ? "case " : "cases";
-  add(wide ? fmt::format("{:>6} {}", count_text(k.cases), cases)
-           : fmt::format("{:>4} {}", k.cases, cases));
-  add(wide ? fmt::format("{:>13} outputs compared", count_text(k.compared))
-           : fmt::format("{:>5} compared", short_count(k.compared)));
+  add(fmt::format("{:>{}} {}", count_text(k.cases), columns.cases, cases));
+  add(fmt::format("{:>{}} {}", compared_text(k, columns), columns.compared,
+                  wide ? "outputs compared" : "compared"));
   add(error_text(k, error, wide));
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -130,8 +138,8 @@ std::vector<std::string> kernel_details(const KernelRecord& k) {
       unrepeated[fmt::format("{}", fmt::join(code.unrepeated, ", "))].push_back(device);
   }
   for (const auto& [loops, devices] : unrepeated) {
-    lines.push_back(fmt::format("no case repeats the loop at {} ({})", loops,
-                                fmt::join(devices, " + ")));
+    lines.push_back(
+        fmt::format("no case repeats the loop at {} ({})", loops, fmt::join(devices, " + ")));
   }
   if (!k.population.empty()) lines.push_back("all errors at once: " + k.population);
   for (const KnownRecord& known : k.known) lines.push_back(known_note(known));

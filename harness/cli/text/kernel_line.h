@@ -15,7 +15,7 @@ std::string_view status_word(Verdict verdict);  // "pass", "FAIL", ...
 
 // Widths of the columns that all kernels of a run share.
 struct KernelColumns {
-  std::size_t verdict = 0, name = 0;
+  std::size_t verdict = 0, name = 0, cases = 0, compared = 0;
   std::size_t width = 120;  // of the line; what does not fit is left out, the last first
 };
 

@@ -10,9 +10,9 @@ namespace plumbline {
 struct Progress {
   std::string kernel;  // whose case ended last
   std::int64_t done = 0, total = 0, failed = 0;
-  int shrinking = 0;     // failures that are being made small
-  double share = 0;      // of the run's work that is done
-  double seconds = 0;    // since it began
+  int shrinking = 0;   // failures that are being made small
+  double share = 0;    // of the run's work that is done
+  double seconds = 0;  // since it began
 };
 
 // "gemm_bf16   120/980 cases, 12 %   2 failed   41/s   21 s left".

@@ -54,7 +54,7 @@ TEST_F(TriageOf, AFailureWaitsForTheCasesOfItsKernelBeforeIt) {
 TEST_F(TriageOf, EachClaimIsExplainedOnceUpToThree) {
   Triage triage(jobs(6, 0));
   std::vector<std::size_t> explained;
-  const std::vector<Claim> claims = {Claim::bound,    Claim::bound,         Claim::specials,
+  const std::vector<Claim> claims = {Claim::bound,     Claim::bound,         Claim::specials,
                                      Claim::in_bounds, Claim::deterministic, Claim::bits};
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const CaseRecord record = failure(claims[i]);

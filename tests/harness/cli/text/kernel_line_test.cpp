@@ -33,10 +33,11 @@ std::string line_at(const KernelRecord& kernel, int width,
 
 TEST(KernelLine, FitsItsWidthAndLosesTheLastColumnsFirst) {
   EXPECT_EQ(line_at(passing(), 120),
-            "attention_bf16_backward    1,204 cases       3,211,408 outputs compared   "
+            "attention_bf16_backward   1,204 cases   3,211,408 outputs compared   "
             "0.75 ulp of bf16 where nothing cancels");
-  EXPECT_EQ(line_at(passing(), 80), "attention_bf16_backward  1204 cases   3.2M compared  0.75 ulp");
-  EXPECT_EQ(line_at(passing(), 60), "attention_bf16_backward  1204 cases   3.2M compared");
+  EXPECT_EQ(line_at(passing(), 80),
+            "attention_bf16_backward  1,204 cases  3.2M compared  0.75 ulp");
+  EXPECT_EQ(line_at(passing(), 60), "attention_bf16_backward  1,204 cases  3.2M compared");
   for (const int width : {60, 80, 120})
     EXPECT_LE(line_at(passing(), width).size() + 8, static_cast<std::size_t>(width));
 }

@@ -7,14 +7,15 @@ namespace plumbline {
 namespace {
 
 TEST(ProgressText, SaysWhatIsDoneAndWhatIsLeft) {
-  EXPECT_EQ(progress_text({.kernel = "gemm_bf16",
-                           .done = 1200,
-                           .total = 9600,
-                           .failed = 2,
-                           .shrinking = 1,
-                           .share = 0.25,
-                           .seconds = 30}),
-            "gemm_bf16   1,200/9,600 cases, 25 %   2 failed   1 shrinking   40/s   1 min 30 s left");
+  EXPECT_EQ(
+      progress_text({.kernel = "gemm_bf16",
+                     .done = 1200,
+                     .total = 9600,
+                     .failed = 2,
+                     .shrinking = 1,
+                     .share = 0.25,
+                     .seconds = 30}),
+      "gemm_bf16   1,200/9,600 cases, 25 %   2 failed   1 shrinking   40/s   1 min 30 s left");
 }
 
 TEST(ProgressText, PromisesNothingAtTheBeginningAndAtTheEnd) {

@@ -12,33 +12,36 @@ namespace {
 using ::testing::HasSubstr;
 
 VerbHelp cook() {
-  return {.name = "cook",
-          .help = "makes a meal",
-          .operands = "DISH",
-          .operands_help = "what to make",
-          .flags = {{{"--heat"}, "LEVEL", {"low", "high"}, false, "Where", "of the stove"},
-                    {{"-q", "--quiet"}, "", {}, false, "Output", "no bell, which is loud"}},
-          .examples = {{"plumbline cook soup --heat low", "for an hour"}}};
+  return {
+      .name = "cook",
+      .help = "makes a meal",
+      .operands = "DISH",
+      .operands_help = "what to make",
+      .flags = {{{"--heat"}, "LEVEL", {"low", "high"}, false, "Where", "of the stove"},
+                {{"-q", "--quiet"}, "", {}, false, "Output", "no bell, which is loud, at night"}},
+      .examples = {{"plumbline cook soup --heat low", "for an hour"}}};
 }
 
 TEST(VerbHelp, HangsTextsUnderTheirColumn) {
-  EXPECT_EQ(verb_help(cook(), 40).substr(0, 268),
-            "plumbline cook: makes a meal\n"
-            "\n"
-            "Usage: plumbline cook [OPTIONS] [DISH\n"
-            "  ...]\n"
-            "  DISH ...          what to make\n"
-            "\n"
-            "Where\n"
-            "  --heat LEVEL      of the stove\n"
-            "\n"
-            "Output\n"
-            "  -q, --quiet       no bell, which is\n"
-            "                    loud\n"
-            "\n"
-            "Examples\n"
-            "  plumbline cook soup --heat low\n"
-            "      for an hour\n");
+  const std::string text =
+      "plumbline cook: makes a meal\n"
+      "\n"
+      "Usage: plumbline cook [OPTIONS] [DISH ...]\n"
+      "  DISH ...          what to make\n"
+      "\n"
+      "Where\n"
+      "  --heat LEVEL      of the stove\n"
+      "\n"
+      "Output\n"
+      "  -q, --quiet       no bell, which is loud,\n"
+      "                    at night\n"
+      "\n"
+      "Examples\n"
+      "  plumbline cook soup --heat low\n"
+      "      for an hour\n"
+      "\n"
+      "Exit codes\n";
+  EXPECT_EQ(verb_help(cook(), 45).substr(0, text.size()), text);
 }
 
 TEST(Completion, HasVerbsFlagsAndValuesForEveryShell) {
