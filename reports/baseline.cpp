@@ -122,7 +122,7 @@ namespace {
 
 std::string incomplete_because(const RunRecord& record) {
   const auto cases = static_cast<std::int64_t>(record.cases.size());
-  if (record.interrupted || cases < record.planned)
+  if (record.ended_early() || cases < record.planned)
     return fmt::format("the run did not end: {} of {} cases", cases, record.planned);
   if (record.shard)
     return fmt::format("it is shard {} of {}", record.shard->index, record.shard->count);

@@ -104,8 +104,9 @@ std::string verdict_sentence(const RunRecord& record) {
                            counted(static_cast<std::int64_t>(record.cases.size()), "case"),
                            count_text(compared));
   }
-  if (record.interrupted) {
-    sentence += fmt::format(" The run did not end: {} of {} planned cases are in this report.",
+  if (record.ended_early()) {
+    sentence += fmt::format(" The run {}: {} of {} planned cases are in this report.",
+                            record.interrupted ? "did not end" : stop_text(record.stopped_after),
                             count_text(static_cast<std::int64_t>(record.cases.size())),
                             count_text(record.planned));
   }

@@ -5,19 +5,20 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <functional>
 
+#include "harness/cli/terminal.h"
 #include "harness/cli/verb_table.h"
+#include "harness/run/describe.h"
 #include "oracles/base/suggest.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::string_view kFooter =
-    "Exit codes: 0 every promise held, 1 a promise was broken, 2 wrong input, 3 could not run,\n"
-    "4 nothing selected, 5 passed but mistrusted, 70 a bug in plumbline, 130 interrupted.";
+constexpr int kHelpWidth = 100;  // where there is no terminal
 
 Error wrong(std::string message, std::string hint = "") {
   return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
@@ -57,16 +58,14 @@ std::optional<int> parse_chip(std::string_view text) {
 }
 
 Status apply(const RawFlags& raw, Arguments& arguments) {
-  const auto choose = [](std::string_view flag, const std::string& given,
-                         std::vector<std::string_view> words) -> Status {
-    if (std::find(words.begin(), words.end(), given) != words.end()) return {};
-    std::string hint = did_you_mean(given, words);
-    return wrong(fmt::format("{} {}: not one of {}", flag, given, fmt::join(words, ", ")), hint);
+  const auto choose = [](std::string_view flag, const std::string& given) -> Status {
+    const auto words = flag_choices(flag);
+    if (std::ranges::find(words, given) != words.end()) return {};
+    return wrong(fmt::format("{} {}: not one of {}", flag, given, fmt::join(words, ", ")),
+                 did_you_mean(given, {words.begin(), words.end()}));
   };
-  for (const Status& status : {choose("--on", raw.on, {"auto", "emulator", "gpu", "both"}),
-                               choose("--profile", raw.profile, {"quick", "default", "deep"}),
-                               choose("--format", raw.format, {"human", "line", "json"}),
-                               choose("--color", raw.color, {"auto", "always", "never"})}) {
+  for (const Status& status : {choose("--on", raw.on), choose("--profile", raw.profile),
+                               choose("--format", raw.format), choose("--color", raw.color)}) {
     if (!status) return status;
   }
   arguments.on = *on_by_name(raw.on);
@@ -119,17 +118,16 @@ Status apply(const RawFlags& raw, Arguments& arguments) {
   return {};
 }
 
-// The whole command line description. Subcommand objects are kept to print their help.
+// The whole command line description, in the order of the verb table.
 struct CommandLine {
-  CLI::App app{"plumbline: numerical verification of low-precision GPU kernels", "plumbline"};
+  CLI::App app{"", "plumbline"};
   Arguments arguments;
   RawFlags raw;
   std::vector<CLI::App*> verbs;
 
   CommandLine() {
     app.require_subcommand(0, 1);
-    app.set_version_flag("--version", "plumbline " PLUMBLINE_VERSION);
-    app.footer(std::string(kFooter));
+    app.set_version_flag("--version", "");
     for (const Verb& verb : verb_table()) {
       CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.help));
       if (!verb.operands.empty()) {
@@ -137,22 +135,83 @@ struct CommandLine {
             ->type_name(std::string(verb.operands));
       }
       verb.add_flags({*sub, arguments, raw});
+      sub->option_defaults()->group(kOutput);
       sub->add_option("--format", raw.format,
                       verb.json ? "human, line (one finding a line) or json (events as they happen)"
                       : verb.lines ? "human or line (one finding a line)"
-                                   : "human");
-      sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honored)");
+                                   : "human")
+          ->type_name("FORMAT");
+      sub->add_option("--color", raw.color, "auto, always, never (NO_COLOR is honored)")
+          ->type_name("WHEN");
       sub->add_flag("-q,--quiet", arguments.quiet, "only failures and the closing line");
-      sub->add_flag("-v,--verbose", arguments.verbose, "a line per case");
+      sub->add_flag("-v,--verbose", arguments.verbose,
+                    "a line per case, and all figures of each kernel");
+      sub->set_help_flag("-h,--help", "this text");
       verbs.push_back(sub);
     }
   }
 };
 
+FlagHelp described(const CLI::Option& option, const Verb& verb) {
+  FlagHelp flag;
+  for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) flag.names.push_back("--" + name);
+  const std::string type = option.get_type_name();  // "N:INT in [1 - 4096]"
+  if (option.get_items_expected_max() > 0) flag.value = type.substr(0, type.find(':'));
+  flag.repeats = option.get_items_expected_max() > 1;
+  flag.group = option.get_group();
+  flag.help = option.get_description();
+  for (const std::string_view choice : flag_choices(flag.names.back())) {
+    const bool refused = (choice == "json" && !verb.json) || (choice == "line" && !verb.lines);
+    if (!refused) flag.choices.emplace_back(choice);
+  }
+  return flag;
+}
+
+VerbHelp described(CLI::App& app, const Verb& verb) {
+  VerbHelp help{std::string(verb.name),
+                std::string(verb.help),
+                std::string(verb.operands),
+                std::string(verb.operands_help),
+                {},
+                {}};
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) help.flags.push_back(described(*option, verb));
+  }
+  // By the order of the groups, which are beside each other in no verb's list.
+  std::ranges::stable_sort(help.flags, {}, [](const FlagHelp& flag) {
+    constexpr std::array<std::string_view, 4> kOrder = {kChoosing, kPlace, kJudging, kFailing};
+    return std::ranges::find(kOrder, flag.group) - kOrder.begin();
+  });
+  for (const Example& example : verb.examples)
+    help.examples.push_back({std::string(example.command), std::string(example.help)});
+  return help;
+}
+
+std::vector<VerbHelp> described(CommandLine& line) {
+  std::vector<VerbHelp> all;
+  for (std::size_t i = 0; i < line.verbs.size(); ++i)
+    all.push_back(described(*line.verbs[i], verb_table()[i]));
+  return all;
+}
+
+// Of the named verb, or of the program.
+std::string help_text(CommandLine& line, std::string_view verb) {
+  const int width = terminal_width().value_or(kHelpWidth);
+  const std::vector<VerbHelp> all = described(line);
+  const auto named = std::ranges::find(all, verb, &VerbHelp::name);
+  return named == all.end() ? program_help(all, width) : verb_help(*named, width);
+}
+
 }  // namespace
 
 Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   CommandLine line;
+  const bool asks_for_help = argc > 1 && std::string_view(argv[1]) == "help";
+  if (asks_for_help) {
+    --argc;
+    ++argv;
+  }
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string_view> known;
     for (const Verb& verb : verb_table()) known.push_back(verb.name);
@@ -164,17 +223,19 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     }
   }
   Arguments& arguments = line.arguments;
+  if (asks_for_help) {
+    arguments.help = help_text(line, argc > 1 ? argv[1] : "");
+    return arguments;
+  }
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     arguments.verb.clear();
-    for (CLI::App* verb : line.verbs) {
-      if (verb->parsed()) arguments.help = verb->help();
-    }
-    if (arguments.help.empty()) arguments.help = line.app.help();
+    const auto verb = std::ranges::find_if(line.verbs, [](CLI::App* v) { return v->parsed(); });
+    arguments.help = help_text(line, verb == line.verbs.end() ? "" : (*verb)->get_name());
     return arguments;
   } catch (const CLI::CallForVersion&) {
-    arguments.help = "plumbline " PLUMBLINE_VERSION "\n";
+    arguments.help = version_text();
     return arguments;
   } catch (const CLI::ExtrasError& error) {
     std::string verb = argc > 1 && argv[1][0] != '-' ? argv[1] : "plumbline";
@@ -201,7 +262,7 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     if (verb->parsed()) arguments.verb = verb->get_name();
   }
   if (arguments.verb.empty()) {
-    arguments.help = line.app.help();
+    arguments.help = help_text(line, "");
     return arguments;
   }
   const Status applied = apply(line.raw, arguments);
@@ -220,10 +281,15 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   return arguments;
 }
 
-std::string full_help() {
+std::vector<VerbHelp> described_verbs() {
   CommandLine line;
-  std::string text = line.app.help();
-  for (CLI::App* verb : line.verbs) text += "\n" + verb->help();
+  return described(line);
+}
+
+std::string full_help() {
+  const std::vector<VerbHelp> all = described_verbs();
+  std::string text = program_help(all, kHelpWidth);
+  for (const VerbHelp& verb : all) text += "\n" + verb_help(verb, kHelpWidth);
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuzz/plan/plan.h"
+#include "harness/cli/text/verb_help.h"
 #include "harness/judge/target.h"
 #include "harness/run/filter.h"
 #include "harness/run/shard.h"
@@ -54,10 +55,13 @@ struct Arguments {
   bool allow_mistrusted = false;
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";
+  std::string operation, entry, draft_out;  // of init
   std::string report_folder;  // --out of report; empty: a folder of the run's name in plumbline-out
   std::string corpus;         // empty: the default folder
   bool no_corpus = false;
   bool no_shrink = false;
+  std::int64_t max_failures = 0;  // --fail-fast: 1; --max-fail; 0: none ends the run
+  bool list_cases = false;
   int jobs = 0;  // 0: one per core
   ColorChoice color = ColorChoice::automatic;
   bool quiet = false, verbose = false;
@@ -65,6 +69,9 @@ struct Arguments {
 };
 
 Result<Arguments> parse_arguments(int argc, const char* const* argv);
+
+// Every verb with its flags and examples.
+std::vector<VerbHelp> described_verbs();
 
 // Every verb's help, for docs/cli.md and the test that keeps it true.
 std::string full_help();

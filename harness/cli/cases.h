@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The cases a person names: files, folders of files, and case texts.
+// The cases a person names (files, folders of files, and case texts), and those of a plan.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "fuzz/case_file/corpus.h"
+#include "harness/cli/arguments.h"
+#include "harness/cli/terminal.h"
+#include "harness/run/run.h"
 
 namespace plumbline {
 
@@ -13,5 +16,9 @@ namespace plumbline {
 // text.
 Result<std::vector<CaseFile>> named_cases(const std::vector<std::string>& names,
                                           const Registry& registry);
+
+// Prints the jobs of a plan, what they add up to and how long they will take.
+void print_plan(const std::vector<Job>& jobs, const RunRecord& planned, int threads,
+                const Arguments& arguments, Terminal& terminal);
 
 }  // namespace plumbline

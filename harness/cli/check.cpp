@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <thread>
 
@@ -53,7 +54,7 @@ void note_absent(const std::vector<Dump>& dumps, KernelRecord& kernel) {
 }  // namespace
 
 ExitCode check(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   if (arguments.names.empty()) {
     return report_error({ErrorKind::bad_input, "check needs a safetensors file", "",
@@ -66,6 +67,7 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     if (!dump) return report_error(dump.error());
     dumps.push_back(*std::move(dump));
   }
+  const auto start = std::chrono::steady_clock::now();
   RunRecord record;
   std::vector<const Manifest*> kernels;
   for (const Dump& dump : dumps) kernels.push_back(dump.test_case.kernel);
@@ -112,10 +114,13 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     record.counterexamples.push_back(std::move(card));
   }
   record.interrupted = interrupted();
+  record.elapsed_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   summarize(record);
   weigh_evidence(record);
   for (KernelRecord& kernel : record.kernels) note_absent(dumps, kernel);
   folder->link_as_latest();
+  print_cards(record, arguments, terminal);
   return end_run(record, *folder, arguments, terminal);
 }
 

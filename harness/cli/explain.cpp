@@ -182,7 +182,7 @@ ExitCode worse(ExitCode a, ExitCode b) {
 }  // namespace
 
 ExitCode explain(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   std::vector<std::string> names = arguments.names;
   if (names.empty()) {  // the kernels of --kernel

@@ -281,7 +281,9 @@ class Fuzzer {
     if (++failures_[kind_of(record)] <= kExplainedPerKernel) {
       RunOptions options = options_;
       options.enough = [this] { return elapsed() >= arguments_.seconds + kMoreToShrink; };
-      Counterexample card = make_counterexample(failed, record, options, console_);
+      if (options.shrink_budget > 0) console_.shrinking(failed.test_case);
+      Counterexample card = make_counterexample(failed, record, options);
+      console_.explained(card);
       replaced = !card.case_file.empty();
       record_.counterexamples.push_back(std::move(card));
     }
@@ -315,7 +317,7 @@ class Fuzzer {
 }  // namespace
 
 ExitCode fuzz(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   const auto kernels = registry->match(arguments.names);
   if (!kernels) return report_error(kernels.error());

@@ -242,7 +242,7 @@ ExitCode list(const Arguments& arguments, Terminal& terminal) {
   if (!arguments.names.empty() && arguments.names.front() == "ptx") {
     return list_ptx(std::span(arguments.names).subspan(1), terminal);
   }
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   const std::vector<std::string> names =
       arguments.names.empty() ? std::vector<std::string>{"kernels"} : arguments.names;

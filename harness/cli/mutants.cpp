@@ -232,7 +232,7 @@ ExitCode mutants_exit_code(const RunRecord& record, const Arguments& arguments) 
 }  // namespace
 
 ExitCode mutants(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   const auto kernels = registry->match(arguments.names);
   if (!kernels) return report_error(kernels.error());

@@ -246,7 +246,7 @@ void propagate_denoising(const Arguments& arguments, RunFolder& folder, Terminal
 }  // namespace
 
 ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   const bool deep = arguments.depth > 0 || arguments.decode > 0 || arguments.denoise > 0;
   const Result<Selected> selected =

@@ -41,7 +41,7 @@ Status write_tensors(const std::vector<Job>& jobs, const std::string& folder, Te
 }  // namespace
 
 ExitCode replay(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   if (arguments.names.empty()) {
     return report_error({ErrorKind::bad_input, "replay needs a case", "",
@@ -64,6 +64,7 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   const std::string id = short_name(fingerprint(fmt::format("{}", fmt::join(texts, "\n"))));
   Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
+  const auto start = std::chrono::steady_clock::now();
   RunRecord record;
   label_record(record, arguments, id);
   describe_environment(record);
@@ -94,8 +95,11 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
                  c.device == job.target.name();
         });
     if (failed == record.cases.end()) continue;
-    record.counterexamples.push_back(make_counterexample(job, *failed, *options, console));
+    record.counterexamples.push_back(make_counterexample(job, *failed, *options));
+    console.explained(record.counterexamples.back());
   }
+  record.elapsed_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   const ExitCode code = end_run(record, *folder, arguments, terminal);
   if (arguments.tensors.empty()) return code;
   return unless_unwritten(write_tensors(jobs, arguments.tensors, terminal), code);

@@ -39,6 +39,8 @@ ExitCode report(const Arguments& arguments, Terminal& terminal) {
                                                           : fs::path(arguments.report_folder);
   const Status written = write_reports(folder, *merged, arguments.allow_mistrusted, page);
   if (!written) return report_error(written.error());
+  if (shards) merged->elapsed_ms = 0;  // of machines beside each other: no time that anyone waited
+  print_cards(*merged, arguments, terminal);
   print_record(*merged, arguments, terminal);
   print_report_path(folder, arguments, terminal);
   print_annotations(*merged, arguments, terminal);

@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <map>
 #include <thread>
 
-#include "harness/cli/console_text.h"
+#include "harness/cli/text/console_text.h"
+#include "harness/cli/text/kernel_line.h"
 #include "harness/judge/interrupt.h"
 #include "harness/judge/signature.h"
 #include "harness/judge/unit_shapes.h"
+#include "harness/run/estimate.h"
 #include "harness/run/evidence.h"
 #include "kernels/manifest/compile.h"
 #include "oracles/base/hash.h"
@@ -22,91 +22,39 @@
 #include "reports/card.h"
 #include "reports/count_text.h"
 #include "reports/record/json.h"
-#include "reports/record/separation.h"
 
 namespace plumbline {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view status_word(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "pass";
-    case Verdict::fail:
-      return "FAIL";
-    case Verdict::mistrusted:
-      return "mistrusted";
-    case Verdict::error:
-      return "error";
-    case Verdict::skip:
-      return "skip";
-  }
-  return "";
-}
-
-std::string painted(const Terminal& terminal, Verdict verdict) {
-  const std::string word = fmt::format("{:<10}", status_word(verdict));
+std::string painted(const Terminal& terminal, Verdict verdict, std::size_t width) {
+  const std::string word = fmt::format("{:<{}}", status_word(verdict), width);
   if (verdict == Verdict::pass) return terminal.green(word);
   if (verdict == Verdict::fail || verdict == Verdict::error) return terminal.red(word);
   return terminal.yellow(word);
 }
 
-void print_kernel(const KernelRecord& k, std::size_t longest_name, bool tells_arithmetic,
-                  Terminal& terminal) {
+// One line; more where it has to answer for something, or all of it is asked for.
+void print_kernel(const KernelRecord& k, const RunRecord& record, const KernelColumns& columns,
+                  const Arguments& arguments, Terminal& terminal) {
+  const std::string verdict = painted(terminal, k.verdict, columns.verdict);
   if (k.verdict == Verdict::skip) {
     terminal.print_wrapped(
-        fmt::format("  {} {}  {}", painted(terminal, k.verdict), k.name,
+        fmt::format("  {}  {}  {}", verdict, k.name,
                     k.reasons.empty() ? "no case was selected" : k.reasons.front()));
     return;
   }
-  const std::size_t name_width =
-      terminal.width() >= 100 ? std::max(longest_name, std::size_t{24}) : 16;
-  std::string line = fmt::format("  {} {:<{}}", painted(terminal, k.verdict), k.name, name_width);
-  // Errors in ulp are not shown: where sums cancel, a conforming kernel is legitimately millions of
-  // ulp from exact.
-  const std::string worst =
-      k.errors > 0 && k.errors == k.cases ? "nothing could be judged"
-      : std::isinf(k.worst_share)
-          ? "worst error where none is allowed"
-          : fmt::format("worst error {:>5} of what is allowed", share_text(k.worst_share));
-  line += fmt::format(" {:>6} {}   {:<36}", k.cases, k.cases == 1 ? "case " : "cases", worst);
-  if (terminal.width() >= 80) line += fmt::format("  {:>7.1f} s", k.elapsed_ms / 1000);
-  terminal.print_wrapped(line);
-  if (terminal.width() >= 80) {
-    terminal.print_wrapped(terminal.dim(fmt::format(
-        "        {} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} "
-        "of {} agree",
-        k.outputs, k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed)));
-  }
-  std::map<std::string, std::vector<std::string>> unrepeated;  // loops, and the devices
-  for (const auto& [device, code] : k.code) {
-    if (!code.unrepeated.empty())
-      unrepeated[fmt::format("{}", fmt::join(code.unrepeated, ", "))].push_back(device);
-  }
-  for (const auto& [loops, devices] : unrepeated) {
-    terminal.print_wrapped(fmt::format("        no case repeats the loop at {} ({})", loops,
-                                       fmt::join(devices, " + ")));
-  }
-  if (!k.population.empty() && terminal.width() >= 80)
-    terminal.print_wrapped(terminal.dim("        all errors at once: " + k.population));
-  for (const KnownRecord& known : k.known) terminal.print_wrapped("        " + known_note(known));
-  if (k.sampled_cases > 0) {
-    terminal.print_wrapped(
-        fmt::format("        {}: {}", counted(k.sampled_cases, "large case"), sampling_note(k)));
-  }
-  if (tells_arithmetic) {
+  terminal.print(
+      fmt::format("  {}  {}", verdict, kernel_figures(k, telling_error(record, k.name), columns)));
+  if (arguments.verbose) {
+    for (const std::string& line : kernel_details(k))
+      terminal.print_wrapped(terminal.dim("        " + line));
+  } else if (arguments.verb == "check") {
+    // How it adds is what a check of outputs finds out.
     for (const auto& [device, words] : k.arithmetic) terminal.print_wrapped("        " + words);
   }
-  const std::string accuracy = accuracy_note(k);
-  if (!accuracy.empty()) {
-    terminal.print_wrapped(fmt::format("        {} ({})", accuracy, k.least_accurate_case));
-  }
-  if (const std::string failures = failures_line(k); !failures.empty())
-    terminal.print_wrapped("        " + failures);
-  for (const std::string& reason : k.reasons) terminal.print_wrapped("        " + reason);
-  for (const std::string& reason : k.mistrusted_because)
-    terminal.print_wrapped("        " + reason);
+  for (const std::string& line : kernel_reasons(k)) terminal.print_wrapped("        " + line);
 }
 
 bool launches_kernels(const Arguments& arguments) {
@@ -136,7 +84,7 @@ ExitCode report_error(const Error& error) {
   return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;
 }
 
-Result<Registry> open_registry(const Arguments& arguments) {
+Result<Registry> open_registry(const Arguments& arguments, Terminal& terminal) {
   Result<Registry> registry = Registry::open(default_kernel_folder());
   if (!registry) return registry;
   for (const std::string& path : arguments.manifests) {
@@ -145,9 +93,15 @@ Result<Registry> open_registry(const Arguments& arguments) {
     const Manifest* kernel = registry->find(fs::path(path).stem().string());
     if (launches_kernels(arguments) && !arguments.no_compile) {
       // A chip that has no build of its own runs that of an older one, on a GPU.
-      const Status compiled = compile_outdated(
-          *kernel, arguments.sm ? best_build(*kernel, *arguments.sm) : std::nullopt);
-      if (!compiled) return compiled.error();
+      const std::optional<int> only =
+          arguments.sm ? best_build(*kernel, *arguments.sm) : std::nullopt;
+      for (const int target : kernel->targets) {
+        if ((only && target != *only) || is_compiled(*kernel, target)) continue;
+        terminal.status(fmt::format("  compiling {} for sm_{}", kernel->name, target));
+        const Status compiled = compile_outdated(*kernel, target);
+        if (!compiled) return compiled.error();
+      }
+      terminal.clear_status();
     }
     const Status same = check_signatures(*kernel);
     if (!same) return same.error();
@@ -176,6 +130,7 @@ Result<RunOptions> run_options(const Arguments& arguments,
   options.runner.repeat = arguments.repeat;
   options.runner.judge.mpfr_bits = arguments.mpfr_bits;
   if (arguments.no_shrink) options.shrink_budget = 0;
+  options.max_failures = arguments.max_failures;
   if (!arguments.only.empty()) {
     const Result<Filter> filter = Filter::parse(arguments.only, kernels);
     if (!filter) return filter.error();
@@ -191,19 +146,29 @@ Result<RunOptions> run_options(const Arguments& arguments,
   return options;
 }
 
-void Console::planned(const RunRecord& so_far) {
+void Console::planned(const RunRecord& so_far, const std::vector<Job>& jobs) {
   RunRecord labelled = so_far;
   label_record(labelled, arguments_, run_id_);
   folder_.begin(labelled);
+  for (const Job& job : jobs) {
+    const double seconds = estimated_seconds(job);
+    estimated_[job.position] = seconds;
+    all_estimated_ += seconds;
+  }
   if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
-  terminal_.print_wrapped(fmt::format(
-      "{}   {}   {} {}", terminal_.bold("plumbline " PLUMBLINE_VERSION),
-      fmt::join(so_far.devices, " + "), so_far.planned, so_far.planned == 1 ? "case" : "cases"));
+  terminal_.print_wrapped(
+      fmt::format("{}   {}   {}", terminal_.bold("plumbline " PLUMBLINE_VERSION),
+                  fmt::join(so_far.devices, " + "), counted(so_far.planned, "case")));
 }
 
 void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
   folder_.append(record);
-  failed_ += record.verdict == Verdict::fail || record.verdict == Verdict::error;
+  progress_.kernel = record.kernel;
+  progress_.done = done;
+  progress_.total = total;
+  progress_.failed += record.verdict == Verdict::fail || record.verdict == Verdict::error;
+  const auto estimated = estimated_.find(record.position);
+  if (estimated != estimated_.end()) done_estimated_ += estimated->second;
   switch (arguments_.format) {
     case OutputFormat::json:
       terminal_.print(case_json_line(record));
@@ -224,23 +189,38 @@ void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t
     const std::string kernel =
         record.kernel_ms > 0 ? fmt::format(", kernel {:.4f} ms", record.kernel_ms) : "";
     terminal_.print(fmt::format("  {} {}  [{}]  {}  {:.1f} ms{}",
-                                painted(terminal_, record.verdict), record.text, record.device,
+                                painted(terminal_, record.verdict, 10), record.text, record.device,
                                 record.reason.empty() ? ulp_text(worst) : record.reason,
                                 record.elapsed_ms, kernel));
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  terminal_.status(
-      fmt::format("  {}/{} cases   {} failed   {:.0f} s", done, total, failed_, seconds));
+  show_progress();
 }
 
 void Console::shrinking(const Case& failing) {
-  if (arguments_.format == OutputFormat::human)
-    terminal_.status(fmt::format("  shrinking {}", failing.text()));
+  ++progress_.shrinking;
+  if (progress_.total == 0) progress_.kernel = failing.kernel->name;
+  show_progress();
 }
 
-void Console::probing() {
-  if (arguments_.format == OutputFormat::human) terminal_.status("  probing how the kernels add");
+void Console::explained(const Counterexample& card) {
+  progress_.shrinking = std::max(0, progress_.shrinking - 1);
+  if (arguments_.format != OutputFormat::human) return;
+  terminal_.print("");
+  print_card(card, terminal_);
+  terminal_.print("");
+  show_progress();
+}
+
+void Console::probing() { terminal_.status("  probing how the kernels add"); }
+
+void Console::show_progress() {
+  progress_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  progress_.share = all_estimated_ > 0 ? done_estimated_ / all_estimated_
+                    : progress_.total > 0
+                        ? static_cast<double>(progress_.done) / static_cast<double>(progress_.total)
+                        : 0;
+  terminal_.status("  " + progress_text(progress_));
 }
 
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
@@ -259,6 +239,7 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
   if (!arguments.case_text.empty()) text += " case " + arguments.case_text;
   if (arguments.no_corpus) text += " no corpus";
   if (arguments.no_shrink) text += " no shrinking";
+  if (arguments.max_failures > 0) text += fmt::format(" stop {}", arguments.max_failures);
   for (const std::string& name : arguments.names) text += " " + name;
   if (arguments.auto_mutants > 0) text += fmt::format(" auto {}", arguments.auto_mutants);
   if (arguments.peers) text += " peers";
@@ -295,6 +276,14 @@ void print_card(const Counterexample& card, Terminal& terminal) {
   }
 }
 
+void print_cards(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
+  if (arguments.format != OutputFormat::human) return;
+  for (const Counterexample& card : record.counterexamples) {
+    print_card(card, terminal);
+    terminal.print("");
+  }
+}
+
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
   terminal.clear_status();
   std::int64_t passed = 0, failed = 0, errors = 0, skipped = 0, mistrusted = 0;
@@ -308,34 +297,31 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
   if (arguments.format == OutputFormat::json) return;
   if (arguments.format == OutputFormat::human) {
     std::vector<std::string> not_reached;
-    std::size_t longest_name = 0;
-    for (const KernelRecord& k : record.kernels)
-      longest_name = std::max(longest_name, k.name.size());
+    const KernelColumns columns = kernel_columns(record.kernels, terminal.width());
     for (const KernelRecord& k : record.kernels) {
-      if (record.interrupted && k.cases == 0 && k.reasons.empty()) {
+      if (record.ended_early() && k.cases == 0 && k.reasons.empty()) {
         not_reached.push_back(k.name);
       } else if (!arguments.quiet || k.verdict != Verdict::pass) {
-        print_kernel(k, longest_name, arguments.verb == "check", terminal);
+        print_kernel(k, record, columns, arguments, terminal);
       }
     }
-    for (const Counterexample& card : record.counterexamples) {
-      terminal.print("");
-      print_card(card, terminal);
-    }
     print_errors(record, arguments, terminal);
-    if (record.interrupted) {
+    if (record.ended_early()) {
       terminal.print("");
-      terminal.print_wrapped(fmt::format("interrupted after {} of {} cases; they are in the record",
-                                         record.cases.size(), record.planned));
+      terminal.print_wrapped(fmt::format(
+          "{} after {} of {} cases; they are in the record",
+          record.interrupted ? "interrupted" : "the run " + stop_text(record.stopped_after) + ",",
+          record.cases.size(), record.planned));
       if (!not_reached.empty())
         terminal.print_wrapped(fmt::format("not reached: {}", fmt::join(not_reached, ", ")));
     }
     terminal.print("");
   }
-  terminal.print(fmt::format("{}: {} passed, {} failed, {} skipped{}{}", record.verb, passed,
-                             failed, skipped,
-                             mistrusted > 0 ? fmt::format(", {} mistrusted", mistrusted) : "",
-                             errors > 0 ? fmt::format(", {} could not run", errors) : ""));
+  terminal.print(fmt::format(
+      "{}: {} passed, {} failed, {} skipped{}{}{}", record.verb, passed, failed, skipped,
+      mistrusted > 0 ? fmt::format(", {} mistrusted", mistrusted) : "",
+      errors > 0 ? fmt::format(", {} could not run", errors) : "",
+      record.elapsed_ms > 0 ? fmt::format(" in {}", duration_text(record.elapsed_ms / 1000)) : ""));
 }
 
 void print_report_path(const std::filesystem::path& folder, const Arguments& arguments,

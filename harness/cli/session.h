@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "harness/cli/exit_code.h"
 #include "harness/cli/run_folder.h"
 #include "harness/cli/terminal.h"
+#include "harness/cli/text/progress.h"
 #include "harness/run/describe.h"
 #include "harness/run/run.h"
 #include "kernels/registry.h"
@@ -21,8 +23,8 @@ namespace plumbline {
 // Prints an error on standard error and gives its exit code.
 ExitCode report_error(const Error& error);
 
-// The kernel folder's manifests and those named with --kernel.
-Result<Registry> open_registry(const Arguments& arguments);
+// The kernel folder's manifests and those named with --kernel, compiled where that is due.
+Result<Registry> open_registry(const Arguments& arguments, Terminal& terminal);
 
 // --jobs, or one per core.
 int worker_threads(const Arguments& arguments);
@@ -37,15 +39,17 @@ Result<RunFolder> create_run_folder(const Arguments& arguments, const std::strin
 // What the command line says about a run: verb, profile, command, name.
 void label_record(RunRecord& record, const Arguments& arguments, const std::string& run_id);
 
-// Prints progress and lines as cases finish, and feeds record.jsonl.
+// Prints progress and lines as cases finish, failures as they are explained, and feeds
+// record.jsonl.
 class Console : public Observer {
  public:
   Console(const Arguments& arguments, Terminal& terminal, RunFolder& folder, std::string run_id)
       : arguments_(arguments), terminal_(terminal), folder_(folder), run_id_(std::move(run_id)) {}
 
-  void planned(const RunRecord& so_far) override;
+  void planned(const RunRecord& so_far, const std::vector<Job>& jobs) override;
   void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
   void shrinking(const Case& failing) override;
+  void explained(const Counterexample& card) override;
   void probing() override;
 
  private:
@@ -53,8 +57,12 @@ class Console : public Observer {
   Terminal& terminal_;
   RunFolder& folder_;
   std::string run_id_;
+  void show_progress();
+
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::int64_t failed_ = 0;
+  Progress progress_;
+  std::map<std::int64_t, double> estimated_;  // seconds, by position
+  double all_estimated_ = 0, done_estimated_ = 0;
 };
 
 // Six digits from everything that decides a run's results, so that the same run has the same name;
@@ -63,7 +71,11 @@ class Console : public Observer {
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,
                    std::uint64_t seed, const std::vector<std::string>& inputs = {});
 
-// The table of kernels, the cards, and the closing "verb: N passed, N failed, N skipped" line.
+// The cards of a record whose failures were not told while they were found.
+void print_cards(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
+
+// The table of kernels, what could not run, and the closing "verb: N passed, N failed, N skipped"
+// line.
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
 
 // A counterexample: text wrapped, what is there to be copied in whole lines.

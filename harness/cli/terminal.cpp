@@ -10,10 +10,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "harness/cli/console_text.h"
+#include "harness/cli/text/console_text.h"
+#include "harness/cli/text/wrap.h"
 
 namespace plumbline {
 namespace {
+
+// Of a long run where there is no terminal.
+constexpr std::chrono::seconds kBetweenLines{30};
 
 // What cannot be printed (a full disk, a closed pipe) stops no run: fmt::print would throw, among
 // running workers. The exit code and the record say how it ended.
@@ -24,19 +28,21 @@ void put(std::string_view text) {
 
 }  // namespace
 
+std::optional<int> terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 ||
+      size.ws_col < 20)
+    return std::nullopt;
+  return size.ws_col;
+}
+
 Terminal::Terminal(const Arguments& arguments) {
   const char* term = std::getenv("TERM");
   for_people_ = arguments.format == OutputFormat::human;
   json_ = arguments.format == OutputFormat::json;
   interactive_ =
       isatty(STDOUT_FILENO) != 0 && for_people_ && !(term && std::strcmp(term, "dumb") == 0);
-  winsize size{};
-  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-      size.ws_col >= 20) {
-    width_ = size.ws_col;
-  } else if (!interactive_) {
-    width_ = 120;  // logs wrap by themselves
-  }
+  width_ = terminal_width().value_or(interactive_ ? 80 : 120);  // logs wrap by themselves
   const char* no_color = std::getenv("NO_COLOR");
   color_ = arguments.color == ColorChoice::always ||
            (arguments.color == ColorChoice::automatic && interactive_ && !(no_color && *no_color));
@@ -84,7 +90,7 @@ void Terminal::status(std::string_view line) {
     has_status_ = true;
   } else {
     if (last_status_ == std::chrono::steady_clock::time_point{}) last_status_ = now;
-    if (now - last_status_ < std::chrono::minutes(1)) return;
+    if (now - last_status_ < kBetweenLines) return;
     put(console_line(line) + "\n");
   }
   last_status_ = now;
@@ -94,36 +100,6 @@ void Terminal::clear_status() {
   if (!has_status_) return;
   put("\r\x1b[K");
   has_status_ = false;
-}
-
-std::string wrap(std::string_view line, int width, std::size_t column) {
-  const std::size_t limit = static_cast<std::size_t>(width);
-  if (line.size() <= limit) return std::string(line);
-  const std::size_t first = line.find_first_not_of(' ');
-  if (first == std::string_view::npos) return "";
-  if (column == 0 || column > limit / 2) column = first + 2;
-  const std::string indent(column < limit / 2 ? column : 2, ' ');
-  std::string out(line.substr(0, first));
-  std::size_t at = first;
-  bool fresh = true;
-  line.remove_prefix(first);
-  while (!line.empty()) {
-    const std::size_t gap = std::min(line.find_first_not_of(' '), line.size());
-    const std::size_t end = std::min(line.find(' ', gap), line.size());
-    const std::string_view word = line.substr(gap, end - gap);
-    if (!fresh && at + gap + word.size() > limit) {
-      out += "\n" + indent;
-      at = indent.size();
-    } else {
-      out += std::string(gap, ' ');
-      at += gap;
-    }
-    out += word;
-    at += word.size();
-    fresh = false;
-    line.remove_prefix(end);
-  }
-  return out;
 }
 
 }  // namespace plumbline

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What people see: width, color, one live status line. When standard output is not a terminal there
-// is no status line and no escape code; long runs print a plain line a minute instead.
+// is no status line and no escape code; long runs print a plain line every half minute instead.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,8 +53,7 @@ class Terminal {
   std::chrono::steady_clock::time_point last_status_{};
 };
 
-// Breaks a line at spaces; continuation lines start at `column`, or, where there is none or it is
-// beyond half of the width, with the first line's indent (plus two).
-std::string wrap(std::string_view line, int width, std::size_t column = 0);
+// Columns of the terminal that standard output is; nothing where it is none.
+std::optional<int> terminal_width();
 
 }  // namespace plumbline

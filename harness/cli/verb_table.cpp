@@ -11,50 +11,71 @@ namespace {
 
 // --- flags that several verbs have ---
 
-void add_on(FlagTargets to, const char* help) { to.app.add_option("--on", to.raw.on, help); }
-
-void add_sm(FlagTargets to, const char* help) {
-  to.app.add_option("--sm", to.raw.sm, help)->type_name("CHIP");
+template <typename T>
+CLI::Option* add(FlagTargets to, const char* group, const char* names, T& value, const char* type,
+                 const char* help) {
+  return to.app.add_option(names, value, help)->type_name(type)->group(group);
 }
 
-void add_seed(FlagTargets to, const char* help) { to.app.add_option("--seed", to.raw.seed, help); }
+void add_switch(FlagTargets to, const char* group, const char* names, bool& value,
+                const char* help) {
+  to.app.add_flag(names, value, help)->group(group);
+}
+
+void add_on(FlagTargets to, const char* help) {
+  add(to, kPlace, "--on", to.raw.on, "DEVICE", help);
+}
+
+void add_sm(FlagTargets to, const char* help) { add(to, kPlace, "--sm", to.raw.sm, "CHIP", help); }
+
+void add_seed(FlagTargets to, const char* help) {
+  add(to, kChoosing, "--seed", to.raw.seed, "SEED", help);
+}
+
+void add_profile(FlagTargets to, const char* help) {
+  add(to, kChoosing, "--profile", to.raw.profile, "PROFILE", help);
+}
 
 void add_kernel(FlagTargets to) {
-  to.app.add_option("--kernel", to.arguments.manifests, "a manifest outside the kernel folder")
-      ->type_name("FILE")
+  add(to, kChoosing, "--kernel", to.arguments.manifests, "FILE",
+      "a manifest outside the kernel folder")
       ->allow_extra_args(false);  // what follows the file names kernels again
-  to.app.add_flag("--no-compile", to.arguments.no_compile,
-                  "take the PTX of manifests outside the folder as it is: nothing calls nvcc");
+  add_switch(to, kChoosing, "--no-compile", to.arguments.no_compile,
+             "take the PTX of manifests outside the folder as it is: nothing calls nvcc");
 }
 
 void add_only(FlagTargets to, const char* what, const char* help) {
-  to.app.add_option("--only", to.arguments.only, help)->type_name(what);
+  add(to, kChoosing, "--only", to.arguments.only, what, help);
 }
 
 void add_jobs(FlagTargets to) {
-  to.app.add_option("--jobs,-j", to.arguments.jobs, "worker threads (default: one per core)")
+  add(to, kPlace, "-j,--jobs", to.arguments.jobs, "N", "worker threads (default: one per core)")
       ->check(CLI::Range(1, 4096));
 }
 
 // Where results go, and who works.
 void add_out_and_jobs(FlagTargets to) {
-  to.app.add_option("--out", to.arguments.out, "folder for records and reports")->type_name("DIR");
+  add(to, kOutput, "--out", to.arguments.out, "DIR", "folder for records and reports");
   add_jobs(to);
 }
 
 void add_oracle(FlagTargets to) {
-  to.app.add_option("--oracle", to.raw.oracle,
-                    "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
+  add(to, kJudging, "--oracle", to.raw.oracle, "ORACLE",
+      "auto, or mpfr[:BITS]: every element by the plain MPFR definition");
 }
 
 void add_repeat(FlagTargets to) {
-  to.app.add_option("--repeat", to.arguments.repeat, "launches per case, compared bit for bit")
+  add(to, kJudging, "--repeat", to.arguments.repeat, "N", "launches per case, compared bit for bit")
       ->check(CLI::Range(1, 10000));
 }
 
 void add_allow_mistrusted(FlagTargets to) {
-  to.app.add_flag("--allow-mistrusted", to.arguments.allow_mistrusted,
-                  "a pass that proves too little (mistrusted) is exit 0, not 5");
+  add_switch(to, kJudging, "--allow-mistrusted", to.arguments.allow_mistrusted,
+             "a pass that proves too little (mistrusted) is exit 0, not 5");
+}
+
+void add_strict(FlagTargets to) {
+  add_switch(to, kJudging, "--strict", to.arguments.strict, "a kernel that was skipped fails, too");
 }
 
 // Of verbs that judge outputs.
@@ -63,12 +84,12 @@ void add_judging(FlagTargets to) {
   add_oracle(to);
   add_out_and_jobs(to);
   add_allow_mistrusted(to);
-  to.app.add_flag("--strict", to.arguments.strict, "a kernel that was skipped fails, too");
+  add_strict(to);
 }
 
 // Of verbs that run cases.
 void add_running(FlagTargets to) {
-  add_on(to, "where: auto (GPU if present), emulator, gpu, both (and compare)");
+  add_on(to, "auto (GPU if present), emulator, gpu, both (and compare)");
   add_sm(to, "this chip only, for example 90: the GPU if it is one, else emulated");
   add_judging(to);
   add_repeat(to);
@@ -77,195 +98,294 @@ void add_running(FlagTargets to) {
 // Of verbs that look for failures.
 void add_searching(FlagTargets to) {
   add_running(to);
-  to.app
-      .add_option("--corpus", to.arguments.corpus,
-                  "case files: replayed first, failures saved here")
-      ->type_name("DIR");
-  to.app.add_flag("--no-corpus", to.arguments.no_corpus, "neither read nor write a corpus");
-  to.app.add_flag("--no-shrink", to.arguments.no_shrink, "report failures as found");
+  add(to, kChoosing, "--corpus", to.arguments.corpus, "DIR",
+      "case files: replayed first, failures saved here");
+  add_switch(to, kChoosing, "--no-corpus", to.arguments.no_corpus,
+             "neither read nor write a corpus");
+  add_switch(to, kFailing, "--no-shrink", to.arguments.no_shrink, "report failures as found");
 }
 
 // Of verbs that choose cases.
 void add_choosing(FlagTargets to) {
-  to.app.add_option("--shard", to.raw.shard,
-                    "i/n: this part of the plan, by hash of the case text");
+  add(to, kChoosing, "--shard", to.raw.shard, "I/N",
+      "this part of the plan, by hash of the case text");
   add_only(to, "TERMS",
            "filter by class, shape, strides, origin and fields: 'class=cancelling k>512'");
 }
 
 void add_strict_baseline(FlagTargets to) {
-  to.app.add_flag("--strict-baseline", to.arguments.strict_baseline,
-                  "an error that grew since the baseline fails, even inside its bound");
+  add_switch(to, kJudging, "--strict-baseline", to.arguments.strict_baseline,
+             "an error that grew since the baseline fails, even inside its bound");
 }
 
-void add_baseline(FlagTargets to, const char* help) {
-  to.app.add_option("--baseline", to.arguments.baseline, help)->type_name("FILE");
+void add_baseline(FlagTargets to, const char* group, const char* help) {
+  add(to, group, "--baseline", to.arguments.baseline, "FILE", help);
 }
 
 // --- the verbs' own ---
 
 void no_flags(FlagTargets) {}
 
+void init_flags(FlagTargets to) {
+  add(to, kChoosing, "--operation", to.arguments.operation, "NAME",
+      "what the kernel computes, where its name does not say");
+  add(to, kChoosing, "--entry", to.arguments.entry, "NAME",
+      "the entry point, where the PTX has several");
+  add_sm(to, "the chip that a source is compiled for (default: 80)");
+  add_switch(to, kChoosing, "--no-compile", to.arguments.no_compile,
+             "take PTX only: nothing calls nvcc");
+  add(to, kOutput, "--out", to.arguments.draft_out, "FILE",
+      "the manifest (default: beside the file, with .toml; - prints it)");
+}
+
 void verify_flags(FlagTargets to) {
-  add_searching(to);
-  add_seed(to, "of the plan");
+  add_profile(to, "quick (seconds), default (minutes) or deep (hours)");
   add_choosing(to);
-  to.app.add_option("--profile", to.raw.profile,
-                    "quick (seconds), default (minutes) or deep (hours)");
-  to.app.add_flag("--failed", to.arguments.failed, "only what failed last time");
-  add_baseline(to, "say what changed since this baseline or run");
+  add_switch(to, kChoosing, "--failed", to.arguments.failed, "only what failed last time");
+  add_seed(to, "of the plan");
+  add_switch(to, kChoosing, "--list-cases", to.arguments.list_cases,
+             "list the cases, and how long they will take; run none");
+  add_searching(to);
+  to.app
+      .add_flag_callback(
+          "-x,--fail-fast", [to] { to.arguments.max_failures = 1; },
+          "end the run with its first failing case, made small and explained")
+      ->group(kFailing);
+  add(to, kFailing, "--max-fail", to.arguments.max_failures, "N",
+      "end the run with so many failing cases")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  add_baseline(to, kJudging, "say what changed since this baseline or run");
   add_strict_baseline(to);
 }
 
 void fuzz_flags(FlagTargets to) {
-  add_searching(to);
-  add_seed(to, "first seed (default: fresh, and printed)");
+  add(to, kChoosing, "--for", to.raw.duration, "TIME", "time box: 90s, 10m, 2h (default 60s)");
   add_choosing(to);
-  to.app.add_option("--for", to.raw.duration, "time box: 90s, 10m, 2h (default 60s)");
-  to.app.add_flag("--minimize", to.arguments.minimize,
-                  "drop remembered cases that show nothing the others do not, and stop");
+  add_seed(to, "first seed (default: fresh, and printed)");
+  add_searching(to);
+  add_switch(to, kChoosing, "--minimize", to.arguments.minimize,
+             "drop remembered cases that show nothing the others do not, and stop");
 }
 
 void replay_flags(FlagTargets to) {
   add_running(to);
-  to.app
-      .add_option("--tensors", to.arguments.tensors,
-                  "write inputs and outputs there as safetensors, for `plumbline check`")
-      ->type_name("DIR");
+  add(to, kOutput, "--tensors", to.arguments.tensors, "DIR",
+      "write inputs and outputs there as safetensors, for `plumbline check`");
 }
 
 void explain_flags(FlagTargets to) {
-  add_on(to, "where: auto and emulator (emulated), gpu, both (and compare)");
-  add_sm(to, "this chip only, for example 90");
   add_kernel(to);
+  add_on(to, "auto and emulator (emulated), gpu, both (and compare)");
+  add_sm(to, "this chip only, for example 90");
   add_oracle(to);
   add_jobs(to);
   add_repeat(to);
-  to.app.add_flag("--allow-mistrusted", to.arguments.allow_mistrusted,
-                  "exit 0 where probes contradict the contract");
+  add_switch(to, kJudging, "--allow-mistrusted", to.arguments.allow_mistrusted,
+             "exit 0 where probes contradict the contract");
 }
 
 void check_flags(FlagTargets to) {
-  to.app.add_flag("--partial", to.arguments.partial,
-                  "judge the outputs that are there, where a file lacks some");
-  to.app
-      .add_option("--case", to.arguments.case_text,
-                  "kernel and problem, where the file's metadata lack them")
-      ->type_name("TEXT");
+  add_switch(to, kChoosing, "--partial", to.arguments.partial,
+             "judge the outputs that are there, where a file lacks some");
+  add(to, kChoosing, "--case", to.arguments.case_text, "TEXT",
+      "kernel and problem, where the file's metadata lack them");
   add_sm(to, "the chip the kernel ran on, for example 90");
   add_judging(to);
 }
 
 void propagate_flags(FlagTargets to) {
-  add_on(to, "where: auto (GPU if present), emulator or gpu");
-  add_sm(to, "emulate this chip (default: the newest the kernel has)");
-  add_kernel(to);
   add_only(to, "TERMS",
            "of the kernel's propagation cases: 'class=outliers out=f32' (default: the first)");
+  add_kernel(to);
   add_seed(to, "of the data");
-  to.app
-      .add_option("--draws", to.arguments.draws,
-                  "gradients: this many draws of data, for bias and what training sees of it")
-      ->check(CLI::Range(2, 4096));
-  to.app
-      .add_option("--stochastic", to.arguments.stochastic,
-                  "run each case this many times with random rounding: significant bits, and bias")
-      ->check(CLI::Range(2, 4096));
-  to.app
-      .add_option(
-          "--depth", to.arguments.depth,
-          "a stack of this many transformer layers, forward and backward, instead of a kernel")
-      ->check(CLI::Range(2, 4096));
-  to.app
-      .add_option("--decode", to.arguments.decode,
-                  "a small model that decodes this many tokens from its own output and a KV cache")
-      ->check(CLI::Range(2, 4096));
-  to.app
-      .add_option("--denoise", to.arguments.denoise,
-                  "a small diffusion model over this many denoising steps")
-      ->check(CLI::Range(2, 4096));
+  const auto add_count = [&](const char* name, int& value, const char* help) {
+    add(to, kChoosing, name, value, "N", help)->check(CLI::Range(2, 4096));
+  };
+  add_count("--draws", to.arguments.draws,
+            "gradients: this many draws of data, for bias and what training sees of it");
+  add_count("--stochastic", to.arguments.stochastic,
+            "run each case this many times with random rounding: significant bits, and bias");
+  add_count("--depth", to.arguments.depth,
+            "a stack of this many transformer layers, forward and backward, instead of a kernel");
+  add_count("--decode", to.arguments.decode,
+            "a small model that decodes this many tokens from its own output and a KV cache");
+  add_count("--denoise", to.arguments.denoise,
+            "a small diffusion model over this many denoising steps");
+  add_on(to, "auto (GPU if present), emulator or gpu");
+  add_sm(to, "emulate this chip (default: the newest the kernel has)");
   add_out_and_jobs(to);
 }
 
 void mutants_flags(FlagTargets to) {
-  to.app
-      .add_option("--auto", to.arguments.auto_mutants,
-                  "so many faults of the program's own in the PTX, instead of the curated patches")
+  add(to, kChoosing, "--auto", to.arguments.auto_mutants, "N",
+      "so many faults of the program's own in the PTX, instead of the curated patches")
       ->check(CLI::Range(1, 1000000));
   add_only(to, "IDS", "only these ids, with commas; leaves the faulty kernel");
-  to.app
-      .add_option("--min-score", to.arguments.min_score,
-                  "fail when less percent of them are caught")
-      ->check(CLI::Range(0, 100))
-      ->type_name("PERCENT");
-  to.app.add_flag("--peers", to.arguments.peers,
-                  "hold other projects' tolerance rules against the same outputs");
-  to.app.add_option("--profile", to.raw.profile, "whose planned cases: quick, default or deep");
+  add_profile(to, "whose planned cases: quick, default or deep");
   add_seed(to, "of the plan, and of the choice of faults");
-  add_sm(to, "emulate this chip (default: the newest the kernel is built for)");
   add_kernel(to);
-  add_allow_mistrusted(to);
+  add_sm(to, "emulate this chip (default: the newest the kernel is built for)");
+  add(to, kJudging, "--min-score", to.arguments.min_score, "PERCENT",
+      "fail when less percent of them are caught")
+      ->check(CLI::Range(0, 100));
+  add_switch(to, kJudging, "--peers", to.arguments.peers,
+             "hold other projects' tolerance rules against the same outputs");
   add_out_and_jobs(to);
 }
 
 void report_flags(FlagTargets to) {
-  to.app
-      .add_option("--out", to.arguments.report_folder,
-                  "where the files go (default: plumbline-out/<run>)")
-      ->type_name("DIR");
-  add_baseline(to, "report.html shows what changed since this baseline or run");
+  add_baseline(to, kOutput, "report.html shows what changed since this baseline or run");
+  add(to, kOutput, "--out", to.arguments.report_folder, "DIR",
+      "where the files go (default: plumbline-out/<run>)");
   add_allow_mistrusted(to);
-  to.app.add_flag("--strict", to.arguments.strict, "a kernel that was skipped fails, too");
+  add_strict(to);
 }
 
 void accept_flags(FlagTargets to) {
-  add_baseline(to, "the file to write (default: plumbline-baseline.json)");
-  to.app.add_flag("--dry-run", to.arguments.dry_run, "only show what would change");
+  add_baseline(to, kOutput, "the file to write (default: plumbline-baseline.json)");
+  add_switch(to, kOutput, "--dry-run", to.arguments.dry_run, "only show what would change");
 }
+
+// --- examples ---
+
+constexpr std::array<Example, 3> kInitExamples = {{
+    {"plumbline init mine.ptx", "drafts mine.toml: what the PTX says, and TODO where it does not"},
+    {"plumbline init mine.cu --sm 90", "of a source, which nvcc compiles"},
+    {"plumbline init triton.ptx --operation softmax --out -", "prints the draft"},
+}};
+constexpr std::array<Example, 3> kListExamples = {{
+    {"plumbline list", "every kernel, by operation, with its chips"},
+    {"plumbline list classes", "what --only class=, shape= and strides= may name"},
+    {"plumbline list ptx mine.ptx", "entries, and what the emulator lacks, of foreign PTX"},
+}};
+constexpr std::array<Example, 4> kVerifyExamples = {{
+    {"plumbline verify gemm_bf16 --profile quick", "one kernel, in seconds"},
+    {"plumbline verify --kernel mine.toml -x", "your own kernel, until its first failure"},
+    {"plumbline verify 'gemm_*' --sm 90 --only 'class=cancelling k>512'",
+     "some cases of some kernels, as sm_90 adds"},
+    {"plumbline verify --failed", "what failed last time, after a change"},
+}};
+constexpr std::array<Example, 2> kFuzzExamples = {{
+    {"plumbline fuzz gemm_fp8 --for 10m", "ten minutes on one kernel"},
+    {"plumbline fuzz gemm_fp8 --seed 0x2a --only 'k>1000'", "a search that can be repeated"},
+}};
+constexpr std::array<Example, 3> kReplayExamples = {{
+    {"plumbline replay fuzz/corpus/gemm_bf16", "every saved case of a kernel"},
+    {"plumbline replay 'gemm_bf16 m=4 n=4 k=64 value=normal seed=0x1' --on both",
+     "one case, on the GPU and its emulator"},
+    {"plumbline replay mine.case --kernel mine.toml --tensors dump",
+     "and its tensors as safetensors"},
+}};
+constexpr std::array<Example, 2> kExplainExamples = {{
+    {"plumbline explain gemm_fp8", "what the kernel promises, and how probes find it to add"},
+    {"plumbline explain 'gemm_bf16 m=4 n=4 k=64 value=normal seed=0x1'",
+     "where one case leaves the exact path"},
+}};
+constexpr std::array<Example, 2> kCheckExamples = {{
+    {"plumbline check step.safetensors", "a dump whose metadata name kernel and problem"},
+    {"plumbline check step.safetensors --case 'gemm_bf16 m=64 n=64 k=512' --sm 90",
+     "one whose metadata do not"},
+}};
+constexpr std::array<Example, 3> kPropagateExamples = {{
+    {"plumbline propagate attention_bf16_forward", "which stage its error comes from"},
+    {"plumbline propagate gemm_bf16 --stochastic 64", "how many bits of its outputs survive"},
+    {"plumbline propagate --depth 32", "what becomes of the error in 32 layers"},
+}};
+constexpr std::array<Example, 3> kMutantsExamples = {{
+    {"plumbline mutants gemm_bf16 --profile quick", "the curated faults of one kernel"},
+    {"plumbline mutants gemm_bf16 --only G04 --out planted", "leaves the kernel with fault G04"},
+    {"plumbline mutants rmsnorm_bf16 --auto 60 --min-score 90",
+     "sixty faults of the program's own"},
+}};
+constexpr std::array<Example, 2> kReportExamples = {{
+    {"plumbline report", "the files of the latest run, again"},
+    {"plumbline report shards/*-*of4 --out merged", "four shards as one run"},
+}};
+constexpr std::array<Example, 2> kCompareExamples = {{
+    {"plumbline compare plumbline-baseline.json plumbline-out/latest",
+     "what changed since the baseline"},
+    {"plumbline compare before/latest after/latest --strict-baseline",
+     "two runs; a larger error fails"},
+}};
+constexpr std::array<Example, 2> kAcceptExamples = {{
+    {"plumbline accept plumbline-out/latest", "the latest run becomes the baseline"},
+    {"plumbline accept plumbline-out/latest gemm_bf16 --dry-run",
+     "what would change for one kernel"},
+}};
+constexpr std::array<Example, 2> kDoctorExamples = {{
+    {"plumbline doctor", "what is wrong or missing first"},
+    {"plumbline doctor --verbose", "every probe of every kernel"},
+}};
+constexpr std::array<Example, 3> kCompletionExamples = {{
+    {"eval \"$(plumbline completion bash)\"", "in ~/.bashrc"},
+    {"eval \"$(plumbline completion zsh)\"", "in ~/.zshrc, behind compinit"},
+    {"plumbline completion fish | source", "in ~/.config/fish/config.fish"},
+}};
+
+constexpr std::array<std::string_view, 4> kDevices = {"auto", "emulator", "gpu", "both"};
+constexpr std::array<std::string_view, 3> kProfiles = {"quick", "default", "deep"};
+constexpr std::array<std::string_view, 3> kFormats = {"human", "line", "json"};
+constexpr std::array<std::string_view, 3> kColors = {"auto", "always", "never"};
 
 constexpr std::string_view kKernels =
                                "kernel names or globs (default: those of --kernel, else all)",
                            kCases = "case files, folders of them, or case texts in quotes",
                            kRuns = "runs (their folder or record.json) or baselines";
 
-constexpr std::array<Verb, 12> kVerbs = {{
+constexpr std::array<Verb, 14> kVerbs = {{
     {"list", "WHAT",
      "kernels (default), oracles, formats, models, devices, classes; or ptx and files: their "
      "entries, and every instruction that the emulator lacks",
      "what there is: kernels, oracles, formats, models, devices, classes, entries of PTX",
-     add_kernel, list, false, false},
+     add_kernel, list, kListExamples, false, false},
+    {"init", "FILE", "a PTX file or a CUDA source",
+     "a first manifest for a kernel: what its PTX says, and what is left to say", init_flags, init,
+     kInitExamples, false, false},
     {"verify", "KERNEL", kKernels, "the planned cases, corpus first, judged against the contract",
-     verify_flags, verify},
+     verify_flags, verify, kVerifyExamples},
     {"fuzz", "KERNEL", kKernels,
-     "search for worse until the time is up; failures are shrunk and saved", fuzz_flags, fuzz},
+     "search for worse until the time is up; failures are shrunk and saved", fuzz_flags, fuzz,
+     kFuzzExamples},
     {"replay", "CASE", kCases, "saved cases (files or folders) or case texts, exactly",
-     replay_flags, replay},
+     replay_flags, replay, kReplayExamples},
     {"explain", "CASE",
      "kernel names or globs, case files, folders of them, or case texts in quotes",
      "one case slowly: where it left the exact path, and why; of a kernel, how it adds",
-     explain_flags, explain, false, false},
+     explain_flags, explain, kExplainExamples, false, false},
     {"check", "DUMP", "safetensors files with the inputs and outputs of one call",
      "outputs that were computed elsewhere (safetensors files), judged like a case", check_flags,
-     check},
+     check, kCheckExamples},
     {"propagate", "KERNEL",
      "kernel names or globs (default: those of --kernel, else all), or case texts in quotes",
      "which stage the error comes from, what it grows to in a deep stack and does to gradients",
-     propagate_flags, propagate},
+     propagate_flags, propagate, kPropagateExamples},
     {"mutants", "KERNEL", kKernels,
-     "plants known faults and counts how many the planned cases catch", mutants_flags, mutants},
+     "plants known faults and counts how many the planned cases catch", mutants_flags, mutants,
+     kMutantsExamples},
     {"report", "RUN", "run folders, record.json or record.jsonl (default: the latest run)",
      "the files of a run again, from its record; the shards of one run become one record",
-     report_flags, report, false},
+     report_flags, report, kReportExamples, false},
     {"compare", "RUN", kRuns, "what became better or worse between two runs or baselines: OLD NEW",
-     add_strict_baseline, compare},
+     add_strict_baseline, compare, kCompareExamples},
     {"accept", "RUN", "a run (its folder or record.json), then kernels (default: all of them)",
-     "make a run the baseline after showing the change", accept_flags, accept},
+     "make a run the baseline after showing the change", accept_flags, accept, kAcceptExamples},
     {"doctor", "", "", "what works here (GPU, emulator, oracle) and what to do about the rest",
-     no_flags, doctor, false, false},
+     no_flags, doctor, kDoctorExamples, false, false},
+    {"completion", "SHELL", "bash, zsh or fish",
+     "a script that completes verbs, flags, values and kernels in a shell", no_flags, completion,
+     kCompletionExamples, false, false},
 }};
 
 }  // namespace
 
 std::span<const Verb> verb_table() { return kVerbs; }
+
+std::span<const std::string_view> flag_choices(std::string_view flag) {
+  if (flag == "--on") return kDevices;
+  if (flag == "--profile") return kProfiles;
+  if (flag == "--format") return kFormats;
+  if (flag == "--color") return kColors;
+  return {};
+}
 
 }  // namespace plumbline

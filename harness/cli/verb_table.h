@@ -30,16 +30,28 @@ struct FlagTargets {
   RawFlags& raw;
 };
 
+struct Example {
+  std::string_view command, help;
+};
+
 struct Verb {
   std::string_view name;
   std::string_view operands, operands_help;  // "KERNEL"; both empty: none
   std::string_view help;
   void (*add_flags)(FlagTargets);
   ExitCode (*run)(const Arguments&, Terminal&);
+  std::span<const Example> examples;
   bool json = true;   // it has results for programs: --format json
   bool lines = true;  // and lines of them: --format line
 };
 
 std::span<const Verb> verb_table();
+
+// The values of a flag that has a few ("--on"); empty for others.
+std::span<const std::string_view> flag_choices(std::string_view flag);
+
+// Groups of flags that help shows.
+inline constexpr const char *kChoosing = "What to run", *kPlace = "Where", *kJudging = "Judging",
+                            *kFailing = "When something fails", *kOutput = "Output";
 
 }  // namespace plumbline

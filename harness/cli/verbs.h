@@ -9,6 +9,7 @@
 namespace plumbline {
 
 ExitCode list(const Arguments& arguments, Terminal& terminal);
+ExitCode init(const Arguments& arguments, Terminal& terminal);
 ExitCode verify(const Arguments& arguments, Terminal& terminal);
 ExitCode fuzz(const Arguments& arguments, Terminal& terminal);
 ExitCode replay(const Arguments& arguments, Terminal& terminal);
@@ -19,6 +20,7 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal);
 ExitCode mutants(const Arguments& arguments, Terminal& terminal);
 ExitCode propagate(const Arguments& arguments, Terminal& terminal);
 ExitCode report(const Arguments& arguments, Terminal& terminal);
+ExitCode completion(const Arguments& arguments, Terminal& terminal);
 ExitCode doctor(const Arguments& arguments, Terminal& terminal);
 
 }  // namespace plumbline

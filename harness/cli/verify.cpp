@@ -8,6 +8,7 @@
 #include <set>
 
 #include "fuzz/case_file/corpus.h"
+#include "harness/cli/cases.h"
 #include "harness/cli/changes.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
@@ -56,10 +57,22 @@ Baseline only_kernels(Baseline baseline, const std::vector<const Manifest*>& ker
   return baseline;
 }
 
+// --list-cases: what would run.
+ExitCode list_cases(const Registry& registry, const std::vector<const Manifest*>& kernels,
+                    const RunOptions& options, const Arguments& arguments, Terminal& terminal) {
+  const Result<std::optional<Target>> gpu = find_gpu(options.on);
+  if (!gpu) return report_error(gpu.error());
+  RunRecord planned;
+  const Result<std::vector<Job>> jobs = plan_jobs(registry, kernels, *gpu, options, planned);
+  if (!jobs) return report_error(jobs.error());
+  print_plan(*jobs, planned, options.jobs, arguments, terminal);
+  return jobs->empty() ? ExitCode::nothing_selected : ExitCode::held;
+}
+
 }  // namespace
 
 ExitCode verify(const Arguments& arguments, Terminal& terminal) {
-  const Result<Registry> registry = open_registry(arguments);
+  const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   const auto kernels = registry->match(arguments.names);
   if (!kernels) return report_error(kernels.error());
@@ -84,6 +97,7 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
     return report_error({ErrorKind::bad_input, "--strict-baseline needs a baseline", "",
                          "--baseline plumbline-baseline.json"});
   }
+  if (arguments.list_cases) return list_cases(*registry, *kernels, *options, arguments, terminal);
   std::vector<std::string> texts;
   for (const Case& one : options->only_cases) texts.push_back(one.text());
   const std::string id = run_id(arguments, *kernels, options->seed, texts);

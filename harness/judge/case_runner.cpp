@@ -5,7 +5,6 @@
 
 #include "harness/judge/code_coverage.h"
 #include "harness/judge/figures.h"
-#include "harness/judge/interrupt.h"
 #include "harness/judge/named_entries.h"
 #include "harness/judge/promised_steps.h"
 #include "harness/judge/unit_shapes.h"
@@ -55,14 +54,15 @@ ApproximationErrors approximation_by_seed(const Case& test_case) {
 // What a case's work gives, or the exception that left it as an Error: one case that cannot run
 // must not end the run of all others.
 template <typename Work>
-auto without_exceptions(const std::string& subject, const Work& work) -> decltype(work()) {
+auto without_exceptions(const std::string& subject, const std::atomic<bool>& give_up,
+                        const Work& work) -> decltype(work()) {
   const auto too_much_memory = [&] {
     return Error{ErrorKind::out_of_memory,
                  fmt::format("{} needs more memory than is free", subject), "",
                  "use a smaller shape, or fewer --jobs"};
   };
   try {
-    const GiveUpOn ctrl_c(&interrupt_flag());
+    const GiveUpOn when_asked(&give_up);
     return work();
   } catch (const GivenUp&) {
     return interruption(subject);
@@ -144,7 +144,8 @@ CaseRunner::CaseRunner(RunnerOptions options) : options_(std::move(options)) {
 Result<CaseRunner::Loaded*> CaseRunner::loaded_for(const Target& target) {
   Loaded& loaded = devices_[target.name()];
   if (!loaded.device) {
-    Result<std::unique_ptr<Device>> device = open_device(target, options_.threads);
+    Result<std::unique_ptr<Device>> device =
+        open_device(target, options_.threads, *options_.give_up);
     if (!device) return device.error();
     loaded.device = *std::move(device);
   }
@@ -385,18 +386,19 @@ bool Execution::same_as(const Execution& other) const {
 }
 
 Status CaseRunner::load(const Manifest& kernel, const Target& target) {
-  return without_exceptions(kernel.name, [&] { return try_load(kernel, target); });
+  return without_exceptions(kernel.name, *options_.give_up,
+                            [&] { return try_load(kernel, target); });
 }
 
 Result<Execution> CaseRunner::execute(const Case& test_case, const Target& target,
                                       std::uint64_t instruction_budget) {
-  return without_exceptions(test_case.text(),
+  return without_exceptions(test_case.text(), *options_.give_up,
                             [&] { return try_execute(test_case, target, instruction_budget); });
 }
 
 Result<std::unique_ptr<Examined>> CaseRunner::judge(const Case& test_case, const Target& target,
                                                     Execution execution) {
-  return without_exceptions(test_case.text(),
+  return without_exceptions(test_case.text(), *options_.give_up,
                             [&] { return try_judge(test_case, target, std::move(execution)); });
 }
 
@@ -508,7 +510,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
 
 Result<std::unique_ptr<Examined>> CaseRunner::try_judge(const Case& test_case, const Target& target,
                                                         Execution execution) {
-  if (interrupted()) return interruption(test_case.text());  // exact values may take minutes
+  if (*options_.give_up) return interruption(test_case.text());  // exact values may take minutes
   auto examined = std::make_unique<Examined>();
   static_cast<Execution&>(*examined) = std::move(execution);
   JudgeOptions judging = options_.judge;
@@ -625,7 +627,7 @@ void CaseRunner::judge_beside(const Case& test_case, const Target& target, Exami
 
 std::optional<CaseRecord> CaseRunner::run(const Case& test_case, const Target& target) {
   Result<std::unique_ptr<Examined>> examined = examine(test_case, target);
-  if (!examined && interrupted()) return std::nullopt;
+  if (!examined && *options_.give_up) return std::nullopt;
   if (!examined) return error_record(test_case, target, examined.error());
   return std::move((*examined)->record);
 }

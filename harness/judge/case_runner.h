@@ -4,12 +4,14 @@
 // shrinking all go through it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "harness/judge/interrupt.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/launch.h"
 #include "harness/judge/loop_budget.h"
@@ -36,6 +38,8 @@ struct RunnerOptions {
   std::shared_ptr<LoopBudget> loops = std::make_shared<LoopBudget>();
   // Reads a kernel's PTX for a chip; replaced in tests and for planted faults.
   std::function<Result<std::string>(const Manifest&, int sm)> image;
+  // Once it is true, the case at work is given up.
+  const std::atomic<bool>* give_up = &interrupt_flag();
 };
 
 // A launch, and the tensors with what it stored.
@@ -70,7 +74,7 @@ class CaseRunner {
   explicit CaseRunner(RunnerOptions options);
 
   // Never fails: what could not run becomes a record with Verdict::error and its reason. Nothing
-  // when it was given up on Ctrl-C.
+  // when it was given up.
   std::optional<CaseRecord> run(const Case& test_case, const Target& target);
 
   // The same, keeping tensors and oracle. Errors are what run() would have recorded, or

@@ -123,7 +123,8 @@ void describe_length(const Case& test_case, OutputRecord& output) {
   output.length = std::max<std::int64_t>(test_case.problem.integer(found->length), 0);
 }
 
-std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined& examined, int threads) {
+std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined& examined,
+                                          int threads) {
   const CaseRecord& record = examined.record;
   if (record.outputs.empty() || !examined.oracle) return {};
   const std::size_t output = output_to_portray(record);

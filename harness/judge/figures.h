@@ -22,6 +22,7 @@ void describe_length(const Case& test_case, OutputRecord& output);
 // The errors of a case's output tensor with the worst verdict, element by element, from its exact
 // values. Nothing where
 // there is no completed output to look at, or the case is too large to look at every element again.
-std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined& examined, int threads);
+std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined& examined,
+                                          int threads);
 
 }  // namespace plumbline

@@ -12,6 +12,7 @@ namespace plumbline {
 namespace {
 
 std::atomic<bool> requested{false};
+std::atomic<std::atomic<bool>*> also_raised{nullptr};
 
 constexpr std::string_view kWord =
     "\nplumbline: stopping soon; what is done is kept; interrupt again to stop at once\n";
@@ -21,6 +22,7 @@ void on_signal(int signal) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
+  if (std::atomic<bool>* const flag = also_raised) *flag = true;
   const int before = errno;
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWord.data(), kWord.size());
   errno = before;
@@ -42,6 +44,13 @@ void catch_interrupts() {
 bool interrupted() { return requested.load(std::memory_order_relaxed); }
 
 const std::atomic<bool>& interrupt_flag() { return requested; }
+
+StopFlag::StopFlag() {
+  also_raised = &raised_;
+  if (interrupted()) raise();
+}
+
+StopFlag::~StopFlag() { also_raised = nullptr; }
 
 Error interruption(std::string case_text) {
   return {ErrorKind::cannot_run, "interrupted", std::move(case_text), ""};

@@ -17,6 +17,23 @@ bool interrupted();
 // What interrupted() looks at, for those that are not to know this file.
 const std::atomic<bool>& interrupt_flag();
 
+// A flag that Ctrl-C raises as well: for work that may have to end earlier. At most one lives at a
+// time.
+class StopFlag {
+ public:
+  StopFlag();
+  StopFlag(const StopFlag&) = delete;
+  StopFlag& operator=(const StopFlag&) = delete;
+  ~StopFlag();
+
+  void raise() { raised_ = true; }
+
+  const std::atomic<bool>& raised() const { return raised_; }
+
+ private:
+  std::atomic<bool> raised_{false};
+};
+
 // Of a case that was given up. Whatever could not run after Ctrl-C counts as not begun.
 Error interruption(std::string case_text);
 

@@ -7,7 +7,6 @@
 
 #include "harness/emulator/emulator_device.h"
 #include "harness/gpu/gpu_device.h"
-#include "harness/judge/interrupt.h"
 #include "oracles/models/generation.h"
 
 namespace plumbline {
@@ -96,16 +95,17 @@ Result<std::optional<Target>> find_gpu(On on) {
   return std::optional<Target>();
 }
 
-Result<std::unique_ptr<Device>> open_device(const Target& target, int threads) {
+Result<std::unique_ptr<Device>> open_device(const Target& target, int threads,
+                                            const std::atomic<bool>& give_up) {
   if (target.on_gpu) {
     GpuOptions options;
-    options.give_up = &interrupt_flag();
+    options.give_up = &give_up;
     return open_gpu(options);
   }
   EmulatorOptions options;
   options.sm = target.sm;
   options.threads = threads;
-  options.give_up = &interrupt_flag();
+  options.give_up = &give_up;
   return make_emulator(options);
 }
 

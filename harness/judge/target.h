@@ -2,6 +2,7 @@
 // A Target: where a case runs, and which chip's arithmetic it is held to.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,7 +53,9 @@ Result<Target> probe_gpu();
 // a GPU was asked for and there is none.
 Result<std::optional<Target>> find_gpu(On on);
 
-// A device for a target. `threads` is for the emulator.
-Result<std::unique_ptr<Device>> open_device(const Target& target, int threads);
+// A device for a target. `threads` is for the emulator. Launches are given up once `give_up` is
+// true.
+Result<std::unique_ptr<Device>> open_device(const Target& target, int threads,
+                                            const std::atomic<bool>& give_up);
 
 }  // namespace plumbline

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "fuzz/case_file/corpus.h"
 #include "fuzz/shrink/shrink.h"
 #include "harness/explain/explain.h"
 #include "harness/judge/interrupt.h"
@@ -54,16 +53,6 @@ CaseFile file_of(const Case& failing, const Target& target, const std::string& c
   file.comments.push_back(fmt::format("{}: {}", claim, reason));
   file.notes.emplace_back("note", "failed on " + target.name());
   return file;
-}
-
-void save(Counterexample& card, const CaseFile& file, const RunOptions& options) {
-  if (options.corpus_folder.empty()) return;
-  const Result<SavedCase> saved = save_case(options.corpus_folder, file);
-  if (saved) {
-    card.case_file = saved->path;
-  } else {
-    card.explanation.push_back("The case could not be saved: " + saved.error().text());
-  }
 }
 
 // What the record of a case tells.
@@ -127,8 +116,7 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
       left > kTold ? fmt::format("; and {} more", left - kTold) : std::string()));
 }
 
-Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
-                                   const RunOptions& options, Observer& observer) {
+Explained explain_small(const Job& failed, const CaseRecord& record, const RunOptions& options) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.all_relations = true;
@@ -142,8 +130,8 @@ Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
     card.explanation.push_back(
         interrupted() ? "the run was interrupted before this case was made small and explained"
                       : "it did not run a second time: " + examined.error().text());
-    save(card, file_of(failed.test_case, failed.target, card.claim, record.reason), options);
-    return card;
+    CaseFile file = file_of(failed.test_case, failed.target, card.claim, record.reason);
+    return {std::move(card), std::move(file)};
   }
   const auto fails = [&](const Case& candidate) {
     if (candidate.kernel->excluded(candidate.problem)) return false;
@@ -157,7 +145,6 @@ Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
   ShrinkResult small;
   small.smallest = failed.test_case;
   if (options.shrink_budget > 0) {
-    observer.shrinking(failed.test_case);
     small = shrink(failed.test_case, fails, options.shrink_budget,
                    [&] { return interrupted() || (options.enough && options.enough()); });
   }
@@ -170,8 +157,24 @@ Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
   card.value_class = failed.test_case.recipe.value_class;
   CaseFile file = file_of(small.smallest, failed.target, card.claim, (*examined)->record.reason);
   if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
-  save(card, file, options);
-  return card;
+  return {std::move(card), std::move(file)};
+}
+
+void save_explained(Explained& explained, const RunOptions& options) {
+  if (options.corpus_folder.empty()) return;
+  const Result<SavedCase> saved = save_case(options.corpus_folder, explained.file);
+  if (saved) {
+    explained.card.case_file = saved->path;
+  } else {
+    explained.card.explanation.push_back("The case could not be saved: " + saved.error().text());
+  }
+}
+
+Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
+                                   const RunOptions& options) {
+  Explained explained = explain_small(failed, record, options);
+  save_explained(explained, options);
+  return std::move(explained.card);
 }
 
 }  // namespace plumbline

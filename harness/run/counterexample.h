@@ -6,15 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/case_file/corpus.h"
 #include "harness/run/run.h"
 
 namespace plumbline {
 
-// `record` is what was found. Ctrl-C ends the shrinking: the smallest case so far is explained and
-// saved. When it came before the failure was seen again, and when the case does not run a second
-// time, the card says what was found and why no more is known.
+// A failure made small and in words, and the file that replays it.
+struct Explained {
+  Counterexample card;
+  CaseFile file;
+};
+
+// `record` is what was found. Ctrl-C ends the shrinking: the smallest case so far is explained.
+// When it came before the failure was seen again, and when the case does not run a second time, the
+// card says what was found and why no more is known.
+Explained explain_small(const Job& failed, const CaseRecord& record, const RunOptions& options);
+
+// Writes the file into the corpus, if there is one; the card says where.
+void save_explained(Explained& explained, const RunOptions& options);
+
+// Both.
 Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
-                                   const RunOptions& options, Observer& observer);
+                                   const RunOptions& options);
 
 // Saves a failure as it was found, for a search that may be killed before it is made small. The
 // path of the new file; nothing where the corpus has this case or cannot be written.

@@ -6,8 +6,11 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "harness/build_info.h"
+#include "kernels/registry.h"
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
 #include "oracles/exact/blas.h"
@@ -25,7 +28,37 @@ std::string formats_text(const Manifest& kernel) {
   return text;
 }
 
+// "release 13.0, V13.0.88", as nvcc writes it into the PTX of the shipped kernels.
+std::string cuda_toolkit() {
+  constexpr std::string_view kBefore = "Cuda compilation tools, ";
+  std::error_code code;
+  std::filesystem::recursive_directory_iterator entry(default_kernel_folder() + "/shipped", code);
+  for (const std::filesystem::recursive_directory_iterator end; !code && entry != end;
+       entry.increment(code)) {
+    if (entry->path().extension() != ".ptx") continue;
+    std::ifstream file(entry->path());
+    for (std::string line; std::getline(file, line) && line.starts_with("//");) {
+      const std::size_t at = line.find(kBefore);
+      if (at != std::string::npos) return line.substr(at + kBefore.size());
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string version_text() {
+  const std::string cuda = cuda_toolkit();
+  return fmt::format(
+      "plumbline {} ({})\n"
+      "compiler   {}\n"
+      "kernels    {}\n"
+      "libraries  MPFR {}, GMP {}\n"
+      "processor  {} in use ({})\n",
+      kVersion, kGitHash, kCompiler,
+      cuda.empty() ? "none is built in " + default_kernel_folder() : "built with CUDA " + cuda,
+      mpfr_get_version(), gmp_version, mma_fast_target(), blas_description());
+}
 
 std::string hash_of_file(const std::string& path) {
   const Result<std::string> bytes = read_text_file(path, "");

@@ -17,6 +17,9 @@ std::string hash_of_file(const std::string& path);
 // Version, machine and libraries. Nothing that may change between two runs on one machine.
 void describe_environment(RunRecord& record);
 
+// What `plumbline --version` prints: version and commit, and what this build was made of.
+std::string version_text();
+
 // What a kernel is and promises on these targets, with hashes of its source and builds.
 KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& targets);
 

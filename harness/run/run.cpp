@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -17,7 +16,6 @@
 #include "harness/judge/figures.h"
 #include "harness/judge/interrupt.h"
 #include "harness/judge/order_of_additions.h"
-#include "harness/run/counterexample.h"
 #include "harness/run/describe.h"
 #include "harness/run/evidence.h"
 #include "harness/run/workers.h"
@@ -26,10 +24,6 @@
 
 namespace plumbline {
 namespace {
-
-// Cases above this many multiply-accumulates get all threads to themselves instead of sharing the
-// machine.
-constexpr double kLargeWork = 4e9;
 
 // Step 2 for one kernel: corpus first, then the plan; filtered.
 Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest& kernel,
@@ -58,46 +52,7 @@ Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest&
   return cases;
 }
 
-// Steps 1 and 2: every case of every kernel on each of its targets, or this shard's part of them.
-// The record learns of the kernels, the devices, and how many cases there are.
-Result<std::vector<Job>> plan_jobs(const Registry& registry,
-                                   const std::vector<const Manifest*>& kernels,
-                                   const std::optional<Target>& gpu, const RunOptions& options,
-                                   RunRecord& record) {
-  std::vector<Job> jobs;
-  std::int64_t planned = 0;
-  std::uint64_t plan_hash = 0;
-  for (const Manifest* kernel : kernels) {
-    std::string skipped;
-    const std::vector<Target> targets =
-        kernel_targets(*kernel, options.on, options.sm, gpu, skipped);
-    add_kernel(record, *kernel, targets, skipped);
-    if (targets.empty()) continue;
-    const Result<std::vector<Case>> cases = select_cases(registry, *kernel, options);
-    if (!cases) return cases.error();
-    if (cases->empty() && !options.filter && options.only_cases.empty())
-      record.kernels.back().reasons.push_back(domain_refusals(*kernel));
-    for (const Case& test_case : *cases) {
-      const bool mine = !options.shard || options.shard->holds(test_case);
-      for (const Target& target : targets) {
-        const Target place = target_for(test_case, target);
-        if (mine) jobs.push_back({test_case, place, planned});
-        ++planned;
-        if (!options.shard) continue;
-        plan_hash =
-            fingerprint(fmt::format("{:x} {} {}", plan_hash, test_case.text(), place.name()));
-      }
-    }
-  }
-  record.planned = static_cast<std::int64_t>(jobs.size());
-  if (options.shard) {
-    record.shard = {options.shard->index, options.shard->count, planned,
-                    fmt::format("{:016x}", plan_hash)};
-  }
-  return jobs;
-}
-
-// Steps 3 to 8 for all jobs, and which code they reached. What a part of the plan leaves out says
+// Steps 3 to 9 for all jobs, and which code they reached. What a part of the plan leaves out says
 // nothing about the kernel.
 void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer,
                RunRecord& record) {
@@ -105,10 +60,13 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
   RunOptions with_coverage = options;
   const bool whole = !options.filter && options.only_cases.empty();
   if (whole) with_coverage.runner.coverage = &coverage;
-  record.cases = run_jobs(jobs, with_coverage, observer);
+  JobResults results = run_and_explain(jobs, with_coverage, observer);
+  record.cases = std::move(results.cases);
+  record.counterexamples = std::move(results.counterexamples);
   record.interrupted = interrupted();
+  if (results.stopped) record.stopped_after = options.max_failures;
   summarize(record);
-  if (!whole || record.interrupted) return;
+  if (!whole || record.ended_early()) return;
   for (KernelRecord& kernel : record.kernels) {
     std::map<std::string, CodeParts> reached = coverage.of(kernel.name);
     if (options.shard) {
@@ -130,20 +88,16 @@ std::optional<ErrorMap> error_map_of(const Job& job, const RunOptions& options) 
   return error_map_of_case(job.test_case, **examined, options.jobs);
 }
 
-// Step 9: the first failure of each kernel and claim, small and in words; and where in its output a
-// case errs.
-void explain_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer,
-                   RunRecord& record) {
+// Where in its output a case errs: the failures that were explained, and of a run that came to its
+// end the case closest to its bound.
+void draw_error_maps(const std::vector<Job>& jobs, const RunOptions& options, RunRecord& record) {
   const auto job_of = [&](const CaseRecord& c) -> const Job& {
     return *std::find_if(jobs.begin(), jobs.end(),
                          [&](const Job& job) { return job.position == c.position; });
   };
-  for (const CaseRecord* failed : failures_to_explain(record)) {
-    record.counterexamples.push_back(
-        make_counterexample(job_of(*failed), *failed, options, observer));
-  }
   for (const CaseRecord* c : cases_with_error_maps(record)) {
     if (interrupted()) break;
+    if (record.ended_early() && c->verdict != Verdict::fail) continue;
     if (auto error_map = error_map_of(job_of(*c), options)) record.error_maps.push_back(*error_map);
   }
 }
@@ -162,7 +116,7 @@ void probe_kernel(const Manifest& kernel, const std::optional<Target>& gpu,
 }
 
 // Of a kernel whose contract leaves the order of additions open: how the largest of its cases with
-// normal values was added up on each device. It needs no probes and works for outputs of any format.
+// normal values was added up on each device. It needs no probes, and outputs may have any format.
 void name_order(const Manifest& kernel, const std::vector<Job>& jobs, CaseRunner& runner,
                 const RunRecord& run, KernelRecord& record) {
   constexpr double kMostWork = 1e8;
@@ -218,47 +172,40 @@ void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vecto
 
 }  // namespace
 
-std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
-                                 Observer& observer) {
-  std::vector<std::optional<CaseRecord>> done(jobs.size());
-  std::mutex report;
-  std::int64_t finished = 0;
-  const auto run_one = [&](std::size_t i, CaseRunner& runner) {
-    if (options.enough && options.enough()) return;
-    std::optional<CaseRecord> record = runner.run(jobs[i].test_case, jobs[i].target);
-    if (!record) return;
-    const std::lock_guard lock(report);
-    record->position = jobs[i].position;
-    observer.finished(*record, ++finished, static_cast<std::int64_t>(jobs.size()));
-    done[i] = std::move(record);
-  };
-  const auto is_large = [&](const Job& job) {
-    return job.target.on_gpu ||
-           job.test_case.kernel->operation->work(job.test_case.problem) > kLargeWork;
-  };
-
-  // Small cases: one per worker, one thread each.
-  for_each_on_workers(jobs.size(), options.jobs, [&] {
-    RunnerOptions runner_options = options.runner;
-    runner_options.threads = 1;
-    return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
-      if (!is_large(jobs[i])) run_one(i, runner);
-    };
-  });
-
-  // Large ones, and those that share the GPU: one after the other with all threads.
-  RunnerOptions runner_options = options.runner;
-  runner_options.threads = options.jobs;
-  CaseRunner runner(runner_options);
-  for (std::size_t i = 0; i < jobs.size() && !interrupted(); ++i) {
-    if (is_large(jobs[i])) run_one(i, runner);
+Result<std::vector<Job>> plan_jobs(const Registry& registry,
+                                   const std::vector<const Manifest*>& kernels,
+                                   const std::optional<Target>& gpu, const RunOptions& options,
+                                   RunRecord& record) {
+  std::vector<Job> jobs;
+  for (const Manifest* kernel : kernels) {
+    std::string skipped;
+    const std::vector<Target> targets =
+        kernel_targets(*kernel, options.on, options.sm, gpu, skipped);
+    add_kernel(record, *kernel, targets, skipped);
+    if (targets.empty()) continue;
+    const Result<std::vector<Case>> cases = select_cases(registry, *kernel, options);
+    if (!cases) return cases.error();
+    if (cases->empty() && !options.filter && options.only_cases.empty())
+      record.kernels.back().reasons.push_back(domain_refusals(*kernel));
+    for (const Case& test_case : *cases) {
+      for (const Target& target : targets)
+        jobs.push_back({test_case, target_for(test_case, target), 0});
+    }
   }
-
-  std::vector<CaseRecord> records;
-  for (std::optional<CaseRecord>& record : done) {
-    if (record) records.push_back(*std::move(record));
+  std::ranges::stable_partition(jobs, [](const Job& job) { return !needs_all_threads(job); });
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].position = static_cast<std::int64_t>(i);
+  if (options.shard) {
+    std::uint64_t plan_hash = 0;
+    for (const Job& job : jobs) {
+      plan_hash = fingerprint(
+          fmt::format("{:x} {} {}", plan_hash, job.test_case.text(), job.target.name()));
+    }
+    record.shard = {options.shard->index, options.shard->count,
+                    static_cast<std::int64_t>(jobs.size()), fmt::format("{:016x}", plan_hash)};
+    std::erase_if(jobs, [&](const Job& job) { return !options.shard->holds(job.test_case); });
   }
-  return records;
+  record.planned = static_cast<std::int64_t>(jobs.size());
+  return jobs;
 }
 
 Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
@@ -270,12 +217,12 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   if (!gpu) return gpu.error();
   const Result<std::vector<Job>> jobs = plan_jobs(registry, kernels, *gpu, options, record);
   if (!jobs) return jobs.error();
-  observer.planned(record);
+  observer.planned(record, *jobs);
   run_cases(*jobs, options, observer, record);
-  explain_cases(*jobs, options, observer, record);
-  if (options.probe && !record.interrupted)
+  draw_error_maps(*jobs, options, record);
+  if (options.probe && !record.ended_early())
     probe_kernels(kernels, *jobs, *gpu, options, observer, record);
-  if (!record.interrupted) weigh_evidence(record);
+  if (!record.ended_early()) weigh_evidence(record);
   return record;  // writing it is reports/
 }
 

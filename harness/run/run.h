@@ -39,6 +39,7 @@ struct RunOptions {
   bool replays_corpus = true;  // else they are only saved there
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
   int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
+  std::int64_t max_failures = 0;  // the run ends with so many failing cases; 0: with its plan
   // Asked before every case, from any thread: none begins once it says yes (a time box). Empty: no.
   std::function<bool()> enough;
 };
@@ -48,8 +49,10 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // The record without cases: kernels, devices, how many cases are planned.
-  virtual void planned(const RunRecord& so_far) { (void)so_far; }
+  // The record without cases: kernels, devices, how many cases are planned; and these.
+  virtual void planned(const RunRecord& so_far, const std::vector<Job>& jobs) {
+    (void)so_far, (void)jobs;
+  }
 
   virtual void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
     (void)record, (void)done, (void)total;
@@ -57,17 +60,44 @@ class Observer {
 
   virtual void shrinking(const Case& failing) { (void)failing; }
 
+  // A failure was made small and explained, while the rest of the run goes on.
+  virtual void explained(const Counterexample& card) { (void)card; }
+
   virtual void probing() {}
 };
 
-// Runs the kernels. The record is complete up to an interrupt. Errors: a broken corpus file, a GPU
-// asked for and not there.
+// Runs the kernels. The record is complete up to an interrupt or RunOptions::max_failures. Errors: a
+// broken corpus file, a GPU asked for and not there.
 Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
                       const RunOptions& options, Observer& observer);
+
+// Steps 1 and 2: every case of every kernel on each of its targets, or this shard's part of them;
+// those that need the whole machine come last. The record learns of the kernels, the devices, and
+// how many cases there are.
+Result<std::vector<Job>> plan_jobs(const Registry& registry,
+                                   const std::vector<const Manifest*>& kernels,
+                                   const std::optional<Target>& gpu, const RunOptions& options,
+                                   RunRecord& record);
+
+// Whether a job runs alone, with all threads, when those that share the machine are done.
+bool needs_all_threads(const Job& job);
 
 // Steps 3 to 8 for a list of jobs on worker threads: records in job order, whatever finished first.
 // Stops early on Ctrl-C and at RunOptions::enough; jobs that did not run are missing.
 std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
                                  Observer& observer);
+
+struct JobResults {
+  std::vector<CaseRecord> cases;
+  std::vector<Counterexample> counterexamples;
+  bool stopped = false;  // by RunOptions::max_failures
+};
+
+// The same, and step 9 meanwhile: the first failure of each kernel and claim is made small,
+// explained and told as soon as all cases of the kernel before it have ended. Stops early with
+// RunOptions::max_failures too. What it gives is the same for any number of threads, unless it
+// stops early.
+JobResults run_and_explain(const std::vector<Job>& jobs, const RunOptions& options,
+                           Observer& observer);
 
 }  // namespace plumbline

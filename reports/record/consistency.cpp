@@ -16,7 +16,7 @@ namespace {
 std::string missing_cases(const RunRecord& r) {
   const auto cases = static_cast<std::int64_t>(r.cases.size());
   const bool all_run = r.verb == "verify" || r.verb == "replay";
-  if (!all_run || r.interrupted || !r.missing_shards.empty() || cases == r.planned) return {};
+  if (!all_run || r.ended_early() || !r.missing_shards.empty() || cases == r.planned) return {};
   return fmt::format("it has {} of {} planned cases", cases, r.planned);
 }
 

@@ -127,6 +127,7 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   std::vector<ErrorMap> error_maps;
   for (auto& [name, record] : records) {
     merged.interrupted = merged.interrupted || record.interrupted;
+    merged.stopped_after = std::max(merged.stopped_after, record.stopped_after);
     merged.elapsed_ms += record.elapsed_ms;
     if (shape.plan == 0) merged.planned += record.planned;
     join_environment(merged.environment, record.environment);
@@ -146,7 +147,7 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   }
   for (KernelRecord& kernel : merged.kernels) {
     // What part of a plan leaves out says nothing about the kernel.
-    if (merged.missing_shards.empty() && !merged.interrupted) {
+    if (merged.missing_shards.empty() && !merged.ended_early()) {
       for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
     }
     kernel.code_parts.clear();
@@ -159,6 +160,11 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   if (twice != merged.cases.end())
     return do_not_fit(fmt::format("two shards have case {}: {}", twice->position, twice->text),
                       records.front().name);
+  std::map<std::pair<std::string, Claim>, int> failures;
+  for (CaseRecord& c : merged.cases) {
+    if (c.verdict == Verdict::fail && ++failures[{c.kernel, broken_claim(c)}] > kDescribedFailures)
+      keep_counts(c);
+  }
   summarize(merged);
   merged.counterexamples = of_cases(failures_to_explain(merged), cards,
                                     [](const Counterexample& c) { return c.original; });

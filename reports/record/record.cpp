@@ -187,6 +187,11 @@ void summarize(RunRecord& record) {
   }
 }
 
+std::string stop_text(std::int64_t failures) {
+  return failures == 1 ? "stopped at its first failure"
+                       : fmt::format("stopped after {} failures", failures);
+}
+
 std::string describe_incomplete(const RunRecord& record) {
   std::string why;
   if (!record.missing_shards.empty()) {
@@ -194,9 +199,12 @@ std::string describe_incomplete(const RunRecord& record) {
                       fmt::join(record.missing_shards, ", "),
                       record.missing_shards.size() == 1 ? "is" : "are");
   }
+  const auto add = [&](const std::string& what) {
+    why += fmt::format("{}{}", why.empty() ? "" : ", and ", what);
+  };
   // Whoever stops a search has what was found till then.
-  if (record.interrupted && record.verb != "fuzz")
-    why += fmt::format("{}the run did not end", why.empty() ? "" : ", and ");
+  if (record.interrupted && record.verb != "fuzz") add("the run did not end");
+  if (record.stopped_after > 0) add("the run " + stop_text(record.stopped_after));
   if (why.empty()) return "";
   return fmt::format("{}: {} of {} planned cases are here", why, record.cases.size(),
                      record.planned);
@@ -222,6 +230,14 @@ std::vector<const CaseRecord*> failures_to_explain(const RunRecord& record, int 
       chosen.push_back(&c);
   }
   return chosen;
+}
+
+void keep_counts(CaseRecord& failed) {
+  failed.findings.clear();
+  for (OutputRecord& output : failed.outputs) {
+    output.verdict.failures.clear();
+    output.verdict.others.clear();
+  }
 }
 
 namespace {

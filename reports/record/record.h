@@ -234,6 +234,7 @@ struct RunRecord {
   std::vector<std::string> devices;
   std::map<std::string, std::string> environment;  // mpfr, openblas, models, vector target, os
   bool interrupted = false;
+  std::int64_t stopped_after = 0;  // so many failing cases, as asked; 0: nothing stopped it
   std::int64_t planned = 0;
   std::optional<ShardRecord> shard;         // none for a whole run and a merged one
   std::vector<std::string> missing_shards;  // of a merged run: "3/4"
@@ -248,10 +249,16 @@ struct RunRecord {
   std::vector<GradientRecord> gradients;
   std::vector<StochasticRecord> stochastics;
   double elapsed_ms = 0;
+
+  // Whether planned cases did not run.
+  bool ended_early() const { return interrupted || stopped_after > 0; }
 };
 
 // What a kernel's record says whatever cases ran.
 KernelRecord without_cases(const KernelRecord& kernel);
+
+// How a run ended that was to end with so many failures: "stopped at its first failure".
+std::string stop_text(std::int64_t failures);
 
 // Why a record is not all of its plan: "the run did not end: 4 of 9 planned cases are here". Empty
 // where it is; a search has no plan.
@@ -270,6 +277,11 @@ Claim broken_claim(const CaseRecord& record);
 constexpr int kExplainedPerKernel = 3;
 std::vector<const CaseRecord*> failures_to_explain(const RunRecord& record,
                                                    int per_kernel = kExplainedPerKernel);
+
+// The failures of one claim of a kernel that are described; further ones are counted.
+constexpr int kDescribedFailures = 20;
+// Leaves of a failure what is counted.
+void keep_counts(CaseRecord& failed);
 
 // The cases that get a error_map: the failures that are explained, and of each kernel without any
 // the case closest to its bound.

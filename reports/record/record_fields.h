@@ -247,6 +247,7 @@ void describe_run(Archive& a, T& r) {
   a.required("devices", r.devices);
   a.required("environment", r.environment);
   a.required("interrupted", r.interrupted);
+  a.optional("stopped_after", r.stopped_after);
   a.required("planned", r.planned);
   a.optional("shard", r.shard);
   a.optional("missing_shards", r.missing_shards);

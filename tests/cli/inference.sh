@@ -26,8 +26,8 @@ expect 2 "mma.sync" verify --kernel tensor.toml $quick
 
 # No LSE is stored, or one in base 2: the kernel has all three, and none of them is another.
 few="queries=3 keys=9 d=8"
-expect 0 "24 outputs, 24 compared" replay "decode $few" --kernel decode.toml --on emulator
-expect 0 "27 outputs, 27 compared" replay "decode $few lse=natural" --kernel decode.toml --on emulator
+expect 0 "24 outputs compared" replay "decode $few" --kernel decode.toml --on emulator
+expect 0 "27 outputs compared" replay "decode $few lse=natural" --kernel decode.toml --on emulator
 expect 0 "1 passed, 0 failed" verify --kernel decode.toml $quick --only "$small lse=base_2"
 other natural decode "s/lse == \"natural\" ? 1 : 2/1/"
 expect 1 "fits the whole row: LSE is the natural logarithm" replay "natural $few lse=base_2" --kernel natural.toml --on emulator

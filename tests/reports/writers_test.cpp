@@ -128,6 +128,14 @@ TEST(JUnit, APlanThatDidNotEndIsAnError) {
   EXPECT_EQ(suite.attribute("errors").as_int(), 1);
   EXPECT_STREQ(suite.child("testcase").child("error").attribute("message").value(),
                "the run did not end: 4 of 9 planned cases are here");
+  record.interrupted = false;
+  record.stopped_after = 1;
+  EXPECT_THAT(junit_xml(record, true),
+              HasSubstr("the run stopped at its first failure: 4 of 9 planned cases are here"));
+  EXPECT_THAT(summary_markdown(record),
+              HasSubstr("The run stopped at its first failure: 4 of 9 planned cases"));
+  record.stopped_after = 0;
+  record.interrupted = true;
   record.verb = "fuzz";  // has no plan
   EXPECT_THAT(junit_xml(record, true), Not(HasSubstr("(run)")));
 }

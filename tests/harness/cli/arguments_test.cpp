@@ -10,6 +10,7 @@
 
 #include "harness/cli/exit_code.h"
 #include "harness/cli/terminal.h"
+#include "harness/cli/text/wrap.h"
 
 namespace plumbline {
 namespace {
@@ -57,6 +58,64 @@ TEST(Arguments, ReadsEveryFlag) {
   EXPECT_EQ(arguments->mpfr_bits, 512);
   EXPECT_EQ(arguments->repeat, 3);
   EXPECT_EQ(arguments->format, OutputFormat::line);
+}
+
+TEST(Arguments, HelpOfAVerbIsTheSameBothWays) {
+  const std::string text = parse({"help", "verify"})->help;
+  EXPECT_EQ(text, parse({"verify", "--help"})->help);
+  EXPECT_EQ(parse({"help"})->help, parse({"--help"})->help);
+  EXPECT_THAT(error({"help", "verfy"}), HasSubstr("did you mean \"verify\"?"));
+  std::size_t before = 0;
+  for (const char* heading : {"\nWhat to run\n", "\nWhere\n", "\nJudging\n",
+                              "\nWhen something fails\n", "\nOutput\n", "\nExamples\n"}) {
+    const std::size_t at = text.find(heading);
+    EXPECT_NE(at, std::string::npos) << heading;
+    EXPECT_GT(at, before) << heading;
+    before = at;
+  }
+}
+
+TEST(Arguments, EveryVerbHasExamplesThatParse) {
+  for (const VerbHelp& verb : described_verbs()) {
+    EXPECT_GE(verb.examples.size(), 2u) << verb.name;
+    EXPECT_LE(verb.examples.size(), 4u) << verb.name;
+    for (const ExampleHelp& example : verb.examples) {
+      // The words behind the program's name, quotes kept together.
+      std::vector<std::string> words(1);
+      bool quoted = false;
+      for (const char c : example.command.substr(example.command.find("plumbline"))) {
+        if (c == '\'') {
+          quoted = !quoted;
+        } else if ((c == ' ' && !quoted) || c == ')' || c == '|') {
+          if (!words.back().empty()) words.emplace_back();
+          if (c != ' ') break;
+        } else {
+          words.back() += c;
+        }
+      }
+      if (words.back().empty()) words.pop_back();
+      std::vector<const char*> argv;
+      for (const std::string& word : words) argv.push_back(word.c_str());
+      const auto parsed = parse_arguments(static_cast<int>(argv.size()), argv.data());
+      ASSERT_TRUE(parsed) << example.command << ": " << parsed.error().text();
+      EXPECT_EQ(parsed->verb, verb.name) << example.command;
+    }
+  }
+}
+
+TEST(Arguments, ARunMayEndWithItsFailures) {
+  EXPECT_EQ(parse({"verify"})->max_failures, 0);
+  EXPECT_EQ(parse({"verify", "-x"})->max_failures, 1);
+  EXPECT_EQ(parse({"verify", "--fail-fast"})->max_failures, 1);
+  EXPECT_EQ(parse({"verify", "--max-fail", "7"})->max_failures, 7);
+  EXPECT_THAT(error({"verify", "--max-fail", "0"}), HasSubstr("--max-fail"));
+}
+
+TEST(Arguments, TheVersionSaysWhatThisBuildIsMadeOf) {
+  const std::string text = parse({"--version"})->help;
+  for (const char* words : {"plumbline ", "\ncompiler   ", "\nkernels    ", "\nlibraries  MPFR ",
+                            ", GMP ", "\nprocessor  "})
+    EXPECT_THAT(text, HasSubstr(words));
 }
 
 TEST(Arguments, AChipIsANumberWithOrWithoutItsPrefix) {

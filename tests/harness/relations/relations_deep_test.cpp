@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "fuzz/plan/plan.h"
+#include "harness/judge/interrupt.h"
 #include "harness/judge/launch.h"
 #include "harness/judge/target.h"
 #include "harness/relations/relations.h"
@@ -54,7 +55,8 @@ TEST_P(ShippedKernels, KeepEveryRelation) {
   const std::vector<Relation> relations = relations_of(*kernel->operation);
   if (relations.empty() || !kernel->deterministic()) GTEST_SKIP() << "no relations";
   const int sm = kernel->targets.back();
-  const Result<std::unique_ptr<Device>> device = open_device(Target{.sm = sm, .gpu_name = ""}, 1);
+  const Result<std::unique_ptr<Device>> device =
+      open_device(Target{.sm = sm, .gpu_name = ""}, 1, interrupt_flag());
   ASSERT_TRUE(device) << device.error().text();
   const std::string path = kernel->ptx_path(sm);
   const Result<std::unique_ptr<Module>> module = (*device)->load(text_of(path), path);

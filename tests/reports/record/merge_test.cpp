@@ -52,6 +52,33 @@ TEST(MergeRecords, AWholeRunIsItself) {
   EXPECT_EQ(record_json(*merged), record_json(sample_record()));
 }
 
+TEST(MergeRecords, DescribesAsManyFailuresAsOneRunDoes) {
+  std::vector<NamedRecord> all = {{"1", shard(1, 2)}, {"2", shard(2, 2)}};
+  for (NamedRecord& one : all) {
+    CaseRecord failed = sample_record().cases[0];
+    failed.verdict = failed.claims[Claim::in_bounds] = Verdict::fail;
+    failed.findings = {{"race", "a race", "", 0, "", 0, "", {}}};
+    one.record.cases.clear();
+    for (int i = 0; i < 15; ++i) {
+      failed.position = 2 * i + (one.name == "2");
+      one.record.cases.push_back(failed);
+    }
+    one.record.shard->plan = 30;
+  }
+  const Result<RunRecord> merged = merge_records(std::move(all));
+  ASSERT_TRUE(merged) << merged.error().text();
+  for (const CaseRecord& c : merged->cases)
+    EXPECT_EQ(c.findings.empty(), c.position >= kDescribedFailures) << c.position;
+}
+
+TEST(MergeRecords, StoppedAsItsShardsWere) {
+  std::vector<NamedRecord> all = {{"1", shard(1, 2)}, {"2", shard(2, 2)}};
+  all.back().record.stopped_after = 3;
+  const Result<RunRecord> merged = merge_records(std::move(all));
+  ASSERT_TRUE(merged) << merged.error().text();
+  EXPECT_EQ(merged->stopped_after, 3);
+}
+
 TEST(MergeRecords, SaysWhichShardsAreMissing) {
   std::vector<NamedRecord> all = shards(4);
   all.erase(all.begin() + 1);  // 3/4, which holds the failure

@@ -89,6 +89,17 @@ TEST_F(ReadRecord, TakesAFolder) {
   EXPECT_TRUE(read_record(folder_));
 }
 
+TEST_F(ReadRecord, OfARunThatStoppedAtItsFailures) {
+  RunRecord r = full_record();
+  r.stopped_after = 2;
+  r.planned = 90;
+  write(record_json(r));
+  const Result<RunRecord> back = read_record(folder_);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->stopped_after, 2);
+  EXPECT_TRUE(back->ended_early());
+}
+
 TEST_F(ReadRecord, OfAKilledRunReadsItsLines) {
   const RunRecord r = full_record();
   std::string lines = run_json_line(r) + "\n";

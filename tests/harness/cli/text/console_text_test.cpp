@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/console_text.h"
+#include "harness/cli/text/console_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# What a failing kernel shows while it runs, and runs that end with a failure. Usage: first_failure.sh PROGRAM KERNEL_FOLDER
+set -u
+program=$1 kernels=$2
+. "$(dirname "$(realpath "$0")")/expect.sh"
+
+check() { # check WHAT COMMAND...
+  if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
+}
+
+# Its tensor cores take bf16 for f16.
+mkdir broken
+sed -e 's/^source.*/ptx = "broken.ptx"/' -e 's/^targets.*/targets = [80]/' "$kernels"/shipped/gemm_bf16/gemm_bf16.toml >broken/broken.toml
+sed 's/f32\.bf16\.bf16\.f32/f32.f16.f16.f32/' "$kernels"/shipped/gemm_bf16/gemm_bf16.sm_80.ptx >broken/broken.ptx
+run=(verify --kernel broken/broken.toml --profile quick --on emulator --only 'm<=40 n<=40 k<=64')
+
+# The first failure is there, small and explained, before other cases have run.
+expect 1 "0 passed, 1 failed" "${run[@]}" --out all --corpus corpus
+"$program" "${run[@]}" --out log --corpus corpus2 -v -j 1 >log.txt
+card=$(grep -n '^FAIL  broken' log.txt | head -1 | cut -d: -f1)
+last=$(grep -n '^  [A-Za-z]* *broken .*\[emulator' log.txt | tail -1 | cut -d: -f1)
+check "a case runs after the first card: lines $card, $last" test "$card" -lt "$last"
+check "the card comes once" test "$(grep -c '^FAIL  broken   bound' log.txt)" -le 1
+check "its case is saved" test -n "$(ls corpus/broken/*.case)"
+
+# The same record for any number of threads.
+untimed() { sed '/^ "timing": {/,$d' "$1"; }
+for jobs in 1 3; do "$program" "${run[@]}" --no-corpus --out jobs$jobs -j $jobs >/dev/null; done
+check "one thread and three give one record" diff <(untimed jobs1/latest/record.json) <(untimed jobs3/latest/record.json)
+
+# Runs that end early say so, and can be reported.
+expect 1 "the run stopped at its first failure, after" "${run[@]}" --no-corpus --out first -x
+expect 1 "the run stopped at its first failure, after" "${run[@]}" --no-corpus --out first2 --fail-fast -j 1
+check "with -x a card is there" test "$(python3 -c 'import json; r = json.load(open("first/latest/record.json")); print(len(r["counterexamples"]), len(r["cases"]) < r["planned"], r["stopped_after"])')" = "1 True 1"
+expect 1 "the run stopped at its first failure" report first/latest --out again
+check "its page says so" grep -q "The run stopped at its first failure" again/report.html
+expect 1 "the run stopped after 3 failures, after" "${run[@]}" --no-corpus --out third --max-fail 3
+check "three cases failed" test "$(python3 -c 'import json; print(sum(c["verdict"] == "fail" for c in json.load(open("third/latest/record.json"))["cases"]))')" = 3
+expect 1 "not reached: softmax_bf16" verify broken softmax_bf16 "${run[@]:1}" --no-corpus --out reached -x
+expect 2 "--max-fail" "${run[@]}" --max-fail 0
+
+# What would run, and nothing runs.
+expect 0 "nothing ran" "${run[@]}" --list-cases --out listed
+check "no folder" test ! -e listed
+"$program" "${run[@]}" --list-cases --format line --no-corpus >lines
+"$program" "${run[@]}" --list-cases --format json --no-corpus >objects
+check "as many as there are" test "$(grep -c '^case: broken .*\[emulator sm_80\]: ' lines)" = "$(python3 -c 'import json; print(json.load(open("jobs1/latest/record.json"))["planned"])')"
+check "a line each, as objects too" test "$(wc -l <lines)" = "$(wc -l <objects)"
+check "objects are JSON" python3 -c 'import json; assert all(json.loads(line)["estimated_seconds"] > 0 for line in open("objects"))'
+expect 4 "0 cases" "${run[@]::7}" --list-cases --only 'k>60 k<60'
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
