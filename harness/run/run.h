@@ -66,8 +66,8 @@ class Observer {
   virtual void probing() {}
 };
 
-// Runs the kernels. The record is complete up to an interrupt or RunOptions::max_failures. Errors: a
-// broken corpus file, a GPU asked for and not there.
+// Runs the kernels. The record is complete up to an interrupt or RunOptions::max_failures. Errors:
+// a broken corpus file, a GPU asked for and not there.
 Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
                       const RunOptions& options, Observer& observer);
 
