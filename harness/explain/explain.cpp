@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "oracles/reference/describe_errors.h"
 #include "reports/card.h"
 
 namespace plumbline {
@@ -86,6 +87,26 @@ const CodePlace* place_of(const Writer& writer, const LaunchResult& launch) {
   return found == launch.stores.end() ? nullptr : &found->second;
 }
 
+// What explains all outputs that anything explains, where there is such a fault: the others are
+// not told.
+void keep_common_faults(const std::vector<std::vector<std::string>>& of_outputs,
+                        Counterexample& card) {
+  const auto in_all = [&](const std::string& fault) {
+    return std::ranges::all_of(of_outputs, [&](const std::vector<std::string>& faults) {
+      return std::ranges::count(faults, fault) > 0;
+    });
+  };
+  if (of_outputs.size() < 2 || std::ranges::none_of(card.faults, in_all)) return;
+  std::erase_if(card.faults, [&](const std::string& fault) { return !in_all(fault); });
+  const auto is_told = [&](const std::string& line) {
+    return std::ranges::any_of(card.faults, [&](const std::string& fault) {
+      return line.find(fault) != std::string::npos;
+    });
+  };
+  std::erase_if(card.explanation,
+                [&](const std::string& line) { return tells_a_fit(line) && !is_told(line); });
+}
+
 // The line of code that a wrong output leads to: the one that stored it.
 void keep_store(const Writer* writer, const LaunchResult& launch, Counterexample& card) {
   const CodePlace* place = writer == nullptr ? nullptr : place_of(*writer, launch);
@@ -136,7 +157,8 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
           ? "an access no correct kernel makes"
           : fmt::format("accesses no correct kernel makes, at {} places", record.findings.size()));
   card.findings = record.findings;
-  if (memory) return card;  // values after a wrong access explain nothing
+  if (memory) return card;                       // values after a wrong access explain nothing
+  std::vector<std::vector<std::string>> faults;  // of the outputs that any explain
   for (const OutputRecord& output : record.outputs) {
     const bool bits = broken_claim(record) == Claim::bits;
     std::vector<ElementVerdict> failures = bits ? output.verdict.others : output.verdict.failures;
@@ -157,6 +179,8 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
                card);
     Explanation explanation =
         examined.oracle->explain(output_number(*examined.oracle, output.name), worst->index, *got);
+    if (writer_of(examined.launch, output.name, got->layout, worst->index) != nullptr)
+      std::erase(explanation.lines, kNeverWritten);
     std::move(explanation.lines.begin(), explanation.lines.end(),
               std::back_inserter(card.explanation));
     if (bits && all_rounded_once(failures)) {
@@ -170,11 +194,13 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
           more_accurate(*test_case.kernel, element_name(output.name, got->layout, worst->index)));
     }
     keep_steps(explanation.steps, card);
+    if (!explanation.faults.empty()) faults.push_back(explanation.faults);
     // Several outputs may suffer from the same one.
     for (std::string& fault : explanation.faults) {
       if (std::ranges::count(card.faults, fault) == 0) card.faults.push_back(std::move(fault));
     }
   }
+  keep_common_faults(faults, card);
   return card;
 }
 

@@ -12,10 +12,10 @@
 #include "kernels/ops/gemm_quantize.h"
 #include "kernels/ops/tensor_formats.h"
 #include "oracles/base/assert.h"
-#include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/reference/gemm/joined_oracle.h"
 #include "oracles/reference/gemm/matrix_operand.h"
+#include "oracles/reference/gemm/scales.h"
 #include "oracles/stages/staged_gemm.h"
 #include "oracles/stages/staged_join.h"
 
@@ -64,22 +64,6 @@ Tensor ones(FormatId id, std::int64_t count) {
   const std::uint64_t one = encode(format(id), 1.0);
   for (std::int64_t i = 0; i < count; ++i) tensor.set_bits(i, one);
   return tensor;
-}
-
-// bf16(fl(w * scale[row])): the rounding the contract mandates.
-Tensor dequantized(const Tensor& w, const Tensor& scale) {
-  const Format& bf16 = format(FormatId::bf16);
-  const std::int64_t rows = w.layout.shape[0], columns = w.layout.shape[1];
-  Tensor out(dense_layout(FormatId::bf16, {rows, columns}));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const auto by = static_cast<float>(to_double(format(FormatId::f32), scale.bits(i)));
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const auto value =
-          static_cast<float>(to_double(format(w.layout.format), w.bits(i * columns + j)));
-      out.set_bits(i * columns + j, encode(bf16, static_cast<double>(value * by)));
-    }
-  }
-  return out;
 }
 
 constexpr std::string_view kAbout =
@@ -200,15 +184,20 @@ class LinearBackward final : public Operation {
                                              const Keep& keep) {
     const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
     const Tensor &dy = *tensors.find("dy"), &x = *tensors.find("x"), &w = *tensors.find("w");
-    const bool dequantize = w.layout.format == FormatId::s8;
 
     GemmProblem dx;
     dx.m = m, dx.n = k, dx.k = n;
     dx.a = keep(as_operand(dy, false));
-    dx.b = keep(as_operand(dequantize ? dequantized(w, *tensors.find("scale_w")) : w, false));
+    dx.b = keep(as_operand(w, false));
     dx.scale_a = tensors.find("scale_dy");
-    dx.scale_b = problem.word("scales") == "channel" ? nullptr : tensors.find("scale_w");
     dx.output = tensors.find("dx")->layout.format;
+    if (w.layout.format == FormatId::s8) {
+      dx.scale_b = tensors.find("scale_w");
+      dx.scale_b_block = {0, 1};  // a scale per row of w
+      dx = with_dequantized_b(dx, FormatId::bf16);
+    } else if (problem.word("scales") != "channel") {
+      dx.scale_b = tensors.find("scale_w");
+    }
 
     GemmProblem dw;
     dw.m = n, dw.n = k, dw.k = m;

@@ -23,6 +23,9 @@ std::string describe_range(const Format& f, const ElementVerdict& verdict);
 // the least number there is and says nothing: plain differences then.
 std::string describe_error(const Format& f, const ElementVerdict& verdict);
 
+// What a NaN may mean where it is not known that a thread stored it.
+inline constexpr const char* kNeverWritten = "NaN may mean that the element was never written";
+
 // The largest magnitude that is admissible.
 double largest_admissible(const Format& f, const ElementVerdict& verdict);
 

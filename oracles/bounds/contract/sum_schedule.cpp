@@ -94,7 +94,9 @@ std::vector<SumSchedule> candidate_schedules(const Contract& contract, std::int6
       for (const std::int64_t interval : {64, 128})
         if (parts * interval <= k) add({.promote = interval, .parts = parts, .block = interval});
     }
-    for (const std::int64_t grain : {8, 16, 32, 64, 128}) {
+    std::vector<std::int64_t> grains = {8, 16, 32, 64, 128};
+    if (contract.unit == Unit::fma_f32) grains.insert(grains.begin(), {1, 2, 4});
+    for (const std::int64_t grain : grains) {
       for (const std::int64_t ways : {2, 4, 8}) {
         if (grain * ways > k) continue;
         for (const Tree tree : {Tree::in_order, Tree::reverse, Tree::pairwise}) {

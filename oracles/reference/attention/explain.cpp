@@ -32,9 +32,8 @@ void tell_result(const PreparedAttention& attention, const AttentionPlace& at, i
   lines.push_back(describe_result(place_text(attention, at, output), format, verdict));
   if (verdict.low != verdict.high) lines.push_back(describe_range(format, verdict));
   if (verdict.class_mismatch) {
-    lines.push_back(
-        "NaN, Inf and finite results must match, and here they do not; NaN may mean that "
-        "the element was never written");
+    lines.emplace_back("NaN, Inf and finite results must match, and here they do not");
+    if (std::isnan(to_double(format, verdict.got))) lines.emplace_back(kNeverWritten);
   } else if (!std::isnan(verdict.error_ulp)) {
     lines.push_back(describe_error(format, verdict));
   }

@@ -41,11 +41,19 @@ struct RowPlan {
   bool sum_rounded = false, normalize = true;
   bool scales_all_of_o = false;  // a block of V's scale, what O had before it too
   bool sink_in_maximum = true, sink_in_sum = true;
-  double lse_factor = 1;
+  double lse_factor = 1, lse_sum_factor = 1;
   bool lse_has_maximum = true, lse_has_sum = true, lse_unscaled = false;
   std::int64_t column_offset = 0;
   bool truncate_output = false;
   double masked = 0, masked_lse = -kInfinity;
+  // Keys that are not visible: which take part all the same, with which logit, or with that added
+  // to their own.
+  enum class Hidden { none, all, of_tiles } hidden = Hidden::none;
+  double hidden_logit = 0;
+  bool hidden_added = false;
+  bool padding_is_nan = false;  // values behind the last key, up to the end of a tile, times 0
+  bool cap_after_bias = false;
+  double first_maximum = -kInfinity;
 };
 
 struct RowValues {
@@ -67,6 +75,18 @@ double within_f32(double x) {
   return std::fabs(x) > kLargestFloat ? std::copysign(kInfinity, x) : x;
 }
 
+// Keys from the first to the last one that a row of the query's tile sees.
+bool in_tiles_of_block(const RowPlan& plan, std::int64_t j) {
+  const AttentionHead& head = plan.head;
+  constexpr std::int64_t kRows = 64;
+  const std::int64_t first_row = plan.query / kRows * kRows;
+  const std::int64_t last_row = std::min(first_row + kRows, head.queries) - 1;
+  const KeyRange first = head.mask.visible(first_row, head.queries, head.keys),
+                 last = head.mask.visible(last_row, head.queries, head.keys);
+  return j >= std::max<std::int64_t>(first.first, 0) / plan.tile * plan.tile &&
+         j < (last.end + plan.tile - 1) / plan.tile * plan.tile;
+}
+
 double logit(const RowPlan& plan, std::int64_t j) {
   const AttentionHead& head = plan.head;
   double score = 0;
@@ -78,24 +98,29 @@ double logit(const RowPlan& plan, std::int64_t j) {
   if (plan.scores_in)
     score = to_double(format(*plan.scores_in), encode(format(*plan.scores_in), score));
   score = within_f32(score * static_cast<double>(head.scale_of(plan.query, j)));
-  if (head.softcap != 0) {
+  const auto capped = [&](double x) {
     const double cap = static_cast<double>(head.softcap);
-    score = cap * std::tanh(score / cap);
-  }
+    return head.softcap == 0 ? x : cap * std::tanh(x / cap);
+  };
+  if (!plan.cap_after_bias) score = capped(score);
   if (!head.bias.empty())
     score += static_cast<double>(head.bias[static_cast<std::size_t>(plan.query * head.keys + j)]);
-  return score;
+  return plan.cap_after_bias ? capped(score) : score;
 }
 
 RowValues compute(const RowPlan& plan) {
   const AttentionHead& head = plan.head;
   const KeyRange keys = visible_keys(plan);
   const ProbabilityRounding rounding(plan.p, plan.p_shift);
-  const double less = 1 - std::ldexp(1.0, -rounding.to->precision() - 1);  // by half an ulp
+  const auto cut = [&](double p) {
+    return to_double(*rounding.to, encode(*rounding.to, p * rounding.scale,
+                                          {.rounding = Rounding::toward_zero})) *
+           rounding.unscale;
+  };
   RowValues row;
   row.o.assign(static_cast<std::size_t>(head.dv), 0);
   row.magnitude = row.o;
-  double maximum = -kInfinity, sum = 0;
+  double maximum = plan.first_maximum, sum = 0;
   // Parts that are done.
   double all_maximum = -kInfinity, all_sum = 0;
   std::vector<double> all_o(row.o.size(), 0), all_magnitude = all_o;
@@ -136,9 +161,13 @@ RowValues compute(const RowPlan& plan) {
     double here = maximum;
     for (std::int64_t j = begin; j < end; ++j) {
       const bool blank = j >= head.keys;
-      if (!blank && (j < keys.first || j >= keys.end)) continue;
+      const bool hidden = !blank && (j < keys.first || j >= keys.end);
+      if (hidden && (plan.hidden == RowPlan::Hidden::none ||
+                     (plan.hidden == RowPlan::Hidden::of_tiles && !in_tiles_of_block(plan, j))))
+        continue;
       if (j >= plan.skipped_from && j < plan.skipped_end) continue;
-      const double value = blank ? 0 : logit(plan, j);
+      const double own = blank || (hidden && !plan.hidden_added) ? 0 : logit(plan, j);
+      const double value = own + (hidden ? plan.hidden_logit : 0);
       if (value == -kInfinity) continue;
       logits.emplace_back(j, value);
       here = std::max(here, value);
@@ -147,10 +176,10 @@ RowValues compute(const RowPlan& plan) {
     rescale(here);
     for (const auto& [j, value] : logits) {
       const double reference = plan.subtract_maximum ? maximum : 0;
-      const double p = std::exp((value - reference) * plan.exponent_factor);
-      double rounded = plan.round_p ? rounding(p) : p;
-      if (plan.round_p && plan.truncate_p && rounded > p) rounded = rounding(p * less);
-      sum += plan.sum_rounded ? rounded : p;
+      double p = within_f32(std::exp((value - reference) * plan.exponent_factor));
+      if (p < 0x1p-126) p = 0;
+      double rounded = !plan.round_p ? p : plan.truncate_p ? cut(p) : rounding(p);
+      sum = within_f32(sum + (plan.sum_rounded ? rounded : p));
       if (j >= head.keys) continue;
       if (!plan.p_shift_taken_back) rounded *= rounding.scale;
       if (!plan.scales_all_of_o) rounded *= static_cast<double>(head.scale_of_value(j));
@@ -170,6 +199,7 @@ RowValues compute(const RowPlan& plan) {
   };
   for_each_tile(plan.order, plan.tile, plan.part, 0, end_of_all, step);
   join();
+  if (plan.padding_is_nan) std::ranges::fill(all_o, kNan);
   maximum = all_maximum;
   sum = all_sum;
   row.o = all_o;
@@ -192,7 +222,7 @@ RowValues compute(const RowPlan& plan) {
   }
   const double top = plan.lse_unscaled ? maximum / static_cast<double>(head.scale) : maximum;
   row.lse = (plan.lse_has_maximum && plan.subtract_maximum ? top : 0) +
-            (plan.lse_has_sum ? std::log(sum) : 0);
+            (plan.lse_has_sum ? std::log(sum) * plan.lse_sum_factor : 0);
   row.lse *= plan.lse_factor;
   return row;
 }
@@ -291,6 +321,38 @@ bool without(std::vector<float>& scales) {
   const std::vector<float> right = scales;
   std::fill(scales.begin(), scales.end(), 1.0f);
   return scales != right;
+}
+
+// What hides a key in place of -infinity.
+bool hides_by(const Setting& at, RowPlan::Hidden which, double logit, bool added) {
+  at.plan.hidden = which;
+  at.plan.hidden_logit = logit;
+  at.plan.hidden_added = added;
+  const KeyRange keys = visible_keys(at.plan);
+  return keys.first > 0 || keys.end < at.plan.head.keys;
+}
+
+template <std::int64_t kLogit, RowPlan::Hidden kWhich, bool kAdded = false>
+bool hides_by(const Setting& at) {
+  return hides_by(at, kWhich, static_cast<double>(kLogit), kAdded);
+}
+
+template <RowPlan::Hidden kWhich>
+bool hides_by_least(const Setting& at) {
+  return hides_by(at, kWhich, -kLargestFloat, false);
+}
+
+// The cap makes of -infinity what it makes of any large score.
+template <RowPlan::Hidden kWhich>
+bool caps_masked(const Setting& at) {
+  at.plan.cap_after_bias = true;
+  const auto cap = static_cast<double>(at.plan.head.softcap);
+  return hides_by(at, kWhich, -cap, false) && cap != 0;
+}
+
+bool starts_at(const Setting& at, double maximum) {
+  at.plan.first_maximum = maximum;
+  return true;
 }
 
 struct Fault {
@@ -397,6 +459,8 @@ constexpr std::array kFaults = {
     Fault{"the scale is applied twice", [](const Setting& at) { const float s = at.plan.head.scale; at.plan.head.scale = s * s; return s != 1; }},
     Fault{"log2(e) is applied twice", [](const Setting& at) { at.plan.exponent_factor = std::numbers::log2e; return true; }},
     Fault{"log2(e) is left out of the exponents", [](const Setting& at) { at.plan.exponent_factor = std::numbers::ln2; return true; }},
+    Fault{"the scale is sqrt(d)", [](const Setting& at) { const auto scale = std::sqrt(static_cast<float>(at.plan.head.d)); return std::exchange(at.plan.head.scale, scale) != scale; }},
+    Fault{"the scale is 1 / d", [](const Setting& at) { const float scale = 1 / static_cast<float>(at.plan.head.d); return std::exchange(at.plan.head.scale, scale) != scale; }},
     Fault{"the causal diagonal starts in the other corner", [](const Setting& at) {
        Causal& causal = at.plan.head.mask.causal;
        if (causal == Causal::none || at.plan.head.queries == at.plan.head.keys) return false;
@@ -411,6 +475,21 @@ constexpr std::array kFaults = {
     Fault{"the window is one key too wide on the right", [](const Setting& at) { return at.plan.head.mask.window_right++ >= 0; }},
     Fault{"the window is one key too narrow on the right", [](const Setting& at) { return at.plan.head.mask.window_right-- > 0; }},
     Fault{"the window is left out on the right", [](const Setting& at) { return std::exchange(at.plan.head.mask.window_right, -1) >= 0; }},
+    Fault{"hidden keys have a logit of -10000, not -infinity", hides_by<-10000, RowPlan::Hidden::all>},
+    Fault{"hidden keys have a logit of -10000, not -infinity", hides_by<-10000, RowPlan::Hidden::of_tiles>},
+    Fault{"hidden keys have -10000 added to their logits", hides_by<-10000, RowPlan::Hidden::all, true>},
+    Fault{"hidden keys have -10000 added to their logits", hides_by<-10000, RowPlan::Hidden::of_tiles, true>},
+    Fault{"hidden keys have a logit of -1e9, not -infinity", hides_by<-1'000'000'000, RowPlan::Hidden::all>},
+    Fault{"hidden keys have a logit of -1e9, not -infinity", hides_by<-1'000'000'000, RowPlan::Hidden::of_tiles>},
+    Fault{"hidden keys have the least f32 for a logit, not -infinity", hides_by_least<RowPlan::Hidden::all>},
+    Fault{"hidden keys have the least f32 for a logit, not -infinity", hides_by_least<RowPlan::Hidden::of_tiles>},
+    Fault{"hidden keys have a logit of 0, not -infinity", hides_by<0, RowPlan::Hidden::all>},
+    Fault{"hidden keys have a logit of 0, not -infinity", hides_by<0, RowPlan::Hidden::of_tiles>},
+    Fault{"the softcap is applied after the mask", caps_masked<RowPlan::Hidden::all>},
+    Fault{"the softcap is applied after the mask", caps_masked<RowPlan::Hidden::of_tiles>},
+    Fault{"the softcap is applied after the bias", [](const Setting& at) { at.plan.cap_after_bias = true; return at.plan.head.softcap != 0 && !at.plan.head.bias.empty(); }},
+    Fault{"the maximum starts at 0, not at -infinity", [](const Setting& at) { return starts_at(at, 0); }},
+    Fault{"the maximum starts at -10000, not at -infinity", [](const Setting& at) { return starts_at(at, -10000); }},
     Fault{"the last visible key is missing", [](const Setting& at) { const KeyRange keys = visible_keys(at.plan); at.plan.skipped_from = keys.end - 1; at.plan.skipped_end = keys.end; return !keys.empty(); }},
     Fault{"the first visible key is missing", [](const Setting& at) { const KeyRange keys = visible_keys(at.plan); at.plan.skipped_from = keys.first; at.plan.skipped_end = keys.first + 1; return !keys.empty(); }},
     Fault{"the last tile of keys is missing", [](const Setting& at) { at.plan.skipped_from = last_tile(at.plan); at.plan.skipped_end = at.plan.head.keys; return !visible_keys(at.plan).empty(); }},
@@ -432,6 +511,7 @@ constexpr std::array kFaults = {
     Fault{"scores are rounded to bf16", [](const Setting& at) { at.plan.scores_in = FormatId::bf16; return true; }},
     Fault{"scores are rounded to f16", [](const Setting& at) { at.plan.scores_in = FormatId::f16; return true; }},
     Fault{"P is rounded to bf16", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::bf16) != FormatId::bf16; }},
+    Fault{"P is rounded to f16", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::f16) != FormatId::f16; }},
     Fault{"P is rounded to e4m3", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e4m3) != FormatId::e4m3; }},
     Fault{"P is rounded to e5m2", [](const Setting& at) { return std::exchange(at.plan.p, FormatId::e5m2) != FormatId::e5m2; }},
     Fault{"P is rounded without its shift", [](const Setting& at) { return std::exchange(at.plan.p_shift, 0) != 0; }},
@@ -439,6 +519,7 @@ constexpr std::array kFaults = {
     Fault{"the row sum adds rounded probabilities", [](const Setting& at) { return !std::exchange(at.plan.sum_rounded, true); }},
     Fault{"the row sum adds probabilities before their rounding", [](const Setting& at) { return std::exchange(at.plan.sum_rounded, false); }},
     Fault{"LSE is in base 2", [](const Setting& at) { at.plan.lse_factor = std::numbers::log2e; return !at.plan.head.lse_in_base_2; }},
+    Fault{"LSE adds the sum's logarithm in base 2 to a natural maximum", [](const Setting& at) { at.plan.lse_sum_factor = std::numbers::log2e; return !at.plan.head.lse_in_base_2; }},
     Fault{"LSE is the natural logarithm", [](const Setting& at) { at.plan.lse_factor = 1; return at.plan.head.lse_in_base_2; }},
     Fault{"LSE lacks the maximum", [](const Setting& at) { at.plan.lse_has_maximum = false; return true; }},
     Fault{"LSE is the maximum alone", [](const Setting& at) { at.plan.lse_has_sum = false; return true; }},
@@ -467,6 +548,7 @@ constexpr std::array kFaults = {
     Fault{"tiles of keys are taken from the other end", [](const Setting& at) { at.plan.order = at.plan.order == TileOrder::ascending ? TileOrder::descending : TileOrder::ascending; return true; }},
     Fault{"LSE of a row that sees no key has the other sign", [](const Setting& at) { at.plan.masked_lse = -at.plan.masked_lse; return visible_keys(at.plan).empty(); }},
     Fault{"a row that sees no key is 0 / 0", [](const Setting& at) { at.plan.masked = at.plan.masked_lse = kNan; return visible_keys(at.plan).empty(); }},
+    Fault{"values behind the last key are multiplied by 0, and they are NaN", [](const Setting& at) { at.plan.padding_is_nan = true; return at.plan.head.keys % at.plan.tile != 0; }},
 };
 
 // clang-format on
@@ -535,36 +617,121 @@ double distance(const Expected& due, double got) {
   return beyond <= 0 ? 0 : beyond / due.magnitude;
 }
 
+// A row with what is stored in it.
+struct StoredRow {
+  const HeadPlace* place = nullptr;
+  RowPlan right;
+  std::vector<double> stored;
+  double precision = 0, far = 0;  // from the right row
+
+  // What the right computation would give as well tells nothing.
+  bool close_to_right() const { return far <= precision / kRoom; }
+};
+
+double farthest(const StoredRow& row, const RowPlan& plan, int output, const Format& format) {
+  const RowValues values = compute(plan);
+  double most = 0;
+  for (std::size_t x = 0; x < row.stored.size(); ++x) {
+    const Expected due = expected(output, plan, values, static_cast<std::int64_t>(x), format);
+    most = std::max(most, distance(due, row.stored[x]));
+  }
+  return most;
+}
+
+StoredRow stored_row(const PreparedAttention& attention, int output, const AttentionPlace& at,
+                     const Tensor& got) {
+  StoredRow row;
+  row.place = &attention.places[at.head];
+  row.right = plan_of(attention, at);
+  row.precision = precision_of(attention, at);
+  const Format& format = attention.output_format(output);
+  const std::int64_t width = attention.width(output);
+  const std::int64_t first = attention.row(*row.place, at.query) * width;
+  for (std::int64_t x = 0; x < width; ++x)
+    row.stored.push_back(to_double(format, got.bits(first + x)));
+  row.far = farthest(row, row.right, output, format);
+  return row;
+}
+
+// Nor does what is hardly nearer than the right row.
+bool fits(const PreparedAttention& attention, const StoredRow& row, const Fault& fault, int output,
+          const Format& format) {
+  RowPlan plan = row.right;
+  if (!fault.set(Setting{attention, *row.place, plan})) return false;
+  const double distance = farthest(row, plan, output, format);
+  return distance <= row.precision && 2 * distance < row.far;
+}
+
+// Whether a row that is right would be right with the fault as well.
+bool stays_right(const PreparedAttention& attention, const StoredRow& row, const Fault& fault,
+                 int output, const Format& format) {
+  RowPlan plan = row.right;
+  if (!fault.set(Setting{attention, *row.place, plan})) return true;
+  return farthest(row, plan, output, format) <= std::max(row.precision, row.far);
+}
+
+// Rows of all heads, at even distances.
+std::vector<StoredRow> other_rows(const PreparedAttention& attention, int output,
+                                  const Tensor& got) {
+  constexpr std::int64_t kRows = 24;
+  constexpr std::int64_t kMostWork = 1 << 22;
+  std::int64_t all = 0, work = 1;
+  for (const HeadPlace& place : attention.places) {
+    all += place.queries;
+    work = std::max(work, place.keys * (attention.problem.d() + attention.problem.dv()));
+  }
+  const std::int64_t wanted = std::clamp<std::int64_t>(kMostWork / work, 1, kRows);
+  std::vector<StoredRow> rows;
+  for (std::int64_t n = 0; n < std::min(wanted, all); ++n) {
+    std::int64_t number = n * all / std::min(wanted, all);
+    AttentionPlace at;
+    while (number >= attention.places[at.head].queries)
+      number -= attention.places[at.head++].queries;
+    at.query = number;
+    rows.push_back(stored_row(attention, output, at, got));
+  }
+  return rows;
+}
+
+struct Named {
+  std::string_view words;
+  std::int64_t wrong = 0, right = 0;  // other rows that it explains, and leaves right
+};
+
 }  // namespace
 
 NamedFaults attention_faults(const PreparedAttention& attention, int output, std::int64_t index,
                              const Tensor& got) {
-  const AttentionPlace at = attention.place(output, index);
-  const HeadPlace& place = attention.places[at.head];
   const Format& format = attention.output_format(output);
-  const std::int64_t width = attention.width(output);
-  const std::int64_t first = attention.row(place, at.query) * width;
-  const RowPlan right = plan_of(attention, at);
-  const double precision = precision_of(attention, at);
-  const auto farthest = [&](const RowPlan& plan) {
-    const RowValues row = compute(plan);
-    double most = 0;
-    for (std::int64_t x = 0; x < width; ++x) {
-      const double stored = to_double(format, got.bits(first + x));
-      most = std::max(most, distance(expected(output, plan, row, x, format), stored));
-    }
-    return most;
-  };
-  // What the right computation would give as well tells nothing, nor does what is hardly nearer.
-  const double far = farthest(right);
+  const StoredRow row = stored_row(attention, output, attention.place(output, index), got);
   NamedFaults named;
-  named.close_to_right = far <= precision / kRoom;
+  named.close_to_right = row.close_to_right();
   if (named.close_to_right) return named;
+  std::vector<Named> found;
+  std::vector<StoredRow> others;
   for (const Fault& fault : kFaults) {
-    RowPlan plan = right;
-    if (!fault.set(Setting{attention, place, plan})) continue;
-    const double distance = farthest(plan);
-    if (distance <= precision && 2 * distance < far) named.names.emplace_back(fault.words);
+    if (!fits(attention, row, fault, output, format)) continue;
+    if (found.empty()) others = other_rows(attention, output, got);
+    Named one{fault.words};
+    for (const StoredRow& other : others) {
+      if (other.close_to_right())
+        one.right += stays_right(attention, other, fault, output, format);
+      else
+        one.wrong += fits(attention, other, fault, output, format);
+    }
+    const auto same = std::ranges::find(found, one.words, &Named::words);
+    if (same == found.end()) {
+      found.push_back(one);
+    } else if (std::pair(same->wrong, same->right) < std::pair(one.wrong, one.right)) {
+      *same = one;
+    }
+  }
+  // What explains the case as a whole comes first; what explains less of it by chance is not told.
+  std::ranges::stable_sort(found, [](const Named& a, const Named& b) {
+    return std::pair(a.wrong, a.right) > std::pair(b.wrong, b.right);
+  });
+  for (const Named& one : found) {
+    if (one.wrong == found.front().wrong) named.names.emplace_back(one.words);
   }
   return named;
 }

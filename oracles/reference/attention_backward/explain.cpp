@@ -132,6 +132,7 @@ void tell_faults(const GradientOperands& operands, const GradientJudge& judge,
   std::stable_sort(fits.begin(), fits.end(),
                    [](const Fit& a, const Fit& b) { return a.others > b.others; });
   for (const Fit& fit : fits) {
+    if (fit.others < fits.front().others) break;  // what explains less of the case
     explanation.faults.push_back(fit.sentence);
     explanation.lines.push_back(
         fmt::format("fits: {}{}", fit.sentence,

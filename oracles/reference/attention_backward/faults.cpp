@@ -38,11 +38,13 @@ Weights weights_of(const GradientOperands& operands, const GradientFault& fault,
   const AttentionHead& head = operands.head(h);
   const GradientQuery& query = operands.query_of(h, i);
   const KeyRange visible =
-      fault.mask.value_or(head.mask).visible(i, operands.queries, operands.keys);
+      fault.mask.value_or(head.mask).visible(i + fault.diagonal, operands.queries, operands.keys);
   const std::int64_t end_key = fault.end_key < 0 ? operands.keys : fault.end_key;
   const std::int64_t end_query = fault.end_query < 0 ? operands.queries : fault.end_query;
-  const bool seen = j >= std::max<std::int64_t>(visible.first, 0) && j < visible.end;
-  if (!query.live || !seen || j >= end_key || i >= end_query) return {};
+  const bool seen =
+      j >= std::max<std::int64_t>(visible.first, 0) && j < std::min(visible.end, operands.keys);
+  const bool counts = seen || fault.masked_capped;
+  if (!query.live || !counts || j >= end_key || i >= end_query) return {};
   const std::int64_t row = h * operands.padded + i;
   double s =
       dot(operands.q.row(row), operands.k.row(j), operands.d) * static_cast<double>(head.scale);
@@ -55,6 +57,10 @@ Weights weights_of(const GradientOperands& operands, const GradientFault& fault,
   }
   if (!head.bias.empty() && !fault.no_bias)
     s += static_cast<double>(head.bias[static_cast<std::size_t>(i * head.keys + j)]);
+  if (!seen) {
+    s = -static_cast<double>(head.softcap);
+    slope = 0;
+  }
   double lse = query.lse * fault.lse_factor;
   if (fault.no_sink) lse += std::log1p(-std::exp(static_cast<double>(head.sink) - lse));
   const double p = std::exp((s - lse) * fault.exponent);
@@ -73,10 +79,11 @@ Weights weights_of(const GradientOperands& operands, const GradientFault& fault,
   const double ds =
       p * (dp - delta) * (fault.no_slope ? 1 : slope) * static_cast<double>(operands.scales.ds);
   const int shift = fault.no_p_shift ? 0 : operands.contract.p_shift;
-  const double shifted =
-      rounded(operands.contract.p, std::ldexp(p, shift), fault.keep_p, fault.truncate_p);
-  return {std::ldexp(shifted, operands.contract.p_shift - shift),
-          rounded(operands.contract.ds, ds, fault.keep_ds, fault.truncate_ds)};
+  const double shifted = rounded(fault.p_in.value_or(operands.contract.p), std::ldexp(p, shift),
+                                 fault.keep_p, fault.truncate_p);
+  return {
+      std::ldexp(shifted, operands.contract.p_shift - shift),
+      rounded(fault.ds_in.value_or(operands.contract.ds), ds, fault.keep_ds, fault.truncate_ds)};
 }
 
 // Those of scales and of the factors that go with narrow formats.
@@ -144,6 +151,12 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
     add("dS was not rounded before it met the other factor",
         [](GradientFault& f) { f.keep_ds = true; });
     add("dS was truncated instead of rounded", [](GradientFault& f) { f.truncate_ds = true; });
+    for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2}) {
+      if (id == operands.contract.ds) continue;
+      add(fmt::format("dS was rounded to {} instead of {}", format(id).name,
+                      format(operands.contract.ds).name),
+          [&](GradientFault& f) { f.ds_in = id; });
+    }
     for (const std::int64_t width : {operands.d, operands.width_v / 2}) {
       if (width >= operands.width_v) continue;
       add(fmt::format("dO . v took the first {} of {} columns only", width, operands.width_v),
@@ -157,6 +170,12 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
   } else {
     add("P was not rounded before it met dO", [](GradientFault& f) { f.keep_p = true; });
     add("P was truncated instead of rounded", [](GradientFault& f) { f.truncate_p = true; });
+    for (const FormatId id : {FormatId::bf16, FormatId::f16, FormatId::e4m3, FormatId::e5m2}) {
+      if (id == operands.contract.p) continue;
+      add(fmt::format("P was rounded to {} instead of {}", format(id).name,
+                      format(operands.contract.p).name),
+          [&](GradientFault& f) { f.p_in = id; });
+    }
     if (scale != 1) add("the scale was applied to dV", [&](GradientFault& f) { f.factor = scale; });
   }
   add_scale_faults(operands, output, add);
@@ -164,13 +183,9 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
     mask("the causal mask was aligned to the other corner", [](AttentionMask& m) {
       m.causal = m.causal == Causal::top_left ? Causal::bottom_right : Causal::top_left;
     });
-    // One more or less to the right than the diagonal, as a window.
-    if (head.mask.causal == Causal::bottom_right && head.mask.window_right < 0) {
-      mask("the causal mask let every query see one key too many", [](AttentionMask& m) {
-        m.causal = Causal::none;
-        m.window_right = 1;
-      });
-    }
+    add("the causal mask let every query see one key too many",
+        [](GradientFault& f) { f.diagonal = 1; });
+    add("the causal mask hid every query's last key", [](GradientFault& f) { f.diagonal = -1; });
     mask("the causal mask was not applied", [](AttentionMask& m) { m.causal = Causal::none; });
   } else {
     mask("a causal mask was applied where there is none",
@@ -223,6 +238,7 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
   add("2^(s - LSE) was taken for e^(s - LSE)", [](GradientFault& f) { f.exponent = M_LN2; });
   add("LSE was taken to be in base 2", [](GradientFault& f) { f.lse_factor = M_LN2; });
   if (head.softcap != 0) {
+    add("the softcap was applied after the mask", [](GradientFault& f) { f.masked_capped = true; });
     add("the softcap was not applied to the scores",
         [](GradientFault& f) { f.no_cap = f.no_slope = true; });
   }

@@ -16,10 +16,13 @@ namespace plumbline {
 struct GradientFault {
   std::string sentence;
   std::optional<AttentionMask> mask;
+  std::int64_t diagonal = 0;  // the whole mask moves by this many keys
   bool no_delta = false, no_slope = false, no_cap = false, no_bias = false, no_sink = false;
   bool keep_p = false, keep_ds = false;  // not rounded
   bool truncate_p = false, truncate_ds = false;
-  bool no_p_shift = false;  // neither applied nor taken back
+  std::optional<FormatId> p_in, ds_in;  // rounded to these in place of the contract's
+  bool masked_capped = false;           // a key that is not seen has the least score of the cap
+  bool no_p_shift = false;              // neither applied nor taken back
   bool no_delta_scale = false, no_dp_scale = false;
   double factor = 1;    // on the result
   double exponent = 1;  // of the softmax: ln 2 takes 2^ for e^

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "oracles/base/random.h"
@@ -31,10 +32,10 @@ void tell_result(const PreparedGemm& gemm, const GemmPlace& at, const ElementVer
   lines.push_back(describe_result(place_text(gemm, at), output, verdict));
   if (verdict.low != verdict.high) lines.push_back(describe_range(output, verdict));
   if (verdict.class_mismatch) {
-    lines.push_back(std::isnan(verdict.exact) || std::isinf(verdict.exact)
-                        ? "NaN, Inf and finite results must match, and here they do not"
-                        : "nothing in the inputs gives this class of result; NaN may mean that the "
-                          "element was never written");
+    lines.emplace_back(std::isnan(verdict.exact) || std::isinf(verdict.exact)
+                           ? "NaN, Inf and finite results must match, and here they do not"
+                           : "nothing in the inputs gives this class of result");
+    if (gemm.epilogue.is_nan(verdict.got)) lines.emplace_back(kNeverWritten);
   } else if (!std::isnan(verdict.error_ulp)) {
     lines.push_back(describe_error(gemm.epilogue.output(), verdict));
   }
@@ -148,7 +149,8 @@ void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& expl
 
 struct Fit {
   std::string sentence;
-  std::size_t passing = 0;  // elements without fault that it fits too
+  std::size_t passing = 0;    // elements without fault that it fits too
+  std::size_t explained = 0;  // elements with a fault where it excludes what is due
   bool unlikely = false;
 };
 
@@ -156,33 +158,39 @@ struct Fit {
 std::vector<Fit> fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got,
                                 const GemmSurvey& survey) {
   std::vector<Fit> found;
+  const auto consider = [&](const GemmFault& fault) {
+    const auto fits_too = [&](const SurveyedElement& element) {
+      return fits(gemm, fault, element.at, element.got);
+    };
+    if (!fits(gemm, fault, at, got)) return;
+    if (!std::ranges::all_of(survey.failing, fits_too)) return;
+    if (std::ranges::any_of(found, [&](const Fit& fit) { return fit.sentence == fault.sentence; }))
+      return;
+    const auto explains = [&](const SurveyedElement& element) {
+      const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
+      return !fits(gemm, fault, element.at, verdict.expected);
+    };
+    const auto told = [&](const SurveyedElement& element) {
+      return can_tell(gemm, fault, element.at);
+    };
+    if (std::ranges::none_of(survey.failing, told)) return;
+    const auto explained = std::ranges::count_if(survey.failing, explains);
+    const bool vague = fault.wide && 2 * explained < std::ssize(survey.failing);
+    const auto passing = std::ranges::count_if(survey.passing, fits_too);
+    // A function done wrong is done wrong everywhere.
+    if (vague && passing != std::ssize(survey.passing)) return;
+    found.push_back({fault.sentence, static_cast<std::size_t>(passing),
+                     static_cast<std::size_t>(explained), fault.unlikely || vague});
+  };
   for (const GemmFaultKind& kind : gemm_fault_kinds()) {
-    for (const GemmFault& fault : kind.variants(gemm)) {
-      const auto fits_too = [&](const SurveyedElement& element) {
-        return fits(gemm, fault, element.at, element.got);
-      };
-      if (!fits(gemm, fault, at, got)) continue;
-      if (!std::all_of(survey.failing.begin(), survey.failing.end(), fits_too)) continue;
-      const auto explains = [&](const SurveyedElement& element) {
-        const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
-        return !fits(gemm, fault, element.at, verdict.expected);
-      };
-      const bool vague =
-          fault.wide && 2 * std::count_if(survey.failing.begin(), survey.failing.end(), explains) <
-                            std::ssize(survey.failing);
-      const auto told = [&](const SurveyedElement& element) {
-        return can_tell(gemm, fault, element.at);
-      };
-      if (std::none_of(survey.failing.begin(), survey.failing.end(), told)) continue;
-      const auto passing = std::count_if(survey.passing.begin(), survey.passing.end(), fits_too);
-      // A function done wrong is done wrong everywhere.
-      if (vague && passing != std::ssize(survey.passing)) continue;
-      found.push_back({fault.sentence, static_cast<std::size_t>(passing), fault.unlikely || vague});
-    }
+    for (const GemmFault& fault : kind.variants(gemm)) consider(fault);
   }
-  // What also explains why other elements pass comes first; else simple things first.
-  std::stable_sort(found.begin(), found.end(), [](const Fit& x, const Fit& y) {
-    return std::pair(x.unlikely, y.passing) < std::pair(y.unlikely, x.passing);
+  for (const GemmFault& fault : other_constants(gemm, survey.failing)) consider(fault);
+  // What also explains why other elements pass comes first, then what excludes the right outputs;
+  // else simple things first.
+  std::ranges::stable_sort(found, [](const Fit& x, const Fit& y) {
+    return std::tuple(x.unlikely, y.passing, y.explained) <
+           std::tuple(y.unlikely, x.passing, x.explained);
   });
   return found;
 }
@@ -192,7 +200,10 @@ void tell_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t go
   constexpr std::size_t kTold = 3;
   std::vector<std::string>& lines = explanation.lines;
   const std::vector<Fit> found = fitting_faults(gemm, at, got, survey);
-  for (const Fit& fit : found) explanation.faults.push_back(fit.sentence);
+  for (const Fit& fit : found) {
+    if (std::ranges::count(explanation.faults, fit.sentence) == 0)
+      explanation.faults.push_back(fit.sentence);
+  }
   const std::size_t failing = survey.failing.size();
   for (std::size_t f = 0; f < std::min(found.size(), kTold); ++f) {
     std::string line = "fits: " + found[f].sentence;
@@ -210,6 +221,18 @@ void tell_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t go
   }
 }
 
+// How a schedule differs from the contract's, in words.
+std::string schedule_fault(const PreparedGemm& gemm, const SumSchedule& schedule) {
+  const bool is_whole = schedule.parts == 1 && schedule.ways == 1;
+  if (gemm.contract.schedule == Schedule::promote && is_whole && schedule.promote == 0)
+    return fmt::format("the promotion to f32 every {} of k was left out", gemm.contract.interval);
+  if (gemm.contract.schedule == Schedule::promote && is_whole) {
+    return fmt::format("the promotion to f32 came every {} of k, not every {}", schedule.promote,
+                       gemm.contract.interval);
+  }
+  return "products are added up in another way: " + schedule.words();
+}
+
 // An output within its bound that is not what the contract's arithmetic gives: how it was added up
 // instead.
 void tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got,
@@ -222,9 +245,8 @@ void tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& 
       fitting_schedules(gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1);
   if (fitting.empty()) return;
   for (const SumSchedule& schedule : fitting)
-    explanation.faults.push_back("products are added up in another way: " + schedule.words());
-  explanation.lines.push_back("fits bit for bit: products are added up in another way: " +
-                              fitting.front().words());
+    explanation.faults.push_back(schedule_fault(gemm, schedule));
+  explanation.lines.push_back("fits bit for bit: " + schedule_fault(gemm, fitting.front()));
   const std::size_t more = fitting.size() - 1;
   if (more > 0) {
     explanation.lines.push_back(
@@ -250,8 +272,12 @@ Explanation explain_gemm(const PreparedGemm& gemm, const GemmPlace& at, const Te
   }
   const GemmSurvey survey = survey_gemm(gemm, at, got);
   explanation.lines.push_back(survey.where);
+  // All bits of many outputs are no chance.
+  constexpr std::int64_t kMany = 16;
+  const bool are_many = gemm.problem.outputs() >= kMany;
+  if (are_many) tell_schedule(gemm, at, got, explanation);
   tell_faults(gemm, at, code, survey, explanation);
-  tell_schedule(gemm, at, got, explanation);
+  if (!are_many) tell_schedule(gemm, at, got, explanation);
   if (explanation.faults.empty())
     explanation.lines.push_back("none of the simple faults known here fits");
   return explanation;

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "oracles/bounds/contract/activation_range.h"
 #include "oracles/exact/dyadic.h"
 #include "oracles/exact/gemm_block_sums.h"
 #include "oracles/formats/decode.h"
+#include "oracles/formats/ulp.h"
 #include "oracles/reference/gemm/element.h"
 #include "oracles/reference/gemm/faults.h"
 
@@ -28,7 +30,8 @@ std::optional<float> faulty_scale(const GemmProblem& problem, GemmSide side,
   if (fault.missing) return 1.0f;
   if (fault.place) place = fault.place(place);
   if (fault.from_other_side) side = side == GemmSide::a ? GemmSide::b : GemmSide::a;
-  return scale_at(problem, side, place.vector, place.p);
+  const std::optional<float> scale = scale_at(problem, side, place.vector, place.p);
+  return scale && fault.value ? fault.value(*scale) : scale;
 }
 
 bool along_k(const GemmProblem& problem, GemmSide side) {
@@ -125,6 +128,8 @@ Vectors vectors_of(const PreparedGemm& gemm, const GemmFault& fault, const GemmP
   if (fault.b_read_as) whole.column = read_as(gemm, GemmSide::b, at, *fault.b_read_as);
   if (fault.a_offset) whole.row = read_from(gemm, GemmSide::a, at, fault.a_offset);
   if (fault.b_offset) whole.column = read_from(gemm, GemmSide::b, at, fault.b_offset);
+  if (fault.a_change) fault.a_change(gemm, at, whole.row);
+  if (fault.b_change) fault.b_change(gemm, at, whole.column);
   if (gemm.scales) return in_intervals(gemm, fault, std::move(whole));
   if (fault.skipped.empty() && fault.repeated.empty()) return whole;
   Vectors out;
@@ -260,6 +265,84 @@ bool has_bits(std::uint64_t code, int bits) {
   return (code & ((std::uint64_t{1} << (24 - bits)) - 1)) == 0;
 }
 
+bool special_operands(const PreparedGemm& gemm, const GemmPlace& at) {
+  const GemmOperands& operands = gemm.operands;
+  const std::int64_t row = (operands.batch_a == 1 ? 0 : at.batch) * gemm.problem.m + at.i,
+                     column = (operands.batch_b == 1 ? 0 : at.batch) * gemm.problem.n + at.j;
+  return operands.a_special[static_cast<std::size_t>(row)] != 0 ||
+         operands.b_special[static_cast<std::size_t>(column)] != 0;
+}
+
+// Whether every factor that is NaN or infinite meets a 0.
+bool specials_meet_zeros(const PreparedGemm& gemm, const GemmPlace& at) {
+  const GemmTensorReader a(*gemm.problem.a), b(*gemm.problem.b);
+  const Format &of_a = format(gemm.problem.a->layout.format),
+               &of_b = format(gemm.problem.b->layout.format);
+  for (std::int64_t p = 0; p < gemm.problem.k; ++p) {
+    const double x = to_double(of_a, a.bits(element_at(GemmSide::a, at, p)));
+    const double y = to_double(of_b, b.bits(element_at(GemmSide::b, at, p)));
+    if (std::isfinite(x) && std::isfinite(y)) continue;
+    if (x != 0 && y != 0) return false;
+  }
+  return true;
+}
+
+// The f32 sum of an integer kernel that adds blocks of products to it.
+float f32_sum(const Vectors& vectors, std::int64_t block) {
+  float sum = 0;
+  for (std::int64_t begin = 0; begin < vectors.k(); begin += block) {
+    double exact = 0;  // of integers
+    for (std::int64_t p = begin; p < std::min(vectors.k(), begin + block); ++p) {
+      exact += static_cast<double>(vectors.row[static_cast<std::size_t>(p)]) *
+               static_cast<double>(vectors.column[static_cast<std::size_t>(p)]);
+    }
+    sum += static_cast<float>(exact);
+  }
+  return sum;
+}
+
+// Numbers of a format from that of `low` to that of `high`, if they are few.
+std::vector<float> numbers_between(const Format& to, float low, float high) {
+  constexpr std::size_t kMost = 32;
+  const auto rounded = [&](double x) { return to_double(to, encode(to, x)); };
+  const double last = rounded(static_cast<double>(high));
+  std::vector<float> out;
+  for (double x = rounded(static_cast<double>(low)); x <= last && out.size() < kMost;
+       x = rounded(x + 0.75 * ulp(to, x)))
+    out.push_back(static_cast<float>(x));
+  return out;
+}
+
+// With another function for the activation: its values at the ends of what it is given, but for a
+// few roundings.
+bool fits_activation(const Contract& contract, const GemmFault& fault, FormatId output,
+                     const F32Range& sum, const EpilogueOperands& operands, std::uint64_t got) {
+  const auto at = std::ranges::find_if(
+      contract.epilogue, [](EpilogueStep step) { return activation_of(step) != Activation::none; });
+  for (auto step = at; step != contract.epilogue.end(); ++step) {
+    const bool scales = *step == EpilogueStep::scale_d || *step == EpilogueStep::zero_d;
+    if (step != at && !scales && activation_of(*step) == Activation::none) return false;
+  }
+  EpilogueScalars before = fault.scalars, after;
+  before.activation = Activation::none;
+  std::swap(before.has_scale_d, after.has_scale_d);
+  std::swap(before.scale_d, after.scale_d);
+  std::swap(before.zero_d, after.zero_d);
+  const F32Range x = Epilogue(contract, before, FormatId::f32).range(sum, operands);
+  if (x.nan || !std::isfinite(x.low) || !std::isfinite(x.high)) return false;
+  const double one = fault.activation(static_cast<double>(x.low)),
+               other = fault.activation(static_cast<double>(x.high));
+  const double room = 0x1p-20 * std::max({std::fabs(one), std::fabs(other), 0x1p-126});
+  const Epilogue rest(contract, after, output);
+  const auto end = [&](double y) {
+    const double value = static_cast<double>(rest.value(static_cast<float>(y), operands));
+    return to_double(rest.output(), rest.low_code(static_cast<float>(value)));
+  };
+  const double a = end(std::min(one, other) - room), b = end(std::max(one, other) + room);
+  const double stored = to_double(rest.output(), got);
+  return std::min(a, b) <= stored && stored <= std::max(a, b);
+}
+
 EpilogueOperands operands_of(const PreparedGemm& gemm, const GemmFault& fault,
                              const GemmPlace& at) {
   EpilogueOperands operands = gemm.epilogue_operands(at);
@@ -280,6 +363,12 @@ bool can_tell(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace&
       !reads_inside(gemm.problem, GemmSide::b, at, fault.b_offset)) {
     return false;
   }
+  const GemmPlace source = fault.source ? fault.source(at) : at;
+  if (inside_place(gemm.problem, source) && special_operands(gemm, source) &&
+      !fault.keeps_products())
+    return false;  // where a NaN or an infinity is left out or comes in
+  std::vector<float> column(static_cast<std::size_t>(gemm.problem.k));
+  if (fault.b_change && !fault.b_change(gemm, at, column)) return false;
   const auto has_scale = [&](GemmSide side, const ScaleFault& scale, std::int64_t vector) {
     return along_k(gemm.problem, side) ||
            faulty_scale(gemm.problem, side, scale, {vector, 0}).has_value();
@@ -304,15 +393,31 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
            !std::isfinite(to_double(format(gemm.problem.c->layout.format), c.bits(at)));
   }
   if (fault.nan_is_infinite) return fits_infinite_scale(gemm, at, got);
+  if (fault.nan_is_zero || fault.small_is_zero) {
+    const ElementVerdict verdict = judge_element(gemm, at, got);
+    const bool is_zero = !right.is_nan(got) && right.order_of(got) == 0;
+    if (fault.nan_is_zero) return right.is_nan(verdict.expected) ? is_zero : verdict.pass;
+    const double smallest = std::ldexp(1.0, right.output().emin());
+    const double least = std::min(std::fabs(to_double(right.output(), verdict.low)),
+                                  std::fabs(to_double(right.output(), verdict.high)));
+    const double stored = std::fabs(to_double(right.output(), got));
+    return is_zero ? least < smallest : verdict.pass && !(stored < smallest);
+  }
   if (fault.sum_bits > 0 && !has_bits(got, fault.sum_bits)) return false;
   const GemmPlace source = fault.source ? fault.source(at) : at;
-  if (!inside_place(gemm.problem, source) || gemm.special(source)) return false;
+  if (!inside_place(gemm.problem, source)) return false;
+  const bool special = fault.keeps_products() && gemm.special(source);
+  if (fault.zeros_skipped && (!special || !specials_meet_zeros(gemm, source)))
+    return judge_element(gemm, at, got).pass;
 
   const Vectors vectors = vectors_of(gemm, fault, source);
   const bool moved = fault.a_offset || fault.b_offset;
   if (moved && (any_nan(vectors.row) || any_nan(vectors.column))) return right.is_nan(got);
-  if (!all_finite(vectors.row) || !all_finite(vectors.column) || !all_finite(vectors.factors))
-    return false;
+  if (!all_finite(vectors.row) || !all_finite(vectors.column)) return false;
+  if (!special && !all_finite(vectors.factors)) {
+    const bool is_nan = right.is_nan(got);
+    return any_nan(vectors.factors) ? is_nan : is_nan || !right.is_finite(got);
+  }
   Contract contract = gemm.contract;
   contract.epilogue = fault.steps;
   contract.output = fault.output;
@@ -323,6 +428,21 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
     return stored_with(operands_of(gemm, fault, at)) ||
            (fault.source && stored_with(operands_of(gemm, fault, source)));
   };
+  if (special && !fault.zeros_skipped) {
+    const ClassSet classes = gemm.special_classes(source);
+    return with_either([&](const EpilogueOperands& operands) {
+      return ElementRule(epilogue, gemm.grid, operands).judge({}, classes, got).inside;
+    });
+  }
+  if (fault.f32_block > 0) {
+    const float sum = f32_sum(vectors, fault.f32_block);
+    return with_either([&](const EpilogueOperands& operands) {
+      if (gemm.problem.output != FormatId::s32)
+        return ElementRule(epilogue, gemm.grid, operands).judge_value(sum, got).inside;
+      return std::fabs(sum) < 0x1p31f &&
+             got == static_cast<std::uint32_t>(static_cast<std::int32_t>(sum));
+    });
+  }
   if (!gemm.model) {
     auto sum = static_cast<std::int64_t>(exact_sum(gemm, vectors).nearest_double());
     if (fault.added) sum += fault.added(gemm, source);
@@ -354,7 +474,15 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
   if (!std::isfinite(sum.error)) return false;
   const GridRange range = accumulator_range(gemm.grid, sum.exact, sum.error).outer;
   return with_either([&](const EpilogueOperands& operands) {
-    return ElementRule(epilogue, gemm.grid, operands).judge(range, ResultClass::finite, got).inside;
+    const ElementRule rule(epilogue, gemm.grid, operands);
+    if (!fault.sum_in && !fault.activation)
+      return rule.judge(range, ResultClass::finite, got).inside;
+    if (range.first > range.last) return false;
+    const F32Range sums{gemm.grid.value(range.first), gemm.grid.value(range.last), false};
+    if (fault.activation)
+      return fits_activation(contract, fault, gemm.problem.output, sums, operands, got);
+    const std::vector<float> narrow = numbers_between(format(*fault.sum_in), sums.low, sums.high);
+    return std::ranges::any_of(narrow, [&](float x) { return rule.judge_value(x, got).inside; });
   });
 }
 

@@ -214,13 +214,23 @@ std::vector<GemmFault> subnormals_lost(const PreparedGemm& gemm) {
 // Another function, or the same computed in another way.
 std::vector<GemmFault> other_activation(const PreparedGemm& gemm) {
   const Activation promised = gemm.scalars.activation;
-  if (promised == Activation::none) return {};
   std::vector<GemmFault> faults;
+  if (promised == Activation::none && gemm.problem.output != FormatId::s32) {
+    for (const Activation done :
+         {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+      faults.push_back(
+          fault(gemm, fmt::format("{} was applied although there is none", word_of(done))));
+      faults.back().scalars.activation = done;
+      faults.back().wide = is_smooth(done);
+    }
+  }
+  if (promised == Activation::none) return faults;
   for (const std::string_view word : epilogue_words()) {
     const EpilogueStep step = *epilogue_step(word);
     const Activation done = activation_of(step);
     const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
-    if (done == Activation::none || std::ranges::find(steps, step) != steps.end()) continue;
+    const bool named = std::ranges::find(steps, step) != steps.end();
+    if (done == Activation::none || (named && done == promised)) continue;
     faults.push_back(
         fault(gemm, done == promised
                         ? fmt::format("the activation was computed in another way: \"{}\"", word)
@@ -231,7 +241,7 @@ std::vector<GemmFault> other_activation(const PreparedGemm& gemm) {
     other.unlikely = done == promised;
     other.wide = is_smooth(done) && !other.unlikely;
     for (EpilogueStep& at : other.steps) {
-      if (activation_of(at) == promised) at = step;
+      if (activation_of(at) == promised && !named) at = step;
     }
   }
   return faults;
@@ -333,6 +343,8 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
   // clang-format off
   return {
       {"C read",                  c_read},
+      {"special values lost",     special_values_lost},
+      {"zeros skipped",           zeros_skipped},
       {"output rounding",         output_rounding},
       {"output overflow",         output_overflow},
       {"epilogue step missing",   epilogue_step_missing},
@@ -340,6 +352,8 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"subnormals lost",         subnormals_lost},
       {"activation elsewhere",    activation_elsewhere},
       {"other activation",        other_activation},
+      {"activation mistaken",     activation_mistaken},
+      {"sum rounded",             sum_rounded},
       {"alpha narrowed",          alpha_narrowed},
       {"bias by other dimension", bias_by_other_dimension},
       {"scale missing",           scale_missing},
@@ -348,6 +362,11 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"scales exchanged",        scales_exchanged},
       {"scale of a neighbor",     scale_of_neighbor},
       {"scale read once",         scale_read_once},
+      {"scales laid out",         scales_otherwise_laid_out},
+      {"scales to powers of two", scales_to_powers_of_two},
+      {"B dequantized otherwise", dequantized_otherwise},
+      {"subnormal operands",      subnormal_operands},
+      {"integers in f32",         integers_in_f32},
       {"scales in turn",          scales_in_turn},
       {"NaN scale infinite",      nan_scale_infinite},
       {"operand read elsewhere",  operand_read_elsewhere},

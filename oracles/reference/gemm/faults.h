@@ -32,12 +32,17 @@ struct ScaleFault {
   bool missing = false;          // 1 is used
   bool from_other_side = false;  // scale_b for A, scale_a for B
   std::function<ScalePlace(const ScalePlace&)> place;
+  float (*value)(float) = nullptr;  // what becomes of it
 
-  bool any() const { return missing || from_other_side || place; }
+  bool any() const { return missing || from_other_side || place || value; }
 };
 
 // Where in its storage an operand is read for an element of it; nothing where it lies.
 using OperandOffset = std::function<std::int64_t(const GemmPlace&)>;
+
+// What is multiplied of a row of A or a column of B in place of its values. False: nobody knows.
+using OperandChange =
+    std::function<bool(const PreparedGemm&, const GemmPlace&, std::vector<float>&)>;
 
 // A GEMM gone wrong in one way; what is not mentioned is as it should be.
 struct GemmFault {
@@ -56,6 +61,7 @@ struct GemmFault {
   ScaleFault scale_a, scale_b;
   std::optional<FormatId> a_read_as, b_read_as;  // the stored codes taken for another format
   OperandOffset a_offset, b_offset;
+  OperandChange a_change, b_change;
   bool scales_in_turn = false;   // not as their rounded product
   bool nan_is_infinite = false;  // a scale that is NaN is taken for infinity
   int sum_bits =
@@ -65,10 +71,32 @@ struct GemmFault {
   // Unit::int32: what is added to the sum by mistake, and whether it is clamped instead of wrapped.
   std::function<std::int64_t(const PreparedGemm&, const GemmPlace&)> added;
   bool clamped = false;
+  // Unit::int32: products that are added exactly before their sum joins one in f32; 0: there is
+  // none.
+  std::int64_t f32_block = 0;
+  std::optional<FormatId> sum_in;  // the accumulator is rounded to this before the epilogue
+  std::function<double(double)> activation;  // a function in place of the contract's
+  bool zeros_skipped = false;                // products with 0, whatever the other factor is
+  bool nan_is_zero = false;                  // what should be NaN is 0
+  bool small_is_zero = false;                // stored numbers below the smallest normal one are 0
   // What it may give is a wide range. Unless that excludes what is due for half of the wrong
   // elements it has to fit all others too, and is unlikely.
   bool wide = false;
   bool unlikely = false;  // told after all others: it would fit any small error
+
+  // Whether it changes nothing but small numbers, NaN and sums beyond 2^24.
+  bool is_of_rare_values() const {
+    return flushes || zeros_skipped || nan_is_zero || small_is_zero || f32_block > 0 ||
+           sentence.starts_with("subnormal");
+  }
+
+  // Whether what is summed is as it should be.
+  bool keeps_products() const {
+    return skipped.empty() && repeated.empty() && bf16_parts == 0 && !scale_a.any() &&
+           !scale_b.any() && !a_read_as && !b_read_as && !a_offset && !b_offset && !a_change &&
+           !b_change && !added && !clamped && f32_block == 0 && !sum_in && !activation &&
+           !no_promotion && sum_bits == 0 && !scales_in_turn;
+  }
 
   explicit GemmFault(const PreparedGemm& gemm)
       : scalars(gemm.scalars), steps(gemm.contract.epilogue), output(gemm.contract.output) {}
@@ -81,6 +109,17 @@ struct GemmFaultKind {
 };
 
 std::vector<GemmFaultKind> gemm_fault_kinds();
+
+// Rows of the table about the epilogue, in constant_faults.cpp.
+std::vector<GemmFault> sum_rounded(const PreparedGemm& gemm);
+std::vector<GemmFault> special_values_lost(const PreparedGemm& gemm);
+std::vector<GemmFault> activation_mistaken(const PreparedGemm& gemm);
+
+// Constants of the epilogue that would give what is stored in all these elements in place of the
+// contract's: alpha, beta, scale_d, that of gelu's tanh.
+struct SurveyedElement;
+std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
+                                       const std::vector<SurveyedElement>& elements);
 
 // Whether it is known what a kernel with this fault stores here (not when it reads beyond the
 // bias, the scales or the operands).

@@ -41,9 +41,10 @@ struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   const Tensor* a = nullptr;
   const Tensor* b = nullptr;
-  std::shared_ptr<const Tensor> dequantized_b{};  // what b points to where it is no input
-  const Tensor* c = nullptr;                      // null when the problem has none (beta == 0)
-  const Tensor* bias = nullptr;                   // null for BiasKind::none
+  std::shared_ptr<const Tensor> dequantized_b{};   // what b points to where it is no input
+  std::shared_ptr<const GemmProblem> quantized{};  // then: the same with the B that is stored
+  const Tensor* c = nullptr;                       // null when the problem has none (beta == 0)
+  const Tensor* bias = nullptr;                    // null for BiasKind::none
   float alpha = 1, beta = 0;
   BiasKind bias_kind = BiasKind::none;
   Activation activation = Activation::none;

@@ -3,6 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
+
 namespace plumbline {
 namespace {
 
@@ -90,6 +96,131 @@ std::vector<GemmFault> operand_read_elsewhere(const PreparedGemm& gemm) {
   for (const GemmSide side : {GemmSide::a, GemmSide::b})
     add_faults(gemm, lines_of(gemm.problem, side), faults);
   return faults;
+}
+
+std::vector<GemmFault> subnormal_operands(const PreparedGemm& gemm) {
+  const auto flushing = [](const Tensor& operand) -> OperandChange {
+    const Format& stored = format(operand.layout.format);
+    if (stored.is_integer) return {};
+    const double smallest = std::ldexp(1.0, stored.emin());
+    return [smallest](const PreparedGemm&, const GemmPlace&, std::vector<float>& values) {
+      for (float& x : values) {
+        if (std::fabs(static_cast<double>(x)) < smallest) x = 0;
+      }
+      return true;
+    };
+  };
+  const OperandChange of_a = flushing(*gemm.problem.a), of_b = flushing(*gemm.problem.b);
+  std::vector<GemmFault> faults;
+  const auto add = [&](std::string_view words, bool a, bool b) {
+    if ((a && !of_a) || (b && !of_b)) return;
+    faults.emplace_back(gemm);
+    faults.back().sentence = fmt::format("subnormal numbers of {} were taken for 0", words);
+    if (a) faults.back().a_change = of_a;
+    if (b) faults.back().b_change = of_b;
+  };
+  add("A and B", true, true);
+  add("A", true, false);
+  add("B", false, true);
+  return faults;
+}
+
+std::vector<GemmFault> dequantized_otherwise(const PreparedGemm& gemm) {
+  const GemmProblem& problem = gemm.problem;
+  if (!problem.quantized) return {};
+  std::vector<GemmFault> faults;
+  using Place = std::function<ScalePlace(const ScalePlace&)>;
+  const Format& multiplied = format(problem.b->layout.format);
+  const auto add = [&](std::string sentence, const Place& place, auto scaled, auto value) {
+    faults.emplace_back(gemm);
+    faults.back().sentence = std::move(sentence);
+    faults.back().b_change = [=, &multiplied](const PreparedGemm& g, const GemmPlace& at,
+                                              std::vector<float>& values) {
+      const GemmProblem& stored = *g.problem.quantized;
+      const GemmTensorReader codes(*stored.b);
+      for (std::int64_t p = 0; p < stored.k; ++p) {
+        const ScalePlace from = place({at.j, p});
+        const std::optional<float> scale = scale_at(stored, GemmSide::b, from.vector, from.p);
+        if (!scale) return false;
+        const double code =
+            to_double(format(stored.b->layout.format), codes.bits({at.batch, p, at.j}));
+        values[static_cast<std::size_t>(p)] = static_cast<float>(
+            value(multiplied, static_cast<float>(code - static_cast<double>(stored.zero_b)),
+                  scaled(*scale)));
+      }
+      return true;
+    };
+  };
+  const auto here = [](const ScalePlace& at) { return at; };
+  const auto same = [](float scale) { return scale; };
+  const auto rounded = [](const Format& to, double x, Rounding rounding) {
+    return to_double(to, encode(to, x, {.rounding = rounding}));
+  };
+  const auto nearest = [=](const Format& to, float x, float scale) {
+    return rounded(to, static_cast<double>(x * scale), Rounding::nearest_even);
+  };
+  add(fmt::format("B was truncated to {} when it was dequantized, not rounded to nearest",
+                  multiplied.name),
+      here, same, [=](const Format& to, float x, float scale) {
+        return rounded(to, static_cast<double>(x * scale), Rounding::toward_zero);
+      });
+  for (const FormatId narrow : {FormatId::bf16, FormatId::f16}) {
+    add(
+        fmt::format("scales of B were rounded to {} before B was dequantized", format(narrow).name),
+        here,
+        [=](float scale) {
+          return static_cast<float>(
+              rounded(format(narrow), static_cast<double>(scale), Rounding::nearest_even));
+        },
+        nearest);
+  }
+  add("B was not multiplied by its scales", here, [](float) { return 1.0f; }, nearest);
+  const ScaleBlock block = problem.quantized->scale_b_block;
+  const std::int64_t last = problem.k - 1;
+  for (const std::int64_t tile : {2, 4, 8, 16, 32, 64, 128}) {
+    if (block.depth > 0 && tile > block.depth && tile / 2 < problem.k) {
+      add(
+          fmt::format("the scale of B was read once per {} rows when B was dequantized", tile),
+          [=](const ScalePlace& at) { return ScalePlace{at.vector, at.p / tile * tile}; }, same,
+          nearest);
+    }
+    if (block.vectors > 0 && tile > block.vectors && tile / 2 < problem.n) {
+      add(
+          fmt::format("the scale of B was read once per {} columns when B was dequantized", tile),
+          [=](const ScalePlace& at) { return ScalePlace{at.vector / tile * tile, at.p}; }, same,
+          nearest);
+    }
+  }
+  for (const std::int64_t step : {1, -1}) {
+    const char* which = step > 0 ? "next" : "previous";
+    if (block.vectors > 0) {
+      add(
+          fmt::format("B was dequantized with the scale of the {} column{}", which,
+                      block.vectors > 1 ? " block" : ""),
+          [=](const ScalePlace& at) { return ScalePlace{at.vector + step * block.vectors, at.p}; },
+          same, nearest);
+    }
+    if (block.depth > 0) {
+      add(
+          fmt::format("B was dequantized with the scale of the {} {}", which,
+                      block.depth > 1 ? "k block" : "row"),
+          [=](const ScalePlace& at) {
+            return ScalePlace{at.vector,
+                              std::clamp<std::int64_t>(at.p + step * block.depth, 0, last)};
+          },
+          same, nearest);
+    }
+  }
+  return faults;
+}
+
+// An element that is NaN or infinite meets only zeros, whose products are left out with it.
+std::vector<GemmFault> zeros_skipped(const PreparedGemm& gemm) {
+  if (!gemm.model || gemm.scales) return {};
+  GemmFault skipped(gemm);
+  skipped.sentence = "products with 0 were left out, those of NaN and infinities too";
+  skipped.zeros_skipped = true;
+  return {skipped};
 }
 
 }  // namespace plumbline

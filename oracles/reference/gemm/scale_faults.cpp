@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace plumbline {
@@ -87,7 +88,8 @@ std::vector<GemmFault> scale_of_neighbor(const PreparedGemm& gemm) {
 std::vector<GemmFault> scale_read_once(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const SideScale& side : side_scales(gemm.problem)) {
-    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+    for (const std::int64_t tile : {2, 4, 8, 16, 32, 64, 128}) {
+      if (tile / 2 >= side.vectors) break;  // the same as the tile before
       if (side.block.vectors == 0 || tile <= side.block.vectors ||
           side.vectors <= side.block.vectors)
         continue;
@@ -103,6 +105,114 @@ std::vector<GemmFault> scale_read_once(const PreparedGemm& gemm) {
     (faults.back().*side.fault).place = [](const ScalePlace& at) {
       return ScalePlace{at.vector, 0};
     };
+  }
+  return faults;
+}
+
+std::vector<GemmFault> scales_to_powers_of_two(const PreparedGemm& gemm) {
+  struct Rounded {
+    std::string_view words;
+    float (*value)(float);
+  };
+
+  static constexpr Rounded kRounded[] = {
+      {"up to powers of two",
+       [](float x) {
+         if (!std::isfinite(x) || x == 0) return x;
+         int exponent = 0;
+         const float part = std::frexp(x, &exponent);
+         return std::copysign(std::ldexp(1.0f, std::fabs(part) == 0.5f ? exponent - 1 : exponent),
+                              x);
+       }},
+      {"down to powers of two",
+       [](float x) {
+         if (!std::isfinite(x) || x == 0) return x;
+         return std::copysign(std::ldexp(1.0f, std::ilogb(x)), x);
+       }},
+      {"to the nearest powers of two",
+       [](float x) {
+         if (!std::isfinite(x) || x == 0) return x;
+         const int below = std::ilogb(x);
+         return std::copysign(
+             std::ldexp(1.0f, std::fabs(x) > std::ldexp(1.5f, below) ? below + 1 : below), x);
+       }},
+  };
+  std::vector<GemmFault> faults;
+  const std::vector<SideScale> sides = side_scales(gemm.problem);
+  const auto add = [&](const Rounded& rounded, std::string_view words) {
+    faults.push_back(fault(gemm, fmt::format("{} rounded {}", words, rounded.words)));
+    return &faults.back();
+  };
+  for (const Rounded& rounded : kRounded) {
+    if (sides.size() == 2) {
+      GemmFault* both = add(rounded, "scale_a and scale_b were");
+      both->scale_a.value = both->scale_b.value = rounded.value;
+    }
+    for (const SideScale& side : sides)
+      (add(rounded, fmt::format("{} was", side.name))->*side.fault).value = rounded.value;
+  }
+  return faults;
+}
+
+// A tensor of blocks that is indexed as if it lay otherwise.
+std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
+  std::vector<GemmFault> faults;
+  for (const SideScale& side : side_scales(gemm.problem)) {
+    const ScaleBlock block = side.block;
+    if (block.vectors == 0) continue;
+    const bool of_a = side.fault == &GemmFault::scale_a;
+    const std::int64_t across = (side.vectors + block.vectors - 1) / block.vectors;
+    const std::int64_t along =
+        block.depth == 0 ? 1 : (gemm.problem.k + block.depth - 1) / block.depth;
+    // From an entry's number to a place that it is of; none beyond the tensor.
+    const auto read = [&](std::string sentence, auto number) {
+      faults.push_back(fault(gemm, std::move(sentence)));
+      (faults.back().*side.fault).place = [=](const ScalePlace& at) {
+        const std::int64_t entry =
+            number(at.vector / block.vectors, block.depth == 0 ? 0 : at.p / block.depth);
+        if (entry < 0 || entry >= across * along) return ScalePlace{-1, 0};
+        const std::int64_t v = of_a ? entry / along : entry % across;
+        const std::int64_t d = of_a ? entry % along : entry / across;
+        return ScalePlace{v * block.vectors, d * block.depth};
+      };
+    };
+    if (across > 1 && along > 1) {
+      read(fmt::format("{} was read transposed", side.name),
+           [=](std::int64_t v, std::int64_t d) { return of_a ? d * across + v : v * along + d; });
+    }
+    if (along > 1 && gemm.problem.k % block.depth != 0 && of_a) {
+      read(fmt::format("rows of {} were taken to have {} entries, the whole blocks of k alone",
+                       side.name, along - 1),
+           [=](std::int64_t v, std::int64_t d) { return v * (along - 1) + d; });
+    }
+    for (const std::int64_t apart : {2, 4, 8, 16}) {
+      if (block.vectors != 1 || apart >= across) continue;
+      read(fmt::format("{} is that of the {} {} further on or back", side.name, side.vector, apart),
+           [=](std::int64_t v, std::int64_t d) {
+             const std::int64_t other = v ^ apart;
+             return of_a ? other * along + d : d * across + other;
+           });
+    }
+  }
+  return faults;
+}
+
+std::vector<GemmFault> integers_in_f32(const PreparedGemm& gemm) {
+  if (gemm.model) return {};
+  std::vector<GemmFault> faults;
+  for (const std::int64_t block : {std::int64_t{1}, std::int64_t{4}, std::int64_t{16},
+                                   std::int64_t{32}, std::int64_t{64}, gemm.problem.k}) {
+    if (block > std::max<std::int64_t>(gemm.problem.k, 1)) continue;
+    const bool whole = block == gemm.problem.k;
+    if (whole && gemm.problem.output != FormatId::s32) continue;
+    faults.push_back(
+        fault(gemm, whole        ? "the integer sum went through f32, which rounds beyond 2^24"
+                    : block == 1 ? std::string("the integer sum was carried in f32")
+                                 : fmt::format("the integer sum was carried in f32, {} products "
+                                               "at a time",
+                                               block)));
+    faults.back().f32_block = block;
+    if (whole) break;
   }
   return faults;
 }

@@ -12,6 +12,9 @@ namespace plumbline {
 std::vector<GemmFault> scale_missing(const PreparedGemm& gemm);
 std::vector<GemmFault> scale_of_neighbor(const PreparedGemm& gemm);
 std::vector<GemmFault> scale_read_once(const PreparedGemm& gemm);
+std::vector<GemmFault> scales_to_powers_of_two(const PreparedGemm& gemm);
+std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm);
+std::vector<GemmFault> integers_in_f32(const PreparedGemm& gemm);
 std::vector<GemmFault> scales_in_turn(const PreparedGemm& gemm);
 std::vector<GemmFault> scales_exchanged(const PreparedGemm& gemm);
 std::vector<GemmFault> zero_points_wrong(const PreparedGemm& gemm);

@@ -80,6 +80,7 @@ GemmProblem with_dequantized_b(const GemmProblem& problem, FormatId to) {
     b->set_bits(at, encode(narrow, static_cast<double>(scale_value(problem, value * scale))));
   }
   GemmProblem out = problem;
+  out.quantized = std::make_shared<const GemmProblem>(problem);
   out.b = b.get();
   out.dequantized_b = std::move(b);
   out.scale_b = nullptr;

@@ -49,8 +49,9 @@ std::vector<std::int64_t> surveyed(const PreparedGemm& gemm, const GemmPlace& ar
   return {chosen.begin(), chosen.end()};
 }
 
-// "row 3", "rows 0 to 7", "rows 1 mod 8", "rows 1 mod 8 from 9 to 41": what a set of coordinates
-// has in common. Empty when that is nothing.
+// "row 3", "rows 0 to 7", "rows 64 to 99 (the last tile of 64)", "rows 1 mod 8", "rows 0 mod 64
+// (the first of each tile of 64)", "rows 1 mod 8 from 9 to 41": what a set of coordinates has in
+// common. Empty when that is nothing.
 std::string common(std::string_view name, const std::set<std::int64_t>& failing,
                    const std::set<std::int64_t>& all) {
   if (failing.empty() || failing == all) return {};
@@ -61,14 +62,30 @@ std::string common(std::string_view name, const std::set<std::int64_t>& failing,
     const auto like_first = [&](std::int64_t x) { return x % modulus == first % modulus; };
     if (!std::ranges::all_of(failing, like_first)) continue;
     const std::string every = fmt::format("{}s {} mod {}", name, first % modulus, modulus);
-    if (!range) return every;
+    const bool is_first = first % modulus == 0, is_last = first % modulus == modulus - 1;
+    const bool whole =
+        !range || (first - *all.begin() < modulus && *all.rbegin() - last < modulus &&
+                   std::ranges::count_if(all, like_first) == std::ssize(failing));
+    if (whole && modulus >= 8 && (is_first || is_last)) {
+      return fmt::format("{} (the {} of each tile of {})", every, is_first ? "first" : "last",
+                         modulus);
+    }
+    if (whole) return every;
     // Two of a range have some difference, whatever it means; all that there are and at least three
     // are a pattern.
     const auto there_are = std::count_if(all.lower_bound(first), all.upper_bound(last), like_first);
     if (there_are < 3 || static_cast<std::size_t>(there_are) != failing.size()) continue;
     return fmt::format("{} from {} to {}", every, first, last);
   }
-  return range ? fmt::format("{}s {} to {}", name, first, last) : std::string();
+  if (!range) return {};
+  const std::string text = fmt::format("{}s {} to {}", name, first, last);
+  const bool without_gaps =
+      std::distance(all.find(first), std::next(all.find(last))) == std::ssize(failing);
+  for (const std::int64_t tile : {256, 128, 64, 32, 16, 8}) {
+    if (without_gaps && last == *all.rbegin() && first % tile == 0 && last - first < tile)
+      return fmt::format("{} (the last tile of {})", text, tile);
+  }
+  return text;
 }
 
 // Coordinates of elements along each dimension.

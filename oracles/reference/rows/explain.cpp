@@ -59,6 +59,26 @@ void drop_refuted(const RowProblem& problem, std::int64_t i, int output, const T
   }
 }
 
+// Other rows, of which those that nothing is known of say nothing: what fits most of them stays.
+template <typename FaultsOf>
+void keep_what_fits_other_rows(std::vector<std::string>& faults, std::int64_t rows, std::int64_t i,
+                               const FaultsOf& faults_of) {
+  constexpr std::int64_t kLookedAt = 8;
+  if (faults.size() < 2) return;
+  std::vector<std::int64_t> fitting(faults.size());
+  const std::int64_t looked_at = std::min(kLookedAt, rows);
+  for (std::int64_t n = 0; n < looked_at; ++n) {
+    const std::int64_t row = n * rows / looked_at;
+    if (row == i) continue;
+    const std::vector<std::string> others = faults_of(row).names;
+    for (std::size_t f = 0; f < faults.size(); ++f)
+      fitting[f] += std::ranges::count(others, faults[f]) > 0;
+  }
+  const std::int64_t most = *std::ranges::max_element(fitting);
+  std::size_t f = 0;
+  std::erase_if(faults, [&](const std::string&) { return fitting[f++] < most; });
+}
+
 }  // namespace
 
 Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got) const {
@@ -78,12 +98,14 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
     out.lines.push_back(
         fmt::format("row {} has {}; in its sums a term passes through at most {} additions", i,
                     words_of(problem_.row(i).x), problem_.contract.row_additions(problem_.n)));
-    if (which == Part::elements) {
-      faults = row_faults(problem_, i, values(got, i * problem_.n, problem_.n), f);
-      drop_refuted(problem_, i, output, got, faults.names);
-    } else {
-      faults = statistic_faults(problem_, i, which == Part::mean, stored);
-    }
+    const auto faults_of = [&](std::int64_t row) {
+      if (which == Part::elements)
+        return row_faults(problem_, row, values(got, row * problem_.n, problem_.n), f);
+      return statistic_faults(problem_, row, which == Part::mean, values(got, row, 1).front());
+    };
+    faults = faults_of(i);
+    if (which == Part::elements) drop_refuted(problem_, i, output, got, faults.names);
+    keep_what_fits_other_rows(faults.names, problem_.m, i, faults_of);
   }
   out.lines.push_back(fmt::format(
       "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored {:.9g}",

@@ -118,6 +118,35 @@ bool one_pass_fits(const RowProblem& problem, std::int64_t i, std::span<const do
          judged(one_pass_layernorm(problem.contract, problem.row(i)).out, got, f).pass;
 }
 
+// A norm whose product with rstd is cut, not rounded, in f32.
+bool cut_product_fits(const RowProblem& problem, std::int64_t i, std::span<const double> got,
+                      const Format& f) {
+  const bool centered = problem.kind == RowKind::layernorm;
+  if ((!centered && problem.kind != RowKind::rmsnorm) || problem.gamma_plus != 0 ||
+      problem.contract.normalized != FormatId::f32)
+    return false;
+  const RowOf<float> row = problem.row(i);
+  const RowResult<F32Range> right = row_ranges(problem.kind, problem.contract, row);
+  const auto cut = [](float x, float y) {
+    const double product = static_cast<double>(x) * static_cast<double>(y);
+    const auto nearest = static_cast<float>(product);
+    return std::fabs(static_cast<double>(nearest)) > std::fabs(product)
+               ? std::nextafter(nearest, 0.0f)
+               : nearest;
+  };
+  std::vector<F32Range> out;
+  for (std::size_t j = 0; j < row.x.size(); ++j) {
+    const F32Range x = F32Range::of(row.x[j]), d = centered ? x - right.mean : x;
+    const float ends[] = {cut(d.low, right.rstd.low), cut(d.low, right.rstd.high),
+                          cut(d.high, right.rstd.low), cut(d.high, right.rstd.high)};
+    const F32Range normal{*std::ranges::min_element(ends), *std::ranges::max_element(ends),
+                          d.nan || right.rstd.nan};
+    const F32Range gamma = F32Range::of(row.gamma[j]);
+    out.push_back(centered ? fma(normal, gamma, F32Range::of(row.beta[j])) : normal * gamma);
+  }
+  return judged(out, got, f).pass;
+}
+
 Faulty without_mean(const Spot& at) {
   if (at.is(RowKind::layernorm)) {
     Faulty out = row_definition::norm(at.row, false).out;
@@ -232,6 +261,22 @@ Faulty without_rounded_product(const Spot& at) {
   return at.of(row).out;
 }
 
+Faulty with_truncated_product(const Spot& at) {
+  if (at.row.normalized == FormatId::f32) return {};
+  const Format& to = format(at.row.normalized);
+  const bool centered = at.is(RowKind::layernorm);
+  const Outcome right = row_definition::norm(at.row, centered);
+  Faulty out;
+  for (std::size_t j = 0; j < at.row.x.size(); ++j) {
+    const Certified normal = (at.row.x[j] - right.mean) * right.rstd;
+    const Certified cut(
+        to_double(to, encode(to, normal.value, {.rounding = Rounding::toward_zero})));
+    out.push_back(cut * (at.row.gamma[j] + at.row.gamma_plus));
+    if (centered) out.back() += at.row.beta[j];
+  }
+  return out;
+}
+
 // LayerNorm's gradient with one of its two means.
 Faulty as_rmsnorm_backward(const Spot& at) {
   if (!at.is(RowKind::layernorm_backward)) return {};
@@ -265,6 +310,7 @@ constexpr Fault kFaults[] = {
     {"the sums are not divided by n", without_means},
     {"x rstd is rounded to the output's format before gamma", with_rounded_product},
     {"x rstd is not rounded before gamma", without_rounded_product},
+    {kCutProduct, with_truncated_product},
     {"the scale is missing", [](const Spot& at) { return with_scale(at, 1.0); }},
     {"the scale is applied twice",
      [](const Spot& at) { return with_scale(at, at.row.scale * at.row.scale); }},
@@ -375,6 +421,7 @@ NamedFaults row_faults(const RowProblem& problem, std::int64_t i, std::span<cons
   // By ranges, which tell them from the right row however near they are.
   if (!verdict.pass && one_pass_fits(problem, i, got, f)) named.names.emplace_back(kOnePass);
   if (!verdict.pass && fused_eps_fits(problem, i, got, f)) named.names.emplace_back(kFusedEps);
+  if (!verdict.pass && cut_product_fits(problem, i, got, f)) named.names.emplace_back(kCutProduct);
   return named;
 }
 

@@ -34,6 +34,9 @@ inline constexpr const char* kOnePass =
 inline constexpr const char* kFusedEps =
     "sum * (1 / n) + eps is one fma, as under mean = \"reciprocal either\"";
 
+inline constexpr const char* kCutProduct =
+    "x rstd is truncated before gamma, not rounded to nearest";
+
 }  // namespace row_fault_words
 
 // `got`: all elements of row i of Y or dX.

@@ -49,6 +49,8 @@ class ScriptedOracle : public CaseOracle {
   Explanation explain(int output, std::int64_t, const Tensor&) const override {
     Explanation out;
     out.faults = output == 0 ? std::vector<std::string>{"a", "b"} : std::vector{std::string("b")};
+    out.lines.emplace_back("NaN may mean that the element was never written");
+    for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
     return out;
   }
 
@@ -86,9 +88,23 @@ struct Explained : testing::Test {
   }
 };
 
-TEST_F(Explained, AFaultOfTwoOutputsIsOne) {
-  card(0);
-  EXPECT_THAT(card(1).faults, ::testing::ElementsAre("a", "b"));
+TEST_F(Explained, AFaultOfTwoOutputsIsOneAndOthersAreNotTold) {
+  EXPECT_THAT(card(0).faults, ::testing::ElementsAre("a", "b"));
+  const Counterexample both = card(1);
+  EXPECT_THAT(both.faults, ::testing::ElementsAre("b"));
+  EXPECT_THAT(both.explanation, ::testing::Contains("fits: b"));
+  EXPECT_THAT(both.explanation, ::testing::Not(::testing::Contains("fits: a")));
+}
+
+// Of an element that a thread has stored.
+TEST_F(Explained, WhatIsStoredIsNotSaidToBeUnwritten) {
+  const std::string unwritten = "NaN may mean that the element was never written";
+  EXPECT_THAT(card(0).explanation, ::testing::Contains(unwritten));
+  Writer writer;
+  writer.lane = 3;
+  writer.ptx_line = 12;
+  examined.launch.writers["o"] = {writer, writer, writer, writer};
+  EXPECT_THAT(card(0).explanation, ::testing::Not(::testing::Contains(unwritten)));
 }
 
 // A dump may lack outputs; those that it has keep their oracle.
@@ -107,7 +123,8 @@ TEST_F(Explained, ACorrectlyRoundedOutputThatFailsIsSaidToBeOne) {
 }
 
 TEST_F(Explained, OtherOutputsAreNotSaidToBeExact) {
-  EXPECT_THAT(card(0).explanation, ::testing::IsEmpty());
+  EXPECT_THAT(card(0).explanation,
+              ::testing::Not(::testing::Contains(::testing::HasSubstr("is the exact result"))));
 }
 
 TEST_F(Explained, ErrorsOfZerosAreNotCountedInUlps) {

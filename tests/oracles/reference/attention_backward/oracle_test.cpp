@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <span>
 
 #include "tests/oracles/reference/attention_backward/samples.h"
@@ -171,7 +172,7 @@ constexpr Planted kPlanted[] = {
     {Mistake::one_head_of_group,   kDk | kDv,       "only the first of the query heads that share it was counted"},
     {Mistake::causal_other_way,    kDq | kDk | kDv, "the causal mask was aligned to the other corner"},
     {Mistake::diagonal_one_right,  kDq | kDk | kDv, "the causal mask let every query see one key too many"},
-    {Mistake::diagonal_one_left,   kDq | kDk | kDv, nullptr},
+    {Mistake::diagonal_one_left,   kDq | kDk | kDv, "the causal mask hid every query's last key"},
     {Mistake::window_one_wider,    kDq | kDk | kDv, "the window was one key too wide on the left"},
     {Mistake::last_query_missing,  kDk | kDv,       "the last query is missing"},
     {Mistake::last_key_missing,    kDq | kDk | kDv, "the last key is missing"},
@@ -179,7 +180,7 @@ constexpr Planted kPlanted[] = {
     {Mistake::p_not_rounded,       kDv,             nullptr},
     {Mistake::ds_not_rounded,      kDq | kDk,       nullptr},
     {Mistake::truncated_ds,        kDq | kDk,       nullptr},
-    {Mistake::d_o_of_next_row,     kDq | kDk | kDv, nullptr},
+    {Mistake::d_o_of_next_row,     kDv,             "dO was read from the next row"},
     {Mistake::score_in_bf16,       kDq | kDk | kDv, nullptr},
     {Mistake::scale_in_bf16,       kDq | kDk | kDv, nullptr},
     {Mistake::lse_in_bf16,         kDq | kDk | kDv, nullptr},
@@ -255,6 +256,48 @@ void see_planted_faults(std::span<const Planted> faults, bool fp8) {
 
 TEST(AttentionBackwardOracle, SeesEveryPlantedFaultAndNamesMost) {
   see_planted_faults(kPlanted, false);
+}
+
+// What a kernel gives that computes another problem or keeps another contract.
+std::string told(GradientSetup setup, int output,
+                 const std::function<void(GradientCase&, GradientModel&)>& change) {
+  setup.queries = 33;
+  setup.keys = 37;
+  setup.d = setup.dv = 16;
+  GradientCase example(setup);
+  const AttentionBackwardProblem right = example.problem;
+  GradientModel promised;
+  if (setup.fp8) promised.contract = fp8_contract();
+  GradientModel model = promised;
+  change(example, model);
+  const Gradients gradients = model_gradients(example, model);
+  example.problem = right;
+  const OutputVerdict verdict = verdict_on(example, promised, gradients, output);
+  EXPECT_GT(verdict.failed, 0);
+  if (verdict.failed == 0) return "passed";
+  const AttentionBackwardOracle oracle(right, promised.contract, promised.sm);
+  const Explanation said =
+      oracle.explain(output, verdict.failures.front().index, gradient_of(gradients, output));
+  return said.faults.empty() ? "nothing" : said.faults[0];
+}
+
+TEST(AttentionBackwardOracle, NamesMissingMasksAndOtherFormats) {
+  GradientSetup setup;
+  setup.mask.causal = Causal::bottom_right;
+  for (const int output : {0, 1, 2}) {
+    EXPECT_EQ(told(setup, output,
+                   [](GradientCase& x, GradientModel&) {
+                     x.problem.attention.mask.causal = Causal::none;
+                   }),
+              "the causal mask was not applied");
+  }
+  setup.mask.causal = Causal::none;
+  setup.fp8 = true;
+  setup.scales = kScales;
+  EXPECT_EQ(told(setup, 2, [](GradientCase&, GradientModel& m) { m.contract.p = FormatId::e5m2; }),
+            "P was rounded to e5m2 instead of e4m3");
+  EXPECT_EQ(told(setup, 0, [](GradientCase&, GradientModel& m) { m.contract.ds = FormatId::e4m3; }),
+            "dS was rounded to e4m3 instead of e5m2");
 }
 
 // A fault that is tried, no bias at all, would make P infinite there.

@@ -19,6 +19,7 @@ using testing::GemmSetup;
 using ::testing::HasSubstr;
 using testing::hopper_bf16;
 using testing::kernel;
+using ::testing::Not;
 
 // A correct product of 64 x 64 with NaN where `wrong` says.
 GemmSurvey survey(const std::function<bool(std::int64_t i, std::int64_t j)>& wrong) {
@@ -40,6 +41,20 @@ TEST(GemmSurvey, NamesAPatternWithinARange) {
               HasSubstr("fail: columns 3 mod 8"));
   EXPECT_THAT(survey([](auto i, auto) { return i >= 8 && i <= 40; }).where,
               HasSubstr("fail: rows 8 to 40"));
+}
+
+TEST(GemmSurvey, NamesTilesOfRowsAndColumns) {
+  EXPECT_THAT(survey([](auto i, auto) { return i >= 48; }).where,
+              HasSubstr("fail: rows 48 to 63 (the last tile of 16)"));
+  EXPECT_THAT(survey([](auto, auto j) { return j >= 32; }).where,
+              HasSubstr("fail: columns 32 to 63 (the last tile of 32)"));
+  EXPECT_THAT(survey([](auto i, auto) { return i >= 40 && i % 2 == 0; }).where,
+              Not(HasSubstr("the last tile")));
+  EXPECT_THAT(survey([](auto, auto j) { return j % 16 == 0; }).where,
+              HasSubstr("fail: columns 0 mod 16 (the first of each tile of 16)"));
+  EXPECT_THAT(survey([](auto i, auto) { return i % 8 == 7; }).where,
+              HasSubstr("fail: rows 7 mod 8 (the last of each tile of 8)"));
+  EXPECT_THAT(survey([](auto i, auto) { return i == 17; }).where, HasSubstr("fail: row 17"));
 }
 
 TEST(GemmSurvey, TwoRowsAreNoPattern) {
