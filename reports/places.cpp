@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "reports/places.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "oracles/base/hash.h"
 #include "reports/card.h"
 
 namespace plumbline {
@@ -44,6 +48,10 @@ CodeLine code_line(const FindingRecord& finding, const std::string& root) {
 
 CodeLine code_line(const OtherAccessRecord& access, const std::string& root) {
   return line_of(access, root);
+}
+
+std::string relative_to(const std::string& root, const std::string& file) {
+  return below(file, root).value_or(file);
 }
 
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root) {
@@ -83,6 +91,51 @@ std::vector<FindingPlace> store_places(const RunRecord& record, const std::strin
     places.push_back({card.kernel, card.store, file, line, {}, replay_subject(card), cases});
   }
   return places;
+}
+
+std::vector<CodePlace> code_places(const RunRecord& record, const std::string& root) {
+  std::vector<FindingPlace> all = finding_places(record, root);
+  std::ranges::move(store_places(record, root), std::back_inserter(all));
+  using Line = std::tuple<std::string, int>;
+  std::map<std::tuple<std::string, Line, Line>, std::size_t> known;
+  std::vector<CodePlace> places;
+  for (FindingPlace& place : all) {
+    Line here{place.file, place.line}, there = here;
+    // Only where both accesses are known does the place of the other one tell findings apart.
+    if (!place.other.file.empty()) there = {place.other.file, place.other.line};
+    const auto [at, added] =
+        known.emplace(std::tuple(place.finding.kind, std::min(here, there), std::max(here, there)),
+                      places.size());
+    if (added) places.push_back({place, {}, 0, {}});
+    CodePlace& one = places[at->second];
+    if (std::ranges::find(one.kernels, place.kernel) == one.kernels.end())
+      one.kernels.push_back(place.kernel);
+    one.cases += place.cases;
+  }
+  // Counting the findings of a kind in a file instead of naming the line keeps a fingerprint.
+  std::vector<CodePlace*> by_line;
+  for (CodePlace& place : places) by_line.push_back(&place);
+  std::ranges::stable_sort(by_line, {}, [](const CodePlace* place) {
+    const FindingPlace& f = place->first;
+    return std::tuple(f.finding.kind, f.file, f.line, f.other.file, f.other.line);
+  });
+  std::map<std::string, int> count;
+  for (CodePlace* place : by_line) {
+    const std::string kind = fmt::format("{}\n{}", place->first.finding.kind, place->first.file);
+    place->fingerprint =
+        fmt::format("{:016x}", fingerprint(fmt::format("{}\n{}", kind, ++count[kind])));
+  }
+  return places;
+}
+
+std::string seen_in(const CodePlace& place) {
+  const std::size_t others = place.kernels.size() - 1;
+  return fmt::format("Seen in {} case{} of {}{}; replay one with: plumbline replay {}", place.cases,
+                     place.cases == 1 ? "" : "s", place.first.kernel,
+                     others == 0   ? ""
+                     : others == 1 ? " and of " + place.kernels.back()
+                                   : fmt::format(" and of {} other kernels", others),
+                     place.first.replay);
 }
 
 }  // namespace plumbline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The places in source code that the findings and wrong outputs of a run lead to, for SARIF and
-// annotations.
+// The places in source code that the findings and wrong outputs of a run lead to, for SARIF, code
+// quality and annotations.
 #pragma once
 
 #include <string>
@@ -25,12 +25,30 @@ struct FindingPlace {
   std::int64_t cases = 0;  // how many did
 };
 
+// What the findings of one kind at one line have in common, whatever kernels and cases met them.
+struct CodePlace {
+  FindingPlace first;  // of the kernel with most cases
+  std::vector<std::string> kernels;
+  std::int64_t cases = 0;
+  std::string fingerprint;  // outlives edits above the line
+};
+
 // Of the source, else of the PTX. Where a line was inlined from outside `root` it is the call's.
 CodeLine code_line(const FindingRecord& finding, const std::string& root);
 CodeLine code_line(const OtherAccessRecord& access, const std::string& root);
 
 // Findings with a line, one per kernel, kind and line: those of most cases first.
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root);
+
+// Findings and the stores of wrong outputs, each kind and line once: kernels share their headers. A
+// race that was seen from both of its sides is one as well.
+std::vector<CodePlace> code_places(const RunRecord& record, const std::string& root);
+
+// "Seen in 3 cases of gemm_bf16 and 2 other kernels; replay one with: plumbline replay ...".
+std::string seen_in(const CodePlace& place);
+
+// The path below `root`, where it lies there.
+std::string relative_to(const std::string& root, const std::string& file);
 
 // Where the wrong outputs on the cards were stored, one per kernel and line.
 std::vector<FindingPlace> store_places(const RunRecord& record, const std::string& root);

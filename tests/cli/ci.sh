@@ -10,7 +10,10 @@ mkdir -p third_party/plumbline/scripts kernels
 cat >third_party/plumbline/scripts/plumbline <<SHIM
 #!/bin/sh
 echo "\$@" >>"$work/calls"
-case \$1 in verify) set -- "\$@" --on emulator --sm 80 --no-corpus --only 'class=normal k<=64 m<=40 n<=40' ;; esac
+case \$* in
+  *--only*) set -- "\$@" --on emulator --sm 80 --no-corpus ;;
+  verify*) set -- "\$@" --on emulator --sm 80 --no-corpus --only 'class=normal k<=64 m<=40 n<=40' ;;
+esac
 exec "$program" "\$@"
 SHIM
 chmod +x third_party/plumbline/scripts/plumbline
@@ -27,14 +30,71 @@ check() {
   fi
 }
 
-# The scripts that YAML files hold: the lines that call plumbline or read what it wrote.
-for file in github.yml gitlab.yml; do
-  grep -oE '(third_party/plumbline/scripts/plumbline|cat plumbline-out).*' "$source/docs/ci/$file" >commands.sh
-  [ -s commands.sh ] || { echo "FAILED: $file calls nothing"; failed=$((failed + 1)); }
-  check "$file" env GITHUB_STEP_SUMMARY="$work/summary" bash -e commands.sh
+# step FILE NAME: the script of the step or job that has this name or id, as it stands in a YAML file.
+step() {
+  awk -v name="$2" '
+    $0 ~ "(name|id): " name "$" || $0 ~ "^" name ":$" { found = 1; next }
+    !found { next }
+    !reading && /^ *(run|script): *[|]?$/ { match($0, /^ */); indent = RLENGTH; reading = 1; next }
+    reading { match($0, /^ */); if (length($0) && RLENGTH <= indent) exit; sub(/^ *- /, ""); print }
+  ' "$source/$1" >commands.sh
+  [ -s commands.sh ] || { echo "FAILED: $1 has no step $2"; failed=$((failed + 1)); }
+}
+# What a step of the action or of a workflow gets, in its environment.
+printf '#!/bin/sh\n' >third_party/plumbline/scripts/reuse_build && chmod +x third_party/plumbline/scripts/reuse_build
+export ROOT=third_party/plumbline REF=v1 GITHUB_STEP_SUMMARY=$work/summary GITHUB_OUTPUT=$work/output
+export KERNELS=kernels/mine.toml PROFILE=quick FOLDER=plumbline-out ARGUMENTS="--strict --only 'class=normal m<=9'"
+
+# The summary of a run that left none is no failure of its own.
+for file in action.yml docs/ci/github-shards.yml; do
+  step $file summary
+  check "$file, no summary" bash -eo pipefail commands.sh
 done
+[ ! -e summary ] && [ ! -e output ] || { echo "FAILED: a summary of no run"; failed=$((failed + 1)); }
+
+for name in plumbline reuse verify summary; do
+  step action.yml $name
+  check "action.yml, $name" bash -eo pipefail commands.sh
+done
+grep -qx 'commit=v1' output || { echo "FAILED: the key of what GitHub fetched by name"; failed=$((failed + 1)); }
+grep -qxF "verify --kernel kernels/mine.toml --strict --only class=normal m<=9 --profile quick --out plumbline-out" calls ||
+  { echo "FAILED: the action calls"; cat calls; failed=$((failed + 1)); }
+grep -qx 'sarif=plumbline-out/latest/report.sarif' output || { echo "FAILED: no SARIF to upload"; failed=$((failed + 1)); }
 grep -q '^|.*mine' summary || { echo "FAILED: no table of kernels in the step summary"; failed=$((failed + 1)); }
-for file in record.json junit.xml summary.md; do [ -s plumbline-out/latest/$file ] || { echo "FAILED: no $file"; failed=$((failed + 1)); }; done
+for file in record.json junit.xml summary.md report.sarif gl-code-quality.json; do
+  [ -s plumbline-out/latest/$file ] || { echo "FAILED: no $file"; failed=$((failed + 1)); }
+done
+
+rm -rf plumbline-out
+step docs/ci/gitlab.yml plumbline
+check gitlab.yml bash -e commands.sh
+for file in $(sed -n 's/^ *\(junit\|codequality\): //p' "$source/docs/ci/gitlab.yml"); do
+  [ -s "$file" ] || { echo "FAILED: gitlab.yml leaves no $file"; failed=$((failed + 1)); }
+done
+
+# The shards, and what merges them.
+for i in 1 2; do
+  step docs/ci/gitlab-shards.yml 'plumbline shard'
+  check "gitlab-shards.yml, $i" env CI_NODE_INDEX=$i CI_NODE_TOTAL=2 bash -e commands.sh
+done
+step docs/ci/gitlab-shards.yml 'plumbline merge'
+sed -i 's/\*of4/*of2/' commands.sh
+check 'gitlab-shards.yml, merge' bash -e commands.sh
+[ -s merged/gl-code-quality.json ] || { echo "FAILED: nothing was merged"; failed=$((failed + 1)); }
+rm -rf shards merged
+for i in 1 2 3 4; do
+  ARGUMENTS="--strict --shard $i/4" FOLDER=shards
+  step action.yml verify
+  check "github-shards.yml, $i" bash -eo pipefail commands.sh
+done
+grep -q 'arguments: --strict --shard ${{ matrix.shard }}/4' "$source/docs/ci/github-shards.yml" ||
+  { echo "FAILED: github-shards.yml has other arguments"; failed=$((failed + 1)); }
+for name in merge summary; do
+  step docs/ci/github-shards.yml $name
+  check "github-shards.yml, $name" bash -eo pipefail commands.sh
+done
+grep -q 'mine' summary && [ -s merged/record.json ] || { echo "FAILED: the shards were not merged"; failed=$((failed + 1)); }
+rm -rf shards merged
 
 # The commands of the README's last part.
 sed -n '/^```$/,/^```$/p' "$source/docs/ci/README.md" | grep '^plumbline ' | sed 's,^plumbline,third_party/plumbline/scripts/plumbline,' >commands.sh

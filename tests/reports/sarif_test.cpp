@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/annotations.h"
+#include "reports/code_quality.h"
 #include "reports/places.h"
 #include "tests/reports/record/record_samples.h"
 
@@ -23,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
-TEST(Sarif, HasAResultPerKernelKindAndLine) {
+TEST(Sarif, HasAResultPerKindAndLine) {
   const Json sarif = Json::parse(sarif_json(record_with_findings({88, 90}), "/repo"));
   EXPECT_EQ(sarif["version"], "2.1.0");
   ASSERT_THAT(sarif["runs"], SizeIs(1));
@@ -62,10 +63,60 @@ TEST(Sarif, RelatesTheOtherAccessOfARace) {
   const Json sarif = Json::parse(sarif_json(r, "/repo"));
   const Json& related = sarif["runs"][0]["results"][0]["relatedLocations"];
   ASSERT_THAT(related, SizeIs(2));
+  EXPECT_EQ(related[0]["physicalLocation"]["artifactLocation"]["uri"], "k.ptx");
   EXPECT_EQ(related[0]["message"]["text"], "the PTX instruction");
   EXPECT_EQ(related[1]["message"]["text"], "the other access: read by warp 1, lane 3 at k.ptx:90");
   EXPECT_EQ(related[1]["physicalLocation"]["artifactLocation"]["uri"], "src/b.cu");
   EXPECT_EQ(related[1]["physicalLocation"]["region"]["startLine"], 61);
+  const Json& threads = sarif["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"];
+  ASSERT_THAT(threads, SizeIs(2));
+  const auto line_of = [&](int thread) {
+    return threads[thread]["locations"][0]["location"]["physicalLocation"]["region"]["startLine"];
+  };
+  EXPECT_EQ(line_of(0), 88);
+  EXPECT_EQ(line_of(1), 61);
+  EXPECT_EQ(threads[1]["locations"][0]["location"]["message"]["text"],
+            "read by warp 1, lane 3 at k.ptx:90");
+}
+
+TEST(Sarif, ExplainsEveryRule) {
+  const Json sarif = Json::parse(sarif_json(record_with_findings({88}), "/repo"));
+  const Json& rule = sarif["runs"][0]["tool"]["driver"]["rules"][0];
+  EXPECT_EQ(rule["id"], "race");
+  EXPECT_THAT(rule["help"]["markdown"].get<std::string>(), HasSubstr("**race**\n\nTwo lanes"));
+  EXPECT_THAT(rule["help"]["text"].get<std::string>(), HasSubstr("a barrier that is missing"));
+}
+
+// Of a header that kernels share, and of a race that was seen from its other side as well.
+TEST(Sarif, SaysEachFindingOnce) {
+  RunRecord r = record_with_findings({88});
+  KernelRecord other;
+  other.name = "gemm_fp8";
+  r.kernels.push_back(other);
+  r.cases[3].kernel = other.name;
+  r.cases[3].findings[0].other = {"read", "a read", 1, 3, "", 0, "/repo/src/a b.cu", 61, ""};
+  r.cases[2].findings[0].other = r.cases[3].findings[0].other;
+  r.cases[1].findings = r.cases[2].findings;
+  r.cases[1].findings[0].source_line = 61;
+  r.cases[1].findings[0].other->source_line = 88;
+  const Json results = Json::parse(sarif_json(r, "/repo"))["runs"][0]["results"];
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_THAT(results[0]["message"]["text"].get<std::string>(),
+              HasSubstr("Seen in 3 cases of gemm_bf16 and of gemm_fp8; replay one"));
+  EXPECT_THAT(results[0]["locations"][0]["logicalLocations"], SizeIs(2));
+}
+
+TEST(CodeQuality, HasAnIssueForEachFindingInTheRepository) {
+  RunRecord r = record_with_findings({88, 90});
+  const Json issues = Json::parse(code_quality_json(r, "/repo"));
+  ASSERT_THAT(issues, SizeIs(2));
+  EXPECT_EQ(issues[0]["location"]["path"], "src/a b.cu");
+  EXPECT_EQ(issues[0]["location"]["lines"]["begin"], 88);
+  EXPECT_EQ(issues[0]["check_name"], "plumbline: race");
+  EXPECT_EQ(issues[0]["severity"], "critical");
+  EXPECT_NE(issues[0]["fingerprint"], issues[1]["fingerprint"]);
+  EXPECT_THAT(issues[0]["description"].get<std::string>(), HasSubstr("Seen in 2 cases"));
+  EXPECT_EQ(code_quality_json(r, "/elsewhere"), "[]\n");
 }
 
 TEST(Sarif, FingerprintsOutliveEditsAboveTheLine) {
@@ -73,7 +124,7 @@ TEST(Sarif, FingerprintsOutliveEditsAboveTheLine) {
     std::vector<std::string> all;
     const Json sarif = Json::parse(sarif_json(record_with_findings(lines), "/repo"));
     for (const Json& result : sarif["runs"][0]["results"])
-      all.push_back(result["partialFingerprints"]["plumblineFinding/v1"]);
+      all.push_back(result["partialFingerprints"]["plumblineFinding/v2"]);
     return all;
   };
   EXPECT_EQ(fingerprints({88, 90}), fingerprints({98, 100}));

@@ -1,0 +1,21 @@
+# cmake --install build/release --prefix DIR, and packages: cpack -G DEB (or TGZ) in build/release. Both take what has been built:
+# scripts/build release plumbline kernels.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # nobody waits for the tests
+install(DIRECTORY docs DESTINATION share/doc/plumbline)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/plumbline)
+
+set(CPACK_PACKAGE_NAME plumbline)
+set(CPACK_PACKAGE_CONTACT "plumbline")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Tells rounding from bugs in low-precision GPU kernels, without a GPU")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+# Which packages the program's libraries are in, dpkg-shlibdeps of dpkg-dev knows.
+find_program(PLUMBLINE_SHLIBDEPS dpkg-shlibdeps)
+mark_as_advanced(PLUMBLINE_SHLIBDEPS)
+if(PLUMBLINE_SHLIBDEPS)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+include(CPack)
