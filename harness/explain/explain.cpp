@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <span>
 
 #include "oracles/reference/describe_errors.h"
 #include "reports/card.h"
@@ -50,11 +51,12 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
 
 // A correctly rounded output that is wrong all the same.
 std::string more_accurate(const Manifest& kernel, const std::string& element) {
-  const bool softmax = kernel.operation->name() == "softmax";
+  const std::span<const Field> terms = kernel.operation->terms();
+  const bool exponential = std::ranges::find(terms, "exponential", &Field::name) != terms.end();
   return fmt::format(
       "{} is the exact result, rounded once, but the steps that the contract names cannot give it: "
       "the kernel is more accurate than its manifest says. Look at the words of its [contract]{}",
-      element, softmax ? ", `exponential` first" : "");
+      element, exponential ? ", `exponential` first" : "");
 }
 
 // Whether outputs that are not the contract's are the exact ones; a few may be by chance.

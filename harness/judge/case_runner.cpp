@@ -77,12 +77,6 @@ auto without_exceptions(const std::string& subject, const std::atomic<bool>& giv
   }
 }
 
-// And relations. Where judging a case takes little time beside emulating it, they are to cost no
-// more than a twentieth of a run.
-std::uint64_t relations_one_in(const Operation& operation) {
-  return operation.name() == "gemm" ? 4 : 12;
-}
-
 // What contradicts the relation, in words; empty when nothing does.
 std::string what_breaks(const Relation& relation, const RelatedRun& run, const LaunchResult& launch,
                         const CaseTensors& first) {
@@ -327,7 +321,7 @@ Result<std::optional<std::string>> CaseRunner::broken_relation(const Case& test_
   const std::vector<Relation> relations = relations_of(*test_case.kernel->operation);
   // Each chip tries other ones.
   const std::uint64_t draw = fingerprint(fmt::format("{} {}", test_case.text(), target.name()));
-  const std::uint64_t one_in = relations_one_in(*test_case.kernel->operation);
+  const std::uint64_t one_in = test_case.kernel->operation->relations_one_in();
   const bool bitwise = !relations.empty() && test_case.kernel->deterministic();
   std::optional<std::string> broken;
   if (!bitwise || test_case.kernel->operation->work(test_case.problem) > kMostWork) return broken;

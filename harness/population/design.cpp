@@ -149,12 +149,11 @@ bool lie_apart(const CaseTensors& tensors) {
 
 // Scales that several columns share make those columns alike, and different from the others.
 bool has_scales_of_columns(const Case& test_case) {
-  return test_case.kernel->operation->name() == "gemm" &&
-         test_case.problem.word("scale_b") == "128x128";
+  return test_case.problem.has("scale_b") && test_case.problem.word("scale_b") == "128x128";
 }
 
-bool is_attention(const Case& test_case, const CaseOracle& oracle, int output) {
-  return test_case.kernel->operation->name() == "attention" && oracle.output_name(output) == "o";
+bool sums_weighted_values(const Case& test_case, const CaseOracle& oracle, int output) {
+  return test_case.kernel->operation->sums_weighted_values(oracle.output_name(output));
 }
 
 }  // namespace
@@ -163,7 +162,8 @@ bool may_have_design(const Case& test_case, const CaseTensors& tensors, const Ca
                      int output) {
   const TensorLayout& layout = tensors.find(oracle.output_name(output))->layout;
   return layout.count() >= kFewestOutputs && lie_apart(tensors) &&
-         (is_attention(test_case, oracle, output) || !product_matrices(oracle, output).empty());
+         (sums_weighted_values(test_case, oracle, output) ||
+          !product_matrices(oracle, output).empty());
 }
 
 PopulationDesign population_design(const Case& test_case, const CaseTensors& tensors,
@@ -171,7 +171,7 @@ PopulationDesign population_design(const Case& test_case, const CaseTensors& ten
                                    const std::vector<double>& exact) {
   PopulationDesign design;
   const Tensor& got = *tensors.find(oracle.output_name(output));
-  const bool attention = is_attention(test_case, oracle, output);
+  const bool attention = sums_weighted_values(test_case, oracle, output);
   const std::vector<ProductMatrix> matrices = product_matrices(oracle, output);
   const Contract& contract = attention ? promises(test_case) : matrices.front().gemm->contract;
   const std::optional<ErrorMatrix> errors = errors_of(got, exact);

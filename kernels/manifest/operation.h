@@ -89,6 +89,14 @@ class Operation {
   // Multiply-accumulates of the problem, for progress and time budgets.
   virtual double work(const Problem& problem) const = 0;
 
+  // One case in so many that passed is tried again as a related problem. Where judging a case takes
+  // little time next to emulating it, relations are to cost no more than a twentieth of a run.
+  virtual std::uint64_t relations_one_in() const { return 12; }
+
+  // Whether a row of this output is a sum of rows of values with weights that depend on the row:
+  // how tests of many errors take it. The others are products of matrices, or are not taken.
+  virtual bool sums_weighted_values(std::string_view /*output*/) const { return false; }
+
   // Names of the tensors that are the factors of an output's sums: what its contract's unit must
   // take.
   struct Factors {

@@ -96,6 +96,8 @@ class Attention final : public Operation {
     return check_attention_scales(problem, tensors);
   }
 
+  bool sums_weighted_values(std::string_view output) const override { return output == "o"; }
+
   double work(const Problem& problem) const override { return attention_work(problem); }
 
   std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,

@@ -202,6 +202,8 @@ class Gemm final : public Operation {
     return specs;
   }
 
+  std::uint64_t relations_one_in() const override { return 4; }
+
   double work(const Problem& problem) const override {
     double work = 1;
     for (const std::string_view size : {"batch", "m", "n", "k"})

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -204,6 +205,17 @@ TEST(Layers, NoFolderHasMoreThanFortyFiles) {
     if (folder == "kernels/mutants") continue;
     EXPECT_LE(count, 40) << folder;
   }
+}
+
+// What differs from one operation to the next is a member of Operation, or a row of a table.
+TEST(Layers, NoOperationIsAskedForItsName) {
+  const std::regex compared("name\\(\\) [!=]= \"");
+  for (const fs::path& path : sources()) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+      EXPECT_FALSE(std::regex_search(line, compared)) << path << ": " << line;
+  }
+  EXPECT_TRUE(std::regex_search("if (operation->name() == \"gemm\")", compared));
 }
 
 TEST(Layers, EveryFileStartsWithItsLicense) {
