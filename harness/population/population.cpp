@@ -8,7 +8,6 @@
 
 #include "harness/population/design.h"
 #include "harness/population/envelope.h"
-#include "harness/relations/plain_gemm.h"
 #include "oracles/base/random.h"
 #include "oracles/population/population.h"
 #include "oracles/population/product_matrices.h"
@@ -19,9 +18,7 @@ namespace {
 // Whether inputs are normal values, and nothing is added to what is made of them.
 bool applies(const Case& test_case) {
   if (!test_case.literals.empty() || test_case.recipe.value_class != "normal") return false;
-  if (test_case.kernel->operation->name() != "gemm") return true;
-  const PlainGemm gemm(test_case);
-  return gemm.floating() && gemm.pure_product();
+  return test_case.kernel->operation->has_pure_sums(test_case.problem, *test_case.kernel);
 }
 
 void append(std::string& words, const std::string& more) {

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "harness/relations/magnitudes.h"
-#include "harness/relations/plain_gemm.h"
 #include "harness/relations/related_problem.h"
 #include "harness/relations/relation_families.h"
 #include "kernels/manifest/manifest.h"
@@ -15,10 +14,27 @@ namespace plumbline {
 namespace {
 
 // The case as the relations see it.
-struct Gemm : PlainGemm {
+struct Gemm {
+  const Case& test_case;
+  const Problem& problem;
+  const Manifest& kernel;
+  const Contract contract;
   const CaseTensors& tensors;
 
-  Gemm(const Case& original, const CaseTensors& inputs) : PlainGemm(original), tensors(inputs) {}
+  Gemm(const Case& original, const CaseTensors& inputs)
+      : test_case(original),
+        problem(original.problem),
+        kernel(*original.kernel),
+        contract(kernel.contract(problem, "d")),
+        tensors(inputs) {}
+
+  std::int64_t size(std::string_view field) const { return problem.integer(field); }
+
+  bool is(std::string_view field, std::string_view word) const {
+    return problem.word(field) == word;
+  }
+
+  bool pure_product() const { return kernel.operation->has_pure_sums(problem, kernel); }
 
   // Nothing where the sums may be added in another order then.
   Related with_fields(const std::vector<FieldEdit>& edits) const {
@@ -42,7 +58,7 @@ void copy(const Tensor* from, Tensor* to) {
 Related negated_a(const Case& test_case, const CaseTensors& tensors) {
   const Gemm gemm{test_case, tensors};
   if (!odd(gemm.contract, tensors.find("d")->layout.format)) return std::nullopt;
-  if (!gemm.floating() || !gemm.pure_product()) return std::nullopt;
+  if (!gemm.pure_product()) return std::nullopt;
   RelatedRun run = same_problem(test_case, tensors);
   if (!negate(tensors, run.tensors, {"a"})) return std::nullopt;
   run.outputs = {{"d", -1}};
@@ -54,7 +70,7 @@ Related negated_a(const Case& test_case, const CaseTensors& tensors) {
 // when it is doubled: it is aligned as the smallest normal number is.
 Related doubled_a(const Case& test_case, const CaseTensors& tensors) {
   const Gemm gemm{test_case, tensors};
-  if (!gemm.floating() || !gemm.pure_product() || gemm.contract.dequantize_b) return std::nullopt;
+  if (!gemm.pure_product() || gemm.contract.dequantize_b) return std::nullopt;
   const Magnitudes a = magnitudes(tensors, "a");
   Magnitudes sums = a * magnitudes(tensors, "b");
   for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"})

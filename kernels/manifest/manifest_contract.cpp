@@ -222,7 +222,7 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
   read_schedule(reader, table, manifest, promised);
   contract.dequantize_b =
       reader.word(reader.text(table, "dequantize_b"), kDequantized, dequantized_value);
-  if (contract.dequantize_b && manifest.operation->name() != "gemm") {
+  if (contract.dequantize_b && !manifest.operation->dequantizes()) {
     reader.fail_at(
         *table.get("dequantize_b"),
         fmt::format("\"dequantize_b\" has no meaning for {}", manifest.operation->name()),

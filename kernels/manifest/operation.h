@@ -93,6 +93,13 @@ class Operation {
   // little time next to emulating it, relations are to cost no more than a twentieth of a run.
   virtual std::uint64_t relations_one_in() const { return 12; }
 
+  // Whether a contract may say that B is dequantized before the product.
+  virtual bool dequantizes() const { return false; }
+
+  // Whether outputs are sums of floating-point products to which nothing is added, so that they are
+  // odd and linear in them up to rounding.
+  virtual bool has_pure_sums(const Problem&, const Manifest&) const { return true; }
+
   // Whether a row of this output is a sum of rows of values with weights that depend on the row:
   // how tests of many errors take it. The others are products of matrices, or are not taken.
   virtual bool sums_weighted_values(std::string_view /*output*/) const { return false; }

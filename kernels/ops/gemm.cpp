@@ -204,6 +204,15 @@ class Gemm final : public Operation {
 
   std::uint64_t relations_one_in() const override { return 4; }
 
+  bool dequantizes() const override { return true; }
+
+  bool has_pure_sums(const Problem& problem, const Manifest& manifest) const override {
+    return manifest.contract(problem, "d").unit != Unit::int32 && problem.word("bias") == "none" &&
+           problem.word("act") == "none" && problem.real("beta") == 0 &&
+           problem.integer("zero_a") == 0 && problem.integer("zero_b") == 0 &&
+           problem.integer("zero_d") == 0;
+  }
+
   double work(const Problem& problem) const override {
     double work = 1;
     for (const std::string_view size : {"batch", "m", "n", "k"})
