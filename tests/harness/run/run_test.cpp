@@ -8,6 +8,7 @@
 
 #include <set>
 
+#include "harness/run/estimate.h"
 #include "reports/record/consistency.h"
 #include "reports/record/json.h"
 #include "tests/harness/tiny_gemm.h"
@@ -267,6 +268,16 @@ TEST_F(Run, PutsCasesThatNeedTheWholeMachineLast) {
   EXPECT_FALSE(needs_all_threads(jobs->front()));
   EXPECT_TRUE(needs_all_threads(jobs->back()));
   EXPECT_EQ(jobs->back().position, 1);
+}
+
+TEST_F(Run, IsEstimatedFromItsProductsAndThreads) {
+  plan(1, 3);
+  RunRecord record;
+  const Result<std::vector<Job>> jobs =
+      plan_jobs(Registry(), {&kernel_}, std::nullopt, options_, record);
+  ASSERT_TRUE(jobs.ok());
+  EXPECT_GT(estimated_seconds(jobs->back()), estimated_seconds(jobs->front()));
+  EXPECT_DOUBLE_EQ(estimated_seconds(*jobs, 1), 2 * estimated_seconds(*jobs, 2));
 }
 
 TEST_F(Run, WithoutADeviceSkipsTheKernel) {
