@@ -137,8 +137,7 @@ std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
       const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
       // What the accumulator may be off by, beside the last rounding.
       const double beyond = std::max(0.0, verdict.bound_ulp - 0.5) * ulp(output, verdict.exact);
-      const double room =
-          (std::isfinite(beyond) ? 1.5 * beyond : 0) + 0.51 * ulp(output, stored);
+      const double room = (std::isfinite(beyond) ? 1.5 * beyond : 0) + 0.51 * ulp(output, stored);
       // Where the result hardly depends on the constant it says nothing.
       if (!(std::fabs(at_most - at_least) > 16 * room)) continue;
       if (stored + room < std::min(at_least, at_most) ||
