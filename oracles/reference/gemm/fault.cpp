@@ -265,12 +265,13 @@ bool has_bits(std::uint64_t code, int bits) {
   return (code & ((std::uint64_t{1} << (24 - bits)) - 1)) == 0;
 }
 
-bool special_operands(const PreparedGemm& gemm, const GemmPlace& at) {
+// But for what is read as another format.
+bool special_operands(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at) {
   const GemmOperands& operands = gemm.operands;
   const std::int64_t row = (operands.batch_a == 1 ? 0 : at.batch) * gemm.problem.m + at.i,
                      column = (operands.batch_b == 1 ? 0 : at.batch) * gemm.problem.n + at.j;
-  return operands.a_special[static_cast<std::size_t>(row)] != 0 ||
-         operands.b_special[static_cast<std::size_t>(column)] != 0;
+  return (!fault.a_read_as && operands.a_special[static_cast<std::size_t>(row)] != 0) ||
+         (!fault.b_read_as && operands.b_special[static_cast<std::size_t>(column)] != 0);
 }
 
 // Whether every factor that is NaN or infinite meets a 0.
@@ -364,7 +365,7 @@ bool can_tell(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace&
     return false;
   }
   const GemmPlace source = fault.source ? fault.source(at) : at;
-  if (inside_place(gemm.problem, source) && special_operands(gemm, source) &&
+  if (inside_place(gemm.problem, source) && special_operands(gemm, fault, source) &&
       !fault.keeps_products())
     return false;  // where a NaN or an infinity is left out or comes in
   std::vector<float> column(static_cast<std::size_t>(gemm.problem.k));
@@ -411,7 +412,7 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
     return judge_element(gemm, at, got).pass;
 
   const Vectors vectors = vectors_of(gemm, fault, source);
-  const bool moved = fault.a_offset || fault.b_offset;
+  const bool moved = fault.a_offset || fault.b_offset || fault.a_read_as || fault.b_read_as;
   if (moved && (any_nan(vectors.row) || any_nan(vectors.column))) return right.is_nan(got);
   if (!all_finite(vectors.row) || !all_finite(vectors.column)) return false;
   if (!special && !all_finite(vectors.factors)) {

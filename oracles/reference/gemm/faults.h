@@ -16,6 +16,8 @@
 
 namespace plumbline {
 
+struct SurveyedElement;
+
 // Products of k in [begin, end).
 struct KRange {
   std::int64_t begin = 0, end = 0;
@@ -117,7 +119,6 @@ std::vector<GemmFault> activation_mistaken(const PreparedGemm& gemm);
 
 // Constants of the epilogue that would give what is stored in all these elements in place of the
 // contract's: alpha, beta, scale_d, that of gelu's tanh.
-struct SurveyedElement;
 std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
                                        const std::vector<SurveyedElement>& elements);
 
