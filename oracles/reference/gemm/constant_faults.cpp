@@ -135,9 +135,15 @@ std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
       };
       const double at_least = result(constant.least), at_most = result(constant.most);
       const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
-      // What the accumulator may be off by, beside the last rounding.
+      // What the accumulator may be off by, the roundings of the steps, and the last one.
       const double beyond = std::max(0.0, verdict.bound_ulp - 0.5) * ulp(output, verdict.exact);
-      const double room = (std::isfinite(beyond) ? 1.5 * beyond : 0) + 0.51 * ulp(output, stored);
+      const EpilogueOperands operands = gemm.epilogue_operands(element.at);
+      const double steps =
+          0x1p-22 * (std::fabs(static_cast<double>(gemm.scalars.alpha) * sum.hi) +
+                     std::fabs(static_cast<double>(gemm.scalars.beta * operands.c)) +
+                     std::fabs(static_cast<double>(operands.bias)) + std::fabs(stored));
+      const double room =
+          (std::isfinite(beyond) ? 1.5 * beyond : 0) + steps + 0.51 * ulp(output, stored);
       // Where the result hardly depends on the constant it says nothing.
       if (!(std::fabs(at_most - at_least) > 16 * room)) continue;
       if (stored + room < std::min(at_least, at_most) ||
@@ -156,8 +162,8 @@ std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
     const double found = simplest(all);
     if (found == 0 || found == 1) continue;  // it was left out
     constant.set(fault, found);
-    fault.sentence =
-        fmt::format("{} was {:.9g} instead of {:.9g}", constant.name, found, constant.right);
+    fault.sentence = fmt::format("{} was {} instead of {}", constant.name,
+                                 static_cast<float>(found), static_cast<float>(constant.right));
     fault.unlikely = true;
     faults.push_back(std::move(fault));
   }
