@@ -81,39 +81,32 @@ std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& re
 }
 
 void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found) {
-  constexpr std::size_t kTold = 4;
-  const auto also_fits = [&](const std::string& fault) {
-    return std::ranges::any_of(
-        as_found, [&](const std::string& other) { return kind_of(other) == kind_of(fault); });
-  };
   const std::size_t before = card.faults.size();
-  std::erase_if(card.faults, [&](const std::string& fault) { return !also_fits(fault); });
-  const std::size_t left = card.faults.size();
-  if (left == before) return;
-  if (left == 0) {
-    std::erase_if(card.explanation, tells_a_fit);
-    if (!as_found.empty()) {
-      card.faults = as_found;
-      card.explanation.push_back(
-          fmt::format("this small case fits other faults by chance; the case as found fits: {}",
-                      fmt::join(as_found, "; ")));
-      return;
-    }
+  const auto place = [&](const std::string& fault) {
+    return std::ranges::find(as_found, kind_of(fault), kind_of) - as_found.begin();
+  };
+  const auto size = static_cast<std::ptrdiff_t>(as_found.size());
+  std::erase_if(card.faults, [&](const std::string& fault) { return place(fault) == size; });
+  if (card.faults.size() == before) return;
+  // What explains the case as found best comes first.
+  std::ranges::stable_sort(card.faults, {}, place);
+  const auto is_kept = [&](const std::string& line) {
+    return std::ranges::any_of(
+        card.faults, [&](const std::string& fault) { return line.starts_with("fits: " + fault); });
+  };
+  std::erase_if(card.explanation,
+                [&](const std::string& line) { return tells_a_fit(line) && !is_kept(line); });
+  if (!card.faults.empty()) return;
+  if (as_found.empty()) {
     card.explanation.push_back(fmt::format(
         "{} this small case and not the case as found: take that for chance",
         before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
     return;
   }
-  if (left == 1) {
-    card.explanation.push_back("on the case as found, only one of these fits: " +
-                               card.faults.front());
-    return;
-  }
-  const std::vector<std::string> told(card.faults.begin(),
-                                      card.faults.begin() + std::min(left, kTold));
-  card.explanation.push_back(fmt::format(
-      "on the case as found, {} of these {} fit: {}{}", left, before, fmt::join(told, "; "),
-      left > kTold ? fmt::format("; and {} more", left - kTold) : std::string()));
+  card.faults = as_found;
+  card.explanation.push_back(
+      fmt::format("this small case fits other faults by chance; the case as found fits: {}",
+                  fmt::join(as_found, "; ")));
 }
 
 Explained explain_small(const Job& failed, const CaseRecord& record, const RunOptions& options) {
