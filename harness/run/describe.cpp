@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "harness/build_info.h"
+#include "harness/run/place.h"
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
 #include "oracles/exact/blas.h"
@@ -43,6 +44,7 @@ void describe_environment(RunRecord& record) {
       {"vector", mma_fast_target()},
       {"machine", system.machine},
   };
+  record.places = {place_here(".")};
 }
 
 KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& targets) {
