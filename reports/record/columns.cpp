@@ -17,7 +17,9 @@ constexpr std::size_t kMostWords = 100;  // more than any operation has fields
 using Values = std::vector<const Json*>;  // by object; null: it has none
 
 // A double that JSON lacks is an object as well.
-bool is_number_by_bits(const Json& value) { return value.is_object() && value.contains("bits"); }
+bool is_number_by_bits(const Json& value) {
+  return value.is_object() && value.contains("bits") && value.contains("value");
+}
 
 bool all_are_objects(const Values& values) {
   return std::ranges::all_of(values, [](const Json* value) {

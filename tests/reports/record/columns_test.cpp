@@ -26,7 +26,7 @@ TEST(Columns, GiveBackWhatWasPutIn) {
       Json::parse(R"({"m": 8, "claims": {"bound": "pass"}, "none": {}, "no": [], "cells": [1, 2],
                       "outputs": [{"name": "d", "ulp": 0.5}]})"),
       Json::parse(R"({"m": 9, "claims": {"bits": "pass"}, "none": {}, "no": [], "known": ["a"],
-                      "outputs": [{"name": "d", "ulp": {"bits": "0x0"}}, {"name": "e"}]})"),
+                      "outputs": [{"name": "d", "ulp": {"bits": "0x0", "value": "inf"}}, {"name": "e"}]})"),
       Json::parse(R"({"m": 8, "claims": {}, "none": {}, "no": [], "outputs": []})"),
   };
   const std::vector<nlohmann::json> back = objects_of(table_of(objects), objects.size());
@@ -43,6 +43,15 @@ TEST(Columns, SayOnceWhatManyShare) {
   EXPECT_EQ(table["at"], Json::parse(R"({"each": [0, 1, 2, 3, 4, 5, 6, 7, 8]})"));
   EXPECT_EQ(table["text"],
             Json::parse(R"({"values": ["long", "longer"], "each": [0, 1, 1, 0, 1, 1, 0, 1, 1]})"));
+}
+
+// A claim is named "bits", as one of the two members of a number that JSON lacks.
+TEST(Columns, AreOfTheClaimsOfCases) {
+  std::vector<Json> objects;
+  for (const char* verdict : {"pass", "skip"})
+    objects.push_back({{"claims", {{"bound", "pass"}, {"bits", verdict}}}});
+  EXPECT_EQ(table_of(objects)["claims"],
+            Json::parse(R"({"bound": {"all": "pass"}, "bits": {"each": ["pass", "skip"]}})"));
 }
 
 TEST(Columns, SplitTextsIntoTheirWords) {
