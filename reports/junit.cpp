@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <pugixml.hpp>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -20,6 +22,10 @@ constexpr std::string_view kEvidence = "evidence";
 // Beside the kernels: whether all of the plan ran. No kernel has such a name.
 constexpr std::string_view kWholeRun = "(run)";
 
+// No text is worth more of a server's time: what is in it for one kernel, and of that a message.
+constexpr std::size_t kMostOfKernel = 100 * 1000, kMostOfMessage = 1000;
+constexpr std::string_view kCut = "... cut; record.json has all of it";
+
 struct Tally {
   int cases = 0;
   Verdict worst = Verdict::skip;
@@ -28,15 +34,38 @@ struct Tally {
   double elapsed_ms = 0;
 };
 
+// Of a failed test case; each claim has its own.
 std::string_view failure_type(std::string_view claim) {
-  if (claim == "bound") return "bound-exceeded";
-  if (claim == "specials") return "special-value";
-  if (claim == "in-bounds") return "memory";
-  if (claim == "deterministic") return "nondeterministic";
-  if (claim == "related") return "relation-broken";
-  if (claim == "population") return "errors-together";
-  if (claim == kEvidence) return "mistrusted";
-  return "devices-disagree";
+  static const std::map<std::string_view, std::string_view> kTypes = {
+      {name(Claim::bound), "bound-exceeded"},
+      {name(Claim::bits), "bits-differ"},
+      {name(Claim::specials), "special-value"},
+      {name(Claim::in_bounds), "memory"},
+      {name(Claim::deterministic), "nondeterministic"},
+      {name(Claim::agrees), "devices-disagree"},
+      {name(Claim::related), "relation-broken"},
+      {name(Claim::population), "errors-together"},
+  };
+  const auto found = kTypes.find(claim);
+  return found == kTypes.end() ? "mistrusted" : found->second;
+}
+
+// What a case says in the test case of one of its claims. Its reason and findings belong to the
+// claim that it broke first, and are said there alone.
+void tell(const CaseRecord& c, Claim claim, Verdict verdict, Tally& t) {
+  t.worst = verdict;
+  if (verdict == Verdict::pass) return;
+  t.message = c.reason;
+  const Claim broken = broken_claim(c);
+  const bool told_elsewhere = verdict == Verdict::fail && claim != broken;
+  if (told_elsewhere)
+    t.message = fmt::format("fails as well; see {}/{}", name(broken), c.value_class);
+  t.body = fmt::format("{}\ndevice {}\ncase   {}\n", t.message, c.device, c.text);
+  if (told_elsewhere) return;
+  std::set<std::string> said;
+  for (const FindingRecord& finding : c.findings) {
+    if (said.insert(finding.text).second) t.body += finding.text + "\n";
+  }
 }
 
 using Tallies = std::map<std::tuple<std::string, std::string>, Tally>;  // kernel, "claim/class"
@@ -55,12 +84,7 @@ Tallies tally(const RunRecord& record) {
       first = false;
       if (claim == Claim::agrees && verdict == Verdict::skip && t.message.empty())
         t.message = kNotAsked;
-      if (severity(verdict) > severity(t.worst)) {
-        t.worst = verdict;
-        t.message = c.reason;
-        t.body = fmt::format("{}\ndevice {}\ncase   {}\n", c.reason, c.device, c.text);
-        for (const FindingRecord& finding : c.findings) t.body += finding.text + "\n";
-      }
+      if (severity(verdict) > severity(t.worst)) tell(c, claim, verdict, t);
     }
   }
   for (const KernelRecord& kernel : record.kernels) {
@@ -87,13 +111,63 @@ Tallies tally(const RunRecord& record) {
   return tallies;
 }
 
+// The size of a text in the file, where "<" is "&lt;".
+std::size_t written_size(const std::string& text) {
+  std::size_t size = text.size();
+  for (const char c : text) size += 4 * (c == '<' || c == '>' || c == '&' || c == '"');
+  return size;
+}
+
+// Whole characters of UTF-8 from the front that take at most `most` bytes in the file.
+std::string front_of(const std::string& text, std::size_t most) {
+  std::size_t size = 0, end = 0, whole = 0;
+  for (; end < text.size(); ++end) {
+    if ((text[end] & 0xC0) != 0x80) whole = end;
+    size += written_size(text.substr(end, 1));
+    if (size > most) return text.substr(0, whole);
+  }
+  return text;
+}
+
+// Cuts what the test cases of a kernel say to kMostOfKernel bytes, short texts last. How many were
+// cut.
+int cut(std::vector<std::pair<std::string, Tally>>& entries, const std::string& kernel) {
+  std::size_t left = kMostOfKernel;
+  std::vector<Tally*> by_size;
+  for (auto& [claim_class, t] : entries) {
+    t.message = readable(t.message);
+    t.body = readable(t.body);
+    const std::size_t fixed = (t.worst == Verdict::pass ? 80 : 200) + written_size(kernel) +
+                              written_size(claim_class) +
+                              std::min(kMostOfMessage, written_size(t.message));
+    left -= std::min(left, fixed);
+    by_size.push_back(&t);
+  }
+  std::ranges::sort(by_size, {}, [](const Tally* t) { return written_size(t->body); });
+  int texts = 0;
+  for (std::size_t i = 0; i < by_size.size(); ++i) {
+    Tally& t = *by_size[i];
+    const bool long_message = written_size(t.message) > kMostOfMessage;
+    if (long_message) t.message = front_of(t.message, kMostOfMessage - 4) + " ...";
+    const std::size_t share = left / (by_size.size() - i);
+    const bool long_body = written_size(t.body) > share;
+    if (long_body) {
+      t.body = front_of(t.body, share - std::min(share, kCut.size() + 1));
+      t.body += std::string(kCut) + "\n";
+    }
+    left -= std::min(left, written_size(t.body));
+    texts += long_message || long_body;
+  }
+  return texts;
+}
+
 void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t,
                  bool allow_mistrusted) {
   const auto child = [&](const char* tag, std::string_view type) {
     pugi::xml_node outcome = node.append_child(tag);
     if (!type.empty()) outcome.append_attribute("type") = std::string(type).c_str();
-    outcome.append_attribute("message") = readable(t.message).c_str();
-    if (!t.body.empty()) outcome.text().set(readable(t.body).c_str());
+    outcome.append_attribute("message") = t.message.c_str();
+    if (!t.body.empty()) outcome.text().set(t.body.c_str());
   };
   switch (t.worst) {
     case Verdict::pass:
@@ -124,19 +198,20 @@ std::string junit_xml(const RunRecord& record, bool allow_mistrusted) {
   declaration.append_attribute("encoding") = "UTF-8";
   pugi::xml_node root = document.append_child("testsuites");
   root.append_attribute("name") = "plumbline";
-  std::map<std::string, std::vector<std::pair<std::string, const Tally*>>> suites;
-  for (const auto& [key, t] : tallies) suites[std::get<0>(key)].emplace_back(std::get<1>(key), &t);
-  for (const auto& [kernel, entries] : suites) {
+  std::map<std::string, std::vector<std::pair<std::string, Tally>>> suites;
+  for (const auto& [key, t] : tallies) suites[std::get<0>(key)].emplace_back(std::get<1>(key), t);
+  for (auto& [kernel, entries] : suites) {
+    const int texts = cut(entries, kernel);
     pugi::xml_node suite = root.append_child("testsuite");
     int failures = 0, errors = 0, skipped = 0;
     double seconds = 0;
     for (const auto& [claim_class, t] : entries) {
       const bool failed =
-          t->worst == Verdict::fail || (!allow_mistrusted && t->worst == Verdict::mistrusted);
+          t.worst == Verdict::fail || (!allow_mistrusted && t.worst == Verdict::mistrusted);
       failures += failed;
-      errors += t->worst == Verdict::error;
-      skipped += t->worst == Verdict::skip || (allow_mistrusted && t->worst == Verdict::mistrusted);
-      seconds += t->elapsed_ms / 1000;
+      errors += t.worst == Verdict::error;
+      skipped += t.worst == Verdict::skip || (allow_mistrusted && t.worst == Verdict::mistrusted);
+      seconds += t.elapsed_ms / 1000;
     }
     suite.append_attribute("name") = readable(kernel).c_str();
     suite.append_attribute("tests") = static_cast<int>(entries.size());
@@ -148,8 +223,14 @@ std::string junit_xml(const RunRecord& record, bool allow_mistrusted) {
       pugi::xml_node node = suite.append_child("testcase");
       node.append_attribute("classname") = readable(kernel).c_str();
       node.append_attribute("name") = readable(claim_class).c_str();
-      node.append_attribute("time") = fmt::format("{:.3f}", t->elapsed_ms / 1000).c_str();
-      add_outcome(node, claim_class.substr(0, claim_class.find('/')), *t, allow_mistrusted);
+      node.append_attribute("time") = fmt::format("{:.3f}", t.elapsed_ms / 1000).c_str();
+      add_outcome(node, claim_class.substr(0, claim_class.find('/')), t, allow_mistrusted);
+    }
+    if (texts > 0) {
+      const std::string note = fmt::format(
+          "{} text{} cut: a kernel has {} bytes of this file. record.json has all of {}.", texts,
+          texts == 1 ? " is" : "s are", kMostOfKernel, texts == 1 ? "it" : "them");
+      suite.append_child("system-out").text().set(note.c_str());
     }
   }
   std::ostringstream out;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // junit.xml in the Jenkins dialect: one test case per kernel x claim x value class, never per
 // random case, so that names stay stable and files small. classname = kernel, name =
-// "bound/cancelling".
+// "bound/cancelling". A kernel has at most about 100 KB of it; what is cut, the file says.
 #pragma once
 
 #include <string>

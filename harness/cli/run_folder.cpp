@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/run_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "reports/code_quality.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
 #include "reports/record/json.h"
@@ -27,8 +30,27 @@ Error cannot_create(const fs::path& path, const std::string& why) {
           "choose another one with --out DIR"};
 }
 
-constexpr std::array<const char*, 5> kReports = {"record.json", "report.html", "junit.xml",
-                                                 "summary.md", "report.sarif"};
+constexpr const char* kLog = "record.jsonl";
+
+constexpr std::array<const char*, 6> kReports = {"record.json",  "report.html",
+                                                 "junit.xml",    "summary.md",
+                                                 "report.sarif", "gl-code-quality.json"};
+
+// Whether the path still leads to the open file: what held it may just have taken it away.
+bool is_at(int descriptor, const fs::path& path) {
+  struct stat open_file{}, there{};
+  return fstat(descriptor, &open_file) == 0 && stat(path.c_str(), &there) == 0 &&
+         open_file.st_dev == there.st_dev && open_file.st_ino == there.st_ino;
+}
+
+// What has been renamed into the folder stays there when the machine stops now.
+bool settle(const fs::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool settled = fsync(descriptor) == 0;
+  close(descriptor);
+  return settled;
+}
 
 }  // namespace
 
@@ -45,7 +67,8 @@ Status write_file(const fs::path& path, const std::string& text) {
   };
   if (out == nullptr) return failed();
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  if (!written || std::fflush(out) != 0 || fchmod(descriptor, 0644) != 0) {
+  if (!written || std::fflush(out) != 0 || fchmod(descriptor, 0644) != 0 ||
+      fsync(descriptor) != 0) {
     const Error error = failed();
     std::fclose(out);
     return error;
@@ -64,9 +87,9 @@ Status write_reports(const fs::path& folder, const RunRecord& record, bool allow
   fs::create_directories(folder, code);
   if (code) return cannot_create(folder, code.message());
   const std::string root = fs::current_path(code).string();
-  const std::array<std::string, 5> texts = {record_json(record), report_html(record, page),
-                                            junit_xml(record, allow_mistrusted),
-                                            summary_markdown(record), sarif_json(record, root)};
+  const std::array<std::string, kReports.size()> texts = {
+      record_json(record),      report_html(record, page), junit_xml(record, allow_mistrusted),
+      summary_markdown(record), sarif_json(record, root),  code_quality_json(record, root)};
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Status written = write_file(folder / kReports[i], texts[i]);
     if (!written) return written;
@@ -81,13 +104,16 @@ Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& nam
   std::error_code code;
   fs::create_directories(folder.path_, code);
   if (code) return cannot_create(folder.path_, code.message());
-  Result<LineFile> lines = LineFile::open(folder.path_ / "record.jsonl");
-  if (!lines) return cannot_create(folder.path_, lines.error().message);
-  folder.lines_ = *std::move(lines);
-  if (flock(folder.lines_.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return Error{ErrorKind::bad_input, "the same run is writing here already",
-                 folder.path_.string(), "wait for it, or give this one another --out"};
-  }
+  const fs::path log = folder.path_ / kLog;
+  do {
+    Result<LineFile> lines = LineFile::open(log);
+    if (!lines) return cannot_create(folder.path_, lines.error().message);
+    folder.lines_ = *std::move(lines);
+    if (flock(folder.lines_.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return Error{ErrorKind::bad_input, "the same run is writing here already",
+                   folder.path_.string(), "wait for it, or give this one another --out"};
+    }
+  } while (!is_at(folder.lines_.descriptor(), log));
   return folder;
 }
 
@@ -103,14 +129,26 @@ void RunFolder::add_line(const std::string& line) {
 
 void RunFolder::begin(const RunRecord& so_far) { add_line(run_json_line(so_far)); }
 
-void RunFolder::append(const CaseRecord& record) { add_line(case_json_line(record)); }
+void RunFolder::append(const CaseRecord& record) {
+  // The details of a case that passes are kept where it may be its kernel's closest to the bound.
+  double& closest = closest_[record.kernel];
+  bool details = record.verdict != Verdict::pass;
+  for (const OutputRecord& output : record.outputs) {
+    details = details || output.verdict.worst_share >= closest;
+    closest = std::max(closest, output.verdict.worst_share);
+  }
+  add_line(case_json_line(record, details));
+}
 
 void RunFolder::append(const MutantRecord& record) { add_line(mutant_json_line(record)); }
 
 void RunFolder::append_found(const RunRecord& found) { add_line(found_json_line(found)); }
 
 Status RunFolder::finish(const RunRecord& record, bool allow_mistrusted) {
-  return write_reports(path_, record, allow_mistrusted);
+  const Status written = write_reports(path_, record, allow_mistrusted);
+  std::error_code code;
+  if (written && settle(path_)) fs::remove(path_ / kLog, code);  // record.json has all of it
+  return written;
 }
 
 void RunFolder::link(const char* name) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The folder of one run: record.jsonl, which grows with every finished case, and what is written
-// from the whole record once the run has ended. `plumbline report` writes the same files again.
+// from the whole record once the run has ended, when record.jsonl goes. `plumbline report` writes
+// the same files again.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "oracles/base/line_file.h"
@@ -18,9 +20,9 @@ inline constexpr const char* kLatestOfCases = "latest-cases";
 // Writes a file whole or not at all, whatever links other users put into the folder.
 Status write_file(const std::filesystem::path& path, const std::string& text);
 
-// record.json, report.html, junit.xml, summary.md and report.sarif. In junit.xml mistrusted
-// evidence is a failure unless it is allowed. Errors (bad_input): the folder cannot be created or
-// written.
+// record.json, report.html, junit.xml, summary.md, report.sarif and gl-code-quality.json. In
+// junit.xml mistrusted evidence is a failure unless it is allowed. Errors (bad_input): the folder
+// cannot be created or written.
 Status write_reports(const std::filesystem::path& folder, const RunRecord& record,
                      bool allow_mistrusted, const PageOptions& page = {});
 
@@ -37,6 +39,7 @@ class RunFolder {
   void append(const MutantRecord& record);
   void append_found(const RunRecord& found);  // what propagate found; nothing else is in it
 
+  // Writes the reports. Where that is done record.jsonl, which says nothing more, is removed.
   Status finish(const RunRecord& record, bool allow_mistrusted);
   void link_as_latest();           // `root`/latest leads here
   void link_as_latest_of_cases();  // and `root`/latest-cases, whose failures can run again
@@ -49,6 +52,7 @@ class RunFolder {
 
   std::filesystem::path root_, path_;
   LineFile lines_;
+  std::map<std::string, double> closest_;  // by kernel: the largest share of its bound so far
   bool begun_ = false;
 };
 

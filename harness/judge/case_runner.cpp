@@ -497,6 +497,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
   }
   Result<std::unique_ptr<Examined>> examined = judge(test_case, target, *std::move(execution));
   if (!examined) return examined.error();
+  shorten_figures((*examined)->record);
   (*examined)->record.elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return examined;

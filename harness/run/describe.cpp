@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "harness/build_info.h"
+#include "harness/run/place.h"
 #include "kernels/registry.h"
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
@@ -76,6 +77,7 @@ void describe_environment(RunRecord& record) {
       {"vector", mma_fast_target()},
       {"machine", system.machine},
   };
+  record.places = {place_here(".")};
 }
 
 KernelRecord describe_kernel(const Manifest& kernel, const std::vector<Target>& targets) {

@@ -7,8 +7,6 @@
 #include <cctype>
 #include <set>
 
-#include "oracles/reference/output_tally.h"
-
 namespace plumbline {
 namespace {
 
@@ -81,12 +79,6 @@ std::string inconsistency(const RunRecord& r) {
       return fmt::format("case \"{}\" is of a kernel that is not in the record", c.text);
     if (!positions.insert(c.position).second)
       return fmt::format("two cases have the position {}", c.position);
-    for (const OutputRecord& o : c.outputs) {
-      const OutputVerdict& v = o.verdict;
-      const bool cells = (v.histogram.empty() || v.histogram.size() == OutputTally::kCells) &&
-                         (v.magnitudes.empty() || v.magnitudes.size() == OutputTally::kBinades);
-      if (!cells) return fmt::format("case \"{}\": a histogram has an unknown size", c.text);
-    }
   }
   for (const ErrorMap& p : r.error_maps) {
     const std::size_t width = p.heat.empty() ? 0 : p.heat.front().size();

@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "oracles/base/file.h"
+#include "reports/record/columns.h"
 #include "reports/record/consistency.h"
 #include "reports/record/parse_json.h"
 #include "reports/record/record_fields.h"
@@ -18,20 +22,93 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of record.json and record.jsonl. Another one means that a reader has to know more than that
+// fields were added.
+constexpr std::int64_t kFormat = 2;
+
 // Text from outside (PTX, file names) may hold any bytes; what is no UTF-8 becomes U+FFFD.
-std::string dumped(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+std::string on_one_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+bool is_flat(const Json& json) {
+  return std::ranges::none_of(json, [](const Json& part) {
+    return part.is_object() || (part.is_array() && !is_flat(part));
+  });
+}
+
+// Objects and lists of them with a line for each member; everything else is one line.
+void write_lines(const Json& json, std::size_t depth, std::string& text) {
+  const bool columns = json.is_object() && (json.contains("all") || json.contains("each"));
+  if (!json.is_structured() || json.empty() || columns || (json.is_array() && is_flat(json))) {
+    text += on_one_line(json);
+    return;
+  }
+  const std::string line = "\n" + std::string(depth + 1, ' ');
+  text += json.is_object() ? '{' : '[';
+  const char* separator = "";
+  for (const auto& [key, part] : json.items()) {
+    text += separator + line;
+    separator = ",";
+    if (json.is_object()) text += on_one_line(key) + ": ";
+    write_lines(part, depth + 1, text);
+  }
+  text += "\n" + std::string(depth, ' ') + (json.is_object() ? '}' : ']');
+}
+
+// Whether this case is where its kernel came closest to what its contract allows.
+bool is_closest(const CaseRecord& c, const KernelRecord& kernel) {
+  return kernel.worst_share > 0 && c.text == kernel.worst_case &&
+         std::ranges::any_of(c.outputs, [&](const OutputRecord& output) {
+           return output.verdict.worst_share == kernel.worst_share;
+         });
+}
+
+// A case that passed without anything to say of single elements.
+Json figures_of(const CaseRecord& c) {
+  Json json = JsonWriter::written(c);
+  for (Json& output : json["outputs"]) output.erase("worst");
+  return json;
+}
+
+// Cases in which something is wrong or mistrusted, and those closest to what contracts allow, one
+// by one with all details; all others as columns, a table for each kernel.
+void write_cases(const RunRecord& r, Json& json) {
+  Json detailed = Json::array();
+  std::vector<std::pair<const KernelRecord*, std::vector<Json>>> passed;
+  for (const KernelRecord& kernel : r.kernels) passed.push_back({&kernel, {}});
+  std::map<std::string_view, std::size_t> numbers;
+  for (const KernelRecord& kernel : r.kernels) numbers.emplace(kernel.name, numbers.size());
+  for (const CaseRecord& c : r.cases) {
+    const auto number = numbers.find(c.kernel);
+    const bool short_form = c.verdict == Verdict::pass && number != numbers.end() &&
+                            !is_closest(c, r.kernels[number->second]);
+    if (short_form) {
+      passed[number->second].second.push_back(figures_of(c));
+    } else {
+      detailed.push_back(JsonWriter::written(c));
+    }
+  }
+  json["cases"] = std::move(detailed);
+  Json& tables = json["passed"] = Json::array();
+  for (auto& [kernel, cases] : passed) {
+    if (cases.empty()) continue;
+    tables.push_back({{"count", cases.size()}, {"cases", table_of(cases)}});
+  }
+}
+
+// To microseconds.
+double rounded(double elapsed_ms) { return std::round(elapsed_ms * 1000) / 1000; }
+
 // Everything that differs between two equal runs.
-Json timing_json(const RunRecord& r) {
+Json circumstances_json(const RunRecord& r) {
   Json kernels = Json::object();
   for (const KernelRecord& k : r.kernels) kernels[k.name] = k.elapsed_ms;
   Json cases = Json::array(), mutants = Json::array();
-  const auto rounded = [](double elapsed_ms) { return std::round(elapsed_ms * 1000) / 1000; };
   for (const CaseRecord& c : r.cases) cases.push_back(rounded(c.elapsed_ms));
   for (const MutantRecord& m : r.mutants) mutants.push_back(rounded(m.elapsed_ms));
   Json json = {{"command", r.command},
+               {"places", JsonWriter::written(r.places)},
                {"elapsed_ms", r.elapsed_ms},
                {"kernels", std::move(kernels)},
                {"cases", std::move(cases)}};
@@ -55,11 +132,18 @@ double number_or_zero(const nlohmann::json& json) {
   return json.is_number() ? json.get<double>() : 0;
 }
 
-// Times are for people; what is missing or odd in them is no reason to refuse a record.
-void read_timing(const nlohmann::json& json, RunRecord& r) {
-  if (!json.is_object()) return;
+// The command, and where the run was made.
+void read_origin(const nlohmann::json& json, RunRecord& r) {
   if (const auto command = json.find("command"); command != json.end() && command->is_string())
     r.command = command->get<std::string>();
+  std::string ignored;
+  JsonReader(json, "", ignored).optional("places", r.places);
+}
+
+// They are for people; what is missing or odd in them is no reason to refuse a record.
+void read_circumstances(const nlohmann::json& json, RunRecord& r) {
+  if (!json.is_object()) return;
+  read_origin(json, r);
   if (json.contains("elapsed_ms")) r.elapsed_ms = number_or_zero(json["elapsed_ms"]);
   if (json.contains("kernels") && json["kernels"].is_object()) {
     for (KernelRecord& k : r.kernels) {
@@ -79,17 +163,66 @@ Error broken(const std::string& path, std::string_view what) {
           "record.json may be whole"};
 }
 
+// Why a record of another version cannot be read; nothing for one of this version, and for what is
+// no record at all.
+std::optional<Error> other_format(const std::string& path, const nlohmann::json& json) {
+  if (!json.is_object() || !json.contains("plumbline") || !json["plumbline"].is_string()) return {};
+  std::int64_t format = 1;  // had no number
+  if (const auto said = json.find("format"); said != json.end())
+    format = said->is_number_integer() ? said->get<std::int64_t>() : 0;
+  if (format == kFormat) return {};
+  return Error{ErrorKind::bad_input,
+               fmt::format("plumbline {} wrote this record in format {}, and this program reads "
+                           "format {}",
+                           json["plumbline"].get<std::string>().substr(0, 40), format, kFormat),
+               path, "run again what made it, or read it with the plumbline that wrote it"};
+}
+
+// Takes the cases out of the tables of those that passed.
+void read_passed(const nlohmann::json& json, std::string& error, RunRecord& record) {
+  const auto tables = json.find("passed");
+  if (tables == json.end() || !tables->is_array()) error = "passed: a list is due";
+  for (std::size_t i = 0; error.empty() && i < tables->size(); ++i) {
+    const std::string where = fmt::format("passed[{}]", i);
+    const nlohmann::json& table = (*tables)[i];
+    std::int64_t count = 0;
+    JsonReader(table, where, error).required("count", count);
+    if (error.empty() && !table.contains("cases")) error = where + ".cases: missing";
+    if (!error.empty()) return;
+    const auto rows = static_cast<std::size_t>(count);
+    if (!fits_memory(table["cases"], rows))
+      error = fmt::format("{}: {} such cases are more than any run has", where, count);
+    for (std::size_t row = 0; error.empty() && row < rows; ++row) {
+      const nlohmann::json object = object_of(table["cases"], row, rows, error);
+      if (!error.empty()) {
+        error = fmt::format("{}.cases.{}", where, error);
+        return;
+      }
+      JsonReader reader(object, fmt::format("{}, case {} of {}", where, row + 1, rows), error);
+      describe(reader, record.cases.emplace_back());
+    }
+  }
+}
+
+void sort_by_position(std::vector<CaseRecord>& cases) {
+  std::ranges::stable_sort(cases, {}, &CaseRecord::position);
+}
+
 Result<RunRecord> read_whole(const std::string& path, const std::string& text) {
   const std::optional<nlohmann::json> json = parse_json(text);
   if (!json) return broken(path, "it is cut short or no JSON");
+  if (auto other = other_format(path, *json)) return *std::move(other);
   RunRecord record;
   std::string error;
   JsonReader reader(*json, "", error);
   describe(reader, record);
+  reader.required("cases", record.cases);
+  if (error.empty()) read_passed(*json, error, record);
+  sort_by_position(record.cases);
   if (error.empty()) error = inconsistency(record);
   if (error.empty()) error = contradiction(record);
   if (!error.empty()) return broken(path, error);
-  if (json->contains("timing")) read_timing((*json)["timing"], record);
+  if (json->contains("circumstances")) read_circumstances((*json)["circumstances"], record);
   return record;
 }
 
@@ -120,12 +253,14 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
       return broken(path, fmt::format("line {} is no JSON", number));
     }
     const nlohmann::json& json = *parsed;
+    if (number == 1) {
+      if (auto other = other_format(path, json)) return *std::move(other);
+    }
     JsonReader reader(json, fmt::format("line {}", number), error);
     if (number == 1 || json.contains("plumbline")) {
       RunRecord run;
       describe_run(reader, run);
-      if (error.empty() && json.contains("command") && json["command"].is_string())
-        run.command = json["command"].get<std::string>();
+      if (error.empty()) read_origin(json, run);
       run.cases = std::move(record.cases);
       run.mutants = std::move(record.mutants);
       add_found(record, run);
@@ -151,8 +286,7 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
   if (number == 0) return broken(path, "it is empty: the run ended before its first case");
   error = inconsistency(record);
   if (!error.empty()) return broken(path, error);
-  std::sort(record.cases.begin(), record.cases.end(),
-            [](const CaseRecord& a, const CaseRecord& b) { return a.position < b.position; });
+  sort_by_position(record.cases);
   record.interrupted = true;
   for (KernelRecord& kernel : record.kernels) kernel = without_cases(kernel);
   summarize(record);
@@ -163,36 +297,44 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
 
 std::string run_json_line(const RunRecord& record) {
   JsonWriter writer;
+  writer.required("format", kFormat);
   describe_run(writer, record);
   Json json = writer.take();
   json["command"] = record.command;
-  return dumped(json, -1);
+  json["places"] = JsonWriter::written(record.places);
+  return on_one_line(json);
 }
 
 std::string found_json_line(const RunRecord& found) {
   JsonWriter writer;
   describe_found(writer, found);
-  return dumped(writer.take(), -1);
+  return on_one_line(writer.take());
 }
 
-std::string case_json_line(const CaseRecord& record) {
-  Json json = JsonWriter::written(record);
-  json["elapsed_ms"] = record.elapsed_ms;
+std::string case_json_line(const CaseRecord& record, bool details) {
+  Json json = details ? JsonWriter::written(record) : figures_of(record);
+  json["elapsed_ms"] = rounded(record.elapsed_ms);
   if (record.kernel_ms > 0) json["kernel_ms"] = record.kernel_ms;
-  return dumped(json, -1);
+  return on_one_line(json);
 }
 
 std::string mutant_json_line(const MutantRecord& record) {
   Json json = JsonWriter::written(record);
-  json["elapsed_ms"] = record.elapsed_ms;
-  return dumped(json, -1);
+  json["elapsed_ms"] = rounded(record.elapsed_ms);
+  return on_one_line(json);
 }
 
 std::string record_json(const RunRecord& record) {
-  Json json = JsonWriter::written(record);
+  JsonWriter writer;
+  writer.required("format", kFormat);
+  describe(writer, record);
+  Json json = writer.take();
   if (!record.mutants.empty()) json["scores"] = scores_json(record);
-  json["timing"] = timing_json(record);
-  return dumped(json, 1) + "\n";
+  write_cases(record, json);
+  json["circumstances"] = circumstances_json(record);
+  std::string text;
+  write_lines(json, 0, text);
+  return text + "\n";
 }
 
 Result<RunRecord> read_record(const std::string& path) {

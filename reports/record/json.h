@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record.json, which holds a whole run, and record.jsonl, which grows while it goes: a line about
 // the run, then a line per finished case. Either can be read back, also by a program that trusts
-// neither; of a killed run record.jsonl is what is left.
+// neither; of a killed run record.jsonl is what is left. docs/record.schema.json says what is in
+// record.json.
 #pragma once
 
 #include <string>
@@ -13,11 +14,11 @@ namespace plumbline {
 std::string record_json(const RunRecord& record);
 
 // Lines of record.jsonl, without newlines: the run as far as it is known when its cases are
-// planned (again when more are planned), what propagate found (`found` holds nothing else), a case,
-// and a planted fault.
+// planned (again when more are planned), what propagate found (`found` holds nothing else), a case
+// (without `details`: only the figures of a passing one), and a planted fault.
 std::string run_json_line(const RunRecord& record);
 std::string found_json_line(const RunRecord& found);
-std::string case_json_line(const CaseRecord& record);
+std::string case_json_line(const CaseRecord& record, bool details = true);
 std::string mutant_json_line(const MutantRecord& record);
 
 // Reads a record: a folder (its record.json, or its record.jsonl when that is all there is), or one

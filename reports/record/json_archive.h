@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+#include "reports/record/packed_counts.h"
+
 namespace plumbline {
 
 using Json = nlohmann::ordered_json;
@@ -61,6 +63,17 @@ class JsonWriter {
   template <typename T>
   void optional(const char* key, const std::vector<T>& value) {
     if (!value.empty()) json_[key] = written(value);
+  }
+
+  // Taken out again where only the figures of a case are kept.
+  template <typename T>
+  void detail(const char* key, const T& value) {
+    required(key, value);
+  }
+
+  // Counts of a histogram of so many cells. Left out where there is none.
+  void cells(const char* key, const std::vector<std::int64_t>& counts, std::size_t) {
+    if (!counts.empty()) json_[key] = packed(counts);
   }
 
   void hex(const char* key, std::uint64_t value) { json_[key] = fmt::format("0x{:x}", value); }
@@ -144,6 +157,19 @@ class JsonReader {
   void optional(const char* key, std::optional<T>& value) {
     if (!error_.empty() || !json_.contains(key)) return;
     read(json_[key], at(key), value.emplace());
+  }
+
+  template <typename T>
+  void detail(const char* key, T& value) {
+    optional(key, value);
+  }
+
+  void cells(const char* key, std::vector<std::int64_t>& counts, std::size_t cells) {
+    if (!error_.empty() || !json_.contains(key)) return;
+    std::string text;
+    read(json_[key], at(key), text);
+    if (error_.empty() && !unpack(text, cells, counts))
+      fail(at(key), fmt::format("a histogram of {} cells is due", cells));
   }
 
   void hex(const char* key, std::uint64_t& value) {

@@ -120,6 +120,7 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   merged.cases.clear();
   merged.counterexamples.clear();
   merged.error_maps.clear();
+  merged.places.clear();
   merged.elapsed_ms = 0;
   merged.planned = shape.plan;
   for (KernelRecord& kernel : merged.kernels) kernel = without_cases(kernel);
@@ -131,6 +132,7 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
     merged.elapsed_ms += record.elapsed_ms;
     if (shape.plan == 0) merged.planned += record.planned;
     join_environment(merged.environment, record.environment);
+    std::ranges::copy(record.places, std::back_inserter(merged.places));
     for (const std::string& device : record.devices) {
       if (std::find(merged.devices.begin(), merged.devices.end(), device) == merged.devices.end())
         merged.devices.push_back(device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The shards of one run, made one again. With all of them the result is the record of the run
-// without --shard, byte for byte but for `timing`; without some, it says which are missing.
+// without --shard, byte for byte but for `circumstances`; without some, it says which are missing.
 #pragma once
 
 #include <string>

@@ -42,7 +42,7 @@ struct MutantRecord {
   // Caught ones, where rules of other projects were asked: those that accept every case that the
   // kernel completed. Nothing where it completed none, since there are no outputs then.
   std::optional<std::vector<std::string>> accepted_by;
-  double elapsed_ms = 0;  // goes to the timing object
+  double elapsed_ms = 0;  // goes to the object `circumstances`
 };
 
 // How a caught one was: the claim, and what the device found. "population alone": nothing but tests

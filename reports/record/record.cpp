@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -152,6 +153,15 @@ std::vector<SortedCase> sorted_cases(const RunRecord& record, const KernelRecord
 }
 
 }  // namespace
+
+void shorten_figures(CaseRecord& record) {
+  if (record.verdict != Verdict::pass) return;
+  for (OutputRecord& output : record.outputs) {
+    OutputVerdict& v = output.verdict;
+    for (double* figure : {&v.worst_ulp, &v.worst_share, &v.worst_relative, &v.median_bound_ulp})
+      *figure = std::strtod(fmt::format("{:.6g}", *figure).c_str(), nullptr);
+  }
+}
 
 KernelRecord without_cases(const KernelRecord& kernel) {
   KernelRecord k;

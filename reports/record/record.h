@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RunRecord: everything a run found out, and the only thing report writers read. It is byte-stable:
-// two runs with the same inputs give the same record.json but for the one `timing` object.
+// two runs with the same inputs give the same record.json but for the one object `circumstances`.
 #pragma once
 
 #include <cstdint>
@@ -98,7 +98,7 @@ struct CaseRecord {
   std::string population;              // the smallest effects its tests would have seen
   std::string fingerprint;             // of all output bits
   std::vector<std::uint32_t> reached;  // for searches; not part of the file
-  double elapsed_ms = 0;               // goes to the timing object
+  double elapsed_ms = 0;               // goes to the object `circumstances`
   double kernel_ms = 0;  // of the kernel alone, the fastest of its launches; 0 on the emulator
 };
 
@@ -211,7 +211,7 @@ struct KernelRecord {
   double worst_relative =
       0;  // of admissible outputs whose terms hardly cancel, beyond output rounding
   std::string least_accurate_case;  // where that is, with its device
-  double elapsed_ms = 0;            // goes to the timing object
+  double elapsed_ms = 0;            // goes to the object `circumstances`
 };
 
 // More machines than any run is spread over; what counts shards stays small.
@@ -222,6 +222,17 @@ struct ShardRecord {
   int index = 1, count = 1;
   std::int64_t plan = 0;       // cases of the whole plan; 0 where that is open (fuzz)
   std::string plan_hash = {};  // of their texts and devices, in order; empty where that is open
+};
+
+// When and where a run, or a shard of one, was made.
+struct PlaceRecord {
+  std::string date;                  // "2026-11-25T19:16:21Z"
+  std::string processor;             // "AMD EPYC 7763 64-Core Processor"
+  std::string instruction_set;       // "x86_64, AVX3"
+  std::string commit;                // of the repository that holds the current folder; else empty
+  bool uncommitted_changes = false;  // in that repository
+
+  bool operator==(const PlaceRecord&) const = default;
 };
 
 struct RunRecord {
@@ -248,11 +259,15 @@ struct RunRecord {
   std::vector<DepthRecord> depths;
   std::vector<GradientRecord> gradients;
   std::vector<StochasticRecord> stochastics;
+  std::vector<PlaceRecord> places;  // one, or one for each shard that was merged
   double elapsed_ms = 0;
 
   // Whether planned cases did not run.
   bool ended_early() const { return interrupted || stopped_after > 0; }
 };
+
+// The errors of a case that passed, to six digits: no report shows more, and records are shorter.
+void shorten_figures(CaseRecord& record);
 
 // What a kernel's record says whatever cases ran.
 KernelRecord without_cases(const KernelRecord& kernel);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "oracles/reference/oracle.h"
+#include "oracles/reference/output_tally.h"
 #include "reports/record/json_archive.h"
 #include "reports/record/mutant_fields.h"
 #include "reports/record/propagation_fields.h"
@@ -55,11 +56,11 @@ void describe(Archive& a, T& o) {
   a.required("worst_relative", v.worst_relative);
   a.required("worst_share", v.worst_share);
   a.required("median_bound_ulp", v.median_bound_ulp);
-  a.required("worst", v.worst);
+  a.detail("worst", v.worst);
   a.optional("failures", v.failures);
   a.optional("others", v.others);
-  a.optional("histogram", v.histogram);
-  a.optional("magnitudes", v.magnitudes);
+  a.cells("histogram", v.histogram, OutputTally::kCells);
+  a.cells("magnitudes", v.magnitudes, OutputTally::kBinades);
 }
 
 template <typename Archive, MaybeConst<OtherAccessRecord> T>
@@ -235,6 +236,15 @@ void describe(Archive& a, T& s) {
   a.optional("plan_hash", s.plan_hash);
 }
 
+template <typename Archive, MaybeConst<PlaceRecord> T>
+void describe(Archive& a, T& p) {
+  a.required("date", p.date);
+  a.required("processor", p.processor);
+  a.required("instruction_set", p.instruction_set);
+  a.optional("commit", p.commit);
+  a.optional("uncommitted_changes", p.uncommitted_changes);
+}
+
 // All of a run but its cases and what came of them: what is known once it is planned.
 template <typename Archive, MaybeConst<RunRecord> T>
 void describe_run(Archive& a, T& r) {
@@ -263,6 +273,7 @@ void describe_found(Archive& a, T& r) {
   a.optional("stochastics", r.stochastics);
 }
 
+// All of a run but its cases, which json.cpp keeps in two ways.
 template <typename Archive, MaybeConst<RunRecord> T>
 void describe(Archive& a, T& r) {
   describe_run(a, r);
@@ -271,7 +282,6 @@ void describe(Archive& a, T& r) {
   a.optional("mutants", r.mutants);
   a.optional("peers", r.peers);
   describe_found(a, r);
-  a.required("cases", r.cases);
 }
 
 }  // namespace plumbline

@@ -148,7 +148,7 @@ forged=$(GITHUB_ACTIONS=true "$program" replay "$mine" --kernel forged/mine.toml
 
 # Standard output that is closed does not share its number with a file of the run.
 "$program" verify gemm_bf16 --profile quick --only 'class=ones k<=64 m<=64' --no-corpus --on emulator --out closed 2>/dev/null >&-
-python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' closed/latest/record.jsonl || { echo "FAILED: what is printed went into record.jsonl"; failed=$((failed + 1)); }
+"$program" report closed/latest --out reported >/dev/null || { echo "FAILED: what is printed went into a file of the run"; failed=$((failed + 1)); }
 
 # Limits of the machine.
 expect 2 "not i/n with 1 <= i <= n <= 10000" verify gemm_bf16 --shard 1/2147483647 --on emulator

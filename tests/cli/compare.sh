@@ -56,8 +56,9 @@ expect 0 "together" propagate rmsnorm_bf16 --on emulator --out seeded
 expect 1 "1 failed" "${broken[@]}" --failed --out seeded
 python3 - seeded/latest/record.json <<'PYTHON' || { echo "FAILED: other cases than those that failed"; failed=$((failed + 1)); }
 import json, sys
-record = json.load(open(sys.argv[1]))
-sys.exit(not record["cases"] or any(case["verdict"] != "fail" for case in record["cases"]))
+from record_cases import cases_of
+cases = cases_of(json.load(open(sys.argv[1])))
+sys.exit(not cases or any(case["verdict"] != "fail" for case in cases))
 PYTHON
 expect 4 "are no longer cases of a kernel here" "${small[@]}" --failed --out seeded
 

@@ -1,8 +1,10 @@
 # Sourced by the tests that hold the program to an exit code and some words: a work folder, counters, expect and copy.
+tests=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset CI
+export PYTHONPATH=$tests/../../scripts PYTHONDONTWRITEBYTECODE=1 # cases_of() of record_cases.py
 passed=0 failed=0
 
 # expect CODE TEXT ARGUMENTS...: $program exits with CODE and says TEXT, whatever its line breaks, within $patience (300) seconds.

@@ -9,18 +9,20 @@ check() { # check WHAT COMMAND...
   if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
 }
 
-# Four shards are the run, byte for byte but for `timing`.
+# Four shards are the run, byte for byte but for `circumstances`.
 expect 0 "2 passed" "${run[@]}" --out whole
 whole=$(realpath whole/latest)
 for i in 1 2 3 4; do "$program" "${run[@]}" --out shards --shard $i/4 >/dev/null; done
 expect 0 "report: merged/report.html" report shards/*-*of4 --out merged
-untimed() { sed '/^ "timing": {/,$d' "$1"; }
+untimed() { sed '/^ "circumstances": {/,$d' "$1"; }
 check "four shards are the whole run" diff <(untimed "$whole/record.json") <(untimed merged/record.json)
-for file in report.html junit.xml summary.md report.sarif record.json; do check "merged/$file" test -s merged/$file; done
+for file in report.html junit.xml summary.md report.sarif gl-code-quality.json record.json; do check "merged/$file" test -s merged/$file; done
 check "junit.xml is well-formed" xmllint --noout merged/junit.xml
 check "report.sarif is JSON" python3 -m json.tool merged/report.sarif /dev/null
 expect 0 "2 passed" report "$whole" --out again
 check "a record reported again stays as it is" cmp "$whole/record.json" again/record.json
+check "record.jsonl goes once record.json has all of it" test ! -e "$whole/record.jsonl"
+check "it says where the run was made" grep -q '^    "instruction_set": "..' "$whole/record.json"
 
 # Of a whole plan they tell which code it reached, too: what is mistrusted stays so.
 copy partial quantize_s8 '$a [[domain]]\nrequire = "m * n <= 2 \&\& in == \\"bf16\\""\nreason = "a test"'
@@ -77,8 +79,10 @@ fi
 # What cannot be trusted is refused, with its place.
 expect 2 "nowhere: cannot be read" report nowhere
 expect 2 "is a device" report /dev/zero
-head -c 20000 "$whole/record.json" >cut.json
+head -c 2000 "$whole/record.json" >cut.json
 expect 2 "cut short" report cut.json
+sed '/^ "format": /d' "$whole/record.json" >old.json
+expect 2 "old.json: plumbline 0.1.0 wrote this record in format 1, and this program reads format 2 (run again" report old.json
 echo '{"cases": []}' >foreign.json
 expect 2 "foreign.json: not a whole record of plumbline: plumbline: missing" report foreign.json
 sed 's/"verdict": "pass"/"verdict": "<script>"/' "$whole/record.json" >hostile.json

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "reports/code_quality.h"
 #include "reports/html/html.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
@@ -27,6 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   (void)plumbline::junit_xml(*record, false);
   (void)plumbline::summary_markdown(*record);
   (void)plumbline::sarif_json(*record, "/nowhere");
+  (void)plumbline::code_quality_json(*record, "/nowhere");
   (void)plumbline::report_html(*record);
   return 0;
 }

@@ -4,8 +4,10 @@
 #include <fstream>
 #include <string>
 
+#include "reports/code_quality.h"
 #include "reports/html/html.h"
 #include "reports/junit.h"
+#include "reports/record/json.h"
 #include "reports/sarif.h"
 #include "tests/reports/html/page_samples.h"
 #include "tests/reports/record/propagation_samples.h"
@@ -24,5 +26,12 @@ int main(int argc, char** argv) {
   write("large.html", report_html(large_record()));
   write("propagation.html", report_html(propagation_run()));
   write("failing.junit.xml", junit_xml(failing_record(), false));
-  write("findings.sarif", sarif_json(record_with_findings({88, 90}), "/repo"));
+  RunRecord findings = record_with_findings({88, 90});
+  findings.cases[2].findings[0].other = {
+      "read", "a read", 1, 3, "/repo/k.ptx", 90, "/repo/b.cu", 61, "/repo/c.cu:7"};
+  write("findings.sarif", sarif_json(findings, "/repo"));
+  write("gl-code-quality.json", code_quality_json(findings, "/repo"));
+  write("findings.record.json", record_json(findings));
+  write("failing.record.json", record_json(failing_record()));
+  write("propagation.record.json", record_json(propagation_run()));
 }

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
+#include <set>
 
 #include "reports/card.h"
 #include "reports/junit.h"
@@ -38,22 +41,35 @@ TEST(Summarize, ALargeCaseIsSampledOnceHoweverManyOutputsItHas) {
   EXPECT_EQ(r.kernels[0].sampled_cases, 1);
 }
 
-TEST(Json, IsByteStableButForTiming) {
+TEST(ShortenFigures, KeepsSixDigitsOfWhatPassedAndAllOfTheRest) {
+  RunRecord r = sample_record();
+  for (CaseRecord& c : r.cases) {
+    c.outputs[0].verdict.worst_share = 0.123456789;
+    c.outputs[0].verdict.worst_ulp = std::numeric_limits<double>::infinity();
+    shorten_figures(c);
+  }
+  EXPECT_EQ(r.cases[0].outputs[0].verdict.worst_share, 0.123457);
+  EXPECT_EQ(r.cases[0].outputs[0].verdict.worst_ulp, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(r.cases[2].outputs[0].verdict.worst_share, 0.123456789);
+}
+
+TEST(Json, IsByteStableButForCircumstances) {
   RunRecord a = sample_record(), b = sample_record();
   b.elapsed_ms = 99;
   b.cases[0].elapsed_ms = 7;
   b.kernels[0].elapsed_ms = 1;
+  b.places = {{"2026-11-25T19:16:21Z", "a processor", "x86_64, AVX3", "1234abcd", true}};
   auto ja = nlohmann::ordered_json::parse(record_json(a)),
        jb = nlohmann::ordered_json::parse(record_json(b));
   EXPECT_NE(ja.dump(), jb.dump());
-  ja.erase("timing");
-  jb.erase("timing");
+  ja.erase("circumstances");
+  jb.erase("circumstances");
   EXPECT_EQ(ja.dump(), jb.dump());
 }
 
 TEST(Json, KeepsInfinitiesByTheirBits) {
   const auto json = nlohmann::json::parse(record_json(sample_record()));
-  const auto& worst = json["cases"][2]["outputs"][0]["worst_ulp"];
+  const auto& worst = json["cases"][0]["outputs"][0]["worst_ulp"];
   EXPECT_EQ(worst["bits"], "0x7ff0000000000000");
   EXPECT_EQ(worst["value"], "inf");
 }
@@ -79,6 +95,53 @@ TEST(JUnit, HasOneTestCasePerClaimAndClass) {
               HasSubstr("<d> are \"off\" & more"));
   EXPECT_THAT(failed.child("failure").text().get(),
               HasSubstr("plumbline replay  fuzz/corpus/gemm_bf16/9a41c7.case"));
+}
+
+TEST(JUnit, TypesAreThoseOfTheClaims) {
+  std::set<std::string> types;
+  for (const Claim claim :
+       {Claim::bound, Claim::bits, Claim::specials, Claim::in_bounds, Claim::deterministic,
+        Claim::agrees, Claim::related, Claim::population}) {
+    RunRecord r = sample_record();
+    r.cases[2].claims = {{claim, Verdict::fail}};
+    pugi::xml_document document;
+    ASSERT_TRUE(document.load_string(junit_xml(r, true).c_str()));
+    const pugi::xml_node failed =
+        document.child("testsuites")
+            .child("testsuite")
+            .find_child_by_attribute("testcase", "name",
+                                     fmt::format("{}/ties", name(claim)).c_str());
+    types.insert(failed.child("failure").attribute("type").value());
+  }
+  EXPECT_EQ(types.size(), 8u);
+  EXPECT_TRUE(types.contains("bits-differ"));
+}
+
+TEST(JUnit, SaysAFindingOnce) {
+  RunRecord r = record_with_findings({88, 88});
+  r.counterexamples.clear();
+  r.cases[3].findings.clear();
+  r.cases[2].claims[Claim::in_bounds] = Verdict::fail;
+  const std::string text = junit_xml(r, true);
+  const std::string finding = "race: two lanes write `st.shared.u32`";
+  EXPECT_EQ(text.find(finding), text.rfind(finding));
+  EXPECT_THAT(text, HasSubstr("message=\"fails as well; see in-bounds/ties\""));
+}
+
+TEST(JUnit, AKernelHasAHundredKilobytesAndTheFileSaysWhatIsCut) {
+  RunRecord r = sample_record();
+  r.counterexamples.clear();
+  for (int i = 0; i < 50; ++i) {
+    r.cases.push_back(r.cases[2]);
+    r.cases.back().value_class = fmt::format("class_{}", i);
+    r.cases.back().reason = std::string(20'000, '<') + "ü";
+  }
+  const std::string text = junit_xml(r, true);
+  EXPECT_LT(text.size(), 110'000u);
+  EXPECT_THAT(text, HasSubstr("... cut; record.json has all of it"));
+  EXPECT_THAT(text, HasSubstr(" texts are cut: a kernel has 100000 bytes of this file."));
+  pugi::xml_document document;
+  EXPECT_TRUE(document.load_string(text.c_str()));
 }
 
 TEST(JUnit, MistrustedFailsUnlessAllowed) {

@@ -69,13 +69,13 @@ TEST(MutantReport, ARecordHasScoresAndMutants) {
   EXPECT_EQ(json["scores"]["k"]["percent"], 50);
   EXPECT_EQ(json["mutants"][1]["outcome"], "survived");
   EXPECT_EQ(json["mutants"][1]["line"], 12);
-  EXPECT_EQ(json["timing"]["mutants"].size(), 2u);
+  EXPECT_EQ(json["circumstances"]["mutants"].size(), 2u);
 }
 
 TEST(MutantReport, OtherVerbsHaveNone) {
   const auto json = nlohmann::json::parse(record_json(run_with({})));
   EXPECT_FALSE(json.contains("scores"));
-  EXPECT_FALSE(json["timing"].contains("mutants"));
+  EXPECT_FALSE(json["circumstances"].contains("mutants"));
   EXPECT_THAT(summary_markdown(run_with({})), Not(HasSubstr("score")));
 }
 
