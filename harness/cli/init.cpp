@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/draft.h"
+#include "harness/cli/draft/draft.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "kernels/manifest/compile.h"
@@ -110,7 +110,7 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
   const std::string draft =
       draft_manifest(*entry, *guess, {file.filename().string(), survey->version, survey->target});
   if (arguments.draft_out == "-") {
-    terminal.print(draft);
+    terminal.print_lines(draft);
     return ExitCode::held;
   }
   const fs::path out = arguments.draft_out.empty()

@@ -18,7 +18,8 @@ class Terminal {
 
   int width() const { return width_; }  // 120 where there is no terminal
 
-  void print(std::string_view line);  // a line that stays, above the status line
+  void print(std::string_view line);         // a line that stays, above the status line
+  void print_lines(std::string_view lines);  // several, as they are
   // A workflow command of GitHub, the one kind of line that is not text for people.
   void print_command(std::string_view command);
   // Broken at spaces to the width, continuation lines indented alike.
@@ -41,7 +42,6 @@ class Terminal {
   std::string bold(std::string_view text) const { return paint("1", text); }
 
  private:
-  void print_lines(std::string_view lines);
   std::string paint(std::string_view code, std::string_view text) const;
 
   bool for_people_ = true;

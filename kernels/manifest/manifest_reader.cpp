@@ -229,13 +229,19 @@ std::vector<FormatId> formats_named(const Manifest& manifest, std::string_view e
 }
 
 void read_formats(TomlReader& reader, Manifest& manifest) {
-  const toml::table* formats =
-      reader.required_table(reader.root(), "formats", "[formats] with a format per tensor");
-  if (!formats) return;
+  const auto tensors = manifest.operation->tensor_names();
+  const bool all_usual =
+      std::ranges::none_of(tensors, &std::string_view::empty, &TensorName::format);
+  const toml::table none;
+  const toml::table* formats = reader.table(reader.root(), "formats");
+  if (!formats && all_usual) formats = &none;
+  if (!formats)
+    formats = reader.required_table(reader.root(), "formats", "[formats] with a format per tensor");
+  if (!formats || reader.error()) return;
   std::vector<std::string_view> names;
-  for (const TensorName& tensor : manifest.operation->tensor_names()) names.push_back(tensor.name);
+  for (const TensorName& tensor : tensors) names.push_back(tensor.name);
   reader.check_keys(*formats, names);
-  for (const TensorName& tensor : manifest.operation->tensor_names()) {
+  for (const TensorName& tensor : tensors) {
     const bool usual = !tensor.format.empty() && !formats->get(tensor.name);
     const Text text = usual ? Text{std::string(tensor.format), ""}
                             : reader.required_text(*formats, tensor.name,

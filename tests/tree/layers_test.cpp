@@ -93,6 +93,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"harness/mutation",                     {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record",
                                               "harness/emulator/...", "harness/judge", "harness/explain", "harness/run",
                                               "harness/propagation"}},
+    {"harness/cli/draft",                    {"kernels/manifest", "harness/emulator"}},
     {"harness/cli/text",                     {"oracles/base", "oracles/formats", "reports", "reports/record"}},
     {"harness/cli",                          {"oracles/...", "kernels/...", "fuzz/...", "reports/...", "harness/..."}},
 };

@@ -135,6 +135,7 @@ std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
       };
       const double at_least = result(constant.least), at_most = result(constant.most);
       const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
+      if (!std::isfinite(verdict.exact)) continue;
       // What the accumulator may be off by, the roundings of the steps, and the last one.
       const double beyond = std::max(0.0, verdict.bound_ulp - 0.5) * ulp(output, verdict.exact);
       const EpilogueOperands operands = gemm.epilogue_operands(element.at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/draft.h"
+#include "harness/cli/draft/draft.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

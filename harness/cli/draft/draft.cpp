@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/draft.h"
+#include "harness/cli/draft/draft.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -239,8 +239,12 @@ std::string format_lines(const Operation& operation, const EntrySurvey& entry) {
   const auto factors = factor_formats(entry);
   std::vector<Line> lines;
   for (const TensorName& tensor : operation.tensor_names()) {
-    if (!tensor.format.empty() || tensor.formats.empty()) continue;
-    std::string format(tensor.formats.front());
+    // Outputs mostly have the format that a word of the problem says.
+    const bool usual = !tensor.format.empty();
+    if (tensor.formats.empty() ||
+        (usual && (tensor.role != TensorRole::input || tensor.formats.size() == 1)))
+      continue;
+    std::string format(usual ? tensor.format : tensor.formats.front());
     const bool first = tensor.name == "a" || tensor.name == "q",
                second = tensor.name == "b" || tensor.name == "k" || tensor.name == "v";
     if (factors && (first || second)) {
@@ -270,11 +274,12 @@ std::string contract_lines(const Operation& operation, const EntrySurvey& entry)
                      "additions is left out: the orders that kernels use are admissible"});
   }
   for (const Field& term : operation.terms()) {
-    if (!must_be_given(term)) continue;
     if (term.kind == FieldKind::word) {
-      lines.push_back({fmt::format("{} = \"{}\"", term.name, term.choices.front()),
+      const std::size_t usual =
+          must_be_given(term) ? 0 : static_cast<std::size_t>(term.default_value);
+      lines.push_back({fmt::format("{} = \"{}\"", term.name, term.choices[usual]),
                        fmt::format("TODO: {}; {}", term.help, choices_text(term.choices))});
-    } else {
+    } else if (must_be_given(term)) {
       const std::int64_t threads = std::max<std::int64_t>(1, entry.threads[0]);
       lines.push_back({fmt::format("{} = {}", term.name, term.name == "lanes" ? threads : 32),
                        fmt::format("TODO: {}", term.help)});
