@@ -94,8 +94,13 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
     return std::ranges::any_of(
         card.faults, [&](const std::string& fault) { return line.starts_with("fits: " + fault); });
   };
-  std::erase_if(card.explanation,
+  std::vector<std::string>& lines = card.explanation;
+  const auto first = std::ranges::find_if(lines, tells_a_fit) - lines.begin();
+  std::erase_if(lines,
                 [&](const std::string& line) { return tells_a_fit(line) && !is_kept(line); });
+  const bool told = std::ranges::any_of(lines, tells_a_fit);
+  if (!card.faults.empty() && !told)  // it was one of those that were only counted
+    lines.insert(lines.begin() + std::min(first, std::ssize(lines)), "fits: " + card.faults[0]);
   if (!card.faults.empty()) return;
   if (as_found.empty()) {
     card.explanation.push_back(fmt::format(

@@ -24,7 +24,7 @@ check "the card comes once" test "$(grep -c '^FAIL  broken   bound' log.txt)" -l
 check "its case is saved" test -n "$(ls corpus/broken/*.case)"
 
 # The same record for any number of threads.
-untimed() { sed '/^ "timing": {/,$d' "$1"; }
+untimed() { sed '/^ "circumstances": {/,$d' "$1"; }
 for jobs in 1 3; do "$program" "${run[@]}" --no-corpus --out jobs$jobs -j $jobs >/dev/null; done
 check "one thread and three give one record" diff <(untimed jobs1/latest/record.json) <(untimed jobs3/latest/record.json)
 

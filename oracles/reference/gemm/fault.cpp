@@ -307,9 +307,13 @@ std::vector<float> numbers_between(const Format& to, float low, float high) {
   constexpr std::size_t kMost = 32;
   const auto rounded = [&](double x) { return to_double(to, encode(to, x)); };
   const double last = rounded(static_cast<double>(high));
+  const auto next = [&](double x) {
+    if (std::isinf(x))
+      return x < 0 ? -to_double(to, to.max_finite()) : std::numeric_limits<double>::quiet_NaN();
+    return rounded(x + 0.75 * ulp(to, x));
+  };
   std::vector<float> out;
-  for (double x = rounded(static_cast<double>(low)); x <= last && out.size() < kMost;
-       x = rounded(x + 0.75 * ulp(to, x)))
+  for (double x = rounded(static_cast<double>(low)); x <= last && out.size() < kMost; x = next(x))
     out.push_back(static_cast<float>(x));
   return out;
 }

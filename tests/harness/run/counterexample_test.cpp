@@ -33,6 +33,15 @@ TEST(FaultsAsFound, AreTheOnesThatAreTold) {
                                             "fits: b; passing elements agree with it as well"));
 }
 
+// The explanation of the small case names its first three, and counts the others.
+TEST(FaultsAsFound, AreToldWhereTheSmallCaseOnlyCountedThem) {
+  Counterexample card = card_with({"a", "b", "c"});
+  card.faults.emplace_back("d");
+  keep_faults_of(card, {"d"});
+  EXPECT_THAT(card.faults, ElementsAre("d"));
+  EXPECT_THAT(card.explanation, ElementsAre("row 0 has 2 columns", "fits: d"));
+}
+
 TEST(FaultsAsFound, NothingIsSaidWhereAllOfThemFit) {
   Counterexample card = card_with({"a"});
   const std::vector<std::string> before = card.explanation;
