@@ -2,16 +2,15 @@
 #include "fuzz/attention/stored.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "oracles/base/numbers.h"
 #include "oracles/exact/exp2.h"
 
 namespace plumbline {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLog2E = std::numbers::log2e;
 
 double exponential(double x) { return std::isnan(x) ? x : exp2_of(x * kLog2E); }

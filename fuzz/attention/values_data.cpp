@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "fuzz/attention/values.h"
 #include "fuzz/case/draw.h"
+#include "oracles/base/numbers.h"
 
 namespace plumbline {
 
@@ -36,7 +36,6 @@ double draw_subnormal(Random& random, const Format& element) {
 double sink_of(const AttentionStream& sinks, std::int64_t head, std::int64_t heads) {
   Random of_all = sinks({});
   Random random = sinks({0, head, 1, 0});
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::array kinds = {draw_normal(random), -kInfinity, heads == 5 ? 100.0 : 12.0, 0.0, -20.0};
   const std::uint64_t first = of_all.below(kinds.size());
   return kinds[(first + static_cast<std::uint64_t>(head)) % kinds.size()];

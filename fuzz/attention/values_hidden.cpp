@@ -8,12 +8,12 @@
 
 #include "fuzz/attention/values.h"
 #include "fuzz/case/draw.h"
+#include "oracles/base/numbers.h"
 
 namespace plumbline {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // What masks hold, a head each: frameworks put large finite numbers, or the least of f32

@@ -7,13 +7,13 @@
 
 #include "fuzz/case/draw.h"
 #include "fuzz/gemm/values.h"
+#include "oracles/base/numbers.h"
 
 namespace plumbline {
 
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Exponents that keep a product of two operands finite in f32 and both operands normal.
 std::int64_t spread_limit(const Format& element) { return std::min(40, element.emax() / 3); }

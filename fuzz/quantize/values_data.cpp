@@ -6,6 +6,7 @@
 
 #include "fuzz/case/draw.h"
 #include "fuzz/quantize/values.h"
+#include "oracles/base/numbers.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
@@ -95,7 +96,6 @@ QuantizePattern quantize_large(const QuantizeContext& context) {
 QuantizePattern quantize_specials(const QuantizeContext& context) {
   return [context](const QuantizeSpot& spot) {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const std::int64_t kind =
         spot.group.is_tensor ? (context.m + context.n) % 3 : spot.group.index % 5;
     Random random = context.of_element(spot.row, spot.column);

@@ -8,13 +8,13 @@
 
 #include "fuzz/case/draw.h"
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 
 namespace plumbline {
 
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double normal(const RowSpot&, Random& random) { return draw_normal(random); }
 

@@ -10,6 +10,7 @@
 #include "fuzz/case_file/corpus.h"
 #include "harness/check/safetensors.h"
 #include "harness/judge/order_of_additions.h"
+#include "harness/launch/memory_limit.h"
 #include "oracles/models/generation.h"
 #include "reports/card.h"
 

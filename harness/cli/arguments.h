@@ -9,7 +9,7 @@
 
 #include "fuzz/plan/plan.h"
 #include "harness/cli/text/verb_help.h"
-#include "harness/judge/target.h"
+#include "harness/launch/target.h"
 #include "harness/run/filter.h"
 #include "harness/run/shard.h"
 #include "oracles/base/result.h"

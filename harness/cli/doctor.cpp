@@ -10,7 +10,7 @@
 #include "harness/build_info.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "harness/run/workers.h"
 #include "oracles/exact/blas.h"
 #include "oracles/models/mma.h"

@@ -17,7 +17,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/explain/explain.h"
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "harness/run/counterexample.h"
 
 namespace plumbline {

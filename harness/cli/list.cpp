@@ -15,7 +15,7 @@
 #include "harness/cli/verbs.h"
 #include "harness/device/entry_name.h"
 #include "harness/emulator/ptx_survey.h"
-#include "harness/judge/signature.h"
+#include "harness/launch/signature.h"
 #include "oracles/base/file.h"
 #include "oracles/base/suggest.h"
 #include "oracles/models/generation.h"

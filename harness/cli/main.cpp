@@ -16,7 +16,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/verb_table.h"
 #include "harness/gpu/gpu_device.h"
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/judge/code_sizes.h"
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "harness/mutation/mutants.h"
 #include "oracles/base/suggest.h"
 

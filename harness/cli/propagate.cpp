@@ -8,7 +8,7 @@
 #include "fuzz/case_file/corpus.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "harness/propagation/decoding.h"
 #include "harness/propagation/denoising.h"
 #include "harness/propagation/depth.h"

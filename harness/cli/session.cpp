@@ -11,9 +11,9 @@
 
 #include "harness/cli/text/console_text.h"
 #include "harness/cli/text/kernel_line.h"
-#include "harness/judge/interrupt.h"
-#include "harness/judge/signature.h"
-#include "harness/judge/unit_shapes.h"
+#include "harness/launch/interrupt.h"
+#include "harness/launch/signature.h"
+#include "harness/launch/unit_shapes.h"
 #include "harness/run/estimate.h"
 #include "harness/run/evidence.h"
 #include "kernels/manifest/compile.h"

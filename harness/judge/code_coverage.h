@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/device/device.h"
-#include "harness/judge/launch.h"
+#include "harness/launch/launch.h"
 #include "reports/record/record.h"
 
 namespace plumbline {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "fuzz/case/case.h"
-#include "harness/judge/launch.h"
+#include "harness/launch/launch.h"
 #include "oracles/reference/oracle.h"
 #include "reports/record/record.h"
 

@@ -8,7 +8,6 @@
 
 #include "harness/population/design.h"
 #include "harness/population/envelope.h"
-#include "oracles/base/random.h"
 #include "oracles/population/population.h"
 #include "oracles/population/product_matrices.h"
 
@@ -102,14 +101,6 @@ std::optional<PopulationVerdict> test_population(const Case& test_case, const Ca
     std::move(one->suspicions.begin(), one->suspicions.end(), std::back_inserter(all->suspicions));
   }
   return all;
-}
-
-Case with_fresh_draw(const Case& test_case, int i) {
-  Case fresh = test_case;
-  // 32 bits, like the seeds of a plan.
-  fresh.recipe.seed =
-      Random(test_case.recipe.seed).fork(static_cast<std::uint64_t>(i)).next() >> 32;
-  return fresh;
 }
 
 std::vector<Suspicion> confirmed(const std::vector<Suspicion>& suspicions,

@@ -31,9 +31,6 @@ std::optional<PopulationVerdict> test_population(const Case& test_case, const Ca
 // Other draws of inputs on which a suspicion has to come up again, each time.
 inline constexpr int kFreshDraws = 3;
 
-// The case with its i-th other draw.
-Case with_fresh_draw(const Case& test_case, int i);
-
 // Those that are there on other inputs too.
 std::vector<Suspicion> confirmed(const std::vector<Suspicion>& suspicions,
                                  const std::vector<Suspicion>& on_other_inputs);

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "oracles/base/assert.h"
 #include "oracles/stages/staged_sum.h"
 

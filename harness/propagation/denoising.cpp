@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "oracles/stages/staged_sum.h"
 
 namespace plumbline {

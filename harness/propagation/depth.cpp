@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "harness/run/workers.h"
 #include "oracles/base/random.h"
 #include "oracles/stages/output_vectors.h"

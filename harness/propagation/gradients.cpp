@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "fuzz/unquantized.h"
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "oracles/base/assert.h"
 #include "oracles/stages/gradient_measures.h"
 #include "oracles/stages/output_vectors.h"

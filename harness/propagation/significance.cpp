@@ -7,9 +7,9 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
-#include <limits>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
@@ -26,8 +26,6 @@ constexpr double kInward = 0.5;
 constexpr double kLittle = 1e-3, kMuch = 2;
 // Exact values are doubles: differences below this part of the largest are theirs.
 constexpr double kReference = 0x1p-44;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double bits_of(double error, double mean) {
   return error == 0 ? kInfinity : -std::log2(error / std::fabs(mean));

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "harness/emulator/emulator_device.h"
-#include "harness/judge/interrupt.h"
-#include "harness/judge/named_entries.h"
+#include "harness/launch/interrupt.h"
+#include "harness/launch/named_entries.h"
 #include "harness/propagation/significance.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/random.h"

@@ -7,7 +7,7 @@
 
 #include "fuzz/shrink/shrink.h"
 #include "harness/explain/explain.h"
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "reports/card.h"
 
 namespace plumbline {

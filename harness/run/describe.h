@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/target.h"
+#include "harness/launch/target.h"
 #include "kernels/manifest/manifest.h"
 #include "reports/record/record.h"
 

@@ -10,7 +10,7 @@
 
 #include "fuzz/plan/plan.h"
 #include "harness/judge/case_runner.h"
-#include "harness/judge/target.h"
+#include "harness/launch/target.h"
 #include "harness/run/filter.h"
 #include "harness/run/shard.h"
 #include "kernels/registry.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "harness/run/counterexample.h"
 #include "harness/run/run.h"
 #include "harness/run/triage.h"

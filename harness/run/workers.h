@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 #include "oracles/exact/parallel.h"
 
 namespace plumbline {

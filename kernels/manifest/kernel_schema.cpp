@@ -31,7 +31,9 @@ constexpr std::array<Field, 2> kCommon = {
 std::span<const Field> common_fields() { return kCommon; }
 
 KernelSchema::KernelSchema(const Operation& operation)
-    : operation_(operation), fields_(operation.schema().begin(), operation.schema().end()) {
+    : operation_(operation),
+      fields_(operation.schema().begin(), operation.schema().end()),
+      derived_(operation.derived().begin(), operation.derived().end()) {
   fields_.insert(fields_.end(), kCommon.begin(), kCommon.end());
   for (Field& field : fields_) {
     if (must_be_given(field)) continue;
@@ -57,6 +59,10 @@ void KernelSchema::allow(std::string_view name, std::vector<std::string_view> wo
   Field& narrowed = field(name);
   narrowed.choices = *words_.back();
   narrowed.default_value = 0;
+}
+
+void KernelSchema::leave_out(std::string_view derived) {
+  std::erase_if(derived_, [&](const Derived& one) { return one.name == derived; });
 }
 
 Field& KernelSchema::field(std::string_view name) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/manifest/expression.h"
 #include "kernels/manifest/problem.h"
 
 namespace plumbline {
@@ -36,13 +37,19 @@ class KernelSchema {
   // The field has these words, the first by default. They outlive this.
   void allow(std::string_view name, std::vector<std::string_view> words);
 
+  // Expressions cannot use the name. Before any is parsed: they point to the names that are left.
+  void leave_out(std::string_view derived);
+
   std::span<const Field> fields() const { return fields_; }
+
+  std::span<const Derived> derived() const { return derived_; }
 
  private:
   Field& field(std::string_view name);
 
   const Operation& operation_;
   std::vector<Field> fields_;
+  std::vector<Derived> derived_;
   std::vector<std::unique_ptr<std::vector<std::string_view>>>
       words_;  // what the fields' choices point to
 };

@@ -39,6 +39,24 @@ std::string fill_in(std::string_view pattern, const Problem& problem) {
   }
 }
 
+// The input lies where the output does: it has the output's layout. Either may be missing.
+Status share_memory(std::vector<TensorSpec>& specs, const std::string& output,
+                    const std::string& input) {
+  const auto over = std::ranges::find(specs, output, &TensorSpec::name),
+             under = std::ranges::find(specs, input, &TensorSpec::name);
+  if (over == specs.end() || under == specs.end()) return {};
+  if (over->layout.shape != under->layout.shape || over->layout.format != under->layout.format) {
+    return bad_input(
+        fmt::format("{} cannot lie in the memory of {}: their shapes or formats differ", output,
+                    input),
+        "correct in_place, or exclude the problem with a rule of the domain");
+  }
+  under->layout = over->layout;
+  under->pieces = over->pieces;
+  over->in_place_of = input;
+  return {};
+}
+
 // contract() has no way to say that the number of parts cannot be worked out; here it is said,
 // before anything is judged by it.
 Status check_parts(const PromisedContract& promised, const Problem& problem) {
@@ -63,6 +81,10 @@ Result<std::vector<TensorSpec>> Manifest::tensors(const Problem& problem) const 
       if (const Status usable = spec.layout.check(); !usable) return usable.error();
     }
     spec.pieces = cut(spec.layout);
+  }
+  for (const auto& [output, input] : in_place) {
+    const Status same = share_memory(*specs, output, input);
+    if (!same) return same.error();
   }
   for (const auto& [output, own] : promised_for) {
     if (const Status possible = check_parts(own, problem); !possible) return possible.error();

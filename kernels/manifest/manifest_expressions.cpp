@@ -115,12 +115,12 @@ KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, Parameter
 
 Expression read_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
   return adopted(reader, Expression::parse(text.text, manifest.schema(), text.where,
-                                           manifest.operation->derived()));
+                                           manifest.own_schema->derived()));
 }
 
 Expression read_real_expression(TomlReader& reader, const Manifest& manifest, const Text& text) {
   return adopted(reader, Expression::parse_real(text.text, manifest.schema(), text.where,
-                                                manifest.operation->derived()));
+                                                manifest.own_schema->derived()));
 }
 
 std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,

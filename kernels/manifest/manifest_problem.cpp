@@ -73,6 +73,7 @@ void read_problem(TomlReader& reader, Manifest& manifest) {
       read_free(reader, *free, *schema);
     }
   }
+  read_in_place(reader, manifest, *schema);
   manifest.own_schema = std::move(schema);
 }
 

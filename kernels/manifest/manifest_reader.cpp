@@ -197,7 +197,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   reader.check_keys(reader.root(),
                     {"computes", "summary", "source", "flags", "ptx", "targets", "entry",
                      "parameters", "workspace", "problem", "launch", "struct", "tensor_map",
-                     "formats", "tile", "domain", "known", "contract"});
+                     "formats", "in_place", "tile", "domain", "known", "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);
@@ -208,6 +208,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   read_tensor_maps(reader, manifest);
   read_workspace(reader, manifest);
   read_formats(reader, manifest);
+  check_in_place_formats(reader, manifest);
   read_tile(reader, manifest);
   read_domain(reader, manifest);
   read_known(reader, manifest);

@@ -43,6 +43,10 @@ void read_formats(TomlReader& reader, Manifest& manifest);
 std::vector<FormatId> formats_named(const Manifest& manifest, std::string_view entry);
 void read_tile(TomlReader& reader, Manifest& manifest);
 
+// in_place = {d = "c"}, part of the schema; and whether the formats agree, after [formats].
+void read_in_place(TomlReader& reader, Manifest& manifest, KernelSchema& schema);
+void check_in_place_formats(TomlReader& reader, const Manifest& manifest);
+
 // [[known]]
 void read_known(TomlReader& reader, Manifest& manifest);
 

@@ -29,6 +29,7 @@ struct TensorSpec {
   TensorRole role;
   TensorLayout layout;  // of what is kept, where it is in pieces
   Pieces pieces{};
+  std::string in_place_of{};  // of an output: the input whose memory it is; empty: its own
 };
 
 // The tensors of one case, by name, in the order of Operation::tensors().

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "oracles/base/numbers.h"
 #include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
 
@@ -274,9 +275,8 @@ ElementRule::Judgement ElementRule::judge(const GridRange& range, ClassSet class
       return admit_range(epilogue_.range(alone, operands_));
     admit_value(epilogue_.value(accumulator, operands_));
   };
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (classes.has(plus_infinity)) admit_special(kInfinity);
-  if (classes.has(minus_infinity)) admit_special(-kInfinity);
+  if (classes.has(plus_infinity)) admit_special(kFloatInfinity);
+  if (classes.has(minus_infinity)) admit_special(-kFloatInfinity);
   if (classes.has(nan)) admit_special(std::numeric_limits<float>::quiet_NaN());
   out.class_mismatch = !out.inside && !seen.has(class_of(got));
   return out;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/accumulator/bound.h"
 #include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/exact/bound_arithmetic.h"
@@ -17,8 +18,6 @@ namespace plumbline {
 using namespace bound;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr std::int64_t kLanes = kPanelLanes;
 constexpr std::int64_t kMostProducts = 64;  // of a node

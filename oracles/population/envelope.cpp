@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 
 namespace plumbline {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Factors that give every row and every column exact values of about 1, whatever its scales: 1 /
 // (r_i c_j). What is zero throughout counts for nothing.

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 
+#include "oracles/base/numbers.h"
 #include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
 
 namespace plumbline {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // How far from `exact` a value must be to be stored as `stored`.

@@ -2,20 +2,15 @@
 // One head, row by row. Every line that rounds asks its stage first.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/reference/gemm/sized_product.h"
 #include "oracles/stages/staged_attention.h"
 #include "oracles/stages/staged_steps.h"
 
 namespace plumbline {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 StagedHead::StagedHead(const AttentionHead& shape, const AttentionContract& contract, int sm,
                        FormatId q, FormatId k, FormatId v, std::span<const double> q_values,

@@ -8,7 +8,7 @@
 #include "fuzz/case_file/corpus.h"
 #include "harness/emulator/emulator_device.h"
 #include "harness/judge/case_runner.h"
-#include "harness/judge/launch.h"
+#include "harness/launch/launch.h"
 #include "kernels/registry.h"
 
 namespace plumbline {

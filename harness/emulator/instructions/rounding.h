@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "harness/emulator/decode/types.h"
+#include "oracles/base/numbers.h"
 
 namespace plumbline::emulator {
 
@@ -73,21 +73,20 @@ inline float round_to_f32(double sum, double error, RoundingMode mode) {
   const double back = static_cast<double>(nearest);
   const bool is_above = back > sum || (back == sum && error < 0);
   const bool is_below = back < sum || (back == sum && error > 0);
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   switch (mode) {
     case RoundingMode::rz:
       if (is_above && (sum > 0 || (sum == 0 && error > 0))) return std::nextafter(nearest, 0.0f);
       if (is_below && (sum < 0 || (sum == 0 && error < 0))) return std::nextafter(nearest, 0.0f);
       return nearest;
     case RoundingMode::rm:
-      return is_above ? std::nextafter(nearest, -kInfinity) : nearest;
+      return is_above ? std::nextafter(nearest, -kFloatInfinity) : nearest;
     case RoundingMode::rp:
-      return is_below ? std::nextafter(nearest, kInfinity) : nearest;
+      return is_below ? std::nextafter(nearest, kFloatInfinity) : nearest;
     default: {
       // Double rounding: sum may sit exactly between two f32 values while the exact value does not.
       if (error == 0 || back == sum) return nearest;
-      const float other =
-          back > sum ? std::nextafter(nearest, -kInfinity) : std::nextafter(nearest, kInfinity);
+      const float other = back > sum ? std::nextafter(nearest, -kFloatInfinity)
+                                     : std::nextafter(nearest, kFloatInfinity);
       const double to_other = std::fabs(static_cast<double>(other) - sum),
                    to_nearest = std::fabs(back - sum);
       if (to_other != to_nearest) return nearest;

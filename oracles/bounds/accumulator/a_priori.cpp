@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/accumulator/any_order.h"
 #include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/exact/bound_arithmetic.h"
@@ -15,7 +15,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRoundUp = 1 + 0x1p-30;  // far above what summing 2^20 doubles can lose
 
 }  // namespace

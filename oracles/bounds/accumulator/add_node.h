@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/accumulator/bound.h"
 #include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/exact/bound_arithmetic.h"
@@ -21,7 +22,6 @@ struct Term {
 template <typename Terms>
 void add_node(AccumulatorBound& state, const NodePlan& plan, const Terms& terms, std::int64_t base,
               const std::vector<std::int64_t>& offsets, std::int64_t end) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   double products = 0, count = 0, largest = 0, lowest = kInfinity;
   for (const std::int64_t offset : offsets) {
     if (base + offset >= end) continue;

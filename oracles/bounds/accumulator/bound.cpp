@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/exact/bound_arithmetic.h"
 
@@ -213,7 +214,6 @@ RunningBound AccumulatorBound::result() const {
 
 void note_overflow(AccumulatorBound& state, double threshold) {
   if (most(state.sum, state.drift) < threshold || !state.classes.has(ResultClass::finite)) return;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   double top = state.sum + state.drift, bottom = state.sum - state.drift;
   if (state.drift > 0) {
     top = std::nextafter(top, kInfinity);

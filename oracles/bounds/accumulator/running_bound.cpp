@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/accumulator/add_node.h"
 #include "oracles/bounds/accumulator/any_order.h"
 #include "oracles/bounds/accumulator/bound.h"
@@ -21,8 +22,6 @@ namespace plumbline {
 using namespace bound;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One dot product's terms, made when asked for.
 class Terms {

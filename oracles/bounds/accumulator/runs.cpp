@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/accumulator/add_node.h"
 #include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/exact/bound_arithmetic.h"
@@ -14,7 +15,6 @@
 namespace plumbline::bound {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRoundUpAll = 1 + 0x1p-40;  // far above what the operations below can lose
 constexpr double kF32Unit = 0x1p-23;         // an f32 ulp, relative to its binade
 constexpr double kMayOverflow = 0x1p127;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/attention.h"
 #include "oracles/bounds/contract/f32_errors.h"
 
@@ -21,7 +22,6 @@ constexpr double kTwoUlp = kEx2Error;  // the same statement: 2 ulp off the near
 constexpr double kQuotient = (1 + 0x1p-22) * (1 + kF32Unit) - 1;  // q
 constexpr double kLost = 0x1p-118;
 constexpr double kDoubleError = 0x1p-40;  // of activation_value()
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 constexpr double gamma(int n) { return n * kF32Unit / (1 - n * kF32Unit); }
@@ -133,9 +133,9 @@ double activation_value(Activation function, double x) {
 F32Range activation_range(EpilogueStep step, const F32Range& x) {
   const Way way = way_of(step);
   PLUMB_ASSERT(is_smooth(way.function));
-  const bool nan = x.nan || x.low == -kInfinity;
-  if (!x.has_numbers() || x.high == -kInfinity) return F32Range::only_nan();
-  if (x.low == kInfinity) return {kInfinity, kInfinity, nan};
+  const bool nan = x.nan || x.low == -kFloatInfinity;
+  if (!x.has_numbers() || x.high == -kFloatInfinity) return F32Range::only_nan();
+  if (x.low == kFloatInfinity) return {kFloatInfinity, kFloatInfinity, nan};
   if (x.low == 0 && x.high == 0) return {0, 0, nan};
   const double low = std::max(static_cast<double>(x.low), -kLargest),
                high = std::min(static_cast<double>(x.high), kLargest);
@@ -152,7 +152,7 @@ F32Range activation_range(EpilogueStep step, const F32Range& x) {
   F32Range out = f32_within(std::max(least - std::fabs(least) * relative - absolute, -kLargest),
                             std::min(end, kLargest));
   const bool halved_last = !way.by_exponential && high >= 0x1p127 * (1 - kTanhApproxError);
-  if (x.high == kInfinity || end > kLargest || halved_last) out.high = kInfinity;
+  if (x.high == kFloatInfinity || end > kLargest || halved_last) out.high = kFloatInfinity;
   out.nan = nan;
   return out;
 }

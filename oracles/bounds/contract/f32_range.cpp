@@ -7,13 +7,13 @@
 #include <limits>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/attention.h"
 #include "oracles/bounds/contract/rows.h"
 
 namespace plumbline {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();
 constexpr double kTwoSmallest = 0x1p-148;  // 2 ulp of what is below 2^-126
 constexpr double kUnit = 0x1p-24;
@@ -22,7 +22,7 @@ constexpr double kQuotientError = kDivFullError + kUnit;  // off a quotient that
 // The smallest range with these values. Comparisons with NaN are false: it only sets the flag.
 template <typename... Values>
 F32Range hull(bool nan, Values... values) {
-  F32Range out{kInfinity, -kInfinity, nan};
+  F32Range out{kFloatInfinity, -kFloatInfinity, nan};
   [[maybe_unused]] const auto take = [&out](float value) {
     out.nan |= value != value;
     if (value < out.low) out.low = value;
@@ -35,12 +35,12 @@ F32Range hull(bool nan, Values... values) {
 bool all_points(const F32Range& a, const F32Range& b) { return a.is_point() && b.is_point(); }
 
 bool has_infinity(const F32Range& a) {
-  return a.has_numbers() && (a.low == -kInfinity || a.high == kInfinity);
+  return a.has_numbers() && (a.low == -kFloatInfinity || a.high == kFloatInfinity);
 }
 
 bool has_zero(const F32Range& a) { return a.has_numbers() && a.low <= 0 && a.high >= 0; }
 
-bool has_finite(const F32Range& a) { return a.low < kInfinity && a.high > -kInfinity; }
+bool has_finite(const F32Range& a) { return a.low < kFloatInfinity && a.high > -kFloatInfinity; }
 
 // Where ends say NaN, 0 times a number may be a value all the same.
 bool makes_zero(const F32Range& a, const F32Range& b) {
@@ -62,17 +62,17 @@ int lowest_bit(double x) {
 
 float float_above(double x) {  // the least float that is at least x
   const auto nearest = static_cast<float>(x);
-  return static_cast<double>(nearest) < x ? std::nextafterf(nearest, kInfinity) : nearest;
+  return static_cast<double>(nearest) < x ? std::nextafterf(nearest, kFloatInfinity) : nearest;
 }
 
 float float_below(double x) {
   const auto nearest = static_cast<float>(x);
-  return static_cast<double>(nearest) > x ? std::nextafterf(nearest, -kInfinity) : nearest;
+  return static_cast<double>(nearest) > x ? std::nextafterf(nearest, -kFloatInfinity) : nearest;
 }
 
 }  // namespace
 
-F32Range F32Range::anything() { return {-kInfinity, kInfinity, true}; }
+F32Range F32Range::anything() { return {-kFloatInfinity, kFloatInfinity, true}; }
 
 F32Range either(const F32Range& a, const F32Range& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high), a.nan || b.nan};
@@ -86,8 +86,8 @@ F32Range f32_within(double low, double high) {
 F32Range operator+(const F32Range& a, const F32Range& b) {
   if (all_points(a, b)) return F32Range::of(a.low + b.low);
   if (!a.has_numbers() || !b.has_numbers()) return F32Range::only_nan();
-  const bool opposite =
-      (a.high == kInfinity && b.low == -kInfinity) || (a.low == -kInfinity && b.high == kInfinity);
+  const bool opposite = (a.high == kFloatInfinity && b.low == -kFloatInfinity) ||
+                        (a.low == -kFloatInfinity && b.high == kFloatInfinity);
   if (opposite && !(a.is_point() && b.is_point())) return F32Range::anything();
   return hull(a.nan || b.nan, a.low + b.low, a.high + b.high);
 }
@@ -146,9 +146,9 @@ F32Range ex2_approx(const F32Range& a, bool flushes) {
     if (least < 0x1p-125) least = std::max(0.0, least - kTwoSmallest);
     if (most < 0x1p-125 && most > 0) most += kTwoSmallest;
   }
-  if (least > kLargest) return {kInfinity, kInfinity, a.nan};
+  if (least > kLargest) return {kFloatInfinity, kFloatInfinity, a.nan};
   F32Range out = f32_within(least, std::min(most, kLargest));
-  if (most > kLargest) out.high = kInfinity;
+  if (most > kLargest) out.high = kFloatInfinity;
   if (flushes && out.low < 0x1p-126f) out.low = 0;
   if (flushes && out.high < 0x1p-126f) out.high = 0;  // nothing above can be less
   out.nan = a.nan;
@@ -220,7 +220,7 @@ F32Range F32Sum::special() const {
   if (nan_ || (plus_ && minus_)) return F32Range::only_nan();
   if (may_special_) return F32Range::anything();
   // The other terms may overflow the other way.
-  const float infinity = plus_ ? kInfinity : -kInfinity;
+  const float infinity = plus_ ? kFloatInfinity : -kFloatInfinity;
   return {infinity, infinity, magnitude_ >= kLargest / 2};
 }
 
@@ -243,7 +243,8 @@ F32Range F32Sum::range(std::int64_t additions, bool flushes) const {
   const double high = high_ + slack;
   if (magnitude_ + slack <= kLargest) return f32_within(low, high);
   if (negative_) return F32Range::anything();
-  return {low >= 0x1p128 ? kInfinity : float_below(std::min(low, kLargest)), kInfinity, false};
+  return {low >= 0x1p128 ? kFloatInfinity : float_below(std::min(low, kLargest)), kFloatInfinity,
+          false};
 }
 
 }  // namespace plumbline

@@ -8,7 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+
+#include "oracles/base/numbers.h"
 
 namespace plumbline {
 
@@ -19,10 +20,7 @@ struct F32Range {
   // That one value, NaN included.
   static F32Range of(float x) { return x != x ? only_nan() : F32Range{x, x, false}; }
 
-  static F32Range only_nan() {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return {kInfinity, -kInfinity, true};
-  }
+  static F32Range only_nan() { return {kFloatInfinity, -kFloatInfinity, true}; }
 
   static F32Range anything();
 

@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "oracles/base/numbers.h"
+
 namespace plumbline {
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 std::int64_t RowContract::row_additions(std::int64_t n) const {
   const auto joins =

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "oracles/base/numbers.h"
+
 namespace plumbline {
 
 enum class ResultClass : std::uint8_t {
@@ -64,7 +66,6 @@ class ClassSet {
 
 // What stands for a result that cannot be finite.
 constexpr double special_value(ClassSet classes) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (classes.is_only(ResultClass::plus_infinity)) return kInfinity;
   if (classes.is_only(ResultClass::minus_infinity)) return -kInfinity;
   return std::numeric_limits<double>::quiet_NaN();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracles/base/numbers.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
@@ -12,7 +13,6 @@ namespace plumbline {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Ends {
   double low, high;

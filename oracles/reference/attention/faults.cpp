@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "oracles/base/numbers.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
@@ -18,7 +19,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "oracles/base/numbers.h"
 #include "oracles/exact/bound_arithmetic.h"
 #include "oracles/exact/exp2.h"
 #include "oracles/exact/ordered_product.h"
@@ -17,7 +18,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnit = 0x1p-53;
 // Far enough below f32's largest number for any rounding on the way.

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/f32_errors.h"
 #include "oracles/exact/exp2.h"
 
@@ -15,7 +15,6 @@ using namespace bound;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // ex2 gives 0 for results below the smallest normal number.
 constexpr double kFlushed = 0x1p-126;
 // Errors of maxima in base 2 beyond which nothing below would be of use.

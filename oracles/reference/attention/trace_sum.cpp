@@ -2,9 +2,9 @@
 // The row's sum l, and with it the outputs.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/f32_errors.h"
 #include "oracles/bounds/contract/rows.h"
 #include "oracles/exact/exp2.h"
@@ -16,7 +16,6 @@ using namespace bound;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = std::numbers::ln2;
 constexpr float kLn2Float = 0.6931471805599453f;
 constexpr double kLn2Error =

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "oracles/base/numbers.h"
+
 namespace plumbline {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kPairs = 1 << 17;  // in a block, unless one line has more
 
 }  // namespace

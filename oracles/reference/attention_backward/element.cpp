@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracles/base/numbers.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
 
@@ -11,7 +12,6 @@ namespace plumbline {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 EpilogueScalars scalars_of(float factor) {
   EpilogueScalars scalars;

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "oracles/base/numbers.h"
 #include "oracles/exact/ordered_product.h"
 #include "oracles/exact/parallel.h"
 
 namespace plumbline {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of a tile. Four matrices of this size fit a second-level cache.
 constexpr std::int64_t kTileQueries = 128, kTileKeys = 256;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/gemm/element.h"
@@ -11,8 +12,6 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t kKept = 16;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct Tiles {
   std::int64_t down, across, all;

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <set>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/activation_range.h"
 #include "oracles/bounds/contract/describe.h"
 #include "oracles/exact/dyadic.h"
@@ -20,8 +20,6 @@
 
 namespace plumbline {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double gelu_tanh(double x, double factor, double cubic) {
   return x / 2 * (1 + std::tanh(factor * (x + cubic * x * x * x)));

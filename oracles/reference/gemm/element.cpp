@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/exact/dyadic.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/ulp.h"
@@ -13,7 +14,6 @@ namespace plumbline {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // e_min / E: the part of the allowed error that was used.
 double share_of(const ElementRule& rule, const ElementKnowledge& known,

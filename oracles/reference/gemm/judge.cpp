@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/exact/dyadic.h"
 #include "oracles/exact/parallel.h"
@@ -15,8 +16,6 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t kBlockRows = 32, kBlockColumns = 512;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A sequence is one of the schedules that an open contract allows, and its bound takes a tenth of
 // the time: what is within that bound needs no other.

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 
@@ -53,8 +53,7 @@ F32Range intersected(const F32Range& a, double low, double high) {
 
 // Of a row; NaN is passed over.
 F32Range largest_of(std::span<const F32Range> row) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  F32Range out = range(-kInfinity);
+  F32Range out = range(-kFloatInfinity);
   for (const F32Range& one : row) {
     if (!one.has_numbers()) continue;
     out = {std::max(out.low, one.low), std::max(out.high, one.high), false};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/silu_range.h"
 #include "oracles/exact/real.h"
 #include "oracles/reference/gemm/definition.h"
@@ -84,7 +85,6 @@ KnownSum SwigluHidden::known_exactly(const PreparedGemm& gemm, const GemmPlace& 
 }
 
 F32Range SwigluHidden::accumulators(const PreparedGemm& gemm, const KnownSum& known) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   F32Range out = F32Range::only_nan();
   out.nan = known.classes.has(ResultClass::nan);
   if (known.classes.has(ResultClass::finite)) {
@@ -94,12 +94,12 @@ F32Range SwigluHidden::accumulators(const PreparedGemm& gemm, const KnownSum& kn
     if (first <= last) out.low = gemm.grid.value(first), out.high = gemm.grid.value(last);
   }
   if (known.classes.has(ResultClass::minus_infinity)) {
-    out.low = -kInfinity;
-    out.high = std::max(out.high, -kInfinity);
+    out.low = -kFloatInfinity;
+    out.high = std::max(out.high, -kFloatInfinity);
   }
   if (known.classes.has(ResultClass::plus_infinity)) {
-    out.low = std::min(out.low, kInfinity);
-    out.high = kInfinity;
+    out.low = std::min(out.low, kFloatInfinity);
+    out.high = kFloatInfinity;
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/exact/parallel.h"
 #include "oracles/reference/gemm/sample.h"
@@ -15,8 +16,6 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t kBlockRows = 32, kBlockColumns = 512;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // The accumulator values on both sides of a sum: one of them is within any bound.
 std::array<F32Range, 2> neighbors(const AccumulatorGrid& grid, const SumEnclosure& sum) {

@@ -16,7 +16,7 @@
 
 #include "harness/emulator/emulator_device.h"
 #include "harness/judge/case_runner.h"
-#include "harness/judge/launch.h"
+#include "harness/launch/launch.h"
 #include "kernels/ops/attention_fields.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"

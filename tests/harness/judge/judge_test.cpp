@@ -2,6 +2,7 @@
 // From outputs, findings and an oracle to a verdict. The oracle here is a stand-in that says what
 // it is told to.
 #include "harness/judge/judge.h"
+#include "harness/launch/outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

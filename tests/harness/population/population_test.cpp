@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fuzz/case/fresh_draw.h"
 #include "harness/judge/case_runner.h"
 #include "tests/harness/tiny_gemm.h"
 

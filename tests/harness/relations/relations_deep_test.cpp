@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "fuzz/plan/plan.h"
-#include "harness/judge/interrupt.h"
-#include "harness/judge/launch.h"
-#include "harness/judge/target.h"
+#include "harness/launch/interrupt.h"
+#include "harness/launch/launch.h"
+#include "harness/launch/target.h"
 #include "harness/relations/relations.h"
 #include "kernels/registry.h"
 #include "oracles/formats/decode.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/judge/target.h"
+#include "harness/launch/target.h"
 #include "harness/run/filter.h"
 #include "harness/run/shard.h"
 #include "kernels/manifest/operation.h"

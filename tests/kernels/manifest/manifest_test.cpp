@@ -4,11 +4,15 @@
 #include "tests/kernels/manifest/manifest_files.h"
 #include "tests/kernels/ops/gemm_problems.h"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <span>
 
 namespace plumbline {
 namespace {
+
+using ::testing::HasSubstr;
 
 Manifest shipped() {
   Result<Manifest> manifest = read_manifest(shipped_manifest_path());
@@ -55,6 +59,41 @@ TEST(Manifest, TargetsMayBeForOneChipOrOneFamily) {
   EXPECT_EQ(chips(80), (std::vector<int>{80, 89, 90, 91, 100, 103, 110}));
   EXPECT_EQ(chips(90), (std::vector<int>{90}));
   EXPECT_EQ(chips(100), (std::vector<int>{100, 103}));
+}
+
+TEST(Manifest, InPlacePairsHaveOneFormatAndTheOutputsLayout) {
+  std::string text = read_file(shipped_manifest_path());
+  text = replaced(text, "[tile]", "[in_place]\nd = \"c\"\n[tile]");
+  const auto error = [](const std::string& changed) {
+    const Result<Manifest> manifest = parse_manifest(changed, "k.toml");
+    return manifest ? "" : manifest.error().text();
+  };
+  EXPECT_THAT(error(text),
+              HasSubstr("c lies in the memory of d, whose layout it has, so ldc cannot "
+                        "be free (remove it from free in [problem])"));
+  text = replaced(text, "\"ldc\", \"ldd\"", "\"ldd\"");
+  EXPECT_THAT(error(text), HasSubstr("stride_c cannot be free"));
+  text = replaced(text, "\"stride_c\", ", "");
+  EXPECT_THAT(error(text), HasSubstr("k.toml:12:32: there is no field \"ld_c\""));
+  text = replaced(text, "s64 ld_c", "s64 ld_d");
+  EXPECT_THAT(error(text), HasSubstr("there is no field \"batch_stride_c\""));
+  text = replaced(text, "s64 batch_stride_c", "s64 batch_stride_d");
+  EXPECT_EQ(error(text), "");
+  EXPECT_THAT(error(replaced(text, "d    = \"{out}\"", "d = \"{out}\"\n")), "");
+  EXPECT_THAT(error(replaced(text, "c    = \"{out}\"", "c = \"bf16\"")),
+              HasSubstr("d is {out}, and c in whose memory it lies is bf16"));
+  EXPECT_THAT(error(replaced(text, "d = \"c\"", "d = \"d\"")), HasSubstr("did you mean"));
+  EXPECT_THAT(error(replaced(text, "d = \"c\"", "e = \"c\"")), HasSubstr("\"e\" is not known"));
+
+  const Manifest manifest = *parse_manifest(text, "k.toml");
+  const auto tensors =
+      manifest.tensors(*parse_problem(manifest.schema(), "m=3 n=5 k=4 beta=1 ldd=9"));
+  ASSERT_TRUE(tensors);
+  const auto spec = [&](std::string_view name) {
+    return *std::ranges::find(*tensors, name, &TensorSpec::name);
+  };
+  EXPECT_EQ(spec("d").in_place_of, "c");
+  EXPECT_EQ(spec("c").layout.strides, spec("d").layout.strides);
 }
 
 TEST(Manifest, TheShippedContractIsTheKernels) {

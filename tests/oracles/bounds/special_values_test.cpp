@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "oracles/base/numbers.h"
+
 #include <cmath>
-#include <limits>
 
 namespace plumbline {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNan = std::nanf("");
 
 ClassSet class_of(float x) {
@@ -20,7 +20,7 @@ ClassSet class_of(float x) {
 }
 
 TEST(SpecialValues, AgreeWithIeeeOnEveryPairOfTwoProducts) {
-  const float values[] = {0.0f, -0.0f, 1.5f, -2.0f, kInfinity, -kInfinity, kNan};
+  const float values[] = {0.0f, -0.0f, 1.5f, -2.0f, kFloatInfinity, -kFloatInfinity, kNan};
   for (const float a0 : values) {
     for (const float b0 : values) {
       for (const float a1 : values) {
@@ -49,7 +49,7 @@ TEST(SpecialValues, AgreeWithIeeeOnEveryPairOfTwoProducts) {
 }
 
 TEST(SpecialValues, AreFoundOnlyInFlaggedVectors) {
-  const std::vector<float> vectors{1, kNan, 2, 3, kInfinity, -kInfinity};
+  const std::vector<float> vectors{1, kNan, 2, 3, kFloatInfinity, -kFloatInfinity};
   const SpecialElements elements(std::vector<std::uint8_t>{1, 0, 1}, 2,
                                  [&](std::int64_t vector, std::int64_t p) {
                                    EXPECT_NE(vector, 1);
@@ -62,7 +62,7 @@ TEST(SpecialValues, AreFoundOnlyInFlaggedVectors) {
 }
 
 TEST(ClassSet, SumsLikeIeee) {
-  const float values[] = {1.0f, kInfinity, -kInfinity, kNan};
+  const float values[] = {1.0f, kFloatInfinity, -kFloatInfinity, kNan};
   for (unsigned x = 1; x < 16; ++x) {  // at least one class each
     for (unsigned y = 1; y < 16; ++y) {
       ClassSet left, right, want;

@@ -12,12 +12,12 @@
 #include <span>
 #include <utility>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 
 namespace plumbline {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr EncodeOptions kSaturate{Rounding::nearest_even, Overflow::saturate, 0};
 

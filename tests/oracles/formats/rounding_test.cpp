@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/formats/encode.h"
 #include "tests/oracles/formats/number_set.h"
 
@@ -18,7 +19,6 @@ namespace {
 
 using test::PublishedFormat;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Rounding kDeterministic[] = {Rounding::nearest_even, Rounding::nearest_away,
                                        Rounding::toward_zero, Rounding::up, Rounding::down};
 

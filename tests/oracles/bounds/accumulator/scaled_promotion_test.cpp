@@ -10,6 +10,7 @@
 #include <map>
 
 #include "oracles/base/hash.h"
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/accumulator/a_priori.h"
 #include "oracles/bounds/accumulator/model.h"
 #include "oracles/exact/dyadic.h"
@@ -22,8 +23,6 @@ namespace {
 
 using testing::Data;
 using testing::NamedContract;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Factors { powers, random, wide, tiny, special };
 
@@ -46,8 +45,9 @@ std::vector<float> draw_factors(Factors kind, std::int64_t count, Random& random
             static_cast<float>(std::ldexp(x, static_cast<int>(random.between(-149, -125)))));
         break;
       case Factors::special: {
-        const float choices[] = {0.0f,     -0.0f,     kInfinity, -kInfinity, std::nanf(""),
-                                 0x1p127f, -0x1p120f, 1.0f,      -2.5f,      0x1p-149f};
+        const float choices[] = {0.0f,          -0.0f,    kFloatInfinity, -kFloatInfinity,
+                                 std::nanf(""), 0x1p127f, -0x1p120f,      1.0f,
+                                 -2.5f,         0x1p-149f};
         out.push_back(choices[random.below(std::size(choices))]);
         break;
       }

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/bounds/contract/contract.h"
 
@@ -66,10 +66,9 @@ class ActivationModel {
 
   // A constant, or a neighbor of it.
   float near(float constant) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
     const auto draw = random_.below(3);
-    return draw == 0   ? std::nextafter(constant, kInfinity)
-           : draw == 1 ? std::nextafter(constant, -kInfinity)
+    return draw == 0   ? std::nextafter(constant, kFloatInfinity)
+           : draw == 1 ? std::nextafter(constant, -kFloatInfinity)
                        : constant;
   }
 

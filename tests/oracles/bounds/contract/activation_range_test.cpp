@@ -10,6 +10,7 @@
 #include <cmath>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/describe.h"
 #include "tests/oracles/bounds/contract/activation_model.h"
 
@@ -18,8 +19,6 @@ namespace {
 
 using testing::ActivationModel;
 using testing::kSmoothSteps;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Where a function or a step changes, with neighbors, and any others.
 std::vector<float> arguments(std::uint64_t seed) {
@@ -65,7 +64,7 @@ std::vector<float> arguments(std::uint64_t seed) {
       float x = sign * static_cast<float>(level);
       for (int step = 0; step < 3; ++step) {
         all.push_back(x);
-        x = std::nextafter(x, sign * kInfinity);
+        x = std::nextafter(x, sign * kFloatInfinity);
       }
     }
   }
@@ -120,7 +119,7 @@ TEST(ActivationRange, IsCloseToWhatIsAllowed) {
     const bool approx =
         step == EpilogueStep::gelu_tanh_tanh_approx || step == EpilogueStep::silu_tanh_approx;
     for (const float x : {0.01f, 0.3f, 0.9f, 1.7f, 3.0f, 6.0f, 20.0f, -0.2f, -0.7f}) {
-      float low = kInfinity, high = -kInfinity;
+      float low = kFloatInfinity, high = -kFloatInfinity;
       for (std::uint64_t seed = 0; seed < 300; ++seed) {
         ActivationModel model(step, seed);
         const float got = model(x);
@@ -159,7 +158,7 @@ TEST(ActivationRange, HasNoRoomForAnotherFunction) {
 TEST(ActivationRange, HasOneMinimum) {
   for (const EpilogueStep step : kSmoothSteps) {
     const Activation function = activation_of(step);
-    double previous = kInfinity, least = kInfinity;
+    double previous = kFloatInfinity, least = kFloatInfinity;
     int turns = 0;
     bool falling = true;
     for (double x = -12; x < 6; x += 0x1p-12) {
@@ -182,13 +181,13 @@ TEST(ActivationRange, SpecialValuesAreTheFormulas) {
   const float nan = std::nanf("");
   for (const EpilogueStep step : kSmoothSteps) {
     EXPECT_EQ(activation_range(step, F32Range::of(nan)), F32Range::only_nan());
-    EXPECT_EQ(activation_range(step, F32Range::of(-kInfinity)), F32Range::only_nan());
-    EXPECT_EQ(activation_range(step, F32Range::of(kInfinity)), F32Range::of(kInfinity));
+    EXPECT_EQ(activation_range(step, F32Range::of(-kFloatInfinity)), F32Range::only_nan());
+    EXPECT_EQ(activation_range(step, F32Range::of(kFloatInfinity)), F32Range::of(kFloatInfinity));
     EXPECT_EQ(activation_range(step, F32Range::of(-0.0f)), F32Range::of(0));
-    const F32Range all = activation_range(step, {-kInfinity, kInfinity, false});
+    const F32Range all = activation_range(step, {-kFloatInfinity, kFloatInfinity, false});
     EXPECT_TRUE(all.nan);
-    EXPECT_EQ(all.high, kInfinity);
-    EXPECT_GT(all.low, -kInfinity);
+    EXPECT_EQ(all.high, kFloatInfinity);
+    EXPECT_GT(all.low, -kFloatInfinity);
   }
 }
 

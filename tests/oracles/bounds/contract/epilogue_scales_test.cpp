@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <set>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/bounds/admissible.h"
 #include "oracles/bounds/contract/epilogue.h"
@@ -16,8 +16,6 @@
 
 namespace plumbline {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 EpilogueScalars all_scales(float scale_d, std::int64_t zero_d) {
   EpilogueScalars scalars;
@@ -78,7 +76,7 @@ TEST(EpilogueScales, ConversionToS8RoundsSaturatesAndMakesZeroOfNaN) {
   EXPECT_EQ(stored(3.5f), 4);
   EXPECT_EQ(stored(1000), 127);
   EXPECT_EQ(stored(-1000), -128);
-  EXPECT_EQ(stored(-kInfinity), -128);
+  EXPECT_EQ(stored(-kFloatInfinity), -128);
   EXPECT_EQ(stored(std::nanf("")), 0);
 }
 
@@ -145,7 +143,7 @@ void check_range(const Epilogue& epilogue, const EpilogueOperands& operands,
 }
 
 TEST(EpilogueScales, TheIntervalRuleHoldsUnderEveryKindOfFactor) {
-  const float factors[] = {1.5f,     -0.7f,     0.0f,    -0.0f, kInfinity,    -kInfinity,
+  const float factors[] = {1.5f,     -0.7f,     0.0f,    -0.0f, kFloatInfinity, -kFloatInfinity,
                            0x1p127f, 0x1p-149f, -1e-30f, 3e38f, std::nanf("")};
   const AccumulatorGrid grid(8);
   Random random(6);

@@ -7,15 +7,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const EpilogueScalars kAll{0.3f, 0.7f, true, Activation::relu};
 
 TEST(Epilogue, RoundsEachStepToF32) {
@@ -67,7 +66,7 @@ TEST(Epilogue, FusesAlphaWithTheRoundedProductOfBetaAndC) {
   EXPECT_GT(different, 50);
   EXPECT_EQ(epilogue.real({2, 0}, {10}).hi,
             2 * static_cast<double>(0.3f) + 10 * static_cast<double>(0.7f));
-  EXPECT_FALSE(epilogue.finite({kInfinity}));
+  EXPECT_FALSE(epilogue.finite({kFloatInfinity}));
   EXPECT_FALSE(Epilogue(contract, {0, 1}, FormatId::f32).regular({1}));
   EXPECT_TRUE(Epilogue(contract, {-1, 1}, FormatId::f32).falling({1}));
   EXPECT_EQ(Epilogue(contract, {1, 2}, FormatId::f32).value(3, {10}), 23);
@@ -97,7 +96,7 @@ TEST(Epilogue, FusesTheBiasWithTheProductBeforeIt) {
   EXPECT_EQ(epilogue.real({3, 0}, {0, 0.25f, 2, 5}).hi, 30.25);
   EXPECT_TRUE(epilogue.falling({0, 1, -1, 2}));
   EXPECT_FALSE(epilogue.regular({0, 1, 0, 2}));
-  EXPECT_FALSE(epilogue.finite({0, kInfinity, 1, 2}));
+  EXPECT_FALSE(epilogue.finite({0, kFloatInfinity, 1, 2}));
   // An fma has no overflow between product and sum.
   EXPECT_EQ(epilogue.value(0x1p127f, {0, -0x1.8p127f, 2, 1}), 0x1p126f);
 
@@ -112,8 +111,8 @@ TEST(Epilogue, FusedAlphaWithoutBetaDoesNotReadC) {
   const Epilogue epilogue(contract, {-3, 0}, FormatId::f32);
   EXPECT_EQ(epilogue.value(2, {std::nanf("")}), -6);
   EXPECT_TRUE(std::signbit(epilogue.value(0, {})));  // no +0 is added
-  EXPECT_EQ(epilogue.real({2, 0}, {kInfinity}).hi, -6);
-  EXPECT_TRUE(epilogue.finite({kInfinity}));
+  EXPECT_EQ(epilogue.real({2, 0}, {kFloatInfinity}).hi, -6);
+  EXPECT_TRUE(epilogue.finite({kFloatInfinity}));
   EXPECT_TRUE(Epilogue(contract, {}, FormatId::f32).is_identity());
 }
 
@@ -134,7 +133,7 @@ TEST(Epilogue, LeavesOutWhatTheProblemDoesNotNeed) {
   const Epilogue epilogue(contract, {}, FormatId::f32);
   EXPECT_TRUE(epilogue.is_identity());
   // beta == 0: C is not read, so its NaN does not matter.
-  EXPECT_EQ(epilogue.value(-2, {std::nanf(""), kInfinity}), -2);
+  EXPECT_EQ(epilogue.value(-2, {std::nanf(""), kFloatInfinity}), -2);
 }
 
 TEST(Epilogue, LetsNaNThroughRelu) {
@@ -142,8 +141,8 @@ TEST(Epilogue, LetsNaNThroughRelu) {
   contract.epilogue = {EpilogueStep::relu};
   const Epilogue epilogue(contract, {1, 0, false, Activation::relu}, FormatId::bf16);
   EXPECT_TRUE(std::isnan(epilogue.value(std::nanf(""), {})));
-  EXPECT_EQ(epilogue.value(-kInfinity, {}), 0);
-  EXPECT_EQ(epilogue.value(kInfinity, {}), kInfinity);
+  EXPECT_EQ(epilogue.value(-kFloatInfinity, {}), 0);
+  EXPECT_EQ(epilogue.value(kFloatInfinity, {}), kFloatInfinity);
 }
 
 TEST(Epilogue, OrdersCodesLikeValues) {

@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/bounds/contract/attention.h"
 #include "oracles/bounds/contract/rows.h"
@@ -18,13 +19,12 @@
 namespace plumbline {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 float drawn(Random& random) {
-  static constexpr std::array<float, 12> kSpecial = {0.0f,      -0.0f,      1.0f,      -1.0f,
-                                                     kInfinity, -kInfinity, kLargest,  -kLargest,
-                                                     0x1p-149f, -0x1p-149f, 0x1p-126f, 0x1p127f};
+  static constexpr std::array<float, 12> kSpecial = {
+      0.0f,     -0.0f,     1.0f,      -1.0f,      kFloatInfinity, -kFloatInfinity,
+      kLargest, -kLargest, 0x1p-149f, -0x1p-149f, 0x1p-126f,      0x1p127f};
   if (random.below(3) == 0) return kSpecial[random.below(kSpecial.size())];
   const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
   return std::isnan(x) ? 2.5f : x;
@@ -151,12 +151,12 @@ TEST(F32Range, ApproximationsHoldTheirErrors) {
     ASSERT_FALSE(rsqrt_approx(F32Range::of(v)).contains(static_cast<float>(root * (1 + 0x1p-21))));
   }
   EXPECT_EQ(ex2_approx(F32Range::of(0)), F32Range::of(1));
-  EXPECT_EQ(ex2_approx(F32Range::of(-kInfinity)), F32Range::of(0));
-  EXPECT_EQ(ex2_approx(F32Range::of(-kInfinity), false), F32Range::of(0));
+  EXPECT_EQ(ex2_approx(F32Range::of(-kFloatInfinity)), F32Range::of(0));
+  EXPECT_EQ(ex2_approx(F32Range::of(-kFloatInfinity), false), F32Range::of(0));
   EXPECT_EQ(div_full(F32Range::of(0), F32Range::of(3)), F32Range::of(0));
-  EXPECT_EQ(rsqrt_approx(F32Range::of(0)), F32Range::of(kInfinity));
-  EXPECT_EQ(rsqrt_approx(F32Range::of(-0.0f)), F32Range::of(kInfinity));
-  EXPECT_EQ(rsqrt_approx(F32Range::of(kInfinity)), F32Range::of(0));
+  EXPECT_EQ(rsqrt_approx(F32Range::of(0)), F32Range::of(kFloatInfinity));
+  EXPECT_EQ(rsqrt_approx(F32Range::of(-0.0f)), F32Range::of(kFloatInfinity));
+  EXPECT_EQ(rsqrt_approx(F32Range::of(kFloatInfinity)), F32Range::of(0));
 }
 
 // Any tree of additions: two random parts are joined at a time.
@@ -236,11 +236,11 @@ TEST(F32Sum, KnowsSpecialTerms) {
     for (const float x : terms) sum.add(F32Range::of(x));
     return sum.range(4);
   };
-  EXPECT_EQ(of({1, kInfinity, 2}), F32Range::of(kInfinity));
-  EXPECT_EQ(of({1, -kInfinity, 2}), F32Range::of(-kInfinity));
-  EXPECT_EQ(of({1, -kInfinity, kInfinity}), F32Range::only_nan());
-  EXPECT_EQ(of({1, std::nanf(""), kInfinity}), F32Range::only_nan());
-  EXPECT_EQ(of({kLargest, kLargest}), F32Range::of(kInfinity))
+  EXPECT_EQ(of({1, kFloatInfinity, 2}), F32Range::of(kFloatInfinity));
+  EXPECT_EQ(of({1, -kFloatInfinity, 2}), F32Range::of(-kFloatInfinity));
+  EXPECT_EQ(of({1, -kFloatInfinity, kFloatInfinity}), F32Range::only_nan());
+  EXPECT_EQ(of({1, std::nanf(""), kFloatInfinity}), F32Range::only_nan());
+  EXPECT_EQ(of({kLargest, kLargest}), F32Range::of(kFloatInfinity))
       << "both are positive: no way around";
   EXPECT_EQ(of({kLargest, kLargest, -kLargest}), F32Range::anything()) << "it depends on the order";
   EXPECT_EQ(of({}), F32Range::of(0));

@@ -11,6 +11,7 @@
 #include <numbers>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/bounds/contract/attention.h"
 #include "oracles/exact/real.h"
@@ -21,7 +22,6 @@ namespace {
 
 using Number = RealOf<256>;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr SiluForm kForms[] = {SiluForm::quotient, SiluForm::reciprocal};
 
 // ex2.approx.ftz with an error of `part` (-1 ... 1) of what the contract allows, by MPFR.
@@ -31,12 +31,12 @@ float ex2(float x, double part) {
   if (std::isinf(x)) return x > 0 ? x : 0;
   const Number error = part * Number(kEx2Error);
   const Number value = exp(Number(static_cast<double>(x)) * log(Number(2))) * (1 + error);
-  if (value >= Number(0x1p128)) return kInfinity;
+  if (value >= Number(0x1p128)) return kFloatInfinity;
   // Toward the exact value, so as not to leave what is allowed.
   float result = static_cast<float>(static_cast<double>(value));
   if (part > 0 && Number(static_cast<double>(result)) > value) result = std::nextafterf(result, 0);
   if (part < 0 && Number(static_cast<double>(result)) < value)
-    result = std::nextafterf(result, kInfinity);
+    result = std::nextafterf(result, kFloatInfinity);
   return result < 0x1p-126f ? 0 : result;
 }
 
@@ -59,7 +59,7 @@ std::vector<float> adversarial() {
       float g = static_cast<float>(sign * level);
       for (int step = 0; step < 4; ++step) {
         all.push_back(g);
-        g = std::nextafterf(g, static_cast<float>(sign) * kInfinity);
+        g = std::nextafterf(g, static_cast<float>(sign) * kFloatInfinity);
       }
     }
   }
@@ -164,11 +164,11 @@ TEST(SiluRange, IsAsWideAsTheFunctionAndItsRoundings) {
 
 TEST(SiluRange, IsOneNumberAtTheEnds) {
   for (const SiluForm form : kForms) {
-    for (const float g : {0.0f, 32.0f, 88.0f, 1000.0f, 0x1.fffffep127f, kInfinity})
+    for (const float g : {0.0f, 32.0f, 88.0f, 1000.0f, 0x1.fffffep127f, kFloatInfinity})
       EXPECT_EQ(silu_range(form, F32Range::of(g)), F32Range::of(g)) << g;
     for (const float g : {-89.0f, -1000.0f, -0x1p100f})
       EXPECT_EQ(silu_range(form, F32Range::of(g)), F32Range::of(0)) << g;
-    EXPECT_EQ(silu_range(form, F32Range::of(-kInfinity)), F32Range::only_nan());
+    EXPECT_EQ(silu_range(form, F32Range::of(-kFloatInfinity)), F32Range::only_nan());
     EXPECT_EQ(silu_range(form, F32Range::only_nan()), F32Range::only_nan());
   }
 }

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "oracles/base/numbers.h"
 #include "oracles/reference/attention/oracle.h"
 #include "tests/oracles/reference/attention/fixture.h"
 
@@ -18,7 +19,6 @@ using testing::Attention;
 using testing::AttentionSetup;
 using testing::Errors;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 constexpr std::array kMasks = {-1e9f, -1e10f, -0x1p60f, -1e30f, kLowest};
 constexpr std::array kBases = {LogitBase::natural, LogitBase::two, LogitBase::two_fused,
@@ -97,7 +97,7 @@ TEST(AttentionFarKeys, LeaveBoundsAsMinusInfinityDoes) {
     for (int turn = 0; turn < 60; ++turn) {
       const AttentionSetup setup = hiding(turn);
       Attention hidden(setup), far(setup);
-      hide(hidden, -kInfinity);
+      hide(hidden, -kFloatInfinity);
       hide(far, kMasks[1 + static_cast<std::size_t>(turn) % (kMasks.size() - 1)]);
       const AttentionContract contract = contract_of(setup, base, turn);
       const AttentionOracle expected(hidden.problem, contract, 90),

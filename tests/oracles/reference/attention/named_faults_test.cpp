@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
+#include "oracles/base/numbers.h"
 #include "tests/oracles/reference/attention/fixture.h"
 
 namespace plumbline {
@@ -16,8 +16,6 @@ namespace {
 using testing::Attention;
 using testing::AttentionSetup;
 using testing::Scores;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double rounded(const Format& to, double x, Rounding rounding = Rounding::nearest_even) {
   return to_double(to, encode(to, x, {.rounding = rounding}));

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/activation_range.h"
 #include "oracles/bounds/contract/describe.h"
 #include "oracles/reference/gemm/definition.h"
@@ -25,8 +26,6 @@ using ::testing::HasSubstr;
 using testing::Kernel;
 using testing::kSmoothSteps;
 using testing::NamedContract;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 NamedContract with_step(EpilogueStep step, NamedContract named = testing::hopper_bf16()) {
   named.contract.epilogue = {EpilogueStep::alpha, EpilogueStep::beta_c, EpilogueStep::bias, step,
@@ -212,7 +211,7 @@ TEST(GemmActivation, SpecialValuesAreThoseOfTheFormula) {
       gemm.a.set_bits(2 * k, 0x7fc0);
       conforming(step, with_step(step), 2).run(gemm);
       EXPECT_EQ(judged(gemm, with_step(step)).failed, 0) << word_of(step);
-      EXPECT_EQ(gemm.value(gemm.d, 0), kInfinity);
+      EXPECT_EQ(gemm.value(gemm.d, 0), kFloatInfinity);
       EXPECT_TRUE(std::isnan(gemm.value(gemm.d, gemm.problem.n)));
       EXPECT_TRUE(std::isnan(gemm.value(gemm.d, 2 * gemm.problem.n)));
       gemm.d.set_bits(gemm.problem.n, 0);  // what gelu tends to, but not what is computed

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
@@ -341,7 +342,6 @@ struct RowCase {
       case RowData::specials:
         break;
     }
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const std::uint64_t kind = random_.below(40);
     if (kind == 0) return std::numeric_limits<double>::quiet_NaN();
     if (kind < 3) return kind == 1 ? kInfinity : -kInfinity;

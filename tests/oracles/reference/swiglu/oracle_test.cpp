@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/bounds/contract/attention.h"
 #include "oracles/formats/encode.h"
@@ -20,8 +21,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Data { normal, levels, large, specials, integers };
 
@@ -267,11 +266,11 @@ TEST(SwigluOracle, EndsOfF32AreWhatTheContractSays) {
     mlp.x.set_bits(p, Mlp::bf16(p == 0 ? 1 : 0));
     for (std::int64_t j = 0; j < 5; ++j) mlp.up.set_bits(j * mlp.d + p, Mlp::bf16(2));
   }
-  const float gates[] = {-kInfinity, kInfinity, -1000, -0x1p100f, 1000};
+  const float gates[] = {-kFloatInfinity, kFloatInfinity, -1000, -0x1p100f, 1000};
   for (std::int64_t j = 0; j < 5; ++j) mlp.gate.set_bits(j * mlp.d, Mlp::bf16(gates[j]));
   mlp.run_conforming();
   EXPECT_TRUE(std::isnan(value(mlp.h, 0)));
-  EXPECT_EQ(value(mlp.h, 1), kInfinity);
+  EXPECT_EQ(value(mlp.h, 1), kFloatInfinity);
   EXPECT_EQ(value(mlp.h, 2), 0);
   EXPECT_EQ(value(mlp.h, 3), 0);
   EXPECT_EQ(value(mlp.h, 4), 2000);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Steps 4 and 5 of a run: poison what the kernel must write, launch, read back, and see what it
-// touched that it must not.
+// What the launches of a case left behind, and what can be read from it.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "fuzz/case/case.h"
 #include "harness/device/device.h"
-#include "oracles/base/result.h"
+#include "oracles/formats/tensor.h"
 
 namespace plumbline {
 
@@ -58,35 +55,5 @@ std::vector<int> executed_lines(const LaunchResult& launch);
 // A code for each instruction of the PTX for this chip that ran, and the order of magnitude of its
 // executions.
 std::vector<std::uint32_t> reached_codes(const LaunchResult& launch, int sm);
-
-// What a launch is free to choose; as in LaunchRequest.
-struct LaunchChoices {
-  std::uint64_t cta_order = 0;
-  std::uint64_t instruction_budget = 0;
-  std::uint64_t rounding_seed = 0;
-  ApproximationErrors approximation{};
-  // The byte that memory is full of where nothing has written; nothing: poison_code() and, in
-  // shared memory, 0xff.
-  std::optional<std::uint8_t> garbage = std::nullopt;
-  std::uint8_t register_garbage = 0;    // the same of registers
-  bool keep_writers = false;            // LaunchResult::writers
-  std::vector<SharedByte> traced = {};  // in every launch of the case
-  bool one_worker = false;
-  // Variables of modules have what the launch before left in them: a second call of the library.
-  bool keep_variables = false;
-};
-
-// Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the
-// kernel wrote. A launch whose grid is empty (m == 0) runs nothing and succeeds.
-Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
-                                 const Module& module, const LaunchChoices& choices = {});
-
-// The code outputs and workspaces are filled with before a launch: a NaN with a payload no hardware
-// produces where the format has one, else the byte 0xa5.
-std::uint64_t poison_code(const Format& format);
-
-// An Error when host and device copies of the case would not fit into the memory that is free now,
-// so many times (explain keeps one examined case while it tries the next).
-Status check_memory(const Case& test_case, int copies = 1);
 
 }  // namespace plumbline

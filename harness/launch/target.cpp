@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/target.h"
+#include "harness/launch/target.h"
 
 #include <fmt/format.h>
 

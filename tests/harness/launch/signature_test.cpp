@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a manifest says of its entries, held against the PTX beside it before anything is launched.
-#include "harness/judge/signature.h"
+#include "harness/launch/signature.h"
 
 #include <gmock/gmock.h>
 

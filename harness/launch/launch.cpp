@@ -1,148 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/launch.h"
+#include "harness/launch/launch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
 
-#include "fuzz/case/memory.h"
-#include "harness/judge/case_tensor_map.h"
-#include "harness/judge/signature.h"
-#include "oracles/base/assert.h"
-#include "oracles/base/hash.h"
+#include "harness/launch/outputs.h"
+#include "harness/launch/parameters.h"
 #include "oracles/base/random.h"
-#include "oracles/formats/elements.h"
 
 namespace plumbline {
 namespace {
-
-std::vector<std::byte> poison_bytes(const TensorLayout& layout) {
-  const Format& f = format(layout.format);
-  const std::uint64_t code = poison_code(f);
-  const auto width = static_cast<std::size_t>(f.storage_bytes());
-  std::vector<std::byte> bytes(static_cast<std::size_t>(layout.storage_bytes()));
-  for (std::size_t at = 0; at < bytes.size(); at += width) std::memcpy(&bytes[at], &code, width);
-  return bytes;
-}
-
-// A tensor on the device.
-struct Placed {
-  DeviceAddress first = 0;  // the address of its first element
-  FormatId format = FormatId::f32;
-};
-
-using Placement = std::map<std::string, Placed>;
-
-// What the kernel gets for a map: zeros where the problem lacks its tensor.
-Result<EncodedTensorMap> encoded_map(const Case& test_case, const std::string& name,
-                                     const Placement& placement, Device& device) {
-  const Manifest& kernel = *test_case.kernel;
-  const auto placed = placement.find(kernel.tensor_maps.at(name).tensor);
-  if (placed == placement.end()) return EncodedTensorMap{};
-  const Result<TensorMap> map =
-      case_tensor_map(kernel, name, test_case.problem, placed->second.format, placed->second.first);
-  if (!map) return map.error();
-  Result<EncodedTensorMap> encoded = device.encode(*map);
-  if (encoded) return encoded;
-  Error error = encoded.error();
-  error.message = fmt::format("tensor map {}: {}", name, error.message);
-  if (error.where.empty()) error.where = kernel.path;
-  return error;
-}
-
-// Where a launch's parameters come from.
-struct ParameterSource {
-  const Case& test_case;
-  const Placement& placement;
-  Device& device;
-  bool runs;  // tensor maps are made only for a launch that runs: an empty problem may have none
-};
-
-template <typename T>
-void put(std::span<std::byte> bytes, T value) {
-  PLUMB_ASSERT(bytes.size() == sizeof(T));
-  std::memcpy(bytes.data(), &value, sizeof(T));
-}
-
-// Whether an integer can be stored in so many bytes; 64 bits hold any.
-bool fits(std::int64_t value, const ValueType& type) {
-  if (type.bytes == 8) return type.is_signed || value >= 0;
-  const std::int64_t count = std::int64_t{1} << 8 * type.bytes;
-  return type.is_signed ? value >= -count / 2 && value < count / 2 : value >= 0 && value < count;
-}
-
-Status put_integer(std::span<std::byte> bytes, const KernelValue& parameter,
-                   const ParameterSource& source) {
-  const Result<std::int64_t> value = parameter.expression.evaluate(source.test_case.problem);
-  if (!value) return value.error();
-  if (!fits(*value, *parameter.type)) {
-    return Error{ErrorKind::cannot_run,
-                 fmt::format("parameter {} = {} does not fit {}", parameter.name, *value,
-                             parameter.type->word),
-                 source.test_case.kernel->path, "keep such problems out with a [[domain]] rule"};
-  }
-  std::memcpy(bytes.data(), &*value, bytes.size());  // little endian: the low bytes
-  return {};
-}
-
-Status put_value(std::span<std::byte> bytes, const KernelValue& parameter,
-                 const ParameterSource& source) {
-  switch (parameter.type->kind) {
-    case ValueType::Kind::pointer: {
-      const auto found = source.placement.find(parameter.name);
-      put(bytes, found == source.placement.end() ? DeviceAddress{0} : found->second.first);
-      return {};
-    }
-    case ValueType::Kind::tensor_map: {
-      if (!source.runs) return {};
-      const Result<EncodedTensorMap> map =
-          encoded_map(source.test_case, parameter.name, source.placement, source.device);
-      if (!map) return map.error();
-      put(bytes, *map);
-      return {};
-    }
-    case ValueType::Kind::real: {
-      const Result<double> value = parameter.expression.evaluate_real(source.test_case.problem);
-      if (!value) return value.error();
-      if (bytes.size() == sizeof(double)) {
-        put(bytes, *value);
-      } else {
-        put(bytes, static_cast<float>(*value));
-      }
-      return {};
-    }
-    case ValueType::Kind::integer:
-      return put_integer(bytes, parameter, source);
-  }
-  PLUMB_ASSERT(false);
-}
-
-// The parameter block as the entry declares it, from the launch's parameter list.
-Result<std::vector<std::byte>> pack_parameters(const KernelLaunch& launch, const std::string& entry,
-                                               const std::vector<ParameterSlot>& slots,
-                                               const ParameterSource& source) {
-  if (const Status same = check_parameters(launch, entry, slots); !same) return same.error();
-  std::int64_t total = 0;
-  for (const ParameterSlot& slot : slots) total = std::max(total, slot.offset + slot.bytes);
-  std::vector<std::byte> block(static_cast<std::size_t>(total));
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const KernelParameter& parameter = launch.parameters[i];
-    for (const KernelValue& value : parameter.values) {
-      const std::span<std::byte> bytes =
-          std::span(block).subspan(static_cast<std::size_t>(slots[i].offset + value.offset),
-                                   static_cast<std::size_t>(value.type->bytes));
-      if (const Status done = put_value(bytes, value, source); !done) return done.error();
-    }
-  }
-  return block;
-}
 
 // Grid or block of a launch.
 Result<std::array<std::int64_t, 3>> dimensions(const Case& test_case, const char* key,
@@ -346,145 +218,12 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
   return ran;
 }
 
-// Storage elements no logical element reaches: padding between rows, gaps between batches.
-std::vector<bool> reached_elements(const TensorLayout& layout) {
-  std::vector<bool> reached(static_cast<std::size_t>(layout.storage_elements()), false);
-  for_each_element(layout,
-                   [&](std::int64_t index) { reached[static_cast<std::size_t>(index)] = true; });
-  return reached;
-}
-
-// `before`: the bytes that the storage of `got` had before the launch.
-void check_padding(const Case& test_case, const TensorSpec& spec, std::span<const std::byte> before,
-                   const Tensor& got, LaunchResult& result) {
-  if (spec.layout.storage_elements() == spec.layout.count()) return;
-  const auto width = static_cast<std::size_t>(format(spec.layout.format).storage_bytes());
-  const std::vector<bool> reached = reached_elements(spec.layout);
-  Finding finding;
-  finding.kind = FindingKind::write_outside_output;
-  finding.kernel = test_case.kernel->name;
-  finding.occurrences = 0;
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    if (reached[i] || std::memcmp(&before[i * width], &got.storage[i * width], width) == 0)
-      continue;
-    if (finding.occurrences++ == 0) {
-      finding.message = fmt::format(
-          "storage element {} of output {} is padding between its rows, and was written", i,
-          spec.name);
-    }
-  }
-  if (finding.occurrences > 0) result.findings.push_back(finding);
-}
-
-void find_unwritten(const std::string& output, const Tensor& got, LaunchResult& result) {
-  const Format& f = format(got.layout.format);
-  if (!f.has_nan()) return;  // poison cannot be told from a result
-  const std::uint64_t poison = poison_code(f);
-  Unwritten found{output};
-  std::int64_t at = 0;
-  for_each_element(got.layout, [&](std::int64_t index) {
-    if (got.bits_at(index) == poison && found.count++ == 0) found.first = at;
-    ++at;
-  });
-  if (found.count == 0) return;
-  result.unwritten += found.count;
-  result.unwritten_of.push_back(found);
-}
-
-// Of the elements: what lies between rows is whatever the launch found there.
-std::uint64_t fingerprint_of(const Tensor& tensor) {
-  if (tensor.layout.storage_elements() == tensor.layout.count())
-    return fingerprint(std::span<const std::byte>(tensor.storage));
-  std::vector<std::uint64_t> bits;
-  bits.reserve(static_cast<std::size_t>(tensor.layout.count()));
-  for_each_element(tensor.layout,
-                   [&](std::int64_t index) { bits.push_back(tensor.bits_at(index)); });
-  return fingerprint(std::as_bytes(std::span(bits)));
+bool is_written_over(const CaseTensors& tensors, const TensorSpec& input) {
+  return std::ranges::any_of(
+      tensors.specs, [&](const TensorSpec& other) { return other.in_place_of == input.name; });
 }
 
 }  // namespace
-
-std::uint64_t poison_code(const Format& f) {
-  switch (f.id) {
-    case FormatId::f64:
-      return 0x7ff5a5a5a5a5a5a5u;
-    case FormatId::f32:
-    case FormatId::tf32:
-      return 0x7fa5a5a5u;
-    case FormatId::bf16:
-      return 0x7fa5u;
-    case FormatId::f16:
-      return 0x7d5au;
-    case FormatId::e5m2:
-      return 0x7eu;
-    case FormatId::e4m3:
-      return 0xffu;  // conversions give 0x7f
-    case FormatId::ue8m0:
-      return 0xffu;
-    case FormatId::e2m1:
-    case FormatId::s8:
-    case FormatId::u8:
-      return 0xa5u;
-    case FormatId::s32:
-      return 0xa5a5a5a5u;
-  }
-  return 0;
-}
-
-std::vector<int> executed_lines(const LaunchResult& launch) {
-  std::vector<int> lines;
-  for (const std::vector<InstructionCount>& counts : launch.executions) {
-    for (const InstructionCount& count : counts) {
-      if (count.executions > 0) lines.push_back(count.ptx_line);
-    }
-  }
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return lines;
-}
-
-std::vector<std::uint32_t> reached_codes(const LaunchResult& launch, int sm) {
-  std::vector<std::uint32_t> codes;
-  for (const std::vector<InstructionCount>& counts : launch.executions) {
-    for (const InstructionCount& count : counts) {
-      if (count.executions == 0) continue;
-      const auto magnitude = static_cast<std::uint32_t>(std::bit_width(count.executions) / 3);
-      codes.push_back(static_cast<std::uint32_t>(sm) << 25 |
-                      static_cast<std::uint32_t>(count.ptx_line) << 5 | magnitude);
-    }
-  }
-  return codes;
-}
-
-const Writer* writer_of(const LaunchResult& launch, const std::string& output,
-                        const TensorLayout& layout, std::int64_t index) {
-  const auto found = launch.writers.find(output);
-  if (found == launch.writers.end()) return nullptr;
-  const std::int64_t byte = layout.storage_index(index) * format(layout.format).storage_bytes();
-  const Writer& writer = found->second[static_cast<std::size_t>(byte / 4)];
-  return writer.known() ? &writer : nullptr;
-}
-
-Status check_memory(const Case& test_case, int copies) {
-  const Result<std::vector<TensorSpec>> specs = test_case.kernel->tensors(test_case.problem);
-  if (!specs) return specs.error();
-  const double bytes = copies * memory_of(*specs);
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key, unit;
-  double kib = 0;
-  while (meminfo >> key >> kib) {
-    std::getline(meminfo, unit);
-    if (key != "MemAvailable:") continue;
-    if (bytes > kib * 1024) {
-      return Error{ErrorKind::out_of_memory,
-                   fmt::format("{} {} needs about {:.1f} GiB of memory, {:.1f} GiB are free",
-                               test_case.kernel->name, test_case.problem.text(), bytes / 0x1p30,
-                               kib / 0x1p20),
-                   "", "use a smaller shape"};
-    }
-  }
-  return {};
-}
 
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module, const LaunchChoices& choices) {
@@ -495,7 +234,9 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
-    const Result<DeviceAddress> address = allocate(spec, device);
+    const bool in_place = !spec.in_place_of.empty();
+    const Result<DeviceAddress> address =
+        in_place ? Result<DeviceAddress>(storage.at(spec.in_place_of)) : allocate(spec, device);
     if (!address) return address.error();
     storage[spec.name] = *address;
     placement[spec.name] = {
@@ -507,6 +248,8 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       copied = for_each_stretch(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
         return device.write(to, bytes.of(tensor.storage));
       });
+    } else if (in_place) {
+      tensor.storage = tensors.find(spec.in_place_of)->storage;
     } else {
       tensor.storage = poison_bytes(spec.layout);
       if (choices.garbage)
@@ -539,7 +282,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
   for (std::size_t i = 0; i < tensors.tensors.size(); ++i) {
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
-    if (spec.role == TensorRole::workspace) continue;
+    if (spec.role == TensorRole::workspace || is_written_over(tensors, spec)) continue;
     std::vector<std::byte> bytes(tensor.storage.size());
     const Status read = for_each_stretch(
         spec, storage[spec.name],
@@ -559,7 +302,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     result.fingerprint ^= fingerprint_of(tensor) + i;
     if (!result.completed) continue;
     check_padding(test_case, spec, bytes, tensor, result);
-    find_unwritten(spec.name, tensor, result);
+    if (spec.in_place_of.empty()) find_unwritten(spec.name, tensor, result);
   }
   order_by_consequence(result.findings);
   return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/loop_budget.h"
+#include "harness/launch/loop_budget.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/interrupt.h"
+#include "harness/launch/interrupt.h"
 
 #include <unistd.h>
 

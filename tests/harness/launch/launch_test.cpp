@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A case's launches on a device that only writes down what it is asked: order, launches left out,
 // launches that stop, and what memory holds when the first one starts.
-#include "harness/judge/launch.h"
+#include "harness/launch/launch.h"
+#include "harness/launch/outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -312,6 +313,43 @@ TEST_F(Launches, NeedAThreadAndNoNegativeGrid) {
   kernel = *parse_manifest(with("grid = ['n']", "grid = 'n - 8'"), "three.toml");
   EXPECT_THAT(launch("m=3 n=5 k=4 splits=2").error().text(),
               HasSubstr("three.toml:24:9: `grid` is -3 for"));
+}
+
+// d lies where c does: it holds c before each launch, and no change of c is a finding.
+TEST_F(Launches, WriteOverAnInputWhereTheManifestSaysSo) {
+  std::string text = with("workspace =", "in_place = {d = \"c\"}\nworkspace =");
+  for (const auto& [before, after] :
+       {std::pair{"\"splits\", \"ldd\"", "\"splits\", \"ldd\", \"beta\""},
+        std::pair{"epilogue = []", "epilogue = [\"beta_c fma\"]"},
+        std::pair{"\"ptr workspace\", \"ptr d\"", "\"ptr c\", \"ptr d\""}})
+    text.replace(text.find(before), std::string_view(before).size(), after);
+  const Result<Manifest> in_place = parse_manifest(text, "three.toml");
+  ASSERT_TRUE(in_place) << in_place.error().text();
+  kernel = *in_place;
+  when("join", [&](LaunchOutcome& outcome) {
+    std::vector<std::byte>& memory = device.labeled("c").bytes;
+    EXPECT_EQ(memory, tensors.find("c")->storage);
+    memory[0] ^= std::byte{1};
+    outcome.completed = true;
+  });
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2 ldd=8 beta=1");
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_THAT(result->findings, IsEmpty());
+  EXPECT_EQ(device.address_of("d"), 0u);
+  const std::vector<std::byte>& parameters = device.launches[2].parameters;
+  EXPECT_EQ(at<DeviceAddress>(parameters, 0), device.address_of("c"));
+  EXPECT_EQ(at<DeviceAddress>(parameters, 8), device.address_of("c"));
+  EXPECT_EQ(tensors.find("c")->layout.strides, tensors.find("d")->layout.strides);
+  EXPECT_EQ(tensors.find("d")->storage[0], tensors.find("c")->storage[0] ^ std::byte{1});
+
+  // Between the rows nothing may be written, as ever; without C the output has its own memory.
+  when("join", [&](LaunchOutcome&) { device.labeled("c").bytes[4 * 5] ^= std::byte{1}; });
+  const Result<LaunchResult> padding = launch("m=3 n=5 k=4 splits=2 ldd=8 beta=1");
+  ASSERT_EQ(padding->findings.size(), 1u);
+  EXPECT_THAT(padding->findings[0].message, HasSubstr("padding between its rows"));
+  when("join", [](LaunchOutcome&) {});
+  ASSERT_TRUE(launch("m=3 n=5 k=4 splits=2 ldd=8"));
+  EXPECT_FALSE(device.labeled("d").written);
 }
 
 TEST_F(Launches, SeeTheSameTensors) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/named_entries.h"
+#include "harness/launch/named_entries.h"
 
 #include <gtest/gtest.h>
 

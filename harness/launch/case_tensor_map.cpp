@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/case_tensor_map.h"
+#include "harness/launch/case_tensor_map.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/signature.h"
+#include "harness/launch/signature.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/unit_shapes.h"
+#include "harness/launch/unit_shapes.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/manifest_place.h"
-#include "harness/judge/named_entries.h"
+#include "harness/launch/manifest_place.h"
+#include "harness/launch/named_entries.h"
 #include "oracles/bounds/contract/describe.h"
 
 namespace plumbline {

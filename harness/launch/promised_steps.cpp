@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/promised_steps.h"
+#include "harness/launch/promised_steps.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "harness/judge/manifest_place.h"
-#include "harness/judge/named_entries.h"
+#include "harness/launch/manifest_place.h"
+#include "harness/launch/named_entries.h"
 
 namespace plumbline {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/promised_steps.h"
+#include "harness/launch/promised_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

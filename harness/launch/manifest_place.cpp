@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/judge/manifest_place.h"
+#include "harness/launch/manifest_place.h"
 
 #include <fmt/format.h>
 

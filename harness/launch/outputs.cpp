@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "harness/launch/outputs.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "oracles/base/hash.h"
+#include "oracles/formats/elements.h"
+
+namespace plumbline {
+namespace {
+
+// Storage elements no logical element reaches: padding between rows, gaps between batches.
+std::vector<bool> reached_elements(const TensorLayout& layout) {
+  std::vector<bool> reached(static_cast<std::size_t>(layout.storage_elements()), false);
+  for_each_element(layout,
+                   [&](std::int64_t index) { reached[static_cast<std::size_t>(index)] = true; });
+  return reached;
+}
+
+}  // namespace
+
+std::uint64_t poison_code(const Format& f) {
+  switch (f.id) {
+    case FormatId::f64:
+      return 0x7ff5a5a5a5a5a5a5u;
+    case FormatId::f32:
+    case FormatId::tf32:
+      return 0x7fa5a5a5u;
+    case FormatId::bf16:
+      return 0x7fa5u;
+    case FormatId::f16:
+      return 0x7d5au;
+    case FormatId::e5m2:
+      return 0x7eu;
+    case FormatId::e4m3:
+      return 0xffu;  // conversions give 0x7f
+    case FormatId::ue8m0:
+      return 0xffu;
+    case FormatId::e2m1:
+    case FormatId::s8:
+    case FormatId::u8:
+      return 0xa5u;
+    case FormatId::s32:
+      return 0xa5a5a5a5u;
+  }
+  return 0;
+}
+
+std::vector<std::byte> poison_bytes(const TensorLayout& layout) {
+  const Format& f = format(layout.format);
+  const std::uint64_t code = poison_code(f);
+  const auto width = static_cast<std::size_t>(f.storage_bytes());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(layout.storage_bytes()));
+  for (std::size_t at = 0; at < bytes.size(); at += width) std::memcpy(&bytes[at], &code, width);
+  return bytes;
+}
+
+void check_padding(const Case& test_case, const TensorSpec& spec, std::span<const std::byte> before,
+                   const Tensor& got, LaunchResult& result) {
+  if (spec.layout.storage_elements() == spec.layout.count()) return;
+  const auto width = static_cast<std::size_t>(format(spec.layout.format).storage_bytes());
+  const std::vector<bool> reached = reached_elements(spec.layout);
+  Finding finding;
+  finding.kind = FindingKind::write_outside_output;
+  finding.kernel = test_case.kernel->name;
+  finding.occurrences = 0;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i] || std::memcmp(&before[i * width], &got.storage[i * width], width) == 0)
+      continue;
+    if (finding.occurrences++ == 0) {
+      finding.message = fmt::format(
+          "storage element {} of output {} is padding between its rows, and was written", i,
+          spec.name);
+    }
+  }
+  if (finding.occurrences > 0) result.findings.push_back(finding);
+}
+
+void find_unwritten(const std::string& output, const Tensor& got, LaunchResult& result) {
+  const Format& f = format(got.layout.format);
+  if (!f.has_nan()) return;  // poison cannot be told from a result
+  const std::uint64_t poison = poison_code(f);
+  Unwritten found{output};
+  std::int64_t at = 0;
+  for_each_element(got.layout, [&](std::int64_t index) {
+    if (got.bits_at(index) == poison && found.count++ == 0) found.first = at;
+    ++at;
+  });
+  if (found.count == 0) return;
+  result.unwritten += found.count;
+  result.unwritten_of.push_back(found);
+}
+
+std::uint64_t fingerprint_of(const Tensor& tensor) {
+  if (tensor.layout.storage_elements() == tensor.layout.count())
+    return fingerprint(std::span<const std::byte>(tensor.storage));
+  std::vector<std::uint64_t> bits;
+  bits.reserve(static_cast<std::size_t>(tensor.layout.count()));
+  for_each_element(tensor.layout,
+                   [&](std::int64_t index) { bits.push_back(tensor.bits_at(index)); });
+  return fingerprint(std::as_bytes(std::span(bits)));
+}
+
+}  // namespace plumbline

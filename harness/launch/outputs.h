@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Outputs in memory: what they hold before a launch, and what is looked at once it is over,
+// whatever values are due.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fuzz/case/case.h"
+#include "harness/launch/launch_result.h"
+
+namespace plumbline {
+
+// The code outputs and workspaces are filled with before a launch: a NaN with a payload no hardware
+// produces where the format has one, else the byte 0xa5.
+std::uint64_t poison_code(const Format& format);
+std::vector<std::byte> poison_bytes(const TensorLayout& layout);
+
+// A finding where padding between the rows of an output was written. `before`: the bytes that the
+// storage of `got` had before the launch.
+void check_padding(const Case& test_case, const TensorSpec& spec, std::span<const std::byte> before,
+                   const Tensor& got, LaunchResult& result);
+
+// Elements that still hold their poison.
+void find_unwritten(const std::string& output, const Tensor& got, LaunchResult& result);
+
+// Of the elements: what lies between rows is whatever the launch found there.
+std::uint64_t fingerprint_of(const Tensor& tensor);
+
+}  // namespace plumbline
