@@ -24,11 +24,12 @@ bool wants_other_order(const Case& test_case, const LaunchResult& launch,
 }
 
 // Takes reads of unwritten memory out of the findings when they are all there are and neither an
-// output bit nor the kernel's end depends on what was read. Kernels load rows beyond a matrix, and pipelines tiles that do not exist, and use nothing of
-// them. The first launch found NaN there in every float format; what mattered to an output, or to
-// whether the kernel ends, shows when it is a large positive and a large negative number. Which way
-// a warp goes may depend on it: FlashAttention 2 asks of every row's sum, also of those beyond the
-// last query, whether there is anything to divide by.
+// output bit nor the kernel's end depends on what was read. Kernels load rows beyond a matrix, and
+// pipelines tiles that do not exist, and use nothing of them. The first launch found NaN there in
+// every float format; what mattered to an output, or to whether the kernel ends, shows when it is a
+// large positive and a large negative number. Which way a warp goes may depend on it:
+// FlashAttention 2 asks of every row's sum, also of those beyond the last query, whether there is
+// anything to divide by.
 Status discard_harmless_uninitialized_reads(const Case& test_case, const Target& target,
                                             Launcher& launcher, LaunchChoices choices,
                                             Launched& launched) {
