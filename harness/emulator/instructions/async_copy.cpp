@@ -27,10 +27,14 @@ constexpr u32 kIgnoreSource = 2;  // Inst::p says which lanes copy zeros
 constexpr u32 kNoIncrement = 1;
 constexpr u32 kGenericBarrier = 2;  // a generic address
 
-void explain_copies(Warp& warp, const Inst& inst, u32 mask, const Pointers& to, int bytes) {
+void explain_copies(Warp& warp, const Inst& inst, u32 unclear, u32 mask, const Pointers& to,
+                    int bytes) {
   Accessor who = accessor(warp);
   who.inst = &inst;
-  for (u32 left = mask; left != 0; left &= left - 1) {
+  who.storing = mask;
+  who.addresses = to.address.data();
+  who.bytes = static_cast<u64>(bytes);
+  for (u32 left = unclear; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const u64 address = to.address[static_cast<std::size_t>(who.lane)];
     const auto problem = warp.cta().shared().explain_copy(who, address, bytes, kPending);
@@ -61,7 +65,7 @@ template <int Bytes>
     const bool fine = ShadowRow<Bytes>(view, to.address[static_cast<std::size_t>(lane)]).copy(lane);
     unclear |= static_cast<u32>(!fine) << lane;
   }
-  if (unclear != 0) explain_copies(warp, inst, unclear, to, Bytes);
+  if (unclear != 0) explain_copies(warp, inst, unclear, mask, to, Bytes);
   return true;
 }
 

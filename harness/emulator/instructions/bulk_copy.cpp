@@ -228,6 +228,15 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
     const int lane = std::countr_zero(left);
     std::optional<BulkBox> box = box_of(warp, inst, operation(warp, inst), lane, Intent::write);
     if (!box) return;
+    const SharedMemory& shared = warp.cta().shared();
+    if (shared.check() && !box->rows.empty()) {
+      // What others write between here and the wait is for explain_async_read() to see.
+      Accessor who = accessor(warp);
+      who.lane = lane;
+      const auto bytes = static_cast<int>(box->footprint());
+      const auto problem = shared.explain_issue(who, box->rows.front().shared, bytes);
+      if (problem) shared_problem(warp, inst, lane, *problem);
+    }
     BulkStore store;
     store.at = &inst;
     store.box = std::move(*box);

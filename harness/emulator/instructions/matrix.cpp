@@ -39,6 +39,7 @@ template <Space S, int Count>
     mask = whole_warp(warp, inst, mask);
     if (mask == 0) return false;
   }
+  if (intent == Intent::write) warp.note_meeting(mask);
   gather_addresses(warp, inst, p);
   return resolve<S, 16>(warp, inst, mask & kAddressLanes<Count>, p, intent);
 }
@@ -66,6 +67,7 @@ template <Space S, int Count, bool Transposed>
     if (Transposed) transpose(matrix, out);
     put(d, Transposed ? out : matrix, mask);
   }
+  warp.note_meeting(mask);
 }
 
 template <Space S, int Count, bool Transposed>
@@ -92,6 +94,7 @@ template <Space S, int Count, bool Transposed>
     mask = whole_warp(warp, inst, mask);
     if (mask == 0) return;
   }
+  warp.note_meeting(mask);
   alignas(64) std::byte out[128];
   transpose(warp.slot(inst.a), out);
   put(warp.slot(inst.d), out, mask);
@@ -169,6 +172,7 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
     mask = whole_warp(warp, inst, mask);
     if (mask == 0) return;
   }
+  warp.note_meeting(mask);
   const bool whole = mask == kFullMask;
   const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
@@ -192,6 +196,7 @@ void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
     mask = whole_warp(warp, inst, mask);
     if (mask == 0) return;
   }
+  warp.note_meeting(mask);
   const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
   mma_randomly(op.plan->kind(), collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),

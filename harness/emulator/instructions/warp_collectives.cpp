@@ -23,7 +23,9 @@ using u64 = std::uint64_t;
 template <typename Action>
 void together(Warp& warp, const Inst& inst, u32 mask, Slot masks, const Action& action) {
   each_member_mask(warp, mask, masks, [&](u32 members, u32 group) {
-    if (warp.gather(inst, members, group)) action(group);
+    if (!warp.gather(inst, members, group)) return;
+    warp.note_meeting(members);
+    action(group);
   });
 }
 

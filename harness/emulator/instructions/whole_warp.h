@@ -24,8 +24,8 @@ inline std::string lanes_are_missing(std::uint32_t mask, std::uint32_t wanted,
 // wait for others that are late; where these cannot come, a finding, and the launch stops.
 inline bool has_all_lanes(Warp& warp, const Inst& inst, std::uint32_t& mask, std::uint32_t wanted,
                           std::string_view what) {
-  if (mask == wanted) return true;
-  mask = warp.gather_late(inst, mask);
+  if (mask != wanted) mask = warp.gather_late(inst, mask);
+  if (mask == wanted) warp.note_meeting(wanted);
   if (mask == wanted || mask == 0) return mask != 0;
   warp.fail(FindingKind::divergent_barrier, inst, std::countr_zero(wanted & ~mask),
             [&] { return lanes_are_missing(mask, wanted, what); });

@@ -205,11 +205,13 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
   const WmmaAccess& access = access_of(warp, inst);
   for (std::size_t i = access.natural; i < access.slots.size(); ++i)
     put(warp.slot(access.slots[i]), warp.slot(access.slots[i % access.natural]), mask);
+  warp.note_meeting(mask);
 }
 
 void store(Warp& warp, const Inst& inst, u32 mask) {
   if (mask != kFullMask) mask = whole_warp(warp, inst, mask);
   if (mask == 0) return;
+  warp.note_meeting(mask);
   each_element(warp, inst, mask, [](const std::byte* own, std::byte* memory, std::size_t bytes) {
     __builtin_memcpy(memory, own, bytes);
   });
@@ -309,6 +311,7 @@ template <typename Multiply>
 void each_piece(Warp& warp, const Inst& inst, u32 mask, const Multiply& one) {
   if (mask != kFullMask) mask = whole_warp(warp, inst, mask);
   if (mask == 0) return;
+  warp.note_meeting(mask);
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
   alignas(64) LaneRegister results[2][MmaOperation::kMostRegisters];
   const auto first = static_cast<std::size_t>(inst.immediate);
@@ -342,6 +345,7 @@ void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
 void multiply_f64(Warp& warp, const Inst& inst, u32 mask) {
   if (mask != kFullMask) mask = whole_warp(warp, inst, mask);
   if (mask == 0) return;
+  warp.note_meeting(mask);
   const auto a = lanes<u64>(warp, inst.list[2]), b = lanes<u64>(warp, inst.list[3]);
   u64 sums[2][kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {

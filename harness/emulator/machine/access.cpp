@@ -114,12 +114,15 @@ void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem&
                                    finding->cta, other.warp, other.lane);
 }
 
-void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p,
-                         int bytes, Intent intent) {
+void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t unclear,
+                         std::uint32_t executing, const Pointers& p, int bytes, Intent intent) {
   SharedMemory& shared = warp.cta().shared();
   Accessor who = accessor(warp);
   who.inst = &inst;
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+  who.storing = executing;
+  who.addresses = p.address.data();
+  who.bytes = static_cast<std::uint64_t>(bytes);
+  for (std::uint32_t left = unclear; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const std::uint64_t address = p.address[static_cast<std::size_t>(who.lane)];
     if (intent == Intent::read && shared.read_known(who, address, bytes)) continue;

@@ -89,8 +89,9 @@ bool out_of_bounds(Warp& warp, const Inst& inst, int lane, std::uint64_t address
 bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
                            Intent intent);
 void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem& problem);
-void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, const Pointers& p,
-                         int bytes, Intent intent);
+// The lanes that are unclear, of those that execute the access.
+void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t unclear,
+                         std::uint32_t executing, const Pointers& p, int bytes, Intent intent);
 // Once a store has written: contested writes that changed something are races.
 void settle_contested(Warp& warp, const Inst& inst);
 
@@ -110,8 +111,6 @@ inline std::uint32_t used_bytes(const Inst& inst) {
 inline Accessor accessor(const Warp& warp) {
   Accessor who;
   who.warp = warp.index();
-  who.active = warp.active();
-  who.diverged = warp.diverged();
   return who;
 }
 
@@ -214,12 +213,12 @@ template <int Bytes>
       for (std::uint32_t left = mask; left != 0; left &= left - 1) {
         const int lane = std::countr_zero(left);
         const ShadowRow<Bytes> row(view, p.address[static_cast<std::size_t>(lane)]);
-        const bool fine = intent == Intent::read ? row.read() : row.write(lane);
+        const bool fine = intent == Intent::read ? row.read(lane) : row.write(lane);
         unclear |= static_cast<std::uint32_t>(!fine) << lane;
       }
     }
   }
-  if (unclear != 0) check_shared_slowly(warp, inst, unclear, p, Bytes, intent);
+  if (unclear != 0) check_shared_slowly(warp, inst, unclear, mask, p, Bytes, intent);
   return true;
 }
 

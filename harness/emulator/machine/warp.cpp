@@ -142,10 +142,7 @@ void Warp::backward(const Inst& inst, std::uint32_t target) {
 
 // Inlined: branches where lanes part are frequent.
 [[gnu::always_inline]] inline void Warp::split_off(std::uint32_t lanes, std::uint32_t pc) {
-  if (!diverged()) {
-    cta_->shared().order().diverge(index_);
-    turn_ = kTurn;
-  }
+  if (!diverged()) turn_ = kTurn;
   active_ &= ~lanes;
   for (Split& split : splits_) {
     if (split.wait != Wait::nothing || split.pc != pc) continue;
@@ -264,6 +261,15 @@ bool Warp::gather(const Inst& inst, std::uint32_t members, std::uint32_t& mask, 
   return true;
 }
 
+void Warp::note_meeting(std::uint32_t members) {
+  AccessOrder& order = cta_->shared().order();
+  if ((live_ & ~members) == 0) {
+    order.lanes_met(index_);
+  } else {
+    order.lanes_met(index_, members);
+  }
+}
+
 std::uint32_t Warp::gather_late(const Inst& inst, std::uint32_t mask) {
   // A lane that is here and does not take part is not late.
   if (!waits_for_late_ || mask != active_) return mask;
@@ -291,8 +297,7 @@ void Warp::meet(const Inst& inst, std::uint32_t members, std::uint32_t mask) {
     park(inst, mask, Wait::warp_barrier).members = members;
     return;
   }
-  // What they did so far is in order for lanes that go on apart, too.
-  if (diverged()) cta_->shared().order().diverge(index_);
+  note_meeting(members);
   release(is_there, [](const Split&) {});
 }
 

@@ -123,6 +123,9 @@ class Warp {
   // bar.warp.sync: the lanes wait until all live lanes of `members` are at one, this or another,
   // and all go on from where they are.
   void meet(const Inst& inst, std::uint32_t members, std::uint32_t mask);
+  // The lanes of `members` have waited for one another: what each did so far comes before what the
+  // others do next.
+  void note_meeting(std::uint32_t members);
   // Lets other warps run when the slice is over.
   void give_way();
 

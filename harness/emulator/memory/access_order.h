@@ -4,7 +4,11 @@
 // before warp w's present when
 //   t < floor(w)        w passed a barrier of the whole CTA since, or
 //   t < seen(w, q)      w and q (or a chain of warps between them) shared a partial barrier since.
-// A warp is ordered with itself, except for lanes that diverged and have not met again.
+//
+// The lanes of one warp are threads like all others. An access at tick t by lane m happened before
+// the present of lane l of the same warp when l is m, when a barrier orders the warp with itself,
+//   t < lanes_floor(w)  all lanes of the warp have met since, or
+//   t < known(l, m)     l and m (or a chain of lanes between them) met since, others did not.
 //
 // Plain accesses and those of asynchronous units (wgmma, bulk copies) take different ways to shared
 // memory. What is written by the plain way is there for the other one only after a
@@ -19,7 +23,8 @@ namespace plumbline::emulator {
 
 constexpr int kMaxWarps = 32;
 
-// What a warp may rely on: of each warp, the tick before which its accesses have happened.
+// What a warp may rely on: of each warp, the tick before which its accesses have happened. Or what
+// a lane may rely on, of each lane of its warp.
 using Knowledge = std::array<std::uint32_t, kMaxWarps>;
 
 inline void join(Knowledge& into, const Knowledge& other) {
@@ -61,7 +66,7 @@ class AccessOrder {
       join(joined, seen_[w]);
     }
     ++tick_;
-    used_ = false;
+    used_ = 0;
     for (int w = 0; w < kMaxWarps; ++w) {
       if ((warps >> w & 1) != 0) joined[w] = tick_;
     }
@@ -75,11 +80,13 @@ class AccessOrder {
   // The warp read a flag (volatile, atomic) that others set: from here on it may rely on all they
   // did before.
   void acquire(int warp) {
+    uneven_ = true;
     if (tick_ < kLastTick) floor_[warp] = next_tick();
   }
 
   // All that the warp knows, its own accesses so far included; what it does next is not.
   Knowledge release(int warp) {
+    uneven_ = true;
     Knowledge known;
     for (int q = 0; q < kMaxWarps; ++q) known[q] = known_before(warp, q);
     known[warp] = next_tick();
@@ -99,7 +106,7 @@ class AccessOrder {
   // What an asynchronous unit writes needs no fence: all accesses between the two calls, and
   // nothing else.
   void begin_asynchronous() {
-    if (used_) next_tick();
+    if (used_ != 0) next_tick();
   }
 
   void end_asynchronous() {
@@ -124,17 +131,35 @@ class AccessOrder {
   // A new tick, so that what follows is told apart from what came before.
   std::uint32_t next_tick() {
     if (tick_ < kLastTick) ++tick_;
-    used_ = false;
+    used_ = 0;
     return tick_;
   }
 
-  // Lanes of the warp part, or go on apart after they have met.
-  void diverge(int warp) {
-    if (used_) next_tick();
-    parted_[warp] = tick_;
+  // All lanes of the warp have waited for one another.
+  void lanes_met(int warp) {
+    lanes_floor_[warp] = tick_behind(warp);
+    lanes_apart_ &= ~(1u << warp);
   }
 
-  void note_access() { used_ = true; }
+  // Some of its lanes have.
+  void lanes_met(int warp, std::uint32_t lanes) {
+    if (lanes_known_.empty()) lanes_known_.resize(kMaxWarps);
+    LaneKnowledge& known = lanes_known_[static_cast<std::size_t>(warp)];
+    if ((lanes_apart_ >> warp & 1) == 0) known = {};
+    lanes_apart_ |= 1u << warp;
+    Knowledge together{};
+    const std::uint32_t now = tick_behind(warp);
+    for (int lane = 0; lane < kLanesOfAWarp; ++lane) {
+      if ((lanes >> lane & 1) == 0) continue;
+      join(together, known[lane]);
+      together[lane] = now;
+    }
+    for (int lane = 0; lane < kLanesOfAWarp; ++lane) {
+      if ((lanes >> lane & 1) != 0) known[lane] = together;
+    }
+  }
+
+  void note_access(int warp) { used_ |= 1u << warp; }
 
   std::uint32_t tick() const { return tick_; }
 
@@ -150,29 +175,60 @@ class AccessOrder {
     return tick < known_before(warp, other) || tick >= kLastTick;
   }
 
-  // For two lanes of one diverged warp: whether the access came before they parted.
-  bool before_parting(int warp, std::uint32_t tick) const { return tick < parted_[warp]; }
-
- private:
-  void enter_tick() {
-    ++tick_;
-    used_ = false;
-    partial_ = false;
-    floor_.fill(tick_);
-    parted_.fill(tick_);
+  // The tick before which all accesses of the warp happened before those of any of its lanes now.
+  std::uint32_t lanes_floor(int warp) const {
+    const std::uint32_t known = known_before(warp, warp);
+    return known > lanes_floor_[warp] ? known : lanes_floor_[warp];
   }
 
+  // The same for an access of one lane and the present of another.
+  bool lanes_ordered(int warp, int lane, int other, std::uint32_t tick) const {
+    if (lane == other || tick < lanes_floor(warp) || tick >= kLastTick) return true;
+    return (lanes_apart_ >> warp & 1) != 0 &&
+           tick < lanes_known_[static_cast<std::size_t>(warp)][lane][other];
+  }
+
+  // Readers of a word since this tick may be kept as one set with one tick, that of the last of
+  // them: what orders a warp with one of them orders it with all. Once warps know different things
+  // of one another, that holds for the present tick alone.
+  std::uint32_t readers_since() const { return uneven_ ? tick_ : even_since_; }
+
+ private:
+  static constexpr int kLanesOfAWarp = 32;
+
+  // Of each lane of a warp, the tick before which accesses of each other one are known.
+  using LaneKnowledge = std::array<Knowledge, kLanesOfAWarp>;
+
+  void enter_tick() {
+    ++tick_;
+    used_ = 0;
+    partial_ = false;
+    uneven_ = false;
+    even_since_ = tick_;
+    lanes_apart_ = 0;
+    floor_.fill(tick_);
+    lanes_floor_.fill(tick_);
+  }
+
+  // A tick behind all accesses of the warp so far.
+  std::uint32_t tick_behind(int warp) { return (used_ >> warp & 1) != 0 ? next_tick() : tick_; }
+
   void enter_partial() {
+    uneven_ = true;
     if (partial_) return;
     seen_ = {};
     partial_ = true;
   }
 
   std::uint32_t tick_ = 0;
-  bool used_ = false;     // an access was stamped with this tick
-  bool partial_ = false;  // seen_ means something
+  std::uint32_t used_ = 0;        // the warps of which an access was stamped with this tick
+  bool partial_ = false;          // seen_ means something
+  bool uneven_ = false;           // warps know different things of one another
+  std::uint32_t even_since_ = 0;  // the tick of the last barrier of the whole CTA
   Knowledge floor_{};
-  Knowledge parted_{};
+  Knowledge lanes_floor_{};
+  std::uint32_t lanes_apart_ = 0;  // the warps whose lanes_known_ means something
+  std::vector<LaneKnowledge> lanes_known_;
   Knowledge fenced_{};              // by fence.proxy.async
   std::vector<bool> asynchronous_;  // by tick
   std::array<Knowledge, kMaxWarps> seen_{};

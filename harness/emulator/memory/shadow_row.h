@@ -37,19 +37,19 @@ class ShadowRow {
   [[gnu::always_inline]] ShadowRow(const ShadowView& view, std::uint64_t offset)
       : view_(view), byte_(offset - kSharedStart) {}
 
-  [[gnu::always_inline]] bool read() const {
+  [[gnu::always_inline]] bool read(std::int32_t lane) const {
     const Row stamp = load(view_.stamp + word());
-    const Row bad = (load(view_.state + byte_) ^ 0x01010101) | ~write_ordered(stamp);
+    const Row bad = (load(view_.state + byte_) ^ 0x01010101) | ~ordered(stamp, lane);
     if (any(bad)) return false;
     const Row kept =
-        load(view_.readers + word()) & equal(load(view_.read_tick + word()), view_.tick);
+        load(view_.readers + word()) & ~less(load(view_.read_stamp + word()), view_.readers_kept);
     store(view_.readers + word(), kept | view_.own_reader);
-    store(view_.read_tick + word(), Row{} + view_.tick);
+    store(view_.read_stamp + word(), Row{} + (view_.now | view_.own_warp | lane));
     return true;
   }
 
   [[gnu::always_inline]] bool write(std::int32_t lane) const {
-    if (!may_write(load(view_.state + byte_))) return false;
+    if (!may_write(load(view_.state + byte_), lane)) return false;
     record_write(lane);
     return true;
   }
@@ -58,7 +58,7 @@ class ShadowRow {
   // apart.
   [[gnu::always_inline]] bool copy(std::int32_t lane) const {
     const Row state = load(view_.state + byte_);
-    if (!may_write(state)) return false;
+    if (!may_write(state, lane)) return false;
     store(view_.state + byte_, (state & 0x01010101 * kWritten) | 0x01010101 * kPending);
     stamp(lane);
     return true;
@@ -70,21 +70,27 @@ class ShadowRow {
   }
 
  private:
-  [[gnu::always_inline]] bool may_write(Row state) const {
-    const Row reads = less(load(view_.read_tick + word()), view_.floor_tick) |
-                      equal(load(view_.readers + word()), view_.own_reader);
-    return !any((state & 0x06060606) | ~(write_ordered(load(view_.stamp + word())) & reads));
+  [[gnu::always_inline]] bool may_write(Row state, std::int32_t lane) const {
+    const Row stamp = load(view_.read_stamp + word());
+    const Row reads =
+        less(stamp, view_.floor) |
+        (equal(load(view_.readers + word()), view_.own_reader) & ordered(stamp, lane));
+    return !any((state & 0x06060606) | ~(ordered(load(view_.stamp + word()), lane) & reads));
   }
 
   [[gnu::always_inline]] void stamp(std::int32_t lane) const {
-    store(view_.stamp + word(), Row{} + (view_.tick << 10 | view_.own_warp | lane));
+    store(view_.stamp + word(), Row{} + (view_.now | view_.own_warp | lane));
   }
 
   [[gnu::always_inline]] std::size_t word() const { return byte_ / 4; }
 
-  [[gnu::always_inline]] Row write_ordered(Row stamp) const {
-    return less(stamp, view_.floor_stamp) |
-           (less(stamp, view_.own_limit) & equal(stamp & 0x3e0, view_.own_warp));
+  // By a barrier of the CTA, by one of the warp, or because it is the same lane; but not of what is
+  // split, whose stamp is later than all.
+  [[gnu::always_inline]] Row ordered(Row stamp, std::int32_t lane) const {
+    const Row same_warp = equal(stamp & 0x3e0, view_.own_warp);
+    const Row same_lane = equal(stamp & 0x3ff, view_.own_warp | lane);
+    return less(stamp, view_.floor) | (less(stamp, view_.lanes_floor) & same_warp) |
+           (less(stamp, view_.behind_now) & same_lane);
   }
 
   [[gnu::always_inline]] static Row load(const void* from) {

@@ -25,6 +25,19 @@ SharedProblem problem_with_writer(FindingKind kind, std::uint64_t address, std::
   return problem;
 }
 
+// A race between two accesses, the earlier one by the thread of the stamp.
+std::string race_words(const char* verb, std::uint64_t address, int warp, std::uint32_t stamp,
+                       const char* other_verb) {
+  if (warp_of(stamp) == warp) {
+    return fmt::format(
+        "{} shared memory at {:#x} that lane {} of the same warp {} with no __syncwarp() "
+        "(bar.warp.sync) between: a race between lanes of a warp",
+        verb, address, lane_of(stamp), other_verb);
+  }
+  return fmt::format("{} shared memory at {:#x} that warp {} lane {} {} with no barrier between",
+                     verb, address, warp_of(stamp), lane_of(stamp), other_verb);
+}
+
 SharedProblem opaque_problem(const char* verb, std::uint64_t address) {
   return {FindingKind::bad_operand,
           fmt::format("{} shared memory at {:#x}, where an mbarrier is; only mbarrier instructions "
@@ -51,7 +64,7 @@ void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_off
   if (!check_) return;
   state_.assign(bytes, kUnwritten);
   stamp_.assign(bytes / 4, 0);
-  read_tick_.assign(bytes / 4, 0);
+  read_stamp_.assign(bytes / 4, 0);
   readers_.assign(bytes / 4, 0);
   bytes_.clear();
   order_ = AccessOrder();
@@ -68,7 +81,7 @@ void SharedMemory::start_cta(std::uint8_t garbage) {
   const bool ticks_go_on = order_.start_cta();
   if (!ticks_go_on || !bytes_.empty()) {
     std::fill(stamp_.begin(), stamp_.end(), 0u);
-    std::fill(read_tick_.begin(), read_tick_.end(), 0u);
+    std::fill(read_stamp_.begin(), read_stamp_.end(), 0u);
     std::fill(readers_.begin(), readers_.end(), 0u);
     bytes_.clear();
   }
@@ -81,16 +94,17 @@ std::string SharedMemory::extent() const {
 }
 
 ShadowView SharedMemory::view(const Accessor& who) {
-  order_.note_access();
+  order_.note_access(who.warp);
   ShadowView view;
   view.state = state_.data();
   view.stamp = stamp_.data();
-  view.read_tick = read_tick_.data();
+  view.read_stamp = read_stamp_.data();
   view.readers = readers_.data();
-  view.tick = static_cast<std::int32_t>(order_.tick());
-  view.floor_tick = static_cast<std::int32_t>(order_.floor(who.warp));
-  view.floor_stamp = view.floor_tick << 10;
-  view.own_limit = who.diverged ? 0 : (view.tick + 1) << 10;
+  view.now = static_cast<std::int32_t>(order_.tick() << 10);
+  view.behind_now = static_cast<std::int32_t>((order_.tick() + 1) << 10);
+  view.floor = static_cast<std::int32_t>(order_.floor(who.warp) << 10);
+  view.lanes_floor = static_cast<std::int32_t>(order_.lanes_floor(who.warp) << 10);
+  view.readers_kept = static_cast<std::int32_t>(order_.readers_since() << 10);
   view.own_warp = who.warp << 5;
   view.own_reader = static_cast<std::int32_t>(1u << who.warp);
   return view;
@@ -117,10 +131,10 @@ std::uint32_t SharedMemory::stamp_at(std::uint64_t address) const {
 void SharedMemory::split(std::size_t word) {
   if (stamp_[word] == kSplit) return;
   if (bytes_.empty()) bytes_.resize(state_.size());
-  const Record whole{stamp_[word], read_tick_[word], readers_[word]};
+  const Record whole{stamp_[word], read_stamp_[word], readers_[word]};
   for (std::size_t byte = 4 * word; byte < 4 * word + 4; ++byte) bytes_[byte] = whole;
   stamp_[word] = kSplit;
-  read_tick_[word] = kSplit;
+  read_stamp_[word] = kSplit;
   readers_[word] = ~std::uint32_t{0};
 }
 
@@ -178,67 +192,66 @@ std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, st
   return std::nullopt;
 }
 
-bool SharedMemory::write_ordered(const Accessor& who, std::uint32_t stamp) const {
-  const std::uint32_t tick = stamp >> 10;
+bool SharedMemory::ordered(const Accessor& who, std::uint32_t stamp) const {
   const int warp = warp_of(stamp);
-  if (warp == who.warp) {
-    return !who.diverged || (who.active >> lane_of(stamp) & 1) != 0 ||
-           order_.before_parting(warp, tick) || order_.ordered(who.warp, warp, tick);
-  }
-  return order_.ordered(who.warp, warp, tick);
+  if (warp == who.warp) return order_.lanes_ordered(warp, who.lane, lane_of(stamp), stamp >> 10);
+  return order_.ordered(who.warp, warp, stamp >> 10);
 }
 
 std::optional<SharedProblem> SharedMemory::check_read(const Accessor& who, std::uint64_t offset,
                                                       const Record& record) const {
-  if (write_ordered(who, record.stamp)) return std::nullopt;
-  return problem_with_writer(
-      FindingKind::race, offset, record.stamp,
-      fmt::format("reads shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
-                  offset, warp_of(record.stamp), lane_of(record.stamp)));
+  if (ordered(who, record.stamp)) return std::nullopt;
+  return problem_with_writer(FindingKind::race, offset, record.stamp,
+                             race_words("reads", offset, who.warp, record.stamp, "wrote"));
 }
 
 std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std::uint64_t offset,
                                                        const Record& record, bool copies) const {
-  if (!write_ordered(who, record.stamp)) {
-    SharedProblem problem = problem_with_writer(
-        FindingKind::race, offset, record.stamp,
-        fmt::format(
-            "writes shared memory at {:#x} that warp {} lane {} wrote with no barrier between",
-            offset, warp_of(record.stamp), lane_of(record.stamp)));
+  const char* const verb = copies ? "refills" : "writes";
+  if (!ordered(who, record.stamp) &&
+      !(warp_of(record.stamp) == who.warp && who.writes_with(lane_of(record.stamp), offset))) {
+    SharedProblem problem =
+        problem_with_writer(FindingKind::race, offset, record.stamp,
+                            race_words("writes", offset, who.warp, record.stamp, "wrote"));
     problem.between_writes = true;
+    return problem;
+  }
+  SharedProblem problem;
+  problem.address = offset;
+  problem.other_reads = true;
+  if (warp_of(record.read_stamp) == who.warp && (record.readers >> who.warp & 1) != 0 &&
+      !ordered(who, record.read_stamp)) {
+    problem.words = race_words(verb, offset, who.warp, record.read_stamp, "read");
+    problem.other_warp = who.warp;
     return problem;
   }
   std::uint32_t others = record.readers & ~(1u << who.warp);
   for (int warp = 0; others != 0; ++warp, others >>= 1) {
-    if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_tick)) continue;
-    SharedProblem problem;
-    problem.words =
-        fmt::format("{} shared memory at {:#x} that warp {} read with no barrier between",
-                    copies ? "refills" : "writes", offset, warp);
-    problem.address = offset;
+    if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_stamp >> 10)) continue;
+    problem.words = fmt::format(
+        "{} shared memory at {:#x} that warp {} read with no barrier between", verb, offset, warp);
     problem.other_warp = warp;
-    problem.other_reads = true;
     return problem;
   }
   return std::nullopt;
 }
 
 void SharedMemory::record_read(const Accessor& who, Record& record) const {
-  if (record.read_tick != order_.tick()) record.readers = 0;
-  record.read_tick = order_.tick();
+  if (record.read_stamp >> 10 < order_.readers_since()) record.readers = 0;
+  record.read_stamp = stamp_of(who);
   record.readers |= 1u << who.warp;
 }
 
 std::size_t SharedMemory::equal_records(std::size_t word, std::size_t end) const {
   std::size_t next = word + 1;
-  while (next < end && stamp_[next] == stamp_[word] && read_tick_[next] == read_tick_[word] &&
+  while (next < end && stamp_[next] == stamp_[word] && read_stamp_[next] == read_stamp_[word] &&
          readers_[next] == readers_[word])
     ++next;
   return next - word;
 }
 
 bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int bytes) {
-  if (who.diverged || bytes % 4 != 0) return false;
+  if (bytes % 4 != 0) return false;
   const std::size_t first = (offset - kSharedStart) / 4;
   const std::size_t end = first + static_cast<std::size_t>(bytes) / 4;
   const std::uint32_t stamp = stamp_[first];
@@ -248,11 +261,11 @@ bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int byt
     std::memcpy(&states, &state_[4 * word], sizeof states);
     same = same && stamp_[word] == stamp && states == 0x01010101u * kWritten;
   }
-  if (!same || !write_ordered(who, stamp)) return false;
+  if (!same || !ordered(who, stamp)) return false;
   for (std::size_t word = first; word < end; ++word) {
-    Record record{stamp, read_tick_[word], readers_[word]};
+    Record record{stamp, read_stamp_[word], readers_[word]};
     record_read(who, record);
-    read_tick_[word] = record.read_tick;
+    read_stamp_[word] = record.read_stamp;
     readers_[word] = record.readers;
   }
   return true;
@@ -260,7 +273,7 @@ bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int byt
 
 std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,
                                                         int bytes, std::uint32_t used) {
-  order_.note_access();
+  order_.note_access(who.warp);
   std::optional<SharedProblem> problem = state_problem(&who, offset, bytes, used);
   if (problem && problem->other_warp >= 0) return traced(std::move(problem));
   std::uint32_t fine = 0;  // the last stamp that was
@@ -276,11 +289,11 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
       ++byte;
       continue;
     }
-    Record record{stamp_[word], read_tick_[word], readers_[word]};
+    Record record{stamp_[word], read_stamp_[word], readers_[word]};
     if (!problem && record.stamp != fine) problem = check_read(who, byte + kSharedStart, record);
     fine = record.stamp;
     record_read(who, record);
-    read_tick_[word] = record.read_tick;
+    read_stamp_[word] = record.read_stamp;
     readers_[word] = record.readers;
     byte += 4;
   }
@@ -316,7 +329,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
                                                            std::uint64_t offset, int bytes,
                                                            ByteState state) {
   const bool copies = state != kWritten;
-  order_.note_access();
+  order_.note_access(who.warp);
   std::optional<SharedProblem> problem;
   const std::size_t first = offset - kSharedStart;
   const std::size_t end = first + static_cast<std::size_t>(bytes);
@@ -350,17 +363,17 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
       }
       if (whole && !trace_.follows(byte + kSharedStart, 4)) {  // one owner again
         stamp_[word] = stamp;
-        read_tick_[word] = 0;
+        read_stamp_[word] = 0;
         readers_[word] = 0;
       }
       byte += count;
       continue;
     }
-    const Record before{stamp_[word], read_tick_[word], readers_[word]};
+    const Record before{stamp_[word], read_stamp_[word], readers_[word]};
     if (!problem) problem = check_write(who, byte + kSharedStart, before, copies);
     const std::size_t run = equal_records(word, end / 4);
     std::fill_n(&stamp_[word], run, stamp);
-    std::fill_n(&read_tick_[word], run, 0u);
+    std::fill_n(&read_stamp_[word], run, 0u);
     std::fill_n(&readers_[word], run, 0u);
     byte += 4 * run;
   }
@@ -381,6 +394,19 @@ std::optional<SharedProblem> SharedMemory::explain_async_read(const Accessor& wh
                                                               std::uint64_t offset, int bytes) {
   std::optional<SharedProblem> problem = explain_read(who, offset, bytes);
   return problem ? problem : fence_problem(offset, bytes);
+}
+
+std::optional<SharedProblem> SharedMemory::explain_issue(const Accessor& who, std::uint64_t offset,
+                                                         int bytes) const {
+  std::uint32_t fine = 0;  // the last stamp that was
+  const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
+  for (std::uint64_t address = offset; address < end; ++address) {
+    const std::uint32_t stamp = stamp_at(address);
+    if (stamp == fine) continue;
+    if (auto problem = check_read(who, address, {stamp, 0, 0})) return traced(std::move(problem));
+    fine = stamp;
+  }
+  return std::nullopt;
 }
 
 std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, int bytes) const {

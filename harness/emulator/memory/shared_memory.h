@@ -6,14 +6,15 @@
 // - state, per byte: unwritten, written, pending (cp.async or a bulk copy issued, not waited for),
 //   outside (the alignment gap), or an mbarrier's
 // - stamp, per word: tick << 10 | warp << 5 | lane of the last write
-// - reads, per word: tick of the last read, and the warps that read at that tick
+// - reads, per word: tick << 10 | warp << 5 | lane of the last read, and the warps that have read
+//   since the last barrier of the CTA, or only at that tick (AccessOrder::readers_since)
 //
 // A word that is accessed in pieces (1- and 2-byte accesses) is "split": its stamps are kept per
 // byte, so that two warps that use different bytes of one word are not a race.
 //
-// Readers at an earlier tick than the last one are forgotten. With barriers of the whole CTA
-// nothing is lost by that; with partial barriers a write-after-read race can be missed. There is no
-// false alarm either way.
+// Some readers are forgotten: with barriers of the whole CTA none that matters to other warps, with
+// partial barriers those at an earlier tick than the last one, and of the lanes of one warp all but
+// the last. A write-after-read race can be missed by that. There is no false alarm.
 #pragma once
 
 #include <cstddef>
@@ -45,21 +46,31 @@ enum ByteState : std::uint8_t {
 struct Accessor {
   int warp = 0;
   int lane = 0;
-  std::uint32_t active = ~0u;  // lanes that run together now
-  bool diverged = false;
   const Inst* inst = nullptr;  // of accesses that are traced
+  // Of a store: the lanes that execute it, their addresses, and how many bytes each writes.
+  std::uint32_t storing = 0;
+  const std::uint64_t* addresses = nullptr;
+  std::uint64_t bytes = 0;
+
+  // Whether the other lane writes that byte by the same instruction.
+  bool writes_with(int other, std::uint64_t address) const {
+    return (storing >> other & 1) != 0 && address - addresses[other] < bytes;
+  }
 };
 
 // What the fast checks need, loaded once for all lanes of an instruction.
 struct ShadowView {
   std::uint8_t* state;
   std::uint32_t* stamp;
-  std::uint32_t* read_tick;
+  std::uint32_t* read_stamp;
   std::uint32_t* readers;
-  std::int32_t tick, floor_tick, floor_stamp;
-  std::int32_t own_limit;   // stamps of the own warp below it are ordered
-  std::int32_t own_warp;    // as it stands in a stamp
-  std::int32_t own_reader;  // as it stands in readers
+  std::int32_t now;           // the present tick, as it stands in a stamp
+  std::int32_t behind_now;    // more than all stamps so far
+  std::int32_t floor;         // stamps below it are ordered
+  std::int32_t lanes_floor;   // stamps of the own warp below it are ordered
+  std::int32_t readers_kept;  // readers whose stamps are below it are forgotten
+  std::int32_t own_warp;      // as it stands in a stamp
+  std::int32_t own_reader;    // as it stands in readers
 };
 
 // What is wrong with an access.
@@ -142,6 +153,11 @@ class SharedMemory {
   // Of the last write of a byte.
   std::uint32_t stamp_at(std::uint64_t address) const;
 
+  // Whether what was written to the bytes is in order for a thread that has a unit read them later.
+  // Nothing is recorded.
+  std::optional<SharedProblem> explain_issue(const Accessor& who, std::uint64_t offset,
+                                             int bytes) const;
+
   // The last writes of the bytes, for an asynchronous unit that reads them: fences have to follow.
   std::optional<SharedProblem> fence_problem(std::uint64_t offset, int bytes) const;
 
@@ -158,7 +174,7 @@ class SharedMemory {
   // The record of one word or, in a split word, of one byte.
   struct Record {
     std::uint32_t stamp = 0;
-    std::uint32_t read_tick = 0;
+    std::uint32_t read_stamp = 0;
     std::uint32_t readers = 0;
   };
 
@@ -181,7 +197,8 @@ class SharedMemory {
   // `who` is null for accesses that take no part in the search for races.
   std::optional<SharedProblem> state_problem(const Accessor* who, std::uint64_t offset, int bytes,
                                              std::uint32_t used = ~std::uint32_t{0}) const;
-  bool write_ordered(const Accessor& who, std::uint32_t stamp) const;
+  // Whether the access of a stamp happened before.
+  bool ordered(const Accessor& who, std::uint32_t stamp) const;
   std::optional<SharedProblem> check_read(const Accessor& who, std::uint64_t offset,
                                           const Record& record) const;
   std::optional<SharedProblem> check_write(const Accessor& who, std::uint64_t offset,
@@ -195,7 +212,7 @@ class SharedMemory {
   AccessOrder order_;
   std::vector<std::byte> storage_;
   std::vector<std::uint8_t> state_;
-  std::vector<std::uint32_t> stamp_, read_tick_, readers_;
+  std::vector<std::uint32_t> stamp_, read_stamp_, readers_;
   std::vector<Record> bytes_;  // of split words; allocated when the first word is split
   SharedTrace trace_;
 };

@@ -214,7 +214,7 @@ TEST(Memory, DynamicSharedMemoryFollowsTheStaticPart) {
   const std::vector<u64> out = run(R"(
     .shared .align 4 .b8 fixed[20];
     mov.u32 %r1, fixed; mov.u32 %r2, dynamic; sub.u32 %r3, %r2, %r1; and.b32 %r4, %r2, 127; shl.b32 %r4, %r4, 16; or.b32 %r3, %r3, %r4;
-    st.shared.u32 [dynamic], %r3; ld.shared.u32 %d5, [%r2];
+    st.shared.u32 [dynamic], %r3; bar.warp.sync -1; ld.shared.u32 %d5, [%r2];
     cvt.u64.u32 %d6, %r3; st.global.u64 [%d1], %d6;)",
                                    pattern(), ".extern .shared .align 128 .b8 dynamic[];", 4);
   EXPECT_EQ(out[0], 128u);

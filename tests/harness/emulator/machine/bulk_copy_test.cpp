@@ -288,7 +288,8 @@ TEST(BulkCopy, NeedsItsDestinationForItself) {
                     "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%in], "
                     "16, [%r2]; WAIT"),
               HasSubstr("bad operand: writes shared memory at 0x808, where an mbarrier is"));
-  EXPECT_THAT(wrong("st.shared.u32 [%r1+4], %r0; " + kLoad + "WAIT"), HasSubstr("race"));
+  EXPECT_THAT(wrong("setp.eq.u32 %p1, %r0, 33; @%p1 st.shared.u32 [%r1+4], %r0; " + kLoad + "WAIT"),
+              HasSubstr("race: writes shared memory at 0x804 that lane 1 of the same warp wrote"));
 }
 
 TEST(BulkCopy, MissesBytesThatNobodyExpected) {

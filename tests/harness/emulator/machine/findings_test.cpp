@@ -238,14 +238,14 @@ TEST(Race, DivergedLanesOfAWarpNeedASync) {
   constexpr const char* kBody =
       "setp.eq.u32 %p1, %r0, 0; @%p1 bra A; bra B;\nA: st.shared.u32 [tile], %r0; {}\nB: "
       "{}ld.shared.u32 %r1, [tile];";
-  // Lanes meet at B before they read: fine either way. With the read inside the branch of the
-  // others it is a race.
+  // Lanes meet at B before they read. With the read inside the branch of the others it is a race;
+  // lane_races_test.cpp has more of these.
   expect_none(run(fmt::format(kBody, "", "bar.warp.sync -1; "), 32));
   const LaunchOutcome outcome =
       run("setp.eq.u32 %p1, %r0, 0; @!%p1 bra B;\nst.shared.u32 [tile], %r0; bra C;\nB: "
           "ld.shared.u32 %r1, [tile]; st.global.u32 [%d1], %r1;\nC: mov.u32 %r2, 0;",
           32);
-  expect(outcome, FindingKind::race, 13, 0, 1, true, "warp 0 lane 0 wrote");
+  expect(outcome, FindingKind::race, 13, 0, 1, true, "lane 0 of the same warp wrote");
 }
 
 TEST(MissingWait, ReadBeforeTheCopyIsWaitedFor) {
