@@ -23,9 +23,9 @@ const FamilyTable& families() {
     for (const auto& group :
          {arithmetic_families(), integer_families(), carry_families(), move_families(),
           compare_families(), float_families(), convert_families(), memory_families(),
-          atomic_families(), async_copy_families(), barrier_families(), mbarrier_families(),
-          warp_families(), matrix_families(), wmma_families(), warpgroup_families(),
-          control_families(), system_call_families()}) {
+          atomic_families(), async_copy_families(), tensor_map_families(), barrier_families(),
+          mbarrier_families(), warp_families(), matrix_families(), wmma_families(),
+          warpgroup_families(), control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
     return out;

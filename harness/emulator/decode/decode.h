@@ -54,6 +54,7 @@ std::span<const Family> convert_families();
 std::span<const Family> memory_families();
 std::span<const Family> atomic_families();
 std::span<const Family> async_copy_families();
+std::span<const Family> tensor_map_families();
 std::span<const Family> barrier_families();
 std::span<const Family> mbarrier_families();
 std::span<const Family> warp_families();

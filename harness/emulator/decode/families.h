@@ -23,6 +23,10 @@ void decode_carry(Decoder& decoder, const Instruction& instruction, Modifiers& m
 // cp.async.bulk, behind "cp.async.bulk".
 void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
 
+// st.async, behind "st.async".
+void decode_async_store(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                        Inst& out);
+
 // Chooses one of the four by the types the instruction names.
 void decode_by_type(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                     Inst& out);

@@ -152,7 +152,8 @@ struct AddressOperand {
   std::int64_t offset = 0;
 };
 
-// One decoded cp.async.bulk or cp.async.bulk.tensor.
+// One decoded cp.async.bulk or cp.async.bulk.tensor; or st.async, which has no more than the first
+// and the third address.
 struct BulkCopy {
   AddressOperand shared;
   AddressOperand global;          // the bytes, or the tensor map

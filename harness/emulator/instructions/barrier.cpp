@@ -159,8 +159,8 @@ void decode_barrier(Decoder& decoder, const Instruction& instruction, Modifiers&
   out.execute = barrier;
 }
 
-// fence.proxy: alias and tensormap change nothing, as virtual addresses are not aliased here and
-// maps do not change.
+// fence.proxy: alias and tensormap change nothing, as virtual addresses are not aliased here, and a
+// tensor map that a kernel changes is there at once.
 void decode_fence_proxy(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                         Inst& out) {
   if (modifiers.take("tensormap::generic")) {

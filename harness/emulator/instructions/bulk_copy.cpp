@@ -51,6 +51,13 @@ std::optional<TensorMap> read_tensor_map(Warp& warp, const Inst& inst, int lane,
   if (!map) {
     warp.fail(FindingKind::bad_operand, inst, lane,
               [&] { return fmt::format("there is no tensor map at {:#x}", address); });
+    return std::nullopt;
+  }
+  if (const Status fine = check_tensor_map(*map); !fine) {  // a kernel may have changed it
+    warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+      return fmt::format("the tensor map at {:#x}: {}", address, fine.error().message);
+    });
+    return std::nullopt;
   }
   return map;
 }
@@ -302,6 +309,10 @@ void nothing(Warp&, const Inst&, u32) {}
 
 void perform(Cta& cta, const BulkLoad& load) {
   SharedMemory& shared = cta.shared();
+  if (load.stored != 0) {
+    std::memcpy(shared.data(load.to), load.value.data(), load.stored);
+    return shared.mark_written(load.to, static_cast<int>(load.stored));
+  }
   const BulkBox& box = load.box;
   std::vector<std::byte> bytes(box.row_bytes);
   for (const BulkRow& row : box.rows) {

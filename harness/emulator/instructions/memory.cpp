@@ -5,6 +5,7 @@
 // they count as synchronisation, in global memory they make CTAs take turns
 // (Program::communicates).
 #include "harness/emulator/decode/decode.h"
+#include "harness/emulator/decode/families.h"
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/memory/address_space.h"
 
@@ -293,7 +294,7 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 
 void decode_store(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                   Inst& out) {
-  if (modifiers.take("async")) return decoder.refuse("asynchronous stores are not emulated");
+  if (modifiers.take("async")) return decode_async_store(decoder, instruction, modifiers, out);
   Access access = take_access(decoder, modifiers);
   if (!decoder.require_operands(instruction, access.operands, access.operands)) return;
   if (access.space == Space::param || access.space == Space::constant) {

@@ -42,11 +42,16 @@ constexpr std::uint64_t swizzled(std::uint64_t address, std::uint64_t span) {
   return address ^ (address >> 3 & (span - 16));
 }
 
-// Global to shared memory; an mbarrier counts its bytes.
+// Global to shared memory, or (st.async) a value to shared memory; an mbarrier counts its bytes.
 struct BulkLoad {
   const Inst* at = nullptr;
   int warp = 0, lane = 0;
-  BulkBox box;
+  BulkBox box = {};
+  std::uint64_t to = 0;      // of a value
+  std::uint32_t stored = 0;  // its bytes; 0: a box
+  std::array<std::byte, 16> value = {};
+
+  std::uint64_t bytes() const { return stored != 0 ? stored : box.bytes(); }
 };
 
 // Shared to global memory; waited for by groups.

@@ -96,7 +96,7 @@ void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
 void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
   for (const BulkLoad& load : barrier.loads) {
     perform(cta, load);
-    barrier.bytes -= static_cast<std::int64_t>(load.box.bytes());
+    barrier.bytes -= static_cast<std::int64_t>(load.bytes());
   }
   if (barrier.loads.empty()) return;
   barrier.loads.clear();

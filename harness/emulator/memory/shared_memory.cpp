@@ -38,6 +38,18 @@ std::string race_words(const char* verb, std::uint64_t address, int warp, std::u
                      verb, address, warp_of(stamp), lane_of(stamp), other_verb);
 }
 
+// What a pending byte waits for.
+const char* copy_of(std::uint8_t state) {
+  switch (state & ~kWritten) {
+    case kInBulk:
+      return "bulk copy";
+    case kStoring:
+      return "st.async";
+    default:
+      return "cp.async";
+  }
+}
+
 SharedProblem opaque_problem(const char* verb, std::uint64_t address) {
   return {FindingKind::bad_operand,
           fmt::format("{} shared memory at {:#x}, where an mbarrier is; only mbarrier instructions "
@@ -143,10 +155,11 @@ void SharedMemory::split(std::size_t word) {
 // still read.
 SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t address) const {
   const std::uint8_t state = state_[address - kSharedStart];
-  const bool refills = (state & kWritten) != 0, bulk = (state & ~kWritten) == kInBulk;
+  // All but cp.async count by an mbarrier.
+  const bool refills = (state & kWritten) != 0, bulk = (state & ~kWritten) != kPending;
   const std::uint32_t stamp = stamp_at(address);
-  const std::string copy = fmt::format("a {} of warp {} lane {}", bulk ? "bulk copy" : "cp.async",
-                                       warp_of(stamp), lane_of(stamp));
+  const std::string copy =
+      fmt::format("a {} of warp {} lane {}", copy_of(state), warp_of(stamp), lane_of(stamp));
   if (refills && who != nullptr && warp_of(stamp) != who->warp &&
       !order_.ordered(who->warp, warp_of(stamp), stamp >> 10)) {
     return problem_with_writer(
@@ -311,9 +324,7 @@ std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset,
   return problem_with_writer(
       FindingKind::race, byte + kSharedStart, stamp,
       fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
-                  byte + kSharedStart,
-                  (state_[byte] & ~kWritten) == kInBulk ? "bulk copy" : "cp.async", warp_of(stamp),
-                  lane_of(stamp)));
+                  byte + kSharedStart, copy_of(state_[byte]), warp_of(stamp), lane_of(stamp)));
 }
 
 std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset,
@@ -384,8 +395,8 @@ std::optional<SharedProblem> SharedMemory::explain_copy(const Accessor& who, std
                                                         int bytes, ByteState pending) {
   std::optional<SharedProblem> problem = check_and_write(who, offset, bytes, pending);
   if (!trace_.empty()) {
-    trace_.note_write({pending == kInBulk ? "bulk copy" : "cp.async", who.inst, who.warp, who.lane},
-                      offset, static_cast<std::uint64_t>(bytes));
+    trace_.note_write({copy_of(pending), who.inst, who.warp, who.lane}, offset,
+                      static_cast<std::uint64_t>(bytes));
   }
   return problem;
 }

@@ -30,15 +30,17 @@
 
 namespace plumbline::emulator {
 
-// Of a byte. kInBulk: pending, by a bulk copy. A pending byte that was written before has the bit
-// kWritten too: it is refilled. kOutside: between the static and the dynamic part. kOpaque: of an
-// mbarrier, which only its own instructions may use; the fast checks take it for outside.
+// Of a byte. kInBulk: pending, by a bulk copy; kStoring: by st.async. A pending byte that was
+// written before has the bit kWritten too: it is refilled. kOutside: between the static and the
+// dynamic part. kOpaque: of an mbarrier, which only its own instructions may use; the fast checks
+// take it for outside.
 enum ByteState : std::uint8_t {
   kUnwritten = 0,
   kWritten = 1,
   kPending = 2,
   kOutside = 4,
   kInBulk = kPending | 8,
+  kStoring = kPending | 32,
   kOpaque = kOutside | 16
 };
 
@@ -136,7 +138,7 @@ class SharedMemory {
                                             std::uint32_t used = ~std::uint32_t{0});
   std::optional<SharedProblem> explain_write(const Accessor& who, std::uint64_t offset, int bytes);
 
-  // An asynchronous copy: the destination is pending, kPending or kInBulk, from here to the wait.
+  // An asynchronous copy: the destination is pending in one of three ways, from here to the wait.
   std::optional<SharedProblem> explain_copy(const Accessor& who, std::uint64_t offset, int bytes,
                                             ByteState pending);
 

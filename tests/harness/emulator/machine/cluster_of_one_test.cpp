@@ -113,9 +113,6 @@ TEST(ClusterOfOne, FencesWhatMayBeFenced) {
 }
 
 TEST(ClusterOfOne, SaysWhatItLacks) {
-  EXPECT_THAT(
-      refusal("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];"),
-      HasSubstr("asynchronous stores are not emulated"));
   EXPECT_THAT(refusal("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add."
                       "u32 [%r1], %r2, [%r3];"),
               HasSubstr("asynchronous reductions are not emulated"));
