@@ -20,6 +20,7 @@ from .errors import (
 )
 from .report import Case, Counterexample, Kernel, Output, Record, Report, read_record
 from .tensors import Tensor, as_format
+from .triton import verify_triton
 from .verification import verify
 
 __version__ = "0.1.0"
@@ -43,4 +44,5 @@ __all__ = [
     "assert_conforms",
     "read_record",
     "verify",
+    "verify_triton",
 ]

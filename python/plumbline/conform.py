@@ -76,7 +76,7 @@ def assert_conforms(
         **{name: judged.tensor for name, judged in call.outputs.items()},
     }
     program.find_program()  # before tensors are written
-    folder = _room_for(sum(tensor.bytes for tensor in tensors.values()))
+    folder = _room_for(sum(tensor.nbytes for tensor in tensors.values()))
     try:
         _write(folder, call, where, contract_only(call, where, promised), tensors, text)
         ended = program.run(_check(folder, operation, jobs, allow_mistrusted), timeout)
@@ -194,7 +194,7 @@ def _keep(
         target = pathlib.Path(keep)
     else:
         target = pathlib.Path("plumbline-out/python") / f"{operation}-{run}"
-    size = sum(tensor.bytes for tensor in tensors.values())
+    size = sum(tensor.nbytes for tensor in tensors.values())
     with_tensors = keep is not None or size <= _KEPT_BYTES
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -270,7 +270,10 @@ def _about_output(call: Problem, output: Output) -> list[str]:
 
 def _about_element(call: Problem, output: Output, element: Element) -> list[str]:
     place = ", ".join(map(str, call.outputs[output.name].place_of(element.index)))
-    text = lambda bits: f"{text_of_bits(output.format, int(bits, 16))} ({bits})"  # noqa: E731
+
+    def text(bits: str) -> str:
+        return f"{text_of_bits(output.format, int(bits, 16))} ({bits})"
+
     if element.low == element.high:
         allowed = f"only {text(element.low)}"
     else:

@@ -396,8 +396,7 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 # Whether a shape is another one but for axes of size 1 and leading axes that are one there.
 def _same_but_ones(shape: tuple[int, ...], due: tuple[int, ...], flat: int) -> bool:
-    strip = lambda s: tuple(size for size in s if size != 1)  # noqa: E731
-    if strip(shape) == strip(due):
+    if [size for size in shape if size != 1] == [size for size in due if size != 1]:
         return True
     return len(shape) >= flat and shape[-1] == due[-1] and (
         math.prod(shape[:-1]) == math.prod(due[:-1])

@@ -70,7 +70,7 @@ def run(
     An interrupt, and any other exception while it runs, ends it as well. ``KeyboardInterrupt`` is
     raised too where the program alone was interrupted.
     """
-    command = [os.fspath(find_program()), *map(os.fspath, arguments)]
+    command = [os.fspath(find_program()), *(os.fspath(argument) for argument in arguments)]
     try:
         process = subprocess.Popen(
             command,

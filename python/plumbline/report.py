@@ -404,12 +404,12 @@ _RENAMED = {"pass": "passed"}
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
 def _object(kind: type[T], raw: dict[str, Any]) -> T:
-    hints = _hints(kind)
+    hints = _hints(typing.cast(Any, kind))
     values = {_RENAMED.get(key, key): value for key, value in raw.items()}
     return kind(**{key: _value(hints[key], value) for key, value in values.items() if key in hints})
 

@@ -38,7 +38,7 @@ class Tensor:
         return math.prod(self.shape)
 
     @property
-    def bytes(self) -> int:
+    def nbytes(self) -> int:
         return self.count * FORMATS[self.format].bytes
 
     @property
@@ -92,7 +92,7 @@ class Tensor:
             begin = self.offset * width
             yield self.memory[begin : begin + self.count * width]
             return
-        elements = self.memory.cast("B").cast("BHIQ"[width.bit_length() - 1])
+        elements = _cast(self.memory, "BHIQ"[width.bit_length() - 1])
         length, step = shape[-1], strides[-1]
         for start in _starts(shape[:-1], strides[:-1], self.offset):
             if step == 0:
@@ -106,7 +106,7 @@ class Tensor:
         """The elements of a tensor of integers."""
         code = {"s64": "q", "s32": "i", "s8": "b", "u8": "B"}[self.format]
         data = b"".join(self.chunks())
-        return list(memoryview(data).cast(code))
+        return list(_cast(memoryview(data), code))
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -192,7 +192,7 @@ def write_safetensors(
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name, tensor in tensors.items():
-        begin, end = end, end + tensor.bytes
+        begin, end = end, end + tensor.nbytes
         header[name] = {
             "dtype": FORMATS[tensor.format].safetensors,
             "shape": list(tensor.shape),
@@ -205,6 +205,13 @@ def write_safetensors(
         for tensor in tensors.values():
             for chunk in tensor.chunks():
                 file.write(chunk)
+
+
+# As memoryview.cast, whose types know only codes that are written out.
+def _cast(view: memoryview, code: str) -> memoryview[int]:
+    cast: Any = view.cast("B").cast
+    result: memoryview[int] = cast(code)
+    return result
 
 
 # Neighboring axes that can be walked as one are one.

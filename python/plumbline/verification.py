@@ -7,11 +7,13 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from . import program
 from .chips import chip_named
 from .errors import error_of
 from .report import Report, read_record
+from .triton import Verification
 
 Target = str | os.PathLike[str]
 
@@ -20,7 +22,7 @@ _WORST_FIRST = (130, 70, 1, 3, 5, 4, 0)
 
 
 def verify(
-    kernels: Target | Iterable[Target],
+    kernels: Target | Iterable[Target] | Any,
     *,
     chips: Iterable[str | int] | str | int | None = None,
     profile: str = "quick",
@@ -37,7 +39,8 @@ def verify(
 ) -> Report:
     """Runs the planned cases of kernels, on the GPU or emulated, and judges them.
 
-    kernels: manifests (paths that end in .toml), names or globs of shipped kernels, or several.
+    kernels: manifests (paths that end in .toml), names or globs of shipped kernels, or several; or
+        a Triton kernel below ``plumbline.triton.computes``.
     chips: "sm_90", "h200" or 90, or several; left out, every chip that the manifests name.
     profile: "quick" (seconds), "default" (minutes) or "deep" (hours).
     only: a filter: ``"class=cancelling k>512"``.
@@ -50,6 +53,22 @@ def verify(
     A kernel that fails is no exception; ``Report.check`` makes it one. What could not be run at all
     is one: a manifest with an error, a kernel that does not exist, a filter that leaves no case.
     """
+    described = getattr(kernels, "plumbline", None)
+    if isinstance(described, Verification):  # a Triton kernel that says what it computes
+        return described.verify(
+            chips if chips is not None else ("sm_80", "sm_90"),
+            profile=profile,
+            only=only,
+            on="emulator" if on == "auto" else on,
+            seed=seed,
+            jobs=jobs,
+            fail_fast=fail_fast,
+            corpus=corpus,
+            out=out,
+            timeout=timeout,
+            allow_mistrusted=allow_mistrusted,
+            options=options,
+        )
     names, manifests = _targets(kernels)
     flags = ["--profile", profile, "--on", on, "--out", os.fspath(out), "--color", "never"]
     for manifest in manifests:
@@ -89,7 +108,8 @@ def joined(reports: Sequence[Report]) -> Report:
 def _targets(kernels: Target | Iterable[Target]) -> tuple[list[str], list[str]]:
     if isinstance(kernels, (str, os.PathLike)):
         kernels = [kernels]
-    names, manifests = [], []
+    names: list[str] = []
+    manifests: list[str] = []
     for kernel in kernels:
         is_path = isinstance(kernel, os.PathLike) or kernel.endswith(".toml")
         (manifests if is_path else names).append(os.fspath(kernel))
