@@ -62,6 +62,7 @@ def assert_conforms(
     Tensors can be of PyTorch, NumPy with ml_dtypes, JAX, CuPy, or anything else with DLPack or
     ``__array_interface__``. The report of a pass is returned.
     """
+    __tracebackhide__ = True  # pytest shows the test's line
     call = problem_of(operation, out, arguments, problem)
     named = chip if chip is not None else chip_of(call)
     if named is None:
@@ -218,7 +219,7 @@ def _message(call: Problem, chip: Chip, report: Report, kept: _Kept) -> str:
     record = report.records[0]
     case = record.cases[0]
     kernel = record.kernels[0]
-    where = f"{case.case.split(' value=')[0]} on {chip}"
+    where = f"{call.operation} {problem_text(call)} on {chip}"
     lines: list[str] = []
     if report.exit_code == Broken.exit_code:
         lines.append(f"{where}: outputs are outside what the contract allows.")

@@ -13,15 +13,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from . import program
 from .chips import chip_named
-from .errors import Broken, Error, InputError, Mistrusted, error_of
-from .report import Case, Report, read_record
+from .errors import Broken, Error, InputError, InternalError, Mistrusted, error_of
+from .report import Case, read_record
 
 # Cases that one start of the program runs. Workers of pytest-xdist get neighboring cases, too.
 _BATCH = 32
@@ -34,7 +34,7 @@ class Plan:
     kernels: tuple[str, ...]  # flags that name the manifest, or nothing for a shipped kernel
     on: str
     texts: tuple[tuple[str, int], ...]  # a case, and the chip that it runs on
-    results: dict[tuple[str, int], Case | Error]
+    results: dict[tuple[str, int], Case | Error] = field(default_factory=dict, repr=False)
 
     def result(self, place: int) -> Case | Error:
         key = self.texts[place]
@@ -60,13 +60,9 @@ class Plan:
             shutil.rmtree(folder, ignore_errors=True)
         for case in record.cases:
             self.results[case.case, chip] = case
-        lost = InternalLoss(f"plumbline replay ended with {ended.exit_code} without this case")
+        lost = InternalError(f"plumbline replay ended with {ended.exit_code} without this case")
         for text in batch:
             self.results.setdefault((text, chip), lost)
-
-
-class InternalLoss(Error):
-    """A case that a run left out, for example because it was interrupted."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +96,7 @@ class PlannedCase:
 
     def check(self) -> Case:
         """What running the case found out; it raises ``Broken`` where a promise was broken."""
+        __tracebackhide__ = True
         case = self.run()
         if case.verdict in ("pass", "skip"):
             return case
@@ -117,9 +114,8 @@ class PlannedCase:
                     f"largest error is {output.worst_ulp:.4g} ulp"
                 )
         lines += [f"replay:  {self.replay}", f"explain: {self.replay.replace('replay', 'explain', 1)}"]
-        report = Report((), Broken.exit_code)
         kinds: dict[str, type[Error]] = {"fail": Broken, "mistrusted": Mistrusted}
-        raise kinds.get(case.verdict, Error)("\n".join(lines), report)
+        raise kinds.get(case.verdict, Error)("\n".join(lines))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -203,7 +199,7 @@ def _plan(kernel: str, sm: int | None, on: str, flags: tuple[str, ...]) -> Plan:
         raise InputError(f"no case of {kernel} was planned")
     # Cases of one chip lie together, so that a batch has many.
     texts.sort(key=lambda planned: planned[1])
-    return Plan(named, on, tuple(texts), {})
+    return Plan(named, on, tuple(texts))
 
 
 def _quoted(text: str) -> str:
