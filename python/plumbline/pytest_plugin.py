@@ -20,7 +20,14 @@ import pytest
 
 from . import program
 from .chips import chip_named
-from .errors import Broken, Error, InputError, InternalError, Mistrusted, error_of
+from .errors import (
+    Broken,
+    Error,
+    InternalError,
+    Mistrusted,
+    NothingSelected,
+    error_of,
+)
 from .report import Case, read_record
 
 # Cases that one start of the program runs. Workers of pytest-xdist get neighboring cases, too.
@@ -133,7 +140,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     try:
         planned = list(_planned(*mark.args, **mark.kwargs))
     except (Error, TypeError) as error:
-        raise pytest.UsageError(f"{metafunc.definition.nodeid}: {error}") from error
+        message = f"{metafunc.definition.nodeid}: {error}"
+        raise pytest.Collector.CollectError(message) from error
     ids = [f"{case.text} [{case.chip}]" for case in planned]
     metafunc.parametrize("case", planned, ids=ids)
 
@@ -186,7 +194,7 @@ def _plan(kernel: str, sm: int | None, on: str, flags: tuple[str, ...]) -> Plan:
         ["verify", *(() if named else (kernel,)), *named, *flags, "--on", on, "--no-corpus"]
         + ["--list-cases", "--format", "json", *(["--sm", str(sm)] if sm is not None else [])]
     )
-    if ended.exit_code != 0:
+    if ended.exit_code not in (0, 4):
         raise error_of(ended.exit_code, ended.complaint or ended.output)
     texts = []
     for line in ended.output.splitlines():
@@ -196,7 +204,7 @@ def _plan(kernel: str, sm: int | None, on: str, flags: tuple[str, ...]) -> Plan:
         if "case" in planned:
             texts.append((str(planned["case"]), int(str(planned["device"]).rpartition("sm_")[2])))
     if not texts:
-        raise InputError(f"no case of {kernel} was planned")
+        raise NothingSelected(f"no case of {kernel} fits {' '.join(flags)}")
     # Cases of one chip lie together, so that a batch has many.
     texts.sort(key=lambda planned: planned[1])
     return Plan(named, on, tuple(texts))

@@ -128,7 +128,7 @@ def _run(verb: str, names: Sequence[str], flags: Sequence[str], timeout: float |
     # Manifests are all that runs where no kernel is named.
     ended = program.run([verb, *names, *flags], timeout)
     folder = _folder_of(ended.output)
-    if folder is None:
+    if folder is None or ended.exit_code in (4, 70):
         said = ended.complaint or ended.output.strip()
         raise error_of(ended.exit_code or 70, said)
     return Report((read_record(folder),), ended.exit_code, ended.output, (folder,))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the tests of the Python package for ctest: run.py PROGRAM [pytest's arguments]. 77: pytest is missing."""
+"""Runs the tests of the Python package for ctest: run_tests.py PROGRAM [pytest's arguments]. 77: pytest is missing."""
 import os
 import pathlib
 import sys
