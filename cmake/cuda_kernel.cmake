@@ -9,10 +9,11 @@ find_program(PLUMBLINE_NVCC nvcc
   HINTS $ENV{CUDA_HOME}/bin
   PATHS /usr/local/cuda/bin ${PROJECT_SOURCE_DIR}/build/cuda/bin
   DOC "the CUDA compiler for the shipped kernels")
-if(NOT PLUMBLINE_NVCC)
+if(NOT PLUMBLINE_NVCC AND NOT PLUMBLINE_PTX)
   message(FATAL_ERROR "no nvcc found in CUDA_HOME, PATH, /usr/local/cuda/bin or build/cuda/bin. "
     "Run scripts/setup: it fetches the CUDA compiler into build/cuda. "
-    "(Or set PLUMBLINE_NVCC to an nvcc of CUDA 12 or 13, or build without kernels: -DPLUMBLINE_KERNELS=OFF.)")
+    "(Or set PLUMBLINE_NVCC to an nvcc of CUDA 12 or 13, or build without kernels: -DPLUMBLINE_KERNELS=OFF. "
+    "PTX that another build made of these sources is taken from its kernel folder: -DPLUMBLINE_PTX=build/release/kernels.)")
 endif()
 get_filename_component(nvcc_folder ${PLUMBLINE_NVCC} DIRECTORY)
 find_program(PLUMBLINE_PTXAS ptxas HINTS ${nvcc_folder} DOC "the PTX assembler: checks the kernels' PTX in the tests")
@@ -70,6 +71,12 @@ function(add_kernel name)
     foreach(target ${targets})
       string(REGEX MATCH "[0-9]+" number ${target})
       set(ptx ${folder}/${name}.sm_${number}.ptx)
+      if(PLUMBLINE_PTX)
+        get_filename_component(made ${PLUMBLINE_PTX}/shipped/${name}/${name}.sm_${number}.ptx ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+        add_custom_command(OUTPUT ${ptx} DEPENDS ${made} COMMAND ${CMAKE_COMMAND} -E copy ${made} ${ptx} VERBATIM)
+        list(APPEND outputs ${ptx})
+        continue()
+      endif()
       # Which headers it includes, the compiler says (DEPFILE).
       add_custom_command(OUTPUT ${ptx} DEPENDS ${source_folder}/${name}.cu DEPFILE ${ptx}.d
         COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}

@@ -3,6 +3,9 @@
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # nobody waits for the tests
 install(DIRECTORY docs DESTINATION share/doc/plumbline)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/plumbline)
+if(PLUMBLINE_BUNDLE_LIBRARIES)
+  include(${CMAKE_CURRENT_LIST_DIR}/bundle_libraries.cmake)
+endif()
 
 set(CPACK_PACKAGE_NAME plumbline)
 set(CPACK_PACKAGE_CONTACT "plumbline")

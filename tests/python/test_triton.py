@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Triton kernels become manifests and are verified. These skip where Triton is missing. If they fail, a kernel is verified as
+something else than it is, or not at all."""
+import plumbline
+import pytest
+from plumbline.errors import InputError
+from plumbline.triton import Expression, Verification, _guess, computes
+
+triton = pytest.importorskip("triton")
+import triton_kernels as kernels  # noqa: E402
+
+SOFTMAX = {
+    "grid": "min(m, 4)", "formats": {"x": "f32", "y": "f32"}, "constants": {"BLOCK_SIZE": 1024, "num_stages": 2}, "require": ["n <= BLOCK_SIZE"],
+    "num_warps": 8}
+
+
+def matmul_grid(META, M, N):
+    return triton.cdiv(M, META["BLOCK_SIZE_M"]) * triton.cdiv(N, META["BLOCK_SIZE_N"]),
+
+
+def test_softmax(capsys):
+    report = plumbline.verify_triton(kernels.softmax_kernel, "softmax", chips=["sm_80", "h100"], only="m<=5 class=normal", corpus=False, **SOFTMAX)
+    assert report.check().kernels["softmax_kernel_sm_90"].case_count > 3
+    assert "input_ptr is x, input_row_stride is ld_x" in capsys.readouterr().out
+
+
+def test_every_configuration_of_an_autotuned_kernel():
+    report = plumbline.verify_triton(
+        kernels.matmul_kernel, "gemm", grid=matmul_grid, chips=["sm_80", "sm_90"], only="k<=100 m<=100 n<=100 class=normal", corpus=False,
+        formats={"a": "f16", "b": "f16", "d": "f16"}, allow_mistrusted=True)
+    assert set(report.check().kernels) == {f"matmul_kernel_{i}_sm_{sm}" for i in (0, 1) for sm in (80, 90)}
+
+
+def test_a_fault_is_found_in_its_line():
+    report = plumbline.verify_triton(
+        kernels.wrong_softmax, "softmax", grid="m", arguments={"n_cols": "n"}, formats={"x": "f32", "y": "f32"}, constants={"BLOCK_SIZE": 256},
+        require=["n <= BLOCK_SIZE"], chips="sm_80", only="m<=5 class=normal", corpus=False)
+    assert report.kernels["wrong_softmax_sm_80"].verdict == "fail"
+    with pytest.raises(plumbline.Broken):
+        report.check()
+
+
+def test_a_kernel_that_says_what_it_computes():
+    decorated = computes("softmax", **SOFTMAX)(kernels.softmax_kernel)
+    assert decorated is kernels.softmax_kernel
+    assert plumbline.verify(decorated, chips="sm_80", only="m<=3 class=normal", corpus=False).passed
+
+
+def test_manifests(tmp_path):
+    (exported,) = Verification(kernels.softmax_kernel, "softmax", **SOFTMAX).export(tmp_path / "a folder", ["sm_80"])
+    text = exported.manifest.read_text()
+    assert 'parameters = ["ptr y", "ptr x", "s32 ld_x", "s32 ld_y", "s32 m", "s32 n", "s64 0", "s64 0"]' in text
+    assert 'require = "n <= 1024"' in text and "lanes = 256" in text
+    aligned = Verification(kernels.softmax_kernel, "softmax", aligned=["input_row_stride"], **SOFTMAX)
+    (exported,) = aligned.export(tmp_path, ["sm_80"])
+    assert 'require = "ld_x % 16 == 0"' in exported.manifest.read_text()
+
+
+@pytest.mark.parametrize(("operation", "name", "layout", "expected"), [
+    ("gemm", "a_ptr", "", "a"), ("gemm", "c_ptr", "", "d"), ("gemm", "K", "", "k"), ("gemm", "stride_am", "", "ld_a"), ("gemm", "stride_ak", "", 1),
+    ("gemm", "stride_bk", "", "ld_b"), ("gemm", "stride_bk", "nt", 1), ("gemm", "stride_bn", "nt", "ld_b"), ("gemm", "stride_cm", "", "ld_d"),
+    ("gemm", "lda", "", "ld_a"), ("softmax", "X", "", "x"), ("softmax", "out_ptr", "", "y"), ("softmax", "stride_x_row", "", "ld_x"),
+    ("softmax", "ldx", "", "ld_x"), ("softmax", "n_cols", "", "n"), ("layernorm", "W", "", "gamma"), ("layernorm", "B", "", "beta"),
+    ("layernorm", "stride", "", "n"), ("layernorm", "eps", "", "eps"), ("gemm", "flag", "", None), ("softmax", "scratch_ptr", "", None)])
+def test_guesses(operation, name, layout, expected):
+    assert _guess(operation, name, [name], set(), layout) == expected
+
+
+def test_expressions():
+    m = Expression("m")
+    assert str(triton.cdiv(m, 64) * (m % 3)) == "(((m) + 63) / 64) * ((m) % 3)"
+    assert str(2 + 3 * m - 1) == "(2 + (3 * (m))) - 1"
+    with pytest.raises(InputError, match="write it as a manifest's"):
+        bool(m)
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    ({"arguments": {"nothing": "x"}}, "has no argument 'nothing'"),
+    ({"formats": {"x": "s32"}}, "x cannot be s32"),
+    ({"grid": lambda q: (q,) if isinstance(q, int) else q["nothing"]}, "nothing"),
+    ({"aligned": ["nothing"]}, "no argument 'nothing'")])
+def test_what_is_wrong(change, says, tmp_path):
+    with pytest.raises((InputError, KeyError)) as error:
+        Verification(kernels.softmax_kernel, "softmax", **{**SOFTMAX, **change}).export(tmp_path, ["sm_80"])
+    assert says in str(error.value)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Two kernels in the manner of Triton's tutorials: a softmax that walks over rows, and a GEMM with autotuned tiles in groups."""
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(output_ptr, input_ptr, input_row_stride, output_row_stride, n_rows, n_cols, BLOCK_SIZE: tl.constexpr,
+                   num_stages: tl.constexpr):
+    columns = tl.arange(0, BLOCK_SIZE)
+    for row in tl.range(tl.program_id(0), n_rows, tl.num_programs(0), num_stages=num_stages):
+        x = tl.load(input_ptr + row * input_row_stride + columns, mask=columns < n_cols, other=-float("inf"))
+        numerator = tl.exp(x - tl.max(x, axis=0))
+        tl.store(output_ptr + row * output_row_stride + columns, numerator / tl.sum(numerator, axis=0), mask=columns < n_cols)
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 32, "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 8}, num_stages=3, num_warps=2),
+        triton.Config({"BLOCK_SIZE_M": 32, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 2}, num_stages=2, num_warps=4),
+    ],
+    key=["M", "N", "K"],
+)
+@triton.jit
+def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+                  BLOCK_SIZE_M: tl.constexpr, BLOCK_SIZE_N: tl.constexpr, BLOCK_SIZE_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr):
+    tile = tl.program_id(axis=0)
+    tiles_n = tl.cdiv(N, BLOCK_SIZE_N)
+    group = tile // (GROUP_SIZE_M * tiles_n)
+    height = min(tl.cdiv(M, BLOCK_SIZE_M) - group * GROUP_SIZE_M, GROUP_SIZE_M)
+    tile_m = group * GROUP_SIZE_M + tile % (GROUP_SIZE_M * tiles_n) % height
+    tile_n = tile % (GROUP_SIZE_M * tiles_n) // height
+    rows = tile_m * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
+    columns = tile_n * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
+    ks = tl.arange(0, BLOCK_SIZE_K)
+    a_ptrs = a_ptr + (rows % M)[:, None] * stride_am + ks[None, :] * stride_ak
+    b_ptrs = b_ptr + ks[:, None] * stride_bk + (columns % N)[None, :] * stride_bn
+    sums = tl.zeros((BLOCK_SIZE_M, BLOCK_SIZE_N), dtype=tl.float32)
+    for step in range(0, tl.cdiv(K, BLOCK_SIZE_K)):
+        left = K - step * BLOCK_SIZE_K
+        a = tl.load(a_ptrs, mask=ks[None, :] < left, other=0.0)
+        b = tl.load(b_ptrs, mask=ks[:, None] < left, other=0.0)
+        sums = tl.dot(a, b, sums)
+        a_ptrs += BLOCK_SIZE_K * stride_ak
+        b_ptrs += BLOCK_SIZE_K * stride_bk
+    tl.store(c_ptr + stride_cm * rows[:, None] + stride_cn * columns[None, :], sums.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@triton.jit
+def wrong_softmax(y, x, n_cols, BLOCK_SIZE: tl.constexpr):
+    columns = tl.arange(0, BLOCK_SIZE)
+    row = tl.program_id(0)
+    values = tl.load(x + row * n_cols + columns, mask=columns < n_cols, other=0.0)  # 0 takes part in the maximum and the sum
+    numerator = tl.exp(values - tl.max(values, axis=0))
+    tl.store(y + row * n_cols + columns, numerator / tl.sum(numerator, axis=0), mask=columns < n_cols)
+
+
