@@ -11,6 +11,21 @@
 namespace plumbline {
 namespace {
 
+// All outputs beside those of an order. One that does not give them shows in a part of them, and the
+// rest is not worth the time: a sum is added up as many times as there are orders that fit so far.
+BitsComparison compare_all(const PreparedGemm& gemm, const GemmTileModel& model, const Tensor& got,
+                           int threads) {
+  constexpr std::int64_t kTile = GemmTileModel::kRows * GemmTileModel::kColumns;
+  const std::int64_t outputs = gemm.problem.outputs();
+  for (const std::int64_t share : {64, 8}) {
+    const std::int64_t tiles = outputs / kTile / share + 1;
+    const BitsComparison found =
+        compare_bits_with(gemm, model, GemmTensorReader(got), tiles, 1, threads);
+    if (found.different > 0) return found;
+  }
+  return compare_bits_with(gemm, model, GemmTensorReader(got), outputs, 1, threads);
+}
+
 // The order of additions of one output, where its contract leaves that open and a known order gives
 // all of its bits. The verdict then says so.
 std::string name_schedule(const PreparedGemm& gemm, const Tensor& got, OutputVerdict& verdict,
@@ -23,8 +38,7 @@ std::string name_schedule(const PreparedGemm& gemm, const Tensor& got, OutputVer
       gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, threads);
   for (const SumSchedule& schedule : fitting) {
     const std::optional<GemmTileModel> model = GemmTileModel::make(gemm, schedule);
-    const BitsComparison all =
-        compare_bits_with(gemm, *model, GemmTensorReader(got), gemm.problem.outputs(), 1, threads);
+    const BitsComparison all = compare_all(gemm, *model, got, threads);
     if (all.different > 0) continue;
     verdict.modeled = all.compared;
     return schedule.words() + (fitting.size() > 1 ? "; other orders give the same bits"

@@ -87,6 +87,8 @@ def contract_only(problem: Problem, chip: Chip, contract: Contract) -> str:
 
 def contract_of(problem: Problem, chip: Chip, given: Contract | None) -> dict[str, Any]:
     """What was promised: what the caller says, and of sums of products what is usual."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f"contract={given!r} is no dict of terms")
     contract: dict[str, Any] = dict(given or {})
     operation = problem.operation
     terms = OPERATIONS[operation].terms

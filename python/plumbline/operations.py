@@ -128,6 +128,12 @@ class Problem:
 
     def set(self, name: str, value: FieldValue) -> None:
         """A field that the tensors imply, unless the caller gave it."""
+        row = OPERATIONS[self.operation].fields[name]
+        if row.kind == "word" and value not in row.words:
+            raise InputError(
+                f"{self.operation} has no {value} for {name} ({row.meaning}); it has "
+                f"{', '.join(row.words)}"
+            )
         self.fields.setdefault(name, value)
 
     def set_sizes(self, *names: str) -> None:
@@ -162,7 +168,7 @@ def problem_of(
             found.inputs[name] = _of_format(operation, name, read_tensor(name, value))
         elif name in inputs and isinstance(value, float) and "f32" in row.tensors[name].formats:
             found.inputs[name] = f32(value)
-        elif name in row.fields and not is_tensor(value):
+        elif name in row.fields and (not is_tensor(value) or _is_one_number(value)):
             found.fields[name] = _field(operation, name, value)
         elif name in inputs:
             raise InputError(f"{name}={value!r} is no tensor")
@@ -230,8 +236,9 @@ def _nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
-# Fields whose value True stands for a word.
-_TRUE = {"causal": "none"}
+# A tensor of no dimensions, as a field's value.
+def _is_one_number(value: Any) -> bool:
+    return getattr(value, "shape", None) in ((), []) and hasattr(value, "item")
 
 
 def _field(operation: str, name: str, value: Any) -> FieldValue:
@@ -239,11 +246,9 @@ def _field(operation: str, name: str, value: Any) -> FieldValue:
     if hasattr(value, "item") and not isinstance(value, (str, int, float)):
         value = value.item()
     if isinstance(value, bool):
-        if name in _TRUE and not value:
-            return _TRUE[name]
         if name != "causal":
             raise InputError(f"{name}={value}: {name} is {row.meaning}")
-        return "True"  # settled where the sizes are known
+        return "True" if value else "none"  # True is settled where the sizes are known
     if row.kind == "word":
         if value not in row.words:
             raise InputError(
@@ -267,7 +272,7 @@ def _field(operation: str, name: str, value: Any) -> FieldValue:
 
 def _of_format(operation: str, name: str, tensor: Tensor) -> Tensor:
     formats = OPERATIONS[operation].tensors[name].formats
-    if tensor.format == "s64" and "s32" in formats:  # sizes and places, which frameworks count in 64 bits
+    if tensor.format == "s64" and formats == ("s32",):  # sizes and places, often of 64 bits
         numbers = tensor.integers()
         if any(not -(1 << 31) <= number < 1 << 31 for number in numbers):
             raise InputError(f"{name} has numbers beyond 32 bits")

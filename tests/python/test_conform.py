@@ -158,6 +158,7 @@ def test_transposed_views_and_large_strides():
     ({"chip": 75}, "sm_75"),
     ({"chip": 90, "contract": {"unti": "wgmma"}}, 'unknown key "unti"'),
     ({"chip": 90, "contract": {"unit": object()}}, "no place in a manifest"),
+    ({"chip": 90, "contract": ["wgmma"]}, "is no dict of terms"),
     ({"chip": 90, "act": "silu"}, 'contract={"epilogue": ["silu expf"]}'),
 ])
 def test_what_is_wrong_with_a_call(arguments, says):

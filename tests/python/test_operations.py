@@ -59,7 +59,7 @@ def gemm(**more):
     ({"scale_a": 0.5, "scale_b": zeros(256)}, "scale_a=tensor scale_b=column"),
     ({"scale_a": zeros(3, 2), "scale_b": zeros(2, 2)}, "scale_a=1x128 scale_b=128x128"),
     ({"scale_a": zeros(3, 8), "scale_b": zeros(8, 256)}, "scale_a=1x32 scale_b=32x1"),
-    ({"act": "relu"}, "act=relu"),
+    ({"act": "relu"}, "act=relu"), ({"alpha": numpy.float32(0.5)}, "alpha=0.5"), ({"alpha": numpy.array(0.5)}, "alpha=0.5"),
 ])
 def test_words_that_inputs_imply(arguments, expected):
     assert all(word in gemm(**arguments).split() for word in expected.split())
@@ -106,6 +106,8 @@ def test_packed_sequences():
     (lambda: text("gemm", zeros(3, 4), a=zeros(3, 4)), "gemm needs b="),
     (lambda: text("gemm", zeros(3, 4, dtype=numpy.float64), a=zeros(3, 4), b=zeros(4, 4)), "A result in float64 is no kernel's"),
     (lambda: text("gemm", zeros(3, 4), a=zeros(3, 4, dtype=numpy.uint16), b=zeros(4, 4)), "a is uint16, which plumbline has no format for"),
+    (lambda: text("gemm", zeros(3, 4), a=zeros(3, 4), b=zeros(4, 4)), "gemm has no f32 for a (format of A); it has bf16, f16"),
+    (lambda: text("gemm", zeros(3, 256, dtype=numpy.int64), a=zeros(3, 4), b=zeros(4, 256)), "d is s64 [3, 256]"),
     (lambda: text("gemm", {}, a=zeros(3, 4), b=zeros(4, 4)), "nothing to judge"),
     (lambda: text("gemm", {"e": zeros(3, 4)}, a=zeros(3, 4), b=zeros(4, 4)), "it has d"),
     (lambda: text("softmax", zeros(3, 4), x=zeros(3, 5)), "y is f32 [3, 4]"),
