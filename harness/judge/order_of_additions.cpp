@@ -11,9 +11,9 @@
 namespace plumbline {
 namespace {
 
-// All outputs, compared with those of an order. One that does not give them shows in a part of them,
-// and the rest is not worth the time: a sum is added up as many times as there are orders that fit
-// so far.
+// All outputs, compared with those of an order. An order that does not give them shows in a part of
+// them, and the rest is not worth the time: a sum is added up as many times as there are orders
+// that fit so far.
 BitsComparison compare_all(const PreparedGemm& gemm, const GemmTileModel& model, const Tensor& got,
                            int threads) {
   constexpr std::int64_t kTile = GemmTileModel::kRows * GemmTileModel::kColumns;
