@@ -198,7 +198,7 @@ void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& m
 void finish_reduction(Warp& warp, const Inst& inst, u32 mask, const Reduction& reduction) {
   if ((inst.flags & kPopc) != 0) {
     const auto d = lanes<u32>(warp, inst.d);
-    for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? reduction.count : d[i]);
+    for (int i = 0; i < kLanes; ++i) d.set_if(i, (mask >> i & 1) != 0, reduction.count);
   } else if ((inst.flags & (kAnd | kOr)) != 0) {
     const bool value = (inst.flags & kAnd) != 0 ? reduction.all : reduction.any;
     blend(warp.predicate(static_cast<PredicateUse>(inst.d)), value ? kFullMask : 0, mask);

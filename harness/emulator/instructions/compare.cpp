@@ -183,7 +183,7 @@ void set_value(Warp& warp, const Inst& inst, u32 mask) {
   const auto d = lanes<u32>(warp, inst.d);
   for (int i = 0; i < kLanes; ++i) {
     const u32 value = (holds >> i & 1) != 0 ? inst.e : 0;
-    d.set(i, (mask >> i & 1) != 0 ? value : d[i]);
+    d.set_if(i, (mask >> i & 1) != 0, value);
   }
 }
 

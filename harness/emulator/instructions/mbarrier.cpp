@@ -192,8 +192,7 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
 void pending_count(Warp& warp, const Inst& inst, u32 mask) {
   const auto d = lanes<u32>(warp, inst.d);
   const auto state = lanes<u64>(warp, inst.c);
-  for (int i = 0; i < kLanes; ++i)
-    d.set(i, (mask >> i & 1) != 0 ? static_cast<u32>(state[i]) : d[i]);
+  for (int i = 0; i < kLanes; ++i) d.set_if(i, (mask >> i & 1) != 0, static_cast<u32>(state[i]));
 }
 
 // --- decoding ---

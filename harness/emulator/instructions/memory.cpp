@@ -104,8 +104,7 @@ template <typename T, typename D, int Count>
   __builtin_memcpy(element, warp.cta().launch().parameters.data() + inst.immediate, sizeof element);
   for (int k = 0; k < Count; ++k) {
     const auto d = lanes<D>(warp, inst.list[k]);
-    for (int i = 0; i < kLanes; ++i)
-      d.set(i, (mask >> i & 1) != 0 ? static_cast<D>(element[k]) : d[i]);
+    for (int i = 0; i < kLanes; ++i) d.set_if(i, (mask >> i & 1) != 0, static_cast<D>(element[k]));
   }
 }
 

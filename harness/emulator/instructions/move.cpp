@@ -59,7 +59,7 @@ template <typename T, int PartBits, int Parts>
     for (int i = 0; i < kLanes; ++i) {
       const u32 value = static_cast<u32>(whole[i] >> (PartBits * part)) &
                         static_cast<u32>((u64{1} << PartBits) - 1);
-      d.set(i, (mask >> i & 1) != 0 ? value : d[i]);
+      d.set_if(i, (mask >> i & 1) != 0, value);
     }
   }
 }
@@ -100,7 +100,7 @@ template <typename T, int Shift>
 void read_clock(Warp& warp, const Inst& inst, u32 mask) {
   const u64 now = warp.next_clock() >> Shift;
   const auto d = lanes<T>(warp, inst.d);
-  for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? static_cast<T>(now) : d[i]);
+  for (int i = 0; i < kLanes; ++i) d.set_if(i, (mask >> i & 1) != 0, static_cast<T>(now));
 }
 
 void decode_clock(Decoder& decoder, const Operand& d, std::string_view name, int width, Inst& out) {
@@ -162,7 +162,7 @@ void move_128(Warp& warp, const Inst& inst, u32 mask) {
   }
   for (int half = 0; half < 2; ++half) {
     const auto d = lanes<u64>(warp, inst.list[2 + half]);
-    for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? value[half][i] : d[i]);
+    for (int i = 0; i < kLanes; ++i) d.set_if(i, (mask >> i & 1) != 0, value[half][i]);
   }
 }
 

@@ -108,7 +108,7 @@ void vote(Warp& warp, const Inst& inst, u32 mask) {
     const u32 yes = warp.read(inst.p) & group;
     if (Mode == Vote::ballot) {
       const auto d = lanes<u32>(warp, inst.d);
-      for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? yes : d[i]);
+      for (int i = 0; i < kLanes; ++i) d.set_if(i, (group >> i & 1) != 0, yes);
       return;
     }
     const bool result = Mode == Vote::all
@@ -137,7 +137,7 @@ void decode_vote(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 
 void active_mask(Warp& warp, const Inst& inst, u32 mask) {
   const auto d = lanes<u32>(warp, inst.d);
-  for (int i = 0; i < kLanes; ++i) d.set(i, (mask >> i & 1) != 0 ? mask : d[i]);
+  for (int i = 0; i < kLanes; ++i) d.set_if(i, (mask >> i & 1) != 0, mask);
 }
 
 void decode_active_mask(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
@@ -152,8 +152,7 @@ void elect(Warp& warp, const Inst& inst, u32 mask) {
   together(warp, inst, mask, inst.e, [&](u32 group) {
     const int leader = std::countr_zero(group);
     const auto d = lanes<u32>(warp, inst.d);
-    for (int i = 0; i < kLanes; ++i)
-      d.set(i, (group >> i & 1) != 0 ? static_cast<u32>(leader) : d[i]);
+    for (int i = 0; i < kLanes; ++i) d.set_if(i, (group >> i & 1) != 0, static_cast<u32>(leader));
     blend(warp.predicate(inst.p), u32{1} << leader, group);
   });
 }
@@ -187,7 +186,7 @@ void match(Warp& warp, const Inst& inst, u32 mask) {
       all_equal |= equal == group ? kFullMask : 0;
       result[lane] = All ? (equal == group ? group : 0) : equal;
     }
-    for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? result[i] : d[i]);
+    for (int i = 0; i < kLanes; ++i) d.set_if(i, (group >> i & 1) != 0, result[i]);
     if (All) blend(warp.predicate(inst.p), all_equal, group);
   });
 }
@@ -218,7 +217,7 @@ void reduce(Warp& warp, const Inst& inst, u32 mask) {
     T result = a[std::countr_zero(group)];
     for (u32 left = group & (group - 1); left != 0; left &= left - 1)
       result = Combine(result, a[std::countr_zero(left)]);
-    for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? result : d[i]);
+    for (int i = 0; i < kLanes; ++i) d.set_if(i, (group >> i & 1) != 0, result);
   });
 }
 
@@ -261,7 +260,7 @@ void reduce_floats(Warp& warp, const Inst& inst, u32 mask) {
       }
     }
     if (Nan && any_nan) result = kCanonicalNan;
-    for (int i = 0; i < kLanes; ++i) d.set(i, (group >> i & 1) != 0 ? result : d[i]);
+    for (int i = 0; i < kLanes; ++i) d.set_if(i, (group >> i & 1) != 0, result);
   });
 }
 

@@ -57,6 +57,18 @@ class Lanes {
     }
   }
 
+  // Where the lane does not take part all 32 bits stay, although T may be narrower: registers of
+  // other widths have the same slot where a thread needs only one of them, and lanes may be at
+  // different places.
+  [[gnu::always_inline]] void set_if(int lane, bool taken, T value) const {
+    if constexpr (sizeof(T) >= 4) {
+      set(lane, taken ? value : (*this)[lane]);
+    } else {
+      const Lanes<std::uint32_t> whole(bytes_);
+      whole.set(lane, taken ? static_cast<std::uint32_t>(value) : whole[lane]);
+    }
+  }
+
  private:
   std::byte* bytes_;
 };
@@ -86,7 +98,7 @@ template <typename D, typename A, typename Op>
 #pragma GCC ivdep
     for (int i = 0; i < kLanes; ++i) {
       const D result = Op::apply(a[i]);
-      d.set(i, (mask >> i & 1) != 0 ? result : d[i]);
+      d.set_if(i, (mask >> i & 1) != 0, result);
     }
   }
 }
@@ -103,7 +115,7 @@ template <typename D, typename A, typename B, typename Op>
 #pragma GCC ivdep
     for (int i = 0; i < kLanes; ++i) {
       const D result = Op::apply(a[i], b[i]);
-      d.set(i, (mask >> i & 1) != 0 ? result : d[i]);
+      d.set_if(i, (mask >> i & 1) != 0, result);
     }
   }
 }
@@ -121,7 +133,7 @@ template <typename D, typename A, typename B, typename C, typename Op>
 #pragma GCC ivdep
     for (int i = 0; i < kLanes; ++i) {
       const D result = Op::apply(a[i], b[i], c[i]);
-      d.set(i, (mask >> i & 1) != 0 ? result : d[i]);
+      d.set_if(i, (mask >> i & 1) != 0, result);
     }
   }
 }
@@ -136,7 +148,7 @@ template <typename D, typename A, typename B, typename C, typename E, typename O
 #pragma GCC ivdep
   for (int i = 0; i < kLanes; ++i) {
     const D result = Op::apply(a[i], b[i], c[i], e[i]);
-    d.set(i, (mask >> i & 1) != 0 ? result : d[i]);
+    d.set_if(i, (mask >> i & 1) != 0, result);
   }
 }
 

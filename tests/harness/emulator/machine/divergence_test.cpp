@@ -95,6 +95,31 @@ TEST(Divergence, BranchesByIndexGoToEveryLabelOfTheirList) {
   }
 }
 
+// Registers of 16 and of 32 bits have one slot where a thread needs only one of them. Lane 0 waits
+// with a value of 32 bits while the others compute with 16.
+TEST(Divergence, NarrowResultsLeaveTheRegistersOfOtherLanesAlone) {
+  for (const char* narrow :
+       {"mov.u16 %h1, 7;", "cvt.u16.u32 %h1, %r0;", "ld.global.u16 %h1, [%in];",
+        "cvt.u16.u32 %h1, %r0; add.u16 %h1, %h1, 3;", "mov.u16 %h1, 7; shl.b16 %h1, %h1, 2;",
+        "mov.u16 %h1, 7; not.b16 %h1, %h1;", "mov.u16 %h1, 7; mad.lo.u16 %h1, %h1, %h1, %h1;",
+        "mov.u16 %h1, 7; selp.b16 %h1, %h1, 9, %p0;", "mov.u16 %h1, 7; max.s16 %h1, %h1, 9;",
+        "mov.b16 %h1, 0x3c00; fma.rn.f16 %h1, %h1, %h1, %h1;",
+        "mov.u32 %r3, 70000; mov.b32 {%h1, %h2}, %r3;",
+        "mov.f32 %f1, 0f3f800000; cvt.rn.bf16.f32 %h1, %f1;"}) {
+    const KernelRun done = run_kernel(
+        kernel_text(std::string("mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; "
+                                "@%p0 bra OTHERS; mov.u32 %r1, 70000; bar.warp.sync 0xffffffff; "
+                                "st.global.u32 [%out], %r1; bra END; OTHERS: ") +
+                        narrow +
+                        " bar.warp.sync 0xffffffff; cvt.u32.u16 %r2, %h1; setp.ne.u32 %p1, %r0, 1; "
+                        "@%p1 bra END; st.global.u32 [%out+4], %r2; END: ret;",
+                    90),
+        std::vector<std::byte>(16), 8);
+    ASSERT_TRUE(done.outcome.findings.empty()) << narrow << findings_text(done.outcome);
+    EXPECT_EQ(done.values<std::uint32_t>()[0], 70000u) << narrow;
+  }
+}
+
 TEST(Divergence, LanesThatLeaveEarlyDoNotComeBack) {
   const std::vector<u32> out = run(R"(
     mov.u32 %r4, 1; st.global.u32 [%d1], %r4; and.b32 %r5, %r0, 3; setp.eq.u32 %p1, %r5, 2; @%p1 exit;
