@@ -79,8 +79,8 @@ n = {TILE}
 k = {STEP}
 
 [[domain]]
-require = 'ld_a % 8 == 0 && ld_b % 8 == 0 && ld_d % 8 == 0'
-reason  = "rows begin at multiples of 16 bytes, so that the TMA unit can find them"
+require = 'n % 8 == 0 && ld_a % 8 == 0 && ld_b % 8 == 0 && ld_d % 8 == 0'
+reason  = "the TMA unit finds rows that begin at multiples of 16 bytes, and stores whole multiples of 16 bytes"
 
 [contract]
 unit     = "{unit}"

@@ -18,6 +18,7 @@
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/machine/mbarrier_phases.h"
 #include "harness/emulator/memory/address_space.h"
+#include "harness/emulator/memory/global_memory.h"
 #include "harness/emulator/memory/tensor_map_code.h"
 
 namespace plumbline::emulator {
@@ -78,22 +79,41 @@ bool clip(const TensorMap& map, const std::array<i64, TensorMap::kMaxRank>& at, 
   const i64 first = std::max<i64>(at[0], 0), end = std::min(at[0] + map.box[0], map.dims[0]);
   if (first >= end) return false;
   row.before = static_cast<u32>((first - at[0]) * width);
-  row.inside = static_cast<u32>((end - first) * width);
+  row.copied = static_cast<u32>((end - first) * width);
   address = map.address + static_cast<u64>(first * width);
   for (std::size_t d = 1; d < map.rank; ++d)
     address += static_cast<u64>(at[d]) * static_cast<u64>(map.strides[d]);
   return true;
 }
 
-// Global memory may be used: bounds, and what else is watched.
+// Global memory may be used: bounds, and what else is watched. A load reads the tensor's bytes
+// alone. A store writes whole chunks: where the tensor's row ends within one, it overwrites the
+// rest of the chunk (seen on an H100 by scripts/gpu/tensor_copies.cu, and by others:
+// https://github.com/triton-lang/triton/issues/11583).
 bool resolve_row(Warp& warp, const Inst& inst, int lane, u64 address, BulkRow& row, Intent intent) {
   const auto l = static_cast<std::size_t>(lane);
+  const u32 mask = u32{1} << lane;
   Pointers p{};
   p.address[l] = address;
-  const int bytes = static_cast<int>(row.inside);
-  if (!resolve_global_slowly(warp, inst, u32{1} << lane, p, bytes, intent)) return false;
+  if (!resolve_global_slowly(warp, inst, mask, p, static_cast<int>(row.copied), intent))
+    return false;
   row.global = p.host[l];
-  return true;
+  const u64 over = intent == Intent::write ? (kChunk - row.copied % kChunk) % kChunk : 0;
+  if (over == 0) return true;
+  const u64 end = address + row.copied;
+  const GlobalMemory& global = warp.cta().launch().global;
+  if (const Allocation* allocation = global.find(end - 1); !allocation->holds(end, over)) {
+    warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
+      return fmt::format(
+          "writes {} bytes of global memory behind the end of a tensor's row, because bulk copies "
+          "to a tensor write whole chunks of 16 bytes; {}",
+          over, global.describe(end));
+    });
+    return false;
+  }
+  p.address[l] = end;
+  row.copied += static_cast<u32>(over);
+  return resolve_global_slowly(warp, inst, mask, p, static_cast<int>(over), intent);
 }
 
 // Shared memory has room for a box.
@@ -121,6 +141,17 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
   std::array<i64, TensorMap::kMaxRank> corner{};
   for (std::size_t d = 0; d < map->rank; ++d)
     corner[d] = lanes<std::int32_t>(warp, copy.coordinates[d])[lane];
+  if (const i64 begin = corner[0] * map->strides[0];
+      intent == Intent::write && begin % static_cast<i64>(kChunk) != 0) {
+    // An H100 stopped with an illegal instruction at -1.
+    warp.fail(FindingKind::misaligned, inst, lane, [&] {
+      return fmt::format(
+          "a bulk copy to a tensor whose box begins at byte {} of the innermost dimension; it has "
+          "to be a multiple of 16",
+          begin);
+    });
+    return std::nullopt;
+  }
   BulkBox box;
   box.row_bytes = static_cast<u32>(map->box[0] * map->strides[0]);
   box.swizzle = std::max(16u, static_cast<u32>(map->swizzle));
@@ -161,7 +192,7 @@ std::optional<BulkBox> plain_box(Warp& warp, const Inst& inst, const BulkCopy& c
   if (!check_room(warp, inst, lane, shared, bytes)) return std::nullopt;
   BulkRow& row = box.rows.emplace_back();
   row.shared = shared;
-  row.inside = bytes;
+  row.copied = bytes;
   if (bytes != 0 && !resolve_row(warp, inst, lane, address, row, intent)) return std::nullopt;
   return box;
 }
@@ -267,7 +298,7 @@ void perform(Warp& warp, const BulkStore& store) {
     if (row.global == nullptr) continue;
     each_chunk(shared, box, row,
                [&](const std::byte* from, u32 at) { std::memcpy(&bytes[at], from, kChunk); });
-    std::memcpy(row.global, &bytes[row.before], row.inside);
+    std::memcpy(row.global, &bytes[row.before], row.copied);
   }
 }
 
@@ -317,7 +348,7 @@ void perform(Cta& cta, const BulkLoad& load) {
   std::vector<std::byte> bytes(box.row_bytes);
   for (const BulkRow& row : box.rows) {
     for (u32 at = 0; at < box.row_bytes; at += 4) std::memcpy(&bytes[at], &box.fill, 4);
-    if (row.global != nullptr) std::memcpy(&bytes[row.before], row.global, row.inside);
+    if (row.global != nullptr) std::memcpy(&bytes[row.before], row.global, row.copied);
     each_chunk(shared, box, row,
                [&](std::byte* to, u32 at) { std::memcpy(to, &bytes[at], kChunk); });
   }

@@ -15,10 +15,10 @@ namespace plumbline::emulator {
 struct Inst;
 
 struct BulkRow {
-  std::byte* global = nullptr;  // of the first byte inside the tensor
+  std::byte* global = nullptr;  // of the first byte that is copied
   std::uint64_t shared = 0;     // address of the row, before swizzling
-  std::uint32_t before = 0;     // bytes that come before the tensor's
-  std::uint32_t inside = 0;     // bytes of the tensor
+  std::uint32_t before = 0;     // bytes that come before it in the row
+  std::uint32_t copied = 0;
 };
 
 struct BulkBox {

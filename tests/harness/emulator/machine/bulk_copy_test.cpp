@@ -192,12 +192,25 @@ TEST(BulkCopy, LoadsTensorsOfEveryRank) {
   }
 }
 
-TEST(BulkCopy, StoresWhatIsInsideTheTensor) {
+// A row that ends within a chunk of 16 bytes is stored to the end of the chunk.
+TEST(BulkCopy, StoresTheChunksThatBeginInsideTheTensor) {
   // The tile is the numbers of its 16-bit elements.
-  TensorMap map = kMatrix;
-  const std::vector<std::byte> in = input(map);
-  std::vector<std::byte> header(in.begin(), in.begin() + kHeader);
-  for (const Coordinates& corner : {Coordinates{0, 0}, {40, 7}, {-8, -3}}) {
+  struct Store {
+    i64 columns;
+    Coordinates corner;
+  };
+
+  for (const auto& [columns, corner] : {Store{kMatrix.dims[0], {0, 0}},
+                                        {kMatrix.dims[0], {40, 7}},
+                                        {kMatrix.dims[0], {-8, -3}},
+                                        {45, {40, 0}},
+                                        {41, {24, 7}},
+                                        {1, {0, 0}},
+                                        {3, {-8, 2}}}) {
+    TensorMap map = kMatrix;
+    map.dims[0] = columns;
+    const std::vector<std::byte> in = input(map);
+    std::vector<std::byte> header(in.begin(), in.begin() + kHeader);
     // The map's address is that of the output, the second allocation.
     const auto device = make_emulator({.sm = 90, .threads = 1});
     ASSERT_TRUE(device->allocate(static_cast<i64>(kHeader), "in").ok());
@@ -219,8 +232,10 @@ TEST(BulkCopy, StoresWhatIsInsideTheTensor) {
             header, bytes);
     ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
     std::vector<std::uint16_t> want(static_cast<std::size_t>(bytes / 2));
+    TensorMap stored = map;
+    stored.dims[0] = (columns + 7) / 8 * 8;
     for (i64 i = 0; i < box_elements(map); ++i) {
-      const Places at = places(map, corner, i);
+      const Places at = places(stored, corner, i);
       if (at.tensor >= 0)
         want[static_cast<std::size_t>(at.tensor / 2)] = static_cast<std::uint16_t>(at.shared / 2);
     }
@@ -378,6 +393,11 @@ TEST(BulkCopy, RefusesWhatDoesNotFit) {
                       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
                       "[%in], 24, [%r2]"),
               HasSubstr("a bulk copy of 24 bytes"));
+  EXPECT_THAT(changed("shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {0, "
+                      "0}], [%r2]",
+                      "global.shared::cta.bulk_group [%in, {-1, 0}], [%r1]"),
+              HasSubstr("misaligned: a bulk copy to a tensor whose box begins at byte -2 of the "
+                        "innermost dimension"));
 }
 
 TEST(BulkCopy, RefusesBoxesOfAnySize) {
@@ -404,6 +424,13 @@ TEST(BulkCopy, RefusesBoxesOfAnySize) {
 }
 
 TEST(BulkCopy, StaysInsideTheAllocationWhateverTheMapSays) {
+  TensorMap row = {.format = FormatId::bf16, .rank = 1, .dims = {5}, .strides = {2}, .box = {64}};
+  EXPECT_THAT(
+      findings_text(run("@%p0 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%in, {0}], "
+                        "[%r1];",
+                        input(row), 64)
+                        .outcome),
+      HasSubstr("out of bounds: writes 6 bytes of global memory behind the end of a tensor's row"));
   TensorMap map = kMatrix;
   const std::vector<std::byte> in = input(map);
   map.dims[1] = 21;
