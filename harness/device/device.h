@@ -34,9 +34,8 @@ struct SharedByte {
 };
 
 // How results of approximate instructions (.approx, div.full) err. PTX documents how far off they
-// may be; which of the results within that a chip gives is its own. Each is within it, the same for
-// the same instruction and operands, and scaled by powers of two with them, as chips do.
-// docs/emulator.md says what is exact.
+// may be; which of the results within that a chip gives is its own. Each is within it and the same
+// for the same instruction and operands. docs/emulator.md says what is exact, and what scales.
 struct ApproximationErrors {
   enum class Direction : std::uint8_t {
     mixed,    // never the correctly rounded result where there is another; `seed` chooses

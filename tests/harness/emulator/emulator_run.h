@@ -61,6 +61,7 @@ struct KernelOptions {
   std::array<std::int64_t, 3> block{32, 1, 1};
   std::int64_t dynamic_shared_bytes = 0;
   std::uint64_t rounding_seed = 0;
+  ApproximationErrors approximation = {};
   bool out_is_written = false;  // zeros that count as written, instead of poison
   bool watch_out = false;       // LaunchOutcome::writers of the output
   std::vector<SharedByte> traced = {};
@@ -90,6 +91,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.block = options.block;
   request.dynamic_shared_bytes = options.dynamic_shared_bytes;
   request.rounding_seed = options.rounding_seed;
+  request.approximation = options.approximation;
   if (options.watch_out) request.watched = {{out_address, static_cast<std::int64_t>(out_bytes)}};
   request.traced = options.traced;
   request.one_worker = options.one_worker;
@@ -120,7 +122,8 @@ using Operands = std::array<std::uint64_t, 4>;
 // gives their widths as in harness/emulator/decode/rows.h ("w=ww": 32-bit d, a, b). Predicates p
 // and q are there too. One thread per row.
 inline std::vector<std::uint64_t> apply(std::string_view code, std::string_view shape,
-                                        const std::vector<Operands>& rows, int sm = 90) {
+                                        const std::vector<Operands>& rows, int sm = 90,
+                                        const ApproximationErrors& approximation = {}) {
   const auto width = [](char letter) { return letter == 'x' ? 64 : (letter == 'w' ? 32 : 16); };
   const std::size_t equals = shape.find('=');
   const std::string_view sources = shape.substr(equals + 1);
@@ -137,6 +140,7 @@ inline std::vector<std::uint64_t> apply(std::string_view code, std::string_view 
   body += fmt::format("st.global.b{} [%out], d;\n", width(shape[0]));
   KernelOptions options;
   options.emulator.sm = sm;
+  options.approximation = approximation;
   options.block = {64, 1, 1};
   options.grid = {static_cast<std::int64_t>((rows.size() + 63) / 64), 1, 1};
   std::vector<Operands> padded = rows;

@@ -263,8 +263,8 @@ TEST(Float, DoubleOperationsHandTheirNaNOn) {
     EXPECT_EQ(apply(row.code, row.shape, {row.operands})[0], row.want) << row.code;
 }
 
-// Chips use what tanh.approx is allowed: a kernel that needs a better one must fail here too.
-TEST(Float, TanhApproxHasTwelveBits) {
+// A kernel that needs a better tanh than PTX promises must fail here.
+TEST(Float, TanhApproxErrsAsMuchAsPtxAllows) {
   Random random(5);
   std::vector<Operands> rows;
   for (int i = 0; i < 512; ++i)
@@ -272,11 +272,10 @@ TEST(Float, TanhApproxHasTwelveBits) {
   double worst = 0;
   const auto got = apply("tanh.approx.f32 d, a;", "w=w", rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(got[i] & 0xfff, 0u);
     const double want = std::tanh(f(rows[i][0]));
     worst = std::max(worst, std::fabs(f(got[i]) / want - 1));
   }
-  EXPECT_GT(worst, 0x1p-13);
+  EXPECT_GT(worst, 0x1p-12);
 }
 
 // A kernel whose contract asks for a correctly rounded quotient, reciprocal or root must not get
@@ -338,13 +337,13 @@ TEST(Float, ApproximateFunctionsStayWithinTheirDocumentedError) {
   };
 
   const Function kFunctions[] = {
-      {"ex2.approx.f32", -126, 127, [](double x) { return std::exp2(x); }, 0x1p-22, 0},
+      {"ex2.approx.f32", -126, 127, [](double x) { return std::exp2(x); }, 2.5 * 0x1p-23, 0},
       {"lg2.approx.f32", 0.001, 1e30, [](double x) { return std::log2(x); }, 0x1p-22, 0x1p-22},
       {"rcp.approx.f32", 1e-30, 1e30, [](double x) { return 1 / x; }, 0x1p-23, 0},
       {"rsqrt.approx.f32", 1e-30, 1e30, [](double x) { return 1 / std::sqrt(x); }, 0x1.2p-23, 0},
       {"sqrt.approx.f32", 1e-30, 1e30, [](double x) { return std::sqrt(x); }, 0x1p-23, 0},
-      {"sin.approx.f32", -6.28, 6.28, [](double x) { return std::sin(x); }, 0, 0x1p-20},
-      {"cos.approx.f32", -6.28, 6.28, [](double x) { return std::cos(x); }, 0, 0x1p-20},
+      {"sin.approx.f32", -6.28, 6.28, [](double x) { return std::sin(x); }, 0, std::exp2(-20.5)},
+      {"cos.approx.f32", -6.28, 6.28, [](double x) { return std::cos(x); }, 0, std::exp2(-20.4)},
       {"tanh.approx.f32", -9, 9, [](double x) { return std::tanh(x); }, 0x1p-11, 0},
   };
   Random random(4);
