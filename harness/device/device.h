@@ -149,6 +149,10 @@ class Device {
   virtual int sm() const = 0;            // 80, 89, 90, ...
   virtual bool is_gpu() const = 0;
 
+  // Held by a thread from its first allocation to its last read where other threads use the same
+  // GPU. Its end releases the memory. The emulator is each thread's own.
+  virtual std::shared_ptr<void> turn() { return nullptr; }
+
   // PTX text (or a cubin, on a GPU). `file` names it in messages. Entries that are not wanted need
   // not be launchable: the emulator does not look into them.
   virtual Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,

@@ -6,6 +6,8 @@
 
 #include "harness/gpu/driver_codes.h"
 #include "harness/gpu/gpu_device.h"
+#include "harness/gpu/gpu_module.h"
+#include "oracles/base/hash.h"
 
 namespace plumbline {
 namespace {
@@ -46,6 +48,15 @@ Status GpuContext::make_current() const {
   if (Status usable = gpu_is_usable(); !usable) return usable;
   const int code = driver_->context_set(handle_);
   return code == 0 ? Status{} : driver_->error("cuCtxSetCurrent", code);
+}
+
+std::shared_ptr<const GpuImage> GpuContext::image(const std::string& text,
+                                                  const std::string& file) {
+  const Turn turn = this->turn();
+  std::weak_ptr<const GpuImage>& known = images_[{file, fingerprint(text)}];
+  std::shared_ptr<const GpuImage> image = known.lock();
+  if (!image) known = image = std::make_shared<GpuImage>(shared_from_this(), text, file);
+  return image;
 }
 
 bool GpuContext::works() const {

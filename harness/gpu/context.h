@@ -4,14 +4,25 @@
 // in the old one is gone.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "harness/gpu/driver.h"
 
 namespace plumbline {
 
-class GpuContext {
+class GpuImage;
+
+class GpuContext : public std::enable_shared_from_this<GpuContext> {
  public:
+  // One thread at a time uses the context: with several of them, each from the first allocation of
+  // a launch to the last read.
+  using Turn = std::unique_lock<std::recursive_mutex>;
+
+
   // The one that other devices have, or a new one.
   static Result<std::shared_ptr<GpuContext>> open(const std::shared_ptr<const Driver>& driver);
 
@@ -22,6 +33,11 @@ class GpuContext {
   ~GpuContext();
 
   const Driver& driver() const { return *driver_; }
+
+  Turn turn() { return Turn(turn_); }
+
+  // The one that others have, or a new one: the driver takes seconds to compile a large kernel.
+  std::shared_ptr<const GpuImage> image(const std::string& text, const std::string& file);
 
   // How often it was made anew: memory, modules and events are of the number they were made in.
   int number() const { return number_; }
@@ -41,6 +57,9 @@ class GpuContext {
   std::shared_ptr<const Driver> driver_;
   Driver::Handle handle_ = nullptr;
   int number_ = 0;
+  std::recursive_mutex turn_;
+  // By file and fingerprint of the text; guarded by turn_.
+  std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<const GpuImage>> images_;
 };
 
 // A kernel that does not end holds the GPU until the process does; so may a fault that a new

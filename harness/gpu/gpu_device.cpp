@@ -94,7 +94,10 @@ class GpuDevice : public Device {
   GpuDevice(std::shared_ptr<GpuContext> context, GpuInfo info, GpuOptions options)
       : context_(std::move(context)), info_(std::move(info)), options_(options) {}
 
-  ~GpuDevice() override { release_all(); }
+  ~GpuDevice() override {
+    const GpuContext::Turn turn = context_->turn();
+    release_all();
+  }
 
   std::string name() const override { return info_.name; }
 
@@ -102,13 +105,24 @@ class GpuDevice : public Device {
 
   bool is_gpu() const override { return true; }
 
+  std::shared_ptr<void> turn() override {
+    struct Turn {
+      GpuDevice& device;
+      GpuContext::Turn held;
+
+      ~Turn() { device.release_all(); }
+    };
+
+    return std::shared_ptr<Turn>(new Turn{*this, context_->turn()});
+  }
+
   using Device::load;
 
   // The driver compiles all entries.
   Result<std::unique_ptr<Module>> load(std::string_view image, std::string_view file,
                                        const EntryFilter&) override {
     return std::unique_ptr<Module>(
-        std::make_unique<GpuModule>(context_, std::string(image), std::string(file)));
+        std::make_unique<GpuModule>(context_->image(std::string(image), std::string(file))));
   }
 
   Result<DeviceAddress> allocate(std::int64_t bytes, std::string_view label) override {
@@ -173,7 +187,7 @@ class GpuDevice : public Device {
   Result<LaunchOutcome> launch(const Module& module, const LaunchRequest& request) override {
     if (const Status there = memory_is_there(); !there) return there.error();
     LaunchEvents events(*context_);
-    Result<int> code = start(static_cast<const GpuModule&>(module), request, events);
+    Result<int> code = start(static_cast<const GpuModule&>(module).image(), request, events);
     if (!code) {
       context_->mend();  // what the driver refuses leaves it as it was; a fault of others does not
       return code.error();
@@ -205,8 +219,8 @@ class GpuDevice : public Device {
 
   // Starts the kernel with an event on either side. An Error where the driver refuses; a number
   // other than 0 where what it says is a fault of the kernel.
-  Result<int> start(const GpuModule& module, const LaunchRequest& request, LaunchEvents& events) {
-    const Result<Driver::Handle> function = module.function(request.entry);
+  Result<int> start(const GpuImage& image, const LaunchRequest& request, LaunchEvents& events) {
+    const Result<Driver::Handle> function = image.function(request.entry);
     if (!function) return function.error();
     // Without it the most is 48 KiB less what the kernel has of its own.
     if (request.dynamic_shared_bytes > 0) {
@@ -221,13 +235,13 @@ class GpuDevice : public Device {
     if (const Status made = events.create(); !made) return made.error();
     if (const int code = driver().event_record(events.before(), nullptr); code != 0)
       return driver().error("cuEventRecord", code);
-    const Status started = start(module, *function, request);
+    const Status started = start(image, *function, request);
     if (!started) return started.error();
     return driver().event_record(events.after(), nullptr);
   }
 
-  Status start(const GpuModule& module, Driver::Handle function, const LaunchRequest& request) {
-    const Result<std::array<unsigned, 3>> cluster = module.cluster(request.entry);
+  Status start(const GpuImage& image, Driver::Handle function, const LaunchRequest& request) {
+    const Result<std::array<unsigned, 3>> cluster = image.cluster(request.entry);
     if (!cluster) return cluster.error();
     const auto u = [](std::int64_t value) { return static_cast<unsigned>(value); };
     DriverLaunchConfig config;

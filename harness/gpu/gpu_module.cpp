@@ -28,25 +28,26 @@ std::string hint_for(int code) {
 
 }  // namespace
 
-GpuModule::GpuModule(std::shared_ptr<GpuContext> context, std::string image, std::string file)
+GpuImage::GpuImage(std::shared_ptr<GpuContext> context, std::string text, std::string file)
     : context_(std::move(context)),
-      image_(std::move(image)),
+      text_(std::move(text)),
       file_(std::move(file)),
-      entries_(entry_names(image_)) {}
+      entries_(entry_names(text_)) {}
 
-GpuModule::~GpuModule() {
+GpuImage::~GpuImage() {
+  const GpuContext::Turn turn = context_->turn();
   const bool loaded = module_ && loaded_in_ == context_->number();
   if (loaded && context_->make_current()) context_->driver().module_unload(module_);
 }
 
-Status GpuModule::load() const {
+Status GpuImage::load() const {
   if (loaded_in_ == context_->number()) return {};
   const Driver& driver = context_->driver();
   std::array<char, 4096> log{};
   std::array<int, 2> options = {kJitErrorLog, kJitErrorLogBytes};
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
   const int code =
-      driver.module_load(&module_, image_.c_str(), options.size(), options.data(), values.data());
+      driver.module_load(&module_, text_.c_str(), options.size(), options.data(), values.data());
   if (code == 0) {
     loaded_in_ = context_->number();
     return {};
@@ -59,10 +60,11 @@ Status GpuModule::load() const {
   return error;
 }
 
-Result<Driver::Handle> GpuModule::function(std::string_view name) const {
+Result<Driver::Handle> GpuImage::function(std::string_view name) const {
   const Result<std::string> entry =
       entries_.empty() ? std::string(name) : find_entry(entries_, name, file_);
   if (!entry) return entry.error();
+  const GpuContext::Turn turn = context_->turn();
   if (const Status current = context_->make_current(); !current) return current.error();
   if (const Status loaded = load(); !loaded) return loaded.error();
   Driver::Handle function = nullptr;
@@ -75,7 +77,7 @@ Result<Driver::Handle> GpuModule::function(std::string_view name) const {
   return function;
 }
 
-Result<std::array<unsigned, 3>> GpuModule::cluster(std::string_view name) const {
+Result<std::array<unsigned, 3>> GpuImage::cluster(std::string_view name) const {
   const Result<Driver::Handle> found = function(name);
   if (!found) return found.error();
   const std::array<int, 4> attributes = {kClusterWidth, kClusterHeight, kClusterDepth,
@@ -97,7 +99,7 @@ Result<std::array<unsigned, 3>> GpuModule::cluster(std::string_view name) const 
   return cluster;
 }
 
-Result<std::vector<ParameterSlot>> GpuModule::parameters(std::string_view entry) const {
+Result<std::vector<ParameterSlot>> GpuImage::parameters(std::string_view entry) const {
   const Result<Driver::Handle> found = function(entry);
   if (!found) return found.error();
   std::vector<ParameterSlot> slots;

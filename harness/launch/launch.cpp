@@ -227,6 +227,7 @@ bool is_written_over(const CaseTensors& tensors, const TensorSpec& input) {
 
 Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, Device& device,
                                  const Module& module, const LaunchChoices& choices) {
+  const std::shared_ptr<void> turn = device.turn();
   choices.keep_variables ? device.release_buffers() : device.release_all();
   std::map<std::string, DeviceAddress> storage;  // of the allocations, or of their first pieces
   Placement placement;

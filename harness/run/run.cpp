@@ -155,7 +155,7 @@ void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vecto
                    const std::optional<Target>& gpu, const RunOptions& options, Observer& observer,
                    RunRecord& record) {
   observer.probing();
-  for_each_on_workers(kernels.size(), gpu ? 1 : options.jobs, [&] {
+  for_each_on_workers(kernels.size(), options.jobs, [&] {
     RunnerOptions runner_options = options.runner;
     runner_options.threads = 1;
     runner_options.repeat = 1;

@@ -185,8 +185,7 @@ class Jobs {
 }  // namespace
 
 bool needs_all_threads(const Job& job) {
-  return job.target.on_gpu ||
-         job.test_case.kernel->operation->work(job.test_case.problem) > kLargeWork;
+  return job.test_case.kernel->operation->work(job.test_case.problem) > kLargeWork;
 }
 
 std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,

@@ -17,7 +17,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/package/bin" "$work/package/triton" "$work/sent"
 echo 0123abc-dirty >"$work/package/commit"
-touch "$work/package/triton/add.toml"
+mkdir "$work/package/third_party"
+touch "$work/package/triton/add.toml" "$work/package/third_party/gemm.toml"
 cat >"$work/package/bin/plumbline" <<'P'
 #!/usr/bin/env bash
 while [ $# -gt 0 ]; do [ "$1" = --out ] && out=$2; shift; done
@@ -44,6 +45,8 @@ check "and no links" [ -z "$(find "$work/out" -type l)" ]
 check "a step's last line that says something" has "$work/out" ./summary.md "| verify: 1 passed |"
 check "the state of the source" has "$work/out" ./summary.md "commit 0123abc-dirty"
 check "what failed is counted" has "$work/out" ./summary.md "gpu evidence: 2 steps failed"
+check "a kernel of others" has "$work/out" ./summary.md "| third_party_gemm |"
+check "its record" [ -n "$(tar -xzOf "$work/out/evidence.tar.gz" ./third_party_gemm.record.json.gz | gunzip)" ]
 check "a step that fails" has "$work/out" ./summary.md "| instructions | \`bin/instructions inputs outputs\` | 3 |"
 check "a copy that the chip refuses" has "$work/out" ./tensor_copies.txt "or at -1: exit 1"
 check "the record of a step that failed" [ "$(tar -xzOf "$work/out/evidence.tar.gz" ./verify.record.json.gz | gunzip)" = '{"a": 1}' ]

@@ -16,6 +16,8 @@
 #include <cstring>
 #include <map>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 namespace plumbline {
 namespace {
@@ -61,7 +63,7 @@ class GpuDevice : public testing::Test {
     return outcome;
   }
 
-  // What the stand-in counts: "events", "modules", "stale", "contexts", "cluster".
+  // What the stand-in counts: "allocations", "events", "modules", "stale", "contexts", "cluster".
   static int count(const char* what) {
     void* library = dlopen(PLUMBLINE_STAND_IN_DRIVER, RTLD_NOW | RTLD_LOCAL);
     const auto counter =
@@ -293,6 +295,59 @@ TEST_F(GpuDevice, AFaultOfOneDeviceReachesTheOthers) {
   EXPECT_TRUE(run(**other, "fill"));
   EXPECT_TRUE(run(**one, "fill"));
   EXPECT_EQ(count("stale"), stale);
+}
+
+TEST_F(GpuDevice, DevicesShareWhatTheDriverCompiled) {
+  const Result<std::unique_ptr<Device>> one = open_gpu(), other = open_gpu();
+  ASSERT_TRUE(one);
+  ASSERT_TRUE(other);
+  const int before = count("modules");
+  const auto a = (*one)->load("not really PTX", "k.ptx");
+  const auto b = (*other)->load("not really PTX", "k.ptx");
+  const auto changed = (*other)->load("other PTX", "k.ptx");
+  ASSERT_TRUE((*a)->parameters("fill"));
+  ASSERT_TRUE((*b)->parameters("fill"));
+  EXPECT_EQ(count("modules"), before + 1);
+  ASSERT_TRUE((*changed)->parameters("fill"));
+  EXPECT_EQ(count("modules"), before + 2);
+}
+
+TEST_F(GpuDevice, ThreadsTakeTurns) {
+  const int stale = count("stale");
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&wrong, t] {
+      const Result<std::unique_ptr<Device>> device = open_gpu();
+      const Result<std::unique_ptr<Module>> module = (*device)->load("not really PTX", "k.ptx");
+      for (int i = 0; i < 200; ++i) {
+        const bool faults = (t + i) % 5 == 0;
+        const std::shared_ptr<void> turn = (*device)->turn();
+        std::vector<std::byte> got;
+        const Result<LaunchOutcome> outcome = run(**device, faults ? "fault" : "fill", &got);
+        const bool right = outcome && outcome->completed != faults &&
+                           outcome->findings.size() == (faults ? 1u : 0u) &&
+                           (faults || got == std::vector<std::byte>(64, std::byte{1}));
+        wrong += right ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(count("stale"), stale);
+  EXPECT_EQ(count("modules"), 0);
+}
+
+TEST_F(GpuDevice, ATurnEndsWithoutMemory) {
+  const Result<std::unique_ptr<Device>> device = open_gpu();
+  ASSERT_TRUE(device);
+  const int before = count("allocations");
+  {
+    const std::shared_ptr<void> turn = (*device)->turn();
+    ASSERT_TRUE(run(**device, "fill"));
+    EXPECT_EQ(count("allocations"), before + 1);
+  }
+  EXPECT_EQ(count("allocations"), before);
 }
 
 TEST_F(GpuDevice, AKernelThatNeedsAClusterIsLaunchedWithIt) {
