@@ -22,7 +22,6 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   // a launch to the last read.
   using Turn = std::unique_lock<std::recursive_mutex>;
 
-
   // The one that other devices have, or a new one.
   static Result<std::shared_ptr<GpuContext>> open(const std::shared_ptr<const Driver>& driver);
 
