@@ -8,6 +8,7 @@
 #include <set>
 
 #include "oracles/base/shell_word.h"
+#include "reports/excerpt.h"
 
 namespace plumbline {
 
@@ -72,7 +73,11 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
     lines.push_back(
         fmt::format("      {} more findings in record.json", findings.size() - kShownFindings));
   }
-  if (!c.explanation.empty()) lines.push_back("");
+  for (const SourceExcerpt& excerpt : c.excerpts) {
+    lines.push_back("");
+    for (const std::string& line : excerpt_lines(excerpt)) lines.push_back("        " + line);
+  }
+  if (!c.explanation.empty() || (!c.excerpts.empty() && c.steps > 0)) lines.push_back("");
   for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
   if (c.steps > 0) {
     lines.push_back(fmt::format("      Found as {}; shrunk in {} steps of {} tries.", c.original,

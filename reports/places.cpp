@@ -30,9 +30,7 @@ CodeLine line_of(const Access& access, const std::string& root) {
   if (!access.source_file.empty() && access.source_line > 0) {
     if (const auto file = below(access.source_file, root)) return {*file, access.source_line};
     if (const auto call = below(access.inlined_at, root)) {
-      const std::size_t colon = call->rfind(':');
-      const int line = colon == std::string::npos ? 0 : std::atoi(call->c_str() + colon + 1);
-      if (line > 0) return {call->substr(0, colon), line};
+      if (CodeLine line = named_line(*call); line.line > 0) return line;
     }
     return {access.source_file, access.source_line};
   }
@@ -41,6 +39,12 @@ CodeLine line_of(const Access& access, const std::string& root) {
 }
 
 }  // namespace
+
+CodeLine named_line(const std::string& file_and_line) {
+  const std::size_t colon = file_and_line.rfind(':');
+  if (colon == std::string::npos) return {};
+  return {file_and_line.substr(0, colon), std::atoi(file_and_line.c_str() + colon + 1)};
+}
 
 CodeLine code_line(const FindingRecord& finding, const std::string& root) {
   return line_of(finding, root);

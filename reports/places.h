@@ -33,6 +33,9 @@ struct CodePlace {
   std::string fingerprint;  // outlives edits above the line
 };
 
+// "gemm.cu:48"; nothing where no line is named.
+CodeLine named_line(const std::string& file_and_line);
+
 // Of the source, else of the PTX. Where a line was inlined from outside `root` it is the call's.
 CodeLine code_line(const FindingRecord& finding, const std::string& root);
 CodeLine code_line(const OtherAccessRecord& access, const std::string& root);

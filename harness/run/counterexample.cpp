@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "fuzz/shrink/shrink.h"
 #include "harness/explain/explain.h"
 #include "harness/launch/interrupt.h"
 #include "reports/card.h"
+#include "reports/excerpt.h"
 
 namespace plumbline {
 namespace {
@@ -67,6 +69,11 @@ Counterexample card_as_found(const Job& failed, const CaseRecord& record) {
   card.headline = fmt::format("{}: {}", failed.test_case.problem.text(), record.reason);
   card.findings = record.findings;
   return card;
+}
+
+void add_excerpts(Counterexample& card) {
+  std::error_code none;
+  card.excerpts = source_excerpts(card, std::filesystem::current_path(none).string());
 }
 
 }  // namespace
@@ -128,6 +135,7 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
     card.explanation.push_back(
         interrupted() ? "the run was interrupted before this case was made small and explained"
                       : "it did not run a second time: " + examined.error().text());
+    add_excerpts(card);
     CaseFile file = file_of(failed.test_case, failed.target, card.claim, record.reason);
     return {std::move(card), std::move(file)};
   }
@@ -153,6 +161,7 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
   card.steps = small.steps;
   card.tried = small.tried;
   card.value_class = failed.test_case.recipe.value_class;
+  add_excerpts(card);
   CaseFile file = file_of(small.smallest, failed.target, card.claim, (*examined)->record.reason);
   if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
   return {std::move(card), std::move(file)};

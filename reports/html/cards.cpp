@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "reports/card.h"
+#include "reports/excerpt.h"
 #include "reports/html/sections.h"
 
 namespace plumbline {
@@ -55,6 +56,20 @@ Html list_of(const std::vector<std::string>& lines, std::string_view title) {
   return html;
 }
 
+// The line that is meant stands out by its sign, too.
+Html source(const SourceExcerpt& excerpt) {
+  const std::vector<std::string> lines = excerpt_lines(excerpt);
+  Html text;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const bool meant = excerpt.first + static_cast<int>(i) - 1 == excerpt.line;
+    text += meant ? element("mark", lines[i]) : escaped(lines[i]);
+    text += escaped("\n");
+  }
+  Html html = element("h5", lines[0]);
+  html += element("pre", text, "class=\"source\" tabindex=\"0\"");
+  return html;
+}
+
 Html card(const Counterexample& c) {
   Html html = element("h4", fmt::format("{} / {}", c.claim, c.value_class));
   html += element("p", c.headline, "class=\"finding\"");
@@ -71,6 +86,7 @@ Html card(const Counterexample& c) {
     findings.push_back(fmt::format("{} more in record.json", more));
   }
   html += list_of(findings, "What the device saw");
+  for (const SourceExcerpt& excerpt : c.excerpts) html += source(excerpt);
   html += list_of(c.faults, "Simple faults that give exactly these outputs");
   // The faults that fit are above.
   std::vector<std::string> why = c.explanation;

@@ -103,6 +103,16 @@ struct CaseRecord {
 };
 
 // A failure made small and explained.
+// Lines of source code (reports/excerpt.h).
+struct SourceExcerpt {
+  std::string what;  // "where it happens"
+  std::string file;
+  int line = 0, first = 0;        // the line that is meant, and the first one of the text
+  std::vector<std::string> text;  // readable, without what all lines are indented by
+
+  bool operator==(const SourceExcerpt&) const = default;
+};
+
 struct Counterexample {
   std::string kernel, device, claim, value_class;
   std::string original, text;  // case texts before and after shrinking
@@ -116,6 +126,7 @@ struct Counterexample {
   std::vector<FindingRecord> findings;
   // Where there are none: where the worst wrong output was stored. Without a kind: not known.
   FindingRecord store;
+  std::vector<SourceExcerpt> excerpts;
   // Accumulator minus exact, in accumulator ulp, after every `difference_stride` steps of k, the
   // last step included; empty where the operation has no such steps.
   std::vector<double> differences;

@@ -182,6 +182,15 @@ void describe(Archive& a, T& k) {
   a.required("worst_case", k.worst_case);
 }
 
+template <typename Archive, MaybeConst<SourceExcerpt> T>
+void describe(Archive& a, T& e) {
+  a.required("what", e.what);
+  a.required("file", e.file);
+  a.required("line", e.line);
+  a.required("first", e.first);
+  a.required("text", e.text);
+}
+
 template <typename Archive, MaybeConst<Counterexample> T>
 void describe(Archive& a, T& c) {
   a.required("kernel", c.kernel);
@@ -200,6 +209,7 @@ void describe(Archive& a, T& c) {
   a.required("faults", c.faults);
   a.required("findings", c.findings);
   a.optional("store", c.store);
+  a.optional("excerpts", c.excerpts);
   a.optional("differences", c.differences);
   a.optional("difference_stride", c.difference_stride);
 }

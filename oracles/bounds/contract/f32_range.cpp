@@ -17,7 +17,7 @@ namespace {
 constexpr double kLargest = std::numeric_limits<float>::max();
 constexpr double kTwoSmallest = 0x1p-148;  // 2 ulp of what is below 2^-126
 constexpr double kUnit = 0x1p-24;
-constexpr double kQuotientError = kDivFullError - kUnit;  // off the correctly rounded quotient
+constexpr double kQuotientError = kDivFullError + kUnit;  // off a quotient that was rounded
 
 // The smallest range with these values. Comparisons with NaN are false: it only sets the flag.
 template <typename... Values>

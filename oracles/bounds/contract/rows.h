@@ -73,9 +73,9 @@ struct RowContract {
   std::int64_t column_additions(std::int64_t m) const;
 };
 
-// Relative error of div.full.f32, and of div.approx.f32 by 1 to 2^126, for normal results: 2 ulp
-// (PTX ISA, div) from the correctly rounded quotient (docs/bounds/approximate_functions.md).
-inline constexpr double kDivFullError = 2.5 * 0x1p-23;
+// Relative error of div.full.f32, and of div.approx.f32 by 1 to 2^126, for normal results (PTX ISA,
+// div: 2 ulp).
+inline constexpr double kDivFullError = 0x1p-22;
 // And of rsqrt.approx.f32 (PTX ISA, rsqrt: 2^-22.9). That of ex2 is kEx2Error of
 // contract/attention.h.
 inline constexpr double kRsqrtError = 0x1.13p-23;

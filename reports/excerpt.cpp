@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "reports/excerpt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "reports/places.h"
+#include "reports/record/escape.h"
+
+namespace plumbline {
+namespace {
+
+constexpr int kAround = 2;
+constexpr std::size_t kWidest = 120;
+
+// Indented by what all lines have in common less; tabs count as four spaces.
+void unindent(std::vector<std::string>& lines) {
+  std::size_t common = kWidest;
+  for (const std::string& line : lines)
+    if (const std::size_t begin = line.find_first_not_of(' '); begin != std::string::npos)
+      common = std::min(common, begin);
+  for (std::string& line : lines) line.erase(0, std::min(common, line.size()));
+}
+
+std::string shown(const std::string& line) {
+  std::string out;
+  for (const char c : line) out += c == '\t' ? "    " : std::string(1, c);
+  out.erase(out.find_last_not_of(" \r") + 1);
+  out = readable(out);
+  if (out.size() > kWidest) out = out.substr(0, kWidest - 3) + "...";
+  return out;
+}
+
+std::optional<SourceExcerpt> read(const std::string& what, const CodeLine& place,
+                                  const std::string& root) {
+  if (place.file.empty() || place.line <= 0) return std::nullopt;
+  std::ifstream in(place.file);
+  SourceExcerpt excerpt{
+      what, relative_to(root, place.file), place.line, std::max(1, place.line - kAround), {}};
+  std::string text;
+  for (int number = 1; number <= place.line + kAround && std::getline(in, text); ++number)
+    if (number >= excerpt.first) excerpt.text.push_back(shown(text));
+  if (excerpt.first + std::ssize(excerpt.text) <= place.line) return std::nullopt;
+  unindent(excerpt.text);
+  return excerpt;
+}
+
+// Of a finding or its other access.
+template <typename Access>
+void add(const std::string& what, const Access& access, const std::string& root,
+         std::vector<SourceExcerpt>& excerpts) {
+  for (const CodeLine& place :
+       {named_line(access.inlined_at), CodeLine{access.source_file, access.source_line},
+        CodeLine{access.ptx_file, access.ptx_line}}) {
+    std::optional<SourceExcerpt> excerpt = read(what, place, root);
+    if (!excerpt) continue;
+    excerpts.push_back(*std::move(excerpt));
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<SourceExcerpt> source_excerpts(const Counterexample& counterexample,
+                                           const std::string& root) {
+  std::vector<SourceExcerpt> excerpts;
+  for (const FindingRecord& finding : counterexample.findings) {
+    add("where it happens", finding, root, excerpts);
+    if (excerpts.empty()) continue;
+    if (finding.other) add("the other access", *finding.other, root, excerpts);
+    return excerpts;
+  }
+  if (counterexample.findings.empty()) add("which stored it", counterexample.store, root, excerpts);
+  return excerpts;
+}
+
+std::vector<std::string> excerpt_lines(const SourceExcerpt& excerpt) {
+  std::vector<std::string> lines = {
+      fmt::format("{}:{}, {}", excerpt.file, excerpt.line, excerpt.what)};
+  const auto last = excerpt.first + static_cast<int>(excerpt.text.size()) - 1;
+  const std::size_t width = std::to_string(last).size();
+  for (std::size_t i = 0; i < excerpt.text.size(); ++i) {
+    const int number = excerpt.first + static_cast<int>(i);
+    lines.push_back(fmt::format("{} {:>{}} | {}", number == excerpt.line ? '>' : ' ', number, width,
+                                excerpt.text[i]));
+  }
+  return lines;
+}
+
+}  // namespace plumbline
