@@ -56,20 +56,6 @@ Html list_of(const std::vector<std::string>& lines, std::string_view title) {
   return html;
 }
 
-// The line that is meant stands out by its sign, too.
-Html source(const SourceExcerpt& excerpt) {
-  const std::vector<std::string> lines = excerpt_lines(excerpt);
-  Html text;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    const bool meant = excerpt.first + static_cast<int>(i) - 1 == excerpt.line;
-    text += meant ? element("mark", lines[i]) : escaped(lines[i]);
-    text += escaped("\n");
-  }
-  Html html = element("h5", lines[0]);
-  html += element("pre", text, "class=\"source\" tabindex=\"0\"");
-  return html;
-}
-
 Html card(const Counterexample& c) {
   Html html = element("h4", fmt::format("{} / {}", c.claim, c.value_class));
   html += element("p", c.headline, "class=\"finding\"");
@@ -86,7 +72,10 @@ Html card(const Counterexample& c) {
     findings.push_back(fmt::format("{} more in record.json", more));
   }
   html += list_of(findings, "What the device saw");
-  for (const SourceExcerpt& excerpt : c.excerpts) html += source(excerpt);
+  for (const SourceExcerpt& excerpt : c.excerpts) {
+    html += element("h5", excerpt_lines(excerpt)[0]);
+    html += source_lines(excerpt);
+  }
   html += list_of(c.faults, "Simple faults that give exactly these outputs");
   // The faults that fit are above.
   std::vector<std::string> why = c.explanation;
@@ -107,6 +96,18 @@ Html card(const Counterexample& c) {
 }
 
 }  // namespace
+
+// The line that is meant stands out by its sign, too.
+Html source_lines(const SourceExcerpt& excerpt) {
+  const std::vector<std::string> lines = excerpt_lines(excerpt);
+  Html text;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const bool meant = excerpt.first + static_cast<int>(i) - 1 == excerpt.line;
+    text += meant ? element("mark", lines[i]) : escaped(lines[i]);
+    text += escaped("\n");
+  }
+  return element("pre", text, "class=\"source\" tabindex=\"0\"");
+}
 
 Html cards(const RunRecord& record, const KernelRecord& kernel) {
   Html html;

@@ -40,6 +40,7 @@ Html lead(const RunRecord& record) {
       if (const std::string failures = failures_line(k); !failures.empty())
         words += element("p", failures);
       if (!card->findings.empty()) words += element("p", card->findings.front().text);
+      if (!card->excerpts.empty()) words += source_lines(card->excerpts.front());
       if (!card->faults.empty())
         words += element("p", Html{fmt::format("Would explain it exactly: <strong>{}</strong>.",
                                                escaped(card->faults.front()).text)});

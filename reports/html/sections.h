@@ -41,6 +41,7 @@ std::string kernel_anchor(std::string_view kernel);
 // Of a kernel (html/cards.cpp, html/errors.cpp, html/error_map.cpp, html/magnitude.cpp,
 // html/coverage.cpp).
 Html cards(const RunRecord& record, const KernelRecord& kernel);
+Html source_lines(const SourceExcerpt& excerpt);
 Html error_histogram(const RunRecord& record, const KernelRecord& kernel);
 Html error_quantiles(const RunRecord& record, const KernelRecord& kernel);
 Html error_by_length(const RunRecord& record, const KernelRecord& kernel);

@@ -62,6 +62,7 @@ TEST(Html, TellsWhatIsWrongFirst) {
   EXPECT_THAT(lead, HasSubstr("Would explain it exactly: the last product of k is missing."));
   EXPECT_THAT(lead, HasSubstr("plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case"));
   EXPECT_THAT(lead, HasSubstr(" of 60 cases failed"));
+  EXPECT_THAT(lead, HasSubstr("  47 | if (row < m) {\n> 48 |   d[row] = sum;\n  49 | }"));
   // Failing kernels stand open, the others are folded.
   EXPECT_TRUE(document.select_node("//section[@id='kgemm_bf16_G01']"));
   EXPECT_TRUE(document.select_node("//details[@id='kgemm_bf16']"));
@@ -258,6 +259,7 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   c.claim = c.value_class = c.original = c.text = c.case_file = c.headline = evil;
   c.elements = c.explanation = c.faults = {evil};
   c.findings = {{evil, evil, evil, 1, evil, 1, evil}};
+  c.excerpts = {{evil, evil, 1, 1, {evil}}};
   r.error_maps[0].kernel += evil;
   r.error_maps[0].text = r.error_maps[0].device = r.error_maps[0].output = evil;
   r.verb = r.profile = r.git_hash = r.command = evil;

@@ -80,6 +80,7 @@ inline RunRecord sample_record() {
   c.case_file = "fuzz/corpus/gemm_bf16/9a41c7.case";
   c.headline = "m=1 n=1 k=2: one output is off";
   c.elements = {"d[0,0]  expected 1", "        got      2"};
+  c.excerpts = {{"which stored it", "gemm.cu", 48, 47, {"if (row < m) {", "  d[row] = sum;", "}"}}};
   r.counterexamples.push_back(c);
   summarize(r);
   return r;
