@@ -71,9 +71,16 @@ Counterexample card_as_found(const Job& failed, const CaseRecord& record) {
   return card;
 }
 
-void add_excerpts(Counterexample& card) {
+// The lines of source, and paths below the working folder without it.
+void show_source(Counterexample& card) {
   std::error_code none;
-  card.excerpts = source_excerpts(card, std::filesystem::current_path(none).string());
+  const std::string root = std::filesystem::current_path(none).string();
+  card.excerpts = source_excerpts(card, root);
+  if (root.empty() || root == "/") return;
+  for (FindingRecord& finding : card.findings) {
+    for (std::size_t at = 0; (at = finding.text.find(root + '/', at)) != std::string::npos;)
+      finding.text.erase(at, root.size() + 1);
+  }
 }
 
 }  // namespace
@@ -135,7 +142,7 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
     card.explanation.push_back(
         interrupted() ? "the run was interrupted before this case was made small and explained"
                       : "it did not run a second time: " + examined.error().text());
-    add_excerpts(card);
+    show_source(card);
     CaseFile file = file_of(failed.test_case, failed.target, card.claim, record.reason);
     return {std::move(card), std::move(file)};
   }
@@ -161,7 +168,7 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
   card.steps = small.steps;
   card.tried = small.tried;
   card.value_class = failed.test_case.recipe.value_class;
-  add_excerpts(card);
+  show_source(card);
   CaseFile file = file_of(small.smallest, failed.target, card.claim, (*examined)->record.reason);
   if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
   return {std::move(card), std::move(file)};

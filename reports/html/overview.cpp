@@ -117,7 +117,7 @@ Cell code_cell(const KernelRecord& kernel) {
 std::string overview_finding(const RunRecord& record) {
   std::int64_t beyond = 0, tried = 0, rounded = 0;
   double largest = 0;
-  std::string where;
+  std::string where, kernel;
   for (const KernelRecord& k : record.kernels) {
     beyond += k.compared > 0 && k.worst_share > 1;
     if (k.compared == 0 || k.worst_share > 1) continue;
@@ -129,17 +129,23 @@ std::string overview_finding(const RunRecord& record) {
     rounded += most->second <= 0.5;
     if (most->second <= largest) continue;
     largest = most->second;
-    where = fmt::format("{} ulp of {} ({})", ulp_number(largest), most->first, k.name);
+    where = fmt::format("{} ulp ({})", ulp_number(largest), most->first);
+    kernel = k.name;
   }
   std::string text;
   if (beyond > 0)
     text = fmt::format("{} beyond what the contract allows. ", counted(beyond, "kernel"));
   if (tried == 0) return text.empty() ? "No kernel ran on normally distributed data." : text;
-  text += fmt::format(
-      "On normally distributed data 99 % of the outputs of {} of {} are within half an ulp of "
-      "exact",
-      rounded, counted(tried, "kernel"));
-  if (largest > 0.5) text += fmt::format("; the largest such error within a contract is {}", where);
+  const std::string_view half = "half an ulp";
+  const bool all = rounded == tried || rounded == 0;
+  text += fmt::format("On normally distributed data 99 % of the outputs{} are within {} of exact",
+                      tried == 1 ? ""
+                      : all      ? " of every kernel"
+                                 : fmt::format(" of {} of {} kernels", rounded, tried),
+                      rounded > 0 ? half : where);
+  if (rounded < tried && tried > 1)
+    text += fmt::format("; those of {} are furthest from it{}", kernel,
+                        rounded > 0 ? ", within " + where : "");
   return text + ".";
 }
 
