@@ -132,6 +132,20 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Excerpt:
+    """Lines of source code that a failure leads to."""
+
+    what: str
+    """Where it happens, the other access, or which stored it."""
+    file: str
+    line: int
+    """The line that is meant."""
+    first: int
+    """The line of text[0]."""
+    text: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Counterexample:
     """The smallest case found for a failure, and what explains it."""
 
@@ -151,6 +165,7 @@ class Counterexample:
     findings: tuple[Finding, ...]
     manifest: str = ""
     store: Finding | None = None
+    excerpts: tuple[Excerpt, ...] = ()
     differences: tuple[float, ...] = ()
     difference_stride: int = 0
 

@@ -21,6 +21,7 @@ QUICK = {"on": "emulator", "corpus": False, "only": "m<=3 class=normal"}
     (reports.Access, SCHEMA["$defs"]["finding"]["properties"]["other"], set(), set()),
     (reports.Kernel, SCHEMA["$defs"]["kernel"], {"case_count", "counterexamples"}, set()),
     (reports.Counterexample, SCHEMA["$defs"]["counterexample"], set(), set()),
+    (reports.Excerpt, SCHEMA["$defs"]["counterexample"]["properties"]["excerpts"]["items"], set(), set()),
     (reports.Place, SCHEMA["$defs"]["place"], set(), set()),
     (reports.Circumstances, SCHEMA["properties"]["circumstances"], set(), {"mutants"}),
     (reports.Record, SCHEMA, {"raw"}, {"passed", "shard", "missing_shards", "error_maps", "mutants", "peers", "scores", "propagations", "depths",
