@@ -36,6 +36,13 @@ std::string of_kernel(const std::string& what, const std::string& manifest) {
   return shell_word(what) + (manifest.empty() ? "" : " --kernel " + shell_word(manifest));
 }
 
+void add_excerpts(const Counterexample& c, std::vector<std::string>& lines) {
+  for (const SourceExcerpt& excerpt : c.excerpts) {
+    lines.push_back("");
+    for (const std::string& line : excerpt_lines(excerpt)) lines.push_back("        " + line);
+  }
+}
+
 }  // namespace
 
 std::string replay_subject(const Counterexample& c) {
@@ -73,13 +80,13 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
     lines.push_back(
         fmt::format("      {} more findings in record.json", findings.size() - kShownFindings));
   }
-  for (const SourceExcerpt& excerpt : c.excerpts) {
-    lines.push_back("");
-    for (const std::string& line : excerpt_lines(excerpt)) lines.push_back("        " + line);
-  }
-  if (!c.explanation.empty() || (!c.excerpts.empty() && c.steps > 0)) lines.push_back("");
+  // The line of a finding is the cause; that of a store only leads to it.
+  if (!c.findings.empty()) add_excerpts(c, lines);
+  if (!c.explanation.empty()) lines.push_back("");
   for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
+  if (c.findings.empty()) add_excerpts(c, lines);
   if (c.steps > 0) {
+    if (!c.excerpts.empty()) lines.push_back("");
     lines.push_back(fmt::format("      Found as {}; shrunk in {} steps of {} tries.", c.original,
                                 c.steps, c.tried));
   }

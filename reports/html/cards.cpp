@@ -72,15 +72,19 @@ Html card(const Counterexample& c) {
     findings.push_back(fmt::format("{} more in record.json", more));
   }
   html += list_of(findings, "What the device saw");
+  Html source;
   for (const SourceExcerpt& excerpt : c.excerpts) {
-    html += element("h5", excerpt_lines(excerpt)[0]);
-    html += source_lines(excerpt);
+    source += element("h5", excerpt_lines(excerpt)[0]);
+    source += source_lines(excerpt);
   }
+  // The line of a finding is the cause; that of a store only leads to it.
+  if (!c.findings.empty()) html += source;
   html += list_of(c.faults, "Simple faults that give exactly these outputs");
   // The faults that fit are above.
   std::vector<std::string> why = c.explanation;
   std::erase_if(why, tells_a_fit);
   html += list_of(why, "Why");
+  if (c.findings.empty()) html += source;
   if (c.steps > 0) {
     html += element("p", fmt::format("Found as {}; shrunk in {} steps of {} tries.", c.original,
                                      c.steps, c.tried));
