@@ -151,6 +151,8 @@ constexpr u32 kFlushes = 2;  // f32 addition that may be one in global memory
 // Inst::a address; Inst::list an operand for each of Inst::d elements, then a result for each;
 // Inst::c the last operand of cas; Inst::helper the resolver; Inst::e indexes kRows.
 
+constexpr u32 kMostElements = 8;
+
 // combine(lane, element, old, b, c) is what goes to memory.
 template <typename T, typename Combine>
 [[gnu::always_inline]] inline void update_each(Warp& warp, const Inst& inst, u32 mask,
@@ -163,15 +165,16 @@ template <typename T, typename Combine>
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     std::byte* at = warp.pointers().host[static_cast<std::size_t>(lane)];
+    T old[kMostElements];  // a result may be the register of a later operand
     for (u32 k = 0; k < inst.d; ++k, at += sizeof(T)) {
-      T old;
-      __builtin_memcpy(&old, at, sizeof old);
+      __builtin_memcpy(&old[k], at, sizeof(T));
       const auto b = static_cast<T>(lanes<Container>(warp, inst.list[k])[lane]);
-      const T result = static_cast<T>(combine(lane, k, old, b, static_cast<T>(c[lane])));
+      const T result = static_cast<T>(combine(lane, k, old[k], b, static_cast<T>(c[lane])));
       __builtin_memcpy(at, &result, sizeof result);
-      if ((inst.flags & kReturns) != 0)
-        lanes<Container>(warp, inst.list[inst.d + k]).set(lane, old);
     }
+    if ((inst.flags & kReturns) == 0) continue;
+    for (u32 k = 0; k < inst.d; ++k)
+      lanes<Container>(warp, inst.list[inst.d + k]).set(lane, old[k]);
   }
 }
 

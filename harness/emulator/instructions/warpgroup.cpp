@@ -198,15 +198,17 @@ void issue(Warp& warp, const Inst& inst, u32 mask) {
     return;
   }
   const auto slot = [&](Slot s) { return warp.slot(s); };
+  std::array<LaneValues, 4> registers;  // of A, which may be those of D
+  if (op.a.size() > 1) {
+    for (std::size_t i = 0; i < op.a.size(); ++i)
+      std::memcpy(registers[i].lane, warp.slot(op.a[i]), sizeof(LaneRegister));
+  }
   AsyncProduct& product = warp.products().add(op, slot);
   product.at = &inst;
   product.adds = adds != 0;
   product.a_descriptor = a;
   product.b_descriptor = b;
-  if (op.a.size() > 1) {
-    for (std::size_t i = 0; i < op.a.size(); ++i)
-      std::memcpy(product.a[i].lane, warp.slot(op.a[i]), sizeof(LaneRegister));
-  }
+  if (op.a.size() > 1) product.a = registers;
 }
 
 void fence(Warp& warp, const Inst& inst, u32 mask) { whole_warp(warp, inst, mask); }

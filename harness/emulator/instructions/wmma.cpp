@@ -134,14 +134,12 @@ const WmmaAccess& access_of(const Warp& warp, const Inst& inst) {
 }
 
 // Where the lanes' elements of one access lie.
-void find_elements(const Warp& warp, const WmmaAccess& access, std::size_t which,
-                   const Pointers& base, Pointers& p) {
-  const auto leading = lanes<u32>(warp, access.leading);
+void find_elements(const WmmaAccess& access, std::size_t which, const Pointers& base,
+                   const std::array<u32, kLanes>& leading, Pointers& p) {
   const u64 bytes = static_cast<u64>(access.bits) / 8;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const WmmaAccess::Place at = access.places[which][lane];
-    p.address[lane] =
-        base.address[lane] + bytes * (u64{at.row} * leading[static_cast<int>(lane)] + at.column);
+    p.address[lane] = base.address[lane] + bytes * (u64{at.row} * leading[lane] + at.column);
   }
 }
 
@@ -174,13 +172,16 @@ bool each_element(Warp& warp, const Inst& inst, u32 mask, const Move& move) {
   Pointers base;
   gather_addresses(warp, inst, base);
   if (!rows_are_aligned(warp, inst, access, base, mask)) return false;
+  std::array<u32, kLanes> leading{};  // a load may write to its register
+  for (int lane = 0; lane < kLanes; ++lane)
+    leading[static_cast<std::size_t>(lane)] = lanes<u32>(warp, access.leading)[lane];
   const std::size_t of_a_register = access.places.size() / access.natural;
   const auto bytes =
       std::max<std::size_t>(static_cast<std::size_t>(access.bits), 32) / 8 / of_a_register;
   const std::size_t stride = access.bits == 64 ? 8 : 4;
   for (std::size_t i = 0; i < access.places.size(); ++i) {
     const Pointers& p = warp.pointers();
-    find_elements(warp, access, i, base, warp.pointers());
+    find_elements(access, i, base, leading, warp.pointers());
     inst.helper(warp, inst, mask);
     if (warp.scratch() == 0) return false;
     std::byte* const registers =

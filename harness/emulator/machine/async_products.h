@@ -33,7 +33,14 @@ constexpr std::uint32_t kUnfinished = 0x7fd0bad0;
 struct Accumulators {
   const std::vector<Slot>* registers = nullptr;  // WarpgroupProduct::d
   std::vector<LaneValues> values;
+  std::vector<bool> lost;  // the slots that a later product has: nothing reads these sums
   int in_flight = 0;
+
+  // A register that nothing reads any more leaves its slot to others, before the product has ended.
+  void lose(const std::vector<Slot>& slots) {
+    for (std::size_t i = 0; i < registers->size(); ++i)
+      if (std::ranges::find(slots, (*registers)[i]) != slots.end()) lost[i] = true;
+  }
 };
 
 struct AsyncProduct {
@@ -66,11 +73,13 @@ class AsyncProducts {
     AsyncProduct& added = pending_.emplace_back();
     added.product = &product;
     added.group = group_;
-    added.sums = in_flight(product.d);
+    added.sums = in_flight(product.d, slot);
     if (added.sums == nullptr) {
+      for (const auto& others : sums_) others->lose(product.d);
       added.sums = sums_.emplace_back(std::make_unique<Accumulators>()).get();
       added.sums->registers = &product.d;
       added.sums->values.resize(product.d.size());
+      added.sums->lost.resize(product.d.size());
       for (std::size_t i = 0; i < product.d.size(); ++i) {
         std::memcpy(added.sums->values[i].lane, slot(product.d[i]), sizeof(LaneRegister));
         std::fill_n(reinterpret_cast<std::uint32_t*>(slot(product.d[i])), 32, kUnfinished);
@@ -106,9 +115,18 @@ class AsyncProducts {
   void note_read(std::uint32_t tick) { read_until_ = tick; }
 
  private:
-  Accumulators* in_flight(const std::vector<Slot>& registers) const {
+  // The sums that these registers wait for. Registers that were written since are others.
+  template <typename SlotOf>
+  Accumulators* in_flight(const std::vector<Slot>& registers, SlotOf&& slot) const {
     for (const auto& sums : sums_) {
-      if (*sums->registers == registers) return sums.get();
+      if (*sums->registers != registers || std::ranges::find(sums->lost, true) != sums->lost.end())
+        continue;
+      const bool waits = std::ranges::all_of(registers, [&](Slot one) {
+        std::uint32_t first = 0;
+        std::memcpy(&first, slot(one), sizeof first);
+        return first == kUnfinished;
+      });
+      return waits ? sums.get() : nullptr;
     }
     return nullptr;
   }
@@ -116,6 +134,7 @@ class AsyncProducts {
   template <typename SlotOf>
   static void finish(const Accumulators& sums, SlotOf&& slot) {
     for (std::size_t i = 0; i < sums.values.size(); ++i) {
+      if (sums.lost[i]) continue;
       auto* const lanes = reinterpret_cast<std::uint32_t*>(slot((*sums.registers)[i]));
       if (std::all_of(lanes, lanes + 32, [](std::uint32_t x) { return x == kUnfinished; }))
         std::memcpy(lanes, sums.values[i].lane, sizeof(LaneRegister));

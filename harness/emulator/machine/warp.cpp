@@ -61,6 +61,7 @@ void Warp::start() {
                 .fork(static_cast<std::uint64_t>(cta_->linear()))
                 .fork(static_cast<std::uint64_t>(index_));
   draws_ = 0;
+  clock_ = 0;
   splits_.clear();
   copies_.clear();
   products_.clear();

@@ -323,6 +323,9 @@ TEST(Atomic, VectorsAddElementByElement) {
        "st.global.v2.f32 [%d1], {%f3, %f4};",
        {0, 0, 7, 7},
        {0x42000000, 0x42800000, 7, 7, 0x41f80000, 0x42780000}},
+      {"atom.global.v2.f32.add {%f2, %f4}, [%out], {%f1, %f2};",  // a result that is an operand
+       {0, 0, 7, 7},
+       {0x42000000, 0x42800000, 7, 7}},
       {"red.global.add.noftz.v4.f16x2 [%out], {%r3, %r3, %r4, %r3};",
        {0, 0, 0, 0x3c003c00},
        {0x54005000, 0x54005000, 0x50005400, 0x54105020}},
