@@ -30,8 +30,10 @@ std::string shown(const std::string& line) {
   for (const char c : line) out += c == '\t' ? "    " : std::string(1, c);
   out.erase(out.find_last_not_of(" \r") + 1);
   out = readable(out);
-  if (out.size() > kWidest) out = out.substr(0, kWidest - 3) + "...";
-  return out;
+  if (out.size() <= kWidest) return out;
+  std::size_t end = kWidest - 3;
+  while ((static_cast<unsigned char>(out[end]) & 0xc0) == 0x80) --end;  // where a character begins
+  return out.substr(0, end) + "...";
 }
 
 std::optional<SourceExcerpt> read(const std::string& what, const CodeLine& place,

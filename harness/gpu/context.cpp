@@ -55,7 +55,9 @@ std::shared_ptr<const GpuImage> GpuContext::image(const std::string& text,
   const Turn turn = this->turn();
   std::weak_ptr<const GpuImage>& known = images_[{file, fingerprint(text)}];
   std::shared_ptr<const GpuImage> image = known.lock();
-  if (!image) known = image = std::make_shared<GpuImage>(shared_from_this(), text, file);
+  if (image) return image;
+  known = image = std::make_shared<GpuImage>(shared_from_this(), text, file);
+  std::erase_if(images_, [](const auto& entry) { return entry.second.expired(); });
   return image;
 }
 

@@ -78,8 +78,12 @@ void show_source(Counterexample& card) {
   card.excerpts = source_excerpts(card, root);
   if (root.empty() || root == "/") return;
   for (FindingRecord& finding : card.findings) {
-    for (std::size_t at = 0; (at = finding.text.find(root + '/', at)) != std::string::npos;)
-      finding.text.erase(at, root.size() + 1);
+    std::string& text = finding.text;
+    const std::string folder = root + '/';
+    for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos; ++at) {
+      const bool begins = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
+      if (begins) text.erase(at, folder.size());
+    }
   }
 }
 

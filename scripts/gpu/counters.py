@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hardware counters of kernels by Nsight Compute: gpu_counters.py PROGRAM CASES OUT.csv
+"""Hardware counters of kernels by Nsight Compute: counters.py PROGRAM CASES OUT.csv
 
 CASES has a case text a line. Every launch is a row of OUT.csv, in the order of the cases: the
 kernel's name, grid and block, and a column for each of METRICS that this chip has.
@@ -9,6 +9,7 @@ import io
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 METRICS = """
 gpu__time_duration.sum
@@ -83,7 +84,7 @@ def main(program, cases, out):
     metrics = known_metrics()
     print(f"metrics: {len(metrics)} of {len(METRICS)}; unknown: {' '.join(sorted(set(METRICS) - set(metrics)))}", flush=True)
     command = ["ncu", "--csv", "--page", "raw", "--clock-control", "none", "--metrics", ",".join(metrics),
-               program, "replay", "--on", "gpu", "--sm", "90", "-j", "1", "-q", "--out", "/tmp/counters",
+               program, "replay", "--on", "gpu", "--sm", "90", "-j", "1", "-q", "--out", tempfile.mkdtemp(),
                *pathlib.Path(cases).read_text().splitlines()]
     run = subprocess.run(command, capture_output=True, text=True)
     lines = [line for line in run.stdout.splitlines() if line.startswith('"')]

@@ -3,7 +3,7 @@
 // 2^32 random pairs), against double precision, whose own error of 2^-52 is neglected. Prints one
 // line per function; writes the distances from the correctly rounded result over one period of each
 // function into FOLDER/<function>.i8, a signed byte per mantissa in increasing order.
-// Usage: gpu_functions FOLDER
+// Usage: functions FOLDER
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -16,18 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "check.cuh"
+
 namespace {
 
 using U64 = unsigned long long;
-
-#define CHECK(call)                                                        \
-  do {                                                                     \
-    const cudaError_t status = (call);                                     \
-    if (status != cudaSuccess) {                                           \
-      std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status)); \
-      std::exit(1);                                                        \
-    }                                                                      \
-  } while (false)
 
 // Device memory, zero at first, and a copy of it on the host.
 template <typename T>
@@ -64,31 +57,31 @@ struct Counts {
   U64 binade_at, not_scaled_at, inexact_exact_at;  // an input of each, and 2^32; 0: there is none
 };
 
-#define FUNCTION(name, text, instruction, exact_value, increasing_sign) \
-  struct name {                                                         \
-    static constexpr const char* kName = text;                          \
-    static constexpr int kIncreasing = increasing_sign;                 \
-    static __device__ float run(float x) {                              \
-      float y;                                                          \
-      asm(instruction " %0, %1;" : "=f"(y) : "f"(x));                   \
-      return y;                                                         \
-    }                                                                   \
-    static __device__ double exact(double x) { return exact_value; }    \
+#define FUNCTION(name, instruction, exact_value, increasing_sign)    \
+  struct name {                                                      \
+    static constexpr const char* kName = instruction;                \
+    static constexpr int kIncreasing = increasing_sign;              \
+    static __device__ float run(float x) {                           \
+      float y;                                                       \
+      asm(instruction " %0, %1;" : "=f"(y) : "f"(x));                \
+      return y;                                                      \
+    }                                                                \
+    static __device__ double exact(double x) { return exact_value; } \
   }
 
-FUNCTION(Ex2, "ex2.approx.f32", "ex2.approx.f32", exp2(x), 1);
-FUNCTION(Ex2Ftz, "ex2.approx.ftz.f32", "ex2.approx.ftz.f32", exp2(x), 1);
-FUNCTION(Lg2, "lg2.approx.f32", "lg2.approx.f32", log2(x), 1);
-FUNCTION(Lg2Ftz, "lg2.approx.ftz.f32", "lg2.approx.ftz.f32", log2(x), 1);
-FUNCTION(Rcp, "rcp.approx.f32", "rcp.approx.f32", 1 / x, -1);
-FUNCTION(RcpFtz, "rcp.approx.ftz.f32", "rcp.approx.ftz.f32", 1 / x, -1);
-FUNCTION(Rsqrt, "rsqrt.approx.f32", "rsqrt.approx.f32", 1 / sqrt(x), -1);
-FUNCTION(RsqrtFtz, "rsqrt.approx.ftz.f32", "rsqrt.approx.ftz.f32", 1 / sqrt(x), -1);
-FUNCTION(Sqrt, "sqrt.approx.f32", "sqrt.approx.f32", sqrt(x), 1);
-FUNCTION(SqrtFtz, "sqrt.approx.ftz.f32", "sqrt.approx.ftz.f32", sqrt(x), 1);
-FUNCTION(Sin, "sin.approx.f32", "sin.approx.f32", sin(x), 0);
-FUNCTION(Cos, "cos.approx.f32", "cos.approx.f32", cos(x), 0);
-FUNCTION(Tanh, "tanh.approx.f32", "tanh.approx.f32", tanh(x), 1);
+FUNCTION(Ex2, "ex2.approx.f32", exp2(x), 1);
+FUNCTION(Ex2Ftz, "ex2.approx.ftz.f32", exp2(x), 1);
+FUNCTION(Lg2, "lg2.approx.f32", log2(x), 1);
+FUNCTION(Lg2Ftz, "lg2.approx.ftz.f32", log2(x), 1);
+FUNCTION(Rcp, "rcp.approx.f32", 1 / x, -1);
+FUNCTION(RcpFtz, "rcp.approx.ftz.f32", 1 / x, -1);
+FUNCTION(Rsqrt, "rsqrt.approx.f32", 1 / sqrt(x), -1);
+FUNCTION(RsqrtFtz, "rsqrt.approx.ftz.f32", 1 / sqrt(x), -1);
+FUNCTION(Sqrt, "sqrt.approx.f32", sqrt(x), 1);
+FUNCTION(SqrtFtz, "sqrt.approx.ftz.f32", sqrt(x), 1);
+FUNCTION(Sin, "sin.approx.f32", sin(x), 0);
+FUNCTION(Cos, "cos.approx.f32", cos(x), 0);
+FUNCTION(Tanh, "tanh.approx.f32", tanh(x), 1);
 
 __device__ U64 packed(double error, std::uint32_t input) {
   return static_cast<U64>(__float_as_uint(static_cast<float>(error))) << 32 | input;
@@ -103,39 +96,45 @@ __device__ float mantissa(float x, bool even, int& exponent) {
   return scalbnf(x, -exponent);
 }
 
-// Whether f(x) is f of x in [1, 2) (in [0, 1) for ex2, in [1, 4) for roots) times the power of two
-// that mathematics gives; true where that says nothing.
+// By which power of two a result follows from f of x in [1, 2) (in [0, 1) for ex2, in [1, 4) for
+// roots).
+enum class Scaling { none, power, inverse, inverse_root, root };
+
 template <typename F>
-__device__ bool scaled(float, float) {
+constexpr Scaling kScaling = Scaling::none;
+template <>
+constexpr Scaling kScaling<Ex2> = Scaling::power;
+template <>
+constexpr Scaling kScaling<Ex2Ftz> = Scaling::power;
+template <>
+constexpr Scaling kScaling<Rcp> = Scaling::inverse;
+template <>
+constexpr Scaling kScaling<RcpFtz> = Scaling::inverse;
+template <>
+constexpr Scaling kScaling<Rsqrt> = Scaling::inverse_root;
+template <>
+constexpr Scaling kScaling<RsqrtFtz> = Scaling::inverse_root;
+template <>
+constexpr Scaling kScaling<Sqrt> = Scaling::root;
+template <>
+constexpr Scaling kScaling<SqrtFtz> = Scaling::root;
+
+// Whether it does; true where operands or results are subnormal.
+template <typename F>
+__device__ bool scaled(float x, float y) {
+  constexpr Scaling scaling = kScaling<F>;
+  if constexpr (scaling == Scaling::power) {
+    const float whole = floorf(x), rest = x - whole;
+    if (fabsf(x) > 125 || static_cast<double>(whole) + rest != x) return true;
+    return y == scalbnf(F::run(rest), static_cast<int>(whole));
+  } else if constexpr (scaling != Scaling::none) {
+    if (!normal(x) || !normal(y)) return true;
+    int e = 0;
+    const float m = mantissa(x, scaling != Scaling::inverse, e);
+    const int by = scaling == Scaling::inverse ? -e : scaling == Scaling::root ? e / 2 : -e / 2;
+    return y == scalbnf(F::run(m), by);
+  }
   return true;
-}
-
-template <>
-__device__ bool scaled<Ex2>(float x, float y) {
-  const float whole = floorf(x), rest = x - whole;
-  if (fabsf(x) > 125 || static_cast<double>(whole) + rest != x) return true;
-  return y == scalbnf(Ex2::run(rest), static_cast<int>(whole));
-}
-
-template <>
-__device__ bool scaled<Rcp>(float x, float y) {
-  int e = 0;
-  const float m = mantissa(x, false, e);
-  return !normal(x) || !normal(y) || y == scalbnf(Rcp::run(m), -e);
-}
-
-template <>
-__device__ bool scaled<Rsqrt>(float x, float y) {
-  int e = 0;
-  const float m = mantissa(x, true, e);
-  return !normal(x) || y == scalbnf(Rsqrt::run(m), -e / 2);
-}
-
-template <>
-__device__ bool scaled<Sqrt>(float x, float y) {
-  int e = 0;
-  const float m = mantissa(x, true, e);
-  return !normal(x) || y == scalbnf(Sqrt::run(m), e / 2);
 }
 
 // One block column per sign and exponent, 2^23 inputs each.
@@ -264,9 +263,8 @@ void print(const char* name, const Counts& c) {
   print("relative_far", c.relative_far);
   std::printf(
       " not_rounded_correctly=%llu inexact_where_exact_result_is_f32=%llu wrong_sign=%llu "
-      "wrong_binade=%llu not_odd=%llu not_scaled=%llu decreases=%llu mantissa_bits_used=0x%06llx",
-      c.inexact, c.inexact_exact, c.wrong_sign, c.wrong_binade, c.not_odd, c.not_scaled,
-      c.decreasing, c.low_bits);
+      "wrong_binade=%llu",
+      c.inexact, c.inexact_exact, c.wrong_sign, c.wrong_binade);
   for (const auto& [what, at] :
        {std::pair{"wrong_binade", c.binade_at}, std::pair{"not_scaled", c.not_scaled_at},
         std::pair{"inexact", c.inexact_exact_at}})
@@ -290,6 +288,9 @@ void whole_range() {
   Counts sum{};
   for (const Counts& c : counts.host()) merge(sum, c);
   print(F::kName, sum);
+  std::printf(" not_odd=%llu mantissa_bits_used=0x%06llx", sum.not_odd, sum.low_bits);
+  if (F::kIncreasing != 0) std::printf(" decreases=%llu", sum.decreasing);
+  if (kScaling<F> != Scaling::none) std::printf(" not_scaled=%llu", sum.not_scaled);
   std::printf(" at");
   for (int i = 0; i < kSpecials; ++i) {
     std::uint32_t x = 0, y = 0;
@@ -418,7 +419,7 @@ void all_halves(const std::string& folder, const char* instruction, const char* 
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: gpu_functions FOLDER\n");
+    std::fprintf(stderr, "usage: functions FOLDER\n");
     return 2;
   }
   const std::string folder = argv[1];

@@ -3,7 +3,6 @@
 // file per instruction, each row the words of a, b and c, register by register, 32 lanes each.
 // Writes the rows with d behind them. wgmma takes A from registers, and all four warps the same.
 // Usage: instructions IN OUT
-#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -13,14 +12,7 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                        \
-  do {                                                                     \
-    const cudaError_t status = (call);                                     \
-    if (status != cudaSuccess) {                                           \
-      std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status)); \
-      std::exit(1);                                                        \
-    }                                                                      \
-  } while (false)
+#include "check.cuh"
 
 namespace {
 

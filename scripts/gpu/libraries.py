@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What PyTorch's libraries compute on this GPU, judged by plumbline: gpu_libraries.py
+"""What PyTorch's libraries compute on this GPU, judged by plumbline: libraries.py
 
 One line a call: the operation, the verdict, and the order of additions where all outputs have one.
 """

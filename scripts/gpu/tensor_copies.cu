@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Which bytes a tensor copy (TMA) writes where its box ends outside the tensor, and what it gives
 // for elements outside. A line per element size, number of elements in a row, and direction:
-//   store 2 bytes n=3 swizzle=0: row 0 changed 0-5 | 6-15=00..00
-// that is, bytes 0 to 5 got their values, and 6 to 15, which are outside the tensor, were changed
-// to zero. Usage: tensor_copies store|or|load X, where X is the byte of a row that the box begins
+//   store 2 bytes n=3 swizzle=0 x=0: row 0 changed 0-15 6-15=0708090a0b0c0d0e0f10
+// that is, bytes 0 to 15 were written, of which 6 to 15 are outside the tensor, with these values.
+// Usage: tensor_copies store|or|load X, where X is the byte of a row that the box begins
 // at. A copy that the chip refuses ends the process.
 #include <cuda.h>
-#include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -15,14 +14,7 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                        \
-  do {                                                                     \
-    const cudaError_t status = (call);                                     \
-    if (status != cudaSuccess) {                                           \
-      std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status)); \
-      std::exit(1);                                                        \
-    }                                                                      \
-  } while (false)
+#include "check.cuh"
 
 namespace {
 
@@ -112,12 +104,13 @@ void print_range(const std::uint8_t* row, int from, int to) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
+  const std::string name = argc == 3 ? argv[1] : "";
+  if (name != "store" && name != "or" && name != "load") {
     std::fprintf(stderr, "usage: tensor_copies store|or|load X\n");
     return 2;
   }
-  const std::string name = argv[1];
-  const int kind = name == "store" ? 0 : name == "or" ? 1 : 2, at = std::atoi(argv[2]);
+  const bool load_box = name == "load", bits = name == "or";
+  const int at = std::atoi(argv[2]);
   const Encode encode = encoder();
   std::uint8_t *memory = nullptr, *out = nullptr;
   constexpr int kBytes = (kRows + 2) * kRowBytes;
@@ -134,14 +127,13 @@ int main(int argc, char** argv) {
         Type{CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4}, Type{CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8}}) {
     for (const int swizzle : {0, 2}) {
       for (int n = 1; n * type.size <= 36; ++n) {
-        if ((kind == 1 && type.size != 4) || at % type.size != 0) continue;
+        if ((bits && type.size != 4) || at % type.size != 0) continue;
         const int x = at / type.size;
         CUtensorMap map;
         const cuuint64_t dims[2] = {static_cast<cuuint64_t>(n), kRows - 1};
         const cuuint64_t strides[1] = {kRowBytes};
         const cuuint32_t box[2] = {static_cast<cuuint32_t>(kRowBytes / type.size), kRows},
                          steps[2] = {1, 1};
-        const bool bits = kind == 1;
         const CUresult code = encode(
             &map, bits ? CU_TENSOR_MAP_DATA_TYPE_UINT32 : type.type, 2, memory, dims, strides, box,
             steps, CU_TENSOR_MAP_INTERLEAVE_NONE, static_cast<CUtensorMapSwizzle>(swizzle),
@@ -151,11 +143,11 @@ int main(int argc, char** argv) {
           continue;
         }
         std::vector<std::uint8_t> host(kBytes, bits ? 0 : kBefore);
-        if (kind == 2)
+        if (load_box)
           for (int i = 0; i < kBytes; ++i)
             host[i] = static_cast<std::uint8_t>(i / kRowBytes * 64 + i % kRowBytes + 1);
         CHECK(cudaMemcpy(memory, host.data(), kBytes, cudaMemcpyHostToDevice));
-        if (kind == 2) {
+        if (load_box) {
           load<<<1, 32>>>(map, x, 0, out);
         } else {
           store<<<1, 32>>>(map, x, 0, bits);
@@ -163,7 +155,7 @@ int main(int argc, char** argv) {
         CHECK(cudaDeviceSynchronize());
         std::vector<std::uint8_t> after(kBytes);
         std::printf("%s %d bytes n=%d swizzle=%d x=%d:", name.c_str(), type.size, n, swizzle, x);
-        if (kind == 2) {
+        if (load_box) {
           CHECK(cudaMemcpy(after.data(), out, kRows * kRowBytes, cudaMemcpyDeviceToHost));
           print_range(after.data(), 0, 48);
           if (std::memcmp(after.data() + 3 * kRowBytes, std::vector<std::uint8_t>(kRowBytes).data(),

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "reports/card.h"
+#include "reports/record/escape.h"
 
 namespace plumbline {
 namespace {
@@ -105,13 +106,16 @@ TEST_F(Excerpt, IsMissingWhereTheSourceIs) {
 }
 
 TEST_F(Excerpt, HoldsNothingThatATerminalObeys) {
-  write("evil.cu", "x = 1; // \x1b[2J" + std::string(500, 'y') + "\n");
+  std::string letters = "z";
+  for (int i = 0; i < 200; ++i) letters += "é";  // two bytes each, and the cut is inside of one
+  write("evil.cu", "x = 1; // \x1b[2J" + letters + "\n");
   Counterexample card;
   card.store = finding();
   card.store.source_file = path("evil.cu");
   card.store.source_line = 1;
   const std::string line = excerpts(card).at(0).text.at(0);
   EXPECT_EQ(line.find('\x1b'), std::string::npos);
+  EXPECT_EQ(line, readable(line));
   EXPECT_LE(line.size(), 120u);
   EXPECT_THAT(line, HasSubstr("x = 1;"));
 }

@@ -276,6 +276,49 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   EXPECT_EQ(count(page, "color-scheme: dark) {"), 1u);  // {{style}} was not filled in again
 }
 
+// What the overview says of kernels that pass with normal values. Those named "fine..." round once.
+std::string closeness_of(const std::vector<std::string>& kernels) {
+  RunRecord r = sample_record();
+  r.kernels.clear();
+  r.cases.clear();
+  r.counterexamples.clear();
+  for (const std::string& name : kernels) {
+    r.kernels.emplace_back().name = name;
+    CaseRecord c =
+        sample_case(name + " m=8 n=8 k=8 value=normal seed=0x1", Verdict::pass, "normal");
+    c.kernel = name;
+    if (!name.starts_with("fine")) {  // up to 2 ulp
+      OutputVerdict& v = c.outputs[0].verdict;
+      v.worst_ulp = 2;
+      std::swap(v.histogram.at(OutputTally::kCells / 2 + 3),
+                v.histogram.at(OutputTally::kCells / 2 + 15));
+      std::swap(v.magnitudes.at(OutputTally::kFirstBinade - 1),
+                v.magnitudes.at(OutputTally::kFirstBinade + 1));
+    }
+    c.position = static_cast<std::int64_t>(r.cases.size());
+    r.cases.push_back(c);
+  }
+  summarize(r);
+  const pugi::xml_document document = parsed(report_html(r));
+  return text_of(document.select_node("//p[@class='finding']").node());
+}
+
+TEST(Html, SaysHowCloseOutputsAre) {
+  const std::string begin = "On normally distributed data 99 % of the outputs";
+  EXPECT_EQ(closeness_of({"coarse"}), begin + " are within 2 ulp (bf16) of exact.");
+  EXPECT_EQ(closeness_of({"fine"}), begin + " are within half an ulp of exact.");
+  EXPECT_EQ(closeness_of({"fine", "fine_too"}),
+            begin + " of every kernel are within half an ulp of exact.");
+  EXPECT_EQ(closeness_of({"fine", "coarse"}),
+            begin +
+                " of 1 of 2 kernels are within half an ulp of exact; those of coarse are "
+                "furthest from it, within 2 ulp (bf16).");
+  EXPECT_EQ(closeness_of({"coarse", "coarse_too"}),
+            begin +
+                " of every kernel are within 2 ulp (bf16) of exact; those of coarse are furthest "
+                "from it.");
+}
+
 TEST(Html, AsksTheNetworkForNothing) {
   const std::string page = report_html(failing_record());
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));

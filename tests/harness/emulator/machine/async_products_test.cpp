@@ -15,6 +15,13 @@ class AsyncProductsOfAWarp : public testing::Test {
 
   u32 value(Slot slot) const { return file_[static_cast<std::size_t>(slot)][31]; }
 
+  // Registers of `product` that have their values now.
+  void issue_on(const WarpgroupProduct& product, u32 first, u32 second) {
+    fill(product.d[0], first);
+    fill(product.d[1], second);
+    issue(product);
+  }
+
   void issue(const WarpgroupProduct& product) {
     products_.add(product, [&](Slot slot) { return bytes(slot); });
     products_.commit();
@@ -49,9 +56,7 @@ WarpgroupProduct product_on(std::vector<Slot> slots) {
 
 TEST_F(AsyncProductsOfAWarp, FollowOneAnotherOnTheSameAccumulators) {
   const WarpgroupProduct first = product_on({0, 1}), second = product_on({0, 1});
-  fill(0, 10);
-  fill(1, 20);
-  issue(first);
+  issue_on(first, 10, 20);
   issue(second);
   wait(0);
   EXPECT_EQ(value(0), 12u);
@@ -61,9 +66,7 @@ TEST_F(AsyncProductsOfAWarp, FollowOneAnotherOnTheSameAccumulators) {
 TEST_F(AsyncProductsOfAWarp, ALaterProductKeepsTheSlotOfARegisterThatIsNotRead) {
   const WarpgroupProduct first = product_on({0, 1}), second = product_on({1, 2});
   issue(first);
-  fill(1, 100);
-  fill(2, 200);
-  issue(second);
+  issue_on(second, 100, 200);
   wait(1);
   EXPECT_EQ(value(0), 1u);
   EXPECT_EQ(value(1), kUnfinished);
@@ -75,9 +78,7 @@ TEST_F(AsyncProductsOfAWarp, ALaterProductKeepsTheSlotOfARegisterThatIsNotRead) 
 TEST_F(AsyncProductsOfAWarp, RegistersThatWereWrittenSinceAreOthers) {
   const WarpgroupProduct first = product_on({0, 1}), second = product_on({0, 1});
   issue(first);
-  fill(0, 100);
-  fill(1, 200);
-  issue(second);
+  issue_on(second, 100, 200);
   wait(0);
   EXPECT_EQ(value(0), 101u);
   EXPECT_EQ(value(1), 201u);
