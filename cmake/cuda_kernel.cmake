@@ -58,7 +58,7 @@ function(add_kernel name)
   set(outputs "")
 
   # Beside the manifest: the source, or PTX that came from elsewhere.
-  file(GLOB originals CONFIGURE_DEPENDS ${source_folder}/*.toml ${source_folder}/*.cu ${source_folder}/*.ptx)
+  file(GLOB originals CONFIGURE_DEPENDS ${source_folder}/*.toml ${source_folder}/*.cu ${source_folder}/*.ptx ${source_folder}/*.op)
   foreach(original ${originals})
     get_filename_component(file ${original} NAME)
     add_custom_command(OUTPUT ${folder}/${file} DEPENDS ${original}

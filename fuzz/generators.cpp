@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The generators there are: one row for each operation.
+// The generators there are: one row for each operation that is built in, and one for each text.
 #include "fuzz/attention/generator.h"
 #include "fuzz/case/generator.h"
 #include "fuzz/gemm/generator.h"
@@ -8,6 +8,7 @@
 #include "fuzz/quantize/generator.h"
 #include "fuzz/rows/generator.h"
 #include "fuzz/swiglu/generator.h"
+#include "fuzz/text/generator.h"
 #include "oracles/base/assert.h"
 
 namespace plumbline {
@@ -24,6 +25,7 @@ constexpr auto kGenerators = {&attention_generator, &attention_backward_generato
 }  // namespace
 
 const Generator& generator_of(const Operation& operation) {
+  if (const TextOperation* text = as_text(operation)) return text_generator(*text);
   for (const auto generator : kGenerators) {
     if (generator().operation() == operation.name()) return generator();
   }

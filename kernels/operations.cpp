@@ -9,6 +9,7 @@
 #include "kernels/ops/quantize.h"
 #include "kernels/ops/row_operations.h"
 #include "kernels/ops/swiglu_mlp.h"
+#include "kernels/ops/text_operation.h"
 
 namespace plumbline {
 namespace {
@@ -34,6 +35,12 @@ const Operation* find_operation(std::string_view name) {
     if (operation().name() == name) return &operation();
   }
   return nullptr;
+}
+
+Result<const Operation*> operation_of_text(const std::string& path) {
+  const Result<const TextOperation*> read = read_text_operation(path);
+  if (!read) return read.error();
+  return *read;
 }
 
 std::vector<const Operation*> all_operations() {

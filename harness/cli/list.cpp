@@ -40,10 +40,20 @@ Status check_shipped_kernels(const Registry& registry) {
   return {};
 }
 
+// Those that are built in, then those that texts of kernels say.
+std::vector<const Operation*> operations_of(const Registry& registry) {
+  std::vector<const Operation*> operations = all_operations();
+  for (const Manifest& kernel : registry.all()) {
+    if (std::ranges::count(operations, kernel.operation) == 0)
+      operations.push_back(kernel.operation);
+  }
+  return operations;
+}
+
 void list_kernels(const Registry& registry, Terminal& terminal) {
   const std::size_t column =
       text_column(registry.all(), [](const Manifest& kernel) { return kernel.name; });
-  for (const Operation* operation : all_operations()) {
+  for (const Operation* operation : operations_of(registry)) {
     bool any = false;
     for (const Manifest& kernel : registry.all()) {
       if (kernel.operation != operation) continue;
@@ -60,8 +70,8 @@ void list_fields(std::span<const Field> fields, Terminal& terminal) {
   for (const Field& field : fields) terminal.print_entry(field.name, field.help, column);
 }
 
-void list_oracles(const Registry&, Terminal& terminal) {
-  for (const Operation* operation : all_operations()) {
+void list_oracles(const Registry& registry, Terminal& terminal) {
+  for (const Operation* operation : operations_of(registry)) {
     terminal.print(operation->name());
     list_fields(operation->schema(), terminal);
   }
@@ -129,10 +139,10 @@ void list_purposes(const Classes& classes, Terminal& terminal) {
   for (const auto& info : classes) terminal.print_entry(info.name, info.purpose, column);
 }
 
-void list_classes(const Registry&, Terminal& terminal) {
+void list_classes(const Registry& registry, Terminal& terminal) {
   terminal.print("values");
   list_purposes(value_classes(), terminal);
-  for (const Operation* operation : all_operations()) {
+  for (const Operation* operation : operations_of(registry)) {
     terminal.print(fmt::format("shapes of {}", operation->name()));
     list_purposes(shape_classes(*operation), terminal);
     terminal.print(fmt::format("layouts of {}", operation->name()));

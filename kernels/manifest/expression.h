@@ -22,10 +22,21 @@ namespace plumbline {
 
 // A name an operation offers beside its fields, computed from them: ld_a, the leading dimension in
 // effect.
+class ComputedName {
+ public:
+  virtual ~ComputedName() = default;
+  virtual Result<std::int64_t> value(const Problem& problem) const = 0;
+};
+
 struct Derived {
   std::string_view name;
-  Result<std::int64_t> (*value)(const Problem&);
+  Result<std::int64_t> (*function)(const Problem&);  // null: `computed` says
   std::string_view help{};
+  const ComputedName* computed = nullptr;
+
+  Result<std::int64_t> value(const Problem& problem) const {
+    return function ? function(problem) : computed->value(problem);
+  }
 };
 
 // A number that an expression compares an integer field with, or divides it by: "k >= 256" is

@@ -42,6 +42,9 @@ void leave_out_layout(TomlReader& reader, KernelSchema& schema, const Text& inpu
 }  // namespace
 
 void read_in_place(TomlReader& reader, Manifest& manifest, KernelSchema& schema) {
+  for (const TensorName& tensor : manifest.operation->tensor_names()) {
+    if (!tensor.in_place_of.empty()) manifest.in_place.emplace(tensor.name, tensor.in_place_of);
+  }
   const toml::table* pairs = reader.table(reader.root(), "in_place");
   if (!pairs) return;
   std::vector<std::string> taken;
@@ -67,8 +70,9 @@ void check_in_place_formats(TomlReader& reader, const Manifest& manifest) {
   for (const auto& [output, input] : manifest.in_place) {
     const std::string &over = manifest.formats.at(output), &under = manifest.formats.at(input);
     if (formats_named(manifest, over) == formats_named(manifest, under)) continue;
+    const toml::node* pairs = reader.root().get("in_place");
     reader.fail_at(
-        *reader.root().get("in_place"),
+        pairs ? *pairs : *reader.root().get("formats"),
         fmt::format("{} is {}, and {} in whose memory it lies is {}", output, over, input, under),
         "give both one format in [formats]");
   }

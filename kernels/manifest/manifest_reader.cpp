@@ -27,6 +27,13 @@ constexpr std::size_t kLongestManifest = 1 << 20;
 
 void read_operation(TomlReader& reader, Manifest& manifest) {
   const Text name = reader.required_text(reader.root(), "computes", "computes = \"gemm\"");
+  if (name.text.ends_with(".op")) {
+    const std::filesystem::path folder = std::filesystem::path(manifest.path).parent_path();
+    const Result<const Operation*> text = operation_of_text(folder / name.text);
+    if (!text) return reader.fail(text.error().where, text.error().message, text.error().hint);
+    manifest.operation = *text;
+    return;
+  }
   manifest.operation = find_operation(name.text);
   if (manifest.operation) return;
   std::vector<std::string_view> names;
@@ -243,6 +250,13 @@ void read_formats(TomlReader& reader, Manifest& manifest) {
   for (const TensorName& tensor : tensors) names.push_back(tensor.name);
   reader.check_keys(*formats, names);
   for (const TensorName& tensor : tensors) {
+    if (tensor.optional && !formats->get(tensor.name)) continue;
+    if (!tensor.in_place_of.empty() && !formats->get(tensor.name)) {
+      const std::string input(tensor.in_place_of);
+      if (manifest.formats.contains(input))
+        manifest.formats.emplace(tensor.name, manifest.formats.at(input));
+      continue;
+    }
     const bool usual = !tensor.format.empty() && !formats->get(tensor.name);
     const Text text = usual ? Text{std::string(tensor.format), ""}
                             : reader.required_text(*formats, tensor.name,

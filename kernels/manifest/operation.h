@@ -50,6 +50,8 @@ struct TensorName {
   std::span<const std::string_view> formats{};  // that it can have
   // The word field that says its format, where there is one: what a manifest names must agree.
   std::string_view field{};
+  bool optional = false;            // a kernel without it leaves it out of [formats]
+  std::string_view in_place_of{};  // of an output: the input that it is always written over
 };
 
 // Scratch memory, which any kernel may ask for (Manifest::workspace).
@@ -172,6 +174,9 @@ class Operation {
 };
 
 const Operation* find_operation(std::string_view name);
+
+// The operation that a text file says: "add_rmsnorm.op".
+Result<const Operation*> operation_of_text(const std::string& path);
 std::vector<const Operation*> all_operations();
 
 }  // namespace plumbline

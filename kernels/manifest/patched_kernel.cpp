@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <utility>
 
 #include "kernels/manifest/command.h"
@@ -110,8 +111,11 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   fs::create_directories(copy, code);
   if (code) return failed(copy, code.message());
   const ScratchFolder scratch{patching};
-  for (const std::string& file : {kernel.name + ".toml", kernel.source})
-    fs::copy_file(original / file, copy / file, code);
+  std::vector<std::string> own = {kernel.name + ".toml", kernel.source};
+  for (const fs::directory_entry& file : fs::directory_iterator(original, code)) {
+    if (file.path().extension() == ".op") own.push_back(file.path().filename());
+  }
+  for (const std::string& file : own) fs::copy_file(original / file, copy / file, code);
   fs::copy(include_folder(kernel) / "device", all / "device", fs::copy_options::recursive, code);
   if (code) return failed(copy, "cannot copy the kernel: " + code.message());
 
@@ -131,8 +135,9 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   // it was made from.
   const fs::path manifest = fs::path(folder) / fmt::format("{}_{}.toml", kernel.name, patch.id);
   std::vector<std::pair<fs::path, fs::path>> files = {
-      {copy / (kernel.name + ".toml"), manifest},
-      {copy / kernel.source, folder / fs::path(kernel.source)}};
+      {copy / (kernel.name + ".toml"), manifest}};
+  for (const std::string& file : std::span(own).subspan(1))
+    files.emplace_back(copy / file, folder / fs::path(file));
   for (const fs::directory_entry& header : fs::recursive_directory_iterator(all / "device", code)) {
     if (header.is_regular_file(code))
       files.emplace_back(header, folder / fs::relative(header.path(), all));

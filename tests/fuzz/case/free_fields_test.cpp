@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -69,7 +70,7 @@ Manifest changed(const Manifest& shipped, const std::string& key, const std::str
     const bool is_key = line.starts_with(key) && line.find_first_of(" =") == key.size();
     text += (is_key ? fmt::format("{} = [{}]", key, value) : line) + "\n";
   }
-  return manifest_of(text, shipped.name);
+  return manifest_of(text, std::filesystem::path(shipped.path).replace_extension());
 }
 
 TEST(FreeFields, EveryNumberOfEveryShippedKernelIsVaried) {

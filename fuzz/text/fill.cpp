@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "fuzz/text/fill.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fuzz/case/draw.h"
+#include "fuzz/gemm/shared_fill.h"
+#include "fuzz/rows/values.h"
+#include "oracles/base/hash.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
+#include "oracles/text/words.h"
+
+namespace plumbline {
+
+namespace {
+
+using Values = TextOperation::Values;
+
+constexpr std::int64_t kPiece = 16;  // elements of a vector that are filled as a row is
+
+Random stream(const Random& random, std::uint64_t kind, std::int64_t index) {
+  return random.fork(kind).fork(static_cast<std::uint64_t>(index));
+}
+
+// An integer of a range, or another value of the text's; often one of the ends, where indices leave
+// their tensor first.
+double draw_integer(const Values& values, Random& random) {
+  const double last = values.high - 1;
+  if (!values.others.empty() && (last < values.low || random.below(6) == 0))
+    return draw_one_of(random, values.others);
+  switch (random.below(6)) {
+    case 0:
+      return values.low;
+    case 1:
+      return last;
+    default:
+      return std::min(values.low + std::floor(random.unit() * (values.high - values.low)), last);
+  }
+}
+
+double draw_real(const Values& values, Random& random) {
+  if (!values.others.empty() && random.below(6) == 0) return draw_one_of(random, values.others);
+  switch (random.below(16)) {
+    case 0:
+      return values.low;
+    case 1:
+      return values.high;
+    case 2:
+      return std::clamp(0.0, values.low, values.high);
+    default:
+      break;
+  }
+  if (values.low <= 0) return values.low + random.unit() * (values.high - values.low);
+  const std::int64_t exponent = random.between(std::ilogb(values.low), std::ilogb(values.high));
+  return std::clamp(std::ldexp(1 + random.unit(), static_cast<int>(exponent)), values.low,
+                    values.high);
+}
+
+// The code nearest to a value, or the next one where that leaves the range.
+std::uint64_t code_between(const Format& f, double value, const Values& values) {
+  std::uint64_t code = encode(f, value);
+  if (std::ranges::count(values.others, value) > 0) return code;
+  const double rounded = to_double(f, code);
+  if (rounded > values.high) next_down(f, code, code);
+  if (rounded < values.low) next_up(f, code, code);
+  return code;
+}
+
+// The classes were made for the exponents of bf16 and f32. In a narrower format what would become
+// an infinity or 0 moves to either end of its range.
+double within(const Format& f, double value) {
+  if (f.is_integer || !std::isfinite(value) || value == 0) return value;
+  const int exponent = std::ilogb(value);
+  if (exponent >= f.emax() && std::fabs(value) > to_double(f, f.max_finite()))
+    return std::ldexp(value, f.emax() - 1 - exponent % 4 - exponent);
+  const int least = f.emin() - f.mantissa_bits;
+  if (exponent < least - 1) return std::ldexp(value, least + 1 + std::abs(exponent) % 4 - exponent);
+  return value;
+}
+
+class Filler {
+ public:
+  Filler(const TextOperation& operation, const Case& test_case)
+      : operation_(operation),
+        test_case_(test_case),
+        values_(row_value_class(test_case.recipe.value_class)),
+        random_(recipe_random(test_case.recipe)) {}
+
+  void fill(const std::string& name, Tensor& tensor) const {
+    const Random own = random_.fork(fingerprint(name));
+    if (operation_.has_values(name)) return fill_range(name, own, tensor);
+    const text::Parameter& parameter = *operation_.text().find(name);
+    if (format(tensor.layout.format).specials == Specials::scale_nan)
+      return fill_elements(tensor, [&](std::int64_t i) {
+        return gemm_scale(test_case_.recipe.value_class, stream(own, 3, i));
+      });
+    const std::int64_t last = std::max<std::int64_t>(1, tensor.layout.shape.back());
+    if (parameter.sizes.size() > 1) return fill_rows(own, last, tensor);
+    if (is_offset(parameter))
+      return fill_elements(tensor, [&](std::int64_t i) {
+        Random random = stream(own, 3, i);
+        return row_offset(values_, random);
+      });
+    if (is_weight(parameter))
+      return fill_elements(tensor, [&](std::int64_t i) {
+        Random random = stream(own, 3, i);
+        return row_weight(values_, i, random);
+      });
+    fill_rows(own, std::min(last, kPiece), tensor);
+  }
+
+ private:
+  // What a kernel adds, as beta: left out it is 0.
+  static bool is_offset(const text::Parameter& vector) {
+    const text::NodePtr& otherwise = vector.otherwise;
+    return otherwise && otherwise->kind == text::Kind::number && otherwise->number == 0;
+  }
+
+  // What a kernel multiplies the columns of a matrix by, as gamma.
+  bool is_weight(const text::Parameter& vector) const {
+    return vector.otherwise ||
+           std::ranges::any_of(operation_.text().parameters, [&](const text::Parameter& other) {
+             if (other.sizes.size() < 2) return false;
+             return std::ranges::any_of(operation_.sizes(), [&](const std::string& size) {
+               return mentions(*vector.sizes.front(), size) && mentions(*other.sizes.back(), size);
+             });
+           });
+  }
+
+  template <typename Value>
+  static void fill_elements(Tensor& tensor, Value value) {
+    const Format& f = format(tensor.layout.format);
+    const std::int64_t count = tensor.layout.count();
+    for (std::int64_t i = 0; i < count; ++i)
+      tensor.set_bits(i, encode(f, gemm_in_range(f, within(f, value(i)))));
+  }
+
+  void fill_rows(const Random& own, std::int64_t width, Tensor& tensor) const {
+    const Format& f = format(tensor.layout.format);
+    // "large" asks how large a format's numbers are, and wants more than narrow ones have.
+    const bool wider = values_.name == "large" && f.emax() < 100;
+    const Format& shown = f.is_integer || wider ? format(FormatId::f32) : f;
+    fill_elements(tensor, [&](std::int64_t i) {
+      const std::int64_t row = i / width, column = i % width;
+      const RowSpot spot{width, row, column, stream(own, 1, row), stream(own, 2, column), shown};
+      Random random = stream(own, 3, (row << 28) ^ column);
+      return values_.element(spot, random);
+    });
+  }
+
+  void fill_range(const std::string& name, const Random& own, Tensor& tensor) const {
+    const Format& f = format(tensor.layout.format);
+    const bool integer = text::is_integer_type(operation_.text().find(name)->type);
+    Values values = operation_.values(name, test_case_.problem);
+    if (!integer) {
+      const double largest = to_double(f, f.max_finite());
+      values.low = std::max(values.low, -largest);
+      values.high = std::min(values.high, largest);
+    }
+    const std::int64_t count = tensor.layout.count();
+    for (std::int64_t i = 0; i < count; ++i) {
+      Random random = stream(own, 3, i);
+      const double value = integer ? draw_integer(values, random) : draw_real(values, random);
+      tensor.set_bits(i, code_between(f, value, values));
+    }
+  }
+
+  const TextOperation& operation_;
+  const Case& test_case_;
+  const RowValueClass& values_;
+  Random random_;
+};
+
+}  // namespace
+
+bool mentions(const text::Node& size, std::string_view name) {
+  return (size.kind == text::Kind::name && size.name == name) ||
+         std::ranges::any_of(size.children,
+                             [&](const text::NodePtr& one) { return mentions(*one, name); });
+}
+
+void fill_text_case(const TextOperation& operation, const Case& test_case, CaseTensors& tensors) {
+  const Filler filler(operation, test_case);
+  for (std::size_t i = 0; i < tensors.specs.size(); ++i) {
+    if (tensors.specs[i].role == TensorRole::input)
+      filler.fill(tensors.specs[i].name, tensors.tensors[i]);
+  }
+}
+
+void settle_text_values(const TextOperation& operation, Case& after) {
+  for (auto& [name, literal] : after.literals) {
+    const text::Parameter* parameter = operation.text().find(name);
+    if (!parameter || !text::is_integer_type(parameter->type) || !operation.has_values(name))
+      continue;
+    const Values values = operation.values(name, after.problem);
+    const Format& f = format(literal.layout.format);
+    for (std::int64_t i = 0; i < literal.layout.count(); ++i) {
+      const double value = to_double(f, literal.bits(i));
+      if (std::ranges::count(values.others, value) > 0) continue;
+      literal.set_bits(i, encode(f, std::max(values.low, std::min(value, values.high - 1))));
+    }
+  }
+}
+
+}  // namespace plumbline

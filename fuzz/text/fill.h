@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The inputs of an operation that a text says, from a value class: those of the row operations
+// (fuzz/rows/values.h) in every tensor, whose rows are all indices but the last. Inputs whose
+// values the text says have those instead.
+#pragma once
+
+#include "fuzz/case/case.h"
+#include "kernels/ops/text_operation.h"
+
+namespace plumbline {
+
+void fill_text_case(const TextOperation& operation, const Case& test_case, CaseTensors& tensors);
+
+// Literal integers that went as far as a size did which has become smaller become the last that
+// there is.
+void settle_text_values(const TextOperation& operation, Case& after);
+
+// Whether a size between brackets depends on a named one.
+bool mentions(const text::Node& size, std::string_view name);
+
+}  // namespace plumbline

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ops/text_operation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "kernels/manifest/manifest.h"
+#include "oracles/base/assert.h"
+#include "oracles/base/file.h"
+#include "oracles/formats/decode.h"
+#include "oracles/reference/text/definition.h"
+#include "oracles/reference/text/oracle.h"
+#include "oracles/text/lexer.h"
+#include "oracles/text/words.h"
+
+namespace plumbline {
+namespace {
+
+using text::Instance;
+using text::Parameter;
+using text::Program;
+
+constexpr std::size_t kLongestText = 1 << 20;
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 32;
+constexpr std::int64_t kLargestInteger = std::int64_t{1} << 31;
+
+constexpr std::array<std::string_view, 3> kOut = {"bf16", "f16", "f32"};
+// What arithmetic in f32 is read from and stored as.
+constexpr std::array<std::string_view, 6> kRead = {"bf16", "f16", "f32", "e4m3", "e5m2", "s8"};
+constexpr std::array<std::string_view, 2> kSums = {"parallel", "any"};
+constexpr std::array<std::string_view, 3> kFunctions = {"fast", "approx", "precise"};
+constexpr std::array<std::string_view, 2> kSubnormals = {"flushed", "kept"};
+
+constexpr auto kWord = FieldKind::word;
+constexpr auto kInteger = FieldKind::integer;
+
+// clang-format off
+constexpr std::array kTerms = {
+    Field{"sums", kWord, 0, 0, 0, kSums, "how many additions a term of a sum of n passes through: parallel, at most n / 32 + 6; any, n - 1"},
+    Field{"lanes", kInteger, 0, 0, 65536, {}, "partial sums of a sum, joined in pairs; 0: as `sums` says"},
+    Field{"vector", kInteger, 1, 1, 64, {}, "neighboring terms that a partial sum takes at a time"},
+    Field{"functions", kWord, 0, 0, 0, kFunctions, "fast: CUDA's approximate forms may be used; approx: and tanh.approx; precise: CUDA's library and division to nearest"},
+    Field{"subnormals", kWord, 0, 0, 0, kSubnormals, "of f32: whether operands and results below 2^-126 may count as 0"},
+};
+// clang-format on
+
+// The number of elements of a row, and the padding behind it.
+class LeadingDimension final : public ComputedName {
+ public:
+  LeadingDimension(std::shared_ptr<const Program> program, text::ExpressionPtr width,
+                   std::string pad)
+      : program_(std::move(program)), width_(std::move(width)), pad_(std::move(pad)) {}
+
+  Result<std::int64_t> value(const Problem& problem) const override;
+
+ private:
+  std::shared_ptr<const Program> program_;
+  text::ExpressionPtr width_;
+  std::string pad_;
+};
+
+std::vector<std::int64_t> sizes_of(const Program& program, const Problem& problem) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& name : program.sizes) sizes.push_back(problem.integer(name));
+  return sizes;
+}
+
+std::vector<double> scalars_of(const Program& program, const Problem& problem) {
+  std::vector<double> scalars;
+  for (const Parameter* one : program.scalars)
+    scalars.push_back(one->type == "int" ? static_cast<double>(problem.integer(one->name))
+                                         : static_cast<double>(problem.real(one->name)));
+  return scalars;
+}
+
+// An expression of sizes and scalars.
+Result<std::int64_t> evaluated(const Program& program, const text::Expression& node,
+                               const Problem& problem) {
+  return text::fixed_integer(node, sizes_of(program, problem), scalars_of(program, problem),
+                             program.path);
+}
+
+Result<std::int64_t> LeadingDimension::value(const Problem& problem) const {
+  const Result<std::int64_t> width = evaluated(*program_, *width_, problem);
+  if (!width) return width;
+  return *width + problem.integer(pad_);
+}
+
+class Loaded final : public TextOperation {
+ public:
+  explicit Loaded(std::shared_ptr<const Program> program) : program_(std::move(program)) {
+    name_ = program_->text.name + ".op";
+    about_ = program_->text.about.empty() ? "" : program_->text.about + "\n\n";
+    about_ += "```\n" + program_->text.source + "```\n";
+    make_fields();
+    make_tensors();
+    for (const text::StepTensor& step : program_->steps) {
+      for (const text::Piece& piece : step.pieces) depends_on_data_ |= reads_by_data(*piece.value);
+    }
+  }
+
+  // With the ending of its file, so that it is never taken for an operation that is built in.
+  std::string_view name() const override { return name_; }
+
+  std::string_view about() const override { return about_; }
+
+  std::span<const Field> schema() const override { return fields_; }
+
+  std::span<const TensorName> tensor_names() const override { return tensors_; }
+
+  std::span<const Derived> derived() const override { return derived_; }
+
+  std::span<const Field> terms() const override { return kTerms; }
+
+  bool has_pure_sums(const Problem&, const Manifest&) const override { return false; }
+
+  const text::OperationText& text() const override { return program_->text; }
+
+  const std::vector<std::string>& sizes() const override { return program_->sizes; }
+
+  const std::vector<std::string>& pads() const override { return pads_; }
+
+  bool may_be_empty(std::string_view size) const override {
+    bool first = false;
+    for (const Parameter& one : program_->text.parameters) {
+      for (std::size_t d = 0; d < one.sizes.size(); ++d) {
+        const text::Node& node = *one.sizes[d];
+        const bool bare = node.kind == text::Kind::name && node.name == size;
+        if (bare && d == 0) {
+          first = true;
+        } else if (mentions(node, size)) {
+          return false;
+        }
+      }
+    }
+    return first;
+  }
+
+  bool has_values(std::string_view tensor) const override {
+    const int input = program_->input(tensor);
+    return input >= 0 && program_->inputs[static_cast<std::size_t>(input)].low != nullptr;
+  }
+
+  Values values(std::string_view tensor, const Problem& problem) const override {
+    const text::Input& input =
+        program_->inputs[static_cast<std::size_t>(program_->input(tensor))];
+    const auto at = [&](const text::ExpressionPtr& node) {
+      return text::fixed_real(*node, sizes_of(*program_, problem), scalars_of(*program_, problem));
+    };
+    Values out{at(input.low), at(input.high), {}};
+    for (const text::ExpressionPtr& other : input.others) out.others.push_back(at(other));
+    return out;
+  }
+
+  Result<std::vector<TensorSpec>> tensors(const Problem& problem,
+                                          const Manifest& manifest) const override {
+    const Result<Instance> instance = instance_of(problem, manifest);
+    if (!instance) return instance.error();
+    std::vector<TensorSpec> specs;
+    for (std::size_t i = 0; i < program_->inputs.size(); ++i) {
+      const Parameter& parameter = *program_->inputs[i].parameter;
+      if (!manifest.formats.contains(parameter.name)) continue;
+      Result<TensorLayout> layout =
+          padded(instance->input_shape(static_cast<int>(i)), parameter.name,
+                 manifest.tensor_format(parameter.name, problem), problem);
+      if (!layout) return layout.error();
+      specs.push_back({parameter.name, TensorRole::input, *std::move(layout)});
+    }
+    for (const int step : program_->outputs) {
+      const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+      if (!manifest.formats.contains(tensor.output)) continue;
+      Result<TensorLayout> layout =
+          padded(instance->step_shape(step), tensor.parameter->name,
+                 manifest.tensor_format(tensor.output, problem), problem);
+      if (!layout) return layout.error();
+      specs.push_back({tensor.output, TensorRole::output, *std::move(layout)});
+    }
+    return specs;
+  }
+
+  // Integers lie where the text says, and subscripts that depend on them within their tensors.
+  Status check_values(const Problem& problem, const CaseTensors& tensors) const override {
+    for (const text::Input& input : program_->inputs) {
+      const Tensor* tensor = tensors.find(input.parameter->name);
+      if (!input.integer || !tensor) continue;
+      const Values allowed = values(input.parameter->name, problem);
+      const Format& f = format(tensor->layout.format);
+      for (std::int64_t i = 0; i < tensor->layout.count(); ++i) {
+        const double value = to_double(f, tensor->bits(i));
+        const bool inside = (allowed.low <= value && value < allowed.high) ||
+                            std::ranges::count(allowed.others, value) > 0;
+        if (!inside)
+          return Error{ErrorKind::bad_input,
+                       fmt::format("element {} of {} is {}, and its text says {} .. {}", i,
+                                   input.parameter->name, value, allowed.low, allowed.high),
+                       text::position(program_->path, input.parameter->place),
+                       "correct the tensor, or what the text says of its values"};
+      }
+    }
+    if (!depends_on_data_) return {};
+    Result<Instance> instance = instance_of(problem, tensors);
+    if (!instance) return instance.error();
+    const text::Inputs inputs = inputs_of(tensors);
+    text::Evaluator<text::Definition<double>> evaluator(*instance, inputs, {});
+    for (const int step : program_->outputs) {
+      const std::int64_t elements = instance->step_elements(step);
+      for (std::int64_t i = 0; i < elements && !evaluator.error(); ++i) evaluator.element(step, i);
+    }
+    return evaluator.error() ? Status(*evaluator.error()) : Status();
+  }
+
+  // The terms of all expressions, each counted for every element and every index of a reduction.
+  double work(const Problem& problem) const override {
+    double terms = 0;
+    for (const text::StepTensor& step : program_->steps) {
+      for (const text::Piece& piece : step.pieces)
+        terms += combinations(piece.ranges, problem) * terms_of(*piece.value, problem);
+    }
+    return terms;
+  }
+
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int,
+                                     const CaseTensors& tensors) const override {
+    Result<Instance> instance = instance_of(problem, manifest);
+    PLUMB_ASSERT(instance.ok());
+    std::vector<text::TextOracle::Output> outputs;
+    for (const int step : program_->outputs) {
+      const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+      if (!manifest.formats.contains(tensor.output)) continue;
+      outputs.push_back({tensor.output, step, manifest.tensor_format(tensor.output, problem)});
+    }
+    return std::make_unique<text::TextOracle>(*std::move(instance), inputs_of(tensors),
+                                              arithmetic_of(manifest.terms), std::move(outputs));
+  }
+
+ private:
+  static bool mentions(const text::Node& node, std::string_view name) {
+    return (node.kind == text::Kind::name && node.name == name) ||
+           std::ranges::any_of(node.children,
+                               [&](const text::NodePtr& one) { return mentions(*one, name); });
+  }
+
+  // Of ranges whose ends depend on other indices or on data, as many as the largest size.
+  double combinations(const std::vector<text::Range>& ranges, const Problem& problem) const {
+    double all = 1;
+    for (const text::Range& range : ranges) {
+      const Result<std::int64_t> high = evaluated(*program_, *range.high.front(), problem);
+      const Result<std::int64_t> low =
+          range.low ? evaluated(*program_, *range.low, problem) : Result<std::int64_t>(0);
+      std::int64_t count = high && low ? *high - *low : 0;
+      if (!high || !low) {
+        for (const std::string& size : program_->sizes)
+          count = std::max(count, problem.integer(size));
+      }
+      all *= static_cast<double>(std::max<std::int64_t>(count, 0));
+    }
+    return all;
+  }
+
+  double terms_of(const text::Expression& node, const Problem& problem) const {
+    double terms = 1;
+    for (const text::ExpressionPtr& child : node.children) terms += terms_of(*child, problem);
+    return node.op == text::Op::reduce ? combinations(node.ranges, problem) * terms : terms;
+  }
+
+  static bool reads_by_data(const text::Expression& node) {
+    const auto is_data = [](const auto& self, const text::Expression& one) -> bool {
+      return one.op == text::Op::input || one.op == text::Op::step ||
+             std::ranges::any_of(one.children,
+                                 [&](const auto& child) { return self(self, *child); });
+    };
+    const bool reads = node.op == text::Op::input || node.op == text::Op::step;
+    if (reads && std::ranges::any_of(node.children,
+                                     [&](const auto& one) { return is_data(is_data, *one); }))
+      return true;
+    // Under conditions nothing was looked at before.
+    if (node.op == text::Op::where || node.condition) return true;
+    return std::ranges::any_of(node.children, [](const auto& one) { return reads_by_data(*one); });
+  }
+
+  void make_fields() {
+    for (const std::string& size : program_->sizes) {
+      fields_.push_back({size, kInteger, -1, may_be_empty(size) ? 0 : 1, kLargestSize, {},
+                         help("a size of the text")});
+    }
+    fields_.push_back({"out", kWord, 0, 0, 0, kOut,
+                       "format of the outputs that a manifest says have {out}"});
+    for (const Parameter* one : program_->scalars) {
+      const auto value = text::fixed_real(*program_->defaults.at(one->name), {}, {});
+      if (one->type == "int") {
+        fields_.push_back({one->name, kInteger, static_cast<std::int64_t>(value), -kLargestInteger,
+                           kLargestInteger, {}, help("a scalar of the text")});
+      } else {
+        fields_.push_back({one->name, FieldKind::real,
+                           std::bit_cast<std::int32_t>(static_cast<float>(value)), 0, 0, {},
+                           help("a scalar of the text")});
+      }
+    }
+    for (const Parameter& one : program_->text.parameters) {
+      if (one.is_tensor && one.sizes.size() >= 2) pads_.push_back("pad_" + one.name);
+    }
+    std::size_t next = 0;
+    for (const Parameter& one : program_->text.parameters) {
+      if (!one.is_tensor || one.sizes.size() < 2) continue;
+      const std::string& pad = pads_[next++];
+      fields_.push_back({pad, kInteger, 0, 0, kLargestSize, {},
+                         help(fmt::format("elements after each row of {}", one.name))});
+      names_.push_back("ld_" + one.name);
+      computed_.push_back(
+          std::make_unique<LeadingDimension>(program_, program_->widths.at(one.name), pad));
+      derived_.push_back({names_.back(), nullptr,
+                          help(fmt::format("elements from row to row of {}", one.name)),
+                          computed_.back().get()});
+    }
+  }
+
+  std::string_view help(std::string text) {
+    helps_.push_back(std::move(text));
+    return helps_.back();
+  }
+
+  void make_tensors() {
+    const auto shape_text = [](const Parameter& one) {
+      std::string out = "[";
+      for (const text::NodePtr& size : one.sizes)
+        out += (out.size() > 1 ? ", " : "") + text::text_of(*size);
+      return out + "]";
+    };
+    const auto add = [&](const std::string& name, TensorRole role, const Parameter& one) {
+      TensorName made{name, role, help(shape_text(one))};
+      if (!one.type.empty()) {
+        made.format = one.type;
+        types_.push_back({one.type});
+        made.formats = types_.back();
+      } else {
+        made.formats = kRead;
+      }
+      made.optional = one.optional || one.otherwise != nullptr;
+      tensors_.push_back(made);
+    };
+    for (const text::Input& one : program_->inputs)
+      add(one.parameter->name, TensorRole::input, *one.parameter);
+    for (const int step : program_->outputs) {
+      const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+      add(tensor.output, TensorRole::output, *tensor.parameter);
+      if (tensor.parameter->inout) tensors_.back().in_place_of = tensor.parameter->name;
+    }
+  }
+
+  Result<TensorLayout> padded(std::span<const std::int64_t> shape, const std::string& name,
+                              FormatId format, const Problem& problem) const {
+    TensorLayout layout = dense_layout(format, {shape.begin(), shape.end()});
+    const std::size_t rank = shape.size();
+    if (rank >= 2) {
+      const std::int64_t pad = problem.integer("pad_" + name);
+      if (pad != 0) {
+        layout.strides[rank - 2] = shape[rank - 1] + pad;
+        for (std::size_t d = rank - 2; d-- > 0;) {
+          if (__builtin_mul_overflow(layout.strides[d + 1],
+                                     std::max<std::int64_t>(shape[d + 1], 1), &layout.strides[d]))
+            return Error{ErrorKind::bad_input,
+                         fmt::format("{} is too large for 63 bits", name), "", "use smaller sizes"};
+        }
+      }
+    }
+    if (const Status usable = layout.check(); !usable) return usable.error();
+    return layout;
+  }
+
+  static text::Arithmetic arithmetic_of(const Problem& terms) {
+    text::Arithmetic out;
+    out.any_order = terms.word("sums") == "any";
+    out.lanes = terms.integer("lanes");
+    out.vector = terms.integer("vector");
+    const auto word = std::ranges::find(kFunctions, terms.word("functions")) - kFunctions.begin();
+    out.functions = static_cast<text::Arithmetic::Functions>(word);
+    out.flushed = terms.word("subnormals") == "flushed";
+    return out;
+  }
+
+  // Which tensors there are, and their formats: as a manifest says, or as they are.
+  template <typename HasTensor, typename FormatOf>
+  Result<Instance> made(const Problem& problem, HasTensor has, FormatOf format_of) const {
+    text::Setting setting;
+    setting.sizes = sizes_of(*program_, problem);
+    setting.scalars = scalars_of(*program_, problem);
+    for (const text::Input& one : program_->inputs)
+      setting.present.push_back(has(one.parameter->name));
+    for (const Parameter& one : program_->text.parameters)
+      setting.formats.push_back(one.is_tensor && has(one.name) ? format_of(one.name)
+                                                               : FormatId::f32);
+    return Instance::make(program_, std::move(setting));
+  }
+
+  Result<Instance> instance_of(const Problem& problem, const Manifest& manifest) const {
+    return made(
+        problem, [&](const std::string& name) { return manifest.formats.contains(name); },
+        [&](const std::string& name) { return manifest.tensor_format(name, problem); });
+  }
+
+  Result<Instance> instance_of(const Problem& problem, const CaseTensors& tensors) const {
+    return made(
+        problem, [&](const std::string& name) { return tensors.find(name) != nullptr; },
+        [&](const std::string& name) { return tensors.find(name)->layout.format; });
+  }
+
+  text::Inputs inputs_of(const CaseTensors& tensors) const {
+    std::vector<const Tensor*> found;
+    for (const text::Input& one : program_->inputs)
+      found.push_back(tensors.find(one.parameter->name));
+    return text::Inputs(found);
+  }
+
+  std::shared_ptr<const Program> program_;
+  std::string name_, about_;
+  std::vector<Field> fields_;
+  std::vector<TensorName> tensors_;
+  std::vector<Derived> derived_;
+  std::vector<std::string> pads_;
+  std::deque<std::string> names_, helps_;  // what the tables' views point to
+  std::deque<std::vector<std::string_view>> types_;
+  std::vector<std::unique_ptr<ComputedName>> computed_;
+  bool depends_on_data_ = false;
+};
+
+}  // namespace
+
+Result<const TextOperation*> parse_text_operation(std::string_view text, const std::string& path) {
+  Result<std::vector<text::OperationText>> all = text::parse_operations(text, path);
+  if (!all) return all.error();
+  const std::string stem = std::filesystem::path(path).stem();
+  auto chosen = std::ranges::find(*all, stem, &text::OperationText::name);
+  if (chosen == all->end() && all->size() == 1) chosen = all->begin();
+  if (chosen == all->end())
+    return Error{ErrorKind::bad_input,
+                 fmt::format("of {} operations none is called {}", all->size(), stem), path,
+                 "name one like the file, or keep only one"};
+  Result<std::shared_ptr<const Program>> program = text::check_operation(*chosen, path);
+  if (!program) return program.error();
+  // Problems, cases and generators point to an operation: it is never given back.
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, std::unique_ptr<Loaded>> loaded;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<Loaded>& operation = loaded[{path, std::string(text)}];
+  if (!operation) operation = std::make_unique<Loaded>(*std::move(program));
+  return operation.get();
+}
+
+Result<const TextOperation*> read_text_operation(const std::string& path) {
+  const Result<std::string> text =
+      read_text_file(path, "name a text, a file <operation>.op", kLongestText);
+  if (!text) return text.error();
+  return parse_text_operation(*text, path);
+}
+
+const TextOperation* as_text(const Operation& operation) {
+  return dynamic_cast<const TextOperation*>(&operation);
+}
+
+}  // namespace plumbline

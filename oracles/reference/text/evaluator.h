@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+// Evaluator: the elements of a program's steps over a domain of numbers: MPFR (the definition),
+// double (pictures and hypotheses), or forms (what a conforming kernel may have). A domain has
+//
+//   Value                         a number of it
+//   real(x), whole(k)             of a constant or scalar, of an integer
+//   input(x)                      of a tensor's element
+//   sum, product, quotient, function, negate, extreme, either, round_to
+//   Total                         a sum, maximum or minimum that grows term by term
+//   compare(op, a, b)             a Truth
+//
+// Elements are computed when they are asked for, and kept: all of them, or those of one row where
+// rows do not need each other.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "oracles/formats/decode.h"
+#include "oracles/formats/tensor.h"
+#include "oracles/text/instance.h"
+#include "oracles/text/lexer.h"
+
+namespace plumbline::text {
+
+// A condition on numbers that are known to ranges may be open.
+struct Truth {
+  bool holds = false, open = false;
+};
+
+// The inputs of a problem as numbers; null: not there.
+class Inputs {
+ public:
+  Inputs() = default;
+
+  explicit Inputs(std::span<const Tensor* const> tensors) {
+    for (const Tensor* tensor : tensors) {
+      std::vector<double> values;
+      if (tensor) {
+        const Format& f = plumbline::format(tensor->layout.format);
+        const std::int64_t count = tensor->layout.count();
+        values.reserve(static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; i < count; ++i) values.push_back(to_double(f, tensor->bits(i)));
+      }
+      values_.push_back(std::move(values));
+    }
+  }
+
+  double at(int input, std::int64_t element) const {
+    return values_[static_cast<std::size_t>(input)][static_cast<std::size_t>(element)];
+  }
+
+ private:
+  std::vector<std::vector<double>> values_;
+};
+
+template <typename Domain>
+class Evaluator {
+ public:
+  using Value = typename Domain::Value;
+
+  Evaluator(const Instance& instance, const Inputs& inputs, Domain domain)
+      : instance_(instance),
+        inputs_(inputs),
+        domain_(std::move(domain)),
+        slots_(static_cast<std::size_t>(instance.program().slots)),
+        kept_(instance.program().steps.size()) {}
+
+  // Of a step, by row-major index.
+  Value element(int step, std::int64_t index) {
+    const StepTensor& tensor = instance_.program().steps[static_cast<std::size_t>(step)];
+    const Piece& piece = instance_.locate(step, index, slots_);
+    if (tensor.type == Type::integer)
+      return domain_.whole(integer(*piece.value));
+    return real(*piece.value);
+  }
+
+  // What went wrong: a subscript that left its tensor.
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  // What was computed of one step.
+  struct Kept {
+    std::int64_t row = -1;
+    std::vector<std::uint8_t> known;
+    std::vector<Value> reals;
+    std::vector<std::int64_t> integers;
+    std::vector<Truth> truths;
+  };
+
+  void fail(Place place, std::string message) {
+    if (!error_) error_ = error_at(instance_.program().path, place, std::move(message));
+  }
+
+  // The row-major index of an element that is read; -1 where there is none.
+  std::int64_t place_of(const Expression& node, std::span<const std::int64_t> shape) {
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const std::int64_t subscript = integer(*node.children[d]);
+      if (subscript < 0 || subscript >= shape[d]) {
+        fail(node.place, fmt::format("subscript {} of a dimension of {}", subscript, shape[d]));
+        return -1;
+      }
+      at = at * shape[d] + subscript;
+    }
+    return at;
+  }
+
+  // Where the element is kept: `compute` says what it is where it is not known yet.
+  template <typename Kind, typename Compute>
+  Kind kept(int step, std::int64_t index, std::vector<Kind> Kept::* values, Compute compute) {
+    Kept& kept = kept_[static_cast<std::size_t>(step)];
+    const std::span<const std::int64_t> shape = instance_.step_shape(step);
+    std::int64_t at = index, size = instance_.step_elements(step);
+    if (instance_.rows_are_independent()) {
+      size /= shape[0];
+      const std::int64_t row = index / size;
+      at = index % size;
+      if (row != kept.row) {
+        kept.row = row;
+        kept.known.assign(static_cast<std::size_t>(size), 0);
+      }
+    }
+    if (kept.known.empty()) kept.known.assign(static_cast<std::size_t>(size), 0);
+    if ((kept.*values).empty()) (kept.*values).resize(static_cast<std::size_t>(size));
+    const auto i = static_cast<std::size_t>(at);
+    if (kept.known[i] != 0) return (kept.*values)[i];
+    Kind value = compute(instance_.locate(step, index, slots_));
+    (kept.*values)[i] = value;
+    kept.known[i] = 1;
+    return value;
+  }
+
+  std::int64_t integer(const Expression& node) {
+    const auto child = [&](std::size_t i) { return integer(*node.children[i]); };
+    const auto bad = [&](std::string message) {
+      fail(node.place, std::move(message));
+      return std::int64_t{0};
+    };
+    std::int64_t out = 0;
+    switch (node.op) {
+      case Op::constant:
+        return static_cast<std::int64_t>(node.number);
+      case Op::size:
+        return instance_.setting().sizes[static_cast<std::size_t>(node.id)];
+      case Op::scalar:
+        return static_cast<std::int64_t>(
+            instance_.setting().scalars[static_cast<std::size_t>(node.id)]);
+      case Op::index:
+        return slots_[static_cast<std::size_t>(node.id)];
+      case Op::input: {
+        if (!instance_.setting().present[static_cast<std::size_t>(node.id)])
+          return static_cast<std::int64_t>(instance_.absent_value(node.id));
+        const std::int64_t at = place_of(node, instance_.input_shape(node.id));
+        return at < 0 ? 0 : static_cast<std::int64_t>(inputs_.at(node.id, at));
+      }
+      case Op::step: {
+        const std::int64_t at = place_of(node, instance_.step_shape(node.id));
+        if (at < 0) return 0;
+        return kept(node.id, at, &Kept::integers,
+                    [&](const Piece& piece) { return integer(*piece.value); });
+      }
+      case Op::negate:
+        return -child(0);
+      case Op::integer_add:
+        return __builtin_add_overflow(child(0), child(1), &out) ? bad("64 bits overflow") : out;
+      case Op::integer_subtract:
+        return __builtin_sub_overflow(child(0), child(1), &out) ? bad("64 bits overflow") : out;
+      case Op::integer_multiply:
+        return __builtin_mul_overflow(child(0), child(1), &out) ? bad("64 bits overflow") : out;
+      case Op::floor_divide:
+      case Op::remainder: {
+        const std::int64_t a = child(0), b = child(1);
+        if (b == 0) return bad("a division by 0");
+        if (b == -1) return node.op == Op::floor_divide ? -a : 0;
+        return node.op == Op::floor_divide ? floor_divided(a, b) : a - b * floor_divided(a, b);
+      }
+      case Op::maximum:
+      case Op::minimum:
+        out = child(0);
+        for (std::size_t i = 1; i < node.children.size(); ++i)
+          out = node.op == Op::maximum ? std::max(out, child(i)) : std::min(out, child(i));
+        return out;
+      case Op::where:
+        return truth(*node.children[0]).holds ? child(1) : child(2);
+      case Op::reduce: {
+        const auto kind = static_cast<Reduction>(node.id);
+        bool first = true;
+        reduce(node, 0, [&](const Truth& counts) {
+          if (!counts.holds) return;
+          const std::int64_t one = kind == Reduction::count ? 1 : child(0);
+          if (kind == Reduction::max || kind == Reduction::min) {
+            out = first                    ? one
+                  : kind == Reduction::max ? std::max(out, one)
+                                           : std::min(out, one);
+          } else if (__builtin_add_overflow(out, one, &out)) {
+            bad("64 bits overflow");
+          }
+          first = false;
+        });
+        return out;
+      }
+      default:
+        return bad("no integer");
+    }
+  }
+
+  // Calls body(whether the condition holds) for all values of the ranges' indices.
+  template <typename Body>
+  void reduce(const Expression& node, std::size_t depth, const Body& body) {
+    if (depth == node.ranges.size()) {
+      const Truth counts = node.condition ? truth(*node.condition) : Truth{true, false};
+      if (counts.holds || counts.open) body(counts);
+      return;
+    }
+    const Range& range = node.ranges[depth];
+    const std::int64_t low = range.low ? integer(*range.low) : 0;
+    const std::int64_t high = integer(*range.high[0]);
+    for (std::int64_t i = low; i < high && !error_; ++i) {
+      slots_[static_cast<std::size_t>(range.slot)] = i;
+      reduce(node, depth + 1, body);
+    }
+  }
+
+  Truth truth(const Expression& node) {
+    switch (node.op) {
+      case Op::logical_not: {
+        const Truth a = truth(*node.children[0]);
+        return {!a.holds, a.open};
+      }
+      case Op::logical_and: {
+        const Truth a = truth(*node.children[0]);
+        if (!a.holds && !a.open) return a;
+        const Truth b = truth(*node.children[1]);
+        if (!b.holds && !b.open) return b;
+        return {a.holds && b.holds, a.open || b.open};
+      }
+      case Op::logical_or: {
+        const Truth a = truth(*node.children[0]);
+        if (a.holds && !a.open) return a;
+        const Truth b = truth(*node.children[1]);
+        if (b.holds && !b.open) return b;
+        return {a.holds || b.holds, a.open || b.open};
+      }
+      case Op::where: {
+        const Truth chosen = truth(*node.children[0]);
+        if (!chosen.open) return truth(*node.children[chosen.holds ? 1 : 2]);
+        const Truth a = truth(*node.children[1]), b = truth(*node.children[2]);
+        const bool same = a.holds == b.holds && !a.open && !b.open;
+        return {chosen.holds ? a.holds : b.holds, !same};
+      }
+      case Op::step: {
+        const std::int64_t at = place_of(node, instance_.step_shape(node.id));
+        if (at < 0) return {};
+        return kept(node.id, at, &Kept::truths,
+                    [&](const Piece& piece) { return truth(*piece.value); });
+      }
+      case Op::compare: {
+        const auto op = static_cast<Comparison>(node.id);
+        const Expression &a = *node.children[0], &b = *node.children[1];
+        if (a.type == Type::integer && b.type == Type::integer)
+          return {compared(op, integer(a), integer(b)), false};
+        return domain_.compare(op, real(a), real(b));
+      }
+      default:
+        fail(node.place, "no condition");
+        return {};
+    }
+  }
+
+  Value real(const Expression& node) {
+    if (node.type == Type::integer) return domain_.whole(integer(node));
+    const auto child = [&](std::size_t i) { return real(*node.children[i]); };
+    switch (node.op) {
+      case Op::constant:
+        return domain_.real(node.number);
+      case Op::scalar:
+        return domain_.real(instance_.setting().scalars[static_cast<std::size_t>(node.id)]);
+      case Op::largest: {
+        const Format& f = plumbline::format(instance_.format_of(node.id));
+        return domain_.real(to_double(f, f.max_finite()));
+      }
+      case Op::input: {
+        if (!instance_.setting().present[static_cast<std::size_t>(node.id)])
+          return domain_.real(instance_.absent_value(node.id));
+        const std::int64_t at = place_of(node, instance_.input_shape(node.id));
+        return at < 0 ? domain_.real(0) : domain_.input(inputs_.at(node.id, at));
+      }
+      case Op::step: {
+        const std::int64_t at = place_of(node, instance_.step_shape(node.id));
+        if (at < 0) return domain_.real(0);
+        return domain_.used(
+            node, kept(node.id, at, &Kept::reals, [&](const Piece& piece) {
+              return real(*piece.value);
+            }));
+      }
+      case Op::sum:
+      case Op::product: {
+        std::vector<Value> of;
+        of.reserve(node.children.size());
+        for (std::size_t i = 0; i < node.children.size(); ++i) of.push_back(child(i));
+        return node.op == Op::sum ? domain_.sum(node, of) : domain_.product(node, of);
+      }
+      case Op::quotient: {
+        const Value a = child(0);
+        return domain_.quotient(node, a, child(1));
+      }
+      case Op::function:
+        return domain_.function(node, child(0));
+      case Op::round_to:
+        return domain_.round_to(node.format, child(0));
+      case Op::negate:
+        return domain_.negate(node, child(0));
+      case Op::maximum:
+      case Op::minimum: {
+        Value out = child(0);
+        for (std::size_t i = 1; i < node.children.size(); ++i)
+          out = domain_.extreme(node.op == Op::maximum, out, child(i));
+        return out;
+      }
+      case Op::where: {
+        const Truth chosen = truth(*node.children[0]);
+        if (!chosen.open) {
+          const std::size_t which = chosen.holds ? 1 : 2;
+          return domain_.chosen(node, which, child(which));
+        }
+        const Value a = child(1), b = child(2);
+        return domain_.either(chosen.holds, a, b);
+      }
+      case Op::reduce: {
+        typename Domain::Total total(domain_, node);
+        reduce(node, 0, [&](const Truth& counts) { total.add(child(0), counts); });
+        return total.value();
+      }
+      default:
+        fail(node.place, "no number");
+        return domain_.real(0);
+    }
+  }
+
+ public:
+  template <typename Number>
+  static bool compared(Comparison op, const Number& a, const Number& b) {
+    switch (op) {
+      case Comparison::less:
+        return a < b;
+      case Comparison::less_equal:
+        return a <= b;
+      case Comparison::greater:
+        return a > b;
+      case Comparison::greater_equal:
+        return a >= b;
+      case Comparison::equal:
+        return a == b;
+      case Comparison::not_equal:
+        break;
+    }
+    return a != b;
+  }
+
+ private:
+  const Instance& instance_;
+  const Inputs& inputs_;
+  Domain domain_;
+  std::vector<std::int64_t> slots_;
+  std::vector<Kept> kept_;
+  std::optional<Error> error_;
+};
+
+}  // namespace plumbline::text

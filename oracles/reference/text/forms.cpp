@@ -1,0 +1,949 @@
+// SPDX-License-Identifier: MIT
+// The rules are in the order of docs/bounds/operation_texts.md, which derives them.
+#include "oracles/reference/text/forms.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
+#include "oracles/bounds/contract/f32_errors.h"
+#include "oracles/bounds/contract/rows.h"
+#include "oracles/formats/encode.h"
+
+namespace plumbline::text {
+namespace {
+
+constexpr double kUnit = 0x1p-24, kDoubleUnit = 0x1p-53, kLibrary = 0x1p-50;
+constexpr double kLargest = 0x1.fffffep127, kSmallest = 0x1p-126;
+constexpr double kSlack = 1 + 0x1p-40;  // takes in what computing a bound in double rounds
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// n roundings: (1 + u)^n - 1 at most.
+double gamma(std::int64_t roundings) {
+  const double steps = static_cast<double>(roundings) * kUnit;
+  return steps < 0.5 ? steps / (1 - steps) : kInfinity;
+}
+
+bool is_f32(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
+
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::frexp(std::fabs(x), &exponent) == 0.5;
+}
+
+// The weight of the last bit that is set.
+int lowest_bit(double x) {
+  int exponent = 0;
+  const double significand = std::frexp(std::fabs(x), &exponent);
+  const auto bits = static_cast<std::uint64_t>(std::ldexp(significand, 53));
+  return exponent - 53 + std::countr_zero(bits);
+}
+
+// A value that may be off, may be infinite, and may be NaN.
+struct Span {
+  double low = 0, high = 0;
+  bool nan = false;
+
+  bool numbers() const { return low <= high; }
+
+  bool has(double x) const { return low <= x && x <= high; }
+};
+
+Span span_of(const Form& a) {
+  if (a.special) return {a.low, a.high, a.nan};
+  const double reach = (a.reach() + a.error) * kSlack;
+  return {a.value - reach, a.value + reach, false};
+}
+
+Span hull(const Span& a, const Span& b) {
+  if (!a.numbers()) return {b.low, b.high, a.nan || b.nan};
+  if (!b.numbers()) return {a.low, a.high, a.nan || b.nan};
+  return {std::min(a.low, b.low), std::max(a.high, b.high), a.nan || b.nan};
+}
+
+Span minus(const Span& a) { return a.numbers() ? Span{-a.high, -a.low, a.nan} : a; }
+
+// Both ends moved outwards, and beyond f32 to infinity. 0 and infinity that are certain stay so.
+Span widened(Span a, double relative, double absolute) {
+  if (!a.numbers()) return a;
+  const auto move = [&](double end, double sign) {
+    if (end == 0 || std::isinf(end)) return end;
+    return end + sign * (std::fabs(end) * relative + absolute) * kSlack;
+  };
+  a.low = move(a.low, -1);
+  a.high = move(a.high, 1);
+  if (a.low < -kLargest) a.low = -kInfinity;
+  if (a.high > kLargest) a.high = kInfinity;
+  if (a.low > kLargest) a.low = kLargest;
+  if (a.high < -kLargest) a.high = -kLargest;
+  return a;
+}
+
+// A form of what is known to a range alone.
+Form special(const Span& a, double value, double error) {
+  Form out;
+  out.value = value;
+  // Infinite: not known, as where double overflows and the exact value does not.
+  out.error = std::isfinite(value) || std::isinf(error) ? error : 0;
+  const bool plain = !a.nan && a.numbers() && std::isfinite(a.low) && std::isfinite(a.high) &&
+                     std::isfinite(value) && std::isfinite(error);
+  if (plain) {
+    out.own = std::max({a.high - value, value - a.low, 0.0}) * kSlack;
+    if (a.low == value && a.high == value) out.own = 0;
+    return out;
+  }
+  out.special = true;
+  out.nan = a.nan;
+  out.low = a.low;
+  out.high = a.high;
+  return out;
+}
+
+Span nothing_but_nan() { return {kInfinity, -kInfinity, true}; }
+
+Span times(const Span& a, const Span& b) {
+  if (!a.numbers() || !b.numbers()) return nothing_but_nan();
+  const auto infinite = [](const Span& x) { return std::isinf(x.low) || std::isinf(x.high); };
+  Span out{kInfinity, -kInfinity, a.nan || b.nan};
+  for (const double x : {a.low, a.high}) {
+    for (const double y : {b.low, b.high}) {
+      const double product = x * y;
+      if (std::isnan(product)) {
+        out.nan = true;
+        out.low = std::min(out.low, 0.0);  // 0 times large numbers
+        out.high = std::max(out.high, 0.0);
+        continue;
+      }
+      out.low = std::min(out.low, product);
+      out.high = std::max(out.high, product);
+    }
+  }
+  out.nan = out.nan || (infinite(a) && b.has(0)) || (infinite(b) && a.has(0));
+  // Certainly 0 times certainly infinity is nothing but NaN.
+  const auto only = [](const Span& x, double y) { return x.low == y && x.high == y; };
+  const auto surely_infinite = [&](const Span& x) {
+    return only(x, kInfinity) || only(x, -kInfinity);
+  };
+  if ((only(a, 0) && surely_infinite(b)) || (only(b, 0) && surely_infinite(a)))
+    return nothing_but_nan();
+  return out;
+}
+
+Span divided(const Span& a, const Span& b) {
+  if (!a.numbers() || !b.numbers()) return nothing_but_nan();
+  Span out{kInfinity, -kInfinity, a.nan || b.nan};
+  const auto take = [&](double x) {
+    out.low = std::min(out.low, x);
+    out.high = std::max(out.high, x);
+  };
+  const auto infinite = [](const Span& x) { return std::isinf(x.low) || std::isinf(x.high); };
+  if (b.has(0)) {  // of either sign
+    if (a.has(0)) out.nan = true;
+    if (a.low < 0 || a.high > 0) {
+      take(kInfinity);
+      take(-kInfinity);
+    }
+    if (b.low == 0 && b.high == 0) return out;
+  }
+  if (infinite(a) && infinite(b)) out.nan = true;
+  for (const double x : {a.low, a.high}) {
+    for (const double y : {b.low, b.high}) {
+      if (y == 0) continue;
+      const double quotient = x / y;
+      if (!std::isnan(quotient)) take(quotient);
+    }
+  }
+  if (a.has(0) && (b.low != 0 || b.high != 0)) take(0);
+  return out;
+}
+
+// What is known of the exact value of an operation on these.
+double error_of(std::span<const Form> of, double value) {
+  double error = std::fabs(value) * kLibrary;
+  for (const Form& one : of) {
+    if (one.error != 0) error = kInfinity;
+  }
+  return error;
+}
+
+// exact value: two_sum tells what was rounded away.
+void add_exact(double& value, double& error, double term, double term_error) {
+  const double sum = value + term;
+  const double part = sum - value;
+  const bool exact = (value - (sum - part)) + (term - part) == 0;
+  error += term_error;
+  if (!exact && std::isfinite(sum)) error = (error + std::fabs(sum) * kDoubleUnit) * kSlack;
+  value = sum;
+}
+
+}  // namespace
+
+std::int64_t Arithmetic::additions(std::int64_t terms) const {
+  if (terms <= 1) return 0;
+  std::int64_t most = terms - 1;
+  if (any_order) return most;
+  if (lanes > 0) {
+    RowContract rows;
+    rows.lanes = lanes;
+    rows.vector = vector;
+    return std::min(most, rows.row_additions(terms));
+  }
+  return std::min(most, ceil_div(terms, std::int64_t{32}) + 6);
+}
+
+double Form::reach() const {
+  double out = own;
+  for (const double one : symbols) out += std::fabs(one);
+  return out;
+}
+
+double Forms::tiny() const { return arithmetic_.flushed ? kSmallest : 0x1p-150; }
+
+// Of one operation whose result has a magnitude from `least` to `most`.
+double Forms::rounding(double least, double most) const {
+  if (most == 0) return 0;
+  return kUnit * most * kSlack + (least < kSmallest ? tiny() : 0);
+}
+
+double Forms::rounding_of_point(double exact) const {
+  const bool lost = arithmetic_.flushed && exact != 0 && std::fabs(exact) < kSmallest;
+  if (lost) return std::fabs(exact);
+  return is_f32(exact) ? 0 : std::fabs(static_cast<double>(static_cast<float>(exact)) - exact);
+}
+
+Form Forms::real(double x) const {
+  if (!std::isfinite(x)) return input(x);
+  Form out;
+  out.value = x;
+  out.own = rounding_of_point(x);
+  return out;
+}
+
+Form Forms::whole(std::int64_t k) const { return real(static_cast<double>(k)); }
+
+Form Forms::input(double x) const {
+  Form out;
+  out.value = x;
+  if (std::isnan(x)) return special(nothing_but_nan(), kNan, 0);
+  if (std::isinf(x)) return special({x, x, false}, x, 0);
+  if (arithmetic_.flushed && x != 0 && std::fabs(x) < kSmallest) out.own = std::fabs(x);
+  return out;
+}
+
+Form Forms::used(const Expression& node, const Form& a) const {
+  Form out = a;
+  if (a.special) return out;
+  if (node.symbols.empty()) {
+    out.own = a.reach();
+    out.symbols = {};
+  } else if (node.own_symbol >= 0) {
+    out.symbols[static_cast<std::size_t>(node.own_symbol)] = a.own;
+    out.own = 0;
+  }
+  return out;
+}
+
+// The child's symbols where the node has them; what has no place there joins the rest.
+Form Forms::in_place(const Expression& node, std::size_t child, const Form& a) const {
+  if (a.special) return a;
+  Form out = a;
+  out.symbols = {};
+  const bool mapped = child < node.of_child.size();
+  for (std::size_t i = 0; i < a.symbols.size(); ++i) {
+    const int to = mapped ? node.of_child[child][i] : -1;
+    if (to >= 0) {
+      out.symbols[static_cast<std::size_t>(to)] += a.symbols[i];
+    } else {
+      out.own += std::fabs(a.symbols[i]);
+    }
+  }
+  return out;
+}
+
+// A result that f32 may not hold is a range.
+Form Forms::checked(const Form& a) const {
+  if (a.special) return a;
+  const double most = std::fabs(a.value) + a.error + a.reach();
+  if (most <= kLargest) return a;
+  Span range = std::isfinite(most) ? span_of(a) : Span{-kInfinity, kInfinity, false};
+  if (!std::isfinite(a.value)) range = {-kInfinity, kInfinity, true};
+  return special(widened(range, 0, 0), a.value, std::isfinite(a.value) ? a.error : kInfinity);
+}
+
+Form Forms::negate(const Expression& node, const Form& a) const {
+  Form out = in_place(node, 0, a);
+  out.value = -out.value;
+  if (a.special) {
+    const Span range = minus(span_of(a));
+    out.low = range.low;
+    out.high = range.high;
+  }
+  for (double& one : out.symbols) one = -one;
+  return out;
+}
+
+Form Forms::special_sum(const Expression& node, std::span<const Form> of, double value) const {
+  Span total{0, 0, false};
+  double magnitude = 0, positive = 0, negative = 0;
+  bool plus = false, minus_infinity = false, only_nan = false;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const Span one = node.negative[i] ? minus(span_of(of[i])) : span_of(of[i]);
+    total.nan = total.nan || one.nan;
+    if (!one.numbers()) {
+      only_nan = true;
+      continue;
+    }
+    plus |= one.high == kInfinity;
+    minus_infinity |= one.low == -kInfinity;
+    total.low += one.low;
+    total.high += one.high;
+    magnitude += std::max(std::fabs(one.low), std::fabs(one.high));
+    positive += std::max(one.high, 0.0);
+    negative += std::max(-one.low, 0.0);
+  }
+  const double error = error_of(of, value);
+  if (only_nan) return special(nothing_but_nan(), value, error);
+  if (std::isnan(total.low)) total.low = -kInfinity;
+  if (std::isnan(total.high)) total.high = kInfinity;
+  total.nan = total.nan || (plus && minus_infinity);
+  if (std::isfinite(magnitude)) {
+    const auto roundings = static_cast<std::int64_t>(of.size()) - 1;
+    const double slack =
+        magnitude * gamma(roundings) + static_cast<double>(roundings) * tiny();
+    total.low -= slack;
+    total.high += slack;
+    if (positive * (1 + gamma(roundings)) > kLargest) total.high = kInfinity;
+    if (negative * (1 + gamma(roundings)) > kLargest) total.low = -kInfinity;
+    total.nan = total.nan || (total.high == kInfinity && total.low == -kInfinity);
+  }
+  return special(widened(total, 0, 0), value, error);
+}
+
+Form Forms::sum(const Expression& node, std::span<const Form> of) const {
+  Form out;
+  double magnitude = 0;
+  std::int64_t terms = 0;
+  bool points = true, any_special = false;
+  int lattice = 1 << 20;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const double sign = node.negative[i] ? -1 : 1;
+    if (of[i].special) {
+      any_special = true;
+      out.value += sign * of[i].value;
+      continue;
+    }
+    const Form one = in_place(node, i, of[i]);
+    const double reach = one.reach() + one.error;
+    if (one.value == 0 && reach == 0) continue;
+    ++terms;
+    points = points && reach == 0;
+    if (points && one.value != 0) lattice = std::min(lattice, lowest_bit(one.value));
+    add_exact(out.value, out.error, sign * one.value, one.error);
+    magnitude += std::fabs(one.value) + reach;
+    out.own += one.own;
+    for (std::size_t s = 0; s < out.symbols.size(); ++s)
+      out.symbols[s] += sign * one.symbols[s];
+  }
+  if (any_special || magnitude * (1 + gamma(terms)) > kLargest)
+    return special_sum(node, of, out.value);
+  if (terms <= 1) return out;
+  const double reach = out.reach() + out.error, size = std::fabs(out.value);
+  if (points && out.error == 0 &&
+      (terms == 2 || magnitude <= std::ldexp(1.0, std::min(lattice + 24, 1000)))) {
+    out.own = rounding_of_point(out.value);
+  } else if (terms == 2) {
+    out.own += rounding(size - reach, size + reach);
+  } else {
+    out.own += (magnitude * gamma(terms - 1) + static_cast<double>(terms - 1) * tiny()) * kSlack;
+  }
+  return checked(out);
+}
+
+// Of three factors and more some may be multiplied first: their product may overflow, or be lost
+// below 2^-126, where that of all does not.
+Form Forms::special_product(std::span<const Form> of) const {
+  Span out{1, 1, false};
+  double value = 1, most = 1, least = 1;  // of any of them together
+  for (const Form& one : of) {
+    const Span range = span_of(one);
+    out = times(out, range);
+    value *= one.value;
+    if (!range.numbers()) continue;
+    most *= std::max({1.0, std::fabs(range.low), std::fabs(range.high)});
+    least *= range.has(0) ? 0 : std::min({1.0, std::fabs(range.low), std::fabs(range.high)});
+  }
+  const double roundings = gamma(static_cast<std::int64_t>(of.size()) - 1);
+  double absolute = tiny();
+  if (of.size() > 2 && out.numbers()) {
+    const bool overflows = most > kLargest, lost = least < kSmallest;
+    if (lost) {
+      out = hull(out, {0, 0, false});
+      absolute *= std::min(most, kLargest);
+    }
+    if (overflows && out.high > 0) out.high = kInfinity;
+    if (overflows && out.low < 0) out.low = -kInfinity;
+    out.nan = out.nan || (overflows && lost);
+  }
+  return special(widened(out, roundings, absolute), value, error_of(of, value));
+}
+
+Form Forms::product(const Expression& node, std::span<const Form> of) const {
+  Form out;
+  out.value = 1;
+  std::int64_t factors = 0, not_powers = 0;
+  bool points = true;
+  double largest = 1;  // that some factors together may be
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (of[i].special) return special_product(of);
+    const Form b = in_place(node, i, of[i]);
+    const Form a = out;
+    const double reach_a = a.reach(), reach_b = b.reach();
+    const bool one = b.value == 1 && reach_b == 0 && b.error == 0;
+    factors += one ? 0 : 1;
+    points = points && reach_b == 0 && b.error == 0;
+    not_powers += b.value != 0 && !is_power_of_two(b.value) ? 1 : 0;
+    largest *= std::max(1.0, std::fabs(b.value) + reach_b + b.error);
+    out.value = a.value * b.value;
+    const bool exact =
+        std::fma(a.value, b.value, -out.value) == 0 && std::fabs(out.value) > 0x1p-900;
+    out.error = std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
+    if (!exact && out.value != 0)
+      out.error = (out.error + std::fabs(out.value) * kDoubleUnit + 0x1p-1074) * kSlack;
+    out.own = std::fabs(a.value) * b.own + std::fabs(b.value) * a.own + reach_a * reach_b +
+              reach_a * b.error + reach_b * a.error;
+    for (std::size_t s = 0; s < out.symbols.size(); ++s)
+      out.symbols[s] = a.value * b.symbols[s] + b.value * a.symbols[s];
+  }
+  if (largest > kLargest && factors > 1) return special_product(of);
+  if (factors <= 1) return out;
+  const double reach = out.reach() + out.error, size = std::fabs(out.value);
+  const bool lost_between = factors > 2 && size != 0 && size - reach < kSmallest * largest;
+  if (points && out.error == 0 && !lost_between && (factors == 2 || not_powers <= 1)) {
+    out.own = rounding_of_point(out.value);
+  } else if (factors == 2) {
+    out.own += rounding(size - reach, size + reach);
+  } else {
+    const double lost = lost_between ? tiny() * largest : 0;
+    out.own += (gamma(factors - 1) * (size + reach) + lost * static_cast<double>(factors)) * kSlack;
+  }
+  return checked(out);
+}
+
+Form Forms::quotient(const Expression& node, const Form& first, const Form& second) const {
+  const bool fast = arithmetic_.functions != Arithmetic::Functions::precise;
+  // To nearest, or a product with the reciprocal: two roundings. div.full and div.approx: 2 ulp,
+  // which are 4 u of the result.
+  const double relative = fast ? 4.01 * kUnit : 2.01 * kUnit;
+  const Form a = in_place(node, 0, first), b = in_place(node, 1, second);
+  const double value = first.value / second.value;
+  // Below this a divisor's reciprocal overflows, or is that of 0; above 2^126 it may be lost.
+  const double reciprocal_overflows = arithmetic_.flushed ? kSmallest : 0x1.00001p-128;
+  const auto by_ranges = [&] {
+    const Span over = span_of(first), by = span_of(second);
+    Span out = widened(divided(over, by), relative, tiny());
+    if (over.numbers() && by.numbers()) {
+      if (by.high > 0x1p126 || by.low < -0x1p126) {
+        out = hull(out, {0, 0, false});
+        out.nan = out.nan || std::isinf(over.low) || std::isinf(over.high);
+      }
+      const bool positive = by.high > 0 && by.low < reciprocal_overflows,
+                 negative = by.low < 0 && by.high > -reciprocal_overflows;
+      const auto take = [&](bool can, double infinity) {
+        if (can) out = hull(out, {infinity, infinity, false});
+      };
+      take((positive && over.high > 0) || (negative && over.low < 0), kInfinity);
+      take((positive && over.low < 0) || (negative && over.high > 0), -kInfinity);
+      out.nan = out.nan || ((positive || negative) && over.has(0));
+    }
+    const std::array<Form, 2> of = {first, second};
+    return special(out, value, error_of(of, value));
+  };
+  if (a.special || b.special) return by_ranges();
+  const double reach_a = a.reach(), reach_b = b.reach();
+  const double least = std::fabs(b.value) - reach_b - b.error;
+  if (!(least >= reciprocal_overflows) || std::fabs(b.value) + reach_b > 0x1p126)
+    return by_ranges();
+  Form out;
+  out.value = value;
+  const double size = std::fabs(value);
+  const bool exact = std::fma(value, b.value, -a.value) == 0 && size > 0x1p-900;
+  if (a.error != 0 || b.error != 0 || (!exact && value != 0))
+    out.error = ((a.error + size * b.error) / least + size * kDoubleUnit + 0x1p-1074) * kSlack;
+  const double by = std::fabs(b.value);
+  out.own = (a.own + size * b.own) / by +
+            (reach_a + size * reach_b + a.error + size * b.error) * (reach_b + b.error) /
+                (by * least);
+  for (std::size_t s = 0; s < out.symbols.size(); ++s)
+    out.symbols[s] = (a.symbols[s] - value * b.symbols[s]) / b.value;
+  const bool points = reach_a == 0 && reach_b == 0 && a.error == 0 && b.error == 0;
+  if (points && (value == 0 || (exact && !fast && is_power_of_two(b.value)))) {
+    out.own = rounding_of_point(value);
+  } else {
+    const double reach = out.reach() + out.error;
+    out.own = out.own * kSlack + relative * (size + reach) * kSlack +
+              (size - reach < kSmallest ? tiny() : 0);
+  }
+  return checked(out);
+}
+
+namespace {
+
+double evaluated(Function f, double x) {
+  switch (f) {
+    case Function::exp:
+      return std::exp(x);
+    case Function::exp2:
+      return std::exp2(x);
+    case Function::log:
+      return std::log(x);
+    case Function::log2:
+      return std::log2(x);
+    case Function::sqrt:
+      return std::sqrt(x);
+    case Function::rsqrt:
+      return 1 / std::sqrt(x);
+    case Function::tanh:
+      return std::tanh(x);
+    case Function::erf:
+      return std::erf(x);
+    case Function::sin:
+      return std::sin(x);
+    case Function::cos:
+      return std::cos(x);
+    case Function::abs:
+      return std::fabs(x);
+    case Function::sign:
+      return x > 0 ? 1 : x < 0 ? -1 : x;
+    case Function::floor:
+      return std::floor(x);
+    case Function::round:
+      return std::nearbyint(x);
+    case Function::square:
+      return x * x;
+  }
+  return kNan;
+}
+
+double slope(Function f, double x, double y) {
+  switch (f) {
+    case Function::exp:
+      return y;
+    case Function::exp2:
+      return y * std::numbers::ln2;
+    case Function::log:
+      return 1 / x;
+    case Function::log2:
+      return std::numbers::log2e / x;
+    case Function::sqrt:
+      return 0.5 / y;
+    case Function::rsqrt:
+      return -0.5 * y / x;
+    case Function::tanh:
+      return 1 - y * y;
+    case Function::erf:
+      return 2 / std::sqrt(std::numbers::pi) * std::exp(-x * x);
+    case Function::sin:
+      return std::cos(x);
+    case Function::cos:
+      return -std::sin(x);
+    case Function::abs:
+      return x < 0 ? -1 : 1;
+    case Function::square:
+      return 2 * x;
+    default:
+      return 0;
+  }
+}
+
+bool is_step(Function f) {
+  return f == Function::sign || f == Function::floor || f == Function::round;
+}
+
+// The largest |f''| of what is neither convex nor concave; 0: it is.
+double curve(Function f) {
+  switch (f) {
+    case Function::tanh:
+      return 0.77;  // 4 / (3 sqrt 3)
+    case Function::erf:
+      return 0.97;  // sqrt(8 / (pi e))
+    case Function::sin:
+    case Function::cos:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+struct FunctionError {
+  double relative = 0, absolute = 0;
+};
+
+// Of a function in f32: CUDA C++ Programming Guide, mathematical functions, and PTX ISA. |x| <= most.
+FunctionError function_error(Function f, Arithmetic::Functions functions, double x, double most) {
+  constexpr double kUlp = 0x1p-23;
+  const bool fast = functions != Arithmetic::Functions::precise;
+  switch (f) {
+    case Function::exp:  // __expf
+      if (fast) return {(2 + std::floor(1.173 * most)) * kUlp + kUnit, kSmallest};
+      return {2 * kUlp + kUnit, 0x1p-149};
+    case Function::exp2:
+      return {2.5 * kUlp + kUnit, fast ? kSmallest : 0x1p-149};
+    case Function::log:
+    case Function::log2:
+      return {3 * kUlp + kUnit, fast && x > 0.4 && x < 2.1 ? 0x1.8p-22 : 0};
+    case Function::sqrt:
+      return {fast ? kUlp + kUnit : kUnit, 0};
+    case Function::rsqrt:
+      return {2 * kUlp + kUnit, 0};
+    case Function::tanh:
+      if (functions == Arithmetic::Functions::approx) return {0x1.01p-11, 0x1p-126};
+      return {2 * kUlp + kUnit, 0};
+    case Function::erf:
+      return {2 * kUlp + kUnit, 0};
+    case Function::sin:
+    case Function::cos:
+      if (fast) return {kUlp, 0x1p-21 * (1 + most)};
+      return {2 * kUlp + kUnit, 0};
+    default:
+      return {};
+  }
+}
+
+// What a function makes of a range: its ends, where it rises or falls throughout.
+Span image(Function f, const Span& a) {
+  if (!a.numbers()) return nothing_but_nan();
+  Span out{kInfinity, -kInfinity, a.nan};
+  const auto take = [&](double x) {
+    const double y = evaluated(f, x);
+    if (std::isnan(y)) {
+      out.nan = true;
+      return;
+    }
+    out.low = std::min(out.low, y);
+    out.high = std::max(out.high, y);
+  };
+  double low = a.low, high = a.high;
+  const bool needs_positive = f == Function::log || f == Function::log2 || f == Function::sqrt ||
+                              f == Function::rsqrt;
+  if (needs_positive && low < 0) {
+    out.nan = true;
+    if (high < 0) return nothing_but_nan();
+    low = 0;
+  }
+  if (f == Function::sin || f == Function::cos) {
+    if (std::isinf(low) || std::isinf(high)) out.nan = true;
+    out.low = -1;
+    out.high = 1;
+    return out;
+  }
+  take(low);
+  take(high);
+  if ((f == Function::abs || f == Function::square) && a.has(0)) take(0);
+  if (f == Function::sign && a.has(0)) take(0);
+  return out;
+}
+
+}  // namespace
+
+Form Forms::function(const Expression& node, const Form& argument) const {
+  const Function f = node.function;
+  const double x = argument.value, y = evaluated(f, x);
+  const auto by_range = [&] {
+    const Span range = span_of(argument);
+    const double most = std::max(std::fabs(range.low), std::fabs(range.high));
+    const FunctionError error =
+        function_error(f, arithmetic_.functions, x, std::isfinite(most) ? most : 1000);
+    const double absolute = error.absolute + tiny();
+    const bool exact = is_step(f) || f == Function::abs;
+    const Span out = image(f, range);
+    return special(exact ? out : widened(out, error.relative + kUnit, absolute), y,
+                   error_of(std::span(&argument, 1), y));
+  };
+  if (argument.special || !std::isfinite(y)) return by_range();
+  const Form a = in_place(node, 0, argument);
+  const double reach = a.reach(), all = reach + a.error;
+  const bool needs_positive = f == Function::log || f == Function::log2 || f == Function::rsqrt ||
+                              (f == Function::sqrt && all > 0);
+  if (needs_positive && x - all <= 0) return by_range();
+  Form out;
+  out.value = y;
+  // The exact value: from that of the argument, and the library's error.
+  const auto away = [&](double distance) {
+    if (distance == 0) return 0.0;
+    if (f == Function::sin || f == Function::cos) return std::min(2.0, distance);
+    const double up = evaluated(f, x + distance), down = evaluated(f, x - distance);
+    double out_of = std::max(std::fabs(up - y), std::fabs(down - y));
+    if (f == Function::abs) out_of = std::min(out_of, distance);
+    return out_of;
+  };
+  const bool zero_is_exact = x == 0 && all == 0;
+  out.error = away(a.error) * (1 + 0x1p-20);
+  const bool exact = is_step(f) || f == Function::abs || zero_is_exact ||
+                     (f == Function::square && std::fma(x, x, -y) == 0) ||
+                     (f == Function::sqrt && std::fma(y, y, -x) == 0);
+  if (!exact) out.error += std::fabs(y) * kLibrary + 0x1p-1074;
+  if (is_step(f)) {
+    out.own = away(all);
+    return out;
+  }
+  if (f == Function::abs) {
+    const bool sure = std::fabs(x) >= all;
+    out.own = sure ? a.own : reach;
+    for (std::size_t s = 0; s < out.symbols.size(); ++s)
+      out.symbols[s] = sure ? a.symbols[s] * (x < 0 ? -1 : 1) : 0;
+    return out;
+  }
+  if (reach > 0) {
+    const double d = slope(f, x, y), most = away(reach) * (1 + 0x1p-20) + std::fabs(y) * kLibrary;
+    double rest = 0;
+    if (f == Function::square) {
+      rest = reach * reach;
+    } else if (curve(f) > 0) {
+      rest = curve(f) / 2 * reach * reach;
+    } else {
+      const double up = evaluated(f, x + reach), down = evaluated(f, x - reach);
+      rest = std::max(std::fabs(up - y - d * reach), std::fabs(down - y + d * reach));
+      if (std::isnan(rest)) return by_range();
+    }
+    out.own = std::fabs(d) * a.own * kSlack + rest * (1 + 0x1p-20) + std::fabs(y) * kLibrary;
+    for (std::size_t s = 0; s < out.symbols.size(); ++s) out.symbols[s] = d * a.symbols[s];
+    if (f != Function::square && out.reach() > most) {  // the ends say more
+      out.own = most;
+      out.symbols = {};
+    }
+  }
+  if (reach == 0 && zero_is_exact) return out;  // f(0) of all of these: 0, 1 or -infinity
+  if (f == Function::square && all == 0 && out.error == 0) {
+    out.own = rounding_of_point(y);
+    return checked(out);
+  }
+  if (f == Function::sqrt && exact && all == 0 && is_f32(y) &&
+      arithmetic_.functions == Arithmetic::Functions::precise)
+    return out;
+  const double wide = out.reach() + out.error, size = std::fabs(y);
+  const FunctionError error =
+      function_error(f, arithmetic_.functions, x, std::fabs(x) + all);
+  if (f == Function::square) {
+    out.own += rounding(size - wide, size + wide);
+  } else {
+    out.own += (error.relative * (size + wide) + error.absolute) * kSlack +
+               (size - wide < kSmallest ? tiny() : 0);
+  }
+  return checked(out);
+}
+
+Form Forms::extreme(bool maximum, const Form& a, const Form& b) const {
+  if (!maximum) {
+    const auto turned = [](Form x) {
+      x.value = -x.value;
+      if (x.special) {
+        const Span range = minus(span_of(x));
+        x.low = range.low;
+        x.high = range.high;
+      }
+      return x;
+    };
+    return turned(extreme(true, turned(a), turned(b)));
+  }
+  const double value = std::isnan(a.value)   ? b.value
+                       : std::isnan(b.value) ? a.value
+                                             : std::max(a.value, b.value);
+  if (!a.special && !b.special) {
+    Form out;
+    out.value = value;
+    out.error = std::max(a.error, b.error);
+    if (a.value - a.error > b.value + b.error) out.error = a.error;
+    if (b.value - b.error > a.value + a.error) out.error = b.error;
+    const double low = std::max(a.value - a.reach(), b.value - b.reach());
+    const double high = std::max(a.value + a.reach(), b.value + b.reach());
+    const bool points = a.reach() == 0 && b.reach() == 0;
+    out.own = points ? 0 : std::max(value - low, high - value) * kSlack;
+    return out;
+  }
+  const Span x = span_of(a), y = span_of(b);
+  Span out{std::max(x.low, y.low), std::max(x.high, y.high), x.nan || y.nan};
+  // A NaN may win, or lose to whatever the other is.
+  if (x.nan) out = hull(out, y);
+  if (y.nan) out = hull(out, x);
+  if (!x.numbers()) out = y;
+  if (!y.numbers()) out = x;
+  out.nan = x.nan || y.nan;
+  return special(out, value, std::max(a.error, b.error));
+}
+
+Form Forms::chosen(const Expression& node, std::size_t child, const Form& a) const {
+  return in_place(node, child, a);
+}
+
+Form Forms::either(bool first, const Form& a, const Form& b) const {
+  const Form& exact = first ? a : b;
+  // Which of the two the exact one is may be open as well, if the comparison was by errors of
+  // double: the error takes in both.
+  return special(hull(span_of(a), span_of(b)), exact.value, exact.error);
+}
+
+Form Forms::round_to(FormatId to, const Form& a) const {
+  const Format& f = plumbline::format(to);
+  const auto rounded = [&](double x) { return to_double(f, encode(f, x)); };
+  if (a.special) {
+    Span out = span_of(a);
+    if (out.numbers()) {
+      const double low = rounded(out.low), high = rounded(out.high);
+      if (std::isnan(low) || std::isnan(high)) {
+        out = {-kInfinity, kInfinity, true};
+      } else {
+        out.low = low;
+        out.high = high;
+      }
+    }
+    return special(out, rounded(a.value), 0);
+  }
+  Form out;
+  out.value = rounded(a.value);
+  if (std::isnan(out.value)) return special({-kInfinity, kInfinity, true}, out.value, 0);
+  const double up = rounded(a.value + a.error), down = rounded(a.value - a.error);
+  out.error = std::max(std::fabs(up - out.value), std::fabs(out.value - down));
+  const Span range = span_of(a);
+  const double low = rounded(range.low), high = rounded(range.high);
+  if (std::isnan(low) || std::isnan(high) || std::isnan(up) || std::isnan(down))
+    return special({-kInfinity, kInfinity, true}, out.value, 0);
+  if (std::isinf(low) || std::isinf(high) || std::isinf(out.value))
+    return special({low, high, false}, out.value, 0);
+  out.own = std::max({high - out.value, out.value - low, 0.0});
+  return out;
+}
+
+Truth Forms::compare(Comparison op, const Form& a, const Form& b) const {
+  const bool holds = Evaluator<Forms>::compared(op, a.value, b.value);
+  const Span x = span_of(a), y = span_of(b);
+  if (x.nan || y.nan) {
+    const bool only = !x.numbers() || !y.numbers();
+    return {holds, !only};
+  }
+  switch (op) {
+    case Comparison::less:
+    case Comparison::greater_equal:
+      return {holds, x.low < y.high && !(x.high < y.low)};
+    case Comparison::less_equal:
+    case Comparison::greater:
+      return {holds, x.low <= y.high && !(x.high <= y.low)};
+    case Comparison::equal:
+    case Comparison::not_equal:
+      break;
+  }
+  const bool same_points = x.low == x.high && y.low == y.high && x.low == y.low;
+  const bool apart = x.high < y.low || y.high < x.low;
+  return {holds, !same_points && !apart};
+}
+
+Forms::Total::Total(const Forms& forms, const Expression& node)
+    : forms_(forms), node_(node), kind_(static_cast<Reduction>(node.id)) {}
+
+void Forms::Total::add(const Form& term, const Truth& counts) {
+  if (kind_ != Reduction::sum) {
+    const bool maximum = kind_ == Reduction::max;
+    const Form with = terms_ == 0 ? term : forms_.extreme(maximum, total_, term);
+    if (counts.open) {
+      const Form without = terms_ == 0 ? forms_.input(maximum ? -kInfinity : kInfinity) : total_;
+      total_ = forms_.either(counts.holds, with, without);
+    } else {
+      total_ = with;
+      total_.own = with.reach();
+      total_.symbols = {};
+    }
+    ++terms_;
+    return;
+  }
+  Form one = forms_.in_place(node_, 0, term);
+  if (counts.open) {
+    const Form zero = forms_.real(0);
+    one = forms_.either(counts.holds, one, zero);
+  }
+  ++terms_;
+  const Span range = span_of(one);
+  nan_ |= range.nan;
+  if (!range.numbers()) {
+    only_nan_ = true;
+    special_ = true;
+    total_.value += one.value;
+    return;
+  }
+  plus_ |= range.high == kInfinity;
+  minus_ |= range.low == -kInfinity;
+  low_ += range.low;
+  high_ += range.high;
+  magnitude_ += std::max(std::fabs(range.low), std::fabs(range.high));
+  positive_ += std::max(range.high, 0.0);
+  negative_ += std::max(-range.low, 0.0);
+  if (one.special) {
+    special_ = true;
+    total_.value += one.value;
+    total_.error += one.error;
+    return;
+  }
+  const bool point = one.error == 0 && one.reach() == 0;
+  points_ = points_ && point;
+  if (points_ && one.value != 0) lattice_ = std::min(lattice_, lowest_bit(one.value));
+  add_exact(total_.value, total_.error, one.value, one.error);
+  total_.own += one.own;
+  for (std::size_t s = 0; s < total_.symbols.size(); ++s) total_.symbols[s] += one.symbols[s];
+}
+
+Form Forms::Total::sum() const {
+  const std::int64_t additions = forms_.arithmetic_.additions(terms_);
+  const double slack = magnitude_ * gamma(additions) * kSlack +
+                       static_cast<double>(terms_) * forms_.tiny();
+  if (special_ || magnitude_ * (1 + gamma(additions)) > kLargest) {
+    if (only_nan_) return special(nothing_but_nan(), total_.value, 0);
+    Span out{low_, high_, nan_ || (plus_ && minus_)};
+    if (std::isnan(out.low)) out.low = -kInfinity;
+    if (std::isnan(out.high)) out.high = kInfinity;
+    if (std::isfinite(magnitude_)) {
+      out.low -= slack;
+      out.high += slack;
+      if (positive_ * (1 + gamma(additions)) > kLargest) out.high = kInfinity;
+      if (negative_ * (1 + gamma(additions)) > kLargest) out.low = -kInfinity;
+      out.nan = out.nan || (out.high == kInfinity && out.low == -kInfinity);
+    }
+    return special(widened(out, 0, 0), total_.value, total_.error);
+  }
+  Form out = total_;
+  const bool exact = points_ && out.error == 0 &&
+                     magnitude_ <= std::ldexp(1.0, std::min(lattice_ + 24, 1000)) &&
+                     (!forms_.arithmetic_.flushed || lattice_ >= -126);
+  if (exact) return out;
+  out.own = out.own * kSlack + slack;
+  return forms_.checked(out);
+}
+
+Form Forms::Total::value() const {
+  if (kind_ == Reduction::sum) return terms_ == 0 ? forms_.real(0) : sum();
+  if (terms_ == 0) return forms_.input(kind_ == Reduction::max ? -kInfinity : kInfinity);
+  return total_;
+}
+
+RangedElement ranged(const Form& a) {
+  RangedElement out;
+  out.exact = {a.value, a.error};
+  const Span range = span_of(a);
+  if (!range.numbers()) {
+    out.range = F32Range::only_nan();
+    return out;
+  }
+  const auto least = [](double x) {
+    const auto nearest = static_cast<float>(x);
+    return static_cast<double>(nearest) < x ? std::nextafterf(nearest, kFloatInfinity) : nearest;
+  };
+  if (std::isinf(range.low) || std::isinf(range.high)) {
+    out.range = {least(range.low), -least(-range.high), range.nan};
+    return out;
+  }
+  out.range = f32_within(range.low, range.high);
+  out.range.nan = range.nan;
+  return out;
+}
+
+}  // namespace plumbline::text

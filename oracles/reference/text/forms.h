@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Forms: what a conforming kernel's f32 value can be, beside the exact one, step by step.
+//
+// A form is the exact value and first-order terms of the kernel's distance from it,
+//
+//   kernel's value = value + sum over s of symbols[s] e_s + own e,   |e_s|, |e| <= 1,
+//
+// where e_s is the error of an earlier step that several uses share, and `own` bounds all the
+// rest: what is of second order, functions' own errors, roundings. It says nothing of the order
+// in which a sum's terms are added or a product's factors multiplied, nor of what is fused: all of
+// these keep the bound. Where a value need not be finite, a form is a plain range instead.
+// docs/bounds/operation_texts.md derives every rule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "oracles/reference/range_verdict.h"
+#include "oracles/reference/text/evaluator.h"
+
+namespace plumbline::text {
+
+// How a kernel computes a text's steps: its contract.
+struct Arithmetic {
+  // fast: CUDA's approximate forms may be used (__expf, __fdividef, rsqrt.approx); approx: and
+  // tanh.approx; precise: the functions of CUDA's library and division to nearest.
+  enum class Functions : std::uint8_t { fast, approx, precise };
+
+  // Of a sum of n terms, how many additions a term passes through: with lanes, what partial sums
+  // of `vector` neighboring terms at a time make (RowContract); without, ceil(n / 32) + 6, or in
+  // any order n - 1.
+  std::int64_t lanes = 0, vector = 1;
+  bool any_order = false;
+  Functions functions = Functions::fast;
+  bool flushed = true;  // subnormal operands and results may count as 0
+
+  std::int64_t additions(std::int64_t terms) const;
+};
+
+struct Form {
+  double value = 0, error = 0;  // the exact value is within `error` of `value`
+  double own = 0;
+  std::array<double, kMostSymbols> symbols{};
+  // The kernel's value is from [low, high], or NaN where `nan` says so; low > high: nothing but.
+  bool special = false, nan = false;
+  double low = 0, high = 0;
+
+  double reach() const;  // how far the kernel's value can be from the exact one
+};
+
+class Forms {
+ public:
+  using Value = Form;
+
+  explicit Forms(const Arithmetic& arithmetic) : arithmetic_(arithmetic) {}
+
+  Form real(double x) const;
+  Form whole(std::int64_t k) const;
+  Form input(double x) const;
+  Form used(const Expression& node, const Form& a) const;
+  Form sum(const Expression& node, std::span<const Form> of) const;
+  Form product(const Expression& node, std::span<const Form> of) const;
+  Form quotient(const Expression& node, const Form& a, const Form& b) const;
+  Form function(const Expression& node, const Form& a) const;
+  Form negate(const Expression& node, const Form& a) const;
+  Form extreme(bool maximum, const Form& a, const Form& b) const;
+  Form chosen(const Expression& node, std::size_t child, const Form& a) const;
+  Form either(bool first, const Form& a, const Form& b) const;
+  Form round_to(FormatId to, const Form& a) const;
+  Truth compare(Comparison op, const Form& a, const Form& b) const;
+
+  class Total {
+   public:
+    Total(const Forms& forms, const Expression& node);
+    void add(const Form& term, const Truth& counts);
+    Form value() const;
+
+   private:
+    Form sum() const;
+
+    const Forms& forms_;
+    const Expression& node_;
+    Reduction kind_;
+    std::int64_t terms_ = 0;
+    Form total_;
+    double magnitude_ = 0, positive_ = 0, negative_ = 0;
+    double low_ = 0, high_ = 0;
+    bool points_ = true, special_ = false, nan_ = false, plus_ = false, minus_ = false,
+         only_nan_ = false;
+    int lattice_ = 1 << 20;  // 2^lattice divides all terms
+  };
+
+ private:
+  double tiny() const;  // what a result below 2^-126 may lose
+  double rounding(double least, double most) const;
+  double rounding_of_point(double exact) const;
+  Form in_place(const Expression& node, std::size_t child, const Form& a) const;
+  Form checked(const Form& a) const;
+  Form special_sum(const Expression& node, std::span<const Form> of, double value) const;
+  Form special_product(std::span<const Form> of) const;
+
+  Arithmetic arithmetic_;
+};
+
+// What a conforming kernel may round when it stores the value.
+RangedElement ranged(const Form& a);
+
+}  // namespace plumbline::text

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/reference/text/oracle.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "oracles/base/random.h"
+#include "oracles/exact/real.h"
+#include "oracles/formats/decode.h"
+#include "oracles/reference/text/definition.h"
+
+namespace plumbline::text {
+namespace {
+
+constexpr int kRefereeBits = 256;
+
+bool agrees_with(double referee, const Certified& exact) {
+  return std::isinf(exact.error) || agrees(referee, exact);
+}
+
+}  // namespace
+
+double TextOracle::defined(int output, std::int64_t index, int bits) const {
+  return at_precision(bits, [&]<typename Number>() {
+    Evaluator<Definition<Number>> evaluator(instance_, inputs_, Definition<Number>());
+    return static_cast<double>(evaluator.element(of(output).step, index));
+  });
+}
+
+OutputVerdict TextOracle::judge(int output, const Tensor& got, const JudgeOptions& options) const {
+  const Format& f = plumbline::format(of(output).format);
+  const std::int64_t elements = instance_.step_elements(of(output).step);
+  Evaluator<Forms> evaluator = forms();
+  OutputTally tally;
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const RangedElement element = ranged(evaluator.element(of(output).step, i));
+    tally_ranged(f, i, element, got.bits(i), tally);
+  }
+  OutputVerdict verdict = tally.verdict(elements);
+  const bool all = options.mpfr_bits > 0;
+  const int bits = std::max(options.mpfr_bits, kRefereeBits);
+  Random random(options.seed);
+  const std::int64_t samples = all ? elements : std::min(elements, options.referee_samples);
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    const std::int64_t i =
+        all ? sample
+            : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(elements)));
+    const RangedElement element = ranged(evaluator.element(of(output).step, i));
+    ++verdict.refereed;
+    verdict.disagreements += !agrees_with(defined(output, i, bits), element.exact);
+  }
+  return verdict;
+}
+
+ElementVerdict TextOracle::element(int output, std::int64_t index, std::uint64_t got) const {
+  Evaluator<Forms> evaluator = forms();
+  return range_verdict(plumbline::format(of(output).format), index,
+                       ranged(evaluator.element(of(output).step, index)), got);
+}
+
+std::vector<double> TextOracle::reference_values(int output, Reference, int) const {
+  Evaluator<Forms> evaluator = forms();
+  std::vector<double> values;
+  const std::int64_t elements = instance_.step_elements(of(output).step);
+  values.reserve(static_cast<std::size_t>(elements));
+  for (std::int64_t i = 0; i < elements; ++i)
+    values.push_back(evaluator.element(of(output).step, i).value);
+  return values;
+}
+
+namespace {
+
+// An element of a step that an element of another one is computed from.
+struct Read {
+  int step = 0;
+  std::int64_t element = 0;
+  std::string text;  // "rstd[3]"
+};
+
+class Reads {
+ public:
+  Reads(const Instance& instance, const std::vector<std::int64_t>& slots)
+      : instance_(instance), slots_(slots) {}
+
+  // Those outside of sums: of a sum's there are too many.
+  std::vector<Read> of(const Expression& node) {
+    visit(node);
+    return std::move(reads_);
+  }
+
+ private:
+  void visit(const Expression& node) {
+    if (node.op == Op::reduce) return;
+    if (node.op == Op::step && node.type == Type::real) take(node);
+    for (const ExpressionPtr& child : node.children) visit(*child);
+  }
+
+  void take(const Expression& node) {
+    const std::span<const std::int64_t> shape = instance_.step_shape(node.id);
+    Read read{node.id, 0, instance_.program().steps[static_cast<std::size_t>(node.id)].name};
+    std::string subscripts;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const Expression& one = *node.children[d];
+      const Result<std::int64_t> fixed = instance_.fixed(one);
+      if (one.op != Op::index && !fixed) return;
+      const std::int64_t at =
+          one.op == Op::index ? slots_[static_cast<std::size_t>(one.id)] : *fixed;
+      if (at < 0 || at >= shape[d]) return;
+      read.element = read.element * shape[d] + at;
+      subscripts += fmt::format("{}{}", d == 0 ? "" : ", ", at);
+    }
+    if (!shape.empty()) read.text += "[" + subscripts + "]";
+    const bool known = std::ranges::any_of(
+        reads_, [&](const Read& other) { return other.text == read.text; });
+    if (!known) reads_.push_back(read);
+  }
+
+  const Instance& instance_;
+  const std::vector<std::int64_t>& slots_;
+  std::vector<Read> reads_;
+};
+
+std::string range_words(const RangedElement& element) {
+  if (!element.range.has_numbers()) return "NaN";
+  const std::string nan = element.range.nan ? ", or NaN" : "";
+  if (element.range.is_point()) return fmt::format("{:.9g}", element.range.low) + nan;
+  return fmt::format("{:.9g} to {:.9g}{}", element.range.low, element.range.high, nan);
+}
+
+}  // namespace
+
+Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& got) const {
+  Explanation out;
+  Evaluator<Forms> evaluator = forms();
+  const int step = of(output).step;
+  const RangedElement element = ranged(evaluator.element(step, index));
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(instance_.program().slots));
+  const Piece& piece = instance_.locate(step, index, slots);
+  // The steps that the line reads for this element, each once.
+  for (const Read& read : Reads(instance_, slots).of(*piece.value)) {
+    const RangedElement value = ranged(evaluator.element(read.step, read.element));
+    out.lines.push_back(fmt::format("{} is {:.9g} exactly; a conforming kernel has {}", read.text,
+                                    value.exact.value, range_words(value)));
+  }
+  const double stored = to_double(plumbline::format(of(output).format), got.bits(index));
+  out.lines.push_back(
+      fmt::format("line {} of {} gives {:.9g} exactly; before it is stored, a conforming kernel "
+                  "has {}; the kernel stored {:.9g}",
+                  piece.place.line, instance_.program().path, element.exact.value,
+                  range_words(element), stored));
+  return out;
+}
+
+}  // namespace plumbline::text

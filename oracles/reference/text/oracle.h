@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// TextOracle: the verdict on an operation that a text says. An output is admissible when it is the
+// rounding of a value that its form allows (reference/text/forms.h); the referee evaluates the same
+// text with MPFR.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "oracles/reference/oracle.h"
+#include "oracles/reference/text/forms.h"
+
+namespace plumbline::text {
+
+class TextOracle final : public CaseOracle {
+ public:
+  struct Output {
+    std::string name;
+    int step = 0;
+    FormatId format = FormatId::f32;
+  };
+
+  TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic, std::vector<Output> outputs)
+      : instance_(std::move(instance)),
+        inputs_(std::move(inputs)),
+        arithmetic_(arithmetic),
+        outputs_(std::move(outputs)) {}
+
+  int outputs() const override { return static_cast<int>(outputs_.size()); }
+
+  std::string output_name(int output) const override { return of(output).name; }
+
+  OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const override;
+  ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const override;
+  Explanation explain(int output, std::int64_t index, const Tensor& got) const override;
+  std::vector<double> reference_values(int output, Reference reference, int threads) const override;
+
+ private:
+  const Output& of(int output) const { return outputs_[static_cast<std::size_t>(output)]; }
+
+  Evaluator<Forms> forms() const { return {instance_, inputs_, Forms(arithmetic_)}; }
+
+  double defined(int output, std::int64_t index, int bits) const;
+
+  Instance instance_;
+  Inputs inputs_;
+  Arithmetic arithmetic_;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace plumbline::text

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/text/instance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "oracles/base/assert.h"
+#include "oracles/text/lexer.h"
+
+namespace plumbline::text {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+
+using Ends = std::pair<std::int64_t, std::int64_t>;  // least and largest
+
+constexpr Ends kAnywhere{std::numeric_limits<std::int64_t>::min(),
+                         std::numeric_limits<std::int64_t>::max()};
+
+}  // namespace
+
+std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
+  const std::int64_t quotient = a / b;
+  return quotient - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::int64_t> sizes,
+                                   std::span<const double> scalars, std::string_view path) {
+  const auto error = [&](Place place, std::string message) {
+    return error_at(path, place, std::move(message));
+  };
+  const auto child = [&](std::size_t i) { return fixed_integer(*node.children[i], sizes, scalars, path); };
+  switch (node.op) {
+    case Op::constant:
+      return static_cast<std::int64_t>(node.number);
+    case Op::size:
+      return sizes[static_cast<std::size_t>(node.id)];
+    case Op::scalar:
+      return static_cast<std::int64_t>(scalars[static_cast<std::size_t>(node.id)]);
+    case Op::negate: {
+      const Result<std::int64_t> a = child(0);
+      if (!a) return a;
+      return -*a;
+    }
+    case Op::integer_add:
+    case Op::integer_subtract:
+    case Op::integer_multiply:
+    case Op::floor_divide:
+    case Op::remainder: {
+      const Result<std::int64_t> a = child(0), b = child(1);
+      if (!a) return a;
+      if (!b) return b;
+      std::int64_t out = 0;
+      bool overflows = false;
+      if (node.op == Op::integer_add) overflows = __builtin_add_overflow(*a, *b, &out);
+      if (node.op == Op::integer_subtract) overflows = __builtin_sub_overflow(*a, *b, &out);
+      if (node.op == Op::integer_multiply) overflows = __builtin_mul_overflow(*a, *b, &out);
+      if (node.op == Op::floor_divide || node.op == Op::remainder) {
+        if (*b == 0) return error(node.place, "a division by 0 for these sizes");
+        if (*b == -1 && *a == std::numeric_limits<std::int64_t>::min()) overflows = true;
+        if (!overflows)
+          out = node.op == Op::floor_divide ? floor_divided(*a, *b)
+                                            : *a - *b * floor_divided(*a, *b);
+      }
+      if (overflows) return error(node.place, "an integer that 64 bits cannot hold");
+      return out;
+    }
+    case Op::maximum:
+    case Op::minimum: {
+      std::optional<std::int64_t> best;
+      for (std::size_t i = 0; i < node.children.size(); ++i) {
+        const Result<std::int64_t> one = child(i);
+        if (!one) return one;
+        if (!best || (node.op == Op::maximum) == (*one > *best)) best = *one;
+      }
+      return *best;
+    }
+    default:
+      return error(node.place, "this does not follow from sizes, scalars and numbers");
+  }
+}
+
+double fixed_real(const Expression& node, std::span<const std::int64_t> sizes,
+                  std::span<const double> scalars) {
+  const auto child = [&](std::size_t i) { return fixed_real(*node.children[i], sizes, scalars); };
+  switch (node.op) {
+    case Op::constant:
+      return node.number;
+    case Op::scalar:
+      return scalars[static_cast<std::size_t>(node.id)];
+    case Op::negate:
+      return -child(0);
+    case Op::sum: {
+      double out = 0;
+      for (std::size_t i = 0; i < node.children.size(); ++i)
+        out += node.negative[i] ? -child(i) : child(i);
+      return out;
+    }
+    case Op::product: {
+      double out = 1;
+      for (std::size_t i = 0; i < node.children.size(); ++i) out *= child(i);
+      return out;
+    }
+    case Op::quotient:
+      return child(0) / child(1);
+    default:
+      break;
+  }
+  const Result<std::int64_t> integer = fixed_integer(node, sizes, scalars, "");
+  return integer ? static_cast<double>(*integer) : std::nan("");
+}
+
+Error Instance::error(Place place, std::string message, std::string hint) const {
+  return error_at(program_->path, place, std::move(message), std::move(hint));
+}
+
+Result<std::int64_t> Instance::fixed(const Expression& node) const {
+  return fixed_integer(node, setting_.sizes, setting_.scalars, program_->path);
+}
+
+Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting setting) {
+  PLUMB_ASSERT(setting.sizes.size() == program->sizes.size());
+  PLUMB_ASSERT(setting.scalars.size() == program->scalars.size());
+  PLUMB_ASSERT(setting.present.size() == program->inputs.size());
+  PLUMB_ASSERT(setting.formats.size() == program->text.parameters.size());
+  Instance out(std::move(program), std::move(setting));
+  if (Status shaped = out.shape_inputs(); !shaped) return shaped.error();
+  for (int step = 0; step < static_cast<int>(out.program_->steps.size()); ++step) {
+    if (Status shaped = out.shape_step(step); !shaped) return shaped.error();
+  }
+  std::vector<Ends> at(static_cast<std::size_t>(out.program_->slots), Ends{0, 0});
+  bool rows = true;
+  for (std::size_t s = 0; s < out.steps_.size(); ++s) {
+    const StepTensor& step = out.program_->steps[s];
+    for (std::size_t p = 0; p < step.pieces.size(); ++p) {
+      const Piece& piece = step.pieces[p];
+      const Box& box = out.steps_[s].boxes[p];
+      bool empty = false;
+      for (std::size_t r = 0; r < piece.ranges.size(); ++r) {
+        at[static_cast<std::size_t>(piece.ranges[r].slot)] = {box.low[r], box.high[r] - 1};
+        empty |= box.low[r] >= box.high[r];
+      }
+      if (!empty) {
+        if (Status inside = out.check_reads(*piece.value, at); !inside) return inside.error();
+      }
+      const bool first = !piece.subscripts.empty() && piece.subscripts[0]->op == Op::index;
+      rows = rows && first && out.same_row(*piece.value, piece.subscripts[0]->id);
+    }
+  }
+  out.rows_ = rows;
+  return out;
+}
+
+Status Instance::shape_inputs() {
+  for (const Input& input : program_->inputs) {
+    std::vector<std::int64_t> shape;
+    std::int64_t elements = 1;
+    for (const ExpressionPtr& size : input.shape) {
+      const Result<std::int64_t> extent = fixed(*size);
+      if (!extent) return extent.error();
+      if (*extent < 0)
+        return error(size->place, fmt::format("a size of '{}' would be {}", input.parameter->name,
+                                              *extent));
+      if (__builtin_mul_overflow(elements, *extent, &elements) || elements > kMostElements)
+        return error(size->place,
+                     fmt::format("'{}' would have more than 2^40 elements", input.parameter->name));
+      shape.push_back(*extent);
+    }
+    inputs_.push_back(std::move(shape));
+    absent_.push_back(input.otherwise ? fixed_real(*input.otherwise, setting_.sizes, setting_.scalars) : 0);
+  }
+  return {};
+}
+
+Result<std::int64_t> Instance::agreed(const std::vector<ExpressionPtr>& all, Place place,
+                                      std::string_view what) const {
+  std::optional<std::int64_t> first;
+  for (const ExpressionPtr& one : all) {
+    const Result<std::int64_t> extent = fixed(*one);
+    if (!extent) return extent;
+    if (first && *first != *extent)
+      return error(place, fmt::format("{} goes through {} in one tensor and through {} in another",
+                                      what, *first, *extent),
+                   "give the index an end: for i < n, or sum[i < n]");
+    first = *extent;
+  }
+  return *first;
+}
+
+Status Instance::shape_step(int step) {
+  const StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+  Shape out;
+  out.elements = 1;
+  for (const std::vector<ExpressionPtr>& size : tensor.shape) {
+    const Result<std::int64_t> extent =
+        agreed(size, tensor.pieces[0].place, fmt::format("an index of '{}'", tensor.name));
+    if (!extent) return extent.error();
+    const std::int64_t clipped = std::max<std::int64_t>(*extent, 0);
+    if (*extent < 0 && tensor.parameter)
+      return error(size[0]->place, fmt::format("a size of '{}' would be {}", tensor.name, *extent));
+    if (__builtin_mul_overflow(out.elements, clipped, &out.elements) ||
+        out.elements > kMostElements)
+      return error(tensor.pieces[0].place,
+                   fmt::format("'{}' would have more than 2^40 elements", tensor.name));
+    out.shape.push_back(clipped);
+  }
+  steps_.push_back(std::move(out));
+  for (const Piece& piece : tensor.pieces) {
+    if (Status shaped = shape_piece(piece, steps_.back()); !shaped) return shaped;
+  }
+  return is_whole(tensor, steps_.back()) ? Status() : cover(tensor, steps_.back());
+}
+
+// One line computes all elements, whose indices are its own.
+bool Instance::is_whole(const StepTensor& step, const Shape& shape) {
+  if (step.pieces.size() != 1) return false;
+  const Box& box = shape.boxes[0];
+  const std::vector<Range>& ranges = step.pieces[0].ranges;
+  for (std::size_t d = 0; d < shape.shape.size(); ++d) {
+    const Affine& affine = box.subscripts[d];
+    const auto range = std::ranges::find(ranges, affine.slot, &Range::slot);
+    if (range == ranges.end() || affine.stride != 1 || affine.offset != 0) return false;
+    const auto r = static_cast<std::size_t>(range - ranges.begin());
+    if (box.low[r] != 0 || box.high[r] != shape.shape[d]) return false;
+  }
+  return ranges.size() == shape.shape.size();
+}
+
+Status Instance::shape_piece(const Piece& piece, Shape& out) {
+  Box box;
+  for (const Range& range : piece.ranges) {
+    std::int64_t low = 0;
+    if (range.low) {
+      const Result<std::int64_t> end = fixed(*range.low);
+      if (!end) return end.error();
+      low = *end;
+    }
+    const Result<std::int64_t> high = agreed(range.high, piece.place, "an index of this line");
+    if (!high) return high.error();
+    box.low.push_back(low);
+    box.high.push_back(std::max(*high, low));
+  }
+  // The value at slot 0 and the step to slot 1 make the affine form: there is one index at most.
+  for (const ExpressionPtr& subscript : piece.subscripts) {
+    Affine affine;
+    const auto find_slot = [&](const auto& self, const Expression& node) -> void {
+      if (node.op == Op::index) affine.slot = node.id;
+      for (const ExpressionPtr& child : node.children) self(self, *child);
+    };
+    find_slot(find_slot, *subscript);
+    const auto at = [&](std::int64_t value) {
+      const auto replaced = [&](const auto& self, const Expression& node) -> ExpressionPtr {
+        auto copy = std::make_shared<Expression>(node);
+        if (node.op == Op::index) {
+          copy->op = Op::constant;
+          copy->number = static_cast<double>(value);
+        }
+        for (ExpressionPtr& child : copy->children) child = self(self, *child);
+        return copy;
+      };
+      return fixed(*replaced(replaced, *subscript));
+    };
+    const Result<std::int64_t> offset = at(0), next = at(1);
+    if (!offset) return offset.error();
+    if (!next) return next.error();
+    affine.offset = *offset;
+    affine.stride = affine.slot < 0 ? 0 : *next - *offset;
+    if (affine.slot >= 0 && affine.stride <= 0)
+      return error(subscript->place, "subscripts of a left side must rise with their index");
+    box.subscripts.push_back(affine);
+  }
+  out.boxes.push_back(std::move(box));
+  return {};
+}
+
+// Every element of an output is computed once.
+Status Instance::cover(const StepTensor& step, Shape& out) const {
+  constexpr std::uint8_t kNobody = 0xff;
+  if (step.pieces.size() >= kNobody) return error(step.pieces[0].place, "more than 254 pieces");
+  out.owner.assign(static_cast<std::size_t>(out.elements), kNobody);
+  std::int64_t covered = 0;
+  for (std::size_t p = 0; p < step.pieces.size(); ++p) {
+    const Piece& piece = step.pieces[p];
+    const Box& box = out.boxes[p];
+    std::vector<std::int64_t> slot = box.low;
+    const auto value_of = [&](int wanted) {
+      for (std::size_t r = 0; r < piece.ranges.size(); ++r) {
+        if (piece.ranges[r].slot == wanted) return slot[r];
+      }
+      return std::int64_t{0};
+    };
+    bool done = false;
+    for (std::size_t r = 0; r < slot.size(); ++r) done |= box.low[r] >= box.high[r];
+    while (!done) {
+      std::int64_t linear = 0;
+      for (std::size_t d = 0; d < out.shape.size(); ++d) {
+        const Affine& affine = box.subscripts[d];
+        const std::int64_t at =
+            affine.offset + (affine.slot < 0 ? 0 : affine.stride * value_of(affine.slot));
+        if (at < 0 || at >= out.shape[d])
+          return error(piece.place, fmt::format("this line writes element {} of a dimension of {}",
+                                                at, out.shape[d]),
+                       "give its index an end that fits, or exclude such sizes from the domain");
+        linear = linear * out.shape[d] + at;
+      }
+      std::uint8_t& owner = out.owner[static_cast<std::size_t>(linear)];
+      if (owner != kNobody)
+        return error(piece.place,
+                     fmt::format("element {} of '{}' is written twice", linear, step.name),
+                     fmt::format("line {} writes it, too", step.pieces[owner].place.line));
+      owner = static_cast<std::uint8_t>(p);
+      ++covered;
+      done = true;
+      for (std::size_t r = slot.size(); r-- > 0;) {
+        if (++slot[r] < box.high[r]) {
+          done = false;
+          break;
+        }
+        slot[r] = box.low[r];
+      }
+    }
+  }
+  if (covered == out.elements) return {};
+  const auto hole = std::ranges::find(out.owner, kNobody) - out.owner.begin();
+  return error(step.pieces[0].place, fmt::format("nothing computes element {} of '{}'", hole,
+                                                 step.name),
+               "an element that keeps its value is written out, too: q[i, c] = q[i, c] for ...");
+}
+
+const Piece& Instance::locate(int step, std::int64_t element,
+                              std::vector<std::int64_t>& slots) const {
+  const StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+  const Shape& shape = steps_[static_cast<std::size_t>(step)];
+  const std::size_t p =
+      shape.owner.empty() ? 0 : shape.owner[static_cast<std::size_t>(element)];
+  const Box& box = shape.boxes[p];
+  for (std::size_t d = shape.shape.size(); d-- > 0;) {
+    const std::int64_t at = element % shape.shape[d];
+    element /= shape.shape[d];
+    const Affine& affine = box.subscripts[d];
+    if (affine.slot >= 0)
+      slots[static_cast<std::size_t>(affine.slot)] = (at - affine.offset) / affine.stride;
+  }
+  return tensor.pieces[p];
+}
+
+namespace {
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  if (!__builtin_mul_overflow(a, b, &out)) return out;
+  return (a < 0) == (b < 0) ? kAnywhere.second : kAnywhere.first;
+}
+
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  if (!__builtin_add_overflow(a, b, &out)) return out;
+  return a < 0 ? kAnywhere.first : kAnywhere.second;
+}
+
+}  // namespace
+
+// Subscripts that leave their tensor whatever the data are. What is read under a condition, and
+// what depends on data, is looked at when it is read.
+Status Instance::check_reads(const Expression& node,
+                             std::vector<std::pair<std::int64_t, std::int64_t>>& at) {
+  const auto ends_of = [&](const auto& self, const Expression& one) -> Ends {
+    if (one.op == Op::index) return at[static_cast<std::size_t>(one.id)];
+    if (one.op == Op::integer_add || one.op == Op::integer_subtract ||
+        one.op == Op::integer_multiply) {
+      const Ends a = self(self, *one.children[0]), b = self(self, *one.children[1]);
+      if (a == kAnywhere || b == kAnywhere) return kAnywhere;
+      if (one.op == Op::integer_add) return {plus(a.first, b.first), plus(a.second, b.second)};
+      if (one.op == Op::integer_subtract)
+        return {plus(a.first, -b.second), plus(a.second, -b.first)};
+      return std::minmax({times(a.first, b.first), times(a.first, b.second),
+                          times(a.second, b.first), times(a.second, b.second)});
+    }
+    if (one.op == Op::floor_divide) {
+      const Ends a = self(self, *one.children[0]), b = self(self, *one.children[1]);
+      if (a == kAnywhere || b.first != b.second || b.first <= 0) return kAnywhere;
+      return {floor_divided(a.first, b.first), floor_divided(a.second, b.first)};
+    }
+    if (one.op == Op::remainder) {
+      const Ends b = self(self, *one.children[1]);
+      if (b == kAnywhere || b.first <= 0) return kAnywhere;
+      return {0, b.second - 1};
+    }
+    if (one.op == Op::constant || one.op == Op::size || one.op == Op::scalar) {
+      const Result<std::int64_t> value = fixed(one);
+      return value ? Ends{*value, *value} : kAnywhere;
+    }
+    return kAnywhere;
+  };
+  switch (node.op) {
+    case Op::where:
+    case Op::logical_and:
+    case Op::logical_or:
+      return check_reads(*node.children[0], at);
+    case Op::input:
+    case Op::step: {
+      const std::span<const std::int64_t> shape =
+          node.op == Op::input ? input_shape(node.id) : step_shape(node.id);
+      for (std::size_t d = 0; d < node.children.size(); ++d) {
+        if (node.op == Op::input && !setting_.present[static_cast<std::size_t>(node.id)]) break;
+        const Ends ends = ends_of(ends_of, *node.children[d]);
+        if (ends == kAnywhere) continue;
+        const bool outside = ends.first < 0 || ends.second >= shape[d];
+        const std::string& name =
+            node.op == Op::input
+                ? program_->inputs[static_cast<std::size_t>(node.id)].parameter->name
+                : program_->steps[static_cast<std::size_t>(node.id)].name;
+        if (outside)
+          return error(node.place,
+                       fmt::format("'{}' is read at element {} of a dimension of {}", name,
+                                   ends.first < 0 ? ends.first : ends.second, shape[d]),
+                       "correct the subscript, or exclude such sizes from the domain");
+      }
+      break;
+    }
+    case Op::reduce: {
+      if (node.condition) return {};
+      for (const Range& range : node.ranges) {
+        const Ends low = range.low ? ends_of(ends_of, *range.low) : Ends{0, 0};
+        if (range.high.size() > 1) {
+          const bool all_fixed = std::ranges::all_of(
+              range.high, [&](const ExpressionPtr& one) { return fixed(*one).ok(); });
+          if (all_fixed) {
+            const Result<std::int64_t> same =
+                agreed(range.high, node.place, "an index of this sum");
+            if (!same) return same.error();
+          }
+        }
+        const Ends high = ends_of(ends_of, *range.high[0]);
+        if (low == kAnywhere || high == kAnywhere) return {};
+        if (low.first >= high.second) return {};  // nothing to add
+        at[static_cast<std::size_t>(range.slot)] = {low.first, high.second - 1};
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  for (const ExpressionPtr& child : node.children) {
+    if (Status inside = check_reads(*child, at); !inside) return inside;
+  }
+  return {};
+}
+
+bool Instance::same_row(const Expression& node, int slot) const {
+  if (node.op == Op::step) {
+    const bool row = !node.children.empty() && node.children[0]->op == Op::index &&
+                     node.children[0]->id == slot;
+    if (!row) return false;
+  }
+  for (const Range& range : node.ranges) {
+    if (range.low && !same_row(*range.low, slot)) return false;
+    for (const ExpressionPtr& high : range.high) {
+      if (!same_row(*high, slot)) return false;
+    }
+  }
+  if (node.condition && !same_row(*node.condition, slot)) return false;
+  return std::ranges::all_of(node.children,
+                             [&](const ExpressionPtr& one) { return same_row(*one, slot); });
+}
+
+}  // namespace plumbline::text

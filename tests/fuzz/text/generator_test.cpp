@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+// The generator of operations that a text says: for texts of every kind, plans that reach every
+// class and stay small, sizes that rules between them take, and inputs that are what the text says
+// of their values.
+#include "fuzz/text/generator.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "fuzz/case/far_apart.h"
+#include "fuzz/rows/values.h"
+#include "fuzz/shrink/crop.h"
+#include "fuzz/text/shapes.h"
+#include "tests/fuzz/plan/generated_plan.h"
+
+namespace plumbline {
+namespace {
+
+// A kernel that computes what the text says; `sections` are those of its manifest that matter here.
+Manifest kernel_of(const std::string& text, const std::string& sections) {
+  const std::string name = text.substr(10, text.find('(') - 10);
+  const std::string base = testing::TempDir() + fmt::format("plumbline_{}_{}", getpid(), name);
+  std::ofstream(base + ".op") << text;
+  const Result<Manifest> manifest = parse_manifest(
+      fmt::format("computes = \"{}.op\"\nsummary = \"a kernel of the tests\"\n"
+                  "source = \"{}.cu\"\ntargets = [80]\nentry = \"entry\"\nparameters = []\n{}\n"
+                  "[launch]\ngrid = ['1']\nblock = [128]\n",
+                  std::filesystem::path(base).filename().string(), name, sections),
+      base + ".toml");
+  std::filesystem::remove(base + ".op");
+  if (!manifest) ADD_FAILURE() << manifest.error().text();
+  PLUMB_ASSERT(manifest.ok());
+  return *manifest;
+}
+
+std::string rule(const std::string& condition) {
+  return fmt::format("[[domain]]\nrequire = '{}'\nreason = \"so it is built\"\n", condition);
+}
+
+const Manifest& norm() {
+  static const Manifest kernel = kernel_of(
+      "operation add_norm(x[m, n], residual[m, n] inout, gamma[n], beta[n] = 0, eps = 1e-6)"
+      " -> y[m, n]\n"
+      "  residual[i, j] = x[i, j] + residual[i, j]\n"
+      "  rstd[i] = rsqrt((sum[j] residual'[i, j]^2) / n + eps)\n"
+      "  y[i, j] = residual'[i, j] * rstd[i] * gamma[j] + beta[j]\n",
+      "[problem]\nout = [\"bf16\", \"f32\"]\n"
+      "free = [\"eps\", \"pad_x\", \"pad_residual\", \"pad_y\", \"offset\"]\n"
+      "[formats]\nx = \"bf16\"\nresidual = \"bf16\"\ngamma = \"f32\"\nbeta = \"f32\"\n"
+      "y = \"{out}\"\n[tile]\nn = 256\n");
+  return kernel;
+}
+
+const Manifest& gather() {
+  static const Manifest kernel = kernel_of(
+      "operation gather(table[v, n], row[t]: s32 in 0 .. v or -1, gain[t] in 0.3 .. 7)"
+      " -> y[t, n]\n"
+      "  y[i, j] = where(row[i] < 0, 0, table[max(row[i], 0), j] * gain[i])\n",
+      "[problem]\nfree = [\"pad_table\", \"pad_y\"]\n"
+      "[formats]\ntable = \"f16\"\ngain = \"bf16\"\ny = \"f16\"\n" +
+          rule("ld_table % 8 == 0 && ld_y % 8 == 0"));
+  return kernel;
+}
+
+const Manifest& turn() {
+  static const Manifest kernel = kernel_of(
+      "operation turn(q[t, heads, d] inout, angle[positions, rot]: f32,"
+      " position[t]: s32 in 0 .. positions)\n"
+      "  q[i, h, c] = q[i, h, c] * cos(angle[position[i], c]) for c < rot\n"
+      "  q[i, h, rot + c] = q[i, h, rot + c] for c < d - rot\n",
+      "[problem]\nfree = [\"pad_q\", \"pad_angle\", \"offset\"]\n[formats]\nq = \"bf16\"\n" +
+          rule("rot % 2 == 0 && rot <= d") + rule("positions >= 1 || t == 0"));
+  return kernel;
+}
+
+const Manifest& grouped() {
+  static const Manifest kernel = kernel_of(
+      "operation grouped(x[b, c, p], w[c], groups: int = 1, flag: int = 0) -> y[b, c, p]\n"
+      "  mean[i, g] = (sum[k < c // groups, q < p] x[i, g * (c // groups) + k, q]) / p"
+      " for g < groups\n"
+      "  y[i, k, q] = x[i, k, q] - where(flag == 1, mean[i, k // (c // groups)] * w[k], 0)\n",
+      "[problem]\nfree = [\"groups\", \"flag\", \"pad_x\", \"pad_y\"]\n"
+      "[formats]\nx = \"f32\"\nw = \"f32\"\ny = \"f32\"\n" +
+          rule("groups >= 1") + rule("c % groups == 0") + rule("flag >= 0 && flag <= 1"));
+  return kernel;
+}
+
+const Manifest& flat() {
+  static const Manifest kernel =
+      kernel_of("operation gelu_of(x[n]) -> y[n]\n  y[i] = gelu(x[i])\n",
+                "[problem]\nfree = [\"offset\"]\n[formats]\nx = \"e4m3\"\ny = \"f32\"\n");
+  return kernel;
+}
+
+const Manifest& product() {
+  static const Manifest kernel = kernel_of(
+      "operation product(a[m, k], b[k, n]) -> d[m, n]\n  d[i, j] = sum[l] (a[i, l] * b[l, j])\n",
+      "[problem]\nfree = [\"pad_a\", \"pad_b\", \"pad_d\"]\n"
+      "[formats]\na = \"bf16\"\nb = \"bf16\"\nd = \"f32\"\n[tile]\nm = 64\nn = 64\nk = 32\n" +
+          rule("ld_a % 8 == 0 && ld_b % 8 == 0 && ld_d % 8 == 0"));
+  return kernel;
+}
+
+std::int64_t size_in(const Case& test_case, std::string_view name) {
+  return test_case.problem.integer(name);
+}
+
+struct Kernel {
+  const char* name;
+  const Manifest& (*kernel)();
+};
+
+class TextGenerators : public ::testing::TestWithParam<Kernel> {};
+
+TEST_P(TextGenerators, PlanReachesEveryClass) { check_plan(GetParam().kernel()); }
+
+TEST_P(TextGenerators, CasesAreTheSameEveryTime) { check_bits_repeat(GetParam().kernel()); }
+
+TEST_P(TextGenerators, DesignedCasesAreProblems) { check_designed(GetParam().kernel()); }
+
+TEST_P(TextGenerators, CrossedCasesStayWithinTheLimits) {
+  const Manifest& kernel = GetParam().kernel();
+  const TextSizes sizes(*as_text(*kernel.operation));
+  const Generator& generator = generator_of(*kernel.operation);
+  const TextLimits limits = text_limits(Profile::quick);
+  double most = 0;
+  for (std::size_t shape = 0; shape < generator.shape_classes().size(); ++shape) {
+    Choice choice;
+    choice.shape = static_cast<int>(shape);
+    choice.features.assign(generator.features(kernel).size(), 0);
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      Random random(i);
+      const std::string text = generator.problem_text(choice, kernel, Profile::quick, random);
+      const Result<Problem> problem = parse_problem(kernel.schema(), text);
+      ASSERT_TRUE(problem.ok()) << text;
+      EXPECT_LE(excess_of(sizes, *problem, limits), 2.0) << text;
+      most = std::max(most, excess_of(sizes, *problem, limits));
+    }
+  }
+  EXPECT_GT(most, 0.2);  // and they are not all tiny
+}
+
+TEST_P(TextGenerators, PaddingDoesNotChangeBits) {
+  const Manifest& kernel = GetParam().kernel();
+  const TextOperation& operation = *as_text(*kernel.operation);
+  std::string sizes, pads;
+  for (const std::string& size : operation.sizes()) sizes += " " + size + "=8";
+  for (const std::string& pad : operation.pads()) pads += " " + pad + "=8";
+  const auto bits = [&](const std::string& problem) {
+    return bits_of(case_with(kernel, problem, "normal", 3));
+  };
+  EXPECT_EQ(bits(sizes), bits(sizes + pads));
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, TextGenerators,
+                         ::testing::Values(Kernel{"norm", norm}, Kernel{"gather", gather},
+                                           Kernel{"turn", turn}, Kernel{"grouped", grouped},
+                                           Kernel{"flat", flat}, Kernel{"product", product}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(TextGenerator, ATextMayBeCalledLikeABuiltInOperation) {
+  const Manifest kernel =
+      kernel_of("operation softmax(x[a, b]) -> y[a, b]\n  y[i, j] = x[i, j] * 2\n",
+                "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  EXPECT_EQ(kernel.operation->name(), "softmax");
+  EXPECT_EQ(generator_of(*kernel.operation).shrink_fields().sizes.front(), "a");
+  EXPECT_EQ(&generator_of(*kernel.operation), &generator_of(*kernel.operation));
+}
+
+// Each class of shapes, twenty times: how many draws does the kernel take as they are?
+int refused_draws(const Manifest& kernel, const std::function<void(const Problem&)>& look) {
+  const Generator& generator = generator_of(*kernel.operation);
+  int refused = 0;
+  for (std::size_t shape = 0; shape < generator.shape_classes().size(); ++shape) {
+    Choice choice;
+    choice.shape = static_cast<int>(shape);
+    choice.features.assign(generator.features(kernel).size(), 0);
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      Random random(100 * shape + i);
+      const std::string text = generator.problem_text(choice, kernel, Profile::quick, random);
+      const Result<Problem> problem = parse_problem(kernel.schema(), text);
+      const bool taken = problem && !kernel.excluded(*problem) && kernel.tensors(*problem);
+      refused += !taken;
+      if (taken) look(*problem);
+    }
+  }
+  return refused;
+}
+
+TEST(TextGenerator, RulesBetweenSizesRefuseNoDraws) {
+  int less = 0, equal = 0;
+  const int refused = refused_draws(turn(), [&](const Problem& problem) {
+    less += problem.integer("rot") < problem.integer("d");
+    equal += problem.integer("rot") == problem.integer("d");
+  });
+  EXPECT_EQ(refused, 0);
+  EXPECT_GE(less, 80);
+  EXPECT_GE(equal, 30);
+}
+
+TEST(TextGenerator, RulesWithScalarsRefuseNoDraws) {
+  const Manifest& kernel = grouped();
+  std::set<std::int64_t> groups;
+  int uneven = 0;
+  for (const Case& test_case : plan_cases(kernel, {Profile::quick, 1})) {
+    groups.insert(size_in(test_case, "groups"));
+    uneven += size_in(test_case, "groups") > 1 &&
+              size_in(test_case, "c") / size_in(test_case, "groups") > 1;
+  }
+  EXPECT_GE(groups.size(), 12u);
+  EXPECT_GE(uneven, 20);
+}
+
+// A product of a size and a scalar, a disjunction, and sizes that are equal: none of them can be
+// met by moving one size.
+TEST(TextGenerator, SizesThatMoveTogetherAreFound) {
+  const Manifest kernel = kernel_of(
+      "operation scaled(w[k, n], s[groups, n], d[dv, n], group: int = 64) -> y[k, n]\n"
+      "  y[l, j] = w[l, j] * s[l // group, j] * d[l % dv, j]\n",
+      "[problem]\nfree = [\"group\"]\n[formats]\nw = \"f32\"\ns = \"f32\"\nd = \"f32\"\n"
+      "y = \"f32\"\n" +
+          rule("k == groups * group") + rule("n == 64 || n == 128") + rule("dv == n"));
+  std::set<std::int64_t> groups, widths;
+  const int refused = refused_draws(kernel, [&](const Problem& problem) {
+    groups.insert(problem.integer("groups"));
+    widths.insert(problem.integer("n"));
+  });
+  EXPECT_EQ(refused, 20) << "those with dv = 0, which no n is";
+  EXPECT_GE(groups.size(), 20u);
+  EXPECT_EQ(widths.size(), 2u);
+}
+
+// Rounded strides leave the sizes their tails.
+TEST(TextGenerator, RulesOnStridesLeaveSizesAlone) {
+  int tails = 0;
+  for (const Case& test_case : plan_cases(product(), {Profile::quick, 1}))
+    tails += size_in(test_case, "n") % 8 != 0 && size_in(test_case, "k") % 8 != 0;
+  EXPECT_GE(tails, 100);
+}
+
+TEST(TextGenerator, SizesComeNearToTheTiles) {
+  std::map<std::string, std::set<std::int64_t>> rest;
+  int wide = 0;
+  for (const Case& test_case : plan_cases(norm(), {Profile::quick, 1})) {
+    if (test_case.origin != "planned") continue;
+    rest[test_case.shape_class].insert(size_in(test_case, "n") % 256);
+    wide += test_case.shape_class == "long_n" && size_in(test_case, "n") > 3000;
+  }
+  EXPECT_EQ(rest["tile_minus_1"], std::set<std::int64_t>{255});
+  EXPECT_EQ(rest["tile"], std::set<std::int64_t>{0});
+  EXPECT_EQ(rest["tile_plus_1"], std::set<std::int64_t>{1});
+  EXPECT_GE(wide, 10);
+}
+
+TEST(TextGenerator, DesignedCasesReachTheFarAndTheLong) {
+  bool far = false, longest = false, no_rows = false;
+  for (const DesignedCase& designed : generator_of(*norm().operation).designed(norm())) {
+    const Problem problem = *parse_problem(norm().schema(), designed.problem);
+    const std::int64_t n = problem.integer("n");
+    far |= n + problem.integer("pad_x") == kFarApart && n + problem.integer("pad_y") == kFarApart;
+    longest |= n == 65573;
+    no_rows |= problem.integer("m") == 0;
+  }
+  EXPECT_TRUE(far && longest && no_rows);
+}
+
+// A sum that grows along the row costs its square.
+TEST(TextGenerator, WorkCountsTermsAndNotElementsAlone) {
+  const Manifest kernel =
+      kernel_of("operation running(x[m, n]) -> y[m, n]\n  y[i, j] = sum[l <= j] x[i, l]\n",
+                "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  const Generator& generator = generator_of(*kernel.operation);
+  const auto work = [&](const std::string& sizes) {
+    return generator.padded_work(*parse_problem(kernel.schema(), sizes), kernel);
+  };
+  EXPECT_NEAR(work("m=4 n=4096") / work("m=4 n=2048"), 4, 0.1);
+  for (const Case& test_case : plan_cases(kernel, {Profile::quick, 1}))
+    EXPECT_LT(generator.padded_work(test_case.problem, kernel), 3e8) << test_case.text();
+}
+
+TEST(TextGenerator, ScalarsLeaveOutWhatTheDomainRefuses) {
+  std::map<std::string, std::vector<std::string>> fragments;
+  for (const Feature& feature : generator_of(*grouped().operation).features(grouped()))
+    fragments[feature.name] = feature.fragments;
+  EXPECT_EQ(fragments["flag"], (std::vector<std::string>{"flag=0", "flag=1"}));
+  EXPECT_EQ(fragments["groups"], (std::vector<std::string>{"groups=1", "groups=2", "groups=*"}));
+  for (const Feature& feature : generator_of(*norm().operation).features(norm())) {
+    if (feature.name != "eps") continue;
+    EXPECT_EQ(feature.fragments.front(), "eps=1e-06");
+    ASSERT_TRUE(feature.spread.has_value());
+    EXPECT_FALSE(feature.spread->either_sign) << "below 0 the root has no value";
+  }
+}
+
+TEST(TextGenerator, IntegersAreOfTheirRangeWithItsEnds) {
+  const CaseTensors tensors = filled(case_with(gather(), "v=11 n=8 t=400", "large"));
+  std::set<double> seen;
+  for (std::int64_t i = 0; i < 400; ++i) seen.insert(element_of(*tensors.find("row"), i));
+  EXPECT_EQ(seen.size(), 12u);
+  EXPECT_EQ(*seen.begin(), -1);
+  EXPECT_EQ(*seen.rbegin(), 10);
+  for (std::int64_t i = 0; i < 400; ++i) {
+    const double gain = element_of(*tensors.find("gain"), i);
+    EXPECT_TRUE(gain >= 0.3 && gain <= 7) << "also when 0.3 is rounded to bf16: " << gain;
+  }
+}
+
+// An index into nothing cannot be.
+TEST(TextGenerator, EmptyTablesHaveNoReaders) {
+  int empty = 0;
+  for (const Case& test_case : plan_cases(gather(), {Profile::quick, 1})) {
+    if (size_in(test_case, "v") != 0) continue;
+    const CaseTensors tensors = filled(test_case);
+    for (std::int64_t i = 0; i < size_in(test_case, "t"); ++i)
+      EXPECT_EQ(element_of(*tensors.find("row"), i), -1);
+    ++empty;
+  }
+  EXPECT_GE(empty, 5);
+}
+
+TEST(TextGenerator, EveryTensorHasTheClass) {
+  const CaseTensors tensors = filled(case_with(norm(), "m=24 n=40", "specials"));
+  for (const char* name : {"x", "residual"}) {
+    int nans = 0, hidden = 0;
+    for (std::int64_t i = 0; i < 24; ++i) {
+      int infinite = 0;
+      for (std::int64_t j = 0; j < 40; ++j) {
+        const double value = element_of(*tensors.find(name), i * 40 + j);
+        nans += std::isnan(value);
+        infinite += std::isinf(value);
+      }
+      hidden += infinite == 40;
+    }
+    EXPECT_EQ(nans, 3) << name;
+    EXPECT_EQ(hidden, 3) << name;
+  }
+  // Each tensor has a stream of its own, and parameters are about what they do nothing as.
+  const CaseTensors plain = filled(case_with(norm(), "m=2 n=4000", "normal"));
+  double gamma = 0, beta = 0, product = 0;
+  for (std::int64_t j = 0; j < 4000; ++j) {
+    gamma += element_of(*plain.find("gamma"), j) / 4000;
+    beta += element_of(*plain.find("beta"), j) / 4000;
+    product += element_of(*plain.find("x"), j) * element_of(*plain.find("residual"), j) / 4000;
+  }
+  EXPECT_NEAR(gamma, 1, 0.05);
+  EXPECT_NEAR(beta, 0, 0.1);
+  EXPECT_NEAR(product, 0, 0.1);
+}
+
+// The classes were made for the exponents of bf16: e4m3 and f16 have no such numbers.
+TEST(TextGenerator, NarrowFormatsKeepTheirClasses) {
+  for (const std::string_view values : generator_of(*flat().operation).value_classes()) {
+    const CaseTensors tensors = filled(case_with(flat(), "n=2000", std::string(values)));
+    int special = 0, zeros = 0;
+    std::set<double> seen;
+    for (std::int64_t i = 0; i < 2000; ++i) {
+      const double value = element_of(*tensors.find("x"), i);
+      special += !std::isfinite(value);
+      zeros += value == 0;
+      if (std::isfinite(value)) seen.insert(std::fabs(value));
+    }
+    EXPECT_EQ(special > 0, values == "specials") << values;
+    if (values == "large") {
+      EXPECT_GE(*seen.rbegin(), 128) << values;
+      EXPECT_EQ(zeros, 0);
+    }
+    if (values == "wide") {
+      EXPECT_GE(seen.size(), 60u);
+      EXPECT_LE(zeros, 100);
+    }
+  }
+}
+
+TEST(TextGenerator, IndicesFollowTheRowsThatACutLeaves) {
+  Result<Case> frozen = freeze(case_with(gather(), "v=9 n=8 t=200", "normal"));
+  ASSERT_TRUE(frozen.ok());
+  const std::optional<Case> smaller = remove_slices(*frozen, {{"v", 2, 3}});
+  ASSERT_TRUE(smaller.has_value());
+  EXPECT_TRUE(materialize(*smaller).ok());
+  const Tensor &before = *find_literal(frozen->literals, "row"),
+               &after = *find_literal(smaller->literals, "row");
+  int moved = 0;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const double was = element_of(before, i), is = element_of(after, i);
+    if (was < 2 || was >= 5) {
+      EXPECT_EQ(is, was < 2 ? was : was - 3);
+    }
+    moved += was >= 5;
+  }
+  EXPECT_GE(moved, 50);
+}
+
+}  // namespace
+}  // namespace plumbline

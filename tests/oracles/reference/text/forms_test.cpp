@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Forms against kernels that conform: whatever one computes must lie where forms say.
+#include "oracles/reference/text/forms.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/oracles/reference/text/conforming_kernel.h"
+
+namespace plumbline::text {
+namespace {
+
+constexpr const char* kTexts[] = {
+    "operation softmax(x[m, n]) -> y[m, n]\n"
+    "  e[i, j] = exp(x[i, j] - max[k] x[i, k])\n  y[i, j] = e[i, j] / sum[k] e[i, k]\n",
+    "operation rmsnorm(x[m, n], gamma[n], eps = 1e-6) -> y[m, n]\n"
+    "  rstd[i] = rsqrt((sum[j] x[i, j]^2) / n + eps)\n  y[i, j] = x[i, j] * rstd[i] * gamma[j]\n",
+    "operation layernorm(x[m, n], gamma[n], beta[n], eps = 1e-5) -> y[m, n]\n"
+    "  mean[i] = (sum[j] x[i, j]) / n\n  away[i, j] = x[i, j] - mean[i]\n"
+    "  rstd[i] = rsqrt((sum[j] away[i, j]^2) / n + eps)\n"
+    "  y[i, j] = away[i, j] * rstd[i] * gamma[j] + beta[j]\n",
+    "operation silu_and_mul(x[m, 2 n]) -> y[m, n]\n  y[i, j] = silu(x[i, j]) * x[i, n + j]\n",
+    "operation gelu_of(x[m, n]) -> y[m, n]\n  y[i, j] = gelu(x[i, j]) - tanh(x[i, j])\n",
+    "operation entropy(x[m, n]) -> y[m]\n  big[i] = max[j] x[i, j]\n"
+    "  y[i] = big[i] + log(sum[j] exp(x[i, j] - big[i])) - (sum[j] x[i, j]) / n\n",
+    "operation quantized(x[m, n]) -> y[m, n]\n"
+    "  scale[i] = max((max[j] abs(x[i, j])) / 448, 1e-12)\n"
+    "  y[i, j] = e4m3(clamp(x[i, j] / scale[i], -448, 448)) * scale[i]\n",
+    "operation turned(x[m, n], a[m, n]) -> y[m, n]\n"
+    "  y[i, j] = x[i, j] * cos(a[i, j]) - a[i, j] * sin(x[i, j])\n",
+    "operation product(a[m, n], b[n, m]) -> y[m, m]\n  y[i, j] = sum[k] (a[i, k] * b[k, j])\n",
+    "operation scaled(x[m, n], a[m, n], b[m, n], c[m, n]) -> y[m, n]\n"
+    "  y[i, j] = x[i, j] * a[i, j] * b[i, j] * c[i, j] / (a[i, j] + 1)\n",
+    "operation polynomial(x[m, n], a[m, n]) -> y[m, n]\n"
+    "  t[i, j] = x[i, j] * a[i, j]\n  y[i, j] = t[i, j] + t[i, j] * (1 - t[i, j]) - a[i, j]\n",
+};
+
+void check_kernels(const Arithmetic& arithmetic, std::uint64_t seeds) {
+  for (const char* text : kTexts) {
+    for (const Data& data : kData) {
+      for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+        const TextProblem problem(text, {3, 5 + static_cast<std::int64_t>(seed % 3) * 20},
+                                  data.element, seed);
+        check_conforming(problem, arithmetic, 6, fmt::format("{}{} seed {}", text, data.name, seed));
+      }
+    }
+  }
+}
+
+TEST(TextForms, ConformingKernelsLieWithin) {
+  for (const Functions functions : {Functions::fast, Functions::approx, Functions::precise}) {
+    for (const bool flushed : {false, true})
+      check_kernels({.functions = functions, .flushed = flushed}, 12);
+  }
+}
+
+TEST(TextForms, ConformingKernelsThatAddInAnyOrderLieWithin) {
+  check_kernels({.any_order = true}, 12);
+}
+
+TEST(TextForms, AgreeWithTheDefinition) {
+  for (const char* text : kTexts) {
+    for (const Data& data : kData) {
+      const TextProblem problem(text, {3, 9}, data.element);
+      check_definition(problem, fmt::format("{}{}", text, data.name));
+    }
+  }
+}
+
+// The widest of all outputs, in units of 2^-24 of the exact value.
+double widest(const char* text, const Data& data, const Arithmetic& arithmetic) {
+  const TextProblem problem(text, {3, 64}, data.element);
+  double most = 0;
+  for (const Form& one : problem.over(Forms(arithmetic)))
+    most = std::max(most, one.special ? kInfinity : one.reach() / std::fabs(one.value) * 0x1p24);
+  return most;
+}
+
+TEST(TextForms, AreNotMuchWiderThanKernels) {
+  EXPECT_LE(widest(kTexts[0], kData[0], {}), 60);                               // softmax
+  EXPECT_LE(widest(kTexts[1], kData[0], {}), 20);                               // rmsnorm
+  EXPECT_LE(widest(kTexts[3], kData[0], {.functions = Functions::precise}), 40);  // silu_and_mul
+}
+
+TEST(TextForms, AnErrorThatTwoUsesShareCancels) {
+  const auto reach = [](const char* text) {
+    return TextProblem(text, {1, 1}, [](std::int64_t, Random&) { return 0.3; })
+        .over(Forms({}))[0]
+        .reach();
+  };
+  const double shared = reach(
+      "operation shared(x[m, n]) -> y[m, n]\n"
+      "  t[i, j] = exp(exp(x[i, j]))\n  y[i, j] = (t[i, j] + 1) - t[i, j]\n");
+  const double apart = reach(
+      "operation apart(x[m, n]) -> y[m, n]\n"
+      "  t[i, j] = exp(exp(x[i, j]))\n  u[i, j] = exp(exp(x[i, j]))\n"
+      "  y[i, j] = (t[i, j] + 1) - u[i, j]\n");
+  EXPECT_LT(shared, apart / 4);
+}
+
+TEST(TextForms, ExactStepsAreSingleNumbers) {
+  const TextProblem problem(
+      "operation exact(x[m, n]) -> y[m]\n"
+      "  y[i] = (sum[j] x[i, j]^2) * 0.125 + max[j] abs(x[i, j])\n",
+      {4, 40}, kData[2].element);
+  for (const Form& one : problem.over(Forms({}))) EXPECT_TRUE(ranged(one).range.is_point());
+}
+
+TEST(TextForms, FastDivisionByAPowerOfTwoIsNotExact) {
+  const TextProblem problem("operation halved(x[m, n]) -> y[m, n]\n  y[i, j] = x[i, j] / 2\n", {1, 1},
+                        [](std::int64_t, Random&) { return 3.0; });
+  EXPECT_FALSE(ranged(problem.over(Forms({}))[0]).range.is_point());
+  const Arithmetic precise{.functions = Functions::precise};
+  EXPECT_TRUE(ranged(problem.over(Forms(precise))[0]).range.is_point());
+}
+
+}  // namespace
+}  // namespace plumbline::text
