@@ -94,7 +94,7 @@ class Definition {
 
   Number chosen(const Expression&, std::size_t, const Number& a) const { return a; }
 
-  Number either(bool first, const Number& a, const Number& b) const { return first ? a : b; }
+  Number either(const Truth& first, const Number& a, const Number& b) const { return first.holds ? a : b; }
 
   Number round_to(FormatId to, const Number& x) const {
     const Format& f = plumbline::format(to);
@@ -106,7 +106,7 @@ class Definition {
   }
 
   Truth compare(Comparison op, const Number& a, const Number& b) const {
-    return {Evaluator<Definition>::compared(op, a, b), false};
+    return {Evaluator<Definition>::compared(op, a, b)};
   }
 
   class Total {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -31,9 +32,15 @@
 
 namespace plumbline::text {
 
-// A condition on numbers that are known to ranges may be open.
+// A condition on numbers that are known to ranges may be open: to a kernel, or even of exact values,
+// if double does not tell them apart.
 struct Truth {
-  bool holds = false, open = false;
+  enum class Open : std::uint8_t { no, to_kernels, of_exact };
+
+  bool holds = false;
+  Open how = Open::no;
+
+  bool open() const { return how != Open::no; }
 };
 
 // The inputs of a problem as numbers; null: not there.
@@ -217,8 +224,8 @@ class Evaluator {
   template <typename Body>
   void reduce(const Expression& node, std::size_t depth, const Body& body) {
     if (depth == node.ranges.size()) {
-      const Truth counts = node.condition ? truth(*node.condition) : Truth{true, false};
-      if (counts.holds || counts.open) body(counts);
+      const Truth counts = node.condition ? truth(*node.condition) : Truth{true};
+      if (counts.holds || counts.open()) body(counts);
       return;
     }
     const Range& range = node.ranges[depth];
@@ -234,28 +241,28 @@ class Evaluator {
     switch (node.op) {
       case Op::logical_not: {
         const Truth a = truth(*node.children[0]);
-        return {!a.holds, a.open};
+        return {!a.holds, a.how};
       }
       case Op::logical_and: {
         const Truth a = truth(*node.children[0]);
-        if (!a.holds && !a.open) return a;
+        if (!a.holds && !a.open()) return a;
         const Truth b = truth(*node.children[1]);
-        if (!b.holds && !b.open) return b;
-        return {a.holds && b.holds, a.open || b.open};
+        if (!b.holds && !b.open()) return b;
+        return {a.holds && b.holds, std::max(a.how, b.how)};
       }
       case Op::logical_or: {
         const Truth a = truth(*node.children[0]);
-        if (a.holds && !a.open) return a;
+        if (a.holds && !a.open()) return a;
         const Truth b = truth(*node.children[1]);
-        if (b.holds && !b.open) return b;
-        return {a.holds || b.holds, a.open || b.open};
+        if (b.holds && !b.open()) return b;
+        return {a.holds || b.holds, std::max(a.how, b.how)};
       }
       case Op::where: {
         const Truth chosen = truth(*node.children[0]);
-        if (!chosen.open) return truth(*node.children[chosen.holds ? 1 : 2]);
+        if (!chosen.open()) return truth(*node.children[chosen.holds ? 1 : 2]);
         const Truth a = truth(*node.children[1]), b = truth(*node.children[2]);
-        const bool same = a.holds == b.holds && !a.open && !b.open;
-        return {chosen.holds ? a.holds : b.holds, !same};
+        if (a.holds == b.holds && !a.open() && !b.open()) return a;
+        return {chosen.holds ? a.holds : b.holds, std::max({chosen.how, a.how, b.how})};
       }
       case Op::step: {
         const std::int64_t at = place_of(node, instance_.step_shape(node.id));
@@ -267,7 +274,7 @@ class Evaluator {
         const auto op = static_cast<Comparison>(node.id);
         const Expression &a = *node.children[0], &b = *node.children[1];
         if (a.type == Type::integer && b.type == Type::integer)
-          return {compared(op, integer(a), integer(b)), false};
+          return {compared(op, integer(a), integer(b))};
         return domain_.compare(op, real(a), real(b));
       }
       default:
@@ -328,12 +335,12 @@ class Evaluator {
       }
       case Op::where: {
         const Truth chosen = truth(*node.children[0]);
-        if (!chosen.open) {
+        if (!chosen.open()) {
           const std::size_t which = chosen.holds ? 1 : 2;
           return domain_.chosen(node, which, child(which));
         }
         const Value a = child(1), b = child(2);
-        return domain_.either(chosen.holds, a, b);
+        return domain_.either(chosen, a, b);
       }
       case Op::reduce: {
         typename Domain::Total total(domain_, node);

@@ -16,9 +16,10 @@
 namespace plumbline::text {
 namespace {
 
+using bound::kSlack;
+
 constexpr double kUnit = 0x1p-24, kDoubleUnit = 0x1p-53, kLibrary = 0x1p-50;
-constexpr double kLargest = 0x1.fffffep127, kSmallest = 0x1p-126;
-constexpr double kSlack = 1 + 0x1p-40;  // takes in what computing a bound in double rounds
+constexpr double kSmallest = 0x1p-126;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // n roundings: (1 + u)^n - 1 at most.
@@ -42,44 +43,10 @@ int lowest_bit(double x) {
   return exponent - 53 + std::countr_zero(bits);
 }
 
-// A value that may be off, may be infinite, and may be NaN.
-struct Span {
-  double low = 0, high = 0;
-  bool nan = false;
-
-  bool numbers() const { return low <= high; }
-
-  bool has(double x) const { return low <= x && x <= high; }
-};
-
 Span span_of(const Form& a) {
   if (a.special) return {a.low, a.high, a.nan};
   const double reach = (a.reach() + a.error) * kSlack;
   return {a.value - reach, a.value + reach, false};
-}
-
-Span hull(const Span& a, const Span& b) {
-  if (!a.numbers()) return {b.low, b.high, a.nan || b.nan};
-  if (!b.numbers()) return {a.low, a.high, a.nan || b.nan};
-  return {std::min(a.low, b.low), std::max(a.high, b.high), a.nan || b.nan};
-}
-
-Span minus(const Span& a) { return a.numbers() ? Span{-a.high, -a.low, a.nan} : a; }
-
-// Both ends moved outwards, and beyond f32 to infinity. 0 and infinity that are certain stay so.
-Span widened(Span a, double relative, double absolute) {
-  if (!a.numbers()) return a;
-  const auto move = [&](double end, double sign) {
-    if (end == 0 || std::isinf(end)) return end;
-    return end + sign * (std::fabs(end) * relative + absolute) * kSlack;
-  };
-  a.low = move(a.low, -1);
-  a.high = move(a.high, 1);
-  if (a.low < -kLargest) a.low = -kInfinity;
-  if (a.high > kLargest) a.high = kInfinity;
-  if (a.low > kLargest) a.low = kLargest;
-  if (a.high < -kLargest) a.high = -kLargest;
-  return a;
 }
 
 // A form of what is known to a range alone.
@@ -102,69 +69,12 @@ Form special(const Span& a, double value, double error) {
   return out;
 }
 
-Span nothing_but_nan() { return {kInfinity, -kInfinity, true}; }
-
-Span times(const Span& a, const Span& b) {
-  if (!a.numbers() || !b.numbers()) return nothing_but_nan();
-  const auto infinite = [](const Span& x) { return std::isinf(x.low) || std::isinf(x.high); };
-  Span out{kInfinity, -kInfinity, a.nan || b.nan};
-  for (const double x : {a.low, a.high}) {
-    for (const double y : {b.low, b.high}) {
-      const double product = x * y;
-      if (std::isnan(product)) {
-        out.nan = true;
-        out.low = std::min(out.low, 0.0);  // 0 times large numbers
-        out.high = std::max(out.high, 0.0);
-        continue;
-      }
-      out.low = std::min(out.low, product);
-      out.high = std::max(out.high, product);
-    }
-  }
-  out.nan = out.nan || (infinite(a) && b.has(0)) || (infinite(b) && a.has(0));
-  // Certainly 0 times certainly infinity is nothing but NaN.
-  const auto only = [](const Span& x, double y) { return x.low == y && x.high == y; };
-  const auto surely_infinite = [&](const Span& x) {
-    return only(x, kInfinity) || only(x, -kInfinity);
-  };
-  if ((only(a, 0) && surely_infinite(b)) || (only(b, 0) && surely_infinite(a)))
-    return nothing_but_nan();
-  return out;
-}
-
-Span divided(const Span& a, const Span& b) {
-  if (!a.numbers() || !b.numbers()) return nothing_but_nan();
-  Span out{kInfinity, -kInfinity, a.nan || b.nan};
-  const auto take = [&](double x) {
-    out.low = std::min(out.low, x);
-    out.high = std::max(out.high, x);
-  };
-  const auto infinite = [](const Span& x) { return std::isinf(x.low) || std::isinf(x.high); };
-  if (b.has(0)) {  // of either sign
-    if (a.has(0)) out.nan = true;
-    if (a.low < 0 || a.high > 0) {
-      take(kInfinity);
-      take(-kInfinity);
-    }
-    if (b.low == 0 && b.high == 0) return out;
-  }
-  if (infinite(a) && infinite(b)) out.nan = true;
-  for (const double x : {a.low, a.high}) {
-    for (const double y : {b.low, b.high}) {
-      if (y == 0) continue;
-      const double quotient = x / y;
-      if (!std::isnan(quotient)) take(quotient);
-    }
-  }
-  if (a.has(0) && (b.low != 0 || b.high != 0)) take(0);
-  return out;
-}
-
 // What is known of the exact value of an operation on these.
 double error_of(std::span<const Form> of, double value) {
-  double error = std::fabs(value) * kLibrary;
+  double error = std::fabs(value) * kLibrary + 0x1p-1074;
   for (const Form& one : of) {
-    if (one.error != 0) error = kInfinity;
+    if (one.error != 0) return kInfinity;
+    if (value == 0 && one.value == 0) error = 0;
   }
   return error;
 }
@@ -285,41 +195,14 @@ Form Forms::negate(const Expression& node, const Form& a) const {
   return out;
 }
 
-Form Forms::special_sum(const Expression& node, std::span<const Form> of, double value) const {
-  Span total{0, 0, false};
-  double magnitude = 0, positive = 0, negative = 0;
-  bool plus = false, minus_infinity = false, only_nan = false;
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    const Span one = node.negative[i] ? minus(span_of(of[i])) : span_of(of[i]);
-    total.nan = total.nan || one.nan;
-    if (!one.numbers()) {
-      only_nan = true;
-      continue;
-    }
-    plus |= one.high == kInfinity;
-    minus_infinity |= one.low == -kInfinity;
-    total.low += one.low;
-    total.high += one.high;
-    magnitude += std::max(std::fabs(one.low), std::fabs(one.high));
-    positive += std::max(one.high, 0.0);
-    negative += std::max(-one.low, 0.0);
-  }
-  const double error = error_of(of, value);
-  if (only_nan) return special(nothing_but_nan(), value, error);
-  if (std::isnan(total.low)) total.low = -kInfinity;
-  if (std::isnan(total.high)) total.high = kInfinity;
-  total.nan = total.nan || (plus && minus_infinity);
-  if (std::isfinite(magnitude)) {
-    const auto roundings = static_cast<std::int64_t>(of.size()) - 1;
-    const double slack =
-        magnitude * gamma(roundings) + static_cast<double>(roundings) * tiny();
-    total.low -= slack;
-    total.high += slack;
-    if (positive * (1 + gamma(roundings)) > kLargest) total.high = kInfinity;
-    if (negative * (1 + gamma(roundings)) > kLargest) total.low = -kInfinity;
-    total.nan = total.nan || (total.high == kInfinity && total.low == -kInfinity);
-  }
-  return special(widened(total, 0, 0), value, error);
+Form Forms::special_sum(const Expression& node, std::span<const Form> of, double value,
+                        double error) const {
+  SpanSum total;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    total.add(node.negative[i] ? minus(span_of(of[i])) : span_of(of[i]));
+  const auto roundings = static_cast<std::int64_t>(of.size()) - 1;
+  return special(total.total(gamma(roundings), static_cast<double>(roundings) * tiny()), value,
+                 error);
 }
 
 Form Forms::sum(const Expression& node, std::span<const Form> of) const {
@@ -332,7 +215,7 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
     const double sign = node.negative[i] ? -1 : 1;
     if (of[i].special) {
       any_special = true;
-      out.value += sign * of[i].value;
+      add_exact(out.value, out.error, sign * of[i].value, of[i].error);
       continue;
     }
     const Form one = in_place(node, i, of[i]);
@@ -348,7 +231,7 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
       out.symbols[s] += sign * one.symbols[s];
   }
   if (any_special || magnitude * (1 + gamma(terms)) > kLargest)
-    return special_sum(node, of, out.value);
+    return special_sum(node, of, out.value, out.error);
   if (terms <= 1) return out;
   const double reach = out.reach() + out.error, size = std::fabs(out.value);
   if (points && out.error == 0 &&
@@ -641,6 +524,10 @@ Span image(Function f, const Span& a) {
   }
   take(low);
   take(high);
+  if (f == Function::rsqrt && a.has(0)) {  // of either sign, as in a quotient
+    take(0.0);
+    take(-0.0);
+  }
   if ((f == Function::abs || f == Function::square) && a.has(0)) take(0);
   if (f == Function::sign && a.has(0)) take(0);
   return out;
@@ -778,65 +665,63 @@ Form Forms::chosen(const Expression& node, std::size_t child, const Form& a) con
   return in_place(node, child, a);
 }
 
-Form Forms::either(bool first, const Form& a, const Form& b) const {
-  const Form& exact = first ? a : b;
-  // Which of the two the exact one is may be open as well, if the comparison was by errors of
-  // double: the error takes in both.
-  return special(hull(span_of(a), span_of(b)), exact.value, exact.error);
+Form Forms::either(const Truth& first, const Form& a, const Form& b) const {
+  const Form& exact = first.holds ? a : b;
+  double error = exact.error;
+  if (first.how == Truth::Open::of_exact) {
+    error = std::fabs(a.value - b.value) + a.error + b.error;
+    if (std::isnan(error)) error = kInfinity;
+  }
+  return special(hull(span_of(a), span_of(b)), exact.value, error);
 }
 
 Form Forms::round_to(FormatId to, const Form& a) const {
   const Format& f = plumbline::format(to);
   const auto rounded = [&](double x) { return to_double(f, encode(f, x)); };
-  if (a.special) {
-    Span out = span_of(a);
-    if (out.numbers()) {
-      const double low = rounded(out.low), high = rounded(out.high);
-      if (std::isnan(low) || std::isnan(high)) {
-        out = {-kInfinity, kInfinity, true};
-      } else {
-        out.low = low;
-        out.high = high;
-      }
-    }
-    return special(out, rounded(a.value), 0);
+  const double value = rounded(a.value);
+  double error = 0;
+  if (a.error != 0) {
+    const double up = rounded(a.value + a.error), down = rounded(a.value - a.error);
+    error = up == value && down == value ? 0 : std::max(std::fabs(up - value), std::fabs(value - down));
+    if (std::isnan(error)) error = kInfinity;
   }
-  Form out;
-  out.value = rounded(a.value);
-  if (std::isnan(out.value)) return special({-kInfinity, kInfinity, true}, out.value, 0);
-  const double up = rounded(a.value + a.error), down = rounded(a.value - a.error);
-  out.error = std::max(std::fabs(up - out.value), std::fabs(out.value - down));
   const Span range = span_of(a);
+  if (!range.numbers()) return special(range, value, error);
   const double low = rounded(range.low), high = rounded(range.high);
-  if (std::isnan(low) || std::isnan(high) || std::isnan(up) || std::isnan(down))
-    return special({-kInfinity, kInfinity, true}, out.value, 0);
-  if (std::isinf(low) || std::isinf(high) || std::isinf(out.value))
-    return special({low, high, false}, out.value, 0);
-  out.own = std::max({high - out.value, out.value - low, 0.0});
+  if (std::isnan(low) || std::isnan(high) || std::isnan(value))
+    return special({-kInfinity, kInfinity, true}, value, error);
+  if (a.special || std::isinf(low) || std::isinf(high) || std::isinf(value))
+    return special({low, high, range.nan}, value, error);
+  Form out;
+  out.value = value;
+  out.error = error;
+  out.own = std::max({high - value, value - low, 0.0});
   return out;
 }
 
 Truth Forms::compare(Comparison op, const Form& a, const Form& b) const {
   const bool holds = Evaluator<Forms>::compared(op, a.value, b.value);
+  const double error = a.error + b.error;
+  if (error != 0 && !(std::fabs(a.value - b.value) > error)) return {holds, Truth::Open::of_exact};
+  const auto answer = [&](bool open) {
+    return Truth{holds, open ? Truth::Open::to_kernels : Truth::Open::no};
+  };
   const Span x = span_of(a), y = span_of(b);
-  if (x.nan || y.nan) {
-    const bool only = !x.numbers() || !y.numbers();
-    return {holds, !only};
-  }
+  if (x.nan || y.nan) return answer(x.numbers() && y.numbers());
   switch (op) {
     case Comparison::less:
     case Comparison::greater_equal:
-      return {holds, x.low < y.high && !(x.high < y.low)};
+      return answer(x.low < y.high && !(x.high < y.low));
     case Comparison::less_equal:
     case Comparison::greater:
-      return {holds, x.low <= y.high && !(x.high <= y.low)};
+      return answer(x.low <= y.high && !(x.high <= y.low));
     case Comparison::equal:
     case Comparison::not_equal:
       break;
   }
   const bool same_points = x.low == x.high && y.low == y.high && x.low == y.low;
   const bool apart = x.high < y.low || y.high < x.low;
-  return {holds, !same_points && !apart};
+  return answer(!same_points && !apart);
 }
 
 Forms::Total::Total(const Forms& forms, const Expression& node)
@@ -844,11 +729,13 @@ Forms::Total::Total(const Forms& forms, const Expression& node)
 
 void Forms::Total::add(const Form& term, const Truth& counts) {
   if (kind_ != Reduction::sum) {
+    // A kernel begins with this, and keeps it where all terms are NaN and lose.
     const bool maximum = kind_ == Reduction::max;
-    const Form with = terms_ == 0 ? term : forms_.extreme(maximum, total_, term);
-    if (counts.open) {
-      const Form without = terms_ == 0 ? forms_.input(maximum ? -kInfinity : kInfinity) : total_;
-      total_ = forms_.either(counts.holds, with, without);
+    if (terms_ == 0) total_ = forms_.input(maximum ? -kInfinity : kInfinity);
+    const bool first = terms_ == 0 && !term.special;
+    const Form with = first ? term : forms_.extreme(maximum, total_, term);
+    if (counts.open()) {
+      total_ = forms_.either(counts, with, total_);
     } else {
       total_ = with;
       total_.own = with.reach();
@@ -858,64 +745,37 @@ void Forms::Total::add(const Form& term, const Truth& counts) {
     return;
   }
   Form one = forms_.in_place(node_, 0, term);
-  if (counts.open) {
+  if (counts.open()) {
     const Form zero = forms_.real(0);
-    one = forms_.either(counts.holds, one, zero);
+    one = forms_.either(counts, one, zero);
   }
   ++terms_;
   const Span range = span_of(one);
-  nan_ |= range.nan;
-  if (!range.numbers()) {
-    only_nan_ = true;
-    special_ = true;
-    total_.value += one.value;
-    return;
-  }
-  plus_ |= range.high == kInfinity;
-  minus_ |= range.low == -kInfinity;
-  low_ += range.low;
-  high_ += range.high;
-  magnitude_ += std::max(std::fabs(range.low), std::fabs(range.high));
-  positive_ += std::max(range.high, 0.0);
-  negative_ += std::max(-range.low, 0.0);
+  spans_.add(range);
+  add_exact(total_.value, total_.error, one.value, one.error);
   if (one.special) {
     special_ = true;
-    total_.value += one.value;
-    total_.error += one.error;
     return;
   }
+  magnitude_ += std::max(std::fabs(range.low), std::fabs(range.high));
   const bool point = one.error == 0 && one.reach() == 0;
   points_ = points_ && point;
   if (points_ && one.value != 0) lattice_ = std::min(lattice_, lowest_bit(one.value));
-  add_exact(total_.value, total_.error, one.value, one.error);
   total_.own += one.own;
   for (std::size_t s = 0; s < total_.symbols.size(); ++s) total_.symbols[s] += one.symbols[s];
 }
 
 Form Forms::Total::sum() const {
   const std::int64_t additions = forms_.arithmetic_.additions(terms_);
-  const double slack = magnitude_ * gamma(additions) * kSlack +
-                       static_cast<double>(terms_) * forms_.tiny();
-  if (special_ || magnitude_ * (1 + gamma(additions)) > kLargest) {
-    if (only_nan_) return special(nothing_but_nan(), total_.value, 0);
-    Span out{low_, high_, nan_ || (plus_ && minus_)};
-    if (std::isnan(out.low)) out.low = -kInfinity;
-    if (std::isnan(out.high)) out.high = kInfinity;
-    if (std::isfinite(magnitude_)) {
-      out.low -= slack;
-      out.high += slack;
-      if (positive_ * (1 + gamma(additions)) > kLargest) out.high = kInfinity;
-      if (negative_ * (1 + gamma(additions)) > kLargest) out.low = -kInfinity;
-      out.nan = out.nan || (out.high == kInfinity && out.low == -kInfinity);
-    }
-    return special(widened(out, 0, 0), total_.value, total_.error);
-  }
+  const double lost = static_cast<double>(terms_) * forms_.tiny();
+  if (special_ || magnitude_ * (1 + gamma(additions)) > kLargest)
+    return special(spans_.total(gamma(additions), lost), total_.value, total_.error);
   Form out = total_;
   const bool exact = points_ && out.error == 0 &&
                      magnitude_ <= std::ldexp(1.0, std::min(lattice_ + 24, 1000)) &&
                      (!forms_.arithmetic_.flushed || lattice_ >= -126);
   if (exact) return out;
-  out.own = out.own * kSlack + slack;
+  out.own = out.own * kSlack + magnitude_ * gamma(additions) * kSlack + lost;
   return forms_.checked(out);
 }
 

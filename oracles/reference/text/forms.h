@@ -19,6 +19,7 @@
 
 #include "oracles/reference/range_verdict.h"
 #include "oracles/reference/text/evaluator.h"
+#include "oracles/reference/text/spans.h"
 
 namespace plumbline::text {
 
@@ -67,7 +68,7 @@ class Forms {
   Form negate(const Expression& node, const Form& a) const;
   Form extreme(bool maximum, const Form& a, const Form& b) const;
   Form chosen(const Expression& node, std::size_t child, const Form& a) const;
-  Form either(bool first, const Form& a, const Form& b) const;
+  Form either(const Truth& first, const Form& a, const Form& b) const;
   Form round_to(FormatId to, const Form& a) const;
   Truth compare(Comparison op, const Form& a, const Form& b) const;
 
@@ -85,10 +86,9 @@ class Forms {
     Reduction kind_;
     std::int64_t terms_ = 0;
     Form total_;
-    double magnitude_ = 0, positive_ = 0, negative_ = 0;
-    double low_ = 0, high_ = 0;
-    bool points_ = true, special_ = false, nan_ = false, plus_ = false, minus_ = false,
-         only_nan_ = false;
+    SpanSum spans_;
+    double magnitude_ = 0;
+    bool points_ = true, special_ = false;
     int lattice_ = 1 << 20;  // 2^lattice divides all terms
   };
 
@@ -98,7 +98,8 @@ class Forms {
   double rounding_of_point(double exact) const;
   Form in_place(const Expression& node, std::size_t child, const Form& a) const;
   Form checked(const Form& a) const;
-  Form special_sum(const Expression& node, std::span<const Form> of, double value) const;
+  Form special_sum(const Expression& node, std::span<const Form> of, double value,
+                   double error) const;
   Form special_product(std::span<const Form> of) const;
 
   Arithmetic arithmetic_;

@@ -16,7 +16,6 @@
 #include "fuzz/case/far_apart.h"
 #include "fuzz/rows/values.h"
 #include "fuzz/shrink/crop.h"
-#include "fuzz/text/shapes.h"
 #include "tests/fuzz/plan/generated_plan.h"
 
 namespace plumbline {
@@ -123,28 +122,6 @@ TEST_P(TextGenerators, PlanReachesEveryClass) { check_plan(GetParam().kernel());
 TEST_P(TextGenerators, CasesAreTheSameEveryTime) { check_bits_repeat(GetParam().kernel()); }
 
 TEST_P(TextGenerators, DesignedCasesAreProblems) { check_designed(GetParam().kernel()); }
-
-TEST_P(TextGenerators, CrossedCasesStayWithinTheLimits) {
-  const Manifest& kernel = GetParam().kernel();
-  const TextSizes sizes(*as_text(*kernel.operation));
-  const Generator& generator = generator_of(*kernel.operation);
-  const TextLimits limits = text_limits(Profile::quick);
-  double most = 0;
-  for (std::size_t shape = 0; shape < generator.shape_classes().size(); ++shape) {
-    Choice choice;
-    choice.shape = static_cast<int>(shape);
-    choice.features.assign(generator.features(kernel).size(), 0);
-    for (std::uint64_t i = 0; i < 20; ++i) {
-      Random random(i);
-      const std::string text = generator.problem_text(choice, kernel, Profile::quick, random);
-      const Result<Problem> problem = parse_problem(kernel.schema(), text);
-      ASSERT_TRUE(problem.ok()) << text;
-      EXPECT_LE(excess_of(sizes, *problem, limits), 2.0) << text;
-      most = std::max(most, excess_of(sizes, *problem, limits));
-    }
-  }
-  EXPECT_GT(most, 0.2);  // and they are not all tiny
-}
 
 TEST_P(TextGenerators, PaddingDoesNotChangeBits) {
   const Manifest& kernel = GetParam().kernel();

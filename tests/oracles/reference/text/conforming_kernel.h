@@ -39,7 +39,7 @@ class Drawn {
   float used(const Expression&, float a) const { return a; }
   float negate(const Expression&, float a) const { return -a; }
   float chosen(const Expression&, std::size_t, float a) const { return a; }
-  float either(bool first, float a, float b) const { return first ? a : b; }
+  float either(const Truth& first, float a, float b) const { return first.holds ? a : b; }
 
   float sum(const Expression& node, std::span<const float> of) const {
     std::vector<float> terms;
@@ -60,15 +60,16 @@ class Drawn {
         return flushed(a * flushed(1 / b));
       case 2:  // __fdividef
         if (std::fabs(b) > 0x1p126f && !std::isinf(b)) return std::isinf(a) ? kNan : 0.0f * a;
-        return off(double{a} / b, 4 * 0x1p-24, 0);
+        return off(double{a} / b, 3 * 0x1p-24, 0);
       default:
-        return flushed(a * off(1 / double{b}, 2 * 0x1p-24, 0));
+        return flushed(a * off(1 / double{b}, 0x1p-24, 0));
     }
   }
 
   float function(const Expression& node, float x) const {
     const double y = Definition<double>().function(node, x), ulp = 0x1p-23;
     const bool fast = arithmetic_.functions != Functions::precise;
+    if (x == 0) return static_cast<float>(y);  // all of them are exact there
     switch (node.function) {
       case Function::exp:
         return off(y, fast ? (2 + std::floor(1.173 * std::fabs(x))) * ulp : 2 * ulp, 0);
@@ -106,7 +107,7 @@ class Drawn {
   }
 
   Truth compare(Comparison op, float a, float b) const {
-    return {Evaluator<Drawn>::compared(op, a, b), false};
+    return {Evaluator<Drawn>::compared(op, a, b)};
   }
 
   class Total {
@@ -140,7 +141,7 @@ class Drawn {
 
   // Within these errors, and rounded.
   float off(double y, double relative, double absolute) const {
-    if (!std::isfinite(y)) return static_cast<float>(y);
+    if (!std::isfinite(y) || (y == 0 && absolute == 0)) return static_cast<float>(y);
     const double by = 2 * random_->unit() - 1;
     return flushed(static_cast<float>(y + by * (relative * std::fabs(y) + absolute)));
   }

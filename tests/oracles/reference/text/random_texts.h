@@ -25,7 +25,8 @@ class RandomText {
       const bool rows = random_.below(3) == 0;
       has_column_ = !rows;
       const std::string name = fmt::format("t{}", i);
-      out += fmt::format("  {}[{}] = {}\n", name, rows ? "i" : "i, j", real(3));
+      out += fmt::format("  {}[{}] = {} for i < m{}\n", name, rows ? "i" : "i, j", real(3),
+                         rows ? "" : ", j < n");
       (rows ? rows_ : matrices_).push_back(name);
     }
     has_column_ = true;
