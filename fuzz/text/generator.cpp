@@ -354,20 +354,22 @@ class TextGenerator final : public Generator {
     return problem;
   }
 
-  // Whether small sizes, or powers of two, go with a fragment of a feature.
+  // Whether small sizes, or powers of two, go with a fragment of a feature: with each of a few
+  // numbers, if it is drawn.
   bool is_taken(const Feature& feature, const std::string& fragment,
                 const Manifest& manifest) const {
-    Random random(1);
-    for (const std::string_view name : {"tiny", "power"}) {
+    const std::vector<Feature> only = {{feature.name, {fragment}, true, feature.spread}};
+    const auto goes_with = [&](std::string_view name, Random random) {
       const auto shape = std::ranges::find(
           kShapes, name, [](const ShapeClass& one) { return one.info.name; });
-      const Choice only{0, 0, 0, {0}};
-      const std::string words =
-          drawn_fragments_text({{feature.name, {fragment}, true, feature.spread}}, only, random);
+      const std::string words = drawn_fragments_text(only, {0, 0, 0, {0}}, random);
       const Result<Problem> problem = drawn(*shape, words, manifest, Profile::quick, random);
-      if (problem && takes(manifest, *problem)) return true;
+      return problem && takes(manifest, *problem);
+    };
+    for (std::uint64_t i = fragment.ends_with('*') ? 8 : 1; i > 0; --i) {
+      if (!goes_with("tiny", Random(i)) && !goes_with("power", Random(i))) return false;
     }
-    return false;
+    return true;
   }
 
   const TextOperation& operation_;

@@ -173,7 +173,7 @@ class Checker {
     if (!shape.empty()) program_->widths[one.name] = shape.back();
     if (!one.output) {
       if (one.optional)
-        fail(one.place, fmt::format("'{}' is an input: 'optional' has no meaning", one.name),
+        fail(one.place, fmt::format("'{}' is an input: '?' has no meaning", one.name),
              fmt::format("say what it is where a kernel has none: {}[...] = 0", one.name));
       const bool integer = is_integer_type(one.type);
       if (integer && one.type == "int")
@@ -532,7 +532,7 @@ class Checker {
     for (const StepTensor& one : program_->steps) names.push_back(one.name);
     for (const Bound& one : scope_) names.push_back(one.name);
     const std::vector<std::string_view> views(names.begin(), names.end());
-    const std::string meant = did_you_mean(node.name, views);
+    const std::string meant = node.name.size() < 2 ? "" : did_you_mean(node.name, views);
     fail(node.place, fmt::format("there is no '{}' here", node.name),
          meant.empty() ? "it is no size, scalar, tensor, index or step above" : meant);
   }
@@ -758,8 +758,8 @@ class Checker {
       fail(node.place, "one value of where is a condition, and the other a number");
       return nothing(node.place);
     }
-    const Type type = a->type == b->type ? a->type : Type::real;
-    auto out = made(Op::where, type, node.place);
+    const bool same = a->type == b->type && (a->type == Type::boolean || settled(*test));
+    auto out = made(Op::where, same ? a->type : Type::real, node.place);
     out->children = {test, a, b};
     return with_symbols(out);
   }
@@ -773,6 +773,21 @@ class Checker {
     out->id = static_cast<int>(kWords.at(node.name));
     out->children = {number(*node.children[0]), number(*node.children[1])};
     return out;
+  }
+
+  // Whether roundings cannot change a condition: it compares integers. What is chosen or counted by
+  // another one is a real number, which may be one or the other.
+  bool settled(const Expression& condition) const {
+    if (condition.op == Op::step)
+      return std::ranges::all_of(
+          program_->steps[static_cast<std::size_t>(condition.id)].pieces,
+          [&](const Piece& piece) { return settled(*piece.value); });
+    if (condition.op == Op::compare)
+      return std::ranges::all_of(condition.children, [](const ExpressionPtr& one) {
+        return one->type == Type::integer || fixed(*one);
+      });
+    return std::ranges::all_of(condition.children,
+                               [&](const ExpressionPtr& one) { return settled(*one); });
   }
 
   ExpressionPtr reduction(const Node& node) {
@@ -790,15 +805,19 @@ class Checker {
       ranges.push_back(std::move(range));
     }
     if (node.condition) out->condition = condition(*node.condition);
-    if (node.name == "count") {
+    const bool sure = !out->condition || settled(*out->condition);
+    if (node.name == "count" && sure) {
       out->id = static_cast<int>(Reduction::count);
       out->type = Type::integer;
+    } else if (node.name == "count") {
+      out->id = static_cast<int>(Reduction::sum);
+      out->children = {constant(1, Type::real, node.place)};
     } else {
       out->id = static_cast<int>(node.name == "sum"   ? Reduction::sum
                                  : node.name == "max" ? Reduction::max
                                                       : Reduction::min);
       out->children = {number(*node.children[0])};
-      out->type = out->children[0]->type;
+      out->type = sure ? out->children[0]->type : Type::real;
     }
     for (std::size_t i = 0; i < ranges.size() && !error_; ++i) {
       if (ranges[i].high.empty()) ranges[i].high = scope_[before + i].implied;

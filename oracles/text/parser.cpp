@@ -14,7 +14,7 @@ namespace plumbline::text {
 namespace {
 
 // More is no operation that somebody wrote, and trees this deep would take the stack.
-constexpr int kDeepest = 200, kDeepestTree = 1000;
+constexpr int kDeepest = 200, kRulesOfABracket = 3, kDeepestTree = 1000;
 constexpr std::size_t kMostNodes = 100000;
 
 std::shared_ptr<Node> node(Kind kind, Place place) {
@@ -228,7 +228,7 @@ class Parser {
   // A rule that nests; counts depth and nodes.
   struct Deeper {
     explicit Deeper(Parser& p) : parser(p) {
-      if (++parser.depth_ > kDeepest)
+      if (++parser.depth_ > kDeepest * kRulesOfABracket)
         parser.fail(parser.now().place, fmt::format("more than {} levels of brackets", kDeepest),
                     "give parts of the expression names, as steps of their own");
       if (++parser.nodes_ > kMostNodes)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -67,9 +68,9 @@ class Definition {
       case Function::erf:
         return error_function(x);
       case Function::sin:
-        return sin(x);
+        return within_double(x) ? sin(x) : nan();
       case Function::cos:
-        return cos(x);
+        return within_double(x) ? cos(x) : nan();
       case Function::abs:
         return abs(x);
       case Function::sign:
@@ -142,6 +143,13 @@ class Definition {
       return out;
     }
   }
+
+  // An angle beyond has no sine here: to reduce exp(exp(100)) by pi takes all the memory there is.
+  static bool within_double(const Number& x) {
+    return x <= std::numeric_limits<double>::max() && x >= std::numeric_limits<double>::lowest();
+  }
+
+  static Number nan() { return Number(std::numeric_limits<double>::quiet_NaN()); }
 
   static Number nearest_even(const Number& x) {
     if constexpr (kIsDouble) {

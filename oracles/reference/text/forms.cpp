@@ -43,10 +43,17 @@ int lowest_bit(double x) {
   return exponent - 53 + std::countr_zero(bits);
 }
 
+// x + distance, rounded up: a small distance is not lost.
+double above(double x, double distance) {
+  return distance == 0 ? x : std::nextafter(x + distance, kInfinity);
+}
+
+double below(double x, double distance) { return -above(-x, distance); }
+
 Span span_of(const Form& a) {
   if (a.special) return {a.low, a.high, a.nan};
   const double reach = (a.reach() + a.error) * kSlack;
-  return {a.value - reach, a.value + reach, false};
+  return {below(a.value, reach), above(a.value, reach), false};
 }
 
 // A form of what is known to a range alone.
@@ -464,7 +471,8 @@ struct FunctionError {
   double relative = 0, absolute = 0;
 };
 
-// Of a function in f32: CUDA C++ Programming Guide, mathematical functions, and PTX ISA. |x| <= most.
+// Of a function in f32: CUDA C++ Programming Guide, mathematical functions, and PTX ISA. |x| <= most,
+// and `x` is the argument that is nearest to 1.
 FunctionError function_error(Function f, Arithmetic::Functions functions, double x, double most) {
   constexpr double kUlp = 0x1p-23;
   const bool fast = functions != Arithmetic::Functions::precise;
@@ -542,10 +550,15 @@ Form Forms::function(const Expression& node, const Form& argument) const {
     const Span range = span_of(argument);
     const double most = std::max(std::fabs(range.low), std::fabs(range.high));
     const FunctionError error =
-        function_error(f, arithmetic_.functions, x, std::isfinite(most) ? most : 1000);
+        function_error(f, arithmetic_.functions, std::clamp(1.0, range.low, std::max(range.low, range.high)),
+                       std::isfinite(most) ? most : 1000);
     const double absolute = error.absolute + tiny();
     const bool exact = is_step(f) || f == Function::abs;
-    const Span out = image(f, range);
+    Span out = image(f, range);
+    if (f == Function::log || f == Function::log2) {  // of 1: 0 by the absolute error alone
+      if (out.low == 0) out.low = -error.absolute;
+      if (out.high == 0) out.high = error.absolute;
+    }
     return special(exact ? out : widened(out, error.relative + kUnit, absolute), y,
                    error_of(std::span(&argument, 1), y));
   };
@@ -561,7 +574,7 @@ Form Forms::function(const Expression& node, const Form& argument) const {
   const auto away = [&](double distance) {
     if (distance == 0) return 0.0;
     if (f == Function::sin || f == Function::cos) return std::min(2.0, distance);
-    const double up = evaluated(f, x + distance), down = evaluated(f, x - distance);
+    const double up = evaluated(f, above(x, distance)), down = evaluated(f, below(x, distance));
     double out_of = std::max(std::fabs(up - y), std::fabs(down - y));
     if (f == Function::abs) out_of = std::min(out_of, distance);
     return out_of;
@@ -591,7 +604,7 @@ Form Forms::function(const Expression& node, const Form& argument) const {
     } else if (curve(f) > 0) {
       rest = curve(f) / 2 * reach * reach;
     } else {
-      const double up = evaluated(f, x + reach), down = evaluated(f, x - reach);
+      const double up = evaluated(f, above(x, reach)), down = evaluated(f, below(x, reach));
       rest = std::max(std::fabs(up - y - d * reach), std::fabs(down - y + d * reach));
       if (std::isnan(rest)) return by_range();
     }
@@ -612,7 +625,8 @@ Form Forms::function(const Expression& node, const Form& argument) const {
     return out;
   const double wide = out.reach() + out.error, size = std::fabs(y);
   const FunctionError error =
-      function_error(f, arithmetic_.functions, x, std::fabs(x) + all);
+      function_error(f, arithmetic_.functions, std::clamp(1.0, x - all, x + all),
+                     std::fabs(x) + all);
   if (f == Function::square) {
     out.own += rounding(size - wide, size + wide);
   } else {
@@ -642,8 +656,8 @@ Form Forms::extreme(bool maximum, const Form& a, const Form& b) const {
     Form out;
     out.value = value;
     out.error = std::max(a.error, b.error);
-    if (a.value - a.error > b.value + b.error) out.error = a.error;
-    if (b.value - b.error > a.value + a.error) out.error = b.error;
+    if (below(a.value, a.error) > above(b.value, b.error)) out.error = a.error;
+    if (below(b.value, b.error) > above(a.value, a.error)) out.error = b.error;
     const double low = std::max(a.value - a.reach(), b.value - b.reach());
     const double high = std::max(a.value + a.reach(), b.value + b.reach());
     const bool points = a.reach() == 0 && b.reach() == 0;
@@ -681,7 +695,7 @@ Form Forms::round_to(FormatId to, const Form& a) const {
   const double value = rounded(a.value);
   double error = 0;
   if (a.error != 0) {
-    const double up = rounded(a.value + a.error), down = rounded(a.value - a.error);
+    const double up = rounded(above(a.value, a.error)), down = rounded(below(a.value, a.error));
     error = up == value && down == value ? 0 : std::max(std::fabs(up - value), std::fabs(value - down));
     if (std::isnan(error)) error = kInfinity;
   }
@@ -702,7 +716,7 @@ Form Forms::round_to(FormatId to, const Form& a) const {
 Truth Forms::compare(Comparison op, const Form& a, const Form& b) const {
   const bool holds = Evaluator<Forms>::compared(op, a.value, b.value);
   const double error = a.error + b.error;
-  if (error != 0 && !(std::fabs(a.value - b.value) > error)) return {holds, Truth::Open::of_exact};
+  if (error != 0 && !(std::fabs(a.value - b.value) > error * kSlack)) return {holds, Truth::Open::of_exact};
   const auto answer = [&](bool open) {
     return Truth{holds, open ? Truth::Open::to_kernels : Truth::Open::no};
   };

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// What texts mean, on numbers that are worked out by hand: x[i, j] = 10 i + j of 2 rows of 4.
+#include "oracles/reference/text/definition.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/oracles/reference/text/conforming_kernel.h"
+
+namespace plumbline::text {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Numbers values_of(const std::string& text) {
+  const TextProblem problem(text, {2, 4}, [](std::int64_t i, Random&) {
+    return static_cast<double>(10 * (i / 4) + i % 4);
+  });
+  return problem.over(Definition<double>());
+}
+
+// Of y[i] = the expression.
+Numbers row(const std::string& expression) {
+  return values_of("operation f(x[m, n], s = 0.5, g: int = 3) -> y[m]\n  y[i] = " + expression +
+                   " + 0 * x[i, 0]\n");
+}
+
+// Of y[i, j] = the expression, its second row.
+Numbers second_row(const std::string& expression) {
+  const Numbers all = values_of("operation f(x[m, n]) -> y[m, n]\n  y[i, j] = " + expression +
+                                " + 0 * x[i, j]\n");
+  return {all.begin() + 4, all.end()};
+}
+
+TEST(TextDefinition, ReductionsGoOverWhatTheySay) {
+  EXPECT_EQ(row("sum[j] x[i, j]"), (Numbers{6, 46}));
+  EXPECT_EQ(row("sum[j in 1 .. n - 1] x[i, j]"), (Numbers{3, 23}));
+  EXPECT_EQ(row("sum[j if j % 2 == 1] x[i, j]"), (Numbers{4, 24}));
+  EXPECT_EQ(row("sum[k < m, j <= k] x[k, j]"), (Numbers{21, 21}));
+  EXPECT_EQ(row("max[j] x[i, j]"), (Numbers{3, 13}));
+  EXPECT_EQ(row("min[j if x[i, j] > 1] x[i, j]"), (Numbers{2, 10}));
+  EXPECT_EQ(row("count[j < n if x[i, j] < 11]"), (Numbers{4, 1}));
+  EXPECT_EQ(row("sum[j < 0] x[i, j]"), (Numbers{0, 0}));
+  EXPECT_EQ(row("max[j < 0] x[i, j]"), (Numbers{-kInfinity, -kInfinity}));
+  EXPECT_EQ(second_row("sum[k <= j] x[i, k]"), (Numbers{10, 21, 33, 46}));
+}
+
+TEST(TextDefinition, AReductionTakesTheFactorBehindIt) {
+  EXPECT_EQ(row("sum[j] x[i, j] * 2"), (Numbers{12, 92}));
+  EXPECT_EQ(row("sum[j] x[i, j]^2"), (Numbers{14, 534}));
+  EXPECT_EQ(row("sum[j] (x[i, j] + 1)"), (Numbers{10, 50}));
+}
+
+TEST(TextDefinition, IntegersDivideDownwards) {
+  EXPECT_EQ(second_row("(j - 2) // 2"), (Numbers{-1, -1, 0, 0}));
+  EXPECT_EQ(second_row("(j - 2) % 3"), (Numbers{1, 2, 0, 1}));
+  EXPECT_EQ(second_row("j / 2"), (Numbers{0, 0.5, 1, 1.5}));
+  EXPECT_EQ(second_row("2 j - 1"), (Numbers{-1, 1, 3, 5}));
+}
+
+TEST(TextDefinition, OperatorsBindAsUsual) {
+  EXPECT_EQ(row("-2^2 + 3 * 2 - 8 / 4 / 2"), (Numbers{1, 1}));
+  EXPECT_EQ(row("where(1 < 2 and not 2 < 1 or 1 == 2, 5, 6)"), (Numbers{5, 5}));
+  EXPECT_EQ(row("s * g"), (Numbers{1.5, 1.5}));
+}
+
+// What is not chosen is not read: x[i, -1] would be an error.
+TEST(TextDefinition, WhereReadsWhatItTakes) {
+  EXPECT_EQ(second_row("where(j == 0, 7, x[i, j - 1])"), (Numbers{7, 10, 11, 12}));
+}
+
+TEST(TextDefinition, Functions) {
+  EXPECT_EQ(second_row("max(x[i, j], 11, 12.5)"), (Numbers{12.5, 12.5, 12.5, 13}));
+  EXPECT_EQ(second_row("clamp(x[i, j], 11, 12)"), (Numbers{11, 11, 12, 12}));
+  EXPECT_EQ(second_row("round(x[i, j] / 4)"), (Numbers{2, 3, 3, 3}));  // 2.5 is a tie
+  EXPECT_EQ(second_row("sign(x[i, j] - 11)"), (Numbers{-1, 0, 1, 1}));
+  EXPECT_EQ(second_row("bf16(x[i, j] / 10)"), (Numbers{1, 1.1015625, 1.203125, 1.296875}));
+  EXPECT_EQ(second_row("e4m3(x[i, j])"), (Numbers{10, 11, 12, 13}));
+  const auto close = [](const std::string& expression, double at_11) {
+    EXPECT_NEAR(second_row(expression)[1], at_11, 1e-12) << expression;
+  };
+  close("sigmoid(x[i, j] - 10)", 1 / (1 + std::exp(-1.0)));
+  close("silu(x[i, j] - 10)", 1 / (1 + std::exp(-1.0)));
+  close("gelu(x[i, j] - 10)", 0.5 * (1 + std::erf(std::sqrt(0.5))));
+  close("gelu_tanh(x[i, j] - 10)", 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * 1.044715)));
+  close("rsqrt(x[i, j]) * log2(x[i, j])", std::log2(11) / std::sqrt(11));
+}
+
+TEST(TextDefinition, ATensorInPlaceHasTwoValues) {
+  EXPECT_EQ(values_of("operation f(x[m, n] inout) -> y[m, n]\n"
+                      "  x[i, j] = x[i, j] + 1\n  y[i, j] = x'[i, j] * 100 + x[i, j]\n"),
+            (Numbers{1, 2, 3, 4, 11, 12, 13, 14}));
+}
+
+}  // namespace
+}  // namespace plumbline::text
