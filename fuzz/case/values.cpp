@@ -119,7 +119,8 @@ constexpr std::array kValueClasses = {
                    "gates far below zero, at silu's minimum, at 0, at both ends of the exponential "
                    "and far above: other branches, flushes and overflows of the activation"},
     ValueClassInfo{"equal_rows",
-                   "rows of one value each, one of eight of zeros: no spread at all, so that outputs are exact, and wrong "
+                   "rows of one value each, one of eight of zeros: no spread at all, so that "
+                   "outputs are exact, and wrong "
                    "as soon as a column is missed or added"},
 };
 

@@ -38,7 +38,7 @@ constexpr std::array<std::int64_t, 12> kPrimes = {2, 3, 5, 7, 13, 31, 61, 127, 1
 
 struct Size {
   std::string_view name;
-  bool row;           // rows of a tensor are as long as it says
+  bool row;  // rows of a tensor are as long as it says
   bool may_be_empty;
   std::int64_t tile;  // the manifest's; 0: none
 };
@@ -212,8 +212,7 @@ class TextGenerator final : public Generator {
 
   void round_sizes(Problem& problem, std::int64_t granule) const override {
     for (const std::string& size : operation_.sizes()) {
-      if (ends_rows(size))
-        problem.set_integer(size, round_up(problem.integer(size), granule));
+      if (ends_rows(size)) problem.set_integer(size, round_up(problem.integer(size), granule));
     }
     for (const std::string_view pad : pad_fields_) problem.reset(pad);
   }
@@ -360,8 +359,8 @@ class TextGenerator final : public Generator {
                 const Manifest& manifest) const {
     const std::vector<Feature> only = {{feature.name, {fragment}, true, feature.spread}};
     const auto goes_with = [&](std::string_view name, Random random) {
-      const auto shape = std::ranges::find(
-          kShapes, name, [](const ShapeClass& one) { return one.info.name; });
+      const auto shape =
+          std::ranges::find(kShapes, name, [](const ShapeClass& one) { return one.info.name; });
       const std::string words = drawn_fragments_text(only, {0, 0, 0, {0}}, random);
       const Result<Problem> problem = drawn(*shape, words, manifest, Profile::quick, random);
       return problem && takes(manifest, *problem);
@@ -393,10 +392,11 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
     std::string text(words);
     std::int64_t rows = 0, others = 0;
     for (const Size& size : sizes) {
-      const std::int64_t usual = size.row ? std::max(row - row / 4 * rows, row / 4)
-                                          : (rest == 1 ? 1 : rest + others);
+      const std::int64_t usual =
+          size.row ? std::max(row - row / 4 * rows, row / 4) : (rest == 1 ? 1 : rest + others);
       (size.row ? rows : others)++;
-      text += fmt::format(" {}={}", size.name, size.name == chosen ? length : std::max<std::int64_t>(1, usual));
+      text += fmt::format(" {}={}", size.name,
+                          size.name == chosen ? length : std::max<std::int64_t>(1, usual));
     }
     return text;
   };
@@ -419,8 +419,10 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
   for (const Size& size : sizes) {
     for (const std::int64_t length : {1, 2, 7, 31, 33, 129}) {
       add(sized(size.name, length, 12, 3, outputs.front()), "positive",
-          length < 8 ? "tiny" : length == 31 ? "tile_minus_1" : "tile_plus_1", "tight",
-          "an element left out, or one too many");
+          length < 8     ? "tiny"
+          : length == 31 ? "tile_minus_1"
+                         : "tile_plus_1",
+          "tight", "an element left out, or one too many");
     }
     if (size.row) {
       add(sized(size.name, 8192, 1, 1, outputs.front()), "normal", "long", "tight",
@@ -444,8 +446,10 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
     even += fmt::format(" {}=24", pad);
   }
   if (!far.empty()) {
-    add(usual(outputs.front()) + even, "normal", "vector_tail", "padded_all", "rows taken for tight");
-    add(usual(outputs.front()) + odd, "normal", "vector_tail", "padded_odd", "rows taken for tight");
+    add(usual(outputs.front()) + even, "normal", "vector_tail", "padded_all",
+        "rows taken for tight");
+    add(usual(outputs.front()) + odd, "normal", "vector_tail", "padded_odd",
+        "rows taken for tight");
     add(usual(outputs.front()) + far, "normal", "vector_tail", "padded_all", kFarPurpose);
     add(sized("", 0, 40, 1, outputs.front()) + odd, "normal", "tiny", "padded_odd",
         "strides of a dimension of size 1 must not be used");

@@ -299,8 +299,9 @@ void read_terms(TomlReader& reader, const toml::table& table, std::span<const Fi
 void read_contract(TomlReader& reader, Manifest& manifest) {
   const std::span<const Field> terms = manifest.operation->terms();
   manifest.terms = Problem(terms);
-  const bool all_usual =
-      !terms.empty() && std::ranges::none_of(terms, [](const Field& one) { return must_be_given(one); });
+  const bool all_usual = !terms.empty() && std::ranges::none_of(terms, [](const Field& one) {
+    return must_be_given(one);
+  });
   if (all_usual && !reader.root().get("contract")) {
     read_flags(reader, toml::table(), manifest.promised.contract);
     return;

@@ -50,7 +50,7 @@ struct TensorName {
   std::span<const std::string_view> formats{};  // that it can have
   // The word field that says its format, where there is one: what a manifest names must agree.
   std::string_view field{};
-  bool optional = false;            // a kernel without it leaves it out of [formats]
+  bool optional = false;           // a kernel without it leaves it out of [formats]
   std::string_view in_place_of{};  // of an output: the input that it is always written over
 };
 

@@ -134,8 +134,7 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   // Side by side with the headers, and under its own name, so that it never stands for the kernel
   // it was made from.
   const fs::path manifest = fs::path(folder) / fmt::format("{}_{}.toml", kernel.name, patch.id);
-  std::vector<std::pair<fs::path, fs::path>> files = {
-      {copy / (kernel.name + ".toml"), manifest}};
+  std::vector<std::pair<fs::path, fs::path>> files = {{copy / (kernel.name + ".toml"), manifest}};
   for (const std::string& file : std::span(own).subspan(1))
     files.emplace_back(copy / file, folder / fs::path(file));
   for (const fs::directory_entry& header : fs::recursive_directory_iterator(all / "device", code)) {

@@ -150,8 +150,7 @@ class Loaded final : public TextOperation {
   }
 
   Values values(std::string_view tensor, const Problem& problem) const override {
-    const text::Input& input =
-        program_->inputs[static_cast<std::size_t>(program_->input(tensor))];
+    const text::Input& input = program_->inputs[static_cast<std::size_t>(program_->input(tensor))];
     const auto at = [&](const text::ExpressionPtr& node) {
       return text::fixed_real(*node, sizes_of(*program_, problem), scalars_of(*program_, problem));
     };
@@ -177,9 +176,8 @@ class Loaded final : public TextOperation {
     for (const int step : program_->outputs) {
       const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
       if (!manifest.formats.contains(tensor.output)) continue;
-      Result<TensorLayout> layout =
-          padded(instance->step_shape(step), tensor.parameter->name,
-                 manifest.tensor_format(tensor.output, problem), problem);
+      Result<TensorLayout> layout = padded(instance->step_shape(step), tensor.parameter->name,
+                                           manifest.tensor_format(tensor.output, problem), problem);
       if (!layout) return layout.error();
       specs.push_back({tensor.output, TensorRole::output, *std::move(layout)});
     }
@@ -278,8 +276,8 @@ class Loaded final : public TextOperation {
                                  [&](const auto& child) { return self(self, *child); });
     };
     const bool reads = node.op == text::Op::input || node.op == text::Op::step;
-    if (reads && std::ranges::any_of(node.children,
-                                     [&](const auto& one) { return is_data(is_data, *one); }))
+    if (reads &&
+        std::ranges::any_of(node.children, [&](const auto& one) { return is_data(is_data, *one); }))
       return true;
     // Under conditions nothing was looked at before.
     if (node.op == text::Op::where || node.condition) return true;
@@ -288,19 +286,33 @@ class Loaded final : public TextOperation {
 
   void make_fields() {
     for (const std::string& size : program_->sizes) {
-      fields_.push_back({size, kInteger, -1, may_be_empty(size) ? 0 : 1, kLargestSize, {},
+      fields_.push_back({size,
+                         kInteger,
+                         -1,
+                         may_be_empty(size) ? 0 : 1,
+                         kLargestSize,
+                         {},
                          help("a size of the text")});
     }
-    fields_.push_back({"out", kWord, 0, 0, 0, kOut,
-                       "format of the outputs that a manifest says have {out}"});
+    fields_.push_back(
+        {"out", kWord, 0, 0, 0, kOut, "format of the outputs that a manifest says have {out}"});
     for (const Parameter* one : program_->scalars) {
       const auto value = text::fixed_real(*program_->defaults.at(one->name), {}, {});
       if (one->type == "int") {
-        fields_.push_back({one->name, kInteger, static_cast<std::int64_t>(value), -kLargestInteger,
-                           kLargestInteger, {}, help("a scalar of the text")});
+        fields_.push_back({one->name,
+                           kInteger,
+                           static_cast<std::int64_t>(value),
+                           -kLargestInteger,
+                           kLargestInteger,
+                           {},
+                           help("a scalar of the text")});
       } else {
-        fields_.push_back({one->name, FieldKind::real,
-                           std::bit_cast<std::int32_t>(static_cast<float>(value)), 0, 0, {},
+        fields_.push_back({one->name,
+                           FieldKind::real,
+                           std::bit_cast<std::int32_t>(static_cast<float>(value)),
+                           0,
+                           0,
+                           {},
                            help("a scalar of the text")});
       }
     }
@@ -311,7 +323,12 @@ class Loaded final : public TextOperation {
     for (const Parameter& one : program_->text.parameters) {
       if (!one.is_tensor || one.sizes.size() < 2) continue;
       const std::string& pad = pads_[next++];
-      fields_.push_back({pad, kInteger, 0, 0, kLargestSize, {},
+      fields_.push_back({pad,
+                         kInteger,
+                         0,
+                         0,
+                         kLargestSize,
+                         {},
                          help(fmt::format("elements after each row of {}", one.name))});
       names_.push_back("ld_" + one.name);
       computed_.push_back(
@@ -364,10 +381,10 @@ class Loaded final : public TextOperation {
       if (pad != 0) {
         layout.strides[rank - 2] = shape[rank - 1] + pad;
         for (std::size_t d = rank - 2; d-- > 0;) {
-          if (__builtin_mul_overflow(layout.strides[d + 1],
-                                     std::max<std::int64_t>(shape[d + 1], 1), &layout.strides[d]))
-            return Error{ErrorKind::bad_input,
-                         fmt::format("{} is too large for 63 bits", name), "", "use smaller sizes"};
+          if (__builtin_mul_overflow(layout.strides[d + 1], std::max<std::int64_t>(shape[d + 1], 1),
+                                     &layout.strides[d]))
+            return Error{ErrorKind::bad_input, fmt::format("{} is too large for 63 bits", name), "",
+                         "use smaller sizes"};
         }
       }
     }

@@ -127,8 +127,8 @@ class Checker {
       fail(one.place, fmt::format("the output '{}' has no sizes", one.name),
            fmt::format("write {}[m]", one.name));
     if (one.inout || one.optional || one.low)
-      fail(one.place, fmt::format("'{}' is no tensor: 'inout', '?' and 'in' mean nothing here",
-                                  one.name));
+      fail(one.place,
+           fmt::format("'{}' is no tensor: 'inout', '?' and 'in' mean nothing here", one.name));
     if (!one.type.empty() && one.type != "int" && one.type != "f32")
       fail(one.place, fmt::format("the scalar '{}' cannot be {}", one.name, one.type),
            "scalars are int, or f32 without a type");
@@ -162,9 +162,8 @@ class Checker {
 
   int scalar(std::string_view name) const {
     const auto found = std::ranges::find(program_->scalars, name, &Parameter::name);
-    return found == program_->scalars.end()
-               ? -1
-               : static_cast<int>(found - program_->scalars.begin());
+    return found == program_->scalars.end() ? -1
+                                            : static_cast<int>(found - program_->scalars.begin());
   }
 
   void declare_tensor(const Parameter& one) {
@@ -264,8 +263,7 @@ class Checker {
     std::map<std::string, ExpressionPtr> lows, highs;
     for (const Index& bound : step.bounds) {
       if (!find(bound.name)) {
-        return fail(bound.place,
-                    fmt::format("'{}' is no index of the left side", bound.name));
+        return fail(bound.place, fmt::format("'{}' is no index of the left side", bound.name));
       }
       if (!bound.high)
         return fail(bound.place, fmt::format("'{}' has no end here", bound.name),
@@ -329,8 +327,7 @@ class Checker {
     for (const ExpressionPtr& subscript : piece.subscripts) {
       const auto range = std::ranges::find(piece.ranges, subscript->id, &Range::slot);
       if (subscript->op != Op::index || range == piece.ranges.end() || range->low) {
-        fail(piece.place, fmt::format("'{}' is no output: its subscripts are indices from 0",
-                                      name),
+        fail(piece.place, fmt::format("'{}' is no output: its subscripts are indices from 0", name),
              "only outputs are written in pieces");
         return step;
       }
@@ -455,7 +452,8 @@ class Checker {
       case Kind::remainder: {
         auto out = made(node.kind == Kind::remainder ? Op::remainder : Op::floor_divide,
                         Type::integer, node.place);
-        const std::string what = node.kind == Kind::remainder ? "each side of %" : "each side of //";
+        const std::string what =
+            node.kind == Kind::remainder ? "each side of %" : "each side of //";
         out->children = {integer(*node.children[0], what), integer(*node.children[1], what)};
         return out;
       }
@@ -591,8 +589,8 @@ class Checker {
                        Expression& out) {
     if (shape.size() != node.children.size()) {
       fail(node.place, fmt::format("'{}' has {} size{}, and {} subscript{} here", node.name,
-                                   shape.size(), shape.size() == 1 ? "" : "s",
-                                   node.children.size(), node.children.size() == 1 ? "" : "s"));
+                                   shape.size(), shape.size() == 1 ? "" : "s", node.children.size(),
+                                   node.children.size() == 1 ? "" : "s"));
       return;
     }
     for (std::size_t d = 0; d < shape.size() && !error_; ++d) {
@@ -686,10 +684,10 @@ class Checker {
 
   ExpressionPtr call(const Node& node) {
     static const std::map<std::string_view, Function> kPlain = {
-        {"exp", Function::exp},     {"exp2", Function::exp2},   {"log", Function::log},
-        {"log2", Function::log2},   {"sqrt", Function::sqrt},   {"rsqrt", Function::rsqrt},
-        {"tanh", Function::tanh},   {"erf", Function::erf},     {"sin", Function::sin},
-        {"cos", Function::cos},     {"abs", Function::abs},     {"sign", Function::sign},
+        {"exp", Function::exp},     {"exp2", Function::exp2},  {"log", Function::log},
+        {"log2", Function::log2},   {"sqrt", Function::sqrt},  {"rsqrt", Function::rsqrt},
+        {"tanh", Function::tanh},   {"erf", Function::erf},    {"sin", Function::sin},
+        {"cos", Function::cos},     {"abs", Function::abs},    {"sign", Function::sign},
         {"floor", Function::floor}, {"round", Function::round}};
     if (node.name == "largest") return largest(node);
     if (node.name == "where") return chosen(node);
@@ -719,12 +717,12 @@ class Checker {
     const ExpressionPtr half_x = multiplied(real(0.5), x, place);
     if (node.name == "gelu") {  // x (1 + erf(x / sqrt 2)) / 2
       const ExpressionPtr inner = multiplied(x, real(0.70710678118654752440), place);
-      return multiplied(half_x, added(real(1), function(Function::erf, inner, place), place), place);
+      return multiplied(half_x, added(real(1), function(Function::erf, inner, place), place),
+                        place);
     }
     if (node.name == "gelu_tanh") {  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-      const ExpressionPtr cube =
-          multiplied(real(0.044715), multiplied(x, function(Function::square, x, place), place),
-                     place);
+      const ExpressionPtr cube = multiplied(
+          real(0.044715), multiplied(x, function(Function::square, x, place), place), place);
       const ExpressionPtr inner =
           multiplied(real(0.79788456080286535588), added(x, cube, place), place);
       return multiplied(half_x, added(real(1), function(Function::tanh, inner, place), place),
@@ -766,9 +764,9 @@ class Checker {
 
   ExpressionPtr comparison(const Node& node) {
     static const std::map<std::string_view, Comparison> kWords = {
-        {"<", Comparison::less},    {"<=", Comparison::less_equal}, {">", Comparison::greater},
-        {">=", Comparison::greater_equal}, {"==", Comparison::equal},
-        {"!=", Comparison::not_equal}};
+        {"<", Comparison::less},    {"<=", Comparison::less_equal},
+        {">", Comparison::greater}, {">=", Comparison::greater_equal},
+        {"==", Comparison::equal},  {"!=", Comparison::not_equal}};
     auto out = made(Op::compare, Type::boolean, node.place);
     out->id = static_cast<int>(kWords.at(node.name));
     out->children = {number(*node.children[0]), number(*node.children[1])};
@@ -779,9 +777,8 @@ class Checker {
   // another one is a real number, which may be one or the other.
   bool settled(const Expression& condition) const {
     if (condition.op == Op::step)
-      return std::ranges::all_of(
-          program_->steps[static_cast<std::size_t>(condition.id)].pieces,
-          [&](const Piece& piece) { return settled(*piece.value); });
+      return std::ranges::all_of(program_->steps[static_cast<std::size_t>(condition.id)].pieces,
+                                 [&](const Piece& piece) { return settled(*piece.value); });
     if (condition.op == Op::compare)
       return std::ranges::all_of(condition.children, [](const ExpressionPtr& one) {
         return one->type == Type::integer || fixed(*one);

@@ -33,7 +33,9 @@ Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::
   const auto error = [&](Place place, std::string message) {
     return error_at(path, place, std::move(message));
   };
-  const auto child = [&](std::size_t i) { return fixed_integer(*node.children[i], sizes, scalars, path); };
+  const auto child = [&](std::size_t i) {
+    return fixed_integer(*node.children[i], sizes, scalars, path);
+  };
   switch (node.op) {
     case Op::constant:
       return static_cast<std::int64_t>(node.number);
@@ -63,8 +65,8 @@ Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::
         if (*b == 0) return error(node.place, "a division by 0 for these sizes");
         if (*b == -1 && *a == std::numeric_limits<std::int64_t>::min()) overflows = true;
         if (!overflows)
-          out = node.op == Op::floor_divide ? floor_divided(*a, *b)
-                                            : *a - *b * floor_divided(*a, *b);
+          out =
+              node.op == Op::floor_divide ? floor_divided(*a, *b) : *a - *b * floor_divided(*a, *b);
       }
       if (overflows) return error(node.place, "an integer that 64 bits cannot hold");
       return out;
@@ -163,15 +165,16 @@ Status Instance::shape_inputs() {
       const Result<std::int64_t> extent = fixed(*size);
       if (!extent) return extent.error();
       if (*extent < 0)
-        return error(size->place, fmt::format("a size of '{}' would be {}", input.parameter->name,
-                                              *extent));
+        return error(size->place,
+                     fmt::format("a size of '{}' would be {}", input.parameter->name, *extent));
       if (__builtin_mul_overflow(elements, *extent, &elements) || elements > kMostElements)
         return error(size->place,
                      fmt::format("'{}' would have more than 2^40 elements", input.parameter->name));
       shape.push_back(*extent);
     }
     inputs_.push_back(std::move(shape));
-    absent_.push_back(input.otherwise ? fixed_real(*input.otherwise, setting_.sizes, setting_.scalars) : 0);
+    absent_.push_back(
+        input.otherwise ? fixed_real(*input.otherwise, setting_.sizes, setting_.scalars) : 0);
   }
   return {};
 }
@@ -183,8 +186,9 @@ Result<std::int64_t> Instance::agreed(const std::vector<ExpressionPtr>& all, Pla
     const Result<std::int64_t> extent = fixed(*one);
     if (!extent) return extent;
     if (first && *first != *extent)
-      return error(place, fmt::format("{} goes through {} in one tensor and through {} in another",
-                                      what, *first, *extent),
+      return error(place,
+                   fmt::format("{} goes through {} in one tensor and through {} in another", what,
+                               *first, *extent),
                    "give the index an end: for i < n, or sum[i < n]");
     first = *extent;
   }
@@ -302,9 +306,10 @@ Status Instance::cover(const StepTensor& step, Shape& out) const {
         const std::int64_t at =
             affine.offset + (affine.slot < 0 ? 0 : affine.stride * value_of(affine.slot));
         if (at < 0 || at >= out.shape[d])
-          return error(piece.place, fmt::format("this line writes element {} of a dimension of {}",
-                                                at, out.shape[d]),
-                       "give its index an end that fits, or exclude such sizes from the domain");
+          return error(
+              piece.place,
+              fmt::format("this line writes element {} of a dimension of {}", at, out.shape[d]),
+              "give its index an end that fits, or exclude such sizes from the domain");
         linear = linear * out.shape[d] + at;
       }
       std::uint8_t& owner = out.owner[static_cast<std::size_t>(linear)];
@@ -326,8 +331,8 @@ Status Instance::cover(const StepTensor& step, Shape& out) const {
   }
   if (covered == out.elements) return {};
   const auto hole = std::ranges::find(out.owner, kNobody) - out.owner.begin();
-  return error(step.pieces[0].place, fmt::format("nothing computes element {} of '{}'", hole,
-                                                 step.name),
+  return error(step.pieces[0].place,
+               fmt::format("nothing computes element {} of '{}'", hole, step.name),
                "an element that keeps its value is written out, too: q[i, c] = q[i, c] for ...");
 }
 
@@ -335,8 +340,7 @@ const Piece& Instance::locate(int step, std::int64_t element,
                               std::vector<std::int64_t>& slots) const {
   const StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
   const Shape& shape = steps_[static_cast<std::size_t>(step)];
-  const std::size_t p =
-      shape.owner.empty() ? 0 : shape.owner[static_cast<std::size_t>(element)];
+  const std::size_t p = shape.owner.empty() ? 0 : shape.owner[static_cast<std::size_t>(element)];
   const Box& box = shape.boxes[p];
   for (std::size_t d = shape.shape.size(); d-- > 0;) {
     const std::int64_t at = element % shape.shape[d];
@@ -453,8 +457,8 @@ Status Instance::check_reads(const Expression& node,
 
 bool Instance::same_row(const Expression& node, int slot) const {
   if (node.op == Op::step) {
-    const bool row = !node.children.empty() && node.children[0]->op == Op::index &&
-                     node.children[0]->id == slot;
+    const bool row =
+        !node.children.empty() && node.children[0]->op == Op::index && node.children[0]->id == slot;
     if (!row) return false;
   }
   for (const Range& range : node.ranges) {

@@ -87,7 +87,8 @@ class Instance {
   Status shape_piece(const Piece& piece, Shape& out);
   static bool is_whole(const StepTensor& step, const Shape& shape);
   Status cover(const StepTensor& step, Shape& out) const;
-  Status check_reads(const Expression& node, std::vector<std::pair<std::int64_t, std::int64_t>>& at);
+  Status check_reads(const Expression& node,
+                     std::vector<std::pair<std::int64_t, std::int64_t>>& at);
   Result<std::int64_t> agreed(const std::vector<ExpressionPtr>& all, Place place,
                               std::string_view what) const;
   bool same_row(const Expression& node, int slot) const;

@@ -81,9 +81,8 @@ class Lexer {
 
   void comment() {
     const std::size_t end = std::min(text_.find('\n', at_), text_.size());
-    const bool alone =
-        text_.substr(line_start_, at_ - line_start_).find_first_not_of(" \t") ==
-        std::string_view::npos;
+    const bool alone = text_.substr(line_start_, at_ - line_start_).find_first_not_of(" \t") ==
+                       std::string_view::npos;
     std::string_view words = text_.substr(at_ + 1, end - at_ - 1);
     while (!words.empty() && words.front() == ' ') words.remove_prefix(1);
     while (!words.empty() && (words.back() == '\r' || words.back() == ' ')) words.remove_suffix(1);

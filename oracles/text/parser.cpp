@@ -135,8 +135,7 @@ class Parser {
       end = now().offset;
       skip_lines();
     }
-    if (!error_)
-      out.source = std::string(text_.substr(first.offset, end - first.offset));
+    if (!error_) out.source = std::string(text_.substr(first.offset, end - first.offset));
     return out;
   }
 

@@ -43,7 +43,7 @@ enum class Op : std::uint8_t {
   negate,
   maximum,
   minimum,
-  where,  // condition, value, other value
+  where,   // condition, value, other value
   reduce,  // over `ranges` where `condition`, if any; id: a Reduction. child: the body
   // Conditions.
   compare,  // id: a Comparison
@@ -124,15 +124,15 @@ struct Input {
 
 // One line of a step: most steps have one, those written in pieces several.
 struct Piece {
-  std::vector<Range> ranges;               // slots of the left side
-  std::vector<ExpressionPtr> subscripts;   // in these slots, affine
+  std::vector<Range> ranges;              // slots of the left side
+  std::vector<ExpressionPtr> subscripts;  // in these slots, affine
   ExpressionPtr value;
   Place place;
 };
 
 struct StepTensor {
   std::string name;
-  std::string output;  // its name as an output; empty: none
+  std::string output;                    // its name as an output; empty: none
   const Parameter* parameter = nullptr;  // what declares it; null: nothing does
   Type type = Type::real;
   std::vector<std::vector<ExpressionPtr>> shape;  // of each dimension: what its extent must be

@@ -31,11 +31,11 @@ enum class Kind : std::uint8_t {
   remainder,     // a % b, of integers, with the sign of b
   square,        // a^2
   call,          // exp(a); `name`
-  reduce,        // sum[j if c] a; `name`, `indices`, `condition`, children: the body (none for count)
-  compare,       // a < b; `name` is the operator
-  logical_and,   // a and b
-  logical_or,    // a or b
-  logical_not,   // not a
+  reduce,   // sum[j if c] a; `name`, `indices`, `condition`, children: the body (none for count)
+  compare,  // a < b; `name` is the operator
+  logical_and,  // a and b
+  logical_or,   // a or b
+  logical_not,  // not a
 };
 
 struct Node;
@@ -88,8 +88,8 @@ struct Step {
 struct OperationText {
   std::string name;
   Place place;
-  std::string about;   // the comment above it
-  std::string source;  // its lines
+  std::string about;                  // the comment above it
+  std::string source;                 // its lines
   std::vector<Parameter> parameters;  // inputs and scalars, then outputs
   std::vector<Step> steps;
 

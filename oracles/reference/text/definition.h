@@ -95,7 +95,9 @@ class Definition {
 
   Number chosen(const Expression&, std::size_t, const Number& a) const { return a; }
 
-  Number either(const Truth& first, const Number& a, const Number& b) const { return first.holds ? a : b; }
+  Number either(const Truth& first, const Number& a, const Number& b) const {
+    return first.holds ? a : b;
+  }
 
   Number round_to(FormatId to, const Number& x) const {
     const Format& f = plumbline::format(to);
@@ -120,9 +122,8 @@ class Definition {
     }
 
     void add(const Number& term, const Truth&) {
-      total_ = kind_ == Reduction::sum
-                   ? Number(total_ + term)
-                   : definition_.extreme(kind_ == Reduction::max, total_, term);
+      total_ = kind_ == Reduction::sum ? Number(total_ + term)
+                                       : definition_.extreme(kind_ == Reduction::max, total_, term);
     }
 
     Number value() const { return total_; }

@@ -13,8 +13,8 @@
 // rows do not need each other.
 #pragma once
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -85,8 +85,7 @@ class Evaluator {
   Value element(int step, std::int64_t index) {
     const StepTensor& tensor = instance_.program().steps[static_cast<std::size_t>(step)];
     const Piece& piece = instance_.locate(step, index, slots_);
-    if (tensor.type == Type::integer)
-      return domain_.whole(integer(*piece.value));
+    if (tensor.type == Type::integer) return domain_.whole(integer(*piece.value));
     return real(*piece.value);
   }
 
@@ -205,9 +204,7 @@ class Evaluator {
           if (!counts.holds) return;
           const std::int64_t one = kind == Reduction::count ? 1 : child(0);
           if (kind == Reduction::max || kind == Reduction::min) {
-            out = first                    ? one
-                  : kind == Reduction::max ? std::max(out, one)
-                                           : std::min(out, one);
+            out = first ? one : kind == Reduction::max ? std::max(out, one) : std::min(out, one);
           } else if (__builtin_add_overflow(out, one, &out)) {
             bad("64 bits overflow");
           }
@@ -304,10 +301,8 @@ class Evaluator {
       case Op::step: {
         const std::int64_t at = place_of(node, instance_.step_shape(node.id));
         if (at < 0) return domain_.real(0);
-        return domain_.used(
-            node, kept(node.id, at, &Kept::reals, [&](const Piece& piece) {
-              return real(*piece.value);
-            }));
+        return domain_.used(node, kept(node.id, at, &Kept::reals,
+                                       [&](const Piece& piece) { return real(*piece.value); }));
       }
       case Op::sum:
       case Op::product: {

@@ -234,8 +234,7 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
     add_exact(out.value, out.error, sign * one.value, one.error);
     magnitude += std::fabs(one.value) + reach;
     out.own += one.own;
-    for (std::size_t s = 0; s < out.symbols.size(); ++s)
-      out.symbols[s] += sign * one.symbols[s];
+    for (std::size_t s = 0; s < out.symbols.size(); ++s) out.symbols[s] += sign * one.symbols[s];
   }
   if (any_special || magnitude * (1 + gamma(terms)) > kLargest)
     return special_sum(node, of, out.value, out.error);
@@ -363,9 +362,8 @@ Form Forms::quotient(const Expression& node, const Form& first, const Form& seco
   if (a.error != 0 || b.error != 0 || (!exact && value != 0))
     out.error = ((a.error + size * b.error) / least + size * kDoubleUnit + 0x1p-1074) * kSlack;
   const double by = std::fabs(b.value);
-  out.own = (a.own + size * b.own) / by +
-            (reach_a + size * reach_b + a.error + size * b.error) * (reach_b + b.error) /
-                (by * least);
+  out.own = (a.own + size * b.own) / by + (reach_a + size * reach_b + a.error + size * b.error) *
+                                              (reach_b + b.error) / (by * least);
   for (std::size_t s = 0; s < out.symbols.size(); ++s)
     out.symbols[s] = (a.symbols[s] - value * b.symbols[s]) / b.value;
   const bool points = reach_a == 0 && reach_b == 0 && a.error == 0 && b.error == 0;
@@ -517,8 +515,8 @@ Span image(Function f, const Span& a) {
     out.high = std::max(out.high, y);
   };
   double low = a.low, high = a.high;
-  const bool needs_positive = f == Function::log || f == Function::log2 || f == Function::sqrt ||
-                              f == Function::rsqrt;
+  const bool needs_positive =
+      f == Function::log || f == Function::log2 || f == Function::sqrt || f == Function::rsqrt;
   if (needs_positive && low < 0) {
     out.nan = true;
     if (high < 0) return nothing_but_nan();
@@ -549,9 +547,9 @@ Form Forms::function(const Expression& node, const Form& argument) const {
   const auto by_range = [&] {
     const Span range = span_of(argument);
     const double most = std::max(std::fabs(range.low), std::fabs(range.high));
-    const FunctionError error =
-        function_error(f, arithmetic_.functions, std::clamp(1.0, range.low, std::max(range.low, range.high)),
-                       std::isfinite(most) ? most : 1000);
+    const FunctionError error = function_error(
+        f, arithmetic_.functions, std::clamp(1.0, range.low, std::max(range.low, range.high)),
+        std::isfinite(most) ? most : 1000);
     const double absolute = error.absolute + tiny();
     const bool exact = is_step(f) || f == Function::abs;
     Span out = image(f, range);
@@ -624,9 +622,8 @@ Form Forms::function(const Expression& node, const Form& argument) const {
       arithmetic_.functions == Arithmetic::Functions::precise)
     return out;
   const double wide = out.reach() + out.error, size = std::fabs(y);
-  const FunctionError error =
-      function_error(f, arithmetic_.functions, std::clamp(1.0, x - all, x + all),
-                     std::fabs(x) + all);
+  const FunctionError error = function_error(f, arithmetic_.functions,
+                                             std::clamp(1.0, x - all, x + all), std::fabs(x) + all);
   if (f == Function::square) {
     out.own += rounding(size - wide, size + wide);
   } else {
@@ -696,7 +693,8 @@ Form Forms::round_to(FormatId to, const Form& a) const {
   double error = 0;
   if (a.error != 0) {
     const double up = rounded(above(a.value, a.error)), down = rounded(below(a.value, a.error));
-    error = up == value && down == value ? 0 : std::max(std::fabs(up - value), std::fabs(value - down));
+    error =
+        up == value && down == value ? 0 : std::max(std::fabs(up - value), std::fabs(value - down));
     if (std::isnan(error)) error = kInfinity;
   }
   const Span range = span_of(a);
@@ -716,7 +714,8 @@ Form Forms::round_to(FormatId to, const Form& a) const {
 Truth Forms::compare(Comparison op, const Form& a, const Form& b) const {
   const bool holds = Evaluator<Forms>::compared(op, a.value, b.value);
   const double error = a.error + b.error;
-  if (error != 0 && !(std::fabs(a.value - b.value) > error * kSlack)) return {holds, Truth::Open::of_exact};
+  if (error != 0 && !(std::fabs(a.value - b.value) > error * kSlack))
+    return {holds, Truth::Open::of_exact};
   const auto answer = [&](bool open) {
     return Truth{holds, open ? Truth::Open::to_kernels : Truth::Open::no};
   };

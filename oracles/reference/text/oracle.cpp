@@ -112,8 +112,8 @@ class Reads {
       subscripts += fmt::format("{}{}", d == 0 ? "" : ", ", at);
     }
     if (!shape.empty()) read.text += "[" + subscripts + "]";
-    const bool known = std::ranges::any_of(
-        reads_, [&](const Read& other) { return other.text == read.text; });
+    const bool known =
+        std::ranges::any_of(reads_, [&](const Read& other) { return other.text == read.text; });
     if (!known) reads_.push_back(read);
   }
 

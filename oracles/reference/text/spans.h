@@ -5,7 +5,7 @@
 
 namespace plumbline::text {
 
-inline constexpr double kLargest = 0x1.fffffep127;   // of f32
+inline constexpr double kLargest = 0x1.fffffep127;  // of f32
 
 // Values from `low` to `high`, and NaN if `nan` says so; low > high: nothing but NaN.
 struct Span {

@@ -34,11 +34,17 @@ class Drawn {
       : arithmetic_(arithmetic), random_(std::make_shared<Random>(seed)) {}
 
   float real(double x) const { return flushed(static_cast<float>(x)); }
+
   float whole(std::int64_t k) const { return static_cast<float>(k); }
+
   float input(double x) const { return flushed(static_cast<float>(x)); }
+
   float used(const Expression&, float a) const { return a; }
+
   float negate(const Expression&, float a) const { return -a; }
+
   float chosen(const Expression&, std::size_t, float a) const { return a; }
+
   float either(const Truth& first, float a, float b) const { return first.holds ? a : b; }
 
   float sum(const Expression& node, std::span<const float> of) const {
@@ -183,7 +189,7 @@ class Drawn {
 class TextProblem {
  public:
   TextProblem(const std::string& text, std::vector<std::int64_t> sizes,
-          const std::function<double(std::int64_t, Random&)>& element, std::uint64_t seed = 1) {
+              const std::function<double(std::int64_t, Random&)>& element, std::uint64_t seed = 1) {
     const Result<std::vector<OperationText>> parsed = parse_operations(text, "text.op");
     EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
     const Result<std::shared_ptr<const Program>> program =
@@ -202,8 +208,8 @@ class TextProblem {
     std::vector<const Tensor*> pointers;
     for (std::size_t i = 0; i < (*program)->inputs.size(); ++i) {
       const auto shape = instance_->input_shape(static_cast<int>(i));
-      Tensor& tensor = *tensors_.emplace_back(std::make_unique<Tensor>(
-          dense_layout(FormatId::f32, {shape.begin(), shape.end()})));
+      Tensor& tensor = *tensors_.emplace_back(
+          std::make_unique<Tensor>(dense_layout(FormatId::f32, {shape.begin(), shape.end()})));
       for (std::int64_t e = 0; e < tensor.layout.count(); ++e)
         tensor.set_bits(e, encode(format(FormatId::f32), element(e, random)));
       pointers.push_back(&tensor);
@@ -219,8 +225,7 @@ class TextProblem {
   std::vector<typename Domain::Value> over(const Domain& domain) const {
     Evaluator<Domain> evaluator(*instance_, inputs_, domain);
     std::vector<typename Domain::Value> values;
-    for (std::int64_t i = 0; i < elements(); ++i)
-      values.push_back(evaluator.element(output(), i));
+    for (std::int64_t i = 0; i < elements(); ++i) values.push_back(evaluator.element(output(), i));
     EXPECT_FALSE(evaluator.error().has_value());
     return values;
   }

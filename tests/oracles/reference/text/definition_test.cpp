@@ -29,8 +29,8 @@ Numbers row(const std::string& expression) {
 
 // Of y[i, j] = the expression, its second row.
 Numbers second_row(const std::string& expression) {
-  const Numbers all = values_of("operation f(x[m, n]) -> y[m, n]\n  y[i, j] = " + expression +
-                                " + 0 * x[i, j]\n");
+  const Numbers all =
+      values_of("operation f(x[m, n]) -> y[m, n]\n  y[i, j] = " + expression + " + 0 * x[i, j]\n");
   return {all.begin() + 4, all.end()};
 }
 

@@ -43,7 +43,8 @@ void check_kernels(const Arithmetic& arithmetic, std::uint64_t seeds) {
       for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         const TextProblem problem(text, {3, 5 + static_cast<std::int64_t>(seed % 3) * 20},
                                   data.element, seed);
-        check_conforming(problem, arithmetic, 6, fmt::format("{}{} seed {}", text, data.name, seed));
+        check_conforming(problem, arithmetic, 6,
+                         fmt::format("{}{} seed {}", text, data.name, seed));
       }
     }
   }
@@ -79,8 +80,8 @@ double widest(const char* text, const Data& data, const Arithmetic& arithmetic) 
 }
 
 TEST(TextForms, AreNotMuchWiderThanKernels) {
-  EXPECT_LE(widest(kTexts[0], kData[0], {}), 60);                               // softmax
-  EXPECT_LE(widest(kTexts[1], kData[0], {}), 20);                               // rmsnorm
+  EXPECT_LE(widest(kTexts[0], kData[0], {}), 60);                                 // softmax
+  EXPECT_LE(widest(kTexts[1], kData[0], {}), 20);                                 // rmsnorm
   EXPECT_LE(widest(kTexts[3], kData[0], {.functions = Functions::precise}), 40);  // silu_and_mul
 }
 
@@ -109,8 +110,8 @@ TEST(TextForms, ExactStepsAreSingleNumbers) {
 }
 
 TEST(TextForms, FastDivisionByAPowerOfTwoIsNotExact) {
-  const TextProblem problem("operation halved(x[m, n]) -> y[m, n]\n  y[i, j] = x[i, j] / 2\n", {1, 1},
-                        [](std::int64_t, Random&) { return 3.0; });
+  const TextProblem problem("operation halved(x[m, n]) -> y[m, n]\n  y[i, j] = x[i, j] / 2\n",
+                            {1, 1}, [](std::int64_t, Random&) { return 3.0; });
   EXPECT_FALSE(ranged(problem.over(Forms({}))[0]).range.is_point());
   const Arithmetic precise{.functions = Functions::precise};
   EXPECT_TRUE(ranged(problem.over(Forms(precise))[0]).range.is_point());

@@ -54,7 +54,8 @@ class RandomText {
         case 1:
           return fmt::format("a[{}, n - 1 - {}]", row, column);
         case 2:
-          if (!matrices_.empty()) return fmt::format("{}[{}, {}]", drawn_of(matrices_), row, column);
+          if (!matrices_.empty())
+            return fmt::format("{}[{}, {}]", drawn_of(matrices_), row, column);
           break;
         case 3:
         case 4:
@@ -91,8 +92,9 @@ class RandomText {
         return fmt::format("({}) / ({})", inner(), inner());
       case 7:
       case 8:
-        return fmt::format("{}({})", one_of({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh",
-                                             "erf", "sin", "cos", "abs", "sigmoid", "silu", "gelu"}),
+        return fmt::format("{}({})",
+                           one_of({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "erf",
+                                   "sin", "cos", "abs", "sigmoid", "silu", "gelu"}),
                            inner());
       case 9:
         return fmt::format("({})^2", inner());
@@ -131,10 +133,9 @@ inline void check_random_texts(std::uint64_t first, std::uint64_t count) {
     const std::string text = RandomText(seed).text();
     Random random = Random(seed).fork(1);
     const Data& data = kData[random.below(std::size(kData))];
-    const Arithmetic arithmetic{
-        .any_order = random.below(2) == 0,
-        .functions = static_cast<Arithmetic::Functions>(random.below(3)),
-        .flushed = random.below(2) == 0};
+    const Arithmetic arithmetic{.any_order = random.below(2) == 0,
+                                .functions = static_cast<Arithmetic::Functions>(random.below(3)),
+                                .flushed = random.below(2) == 0};
     const TextProblem problem(text, {2, random.between(1, 9)}, data.element, seed);
     const std::string what = fmt::format("seed {}, {}:\n{}", seed, data.name, text);
     check_conforming(problem, arithmetic, 3, what);
