@@ -378,9 +378,9 @@ class TextGenerator final : public Generator {
   ShrinkFields shrink_;
 };
 
-// They know nothing of what a text computes: each value class at a usual shape, each size at lengths
-// where lanes, warps and tiles end, long rows, padding in each tensor, every number of the scalars,
-// nothing at all.
+// They know nothing of what a text computes: each value class at a usual shape, each size at
+// lengths where lanes, warps and tiles end, long rows, padding in each tensor, every number of the
+// scalars, nothing at all.
 std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) const {
   const std::vector<std::string> outputs = every_choice(manifest, kOut);
   const std::vector<Size> sizes = sizes_of(manifest);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the tree of a text to its Program: names, types, ranges of indices, symbols of shared errors.
+// From the tree of a text to its Program: names, types, ranges of indices, shared errors.
 #include <algorithm>
 #include <limits>
 #include <set>

@@ -32,8 +32,8 @@
 
 namespace plumbline::text {
 
-// A condition on numbers that are known to ranges may be open: to a kernel, or even of exact values,
-// if double does not tell them apart.
+// A condition on numbers that are known to ranges may be open: to a kernel, or even of exact
+// values, if double does not tell them apart.
 struct Truth {
   enum class Open : std::uint8_t { no, to_kernels, of_exact };
 

@@ -469,8 +469,8 @@ struct FunctionError {
   double relative = 0, absolute = 0;
 };
 
-// Of a function in f32: CUDA C++ Programming Guide, mathematical functions, and PTX ISA. |x| <= most,
-// and `x` is the argument that is nearest to 1.
+// Of a function in f32: CUDA C++ Programming Guide, mathematical functions, and PTX ISA.
+// |x| <= most, and `x` is the argument that is nearest to 1.
 FunctionError function_error(Function f, Arithmetic::Functions functions, double x, double most) {
   constexpr double kUlp = 0x1p-23;
   const bool fast = functions != Arithmetic::Functions::precise;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests of forms: a domain whose operations are those of a kernel that chooses at random all that
-// a contract leaves open, and problems of texts.
+// For tests of forms: a domain whose operations are those of a kernel that chooses at random all
+// that a contract leaves open, and problems of texts.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Operations that a text says, as manifests and problems know them: fields and tensors, what a
+// kernel may leave out, which inputs are refused, what a failure is explained by.
+#include "kernels/ops/text_operation.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/kernels/manifest/manifest_files.h"
+#include "tests/kernels/ops/operation_case.h"
+
+namespace plumbline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+// A kernel of a text, with these formats and other sections.
+Result<Manifest> kernel_of(const std::string& text, const std::string& sections) {
+  const TemporaryFolder folder;
+  folder.write("made.op", text);
+  return read_manifest(
+      folder.write("made.toml",
+                   "computes = \"made.op\"\nsummary = \"a kernel of the tests\"\n"
+                   "source = \"made.cu\"\ntargets = [80]\nentry = \"made\"\nparameters = []\n" +
+                       sections + "\n[launch]\ngrid = [1]\nblock = [32]\n"));
+}
+
+std::string refusal(const std::string& text, const std::string& sections) {
+  const Result<Manifest> kernel = kernel_of(text, sections);
+  return kernel ? "" : kernel.error().text();
+}
+
+std::vector<std::string> tensors_of(const Manifest& kernel, std::string_view problem) {
+  const Result<std::vector<TensorSpec>> specs =
+      kernel.tensors(*parse_problem(kernel.schema(), problem));
+  EXPECT_TRUE(specs.ok()) << (specs ? "" : specs.error().text());
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : *specs) names.push_back(spec.name);
+  return names;
+}
+
+TEST(TextOperation, FieldsAndTensorsAreThoseOfTheText) {
+  const Manifest kernel = shipped_kernel("add_rmsnorm_bf16");
+  const TextOperation& operation = *as_text(*kernel.operation);
+  EXPECT_EQ(operation.name(), "add_rmsnorm.op");
+  std::vector<std::string> fields;
+  for (const Field& field : kernel.schema()) fields.emplace_back(field.name);
+  EXPECT_THAT(fields, IsSupersetOf({"m", "n", "out", "eps", "pad_x", "pad_residual", "pad_y"}));
+  EXPECT_THAT(tensors_of(kernel, "m=2 n=3"),
+              ElementsAre("x", "residual", "gamma", "residual_out", "y"));
+  EXPECT_TRUE(operation.may_be_empty("m"));
+  EXPECT_FALSE(operation.may_be_empty("n")) << "a mean over no columns";
+}
+
+TEST(TextOperation, RowsLieAsFarApartAsTheirPaddingSays) {
+  const Manifest kernel = shipped_kernel("rotary_neox_bf16");
+  const std::vector<TensorSpec> specs =
+      *kernel.tensors(*parse_problem(kernel.schema(), "t=2 heads=3 d=8 positions=5 rot=4 pad_q=2"));
+  EXPECT_THAT(specs.front().layout.strides, ElementsAre(30, 10, 1));
+}
+
+TEST(TextOperation, AKernelMayLeaveOutWhatTheTextSaysIsThereOtherwise) {
+  const std::string text =
+      "operation scale(x[n], gamma[n] = 1, beta[n] = 0) -> y[n], twice[n]?\n"
+      "  y[i] = x[i] * gamma[i] + beta[i]\n  twice[i] = 2 * y[i]\n";
+  const Result<Manifest> kernel =
+      kernel_of(text, "[formats]\nx = \"f32\"\nbeta = \"f32\"\ny = \"f32\"\n");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  EXPECT_THAT(tensors_of(*kernel, "n=4"), ElementsAre("x", "beta", "y"));
+  EXPECT_THAT(refusal(text, "[formats]\ny = \"f32\"\n"), HasSubstr("x"));
+}
+
+TEST(TextOperation, IntegersAreWhereTheTextSays) {
+  const OperationCase made("gather_rows_bf16", "v=5 n=4 t=3", 80, {}, [](CaseTensors& tensors) {
+    for (std::int64_t i = 0; i < 3; ++i)
+      tensors.find("row")->set_bits(i, static_cast<std::uint32_t>(i - 1));
+  });
+  CaseTensors wrong = made.tensors;
+  wrong.find("row")->set_bits(1, 5);
+  const Status status = made.kernel.operation->check_values(made.problem, wrong);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().text(), HasSubstr("element 1 of row is 5, and its text says -1 .. 5"));
+  EXPECT_THAT(status.error().text(), HasSubstr("gather_rows.op:2:"));
+}
+
+// Of a table that an index leaves under a condition, the element that is read is named.
+TEST(TextOperation, SubscriptsThatAreDataStayInside) {
+  const Result<Manifest> kernel =
+      kernel_of("operation next(x[n], at[n]: s32 in 0 .. n) -> y[n]\n  y[i] = x[at[i] + 1]\n",
+                "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  const Problem problem = *parse_problem(kernel->schema(), "n=3");
+  CaseTensors tensors{*kernel->tensors(problem), {}};
+  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  EXPECT_TRUE(kernel->operation->check_values(problem, tensors).ok());
+  tensors.find("at")->set_bits(2, 2);
+  const Status status = kernel->operation->check_values(problem, tensors);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().text(), HasSubstr("made.op:2:"));
+}
+
+TEST(TextOperation, AWrongTextIsRefusedWithItsPlace) {
+  EXPECT_THAT(refusal("operation made(x[n]) -> y[n]\n  y[i] = x[k]\n", "[formats]\nx = \"f32\"\n"),
+              HasSubstr("made.op:2:12: there is no 'k' here"));
+  EXPECT_THAT(refusal("operation a(x[n]) -> y[n]\n  y[i] = x[i]\noperation b(x[n]) -> y[n]\n"
+                      "  y[i] = x[i]\n",
+                      "[formats]\nx = \"f32\"\n"),
+              HasSubstr("of 2 operations none is called made"));
+}
+
+TEST(TextOperation, ManifestsAreHeldAgainstTheText) {
+  const std::string text = "operation made(x[n], s = 2) -> y[n]: e4m3\n  y[i] = x[i] * s\n";
+  EXPECT_THAT(refusal(text, "[formats]\nx = \"f32\"\ny = \"bf16\"\n"), HasSubstr("e4m3"));
+  EXPECT_THAT(refusal(text, "[formats]\nx = \"f32\"\nz = \"bf16\"\n"), HasSubstr("z"));
+  EXPECT_THAT(refusal(text, "[problem]\nfree = [\"t\"]\n[formats]\nx = \"f32\"\n"), HasSubstr("t"));
+  EXPECT_THAT(refusal(text, "[formats]\nx = \"f32\"\n[contract]\nfunctions = \"quick\"\n"),
+              HasSubstr("it is one of \"fast\", \"approx\", \"precise\""));
+}
+
+TEST(TextOperation, AFailureIsExplainedByItsLine) {
+  const OperationCase made("add_rmsnorm_bf16", "m=1 n=4 out=f32", 80);
+  Tensor got(made.tensors.find("y")->layout);
+  const Explanation explanation = made.oracle->explain(1, 2, got);
+  ASSERT_EQ(explanation.lines.size(), 3u);
+  EXPECT_THAT(explanation.lines[0], HasSubstr("residual'[0, 2] is "));
+  EXPECT_THAT(explanation.lines[1], HasSubstr("rstd[0] is "));
+  EXPECT_THAT(explanation.lines[2], HasSubstr("line 6 of "));
+  EXPECT_THAT(explanation.lines[2], HasSubstr("the kernel stored 0"));
+}
+
+}  // namespace
+}  // namespace plumbline
