@@ -215,12 +215,16 @@ class Loaded final : public TextOperation {
     return evaluator.error() ? Status(*evaluator.error()) : Status();
   }
 
-  // The terms of all expressions, each counted for every element and every index of a reduction.
+  // The terms of all expressions, each counted for every element and every index of a reduction; what
+  // does not depend on an index is computed once.
   double work(const Problem& problem) const override {
     double terms = 0;
     for (const text::StepTensor& step : program_->steps) {
-      for (const text::Piece& piece : step.pieces)
-        terms += combinations(piece.ranges, problem) * terms_of(*piece.value, problem);
+      for (const text::Piece& piece : step.pieces) {
+        std::vector<text::Range> around = piece.ranges;
+        const double inner = terms_of(*piece.value, problem, around, terms);
+        terms += combinations(piece.ranges, problem) * inner;
+      }
     }
     return terms;
   }
@@ -263,10 +267,24 @@ class Loaded final : public TextOperation {
     return all;
   }
 
-  double terms_of(const text::Expression& node, const Problem& problem) const {
+  // Of one value, within these ranges; what is computed once is added to `once`.
+  double terms_of(const text::Expression& node, const Problem& problem,
+                  std::vector<text::Range>& around, double& once) const {
+    const std::size_t before = around.size();
+    around.insert(around.end(), node.ranges.begin(), node.ranges.end());
     double terms = 1;
-    for (const text::ExpressionPtr& child : node.children) terms += terms_of(*child, problem);
-    return node.op == text::Op::reduce ? combinations(node.ranges, problem) * terms : terms;
+    for (const text::ExpressionPtr& child : node.children)
+      terms += terms_of(*child, problem, around, once);
+    around.resize(before);
+    if (node.op != text::Op::reduce) return terms;
+    terms *= combinations(node.ranges, problem);
+    if (node.memo < 0) return terms;
+    std::vector<text::Range> needed;
+    for (const text::Range& range : around) {
+      if (std::ranges::count(node.depends_on, range.slot) > 0) needed.push_back(range);
+    }
+    once += terms * combinations(needed, problem);
+    return 1;
   }
 
   static bool reads_by_data(const text::Expression& node) {

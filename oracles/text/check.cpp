@@ -826,7 +826,24 @@ class Checker {
     }
     out->ranges = std::move(ranges);
     scope_.resize(before);
+    std::set<int> slots;
+    add_slots(*out, slots);
+    for (const Bound& one : scope_) {
+      if (slots.contains(one.slot)) out->depends_on.push_back(one.slot);
+    }
+    if (out->depends_on.size() < before) out->memo = program_->memos++;
     return with_symbols(out);
+  }
+
+  // The indices that a value depends on.
+  static void add_slots(const Expression& node, std::set<int>& slots) {
+    if (node.op == Op::index) slots.insert(node.id);
+    if (node.condition) add_slots(*node.condition, slots);
+    for (const ExpressionPtr& child : node.children) add_slots(*child, slots);
+    for (const Range& range : node.ranges) {
+      if (range.low) add_slots(*range.low, slots);
+      for (const ExpressionPtr& high : range.high) add_slots(*high, slots);
+    }
   }
 
   // The errors of earlier steps that a value is known to depend on: those of its children, as many

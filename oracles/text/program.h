@@ -110,6 +110,10 @@ struct Expression {
   // them.
   std::vector<Symbol> symbols;
   std::vector<Slots> of_child;
+  // Of a reduction that does not depend on all indices around it: those it does depend on, and its
+  // number among such reductions. -1: it depends on all.
+  std::vector<int> depends_on;
+  int memo = -1;
   int own_symbol = -1;  // of a step's reference: the one that stands for the step's own error
 };
 
@@ -154,6 +158,7 @@ struct Program {
   std::vector<StepTensor> steps;
   std::vector<int> outputs;  // steps, in the order of a case's tensors
   int slots = 0;
+  int memos = 0;
 
   int input(std::string_view name) const;  // -1: none
   int size(std::string_view name) const;

@@ -49,12 +49,14 @@ Manifest kernel_of(const Pair& pair, bool text) {
       std::filesystem::temp_directory_path() / "plumbline_texts_benchmark";
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "made.op") << pair.text;
-  const std::string manifest = std::string("computes = \"made.op\"\nsummary = \"of a benchmark\"\n"
-                               "source = \"made.cu\"\ntargets = [80]\nentry = \"made\"\n"
-                               "parameters = []\n[problem]\nout = [\"bf16\", \"f32\"]\n[formats]\n") +
-                               pair.formats +
-                               "[launch]\ngrid = [1]\nblock = [32]\n[contract]\nlanes = 128\n"
-                               "vector = 8\n";
+  const std::string manifest =
+      std::string(
+          "computes = \"made.op\"\nsummary = \"of a benchmark\"\n"
+          "source = \"made.cu\"\ntargets = [80]\nentry = \"made\"\n"
+          "parameters = []\n[problem]\nout = [\"bf16\", \"f32\"]\n[formats]\n") +
+      pair.formats +
+      "[launch]\ngrid = [1]\nblock = [32]\n[contract]\nlanes = 128\n"
+      "vector = 8\n";
   const Result<Manifest> made = parse_manifest(manifest, (folder / "made.toml").string());
   if (!made) std::fputs(made.error().text().c_str(), stderr);
   return *made;

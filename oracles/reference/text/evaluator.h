@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -79,7 +80,9 @@ class Evaluator {
         inputs_(inputs),
         domain_(std::move(domain)),
         slots_(static_cast<std::size_t>(instance.program().slots)),
-        kept_(instance.program().steps.size()) {}
+        kept_(instance.program().steps.size()),
+        reals_(static_cast<std::size_t>(instance.program().memos)),
+        integers_(static_cast<std::size_t>(instance.program().memos)) {}
 
   // Of a step, by row-major index.
   Value element(int step, std::int64_t index) {
@@ -102,6 +105,30 @@ class Evaluator {
     std::vector<Truth> truths;
   };
 
+  // What a reduction was for some indices: those before, and the last ones again, as they often are.
+  template <typename Kind>
+  struct Memo {
+    std::vector<std::int64_t> last;
+    std::optional<Kind> value;
+    std::map<std::vector<std::int64_t>, Kind> others;
+  };
+
+  template <typename Kind, typename Compute>
+  Kind remembered(const Expression& node, std::vector<Memo<Kind>>& memos, Compute compute) {
+    if (node.memo < 0) return compute();
+    Memo<Kind>& memo = memos[static_cast<std::size_t>(node.memo)];
+    const auto at = [&](int slot) { return slots_[static_cast<std::size_t>(slot)]; };
+    const bool same = memo.value && std::ranges::equal(memo.last, node.depends_on, {}, {}, at);
+    if (same) return *memo.value;
+    std::vector<std::int64_t> key;
+    for (const int slot : node.depends_on) key.push_back(at(slot));
+    auto found = memo.others.find(key);
+    if (found == memo.others.end()) found = memo.others.emplace(key, compute()).first;
+    memo.last = std::move(key);
+    memo.value = found->second;
+    return found->second;
+  }
+
   void fail(Place place, std::string message) {
     if (!error_) error_ = error_at(instance_.program().path, place, std::move(message));
   }
@@ -110,7 +137,9 @@ class Evaluator {
   std::int64_t place_of(const Expression& node, std::span<const std::int64_t> shape) {
     std::int64_t at = 0;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      const std::int64_t subscript = integer(*node.children[d]);
+      const Expression& child = *node.children[d];
+      const std::int64_t subscript =
+          child.op == Op::index ? slots_[static_cast<std::size_t>(child.id)] : integer(child);
       if (subscript < 0 || subscript >= shape[d]) {
         fail(node.place, fmt::format("subscript {} of a dimension of {}", subscript, shape[d]));
         return -1;
@@ -197,24 +226,28 @@ class Evaluator {
         return out;
       case Op::where:
         return truth(*node.children[0]).holds ? child(1) : child(2);
-      case Op::reduce: {
-        const auto kind = static_cast<Reduction>(node.id);
-        bool first = true;
-        reduce(node, 0, [&](const Truth& counts) {
-          if (!counts.holds) return;
-          const std::int64_t one = kind == Reduction::count ? 1 : child(0);
-          if (kind == Reduction::max || kind == Reduction::min) {
-            out = first ? one : kind == Reduction::max ? std::max(out, one) : std::min(out, one);
-          } else if (__builtin_add_overflow(out, one, &out)) {
-            bad("64 bits overflow");
-          }
-          first = false;
-        });
-        return out;
-      }
+      case Op::reduce:
+        return remembered(node, integers_, [&] { return reduced(node); });
       default:
         return bad("no integer");
     }
+  }
+
+  std::int64_t reduced(const Expression& node) {
+    const auto kind = static_cast<Reduction>(node.id);
+    bool first = true;
+    std::int64_t out = 0;
+    reduce(node, 0, [&](const Truth& counts) {
+      if (!counts.holds) return;
+      const std::int64_t one = kind == Reduction::count ? 1 : integer(*node.children[0]);
+      if (kind == Reduction::max || kind == Reduction::min) {
+        out = first ? one : kind == Reduction::max ? std::max(out, one) : std::min(out, one);
+      } else if (__builtin_add_overflow(out, one, &out)) {
+        fail(node.place, "64 bits overflow");
+      }
+      first = false;
+    });
+    return out;
   }
 
   // Calls body(whether the condition holds) for all values of the ranges' indices.
@@ -306,10 +339,12 @@ class Evaluator {
       }
       case Op::sum:
       case Op::product: {
-        std::vector<Value> of;
-        of.reserve(node.children.size());
-        for (std::size_t i = 0; i < node.children.size(); ++i) of.push_back(child(i));
-        return node.op == Op::sum ? domain_.sum(node, of) : domain_.product(node, of);
+        const std::size_t before = operands_.size();
+        for (std::size_t i = 0; i < node.children.size(); ++i) operands_.push_back(child(i));
+        const std::span<const Value> of = std::span(operands_).subspan(before);
+        Value out = node.op == Op::sum ? domain_.sum(node, of) : domain_.product(node, of);
+        operands_.erase(operands_.begin() + static_cast<std::ptrdiff_t>(before), operands_.end());
+        return out;
       }
       case Op::quotient: {
         const Value a = child(0);
@@ -337,11 +372,12 @@ class Evaluator {
         const Value a = child(1), b = child(2);
         return domain_.either(chosen, a, b);
       }
-      case Op::reduce: {
-        typename Domain::Total total(domain_, node);
-        reduce(node, 0, [&](const Truth& counts) { total.add(child(0), counts); });
-        return total.value();
-      }
+      case Op::reduce:
+        return remembered(node, reals_, [&] {
+          typename Domain::Total total(domain_, node);
+          reduce(node, 0, [&](const Truth& counts) { total.add(child(0), counts); });
+          return total.value();
+        });
       default:
         fail(node.place, "no number");
         return domain_.real(0);
@@ -374,6 +410,9 @@ class Evaluator {
   Domain domain_;
   std::vector<std::int64_t> slots_;
   std::vector<Kept> kept_;
+  std::vector<Memo<Value>> reals_;
+  std::vector<Memo<std::int64_t>> integers_;
+  std::vector<Value> operands_;  // of the sums and products that are being computed
   std::optional<Error> error_;
 };
 

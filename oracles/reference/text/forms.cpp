@@ -43,9 +43,10 @@ int lowest_bit(double x) {
   return exponent - 53 + std::countr_zero(bits);
 }
 
-// x + distance, rounded up: a small distance is not lost.
+// x + distance, not rounded down: a small distance is not lost.
 double above(double x, double distance) {
-  return distance == 0 ? x : std::nextafter(x + distance, kInfinity);
+  const double sum = x + distance;
+  return distance == 0 || std::isinf(sum) ? sum : sum + std::fabs(sum) * 0x1p-52;
 }
 
 double below(double x, double distance) { return -above(-x, distance); }
@@ -165,7 +166,7 @@ Form Forms::used(const Expression& node, const Form& a) const {
 
 // The child's symbols where the node has them; what has no place there joins the rest.
 Form Forms::in_place(const Expression& node, std::size_t child, const Form& a) const {
-  if (a.special) return a;
+  if (a.special || a.symbols == std::array<double, kMostSymbols>{}) return a;
   Form out = a;
   out.symbols = {};
   const bool mapped = child < node.of_child.size();

@@ -219,6 +219,19 @@ TEST(TextGenerator, WorkCountsTermsAndNotElementsAlone) {
     EXPECT_LT(generator.padded_work(test_case.problem, kernel), 3e8) << test_case.text();
 }
 
+// One that is the same for all of a row is computed once for it.
+TEST(TextGenerator, WorkCountsWhatARowSharesOnce) {
+  const Manifest kernel = kernel_of(
+      "operation probabilities(x[m, n]) -> y[m, n]\n"
+      "  y[i, j] = exp(x[i, j] - max[k] x[i, k]) / sum[k] exp(x[i, k] - max[l] x[i, l])\n",
+      "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  const auto work = [&](const std::string& sizes) {
+    return generator_of(*kernel.operation)
+        .padded_work(*parse_problem(kernel.schema(), sizes), kernel);
+  };
+  EXPECT_NEAR(work("m=4 n=4096") / work("m=4 n=2048"), 2, 0.1);
+}
+
 TEST(TextGenerator, ScalarsLeaveOutWhatTheDomainRefuses) {
   std::map<std::string, std::vector<std::string>> fragments;
   for (const Feature& feature : generator_of(*grouped().operation).features(grouped()))

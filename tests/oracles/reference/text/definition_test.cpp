@@ -47,6 +47,16 @@ TEST(TextDefinition, ReductionsGoOverWhatTheySay) {
   EXPECT_EQ(second_row("sum[k <= j] x[i, k]"), (Numbers{10, 21, 33, 46}));
 }
 
+// Reductions that depend on some of the indices around them are computed once for those.
+TEST(TextDefinition, ReductionsFollowTheIndicesThatTheyDependOn) {
+  EXPECT_EQ(second_row("sum[k] x[k, j]"), (Numbers{10, 12, 14, 16}));
+  EXPECT_EQ(second_row("x[i, j] - max[k] x[i, k]"), (Numbers{-3, -2, -1, 0}));
+  EXPECT_EQ(row("sum[j] (x[i, j] - max[k] x[i, k])"), (Numbers{-6, -6}));
+  EXPECT_EQ(row("sum[k] (x[k, 0] + max[j] x[k, j] + max[j] x[i, j])"), (Numbers{32, 52}));
+  EXPECT_EQ(second_row("count[k < n if x[i, k] > 11] + count[k <= j] + max[l < m] x[l, j]"),
+            (Numbers{13, 15, 17, 19}));
+}
+
 TEST(TextDefinition, AReductionTakesTheFactorBehindIt) {
   EXPECT_EQ(row("sum[j] x[i, j] * 2"), (Numbers{12, 92}));
   EXPECT_EQ(row("sum[j] x[i, j]^2"), (Numbers{14, 534}));
