@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracles of row operations that are built in, beside texts that say the same: the time to judge
-// all outputs of a case, one thread, in one program.
+// The oracles of row operations that are built in, beside texts that say the same: the time to
+// judge all outputs of a case, one thread, in one program.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
