@@ -466,7 +466,8 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
   }
   std::erase_if(cases, [&](const DesignedCase& one) {
     const Result<Problem> problem = parse_problem(manifest.schema(), one.problem);
-    return !problem || operation_.work(*problem) > 4 * most_work(Profile::quick);
+    return !problem || !has_values(*problem) ||
+           operation_.work(*problem) > 4 * most_work(Profile::quick);
   });
   return cases;
 }

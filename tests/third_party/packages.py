@@ -22,7 +22,7 @@ PACKAGES = [
     ("nvidia_cutlass", "nvidia-cutlass", "4.2.0.0", "f9599ada45c7bcb6bf53f7d3f0a7d154183e53451c01bfa59eecd37dd4a693f6", ""),
     ("flash_attn", "flash-attn", "2.8.3.post2", "d0f9f0b08a986cdeadbffcf5ec8b3a8f514366c68ad1853d3ab061bc83cc340b", ""),
     ("flashinfer", "flashinfer-python", "0.7.2.post1", "bfdc18b9e1e4d8d0730fe4343dc0e284cd0c160086de80f99888bc4867922d49",
-     "flashinfer/data/include/"),
+     ("flashinfer/data/include/", "flashinfer/data/cccl/libcudacxx/include/")),
 ]
 # Folder, repository, commit.
 REPOSITORIES = [
