@@ -23,6 +23,7 @@ PACKAGES = [
     ("flash_attn", "flash-attn", "2.8.3.post2", "d0f9f0b08a986cdeadbffcf5ec8b3a8f514366c68ad1853d3ab061bc83cc340b", ""),
     ("flashinfer", "flashinfer-python", "0.7.2.post1", "bfdc18b9e1e4d8d0730fe4343dc0e284cd0c160086de80f99888bc4867922d49",
      ("flashinfer/data/include/", "flashinfer/data/cccl/libcudacxx/include/")),
+    ("vllm", "vllm", "0.9.2", "6b0d855ea8ba18d76364c9b82ea94bfcaa9c9e724055438b5733e4716ed104e1", ""),
 ]
 # Folder, repository, commit.
 REPOSITORIES = [

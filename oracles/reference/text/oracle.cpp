@@ -16,6 +16,17 @@ namespace {
 
 constexpr int kRefereeBits = 256;
 
+// An integer output has no NaN: it is stored as 0, as cvt does.
+RangedElement stored_in(const Format& f, RangedElement element) {
+  if (!f.is_integer) return element;
+  if (std::isnan(element.exact.value)) element.exact = {0, 0};
+  if (!element.range.nan) return element;
+  element.range = element.range.has_numbers() ? F32Range{std::min(element.range.low, 0.0f),
+                                                         std::max(element.range.high, 0.0f), false}
+                                              : F32Range{0, 0, false};
+  return element;
+}
+
 bool agrees_with(double referee, const Certified& exact) {
   return std::isinf(exact.error) || agrees(referee, exact);
 }
@@ -35,7 +46,7 @@ OutputVerdict TextOracle::judge(int output, const Tensor& got, const JudgeOption
   Evaluator<Forms> evaluator = forms();
   OutputTally tally;
   for (std::int64_t i = 0; i < elements; ++i) {
-    const RangedElement element = ranged(evaluator.element(of(output).step, i));
+    const RangedElement element = stored_in(f, ranged(evaluator.element(of(output).step, i)));
     tally_ranged(f, i, element, got.bits(i), tally);
   }
   OutputVerdict verdict = tally.verdict(elements);
@@ -56,8 +67,9 @@ OutputVerdict TextOracle::judge(int output, const Tensor& got, const JudgeOption
 
 ElementVerdict TextOracle::element(int output, std::int64_t index, std::uint64_t got) const {
   Evaluator<Forms> evaluator = forms();
-  return range_verdict(plumbline::format(of(output).format), index,
-                       ranged(evaluator.element(of(output).step, index)), got);
+  const Format& f = plumbline::format(of(output).format);
+  return range_verdict(f, index, stored_in(f, ranged(evaluator.element(of(output).step, index))),
+                       got);
 }
 
 std::vector<double> TextOracle::reference_values(int output, Reference, int) const {

@@ -118,6 +118,24 @@ TEST(TextOperation, ManifestsAreHeldAgainstTheText) {
               HasSubstr("it is one of \"fast\", \"approx\", \"precise\""));
 }
 
+// cvt makes 0 of NaN.
+TEST(TextOperation, NanInAnIntegerOutputIsZero) {
+  const Result<Manifest> kernel = kernel_of("operation made(x[n]) -> q[n]: s8\n  q[i] = x[i] * 2\n",
+                                            "[formats]\nx = \"f32\"\n");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  const Problem problem = *parse_problem(kernel->schema(), "n=3");
+  CaseTensors tensors{*kernel->tensors(problem), {}};
+  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  tensors.find("x")->set_bits(0, 0x7fc00000);
+  tensors.find("x")->set_bits(1, 0x7f800000);
+  const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
+  Tensor got(tensors.find("q")->layout);
+  got.set_bits(1, 127);
+  EXPECT_TRUE(oracle->judge(0, got, {}).failures.empty());
+  got.set_bits(0, 1);
+  EXPECT_EQ(oracle->judge(0, got, {}).failures.size(), 1u);
+}
+
 TEST(TextOperation, AFailureIsExplainedByItsLine) {
   const OperationCase made("add_rmsnorm_bf16", "m=1 n=4 out=f32", 80);
   Tensor got(made.tensors.find("y")->layout);
