@@ -14,6 +14,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "kernels/manifest/compile.h"
+#include "kernels/ops/text_operation.h"
 #include "oracles/base/file.h"
 #include "reports/count_text.h"
 
@@ -63,22 +64,41 @@ Result<EntrySurvey> chosen_entry(const PtxSurvey& survey, const std::string& fil
                file, fmt::format("--entry and one of {}", fmt::join(names, ", "))};
 }
 
-Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const std::string& file,
-                                        const std::string& wanted) {
+// The operation of a text, by whose path a manifest in `folder` calls it.
+Result<OperationGuess> text_operation(const fs::path& path, const fs::path& folder,
+                                      std::string reason) {
+  const Result<const TextOperation*> operation = read_text_operation(path.string());
+  if (!operation) return operation.error();
+  const fs::path from = folder.empty() ? "." : folder;
+  return OperationGuess{*operation, std::move(reason), fs::proximate(path, from).generic_string()};
+}
+
+// What --operation says, else a text beside the file, else the entry's name and instructions.
+Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const fs::path& file,
+                                        const std::string& wanted, const fs::path& folder) {
   std::vector<std::string_view> names;
   for (const Operation* operation : all_operations()) names.push_back(operation->name());
+  const std::string known = fmt::format(
+      "one of {}, or a text that says it (docs/operation_texts.md)", fmt::join(names, ", "));
+  if (wanted.ends_with(".op")) return text_operation(wanted, folder, "--operation says so");
   if (!wanted.empty()) {
     if (const Operation* operation = find_operation(wanted))
-      return OperationGuess{operation, "--operation says so"};
+      return OperationGuess{operation, "--operation says so", wanted};
     return Error{ErrorKind::bad_input, fmt::format("there is no operation \"{}\"", wanted), "",
-                 fmt::format("one of {}", fmt::join(names, ", "))};
+                 known};
   }
+  fs::path text = file;
+  std::error_code ignored;
+  if (fs::exists(text.replace_extension(".op"), ignored))
+    return text_operation(text, folder, "a text of that name lies beside it");
   OperationGuess guess = guess_operation(entry);
   if (guess.operation) return guess;
-  return Error{ErrorKind::bad_input,
-               fmt::format("what \"{}\" computes is not to be seen in its name or its instructions",
-                           entry.name),
-               file, fmt::format("--operation and one of {}", fmt::join(names, ", "))};
+  return Error{
+      ErrorKind::bad_input,
+      fmt::format("what \"{}\" computes is not to be seen in its name or its instructions",
+                  entry.name),
+      file.string(),
+      fmt::format("--operation and {}: {} is found by itself", known, text.filename().string())};
 }
 
 std::ptrdiff_t count_of(const std::string& text, std::string_view word) {
@@ -104,18 +124,19 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
   if (!survey) return report_error(survey.error());
   const Result<EntrySurvey> entry = chosen_entry(*survey, file.string(), arguments.entry);
   if (!entry) return report_error(entry.error());
-  const Result<OperationGuess> guess = chosen_operation(*entry, file.string(), arguments.operation);
+  const fs::path out = arguments.draft_out.empty()
+                           ? file.parent_path() / (file.stem().string() + ".toml")
+                           : fs::path(arguments.draft_out);
+  const fs::path folder = out == "-" ? file.parent_path() : out.parent_path();
+  const Result<OperationGuess> guess = chosen_operation(*entry, file, arguments.operation, folder);
   if (!guess) return report_error(guess.error());
 
   const std::string draft =
       draft_manifest(*entry, *guess, {file.filename().string(), survey->version, survey->target});
-  if (arguments.draft_out == "-") {
+  if (out == "-") {
     terminal.print_lines(draft);
     return ExitCode::held;
   }
-  const fs::path out = arguments.draft_out.empty()
-                           ? file.parent_path() / (file.stem().string() + ".toml")
-                           : fs::path(arguments.draft_out);
   std::error_code ignored;
   if (fs::exists(out, ignored)) {
     return report_error({ErrorKind::bad_input, "it exists already, and is not replaced",

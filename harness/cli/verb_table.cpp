@@ -128,7 +128,7 @@ void no_flags(FlagTargets) {}
 
 void init_flags(FlagTargets to) {
   add(to, kChoosing, "--operation", to.arguments.operation, "NAME",
-      "what the kernel computes, where its name does not say");
+      "what the kernel computes, where its name does not say: an operation, or a text <name>.op");
   add(to, kChoosing, "--entry", to.arguments.entry, "NAME",
       "the entry point, where the PTX has several");
   add_sm(to, "the chip that a source is compiled for (default: 80)");

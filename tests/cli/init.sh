@@ -22,12 +22,29 @@ cp mine.ptx right.ptx && sed -i 's/mine.ptx/right.ptx/' right.toml
 
 expect 0 "1 passed, 0 failed" verify --kernel right.toml --profile quick --on emulator --no-corpus --only 'm<=70'
 
+# A text beside the source says what it computes; with the grid corrected the draft verifies.
+mkdir text && cat >text/doubled.op <<'END'
+operation doubled(x[m, n]) -> y[m, n]
+  y[i, j] = 2 x[i, j]
+END
+cat >text/doubled.cu <<'END'
+extern "C" __global__ void doubled(const float* x, float* y, int m, int n) {
+  for (int j = threadIdx.x; j < n; j += blockDim.x) y[blockIdx.x * n + j] = 2 * x[blockIdx.x * n + j];
+}
+END
+expect 0 "as doubled.op, since a text of that name lies beside it" init text/doubled.cu
+sed -i "s/^grid = .*/grid = ['m']/; s/\"bf16\"/\"f32\"/" text/doubled.toml
+expect 0 "1 passed, 0 failed" verify --kernel text/doubled.toml --profile quick --on emulator --no-corpus
+expect 0 'computes = "doubled.op"' init text/doubled.cu --operation text/doubled.op --out -
+expect 2 'missing.op' init text/doubled.cu --operation missing.op --out -
+
 # Several entry points, a name that says nothing, and what is no kernel.
 cat "$kernels/shipped/quantize_s8/quantize_s8.sm_80.ptx" >many.ptx
 expect 2 "entry points" init many.ptx
 expect 0 "as quantize" init many.ptx --entry quantize_s8_row
 sed 's/softmax/kernel7/g' mine.ptx >unknown.ptx
 expect 2 "--operation and one of" init unknown.ptx
+expect 2 "unknown.op is found by itself" init unknown.ptx
 echo hello >hello.ptx
 expect 2 "hello.ptx" init hello.ptx
 expect 2 "neither PTX (.ptx) nor a CUDA source" init right.toml

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/manifest/problem.h"
+#include "kernels/ops/text_operation.h"
 
 namespace plumbline {
 namespace {
@@ -88,7 +89,8 @@ std::vector<std::string_view> tensors_of(const Operation& operation, std::size_t
   std::vector<std::string_view> names = usual_tensors(operation.name(), count);
   for (const TensorName& tensor : operation.tensor_names()) {
     if (names.size() >= count) break;
-    if (std::ranges::count(names, tensor.name) == 0) names.push_back(tensor.name);
+    if (tensor.in_place_of.empty() && std::ranges::count(names, tensor.name) == 0)
+      names.push_back(tensor.name);
   }
   return names;
 }
@@ -98,6 +100,11 @@ std::vector<std::string> integers_of(const Operation& operation) {
   std::vector<std::string> names;
   for (const Field& field : operation.schema()) {
     if (field.kind == FieldKind::integer && must_be_given(field)) names.emplace_back(field.name);
+  }
+  if (const TextOperation* text = as_text(operation)) {
+    for (const text::Parameter& one : text->text().parameters) {
+      if (one.type == "int") names.push_back(one.name);
+    }
   }
   for (const Derived& derived : operation.derived()) {
     if (derived.name.starts_with("ld")) names.emplace_back(derived.name);
@@ -218,7 +225,7 @@ std::string problem_lines(const Operation& operation, const EntrySurvey& entry) 
   const auto factors = factor_formats(entry);
   std::vector<Line> lines;
   for (const Field& field : operation.schema()) {
-    if (field.kind != FieldKind::word) continue;
+    if (field.kind != FieldKind::word || as_text(operation)) continue;
     std::string word;
     if ((field.name == "a" || field.name == "b") && factors) {
       const std::string& format = field.name == "a" ? factors->first : factors->second;
@@ -323,10 +330,11 @@ OperationGuess guess_operation(const EntrySurvey& entry) {
         rule.all, [&](std::string_view word) { return name.find(word) != std::string::npos; });
     if (fits) {
       return {find_operation(rule.operation),
-              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \""))};
+              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \"")),
+              std::string(rule.operation)};
     }
   }
-  if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry)};
+  if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry), "gemm"};
   return {};
 }
 
@@ -337,10 +345,12 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
   std::string text = fmt::format(
       "# A draft from {} (PTX {} for {}). Look at every line with TODO, then:\n"
       "#   plumbline verify --kernel <this file> --profile quick\n"
-      "# docs/manifest.md explains the keys, docs/operations.md the fields and tensors of {}.\n",
-      source.file, source.version, source.target, operation.name());
+      "# docs/manifest.md explains the keys, docs/{}.md the fields and tensors of {}.\n",
+      source.file, source.version, source.target,
+      as_text(operation) ? "operation_texts" : "operations", operation.name());
   text += aligned({
-      {fmt::format("computes = \"{}\"", operation.name()), "TODO: guessed, since " + guess.reason},
+      {fmt::format("computes = \"{}\"", guess.computes),
+       as_text(operation) ? "" : "TODO: guessed, since " + guess.reason},
       {fmt::format("summary = \"{} from {}\"", operation.name(), source.file), ""},
       {fmt::format("{} = \"{}\"", is_source ? "source" : "ptx", source.file), ""},
       {fmt::format("targets = [{}]", target_text(source.target)), ""},

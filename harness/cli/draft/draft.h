@@ -13,7 +13,8 @@ namespace plumbline {
 
 struct OperationGuess {
   const Operation* operation = nullptr;
-  std::string reason;  // "its name has "softmax""
+  std::string reason;    // "its name has "softmax""
+  std::string computes;  // what a manifest calls it: its name, or the path of its text
 };
 
 // By the entry's name, else by the units it uses; none where neither says anything.
