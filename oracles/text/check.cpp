@@ -28,9 +28,10 @@ std::shared_ptr<Expression> made(Op op, Type type, Place place) {
   return out;
 }
 
-ExpressionPtr constant(double number, Type type, Place place) {
+ExpressionPtr constant(double number, Type type, Place place, double rest = 0) {
   auto out = made(Op::constant, type, place);
   out->number = number;
+  out->rest = rest;
   return out;
 }
 
@@ -713,18 +714,21 @@ class Checker {
   // The functions that are written out: an author of kernels computes them in these steps too.
   ExpressionPtr activation(const Node& node, const ExpressionPtr& x) {
     const Place place = node.place;
-    const auto real = [&](double number) { return constant(number, Type::real, place); };
+    const auto real = [&](double number, double rest = 0) {
+      return constant(number, Type::real, place, rest);
+    };
     const ExpressionPtr half_x = multiplied(real(0.5), x, place);
     if (node.name == "gelu") {  // x (1 + erf(x / sqrt 2)) / 2
-      const ExpressionPtr inner = multiplied(x, real(0.70710678118654752440), place);
+      const ExpressionPtr inner =
+          multiplied(x, real(0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55), place);
       return multiplied(half_x, added(real(1), function(Function::erf, inner, place), place),
                         place);
     }
     if (node.name == "gelu_tanh") {  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
       const ExpressionPtr cube = multiplied(
           real(0.044715), multiplied(x, function(Function::square, x, place), place), place);
-      const ExpressionPtr inner =
-          multiplied(real(0.79788456080286535588), added(x, cube, place), place);
+      const ExpressionPtr inner = multiplied(real(0x1.9884533d43651p-1, -0x1.cbc0d30ebfd15p-55),
+                                             added(x, cube, place), place);
       return multiplied(half_x, added(real(1), function(Function::tanh, inner, place), place),
                         place);
     }
@@ -814,7 +818,9 @@ class Checker {
                                  : node.name == "max" ? Reduction::max
                                                       : Reduction::min);
       out->children = {number(*node.children[0])};
-      out->type = sure ? out->children[0]->type : Type::real;
+      // Of nothing a maximum is -inf, which no integer is.
+      const bool sums = node.name == "sum";
+      out->type = sure && sums ? out->children[0]->type : Type::real;
     }
     for (std::size_t i = 0; i < ranges.size() && !error_; ++i) {
       if (ranges[i].high.empty()) ranges[i].high = scope_[before + i].implied;

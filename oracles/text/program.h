@@ -99,7 +99,7 @@ struct Expression {
   Type type = Type::real;
   Place place;
   int id = 0;
-  double number = 0;
+  double number = 0, rest = 0;  // of a constant: the number, and what double leaves of it
   Function function = Function::exp;
   FormatId format = FormatId::f32;
   std::vector<ExpressionPtr> children;

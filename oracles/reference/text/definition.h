@@ -22,7 +22,7 @@ class Definition {
 
   static constexpr bool kIsDouble = std::is_same_v<Number, double>;
 
-  Number real(double x) const { return Number(x); }
+  Number real(double x, double rest = 0) const { return Number(Number(x) + Number(rest)); }
 
   Number whole(std::int64_t k) const { return Number(static_cast<double>(k)); }
 

@@ -233,19 +233,14 @@ class Evaluator {
     }
   }
 
+  // A sum or a count.
   std::int64_t reduced(const Expression& node) {
-    const auto kind = static_cast<Reduction>(node.id);
-    bool first = true;
+    const bool counts = node.id == static_cast<int>(Reduction::count);
     std::int64_t out = 0;
-    reduce(node, 0, [&](const Truth& counts) {
-      if (!counts.holds) return;
-      const std::int64_t one = kind == Reduction::count ? 1 : integer(*node.children[0]);
-      if (kind == Reduction::max || kind == Reduction::min) {
-        out = first ? one : kind == Reduction::max ? std::max(out, one) : std::min(out, one);
-      } else if (__builtin_add_overflow(out, one, &out)) {
-        fail(node.place, "64 bits overflow");
-      }
-      first = false;
+    reduce(node, 0, [&](const Truth& truth) {
+      if (!truth.holds) return;
+      const std::int64_t one = counts ? 1 : integer(*node.children[0]);
+      if (__builtin_add_overflow(out, one, &out)) fail(node.place, "64 bits overflow");
     });
     return out;
   }
@@ -318,7 +313,7 @@ class Evaluator {
     const auto child = [&](std::size_t i) { return real(*node.children[i]); };
     switch (node.op) {
       case Op::constant:
-        return domain_.real(node.number);
+        return domain_.real(node.number, node.rest);
       case Op::scalar:
         return domain_.real(instance_.setting().scalars[static_cast<std::size_t>(node.id)]);
       case Op::largest: {

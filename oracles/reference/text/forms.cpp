@@ -132,10 +132,11 @@ double Forms::rounding_of_point(double exact) const {
   return is_f32(exact) ? 0 : std::fabs(static_cast<double>(static_cast<float>(exact)) - exact);
 }
 
-Form Forms::real(double x) const {
+Form Forms::real(double x, double rest) const {
   if (!std::isfinite(x)) return input(x);
   Form out;
   out.value = x;
+  out.error = std::fabs(rest);
   out.own = rounding_of_point(x);
   return out;
 }

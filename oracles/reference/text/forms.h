@@ -57,7 +57,7 @@ class Forms {
 
   explicit Forms(const Arithmetic& arithmetic) : arithmetic_(arithmetic) {}
 
-  Form real(double x) const;
+  Form real(double x, double rest = 0) const;
   Form whole(std::int64_t k) const;
   Form input(double x) const;
   Form used(const Expression& node, const Form& a) const;

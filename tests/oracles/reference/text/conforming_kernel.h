@@ -33,7 +33,7 @@ class Drawn {
   Drawn(const Arithmetic& arithmetic, std::uint64_t seed)
       : arithmetic_(arithmetic), random_(std::make_shared<Random>(seed)) {}
 
-  float real(double x) const { return flushed(static_cast<float>(x)); }
+  float real(double x, double = 0) const { return flushed(static_cast<float>(x)); }
 
   float whole(std::int64_t k) const { return static_cast<float>(k); }
 
@@ -216,6 +216,8 @@ class TextProblem {
     }
     inputs_ = Inputs(pointers);
   }
+
+  const std::vector<std::unique_ptr<Tensor>>& tensors() const { return tensors_; }
 
   int output() const { return instance_->program().outputs.front(); }
 

@@ -44,6 +44,7 @@ TEST(TextDefinition, ReductionsGoOverWhatTheySay) {
   EXPECT_EQ(row("count[j < n if x[i, j] < 11]"), (Numbers{4, 1}));
   EXPECT_EQ(row("sum[j < 0] x[i, j]"), (Numbers{0, 0}));
   EXPECT_EQ(row("max[j < 0] x[i, j]"), (Numbers{-kInfinity, -kInfinity}));
+  EXPECT_EQ(row("min[j < n if j == 4 * i] j"), (Numbers{0, kInfinity}));
   EXPECT_EQ(second_row("sum[k <= j] x[i, k]"), (Numbers{10, 21, 33, 46}));
 }
 
