@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random operation texts, evaluated by an interpreter of its own over mpmath: interpret.py SAMPLES COUNT.
+"""Random operation texts, evaluated by an interpreter of its own over mpmath: interpret.py SAMPLES COUNT [FIRST].
 
 SAMPLES prints texts, inputs and exact values. The grammar here was written from docs/operation_texts.md, and shares
 nothing with the C++ parser and evaluator. Elements that depend on the sign of a zero, on numbers beyond
@@ -24,7 +24,7 @@ FORMATS = {"bf16": (8, -126, 128), "f16": (11, -14, 16), "f32": (24, -126, 128)}
 
 
 class Unknown(Exception):
-    """This interpreter cannot tell: the sign of a zero, or a number beyond any exponent."""
+    """This interpreter cannot tell: the sign of a zero, a number beyond any exponent, what is nearly a tie."""
 
 
 def rounded(x, name):
@@ -35,6 +35,8 @@ def rounded(x, name):
     scaled = mpmath.ldexp(x, -exponent)
     whole = mpmath.floor(scaled)
     rest = scaled - whole
+    if rest != 0.5 and abs(rest - 0.5) < mpf(2) ** -100:
+        raise Unknown
     if rest > 0.5 or (rest == 0.5 and int(whole) % 2 == 1):
         whole += 1
     out = mpmath.ldexp(whole, exponent)
@@ -296,9 +298,9 @@ def agrees(ours, theirs):
 
 
 def main():
-    samples, count = sys.argv[1:]
+    samples, count = sys.argv[1:3]
     compared = unknown = 0
-    lines = subprocess.run([samples, "0", count], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run([samples, *sys.argv[3:] or "0", count], check=True, capture_output=True, text=True).stdout.splitlines()
     for line in lines:
         sample = json.loads(line)
         for i, (ours, theirs) in enumerate(zip(outputs(sample), sample["y"], strict=True)):
