@@ -539,6 +539,8 @@ const Parameter* OperationText::find(std::string_view wanted) const {
 }
 
 Result<std::vector<OperationText>> parse_operations(std::string_view text, std::string_view path) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const Result<Tokens> tokens = read_tokens(text, path);
   if (!tokens) return tokens.error();
   return Parser(*tokens, text, path).file();

@@ -143,6 +143,10 @@ TEST(OperationText, TheCommentAboveIsWhatItIsAbout) {
   EXPECT_EQ(parsed->front().about, "Doubles.\nAll of them.");
 }
 
+TEST(OperationText, EditorsMayMarkTheOrderOfBytesAndEndLinesTwice) {
+  EXPECT_EQ(complaint("\xef\xbb\xbfoperation f(x[m]) -> y[m]\r\n\ty[i] = 2 x[i]\r\n"), "");
+}
+
 // The examples of docs/operation_texts.md.
 TEST(OperationText, TheExamplesOfItsPageAreRight) {
   const Result<std::string> page = read_text_file(

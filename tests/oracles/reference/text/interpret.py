@@ -298,9 +298,9 @@ def agrees(ours, theirs):
 
 
 def main():
-    samples, count = sys.argv[1:3]
+    samples, count, first = (sys.argv[1:] + ["0"])[:3]
     compared = unknown = 0
-    lines = subprocess.run([samples, *sys.argv[3:] or "0", count], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run([samples, first, count], check=True, capture_output=True, text=True).stdout.splitlines()
     for line in lines:
         sample = json.loads(line)
         for i, (ours, theirs) in enumerate(zip(outputs(sample), sample["y"], strict=True)):
