@@ -74,7 +74,9 @@ std::string page_of(const Operation& operation) {
 
 std::string operations_page() {
   std::string page =
-      "# The operations\n\nWhat a manifest's `computes` can name: for each operation the fields of "
+      "# The operations that are built in\n\nWhat none of them computes a text of a few lines says "
+      "([operation_texts.md](operation_texts.md)).\n\nWhat a manifest's `computes` can name: for "
+      "each operation the fields of "
       "a problem in the order of its canonical text (defaults\n"
       "are left out there), the names that expressions can use beside them, and the tensors. A "
       "kernel need not have all of it: its `[problem]`\n"
