@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "kernels/manifest/problem.h"
-#include "kernels/ops/text_operation.h"
 
 namespace plumbline {
 namespace {
@@ -95,15 +94,19 @@ std::vector<std::string_view> tensors_of(const Operation& operation, std::size_t
   return names;
 }
 
+bool is_text(const Operation& operation) { return operation.name().ends_with(".op"); }
+
 // Sizes first, then what expressions can use of layouts.
 std::vector<std::string> integers_of(const Operation& operation) {
   std::vector<std::string> names;
   for (const Field& field : operation.schema()) {
     if (field.kind == FieldKind::integer && must_be_given(field)) names.emplace_back(field.name);
   }
-  if (const TextOperation* text = as_text(operation)) {
-    for (const text::Parameter& one : text->text().parameters) {
-      if (one.type == "int") names.push_back(one.name);
+  if (is_text(operation)) {  // its scalars
+    for (const Field& field : operation.schema()) {
+      if (field.kind == FieldKind::integer && !must_be_given(field) &&
+          !field.name.starts_with("pad_"))
+        names.emplace_back(field.name);
     }
   }
   for (const Derived& derived : operation.derived()) {
@@ -225,7 +228,7 @@ std::string problem_lines(const Operation& operation, const EntrySurvey& entry) 
   const auto factors = factor_formats(entry);
   std::vector<Line> lines;
   for (const Field& field : operation.schema()) {
-    if (field.kind != FieldKind::word || as_text(operation)) continue;
+    if (field.kind != FieldKind::word || is_text(operation)) continue;
     std::string word;
     if ((field.name == "a" || field.name == "b") && factors) {
       const std::string& format = field.name == "a" ? factors->first : factors->second;
@@ -347,10 +350,10 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
       "#   plumbline verify --kernel <this file> --profile quick\n"
       "# docs/manifest.md explains the keys, docs/{}.md the fields and tensors of {}.\n",
       source.file, source.version, source.target,
-      as_text(operation) ? "operation_texts" : "operations", operation.name());
+      is_text(operation) ? "operation_texts" : "operations", operation.name());
   text += aligned({
       {fmt::format("computes = \"{}\"", guess.computes),
-       as_text(operation) ? "" : "TODO: guessed, since " + guess.reason},
+       is_text(operation) ? "" : "TODO: guessed, since " + guess.reason},
       {fmt::format("summary = \"{} from {}\"", operation.name(), source.file), ""},
       {fmt::format("{} = \"{}\"", is_source ? "source" : "ptx", source.file), ""},
       {fmt::format("targets = [{}]", target_text(source.target)), ""},

@@ -10,6 +10,7 @@
 #include "oracles/exact/real.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/text/definition.h"
+#include "oracles/text/edits.h"
 
 namespace plumbline::text {
 namespace {
@@ -143,6 +144,41 @@ std::string range_words(const RangedElement& element) {
 
 }  // namespace
 
+NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got) const {
+  constexpr std::size_t kMostEdits = 1000;
+  constexpr std::int64_t kMostElements = 4096;
+  const Format& f = plumbline::format(of(output).format);
+  const int step = of(output).step;
+  NamedFaults found;
+  double largest = 0;  // that the kernel stored
+  for (std::int64_t i = 0; i < got.layout.count(); ++i) {
+    const double one = std::fabs(to_double(f, got.bits(i)));
+    if (std::isfinite(one)) largest = std::max(largest, one);
+  }
+  for (const Edit& edit : single_edits(instance_.program().text, kMostEdits)) {
+    auto program = check_operation(edit.text, instance_.program().path);
+    if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
+    const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
+    if (!instance) continue;
+    Evaluator<Forms> evaluator(*instance, inputs_, Forms(arithmetic_));
+    // A range that holds almost anything is no explanation.
+    const auto fits = [&](std::int64_t i) {
+      const RangedElement element = stored_in(f, ranged(evaluator.element(step, i)));
+      const F32Range& range = element.range;
+      const bool narrow =
+          range.is_point() || !range.has_numbers() ||
+          range.high - range.low <= std::max(std::fabs(element.exact.value) / 16, largest / 1024);
+      return !evaluator.error() && narrow && !(range.nan && range.has_numbers()) &&
+             range_verdict(f, i, element, got.bits(i)).pass;
+    };
+    bool all = fits(index);
+    const std::int64_t elements = std::min(kMostElements, instance->step_elements(step));
+    for (std::int64_t i = 0; all && i < elements; ++i) all = fits(i);
+    if (all) found.names.push_back(edit.name);
+  }
+  return found;
+}
+
 Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& got) const {
   Explanation out;
   Evaluator<Forms> evaluator = forms();
@@ -162,6 +198,10 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
                   "has {}; the kernel stored {:.9g}",
                   piece.place.line, instance_.program().path, element.exact.value,
                   range_words(element), stored));
+  NamedFaults known = faults(output, index, got);
+  for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);
+  if (known.names.empty()) out.lines.emplace_back(known.none());
+  out.faults = std::move(known.names);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "oracles/reference/named_faults.h"
 #include "oracles/reference/oracle.h"
 #include "oracles/reference/text/forms.h"
 
@@ -40,6 +41,9 @@ class TextOracle final : public CaseOracle {
   const Output& of(int output) const { return outputs_[static_cast<std::size_t>(output)]; }
 
   Evaluator<Forms> forms() const { return {instance_, inputs_, Forms(arithmetic_)}; }
+
+  // The simple faults that would give all of these outputs.
+  NamedFaults faults(int output, std::int64_t index, const Tensor& got) const;
 
   double defined(int output, std::int64_t index, int bits) const;
 

@@ -219,6 +219,10 @@ class TextProblem {
 
   const std::vector<std::unique_ptr<Tensor>>& tensors() const { return tensors_; }
 
+  const Instance& instance() const { return *instance_; }
+
+  const Inputs& inputs() const { return inputs_; }
+
   int output() const { return instance_->program().outputs.front(); }
 
   std::int64_t elements() const { return instance_->step_elements(output()); }

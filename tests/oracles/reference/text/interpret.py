@@ -259,10 +259,10 @@ def outputs(sample):
     for a, b in zip(few, many, strict=True):
         if a is None or b is None:
             yield None
-        elif mpmath.isnan(a) or mpmath.isinf(a):
-            yield a
-        else:
+        elif mpmath.isfinite(a) and mpmath.isfinite(b):
             yield b if abs(a - b) <= abs(b) * mpf(2) ** -60 else None
+        else:
+            yield b if a == b or (mpmath.isnan(a) and mpmath.isnan(b)) else None
 
 
 def outputs_once(sample):

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+#include "oracles/text/edits.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace plumbline::text {
+namespace {
+
+struct Variant {
+  std::string name;
+  NodePtr node;
+};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kAlike = {{
+    {"exp", "exp2"},
+    {"log", "log2"},
+    {"sqrt", "rsqrt"},
+    {"sin", "cos"},
+    {"gelu", "gelu_tanh"},
+    {"gelu", "silu"},
+    {"silu", "sigmoid"},
+    {"floor", "round"},
+    {"max", "min"},
+    {"tanh", "erf"},
+}};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kComparisons = {{
+    {"<", "<="},
+    {">", ">="},
+    {"==", "!="},
+}};
+
+class Editor {
+ public:
+  Editor(const OperationText& text, const Step& step) : text_(text) {
+    for (const NodePtr& subscript : step.subscripts) remember(subscript, subscripts_);
+    collect(*step.value);
+  }
+
+  // Those of a whole right side.
+  std::vector<Variant> all(const NodePtr& value) const {
+    std::vector<Variant> out = variants(value);
+    for (std::size_t a = 0; a < references_.size(); ++a) {
+      for (std::size_t b = a + 1; b < references_.size(); ++b) {
+        const std::string first = text_of(*references_[a]), second = text_of(*references_[b]);
+        if (references_[a]->name == references_[b]->name)
+          out.push_back({fmt::format("with {} and {} exchanged", first, second),
+                         exchanged(value, first, second, references_[a], references_[b])});
+      }
+    }
+    out.push_back({"the reciprocal", joined(Kind::divide, number(1, *value), value)});
+    out.push_back({"the other sign", negated(value)});
+    return out;
+  }
+
+ private:
+  // All variants of a node: those of itself, then those of what it is made of.
+  std::vector<Variant> variants(const NodePtr& node) const {
+    std::vector<Variant> out = own(*node);
+    for (std::size_t i = 0; i < node->children.size(); ++i) {
+      for (Variant& one : variants(node->children[i])) {
+        auto copy = std::make_shared<Node>(*node);
+        copy->children[i] = std::move(one.node);
+        if (node->kind == Kind::reference) one.name += " in " + text_of(*node);
+        out.push_back({std::move(one.name), std::move(copy)});
+      }
+    }
+    if (node->condition) {
+      for (Variant& one : variants(node->condition)) {
+        auto copy = std::make_shared<Node>(*node);
+        copy->condition = std::move(one.node);
+        out.push_back({std::move(one.name), std::move(copy)});
+      }
+    }
+    return out;
+  }
+
+  void collect(const Node& node) {
+    for (const NodePtr& child : node.children) {
+      if (node.kind == Kind::reference) remember(child, subscripts_);
+      if (child->kind == Kind::reference) remember(child, references_);
+      collect(*child);
+    }
+  }
+
+  // Each once.
+  static void remember(const NodePtr& node, std::vector<NodePtr>& nodes) {
+    const std::string text = text_of(*node);
+    if (std::ranges::none_of(nodes, [&](const NodePtr& one) { return text_of(*one) == text; }))
+      nodes.push_back(node);
+  }
+
+  static NodePtr exchanged(const NodePtr& node, std::string_view first, std::string_view second,
+                           const NodePtr& a, const NodePtr& b) {
+    if (node->kind == Kind::reference) {
+      const std::string text = text_of(*node);
+      if (text == first) return b;
+      if (text == second) return a;
+    }
+    auto copy = std::make_shared<Node>(*node);
+    for (NodePtr& child : copy->children) child = exchanged(child, first, second, a, b);
+    return copy;
+  }
+
+  static NodePtr number(double value, const Node& at) {
+    auto out = std::make_shared<Node>();
+    out->place = at.place;
+    out->number = value;
+    out->whole = true;
+    return out;
+  }
+
+  static NodePtr joined(Kind kind, const NodePtr& a, const NodePtr& b) {
+    auto out = std::make_shared<Node>();
+    out->kind = kind;
+    out->place = a->place;
+    out->depth = 1 + std::max(a->depth, b->depth);
+    out->children = {a, b};
+    return out;
+  }
+
+  static NodePtr renamed(const Node& node, std::string_view name) {
+    auto out = std::make_shared<Node>(node);
+    out->name = name;
+    return out;
+  }
+
+  static NodePtr negated(const NodePtr& a) {
+    auto out = std::make_shared<Node>();
+    out->kind = Kind::negate;
+    out->place = a->place;
+    out->depth = 1 + a->depth;
+    out->children = {a};
+    return out;
+  }
+
+  std::vector<Variant> own(const Node& node) const {
+    std::vector<Variant> out;
+    const auto add = [&](std::string name, NodePtr made) {
+      out.push_back({std::move(name), std::move(made)});
+    };
+    const auto text = [&](std::size_t i) { return text_of(*node.children[i]); };
+    const auto child = [&](std::size_t i) { return node.children[i]; };
+    switch (node.kind) {
+      case Kind::add:
+        add("without the term " + text(1), child(0));
+        add("without the term " + text(0), child(1));
+        add("with - for + before " + text(1), joined(Kind::subtract, child(0), child(1)));
+        break;
+      case Kind::subtract:
+        add("without the term -" + text(1), child(0));
+        add("without the term " + text(0), negated(child(1)));
+        add("with + for - before " + text(1), joined(Kind::add, child(0), child(1)));
+        break;
+      case Kind::multiply:
+        add("without the factor " + text(1), child(0));
+        add("without the factor " + text(0), child(1));
+        add("divided by " + text(1) + ", not multiplied", joined(Kind::divide, child(0), child(1)));
+        break;
+      case Kind::divide:
+        add("without the divisor " + text(1), child(0));
+        add("multiplied by " + text(1) + ", not divided",
+            joined(Kind::multiply, child(0), child(1)));
+        break;
+      case Kind::square:
+        add("without the square of " + text(0), child(0));
+        break;
+      case Kind::negate:
+        add("without the sign of -" + text(0), child(0));
+        break;
+      case Kind::call:
+        calls(node, add);
+        break;
+      case Kind::reduce:
+        reductions(node, add);
+        break;
+      case Kind::compare:
+        for (const auto& [a, b] : kComparisons) {
+          if (node.name == a) add(fmt::format("with {} for {}", b, a), renamed(node, b));
+          if (node.name == b) add(fmt::format("with {} for {}", a, b), renamed(node, a));
+        }
+        break;
+      case Kind::logical_and:
+      case Kind::logical_or:
+        add("without the condition " + text(1), child(0));
+        add("without the condition " + text(0), child(1));
+        break;
+      case Kind::logical_not:
+        add("without not", child(0));
+        break;
+      case Kind::name:
+      case Kind::reference:
+        names(node, add);
+        break;
+      default:
+        break;
+    }
+    return out;
+  }
+
+  template <typename Add>
+  static void calls(const Node& node, const Add& add) {
+    for (const auto& [a, b] : kAlike) {
+      if (node.name == a) add(fmt::format("with {} for {}", b, a), renamed(node, b));
+      if (node.name == b) add(fmt::format("with {} for {}", a, b), renamed(node, a));
+    }
+    if (node.name == "where") {
+      const std::string condition = text_of(*node.children[0]);
+      add("as if never " + condition, node.children[2]);
+      add("as if always " + condition, node.children[1]);
+    } else if (node.name == "clamp") {
+      add("without clamp", node.children[0]);
+    } else if (node.children.size() == 1 && node.name != "largest") {
+      add("without " + node.name, node.children[0]);
+      after(node, add);
+    } else if (node.name == "max" || node.name == "min") {
+      for (const NodePtr& child : node.children)
+        add(fmt::format("with {} for {}", text_of(*child), text_of(node)), child);
+    }
+  }
+
+  // f(a + b) as f(a) + b; of rsqrt also as 1 / (sqrt(a) + b).
+  template <typename Add>
+  static void after(const Node& node, const Add& add) {
+    const Node& inner = *node.children[0];
+    if (inner.kind != Kind::add) return;
+    for (const auto& [a, b] : {std::pair{0, 1}, {1, 0}}) {
+      const NodePtr &stays = inner.children[static_cast<std::size_t>(a)],
+                    &leaves = inner.children[static_cast<std::size_t>(b)];
+      const auto of = [&](std::string_view name) {
+        auto out = std::make_shared<Node>(node);
+        out->name = name;
+        out->children = {stays};
+        return out;
+      };
+      add(fmt::format("with {} added after {}", text_of(*leaves), node.name),
+          joined(Kind::add, of(node.name), leaves));
+      if (node.name == "rsqrt")
+        add(fmt::format("with {} added after the root", text_of(*leaves)),
+            joined(Kind::divide, number(1, node), joined(Kind::add, of("sqrt"), leaves)));
+    }
+  }
+
+  template <typename Add>
+  void reductions(const Node& node, const Add& add) const {
+    if (node.name == "max" || node.name == "min") {
+      const std::string_view other = node.name == "max" ? "min" : "max";
+      add(fmt::format("with {} for {}", other, node.name), renamed(node, other));
+    }
+    if (node.condition) {
+      auto all = std::make_shared<Node>(node);
+      all->condition = nullptr;
+      add("without the condition " + text_of(*node.condition), std::move(all));
+    }
+    for (std::size_t i = 0; i < node.indices.size(); ++i) {
+      const Index& index = node.indices[i];
+      auto later = std::make_shared<Node>(node);
+      later->indices[i].low =
+          index.low ? joined(Kind::add, index.low, number(1, node)) : number(1, node);
+      add("without the first " + index.name, std::move(later));
+      NodePtr high = index.high;
+      if (!high && !node.children.empty()) high = implied(*node.children[0], index.name);
+      if (!high) continue;
+      auto earlier = std::make_shared<Node>(node);
+      earlier->indices[i].high = joined(Kind::subtract, high, number(1, node));
+      add("without the last " + index.name, std::move(earlier));
+    }
+  }
+
+  // The size that an index goes through where it is a subscript of an input.
+  NodePtr implied(const Node& node, std::string_view index) const {
+    const Parameter* tensor = node.kind == Kind::reference ? text_.find(node.name) : nullptr;
+    for (std::size_t d = 0; tensor && d < std::min(node.children.size(), tensor->sizes.size());
+         ++d) {
+      if (node.children[d]->kind == Kind::name && node.children[d]->name == index)
+        return tensor->sizes[d];
+    }
+    for (const NodePtr& child : node.children) {
+      if (NodePtr found = implied(*child, index)) return found;
+    }
+    return nullptr;
+  }
+
+  template <typename Add>
+  void names(const Node& node, const Add& add) const {
+    const auto shared = [&] { return std::make_shared<Node>(node); };
+    if (node.kind == Kind::reference) {
+      if (node.name.ends_with('\'')) {
+        const std::string before = node.name.substr(0, node.name.size() - 1);
+        add(fmt::format("with {} as it was before", before), renamed(node, before));
+      }
+      for (const Parameter& other : text_.parameters) {
+        if (other.is_tensor && !other.output && other.name != node.name &&
+            other.sizes.size() == node.children.size())
+          add(fmt::format("with {} for {}", other.name, node.name), renamed(node, other.name));
+      }
+      for (std::size_t d = 0; d < node.children.size(); ++d) {
+        const std::string now = text_of(*node.children[d]);
+        for (const NodePtr& other : subscripts_) {
+          const std::string then = text_of(*other);
+          if (then == now) continue;
+          auto elsewhere = shared();
+          elsewhere->children[d] = other;
+          add(fmt::format("with {} for {} in {}", then, now, text_of(node)), std::move(elsewhere));
+        }
+      }
+      if (node.children.size() == 2) {
+        auto turned = shared();
+        std::swap(turned->children[0], turned->children[1]);
+        add(fmt::format("with the subscripts of {} exchanged", text_of(node)), std::move(turned));
+      }
+      return;
+    }
+    const Parameter* parameter = text_.find(node.name);
+    if (parameter && parameter->otherwise) {
+      add(fmt::format("with {} for {}", text_of(*parameter->otherwise), node.name),
+          parameter->otherwise);
+    } else if (!parameter) {
+      for (const Kind kind : {Kind::add, Kind::subtract}) {
+        const NodePtr moved = joined(kind, shared(), number(1, node));
+        add(fmt::format("with {} for {}", text_of(*moved), node.name), moved);
+      }
+      add(fmt::format("with 0 for {}", node.name), number(0, node));
+    }
+  }
+
+  const OperationText& text_;
+  std::vector<NodePtr> subscripts_, references_;  // of the step, each subscript once
+};
+
+}  // namespace
+
+std::vector<Edit> single_edits(const OperationText& text, std::size_t most) {
+  std::vector<Edit> edits;
+  for (std::size_t s = 0; s < text.steps.size(); ++s) {
+    for (Variant& one : Editor(text, text.steps[s]).all(text.steps[s].value)) {
+      if (edits.size() == most) return edits;
+      Edit edit{fmt::format("line {}: {}", text.steps[s].place.line, one.name), text};
+      edit.text.steps[s].value = std::move(one.node);
+      edits.push_back(std::move(edit));
+    }
+  }
+  return edits;
+}
+
+}  // namespace plumbline::text

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Kernels that make one simple mistake, and whether it is named.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "oracles/reference/text/oracle.h"
+#include "oracles/text/edits.h"
+#include "tests/oracles/reference/text/conforming_kernel.h"
+
+namespace plumbline::text {
+namespace {
+
+constexpr const char* kTexts[] = {
+    "operation add_rmsnorm(x[m, n], residual[m, n], gamma[n], eps = 0.25) -> y[m, n]\n"
+    "  sum_of[i, j] = x[i, j] + residual[i, j] for i < m, j < n\n"
+    "  rstd[i] = rsqrt((sum[j] sum_of[i, j]^2) / n + eps)\n"
+    "  y[i, j] = sum_of[i, j] * rstd[i] * gamma[j]\n",
+    "operation softmax(x[m, n]) -> y[m, n]\n"
+    "  y[i, j] = exp(x[i, j] - max[k] x[i, k]) / sum[k] exp(x[i, k] - max[k2 < n] x[i, k2])\n",
+    "operation gated(x[m, 2 n], bias[n] = 0) -> y[m, n]\n"
+    "  y[i, j] = gelu(x[i, j] + bias[j]) * where(x[i, n + j] < 0.5, 0.1 * x[i, n + j], x[i, n + "
+    "j])\n",
+};
+
+// What a kernel of an edited text stores, explained by the text as it was.
+std::vector<std::string> named(const TextProblem& problem, const Edit& edit, bool& wrong) {
+  wrong = false;
+  const auto program = check_operation(edit.text, "text.op");
+  if (!program) return {};
+  const Result<Instance> instance = Instance::make(*program, problem.instance().setting());
+  if (!instance) return {};
+  const Arithmetic arithmetic{.functions = Functions::precise, .flushed = false};
+  const int step = problem.output();
+  Evaluator<Drawn> kernel(*instance, problem.inputs(), Drawn(arithmetic, 7));
+  const auto shape = instance->step_shape(step);
+  Tensor got(dense_layout(FormatId::f32, {shape.begin(), shape.end()}));
+  for (std::int64_t i = 0; i < problem.elements(); ++i)
+    got.set_bits(i, encode(format(FormatId::f32), kernel.element(step, i)));
+  if (kernel.error()) return {};
+  const TextOracle oracle(problem.instance(), problem.inputs(), arithmetic,
+                          {{"y", step, FormatId::f32}});
+  const OutputVerdict verdict = oracle.judge(0, got, {});
+  // Infinities and NaN are no explanation of each other.
+  const bool finite = std::ranges::all_of(
+      verdict.failures, [](const ElementVerdict& one) { return std::isfinite(one.error_ulp); });
+  wrong = !verdict.failures.empty() && finite;
+  return wrong ? oracle.explain(0, verdict.failures.front().index, got).faults
+               : std::vector<std::string>();
+}
+
+// But for a few whose outputs are infinite, or nothing but 0.
+TEST(TextFaults, SimpleMistakesAreNamed) {
+  int mistakes = 0, named_at_all = 0, named_first = 0;
+  for (const char* text : kTexts) {
+    const TextProblem problem(text, {3, 20}, kData[0].element, 3);
+    for (const Edit& edit : single_edits(problem.instance().program().text, 1000)) {
+      bool wrong = false;
+      const std::vector<std::string> faults = named(problem, edit, wrong);
+      if (!wrong) continue;
+      ++mistakes;
+      named_at_all += std::ranges::count(faults, edit.name) > 0;
+      named_first += !faults.empty() && faults.front() == edit.name;
+    }
+  }
+  EXPECT_GE(mistakes, 100);
+  EXPECT_GE(named_at_all, mistakes - 3);
+  EXPECT_GE(named_first, mistakes * 7 / 10);
+}
+
+TEST(TextFaults, NothingIsNamedWhereNothingSimpleIsWrong) {
+  const TextProblem problem(kTexts[0], {3, 20}, kData[0].element, 3);
+  const TextOracle oracle(problem.instance(), problem.inputs(), {},
+                          {{"y", problem.output(), FormatId::f32}});
+  Tensor got(dense_layout(FormatId::f32, {3, 20}));
+  for (std::int64_t i = 0; i < 60; ++i)
+    got.set_bits(i, encode(format(FormatId::f32), static_cast<double>(i) - 30.25));
+  EXPECT_TRUE(oracle.explain(0, 5, got).faults.empty());
+}
+
+TEST(TextEdits, AreNoMoreThanAskedFor) {
+  const TextProblem problem(kTexts[0], {3, 20}, kData[0].element);
+  EXPECT_EQ(single_edits(problem.instance().program().text, 7).size(), 7u);
+}
+
+}  // namespace
+}  // namespace plumbline::text
