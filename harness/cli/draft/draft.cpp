@@ -333,11 +333,10 @@ OperationGuess guess_operation(const EntrySurvey& entry) {
         rule.all, [&](std::string_view word) { return name.find(word) != std::string::npos; });
     if (fits) {
       return {find_operation(rule.operation),
-              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \"")),
-              std::string(rule.operation)};
+              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \""))};
     }
   }
-  if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry), "gemm"};
+  if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry)};
   return {};
 }
 
@@ -352,7 +351,8 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
       source.file, source.version, source.target,
       is_text(operation) ? "operation_texts" : "operations", operation.name());
   text += aligned({
-      {fmt::format("computes = \"{}\"", guess.computes),
+      {fmt::format("computes = \"{}\"",
+                   guess.text.empty() ? std::string(operation.name()) : guess.text),
        is_text(operation) ? "" : "TODO: guessed, since " + guess.reason},
       {fmt::format("summary = \"{} from {}\"", operation.name(), source.file), ""},
       {fmt::format("{} = \"{}\"", is_source ? "source" : "ptx", source.file), ""},

@@ -13,8 +13,9 @@ namespace plumbline {
 
 struct OperationGuess {
   const Operation* operation = nullptr;
-  std::string reason;    // "its name has "softmax""
-  std::string computes;  // what a manifest calls it: its name, or the path of its text
+  std::string reason;  // "its name has "softmax""
+  std::string
+      text;  // where the text that says it is, seen from the manifest; empty: it is built in
 };
 
 // By the entry's name, else by the units it uses; none where neither says anything.
