@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -35,8 +36,18 @@ constexpr std::array<TypeName, 10> kTypes = {{{"F64", FormatId::f64},
 
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // as the format's own readers have it
 
+// A kernel is not what a call of it left behind.
+std::string instead_of(const std::string& path) {
+  const std::string kind = std::filesystem::path(path).extension();
+  if (kind == ".cu" || kind == ".ptx")
+    return fmt::format("plumbline init {} drafts a manifest, and verify --kernel runs it", path);
+  if (kind == ".toml") return fmt::format("plumbline verify --kernel {} runs a kernel", path);
+  return "";
+}
+
 Error broken(const std::string& path, std::string what) {
-  return {ErrorKind::bad_input, "not a safetensors file: " + std::move(what), path, ""};
+  return {ErrorKind::bad_input, "not a safetensors file: " + std::move(what), path,
+          instead_of(path)};
 }
 
 std::string type_list() {

@@ -23,6 +23,9 @@ expect 2 "the contract of gemm_bf16 is for sm_80, sm_90, not for sm_75" check ge
 expect 2 "how sm_110 adds is not known" check gemm.safetensors --sm 110
 expect 2 "this problem needs" check gemm.safetensors --case "gemm_bf16 m=9 n=5 k=32 out=f32 layout=nt bias=column"
 expect 2 'did you mean "gemm_bf16"' check gemm.safetensors --case "gemm_bf61 m=9 n=5 k=33"
+echo "extern \"C\" __global__ void mine() {}" >mine.cu; echo "computes = \"gemm\"" >mine.toml
+expect 2 "plumbline init mine.cu drafts a manifest" check mine.cu
+expect 2 "plumbline verify --kernel mine.toml runs a kernel" check mine.toml
 expect 2 "check needs a safetensors file" check
 
 # The manual's manifest of a kernel that is not here, for what an order of additions of ours gave and for one with a wrong bit.
