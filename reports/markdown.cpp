@@ -10,6 +10,7 @@
 #include "reports/propagation_text.h"
 #include "reports/record/escape.h"
 #include "reports/record/separation.h"
+#include "reports/sweep.h"
 #include "reports/verdict_sentence.h"
 
 namespace plumbline {
@@ -71,6 +72,7 @@ void add_propagation(const RunRecord& record, std::string& out) {
       out += block;
     }
   };
+  for (const SweepTable& s : sweep_tables(record)) add(s.title, sweep_lines(s), s.findings);
   for (const PropagationRecord& p : record.propagations)
     add(p.text, propagation_lines(p), p.findings);
   for (const DepthRecord& d : record.depths) add(d.stack, depth_lines(d), d.findings);

@@ -152,6 +152,8 @@ std::vector<std::string> gradient_lines(const GradientRecord& record) {
   line("relative difference", number(record.relative));
   line("the contract's model has", number(record.expected));
   line("1 - cosine", number(record.cosine_gap));
+  line("with the inputs' quantization", number(record.source_relative));
+  line("  1 - cosine", number(record.source_cosine_gap));
   line("parallel to the gradient",
        fmt::format("{:.1e} ± {:.1e}", record.parallel, record.parallel_error));
   line("orthogonal to it", number(record.orthogonal));

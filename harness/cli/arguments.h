@@ -47,6 +47,7 @@ struct Arguments {
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;
   int depth = 0;       // --depth: layers of a stack; 0: no stack
+  std::string sweep;   // --sweep FIELD=VALUES; empty: none
   int draws = 0;       // --draws, of gradients; 0: none
   int stochastic = 0;  // --stochastic: runs with random rounding; 0: none
   int decode = 0;      // --decode: steps; 0: none

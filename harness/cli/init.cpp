@@ -83,7 +83,7 @@ Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const fs::path
   if (wanted.ends_with(".op")) return text_operation(wanted, folder, "--operation says so");
   if (!wanted.empty()) {
     if (const Operation* operation = find_operation(wanted))
-      return OperationGuess{operation, "--operation says so"};
+      return OperationGuess{operation, "--operation says so", ""};
     return Error{ErrorKind::bad_input, fmt::format("there is no operation \"{}\"", wanted), "",
                  known};
   }

@@ -7,6 +7,7 @@
 
 #include "fuzz/case_file/corpus.h"
 #include "harness/cli/session.h"
+#include "harness/cli/sweep.h"
 #include "harness/cli/verbs.h"
 #include "harness/launch/interrupt.h"
 #include "harness/propagation/decoding.h"
@@ -17,6 +18,7 @@
 #include "harness/propagation/stochastic.h"
 #include "reports/propagation_text.h"
 #include "reports/record/json.h"
+#include "reports/sweep.h"
 
 namespace plumbline {
 namespace {
@@ -42,8 +44,9 @@ Result<Named> split_names(const std::vector<std::string>& names, const Registry&
 }
 
 struct Selected {
-  std::vector<Case> cases;
-  std::string why_none;  // there are no cases: what people can do about it
+  std::vector<SweptCase> cases;      // without a word where nothing is swept
+  std::string why_none;              // there are no cases: what people can do about it
+  std::vector<std::string> refused;  // values of the sweep that a kernel does not accept
 };
 
 // A kernel that accepts none of the problems that propagate knows.
@@ -59,14 +62,35 @@ std::string describe_refusal(const Manifest& kernel, const std::string& refusal)
       kernel.added ? fmt::format(" --kernel {}", kernel.path) : "", kernel.name, fields);
 }
 
+// Every case once for each value of --sweep.
+Result<Selected> with_sweep(std::vector<Case> cases, std::string why_none,
+                            const Arguments& arguments, const Registry& registry) {
+  Selected selected;
+  selected.why_none = std::move(why_none);
+  if (arguments.sweep.empty()) {
+    for (Case& one : cases) selected.cases.push_back({std::move(one), ""});
+    return selected;
+  }
+  const Result<Sweep> sweep = parse_sweep(arguments.sweep);
+  if (!sweep) return sweep.error();
+  for (const Case& one : cases) {
+    Result<SweptCases> swept = swept_cases(one, *sweep, registry);
+    if (!swept) return swept.error();
+    selected.cases.insert(selected.cases.end(), swept->cases.begin(), swept->cases.end());
+    selected.refused.insert(selected.refused.end(), swept->refused.begin(), swept->refused.end());
+  }
+  return selected;
+}
+
 // The cases asked for: those named, and of every kernel the first of its propagation cases, or what
 // --only leaves of them.
 Result<Selected> selected_cases(const Arguments& arguments, const Registry& registry) {
   Result<Named> named = split_names(arguments.names, registry);
   if (!named) return named.error();
-  Selected selected{std::move(named->cases), ""};
-  std::vector<Case>& cases = selected.cases;
-  if (!cases.empty() && named->globs.empty()) return selected;
+  std::vector<Case> cases = std::move(named->cases);
+  std::string why_none;
+  if (!cases.empty() && named->globs.empty())
+    return with_sweep(std::move(cases), "", arguments, registry);
   const auto kernels = registry.match(named->globs);
   if (!kernels) return kernels.error();
   std::optional<Filter> filter;
@@ -77,8 +101,8 @@ Result<Selected> selected_cases(const Arguments& arguments, const Registry& regi
   }
   for (const Manifest* kernel : *kernels) {
     const PropagationCases all = propagation_cases(*kernel, arguments.seed.value_or(1));
-    if (all.cases.empty() && !all.refusal.empty() && selected.why_none.empty())
-      selected.why_none = describe_refusal(*kernel, all.refusal);
+    if (all.cases.empty() && !all.refusal.empty() && why_none.empty())
+      why_none = describe_refusal(*kernel, all.refusal);
     for (const Case& test_case : all.cases) {
       if (arguments.draws > 0 && !has_gradients(*kernel->operation)) continue;
       if (filter && !filter->holds(test_case)) continue;
@@ -86,7 +110,7 @@ Result<Selected> selected_cases(const Arguments& arguments, const Registry& regi
       if (!filter) break;
     }
   }
-  return selected;
+  return with_sweep(std::move(cases), std::move(why_none), arguments, registry);
 }
 
 // The newest chip the kernel runs on, or the one asked for.
@@ -98,7 +122,7 @@ std::optional<Target> target_of(const Manifest& kernel, const Arguments& argumen
   return targets.back();
 }
 
-// Findings, then the table, as the output format has it.
+// Findings, then the table, as the output format has it. Of a sweep one table comes at its end.
 void print_found(const std::string& name, const std::vector<std::string>& findings,
                  const std::vector<std::string>& lines, const Arguments& arguments,
                  Terminal& terminal) {
@@ -126,11 +150,13 @@ void keep_found(std::vector<Found> RunRecord::* list, Found one, RunFolder& fold
 }
 
 // What belongs to a case: its stages, and its gradients when they are asked for.
-void propagate_one(const Case& test_case, const Target& target, CaseRunner& runner,
+void propagate_one(const SweptCase& swept, const Target& target, CaseRunner& runner,
                    const Arguments& arguments, RunFolder& folder, Terminal& terminal,
                    RunRecord& record) {
+  const Case& test_case = swept.test_case;
+  const bool alone = swept.word.empty() || arguments.verbose;
   if (arguments.format == OutputFormat::human)
-    terminal.print_wrapped(terminal.bold(test_case.text()));
+    terminal.print_wrapped(alone ? terminal.bold(test_case.text()) : test_case.text());
   const auto keep = [&](CaseRecord judged) {
     folder.append(judged);
     record.cases.push_back(std::move(judged));
@@ -146,8 +172,10 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
     if (!compared) return give_up(compared.error());
     for (CaseRecord& judged : compared->judged) keep(std::move(judged));
     for (GradientRecord& gradient : compared->outputs) {
-      print_found(fmt::format("{}: {}", gradient.text, gradient.output), gradient.findings,
-                  gradient_lines(gradient), arguments, terminal);
+      gradient.swept = swept.word;
+      if (alone)
+        print_found(fmt::format("{}: {}", gradient.text, gradient.output), gradient.findings,
+                    gradient_lines(gradient), arguments, terminal);
       keep_found(&RunRecord::gradients, std::move(gradient), folder, record);
     }
     return;
@@ -159,8 +187,10 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
     if (!drawn) return give_up(drawn.error());
     keep(std::move(drawn->judged));
     for (StochasticRecord& output : drawn->outputs) {
-      print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
-                  stochastic_lines(output), arguments, terminal);
+      output.swept = swept.word;
+      if (alone)
+        print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
+                    stochastic_lines(output), arguments, terminal);
       keep_found(&RunRecord::stochastics, std::move(output), folder, record);
     }
     return;
@@ -169,14 +199,17 @@ void propagate_one(const Case& test_case, const Target& target, CaseRunner& runn
   if (!done) return give_up(done.error());
   keep(std::move(done->judged));
   for (PropagationRecord& output : done->outputs) {
-    print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
-                propagation_lines(output), arguments, terminal);
+    output.swept = swept.word;
+    if (alone)
+      print_found(fmt::format("{}: {}", output.text, output.output), output.findings,
+                  propagation_lines(output), arguments, terminal);
     keep_found(&RunRecord::propagations, std::move(output), folder, record);
   }
 }
 
 // The kernels' part of a run.
-void propagate_kernels(const std::vector<Case>& cases, const std::vector<const Manifest*>& kernels,
+void propagate_kernels(const std::vector<SweptCase>& cases,
+                       const std::vector<const Manifest*>& kernels,
                        const std::optional<Target>& gpu, const Arguments& arguments,
                        RunFolder& folder, Terminal& terminal, RunRecord& record) {
   RunnerOptions runner_options;
@@ -189,12 +222,16 @@ void propagate_kernels(const std::vector<Case>& cases, const std::vector<const M
     add_kernel(record, *kernel, target ? std::vector{*target} : std::vector<Target>{}, skipped);
     folder.begin(record);
     if (!target) continue;
-    for (const Case& test_case : cases) {
-      if (test_case.kernel == kernel && !interrupted())
-        propagate_one(test_case, target_for(test_case, *target), runner, arguments, folder,
-                      terminal, record);
+    for (const SweptCase& one : cases) {
+      if (one.test_case.kernel == kernel && !interrupted())
+        propagate_one(one, target_for(one.test_case, *target), runner, arguments, folder, terminal,
+                      record);
     }
   }
+  const std::vector<SweepTable> sweeps = sweep_tables(record);
+  if (!sweeps.empty() && arguments.format == OutputFormat::human) terminal.print("");
+  for (const SweepTable& table : sweeps)
+    print_found(table.title, table.findings, sweep_lines(table), arguments, terminal);
 }
 
 void keep_curves(DepthRecord curves, const Arguments& arguments, RunFolder& folder,
@@ -252,7 +289,8 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const Result<Selected> selected =
       deep && arguments.names.empty() ? Selected() : selected_cases(arguments, *registry);
   if (!selected) return report_error(selected.error());
-  const std::vector<Case>& cases = selected->cases;
+  const std::vector<SweptCase>& cases = selected->cases;
+  for (const std::string& refused : selected->refused) terminal.note("left out: " + refused);
   if (cases.empty() && !deep) {
     terminal.note(
         !selected->why_none.empty()
@@ -263,9 +301,9 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const Result<std::optional<Target>> gpu = find_gpu(arguments.on);
   if (!gpu) return report_error(gpu.error());
   std::vector<const Manifest*> kernels;
-  for (const Case& test_case : cases) {
-    if (std::find(kernels.begin(), kernels.end(), test_case.kernel) == kernels.end())
-      kernels.push_back(test_case.kernel);
+  for (const SweptCase& one : cases) {
+    if (std::find(kernels.begin(), kernels.end(), one.test_case.kernel) == kernels.end())
+      kernels.push_back(one.test_case.kernel);
   }
   RunRecord record;
   record.seed = arguments.seed.value_or(1);

@@ -196,6 +196,8 @@ void check_flags(FlagTargets to) {
 void propagate_flags(FlagTargets to) {
   add_only(to, "TERMS",
            "of the kernel's propagation cases: 'class=outliers out=f32' (default: the first)");
+  add(to, kChoosing, "--sweep", to.arguments.sweep, "FIELD=VALUES",
+      "each case once for every value: keys=64..8192 (doubling), keys=64,100, out=bf16,f32");
   add_kernel(to);
   add_seed(to, "of the data");
   const auto add_count = [&](const char* name, int& value, const char* help) {
@@ -286,9 +288,11 @@ constexpr std::array<Example, 2> kCheckExamples = {{
     {"plumbline check step.safetensors --case 'gemm_bf16 m=64 n=64 k=512' --sm 90",
      "one whose metadata do not"},
 }};
-constexpr std::array<Example, 3> kPropagateExamples = {{
+constexpr std::array<Example, 4> kPropagateExamples = {{
     {"plumbline propagate attention_bf16_forward", "which stage its error comes from"},
     {"plumbline propagate gemm_bf16 --stochastic 64", "how many bits of its outputs survive"},
+    {"plumbline propagate attention_bf16_forward --sweep keys=64..8192",
+     "its error by the length of the sums"},
     {"plumbline propagate --depth 32", "what becomes of the error in 32 layers"},
 }};
 constexpr std::array<Example, 3> kMutantsExamples = {{

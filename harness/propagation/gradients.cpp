@@ -24,6 +24,7 @@ constexpr double kBiased = 0.05, kDeviations = 5, kUnexpected = 1.5;
 struct Gathered {
   GradientDifference sum;  // of every measure
   double expected = 0;
+  double source_relative = 0, source_cosine_gap = 0;
   double parallel_squares = 0;
   std::vector<double> rows, heads, channels;
   DrawSpread spread;
@@ -39,8 +40,9 @@ const Tensor* weights_of(const std::string& gradient, const CaseTensors& tensors
   return weights && format(weights->layout.format).storage_bits == 16 ? weights : nullptr;
 }
 
-void gather(Gathered& all, const std::vector<double>& exact, const std::vector<double>& got,
-            const std::vector<double>& modelled, const std::vector<std::int64_t>& shape) {
+void gather(Gathered& all, const std::vector<double>& source, const std::vector<double>& exact,
+            const std::vector<double>& got, const std::vector<double>& modelled,
+            const std::vector<std::int64_t>& shape) {
   const GradientDifference one = compare_gradients(exact, got);
   all.sum.relative += one.relative;
   all.sum.cosine_gap += one.cosine_gap;
@@ -50,6 +52,9 @@ void gather(Gathered& all, const std::vector<double>& exact, const std::vector<d
   all.sum.lost += one.lost;
   all.sum.not_finite += one.not_finite;
   all.expected += compare_gradients(exact, modelled).relative;
+  const GradientDifference with_quantization = compare_gradients(source, got);
+  all.source_relative += with_quantization.relative;
+  all.source_cosine_gap += with_quantization.cosine_gap;
   all.parallel_squares += one.parallel * one.parallel;
   const auto append = [](std::vector<double>& to, const std::vector<double>& more) {
     to.insert(to.end(), more.begin(), more.end());
@@ -110,6 +115,8 @@ GradientRecord record_of(const Gathered& all, std::int64_t draws) {
   record.draws = draws;
   record.relative = all.sum.relative / count;
   record.cosine_gap = all.sum.cosine_gap / count;
+  record.source_relative = all.source_relative / count;
+  record.source_cosine_gap = all.source_cosine_gap / count;
   record.parallel = all.sum.parallel / count;
   record.orthogonal = all.sum.orthogonal / count;
   // The standard error of the mean over draws.
@@ -163,12 +170,14 @@ Result<ComparedGradients> compare_gradients_of(CaseRunner& runner, const Case& t
     PLUMB_ASSERT(computation != nullptr);
     names = computation->outputs();
     gathered.resize(names.size());
-    const StagedValues exact =
+    const StagedValues source = computation->evaluate(StageSet{0}),
+                       exact =
                            computation->evaluate(computation->stages_of(StageKind::quantization)),
                        modelled = computation->evaluate(computation->all_stages());
     for (std::size_t output = 0; output < names.size(); ++output) {
       const Tensor& got = *tensors.find(names[output]);
-      gather(gathered[output], exact[output], values_of(got), modelled[output], got.layout.shape);
+      gather(gathered[output], source[output], exact[output], values_of(got), modelled[output],
+             got.layout.shape);
       if (const Tensor* weights = weights_of(names[output], tensors)) {
         gathered[output].stagnation_rate = gathered[output].adam.stagnation_rate(
             values_of(*weights), format(weights->layout.format));

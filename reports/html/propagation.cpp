@@ -10,6 +10,7 @@
 #include "oracles/stages/output_vectors.h"
 #include "reports/html/sections.h"
 #include "reports/propagation_text.h"
+#include "reports/sweep.h"
 
 namespace plumbline {
 namespace {
@@ -123,6 +124,39 @@ Html conditions(const PropagationRecord& p) {
         {range, count_cell(band.elements), figure_of(band.forward), figure_of(band.backward)});
   }
   return to_html(figure);
+}
+
+// A curve where the field is a number, else the table alone.
+Html sweep(const SweepTable& swept) {
+  Figure figure;
+  figure.title = fmt::format("Error by {}", swept.field);
+  figure.finding = sentence(swept.findings);
+  const bool log =
+      std::ranges::all_of(swept.rows, [](const SweepTable::Row& row) { return row.x() > 0; });
+  figure.x = {swept.field, log};
+  figure.y = {swept.axis, true};
+  Table& table = figure.table;
+  table.caption = swept.title;
+  table.head = {swept.field};
+  const bool stages = std::ranges::any_of(
+      swept.rows, [](const SweepTable::Row& row) { return !row.largest.empty(); });
+  for (std::size_t i = 0; i < swept.columns.size(); ++i) {
+    const SweepTable::Column& column = swept.columns[i];
+    table.head.push_back(column.title);
+    if (!column.color.empty()) {
+      figure.series.push_back({column.title, static_cast<int>(i + 1),
+                               column.color == "gray" ? "dashed" : "line", column.color});
+    }
+  }
+  if (stages) table.head.emplace_back("largest of the kernel's own");
+  for (const SweepTable::Row& row : swept.rows) {
+    std::vector<Cell> cells = {swept.numeric() ? number_cell(row.x(), row.value) : cell(row.value)};
+    for (const double number : row.numbers) cells.push_back(figure_of(number));
+    if (stages) cells.push_back(cell(row.largest));
+    table.rows.push_back(std::move(cells));
+  }
+  return swept.numeric() ? to_html(figure)
+                         : figure_around(figure.title, figure.finding, to_html(table));
 }
 
 constexpr std::array<const char*, 5> kColors = {"blue", "orange", "green", "vermillion", "gray"};
@@ -269,13 +303,24 @@ Html stochastics(const RunRecord& record) {
 
 Html gradients(const RunRecord& record) {
   Table table;
-  table.head = {
-      "case",     "output",        "draws",      "relative", "expected",         "1 - cosine",
-      "parallel", "its deviation", "orthogonal", "bias",     "noise of the bias"};
+  table.head = {"case",
+                "output",
+                "draws",
+                "relative",
+                "expected",
+                "1 - cosine",
+                "with the inputs' quantization",
+                "its 1 - cosine",
+                "parallel",
+                "its deviation",
+                "orthogonal",
+                "bias",
+                "noise of the bias"};
   std::string finding;
   for (const GradientRecord& g : record.gradients) {
     table.rows.push_back({Cell{element("code", g.text)}, cell(g.output), count_cell(g.draws),
                           figure_of(g.relative), figure_of(g.expected), figure_of(g.cosine_gap),
+                          figure_of(g.source_relative), figure_of(g.source_cosine_gap),
                           figure_of(g.parallel), figure_of(g.parallel_error),
                           figure_of(g.orthogonal), figure_of(g.bias), figure_of(g.bias_noise)});
     if (!g.findings.empty())
@@ -344,6 +389,7 @@ Html gradient_effects(const RunRecord& record) {
 
 Html propagation_sections(const RunRecord& record) {
   Html html;
+  for (const SweepTable& table : sweep_tables(record)) html += sweep(table);
   for (const PropagationRecord& p : record.propagations) {
     html += stages(p);
     html += parts(p);

@@ -50,6 +50,7 @@ struct ConditionRecord {
 struct PropagationRecord {
   std::string kernel, text, device;  // of the case
   std::string output;                // "d"
+  std::string swept;                 // "keys=64": of a sweep over keys; else empty
   double magnitude = 0;              // root mean square of the exact output
   double error = 0;      // relative error of the output seen, quantization of the inputs included
   double own_error = 0;  // the same against exact arithmetic on the inputs as stored
@@ -90,7 +91,7 @@ struct DepthRecord {
 // An output under Monte Carlo arithmetic: the kernel run many times, its roundings moved at random.
 // Beside what is certified, never a verdict.
 struct StochasticRecord {
-  std::string kernel, text, device, output;
+  std::string kernel, text, device, output, swept;  // as in PropagationRecord
   std::int64_t draws = 0;
   std::int64_t elements = 0;  // finite in every draw
   std::int64_t steady = 0;    // of those, the same in every draw
@@ -115,10 +116,12 @@ struct StochasticRecord {
 
 // One gradient against the exact one.
 struct GradientRecord {
-  std::string kernel, text, device, output;
+  std::string kernel, text, device, output, swept;  // as in PropagationRecord
   std::int64_t draws = 0;
-  double relative = 0;                  // norm of the difference over that of the exact gradient
-  double cosine_gap = 0;                // 1 - cosine
+  double relative = 0;    // norm of the difference over that of the exact gradient
+  double cosine_gap = 0;  // 1 - cosine
+  // The same two where the exact gradient is that of the data before they were quantized.
+  double source_relative = 0, source_cosine_gap = 0;
   double parallel = 0, orthogonal = 0;  // of the difference, relative
   double parallel_error = 0;            // standard error of `parallel` over the draws
   double row_median = 0, row_99 = 0, row_largest = 0;  // of rows' relative differences

@@ -54,6 +54,7 @@ void describe(Archive& a, T& r) {
   a.required("case", r.text);
   a.required("device", r.device);
   a.required("output", r.output);
+  a.optional("swept", r.swept);
   a.required("magnitude", r.magnitude);
   a.required("error", r.error);
   a.required("own_error", r.own_error);
@@ -98,6 +99,7 @@ void describe(Archive& a, T& r) {
   a.required("case", r.text);
   a.required("device", r.device);
   a.required("output", r.output);
+  a.optional("swept", r.swept);
   a.required("draws", r.draws);
   a.required("elements", r.elements);
   a.required("steady", r.steady);
@@ -120,9 +122,12 @@ void describe(Archive& a, T& r) {
   a.required("case", r.text);
   a.required("device", r.device);
   a.required("output", r.output);
+  a.optional("swept", r.swept);
   a.required("draws", r.draws);
   a.required("relative", r.relative);
   a.required("cosine_gap", r.cosine_gap);
+  a.optional("source_relative", r.source_relative);
+  a.optional("source_cosine_gap", r.source_cosine_gap);
   a.required("parallel", r.parallel);
   a.optional("parallel_error", r.parallel_error);
   a.required("orthogonal", r.orthogonal);

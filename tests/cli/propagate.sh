@@ -30,6 +30,22 @@ for text in "softmax_bf16 m=8 n=600 out=f32" "softmax_bf16_backward m=8 n=600 ou
   ! grep '"own_unexplained"' plumbline-out/latest/record.json | grep -qv ': 0.0,' ||
     { echo "FAILED: something is unexplained: $text"; failed=$((failed + 1)); }
 done
+# A sweep is a table with a row for each value, of stages, gradients and random rounding.
+expect 0 "k error kernel's own model's own largest stage 16 " \
+  propagate "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1" --sweep k=16..128 --on emulator
+[ "$(grep -c '"swept": "k=' plumbline-out/latest/record.json)" = 4 ] ||
+  { echo "FAILED: the record does not say what was swept"; failed=$((failed + 1)); }
+grep -q "<h3>Error by k</h3>" plumbline-out/latest/report.html ||
+  { echo "FAILED: the page does not draw the sweep"; failed=$((failed + 1)); }
+expect 0 "left out: out=f99: out=f99 is none of bf16, f32" \
+  propagate "gemm_bf16 m=8 n=8 k=64 value=normal seed=0x1" --sweep out=bf16,f32,f99 --on emulator
+expect 0 "is least, 6e-08, at out=f32, and largest, 0.0016, at out=bf16" \
+  propagate "gemm_bf16 m=8 n=8 k=64 value=normal seed=0x1" --sweep out=bf16,f32 --on emulator
+expect 0 "m error kernel's own model's own 8 " propagate linear_bf16_backward --sweep m=8,16 --draws 2 --on emulator
+expect 0 "k deviation significant bits one in ten 8 " \
+  propagate "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1" --sweep k=8,16 --stochastic 2 --on emulator
+expect 2 '"8..4" is no range of two rising integers' propagate attention_bf16_forward --sweep keys=8..4
+expect 2 '--sweep: there is no field "keys"' propagate gemm_bf16 --sweep keys=8,16 --on emulator
 expect 2 "no kernel" propagate no_such_kernel --on emulator
 expect 2 "not in range" propagate --depth 1
 expect 0 "4 backward layers" propagate --depth 4

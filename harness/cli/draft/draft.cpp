@@ -333,10 +333,10 @@ OperationGuess guess_operation(const EntrySurvey& entry) {
         rule.all, [&](std::string_view word) { return name.find(word) != std::string::npos; });
     if (fits) {
       return {find_operation(rule.operation),
-              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \""))};
+              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \"")), ""};
     }
   }
-  if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry)};
+  if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry), ""};
   return {};
 }
 

@@ -14,8 +14,7 @@ namespace plumbline {
 struct OperationGuess {
   const Operation* operation = nullptr;
   std::string reason;  // "its name has "softmax""
-  std::string
-      text;  // where the text that says it is, seen from the manifest; empty: it is built in
+  std::string text;    // the file that says it, seen from the manifest; empty: it is built in
 };
 
 // By the entry's name, else by the units it uses; none where neither says anything.

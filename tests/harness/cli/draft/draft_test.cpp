@@ -51,7 +51,7 @@ TEST(Draft, CanBeReadForEveryOperation) {
   for (const Operation* operation : all_operations()) {
     const EntrySurvey entry = entry_named("k");
     const std::string text =
-        draft_manifest(entry, {operation, "a test"}, {"mine.ptx", "8.6", "sm_90a"});
+        draft_manifest(entry, {operation, "a test", ""}, {"mine.ptx", "8.6", "sm_90a"});
     const Result<Manifest> manifest = parse_manifest(text, "folder/mine.toml");
     ASSERT_TRUE(manifest) << manifest.error().text() << "\n" << text;
     EXPECT_EQ(manifest->operation, operation);
