@@ -85,7 +85,7 @@ DepthRecord run_denoising(const DenoisingOptions& options) {
       run_exactly({{stack.input.begin(), stack.input.end()}, {}},
                   static_cast<std::size_t>(options.steps), exactly, options.probes, options.seed);
   const StackArithmetic f32{.residual = FormatId::f32},
-      fp8{.residual = FormatId::f32, .factors = FormatId::e4m3},
+      fp8{.residual = FormatId::f32, .factors = StackFormats::all(FormatId::e4m3)},
       cut{.conversion = Rounding::toward_zero};
   for (const Arithmetic& how : {
            Arithmetic{kBf16, FormatId::bf16, {}},

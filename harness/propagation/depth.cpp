@@ -27,7 +27,8 @@ constexpr std::string_view kBf16Stream = "bf16 residual stream", kF32Stream = "f
 std::vector<std::pair<std::string_view, StackArithmetic>> arithmetics() {
   return {{kBf16Stream, kBf16},
           {kF32Stream, {.residual = FormatId::f32}},
-          {"f32 stream, FP8 GEMMs", {.residual = FormatId::f32, .factors = FormatId::e4m3}},
+          {"f32 stream, FP8 GEMMs",
+           {.residual = FormatId::f32, .factors = StackFormats::all(FormatId::e4m3)}},
           {"bf16, casts truncate", {.conversion = Rounding::toward_zero}}};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "oracles/stages/stack_products.h"
 #include "oracles/stages/staged_attention_backward.h"
 #include "oracles/stages/staged_sum.h"
 
@@ -21,6 +22,13 @@ Tensor tensor_of(FormatId id, const Rows& rows, const StackShape& shape) {
   for (std::size_t at = 0; at < rows.size(); ++at)
     tensor.set_bits_at(static_cast<std::int64_t>(at), encode(format(id), rows[at]));
   return tensor;
+}
+
+// One head's operand of attention in FP8: in units of its scale, which is returned.
+double quantize_head(Rows& values, FormatId id) {
+  const StackFactors factors = stack_factors(values, values.size(), id, StackScales::tensor, false);
+  for (std::size_t n = 0; n < values.size(); ++n) values[n] = factors.values.values[n];
+  return factors.scale(0, 0);
 }
 
 }  // namespace
@@ -89,7 +97,8 @@ StackMachine::Attended StackMachine::attention(const Rows& q,
   head.queries = static_cast<std::int64_t>(tokens);
   head.keys = static_cast<std::int64_t>(keys);
   head.d = head.dv = shape_.head_width();
-  head.scale = 1 / std::sqrt(static_cast<float>(d));
+  const float unscaled = 1 / std::sqrt(static_cast<float>(d));
+  head.scale = unscaled;
   head.mask.causal = Causal::bottom_right;
   Attended out{Rows(q.size()), {}};
   for (std::size_t first = 0; first < width(); first += d) {
@@ -100,16 +109,28 @@ StackMachine::Attended StackMachine::attention(const Rows& q,
                       of.begin() + static_cast<std::ptrdiff_t>(row + d));
       return values;
     };
-    const StagedHead staged(head, AttentionContract{}, arithmetic_.sm, FormatId::bf16,
-                            FormatId::bf16, FormatId::bf16, part(q), part(cache.keys),
-                            part(cache.values));
+    Rows q_head = part(q), k_head = part(cache.keys), v_head = part(cache.values);
+    AttentionContract contract;
+    double v_scale = 1;
+    if (arithmetic_.attention != FormatId::bf16) {
+      const double q_scale = quantize_head(q_head, arithmetic_.attention),
+                   k_scale = quantize_head(k_head, arithmetic_.attention);
+      v_scale = quantize_head(v_head, arithmetic_.attention);
+      head.scale = static_cast<float>(static_cast<double>(static_cast<float>(q_scale * k_scale)) *
+                                      static_cast<double>(unscaled));
+      contract.p = arithmetic_.attention;
+      contract.p_shift = 8;
+    }
+    const StagedHead staged(head, contract, arithmetic_.sm, arithmetic_.attention,
+                            arithmetic_.attention, arithmetic_.attention, q_head, k_head, v_head);
     const std::vector<double> scores = staged.scores(true);
     Rows& lse = out.lse.emplace_back();
     for (std::size_t i = 0; i < tokens; ++i) {
       const StagedHead::Row row = staged.row(static_cast<std::int64_t>(i), ~StageSet{0},
                                              std::span(scores).subspan(i * keys, keys));
       for (std::size_t p = 0; p < d; ++p)
-        out.o[i * width() + first + p] = arithmetic_.stored(row.o[p]);
+        out.o[i * width() + first + p] =
+            arithmetic_.stored(v_scale == 1 ? row.o[p] : f32(row.o[p] * v_scale));
       lse.push_back(row.lse);
     }
   }

@@ -9,12 +9,13 @@ StagedStack::StagedStack(const Stack& stack, const StackArithmetic& arithmetic)
     : stack_(stack),
       arithmetic_(arithmetic),
       machine_(stack.shape, arithmetic),
-      multiply_(arithmetic, arithmetic.factors, arithmetic.factors) {
-  const auto prepared = [&](const std::vector<float>& weights, std::int64_t inputs) {
-    return stack_factors({weights.begin(), weights.end()}, static_cast<std::size_t>(inputs),
-                         arithmetic.factors);
+      multiply_(arithmetic, false) {
+  const auto prepared = [&](const std::vector<float>& weights, std::int64_t inputs, FormatId id) {
+    return stack_factors({weights.begin(), weights.end()}, static_cast<std::size_t>(inputs), id,
+                         arithmetic.scales, true);
   };
-  for (const StackLayer& layer : stack.layers) weights_.emplace_back(stack.shape, layer, prepared);
+  for (const StackLayer& layer : stack.layers)
+    weights_.emplace_back(stack.shape, layer, arithmetic.factors, prepared);
 }
 
 StagedStack::Activations StagedStack::activations(std::size_t index, const std::vector<double>& x,

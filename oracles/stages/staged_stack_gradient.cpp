@@ -29,21 +29,23 @@ StagedStackGradient::StagedStackGradient(const Stack& stack, const StackArithmet
     : stack_(stack),
       arithmetic_(arithmetic),
       machine_(stack.shape, arithmetic),
-      multiply_(arithmetic, arithmetic.gradient_factors(), arithmetic.factors) {
+      multiply_(arithmetic, true) {
   // One row per input.
-  const auto prepared = [&](const std::vector<float>& weights, std::int64_t inputs) {
+  const auto prepared = [&](const std::vector<float>& weights, std::int64_t inputs, FormatId id) {
     return stack_factors(transposed(weights, inputs),
-                         weights.size() / static_cast<std::size_t>(inputs), arithmetic.factors);
+                         weights.size() / static_cast<std::size_t>(inputs), id, arithmetic.scales,
+                         true);
   };
-  for (const StackLayer& layer : stack.layers) weights_.emplace_back(stack.shape, layer, prepared);
+  for (const StackLayer& layer : stack.layers)
+    weights_.emplace_back(stack.shape, layer, arithmetic.factors, prepared);
 }
 
 // dy^T x, both with one row per token.
-Rows StagedStackGradient::weight_gradient(const Rows& dy, const Rows& x,
-                                          std::int64_t inputs) const {
+Rows StagedStackGradient::weight_gradient(const Rows& dy, const Rows& x, std::int64_t inputs,
+                                          FormatId id) const {
   const std::size_t tokens = x.size() / static_cast<std::size_t>(inputs);
   return multiply_(transposed(dy, static_cast<std::int64_t>(dy.size() / tokens)),
-                   stack_factors(transposed(x, inputs), tokens, arithmetic_.factors));
+                   stack_factors(transposed(x, inputs), tokens, id, arithmetic_.scales, false));
 }
 
 Rows StagedStackGradient::layer(std::size_t index, const StagedStack::Activations& left, Rows g,
@@ -78,13 +80,14 @@ Rows StagedStackGradient::layer(std::size_t index, const StagedStack::Activation
   machine_.add_normalized_gradient(layer, 0, left.x, dh, g);
   if (by_weights != nullptr) {
     const std::int64_t width = stack_.shape.width;
-    *by_weights = {weight_gradient(of_attention.q, left.attention_h, width),
-                   weight_gradient(of_attention.k, left.attention_h, width),
-                   weight_gradient(of_attention.v, left.attention_h, width),
-                   weight_gradient(d_attention, left.attended.o, width),
-                   weight_gradient(d_gate, left.mlp_h, width),
-                   weight_gradient(d_up, left.mlp_h, width),
-                   weight_gradient(d_mlp, left.activated, stack_.shape.hidden)};
+    const StackFormats& formats = arithmetic_.factors;
+    *by_weights = {weight_gradient(of_attention.q, left.attention_h, width, formats.qkv),
+                   weight_gradient(of_attention.k, left.attention_h, width, formats.qkv),
+                   weight_gradient(of_attention.v, left.attention_h, width, formats.qkv),
+                   weight_gradient(d_attention, left.attended.o, width, formats.out),
+                   weight_gradient(d_gate, left.mlp_h, width, formats.up),
+                   weight_gradient(d_up, left.mlp_h, width, formats.up),
+                   weight_gradient(d_mlp, left.activated, stack_.shape.hidden, formats.down)};
   }
   return g;
 }

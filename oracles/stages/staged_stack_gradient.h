@@ -25,7 +25,7 @@ class StagedStackGradient {
 
  private:
   std::vector<double> weight_gradient(const std::vector<double>& dy, const std::vector<double>& x,
-                                      std::int64_t inputs) const;
+                                      std::int64_t inputs, FormatId format) const;
 
   const Stack& stack_;
   StackArithmetic arithmetic_;

@@ -59,8 +59,58 @@ TEST(StagedStack, ErrorsAreThoseOfTheRoundings) {
     EXPECT_GT(bf16, stream / 1.5);
     EXPECT_LT(bf16, stream * 2.5);
     EXPECT_LT(error_of(stack, {.residual = FormatId::f32}), bf16 / 1.3);
-    EXPECT_GT(error_of(stack, {.factors = FormatId::e4m3}), bf16 * 2);
+    EXPECT_GT(error_of(stack, {.factors = StackFormats::all(FormatId::e4m3)}), bf16 * 2);
     EXPECT_GT(error_of(stack, {.conversion = Rounding::toward_zero}), bf16 * 2);
+  }
+}
+
+// Every product and attention can be in FP8 by itself; together they make the most error.
+TEST(StagedStack, EachProductHasAFormatOfItsOwn) {
+  const Stack stack = random_stack(small(false), 6);
+  const auto error = [&](const StackFormats& factors, FormatId attention) {
+    return error_of(stack, {.residual = FormatId::f32, .factors = factors, .attention = attention});
+  };
+  const FormatId bf16 = FormatId::bf16, fp8 = FormatId::e4m3;
+  const double none = error({}, bf16), all = error(StackFormats::all(fp8), fp8);
+  double squares = none * none;
+  for (const StackFormats& one : {StackFormats{.qkv = fp8}, StackFormats{.out = fp8},
+                                  StackFormats{.up = fp8}, StackFormats{.down = fp8}}) {
+    const double alone = error(one, bf16);
+    EXPECT_GT(alone, 1.2 * none);
+    EXPECT_LT(alone, all);
+    squares += alone * alone - none * none;
+  }
+  const double attention = error({}, fp8);
+  EXPECT_GT(attention, 1.2 * none);
+  EXPECT_LT(attention, all);
+  squares += attention * attention - none * none;
+  // Independent errors: their squares add up, as far as 4 layers tell.
+  EXPECT_NEAR(all / std::sqrt(squares), 1, 0.25);
+}
+
+TEST(StackProducts, ScalesAreOfWhatTheySay) {
+  // Two rows of 256: the second is 1000 times the first, and so is the second half of each.
+  std::vector<double> values;
+  for (const double row : {1.0, 1000.0}) {
+    for (std::size_t p = 0; p < 256; ++p) values.push_back(row * (p < 128 ? 1 : 1000));
+  }
+  const auto scales = [&](StackScales of, bool weights) {
+    const StackFactors factors = stack_factors(values, 256, FormatId::e4m3, of, weights);
+    std::vector<double> found;
+    for (const double scale : factors.scales) found.push_back(std::round(scale * 448));
+    return found;
+  };
+  using Scales = std::vector<double>;
+  EXPECT_EQ(scales(StackScales::row, false), (Scales{1e3, 1e6}));
+  EXPECT_EQ(scales(StackScales::tensor, false), (Scales{1e6, 1e6}));
+  EXPECT_EQ(scales(StackScales::block, false), (Scales{1, 1e3, 1e3, 1e6}));
+  EXPECT_EQ(scales(StackScales::block, true), (Scales{1e3, 1e6, 1e3, 1e6}));
+  // What is exact in every format is so under every scale that is a power of two.
+  std::vector<double> ones(2 * 256, 448), x(256, 448);
+  for (const StackScales of : {StackScales::row, StackScales::tensor, StackScales::block}) {
+    const StackProducts multiply({.scales = of}, false);
+    EXPECT_EQ(multiply(x, stack_factors(ones, 256, FormatId::e4m3, of, true)),
+              (std::vector<double>{448.0 * 448 * 256, 448.0 * 448 * 256}));
   }
 }
 
