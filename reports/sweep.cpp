@@ -46,8 +46,7 @@ std::string value_of(const std::string& swept) { return swept.substr(swept.find(
 std::string largest_stage(const PropagationRecord& found) {
   const StageRecord* largest = nullptr;
   for (const StageRecord& stage : found.stages) {
-    if (stage.kind != "quantization" &&
-        (!largest || stage.own_any_order > largest->own_any_order))
+    if (stage.kind != "quantization" && (!largest || stage.own_any_order > largest->own_any_order))
       largest = &stage;
   }
   return largest && largest->own_any_order > 0 ? largest->name : "";
@@ -68,8 +67,9 @@ std::string growth_finding(const SweepTable& table, std::size_t column, const st
   const std::optional<PowerLaw> law =
       table.numeric() && points.size() == table.rows.size() ? power_law(points) : std::nullopt;
   if (law && std::fabs(law->exponent) < 0.1) {
-    return fmt::format("{} hardly changes with {} (exponent {:.2f}, 95 % interval {:.2f} to {:.2f}).",
-                       what, table.field, law->exponent, law->low, law->high);
+    return fmt::format(
+        "{} hardly changes with {} (exponent {:.2f}, 95 % interval {:.2f} to {:.2f}).", what,
+        table.field, law->exponent, law->low, law->high);
   }
   if (law) {
     return fmt::format("{} {} as {}^{:.2f} (95 % interval {:.2f} to {:.2f}).", what,
@@ -87,9 +87,9 @@ std::string stage_finding(const SweepTable& table) {
   int changes = 0;
   for (const SweepTable::Row& row : table.rows) {
     if (row.largest.empty() || row.largest == last) continue;
-    text += last.empty() ? fmt::format("\"{}\"", row.largest)
-                         : fmt::format(", from {}={} on by \"{}\"", table.field, row.value,
-                                       row.largest);
+    text += last.empty()
+                ? fmt::format("\"{}\"", row.largest)
+                : fmt::format(", from {}={} on by \"{}\"", table.field, row.value, row.largest);
     last = row.largest;
     ++changes;
   }
@@ -106,8 +106,7 @@ void tell(SweepTable& table, std::size_t column, const std::string& what) {
 void add_propagations(const RunRecord& record, std::vector<SweepTable>& tables) {
   for (const PropagationRecord& found : record.propagations) {
     if (found.swept.empty()) continue;
-    Columns columns = {
-        {"error", "orange"}, {"kernel's own", "blue"}, {"model's own", "gray"}};
+    Columns columns = {{"error", "orange"}, {"kernel's own", "blue"}, {"model's own", "gray"}};
     for (const StageRecord& stage : found.stages) columns.push_back({stage.name + " alone"});
     SweepTable& table = table_of(tables, found, columns, "relative error");
     SweepTable::Row row{value_of(found.swept),
@@ -129,22 +128,20 @@ void add_gradients(const RunRecord& record, std::vector<SweepTable>& tables) {
               {"1 - cosine"},
               {"bias"}},
              "relative error of the gradient")
-        .rows.push_back({value_of(found.swept),
-                         {found.source_relative, found.relative, found.expected, found.cosine_gap,
-                          found.bias},
-                         ""});
+        .rows.push_back(
+            {value_of(found.swept),
+             {found.source_relative, found.relative, found.expected, found.cosine_gap, found.bias},
+             ""});
   }
 }
 
 void add_stochastics(const RunRecord& record, std::vector<SweepTable>& tables) {
   for (const StochasticRecord& found : record.stochastics) {
     if (found.swept.empty()) continue;
-    table_of(tables, found,
-             {{"deviation", "blue"}, {"significant bits"}, {"one in ten"}, {"bias"}},
+    table_of(tables, found, {{"deviation", "blue"}, {"significant bits"}, {"one in ten"}, {"bias"}},
              "relative deviation")
-        .rows.push_back({value_of(found.swept),
-                         {found.deviation, found.bits, found.bits_low, found.bias},
-                         ""});
+        .rows.push_back(
+            {value_of(found.swept), {found.deviation, found.bits, found.bits_low, found.bias}, ""});
   }
 }
 

@@ -24,11 +24,11 @@ struct SweepTable {
     double x() const;  // the value as a number, or NaN
   };
 
-  std::string field;             // "keys"
-  std::string title;             // "o of attention_bf16_forward queries=64 d=64 on emulator sm_90"
-  std::string axis;              // of the curves: "relative error"
+  std::string field;  // "keys"
+  std::string title;  // "o of attention_bf16_forward queries=64 d=64 on emulator sm_90"
+  std::string axis;   // of the curves: "relative error"
   std::vector<Column> columns;
-  std::vector<Row> rows;         // in the order of the sweep
+  std::vector<Row> rows;  // in the order of the sweep
   std::vector<std::string> findings;
 
   // The field of every row is a number.

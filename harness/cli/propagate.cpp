@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "fuzz/case_file/corpus.h"
+#include "fuzz/case_file/sweep.h"
 #include "harness/cli/session.h"
-#include "harness/cli/sweep.h"
 #include "harness/cli/verbs.h"
 #include "harness/launch/interrupt.h"
 #include "harness/propagation/decoding.h"
@@ -286,6 +286,11 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
   const bool deep = arguments.depth > 0 || arguments.decode > 0 || arguments.denoise > 0;
+  if (deep && arguments.names.empty() && !arguments.sweep.empty()) {
+    return report_error(Error{ErrorKind::bad_input,
+                              "--sweep needs a kernel or a case: the stacks have no fields",
+                              "command line", "plumbline propagate gemm_bf16 --sweep k=64..4096"});
+  }
   const Result<Selected> selected =
       deep && arguments.names.empty() ? Selected() : selected_cases(arguments, *registry);
   if (!selected) return report_error(selected.error());

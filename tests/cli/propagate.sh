@@ -44,6 +44,7 @@ expect 0 "is least, 6e-08, at out=f32, and largest, 0.0016, at out=bf16" \
 expect 0 "m error kernel's own model's own 8 " propagate linear_bf16_backward --sweep m=8,16 --draws 2 --on emulator
 expect 0 "k deviation significant bits one in ten 8 " \
   propagate "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1" --sweep k=8,16 --stochastic 2 --on emulator
+expect 2 "--sweep needs a kernel or a case" propagate --depth 4 --sweep k=8,16
 expect 2 '"8..4" is no range of two rising integers' propagate attention_bf16_forward --sweep keys=8..4
 expect 2 '--sweep: there is no field "keys"' propagate gemm_bf16 --sweep keys=8,16 --on emulator
 expect 2 "no kernel" propagate no_such_kernel --on emulator

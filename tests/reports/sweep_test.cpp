@@ -80,7 +80,8 @@ TEST(Sweep, SaysHowErrorsFollowTheField) {
 }
 
 TEST(Sweep, IsReadBackFromTheRecordAndDrawnOnThePage) {
-  const RunRecord run = swept_run("keys", kKeys, [](std::size_t i) { return 1e-3 * double(i + 1); });
+  const RunRecord run =
+      swept_run("keys", kKeys, [](std::size_t i) { return 1e-3 * double(i + 1); });
   const std::string path = testing::TempDir() + "/sweep.json";
   std::ofstream(path) << record_json(run);
   const Result<RunRecord> read = read_record(path);
@@ -95,9 +96,9 @@ TEST(Sweep, IsReadBackFromTheRecordAndDrawnOnThePage) {
 }
 
 TEST(Sweep, FitsATerminalOfSixtyColumns) {
-  const SweepTable table =
-      sweep_tables(swept_run("keys", kKeys, [](std::size_t i) { return 1e-3 * double(i + 1); }))
-          .front();
+  const SweepTable table = sweep_tables(swept_run("keys", kKeys, [](std::size_t i) {
+                             return 1e-3 * double(i + 1);
+                           })).front();
   const std::vector<std::string> lines = sweep_lines(table);
   ASSERT_EQ(lines.size(), 7u);
   EXPECT_EQ(lines[1], "  keys    error  kernel's own  model's own  largest stage");

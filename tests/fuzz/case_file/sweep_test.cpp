@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/sweep.h"
+#include "fuzz/case_file/sweep.h"
 
 #include <gtest/gtest.h>
 

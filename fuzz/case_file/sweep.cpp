@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/sweep.h"
+#include "fuzz/case_file/sweep.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,9 @@ namespace plumbline {
 namespace {
 
 constexpr const char *kWhere = "--sweep",
-                     *kHint = "write --sweep keys=64..8192 (64, 128, 256 and so on), --sweep "
-                              "keys=64,100 or --sweep out=bf16,f32";
+                     *kHint =
+                         "write --sweep keys=64..8192 (64, 128, 256 and so on), --sweep "
+                         "keys=64,100 or --sweep out=bf16,f32";
 
 Error wrong(const std::string& what) { return {ErrorKind::bad_input, what, kWhere, kHint}; }
 
@@ -98,8 +99,7 @@ Result<SweptCases> swept_cases(const Case& test_case, const Sweep& sweep,
   std::optional<Error> first;
   for (const std::string& value : sweep.values) {
     const std::string word = sweep.field + "=" + value;
-    Result<Case> changed =
-        parse_case_line(with_word(test_case, sweep.field, word), registry);
+    Result<Case> changed = parse_case_line(with_word(test_case, sweep.field, word), registry);
     std::optional<std::string> why;
     if (!changed) {
       why = changed.error().message;
@@ -115,10 +115,10 @@ Result<SweptCases> swept_cases(const Case& test_case, const Sweep& sweep,
   }
   if (!out.cases.empty()) return out;
   if (first) return *first;
-  return Error{ErrorKind::bad_input,
-               fmt::format("{} accepts none of the values: {}", test_case.kernel->name,
-                           out.refused.front()),
-               kWhere, "plumbline explain KERNEL lists its fields and what it accepts"};
+  return Error{
+      ErrorKind::bad_input,
+      fmt::format("{} accepts none of the values: {}", test_case.kernel->name, out.refused.front()),
+      kWhere, "plumbline explain KERNEL lists its fields and what it accepts"};
 }
 
 }  // namespace plumbline
