@@ -2,7 +2,6 @@
 // From a case to its tensors: asks the operation for layouts, refuses what cannot fit in memory,
 // and fills the inputs from literal bits where the case has them and from the recipe elsewhere.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <new>
 #include <stdexcept>
@@ -10,18 +9,11 @@
 #include "fuzz/case/case.h"
 #include "fuzz/case/literal.h"
 #include "fuzz/case/values.h"
+#include "oracles/base/memory.h"
 
 namespace plumbline {
 
 namespace {
-
-// What this machine could hold at all. Whether that much is free right now is not asked: the answer
-// would change from run to run, and a case must not.
-double memory_limit_bytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  return static_cast<double>(pages) * static_cast<double>(page_bytes);
-}
 
 Error too_large(const Case& test_case, double bytes) {
   return {ErrorKind::out_of_memory,
@@ -91,7 +83,7 @@ Result<CaseTensors> materialize(const Case& test_case) {
 
   double bytes = 0;
   for (const TensorSpec& spec : *specs) bytes += static_cast<double>(spec.layout.storage_bytes());
-  if (bytes > memory_limit_bytes()) return too_large(test_case, bytes);
+  if (bytes > physical_memory_bytes()) return too_large(test_case, bytes);
 
   CaseTensors tensors;
   try {

@@ -13,7 +13,7 @@ namespace plumbline {
 struct SweepTable {
   struct Column {
     std::string title;
-    std::string color{};  // of its curve (html/parts.h); empty: in the table only
+    bool drawn = false;  // as a curve; else in the table only
   };
 
   struct Row {
@@ -24,12 +24,14 @@ struct SweepTable {
     double x() const;  // the value as a number, or NaN
   };
 
-  std::string field;  // "keys"
-  std::string title;  // "o of attention_bf16_forward queries=64 d=64 on emulator sm_90"
-  std::string axis;   // of the curves: "relative error"
+  std::string field{};   // "keys"
+  std::string title{};   // "o of attention_bf16_forward queries=64 d=64 on emulator sm_90"
+  std::string axis;      // of the curves: "relative error"
+  std::string subject;   // of the sentence about it: "The kernel's own error"
+  std::size_t told = 0;  // the column that the sentence is about
   std::vector<Column> columns;
-  std::vector<Row> rows;  // in the order of the sweep
-  std::vector<std::string> findings;
+  std::vector<Row> rows{};  // in the order of the sweep
+  std::vector<std::string> findings{};
 
   // The field of every row is a number.
   bool numeric() const;
@@ -38,7 +40,7 @@ struct SweepTable {
 // One for each output of each case that was swept. Errors relative to the norm of the exact output.
 std::vector<SweepTable> sweep_tables(const RunRecord& record);
 
-// Title and table for a terminal, of at most 60 columns where the title is no longer.
+// The table for a terminal, of at most 60 columns.
 std::vector<std::string> sweep_lines(const SweepTable& table);
 
 }  // namespace plumbline

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "oracles/base/text.h"
+
 namespace plumbline {
 
 bool is_free(std::span<const Field> schema, std::string_view name) {
@@ -15,9 +17,7 @@ FreeStrides free_strides(const Manifest& manifest, std::span<const std::string_v
                          std::string_view text) {
   FreeStrides left;
   bool any = false, any_free = false;
-  while (!text.empty()) {
-    const std::string_view token = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), token.size() + 1));
+  for (const std::string_view token : split(text, ' ')) {
     const std::string_view name = token.substr(0, token.find('='));
     if (std::find(strides.begin(), strides.end(), name) != strides.end()) {
       any = true;

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "fuzz/case/literal.h"
 #include "fuzz/case/values.h"
 #include "fuzz/case_file/corpus.h"
 #include "kernels/manifest/position.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 
@@ -40,16 +40,15 @@ std::vector<Token> tokens_of(std::string_view line) {
 
 Result<std::uint64_t> parse_seed(std::string_view text, std::string_view where) {
   const bool hexadecimal = text.starts_with("0x");
-  const std::string_view digits = hexadecimal ? text.substr(2) : text;
-  std::uint64_t seed = 0;
-  const auto [end, error] =
-      std::from_chars(digits.begin(), digits.end(), seed, hexadecimal ? 16 : 10);
-  if (error != std::errc() || end != digits.end()) {
+  const std::optional<std::uint64_t> seed = hexadecimal
+                                                ? parse_number<std::uint64_t>(text.substr(2), 16)
+                                                : parse_number<std::uint64_t>(text);
+  if (!seed) {
     return Error{ErrorKind::bad_input,
                  fmt::format("seed \"{}\" is not a whole number of 64 bits", text),
                  std::string(where), "write it like 0x2a or 42"};
   }
-  return seed;
+  return *seed;
 }
 
 namespace {

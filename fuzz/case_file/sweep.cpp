@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "fuzz/case_file/corpus.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -19,16 +19,9 @@ constexpr const char *kWhere = "--sweep",
 
 Error wrong(const std::string& what) { return {ErrorKind::bad_input, what, kWhere, kHint}; }
 
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 Result<std::vector<std::string>> range(std::string_view text, std::size_t dots) {
-  const std::optional<std::int64_t> first = integer(text.substr(0, dots)),
-                                    last = integer(text.substr(dots + 2));
+  const auto first = parse_number<std::int64_t>(text.substr(0, dots)),
+             last = parse_number<std::int64_t>(text.substr(dots + 2));
   if (!first || !last || *first < 1 || *last <= *first) {
     return wrong(fmt::format("\"{}\" is no range of two rising integers above 0", text));
   }
@@ -41,25 +34,25 @@ Result<std::vector<std::string>> range(std::string_view text, std::size_t dots) 
   return values;
 }
 
-// The case's text with the word of the sweep in place of its own.
-std::string with_word(const Case& test_case, const std::string& field, const std::string& word) {
-  std::string text;
-  bool placed = false;
-  const std::string whole = test_case.text();
-  for (std::size_t at = 0; at < whole.size();) {
-    const std::size_t end = std::min(whole.find(' ', at), whole.size());
-    std::string part = whole.substr(at, end - at);
-    if (part.starts_with(field + "=")) {
-      part = word;
-      placed = true;
-    }
-    text += (text.empty() ? "" : " ") + part;
-    at = end + 1;
-  }
-  return placed ? text : text + " " + word;
-}
-
 }  // namespace
+
+std::string Sweep::word(const std::string& value) const { return field + "=" + value; }
+
+std::string Sweep::placed(std::string_view text, const std::string& value) const {
+  std::string with;
+  bool placed = false;
+  const auto append = [&](std::string_view part) {
+    if (!with.empty()) with += ' ';
+    with += part;
+  };
+  for (const std::string_view part : split(text, ' ')) {
+    const bool swept = part.starts_with(field + "=");
+    append(swept ? word(value) : part);
+    placed = placed || swept;
+  }
+  if (!placed) append(word(value));
+  return with;
+}
 
 Result<Sweep> parse_sweep(const std::string& text) {
   const std::size_t equals = text.find('=');
@@ -70,9 +63,7 @@ Result<Sweep> parse_sweep(const std::string& text) {
   Sweep sweep{text.substr(0, equals), {}};
   if (sweep.field == "class") sweep.field = "value";  // as --only calls it
   const std::string_view values = std::string_view(text).substr(equals + 1);
-  for (std::size_t at = 0; at <= values.size();) {
-    const std::size_t end = std::min(values.find(',', at), values.size());
-    const std::string_view part = values.substr(at, end - at);
+  for (const std::string_view part : split(values, ',')) {
     const std::size_t dots = part.find("..");
     if (part.empty()) return wrong(fmt::format("\"{}\" has an empty value", text));
     if (dots == std::string_view::npos) {
@@ -82,7 +73,6 @@ Result<Sweep> parse_sweep(const std::string& text) {
       if (!ranged) return ranged.error();
       sweep.values.insert(sweep.values.end(), ranged->begin(), ranged->end());
     }
-    at = end + 1;
   }
   for (std::size_t i = 0; i < sweep.values.size(); ++i) {
     if (std::find(sweep.values.begin(), sweep.values.begin() + static_cast<std::ptrdiff_t>(i),
@@ -98,8 +88,8 @@ Result<SweptCases> swept_cases(const Case& test_case, const Sweep& sweep,
   SweptCases out;
   std::optional<Error> first;
   for (const std::string& value : sweep.values) {
-    const std::string word = sweep.field + "=" + value;
-    Result<Case> changed = parse_case_line(with_word(test_case, sweep.field, word), registry);
+    const std::string word = sweep.word(value);
+    Result<Case> changed = parse_case_line(sweep.placed(test_case.text(), value), registry);
     std::optional<std::string> why;
     if (!changed) {
       why = changed.error().message;

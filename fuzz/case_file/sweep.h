@@ -13,6 +13,11 @@ namespace plumbline {
 struct Sweep {
   std::string field;                // of the case's text: "keys", "value", "seed"
   std::vector<std::string> values;  // as a case's text has them
+
+  std::string word(const std::string& value) const;  // "keys=64"
+
+  // The text of words with that of the sweep in place of its own, or behind them.
+  std::string placed(std::string_view text, const std::string& value) const;
 };
 
 // "keys=64..8192" (64, 128, 256 and so on, and 8192), "keys=64,100", "out=bf16,f32". Errors:

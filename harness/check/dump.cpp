@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "fuzz/case_file/corpus.h"
 #include "harness/check/safetensors.h"
 #include "harness/judge/order_of_additions.h"
 #include "harness/launch/memory_limit.h"
+#include "oracles/base/text.h"
 #include "oracles/models/generation.h"
 #include "reports/card.h"
 
@@ -43,12 +43,9 @@ Result<int> chip_of(const std::string& path, const NamedTensors& file, const Man
     return bad(path, "it does not say on which chip the kernel ran",
                "--sm 90, or \"sm\" in the file's metadata");
   }
-  int chip = sm.value_or(0);
-  if (!sm) {
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), chip);
-    if (code != std::errc{} || end != text.data() + text.size())
-      return bad(path, fmt::format("its metadata say sm \"{}\", which is no number", text));
-  }
+  const std::optional<int> given = sm ? sm : parse_number<int>(text);
+  if (!given) return bad(path, fmt::format("its metadata say sm \"{}\", which is no number", text));
+  const int chip = *given;
   if (!best_build(kernel, chip)) {
     return bad(path, fmt::format("the contract of {} is for sm_{}, not for sm_{}", kernel.name,
                                  fmt::join(kernel.targets, ", sm_"), chip));

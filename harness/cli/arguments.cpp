@@ -14,6 +14,7 @@
 #include "harness/cli/verb_table.h"
 #include "harness/run/describe.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -42,19 +43,14 @@ std::optional<std::uint64_t> parse_seed(std::string_view text) {
     base = 16;
     text.remove_prefix(2);
   }
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number<std::uint64_t>(text, base);
 }
 
 // "90", or "sm_90".
 std::optional<int> parse_chip(std::string_view text) {
   if (text.starts_with("sm_")) text.remove_prefix(3);
-  int sm = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), sm);
-  if (code != std::errc{} || end != text.data() + text.size() || sm <= 0) return std::nullopt;
-  return sm;
+  const std::optional<int> sm = parse_number<int>(text);
+  return sm && *sm > 0 ? sm : std::nullopt;
 }
 
 Status apply(const RawFlags& raw, Arguments& arguments) {

@@ -47,6 +47,7 @@ struct Arguments {
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;
   int depth = 0;       // --depth: layers of a stack; 0: no stack
+  std::string model;   // --model: sizes and one more arithmetic of the stacks; empty: none
   std::string sweep;   // --sweep FIELD=VALUES; empty: none
   int draws = 0;       // --draws, of gradients; 0: none
   int stochastic = 0;  // --stochastic: runs with random rounding; 0: none
@@ -57,6 +58,7 @@ struct Arguments {
   OutputFormat format = OutputFormat::human;
   std::string out = "plumbline-out";
   std::string operation, entry, draft_out;  // of init
+  bool tables = false;                      // --tables of report
   std::string report_folder;  // --out of report; empty: a folder of the run's name in plumbline-out
   std::string corpus;         // empty: the default folder
   bool no_corpus = false;

@@ -21,6 +21,7 @@
 #include "harness/launch/interrupt.h"
 #include "harness/mutation/mutants.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -37,10 +38,8 @@ struct Request {
 
 std::vector<std::string> split_ids(std::string_view text) {
   std::vector<std::string> ids;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) ids.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+  for (const std::string_view id : split(text, ',')) {
+    if (!id.empty()) ids.emplace_back(id);
   }
   return ids;
 }

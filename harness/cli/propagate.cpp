@@ -10,11 +10,9 @@
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/launch/interrupt.h"
-#include "harness/propagation/decoding.h"
-#include "harness/propagation/denoising.h"
-#include "harness/propagation/depth.h"
 #include "harness/propagation/gradients.h"
 #include "harness/propagation/propagate.h"
+#include "harness/propagation/stacks.h"
 #include "harness/propagation/stochastic.h"
 #include "reports/propagation_text.h"
 #include "reports/record/json.h"
@@ -228,56 +226,79 @@ void propagate_kernels(const std::vector<SweptCase>& cases,
                       record);
     }
   }
-  const std::vector<SweepTable> sweeps = sweep_tables(record);
-  if (!sweeps.empty() && arguments.format == OutputFormat::human) terminal.print("");
-  for (const SweepTable& table : sweeps)
+}
+
+// What the stacks run with: once, or once for each value of --sweep.
+struct SweptModel {
+  StackModel model;
+  std::string word;  // "width=64"; empty: nothing is swept
+};
+
+StackRuns stack_runs(const Arguments& arguments, std::uint64_t seed) {
+  return {.depth = arguments.depth,
+          .decode = arguments.decode,
+          .denoise = arguments.denoise,
+          .seed = seed,
+          .threads = worker_threads(arguments)};
+}
+
+// What --model and, where no kernel is named, --sweep say.
+Result<std::vector<SweptModel>> swept_models(const Arguments& arguments) {
+  const StackRuns runs = stack_runs(arguments, 1);
+  if (!runs.any()) {
+    if (arguments.model.empty()) return std::vector<SweptModel>();
+    return Error{ErrorKind::bad_input, "it describes the stacks of --depth, --decode and --denoise",
+                 "--model", "add --depth 32"};
+  }
+  std::vector<SweptModel> models;
+  const auto add = [&](const std::string& text, const std::string& word) -> Status {
+    Result<StackModel> model = parse_stack_model(text, "--model");
+    if (!model) return model.error();
+    if (Status checked = check_stacks(runs, *model); !checked) return checked;
+    models.push_back({*std::move(model), word});
+    return {};
+  };
+  if (arguments.sweep.empty() || !arguments.names.empty()) {
+    if (Status added = add(arguments.model, ""); !added) return added.error();
+    return models;
+  }
+  const Result<Sweep> sweep = parse_sweep(arguments.sweep);
+  if (!sweep) return sweep.error();
+  for (const std::string& value : sweep->values) {
+    if (Status added = add(sweep->placed(arguments.model, value), sweep->word(value)); !added) {
+      Error error = added.error();
+      error.where = "--sweep " + sweep->word(value);
+      return error;
+    }
+  }
+  return models;
+}
+
+// One table of a sweep comes at its end, instead of one for each value.
+void propagate_stacks(const std::vector<SweptModel>& models, const Arguments& arguments,
+                      RunFolder& folder, Terminal& terminal, RunRecord& record) {
+  for (const SweptModel& one : models) {
+    run_stacks(stack_runs(arguments, record.seed), one.model, [&](DepthRecord curves) {
+      curves.swept = one.word;
+      const bool alone = one.word.empty() || arguments.verbose;
+      if (arguments.format == OutputFormat::human)
+        terminal.print_wrapped(alone ? terminal.bold(curves.stack)
+                                     : fmt::format("{}: {}", steps_text(curves), curves.stack));
+      if (alone)
+        print_found(curves.stack, curves.findings, depth_lines(curves), arguments, terminal);
+      keep_found(&RunRecord::depths, std::move(curves), folder, record);
+    });
+  }
+}
+
+void print_sweeps(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
+  const std::vector<SweepTable> tables = sweep_tables(record);
+  const bool human = arguments.format == OutputFormat::human;
+  if (human && !tables.empty()) terminal.print("");
+  for (const SweepTable& table : tables) {
+    if (human) terminal.print_wrapped(terminal.bold(table.title));
     print_found(table.title, table.findings, sweep_lines(table), arguments, terminal);
-}
-
-void keep_curves(DepthRecord curves, const Arguments& arguments, RunFolder& folder,
-                 Terminal& terminal, RunRecord& record) {
-  if (arguments.format == OutputFormat::human) terminal.print_wrapped(terminal.bold(curves.stack));
-  print_found(curves.stack, curves.findings, depth_lines(curves), arguments, terminal);
-  keep_found(&RunRecord::depths, std::move(curves), folder, record);
-}
-
-// Two stacks, of a language model's blocks and of a diffusion model's, there and back.
-void propagate_depth(const Arguments& arguments, RunFolder& folder, Terminal& terminal,
-                     RunRecord& record) {
-  for (const bool adaptive : {false, true}) {
-    if (interrupted()) return;
-    DepthOptions options;
-    options.shape.layers = arguments.depth;
-    options.shape.adaptive = adaptive;
-    options.shape.residual_scale = 1 / std::sqrt(2.0 * arguments.depth);
-    options.seed = record.seed;
-    options.threads = worker_threads(arguments);
-    keep_curves(run_depth(options), arguments, folder, terminal, record);
-    if (!interrupted())
-      keep_curves(run_gradient_depth(options), arguments, folder, terminal, record);
   }
-}
-
-// With the output fed back whole, and with half of the next input new.
-void propagate_decoding(const Arguments& arguments, RunFolder& folder, Terminal& terminal,
-                        RunRecord& record) {
-  for (const double fed_back : {1.0, std::sqrt(0.5)}) {
-    if (interrupted()) return;
-    DecodingOptions options;
-    options.steps = arguments.decode;
-    options.fed_back = fed_back;
-    options.seed = record.seed;
-    keep_curves(run_decoding(options), arguments, folder, terminal, record);
-  }
-}
-
-void propagate_denoising(const Arguments& arguments, RunFolder& folder, Terminal& terminal,
-                         RunRecord& record) {
-  if (interrupted()) return;
-  DenoisingOptions options;
-  options.steps = arguments.denoise;
-  options.seed = record.seed;
-  keep_curves(run_denoising(options), arguments, folder, terminal, record);
 }
 
 }  // namespace
@@ -285,18 +306,15 @@ void propagate_denoising(const Arguments& arguments, RunFolder& folder, Terminal
 ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
-  const bool deep = arguments.depth > 0 || arguments.decode > 0 || arguments.denoise > 0;
-  if (deep && arguments.names.empty() && !arguments.sweep.empty()) {
-    return report_error(Error{ErrorKind::bad_input,
-                              "--sweep needs a kernel or a case: the stacks have no fields",
-                              "command line", "plumbline propagate gemm_bf16 --sweep k=64..4096"});
-  }
-  const Result<Selected> selected =
-      deep && arguments.names.empty() ? Selected() : selected_cases(arguments, *registry);
+  const Result<std::vector<SweptModel>> models = swept_models(arguments);
+  if (!models) return report_error(models.error());
+  const Result<Selected> selected = !models->empty() && arguments.names.empty()
+                                        ? Selected()
+                                        : selected_cases(arguments, *registry);
   if (!selected) return report_error(selected.error());
   const std::vector<SweptCase>& cases = selected->cases;
   for (const std::string& refused : selected->refused) terminal.note("left out: " + refused);
-  if (cases.empty() && !deep) {
+  if (cases.empty() && models->empty()) {
     terminal.note(
         !selected->why_none.empty()
             ? selected->why_none
@@ -321,9 +339,8 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const auto start = std::chrono::steady_clock::now();
   folder->begin(record);
   propagate_kernels(cases, kernels, *gpu, arguments, *folder, terminal, record);
-  if (arguments.depth > 0) propagate_depth(arguments, *folder, terminal, record);
-  if (arguments.decode > 0) propagate_decoding(arguments, *folder, terminal, record);
-  if (arguments.denoise > 0) propagate_denoising(arguments, *folder, terminal, record);
+  propagate_stacks(*models, arguments, *folder, terminal, record);
+  print_sweeps(record, arguments, terminal);
   record.interrupted = interrupted();
   summarize(record);
   record.elapsed_ms =

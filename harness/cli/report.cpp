@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // plumbline report: the files of a run written again, from one record or from the shards of a run.
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "harness/cli/run_folder.h"
@@ -39,10 +41,16 @@ ExitCode report(const Arguments& arguments, Terminal& terminal) {
                                                           : fs::path(arguments.report_folder);
   const Status written = write_reports(folder, *merged, arguments.allow_mistrusted, page);
   if (!written) return report_error(written.error());
+  if (arguments.tables) {
+    const Status tables = write_tables(folder, *merged, page);
+    if (!tables) return report_error(tables.error());
+  }
   if (shards) merged->elapsed_ms = 0;  // of machines beside each other: no time that anyone waited
   print_cards(*merged, arguments, terminal);
   print_record(*merged, arguments, terminal);
   print_report_path(folder, arguments, terminal);
+  if (arguments.tables && arguments.format == OutputFormat::human && !arguments.quiet)
+    terminal.print(terminal.dim(fmt::format("tables: {}", (folder / "tables").string())));
   print_annotations(*merged, arguments, terminal);
   merged->interrupted = false;  // that was another run's end; this one is whole
   return exit_code(*merged, arguments);

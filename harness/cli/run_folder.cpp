@@ -97,6 +97,17 @@ Status write_reports(const fs::path& folder, const RunRecord& record, bool allow
   return {};
 }
 
+Status write_tables(const fs::path& folder, const RunRecord& record, const PageOptions& page) {
+  for (const auto& [path, text] : table_files(report_tables(record, page))) {
+    const fs::path file = folder / "tables" / path;
+    std::error_code code;
+    fs::create_directories(file.parent_path(), code);
+    if (code) return cannot_create(file.parent_path(), code.message());
+    if (const Status written = write_file(file, text); !written) return written;
+  }
+  return {};
+}
+
 Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& name) {
   RunFolder folder;
   folder.root_ = root;

@@ -20,6 +20,10 @@ inline constexpr const char* kLatestOfCases = "latest-cases";
 // Writes a file whole or not at all, whatever links other users put into the folder.
 Status write_file(const std::filesystem::path& path, const std::string& text);
 
+// The numbers of the figures of report.html, in `folder`/tables.
+Status write_tables(const std::filesystem::path& folder, const RunRecord& record,
+                    const PageOptions& page = {});
+
 // record.json, report.html, junit.xml, summary.md, report.sarif and gl-code-quality.json. In
 // junit.xml mistrusted evidence is a failure unless it is allowed. Errors (bad_input): the folder
 // cannot be created or written.

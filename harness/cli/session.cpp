@@ -245,6 +245,7 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
   if (arguments.peers) text += " peers";
   if (arguments.failed) text += " failed";
   if (arguments.depth > 0) text += fmt::format(" depth {}", arguments.depth);
+  if (!arguments.model.empty()) text += " model " + arguments.model;
   if (!arguments.sweep.empty()) text += " sweep " + arguments.sweep;
   if (arguments.draws > 0) text += fmt::format(" draws {}", arguments.draws);
   if (arguments.stochastic > 0) text += fmt::format(" stochastic {}", arguments.stochastic);

@@ -197,7 +197,7 @@ void propagate_flags(FlagTargets to) {
   add_only(to, "TERMS",
            "of the kernel's propagation cases: 'class=outliers out=f32' (default: the first)");
   add(to, kChoosing, "--sweep", to.arguments.sweep, "FIELD=VALUES",
-      "each case once for every value: keys=64..8192 (doubling), keys=64,100, out=bf16,f32");
+      "each case, or stack, once for every value: keys=64..8192 (doubling), keys=64,100");
   add_kernel(to);
   add_seed(to, "of the data");
   const auto add_count = [&](const char* name, int& value, const char* help) {
@@ -213,6 +213,8 @@ void propagate_flags(FlagTargets to) {
             "a small model that decodes this many tokens from its own output and a KV cache");
   add_count("--denoise", to.arguments.denoise,
             "a small diffusion model over this many denoising steps");
+  add(to, kChoosing, "--model", to.arguments.model, "WORDS",
+      "of these three: sizes and one more arithmetic, 'width=256 heads=8 qkv=e4m3 residual=f32'");
   add_on(to, "auto (GPU if present), emulator or gpu");
   add_sm(to, "emulate this chip (default: the newest the kernel has)");
   add_out_and_jobs(to);
@@ -237,6 +239,8 @@ void mutants_flags(FlagTargets to) {
 
 void report_flags(FlagTargets to) {
   add_baseline(to, kOutput, "report.html shows what changed since this baseline or run");
+  add_switch(to, kOutput, "--tables", to.arguments.tables,
+             "the numbers of every figure as CSV, and all of them as JSON, in DIR/tables");
   add(to, kOutput, "--out", to.arguments.report_folder, "DIR",
       "where the files go (default: plumbline-out/<run>)");
   add_allow_mistrusted(to);
@@ -288,12 +292,14 @@ constexpr std::array<Example, 2> kCheckExamples = {{
     {"plumbline check step.safetensors --case 'gemm_bf16 m=64 n=64 k=512' --sm 90",
      "one whose metadata do not"},
 }};
-constexpr std::array<Example, 4> kPropagateExamples = {{
+constexpr std::array<Example, 5> kPropagateExamples = {{
     {"plumbline propagate attention_bf16_forward", "which stage its error comes from"},
     {"plumbline propagate gemm_bf16 --stochastic 64", "how many bits of its outputs survive"},
     {"plumbline propagate attention_bf16_forward --sweep keys=64..8192",
      "its error by the length of the sums"},
     {"plumbline propagate --depth 32", "what becomes of the error in 32 layers"},
+    {"plumbline propagate --depth 32 --model \"qkv=e4m3 up=e4m3 down=e4m3 scales=block\"",
+     "the same with FP8 in some of the products"},
 }};
 constexpr std::array<Example, 3> kMutantsExamples = {{
     {"plumbline mutants gemm_bf16 --profile quick", "the curated faults of one kernel"},
@@ -301,8 +307,9 @@ constexpr std::array<Example, 3> kMutantsExamples = {{
     {"plumbline mutants rmsnorm_bf16 --auto 60 --min-score 90",
      "sixty faults of the program's own"},
 }};
-constexpr std::array<Example, 2> kReportExamples = {{
+constexpr std::array<Example, 3> kReportExamples = {{
     {"plumbline report", "the files of the latest run, again"},
+    {"plumbline report --tables", "with the numbers of every figure as CSV and JSON"},
     {"plumbline report shards/*-*of4 --out merged", "four shards as one run"},
 }};
 constexpr std::array<Example, 2> kCompareExamples = {{

@@ -2,7 +2,6 @@
 #include "harness/emulator/emulator_device.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -21,6 +20,7 @@
 #include "harness/emulator/memory/address_space.h"
 #include "harness/emulator/memory/global_memory.h"
 #include "harness/emulator/memory/tensor_map_code.h"
+#include "oracles/base/memory.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -250,8 +250,7 @@ class EmulatorDevice final : public Device {
   // its initial value and whether it was written.
   static Status check_variables_fit(const PtxModule& ptx, const std::vector<bool>& used) {
     constexpr double kBytesPerByte = 3;
-    const double memory =
-        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    const double memory = physical_memory_bytes();
     double bytes = 0;
     for (std::size_t i = 0; i < ptx.variables.size(); ++i) {
       const Variable& variable = ptx.variables[i];

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
@@ -14,6 +13,7 @@
 
 #include "harness/emulator/decode/types.h"
 #include "harness/mutation/operators.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -100,10 +100,8 @@ std::optional<std::string> shifted_constant(const Operand& constant, std::string
     if (!std::isfinite(other) || other == value) return std::nullopt;
     return fmt::format("0d{:016X}", std::bit_cast<std::uint64_t>(other));
   }
-  std::int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return fmt::format("{}", value + step);
+  const auto value = parse_number<std::int64_t>(text);
+  return value ? std::optional(fmt::format("{}", *value + step)) : std::nullopt;
 }
 
 void change_constant(const Site& site, Replacements& out) {

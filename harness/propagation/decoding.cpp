@@ -95,7 +95,7 @@ class Decoder {
 };
 
 struct Arithmetic {
-  const char* name;
+  std::string_view name;
   StackArithmetic low;
   bool cache_alone = false;  // all but the cache exact
 };
@@ -115,7 +115,7 @@ DepthCurve curve_of(const Decoder& decoder, const ExactSteps& exact, const Arith
     }
   };
   low.enter = [&](StepState& state) { state.memory = store(state.memory); };
-  return step_curve(how.name, low, exact);
+  return step_curve(std::string(how.name), low, exact);
 }
 
 void tell(DepthRecord& record) {
@@ -140,30 +140,33 @@ void tell(DepthRecord& record) {
 DepthRecord run_decoding(const DecodingOptions& options) {
   PLUMB_ASSERT(options.fed_back >= 0 && options.fed_back <= 1);
   const Decoder decoder(options);
-  const StackShape& shape = decoder.stack().shape;
   DepthRecord record;
   record.steps = "decode steps";
   record.layers = options.steps;
-  record.stack = fmt::format(
-      "{} pre-norm transformer blocks of width {}, {} heads, hidden width {}; {:.0f} % of the next "
-      "input is the output",
-      shape.layers, shape.width, shape.heads, shape.hidden,
-      100 * options.fed_back * options.fed_back);
+  record.stack = options.model.describe(
+      fmt::format("pre-norm transformer blocks, {:.0f} % of the next input is the output",
+                  100 * options.fed_back * options.fed_back),
+      {"layers", "width", "heads", "hidden"}, decoder.stack().shape);
   const auto as_it_is = [](const Rows& rows) { return rows; };
   const ExactSteps exact = run_exactly(
       decoder.start(), static_cast<std::size_t>(options.steps),
       [&](std::size_t index, StepState& state) { decoder.step_exactly(index, state, as_it_is); },
       options.probes, options.seed);
-  for (const Arithmetic& how : {
-           Arithmetic{kBf16, {}},
-           Arithmetic{kF32, {.residual = FormatId::f32}},
-           Arithmetic{kFp8, {.cache = FormatId::e4m3}},
-           Arithmetic{kBf16Alone, {}, true},
-           Arithmetic{kFp8Alone, {.cache = FormatId::e4m3}, true},
-       }) {
+  std::vector<Arithmetic> arithmetics = {
+      {kBf16, {}},
+      {kF32, {.residual = FormatId::f32}},
+      {kFp8, {.cache = FormatId::e4m3}},
+      {kBf16Alone, {}, true},
+      {kFp8Alone, {.cache = FormatId::e4m3}, true},
+  };
+  if (const auto given = options.model.arithmetic())
+    arithmetics.push_back({kGivenArithmetic, *given});
+  for (const Arithmetic& how : arithmetics) {
     if (!interrupted()) record.curves.push_back(curve_of(decoder, exact, how));
   }
-  if (!interrupted()) tell(record);
+  if (interrupted()) return record;
+  tell(record);
+  options.model.tell(record, kBf16);
   return record;
 }
 

@@ -4,6 +4,7 @@
 // next input is the normalized output, or a part of it beside a new token that owes nothing to it.
 #pragma once
 
+#include "harness/propagation/stack_model.h"
 #include "harness/propagation/step_curve.h"
 #include "oracles/stages/staged_stack.h"
 
@@ -11,6 +12,7 @@ namespace plumbline {
 
 struct DecodingOptions {
   StackShape shape{.layers = 4};
+  StackModel model{};  // its arithmetic is one more curve; its sizes are in `shape`
   int steps = 64;
   double fed_back = 1;  // of the next input, in 0 to 1; the new token has sqrt(1 - fed_back^2)
   std::uint64_t seed = 1;

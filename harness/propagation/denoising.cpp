@@ -13,9 +13,8 @@ namespace plumbline {
 namespace {
 
 struct Arithmetic {
-  const char* name;
-  FormatId state;  // what x is kept in between steps
-  StackArithmetic network;
+  std::string_view name;
+  StackArithmetic network;  // x is kept between steps in what its residual stream is stored in
 };
 
 constexpr const char *kBf16 = "bf16 x", *kF32 = "f32 x";
@@ -32,7 +31,7 @@ struct Update {
 DepthCurve curve_of(const Stack& stack, const Update& update, const ExactSteps& exact,
                     const Arithmetic& how) {
   const StagedStack staged(stack, how.network);
-  const Format& kept_in = format(how.state);
+  const Format& kept_in = format(how.network.residual);
   const auto keep = static_cast<double>(static_cast<float>(update.keep)),
              take = static_cast<double>(static_cast<float>(update.take));
   const Step step = [&](std::size_t, StepState& state) {
@@ -45,7 +44,7 @@ DepthCurve curve_of(const Stack& stack, const Update& update, const ExactSteps& 
       state.x[n] = to_double(kept_in, encode(kept_in, next, {.rounding = how.network.conversion}));
     }
   };
-  return step_curve(how.name, {.step = step}, exact);
+  return step_curve(std::string(how.name), {.step = step}, exact);
 }
 
 void tell(DepthRecord& record) {
@@ -69,10 +68,8 @@ DepthRecord run_denoising(const DenoisingOptions& options) {
   DepthRecord record;
   record.steps = "denoising steps";
   record.layers = options.steps;
-  record.stack = fmt::format(
-      "a network of {} diffusion (adaptive LayerNorm) blocks, {} tokens of width {}, {} heads, "
-      "hidden width {}",
-      shape.layers, shape.tokens, shape.width, shape.heads, shape.hidden);
+  record.stack = options.model.describe("diffusion (adaptive LayerNorm) blocks",
+                                        {"layers", "tokens", "width", "heads", "hidden"}, shape);
   const Step exactly = [&](std::size_t, StepState& state) {
     std::vector<double> y = state.x;
     for (std::size_t layer = 0; layer < stack.layers.size(); ++layer)
@@ -87,15 +84,20 @@ DepthRecord run_denoising(const DenoisingOptions& options) {
   const StackArithmetic f32{.residual = FormatId::f32},
       fp8{.residual = FormatId::f32, .factors = StackFormats::all(FormatId::e4m3)},
       cut{.conversion = Rounding::toward_zero};
-  for (const Arithmetic& how : {
-           Arithmetic{kBf16, FormatId::bf16, {}},
-           Arithmetic{kF32, FormatId::f32, f32},
-           Arithmetic{"f32 x, FP8 GEMMs", FormatId::f32, fp8},
-           Arithmetic{"bf16 x, casts truncate", FormatId::bf16, cut},
-       }) {
+  std::vector<Arithmetic> arithmetics = {
+      {kBf16, {}},
+      {kF32, f32},
+      {"f32 x, FP8 GEMMs", fp8},
+      {"bf16 x, casts truncate", cut},
+  };
+  if (const auto given = options.model.arithmetic())
+    arithmetics.push_back({kGivenArithmetic, *given});
+  for (const Arithmetic& how : arithmetics) {
     if (!interrupted()) record.curves.push_back(curve_of(stack, update, exact, how));
   }
-  if (!interrupted()) tell(record);
+  if (interrupted()) return record;
+  tell(record);
+  options.model.tell(record, kBf16);
   return record;
 }
 

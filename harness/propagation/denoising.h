@@ -6,6 +6,7 @@
 // FP64 twin of all of it.
 #pragma once
 
+#include "harness/propagation/stack_model.h"
 #include "harness/propagation/step_curve.h"
 #include "oracles/stages/staged_stack.h"
 
@@ -13,6 +14,7 @@ namespace plumbline {
 
 struct DenoisingOptions {
   StackShape shape{.layers = 2, .tokens = 16, .adaptive = true};
+  StackModel model{};  // its arithmetic is one more curve; its sizes are in `shape`
   int steps = 50;
   std::uint64_t seed = 1;
   int probes = 8;  // random directions for the gain

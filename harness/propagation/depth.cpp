@@ -24,7 +24,9 @@ const StackArithmetic kBf16{};
 constexpr std::string_view kBf16Stream = "bf16 residual stream", kF32Stream = "f32 residual stream",
                            kExactInputs = "bf16, exact inputs";
 
-std::vector<std::pair<std::string_view, StackArithmetic>> arithmetics() {
+using Arithmetics = std::vector<std::pair<std::string_view, StackArithmetic>>;
+
+Arithmetics arithmetics() {
   return {{kBf16Stream, kBf16},
           {kF32Stream, {.residual = FormatId::f32}},
           {"f32 stream, FP8 GEMMs",
@@ -32,16 +34,23 @@ std::vector<std::pair<std::string_view, StackArithmetic>> arithmetics() {
           {"bf16, casts truncate", {.conversion = Rounding::toward_zero}}};
 }
 
-std::string words_of(const StackShape& shape) {
-  return fmt::format(
-      "{} blocks, {} tokens of width {}, {} heads, hidden width {}, residual scale {:.3g}",
-      shape.adaptive ? "diffusion (adaptive LayerNorm)" : "pre-norm transformer", shape.tokens,
-      shape.width, shape.heads, shape.hidden, shape.residual_scale);
+void add_given(const StackModel& model, Arithmetics& variants) {
+  if (const auto given = model.arithmetic()) variants.emplace_back(kGivenArithmetic, *given);
+}
+
+// `of`: "", ", gradients".
+std::string words_of(const DepthOptions& options, std::string_view of) {
+  return options.model.describe(
+      fmt::format(
+          "{} blocks{}",
+          options.shape.adaptive ? "diffusion (adaptive LayerNorm)" : "pre-norm transformer", of),
+      {"tokens", "width", "heads", "hidden"}, options.shape);
 }
 
 // `of`: "error", "gradient's error".
-void tell(DepthRecord& record, std::string_view of) {
+void tell(const DepthOptions& options, DepthRecord& record, std::string_view of) {
   record.findings = growth_findings(record.curves, kWords);
+  options.model.tell(record, kBf16Stream);
   const double ratio = end_ratio(record, kBf16Stream, kF32Stream);
   if (ratio > 0) {
     record.findings.push_back(
@@ -101,11 +110,12 @@ std::string weights_finding(const DepthCurve& curve) {
 
 DepthRecord run_depth(const DepthOptions& options) {
   DepthRecord record;
-  record.stack = words_of(options.shape);
+  record.stack = words_of(options, "");
   record.layers = options.shape.layers;
   const Stack stack = random_stack(options.shape, options.seed);
   const ExactSteps exact = exact_forward(stack, options.probes, options.seed);
-  const auto variants = arithmetics();
+  Arithmetics variants = arithmetics();
+  add_given(options.model, variants);
   record.curves = curves_of(variants.size(), options.threads, [&](std::size_t i) {
     const auto& [name, arithmetic] = variants[i];
     const StagedStack staged(stack, arithmetic);
@@ -114,13 +124,13 @@ DepthRecord run_depth(const DepthOptions& options) {
     };
     return step_curve(std::string(name), {.step = step}, exact);
   });
-  tell(record, "error");
+  tell(options, record, "error");
   return record;
 }
 
 DepthRecord run_gradient_depth(const DepthOptions& options) {
   DepthRecord record;
-  record.stack = words_of(options.shape) + ": gradients";
+  record.stack = words_of(options, ", gradients");
   record.steps = "backward layers";
   record.layers = options.shape.layers;
   const Stack stack = random_stack(options.shape, options.seed);
@@ -139,8 +149,9 @@ DepthRecord run_gradient_depth(const DepthOptions& options) {
     defined_layer_gradient(stack, layer, exact_inputs[layer], g, &by_weights);
     return by_weights.all();
   };
-  auto variants = arithmetics();
+  Arithmetics variants = arithmetics();
   variants.emplace_back(kExactInputs, kBf16);
+  add_given(options.model, variants);
   record.curves = curves_of(variants.size(), options.threads, [&](std::size_t i) {
     const auto& [name, arithmetic] = variants[i];
     const StagedStack forward(stack, arithmetic);
@@ -164,7 +175,7 @@ DepthRecord run_gradient_depth(const DepthOptions& options) {
     });
     return curve;
   });
-  tell(record, "gradient's error");
+  tell(options, record, "gradient's error");
   for (const DepthCurve& curve : record.curves)
     if (curve.name == kBf16Stream && !curve.weights.empty())
       record.findings.push_back(weights_finding(curve));

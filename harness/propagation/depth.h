@@ -3,6 +3,7 @@
 // and backward, in several arithmetics.
 #pragma once
 
+#include "harness/propagation/stack_model.h"
 #include "harness/propagation/step_curve.h"
 #include "oracles/stages/stack.h"
 
@@ -10,6 +11,7 @@ namespace plumbline {
 
 struct DepthOptions {
   StackShape shape;
+  StackModel model;  // its arithmetic is one more curve; its sizes are in `shape`
   std::uint64_t seed = 1;
   int probes = 8;   // random directions for the gain
   int threads = 1;  // an arithmetic is one's work

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "fuzz/case/generator.h"
 #include "fuzz/case/literal.h"
 #include "fuzz/case/values.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -75,15 +75,6 @@ std::vector<std::string_view> values_of(std::string_view key,
   return values;
 }
 
-// Nothing unless all of the text is one.
-template <typename Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // What a number can be compared with, for some of the kernels: whole numbers, or any.
 std::optional<FieldKind> number_kind(std::string_view key,
                                      const std::vector<const Manifest*>& kernels) {
@@ -97,7 +88,8 @@ std::optional<FieldKind> number_kind(std::string_view key,
 
 Status check_number(std::string_view key, std::string_view value, FieldKind kind) {
   const bool whole = kind == FieldKind::integer;
-  if (whole ? number_of<std::int64_t>(value).has_value() : number_of<float>(value).has_value())
+  if (whole ? parse_number<std::int64_t>(value).has_value()
+            : parse_number<float>(value).has_value())
     return {};
   return Error{ErrorKind::bad_input,
                fmt::format("--only: {} is compared with \"{}\", which is no {}number", key, value,
@@ -178,10 +170,10 @@ bool Filter::holds(const Case& test_case) const {
       case FieldKind::real:
         // As the case has it: no f32 is the double 0.97.
         return compare(test_case.problem.real(term.key), term.comparison,
-                       number_of<float>(term.value).value_or(0));
+                       parse_number<float>(term.value).value_or(0));
       case FieldKind::integer:
         return compare(test_case.problem.integer(term.key), term.comparison,
-                       number_of<std::int64_t>(term.value).value_or(0));
+                       parse_number<std::int64_t>(term.value).value_or(0));
     }
     return false;
   });

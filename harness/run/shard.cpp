@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "oracles/base/text.h"
 #include "reports/record/record.h"
 
 namespace plumbline {
@@ -12,13 +11,11 @@ namespace plumbline {
 Result<Shard> parse_shard(std::string_view text) {
   Shard shard;
   const std::size_t slash = text.find('/');
-  const auto read = [](std::string_view part, int& out) {
-    const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), out);
-    return code == std::errc{} && end == part.data() + part.size();
-  };
-  const bool good = slash != std::string_view::npos && read(text.substr(0, slash), shard.index) &&
-                    read(text.substr(slash + 1), shard.count) && shard.count >= 1 &&
-                    shard.index >= 1 && shard.index <= shard.count && shard.count <= kMostShards;
+  const auto number = [](std::string_view part) { return parse_number<int>(part).value_or(0); };
+  shard.index = number(text.substr(0, slash));
+  shard.count = slash == std::string_view::npos ? 0 : number(text.substr(slash + 1));
+  const bool good = shard.count >= 1 && shard.index >= 1 && shard.index <= shard.count &&
+                    shard.count <= kMostShards;
   if (!good) {
     return Error{ErrorKind::bad_input,
                  fmt::format("--shard {} is not i/n with 1 <= i <= n <= {}", text, kMostShards), "",

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "kernels/manifest/manifest_parameters.h"
 #include "kernels/manifest/manifest_sections.h"
 #include "kernels/manifest/position.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -75,10 +75,8 @@ std::int64_t aligned(std::int64_t offset, std::int64_t alignment) {
 // The offset that a field gives itself, after fields that end at `end`.
 std::int64_t own_offset(TomlReader& reader, const Text& text, std::int64_t end,
                         std::int64_t alignment) {
-  std::int64_t offset = 0;
-  const char* last = text.text.data() + text.text.size();
-  const auto [stop, failure] = std::from_chars(text.text.data(), last, offset);
-  if (failure != std::errc() || stop != last || offset > kMaximumBytes) {
+  const std::int64_t offset = parse_number<std::int64_t>(text.text).value_or(kMaximumBytes + 1);
+  if (offset > kMaximumBytes) {
     reader.fail(text.where, fmt::format("\"{}\" is not an offset", text.text),
                 "write bytes from where the struct begins, as offsetof gives them");
   } else if (offset < end) {

@@ -3,17 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
 
 // The number after the last colon; 0 where there is none.
 std::size_t last_number(std::string_view where, std::size_t colon) {
-  const std::string_view digits = where.substr(colon + 1);
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-  return error == std::errc() && end == digits.end() ? number : 0;
+  return parse_number<std::size_t>(where.substr(colon + 1)).value_or(0);
 }
 
 }  // namespace

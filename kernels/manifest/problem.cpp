@@ -8,13 +8,13 @@
 #include "kernels/manifest/real_text.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <optional>
 
 namespace plumbline {
@@ -55,18 +55,17 @@ std::string join(std::string_view separator, std::span<const std::string_view> w
 Result<std::int64_t> parse_any_value(const Field& field, std::string_view text) {
   switch (field.kind) {
     case FieldKind::integer: {
-      std::int64_t value = 0;
-      const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
-      if (error != std::errc() || end != text.end()) {
+      const std::optional<std::int64_t> value = parse_number<std::int64_t>(text);
+      if (!value) {
         return bad_input(fmt::format("{}={} is not a whole number of 64 bits", field.name, text),
                          fmt::format("write it like {}={}", field.name, field.minimum));
       }
-      if (value < field.minimum || value > field.maximum) {
+      if (*value < field.minimum || *value > field.maximum) {
         return bad_input(
             fmt::format("{}={} is out of range", field.name, text),
             fmt::format("{} is from {} to {}", field.name, field.minimum, field.maximum));
       }
-      return value;
+      return *value;
     }
     case FieldKind::real: {
       const std::optional<std::uint32_t> bits = parse_real(text);

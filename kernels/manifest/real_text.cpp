@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
+
+#include "oracles/base/text.h"
 
 namespace plumbline {
 
@@ -19,17 +20,12 @@ std::string real_text(std::uint32_t bits) {
 
 std::optional<std::uint32_t> parse_real(std::string_view text) {
   if (text.starts_with("0x") || text.starts_with("0X")) {
-    const std::string_view digits = text.substr(2);
-    std::uint32_t bits = 0;
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), bits, 16);
-    if (error != std::errc() || end != digits.end()) return std::nullopt;
-    return bits;
+    return parse_number<std::uint32_t>(text.substr(2), 16);
   }
-  float value = 0;
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
+  const std::optional<float> value = parse_number<float>(text);
   // "nan" would lose which NaN is meant: those are given as bits.
-  if (error != std::errc() || end != text.end() || std::isnan(value)) return std::nullopt;
-  return std::bit_cast<std::uint32_t>(value);
+  if (!value || std::isnan(*value)) return std::nullopt;
+  return std::bit_cast<std::uint32_t>(*value);
 }
 
 }  // namespace plumbline

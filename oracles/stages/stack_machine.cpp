@@ -12,8 +12,6 @@ namespace {
 
 using Rows = StackMachine::Rows;
 
-double f32(double x) { return static_cast<double>(static_cast<float>(x)); }
-
 // The rows of all heads, [tokens, width], as [1, heads, tokens, d].
 Tensor tensor_of(FormatId id, const Rows& rows, const StackShape& shape) {
   const auto tokens = static_cast<std::int64_t>(rows.size()) / shape.width;
@@ -36,19 +34,19 @@ double quantize_head(Rows& values, FormatId id) {
 template <typename Term>
 double StackMachine::mean_of(const Term& term) const {
   double lanes[32] = {}, sum = 0;
-  for (std::size_t p = 0; p < width(); ++p) lanes[p % 32] = f32(lanes[p % 32] + term(p));
-  for (const double lane : lanes) sum = f32(sum + lane);
-  return f32(sum / static_cast<double>(shape_.width));
+  for (std::size_t p = 0; p < width(); ++p) lanes[p % 32] = to_f32(lanes[p % 32] + term(p));
+  for (const double lane : lanes) sum = to_f32(sum + lane);
+  return to_f32(sum / static_cast<double>(shape_.width));
 }
 
 StackMachine::RowMoments StackMachine::moments(const double* row) const {
   RowMoments out;
   if (shape_.adaptive) out.mean = mean_of([&](std::size_t p) { return row[p]; });
   const double squares = mean_of([&](std::size_t p) {
-    const double centered = f32(row[p] - out.mean);
-    return f32(centered * centered);
+    const double centered = to_f32(row[p] - out.mean);
+    return to_f32(centered * centered);
   });
-  out.inverse = f32(1 / std::sqrt(f32(squares + stack_definition::kNormEpsilon)));
+  out.inverse = to_f32(1 / std::sqrt(to_f32(squares + stack_definition::kNormEpsilon)));
   return out;
 }
 
@@ -57,11 +55,11 @@ Rows StackMachine::normalized(const StackLayer* layer, std::size_t half, const R
   for (std::size_t row = 0; row < x.size(); row += width()) {
     const RowMoments of = moments(x.data() + row);
     for (std::size_t p = 0; p < width(); ++p) {
-      double value = f32(f32(x[row + p] - of.mean) * of.inverse);
+      double value = to_f32(to_f32(x[row + p] - of.mean) * of.inverse);
       if (shape_.adaptive && layer != nullptr) {
-        value =
-            static_cast<double>(f32_fma(value, f32(1 + static_cast<double>(layer->scale[half][p])),
-                                        static_cast<double>(layer->shift[half][p])));
+        value = static_cast<double>(f32_fma(value,
+                                            to_f32(1 + static_cast<double>(layer->scale[half][p])),
+                                            static_cast<double>(layer->shift[half][p])));
       }
       h[row + p] = arithmetic_.stored(value);
     }
@@ -75,14 +73,15 @@ void StackMachine::add_normalized_gradient(const StackLayer& layer, std::size_t 
   for (std::size_t row = 0; row < x.size(); row += width()) {
     const RowMoments of = moments(x.data() + row);
     for (std::size_t p = 0; p < width(); ++p) {
-      n[p] = f32(f32(x[row + p] - of.mean) * of.inverse);
+      n[p] = to_f32(to_f32(x[row + p] - of.mean) * of.inverse);
       dn[p] = dh[row + p];
-      if (shape_.adaptive) dn[p] = f32(dn[p] * f32(1 + static_cast<double>(layer.scale[half][p])));
+      if (shape_.adaptive)
+        dn[p] = to_f32(dn[p] * to_f32(1 + static_cast<double>(layer.scale[half][p])));
     }
     const double dn_mean = shape_.adaptive ? mean_of([&](std::size_t p) { return dn[p]; }) : 0;
-    const double along = mean_of([&](std::size_t p) { return f32(dn[p] * n[p]); });
+    const double along = mean_of([&](std::size_t p) { return to_f32(dn[p] * n[p]); });
     for (std::size_t p = 0; p < width(); ++p) {
-      const double centered = static_cast<double>(f32_fma(-n[p], along, f32(dn[p] - dn_mean)));
+      const double centered = static_cast<double>(f32_fma(-n[p], along, to_f32(dn[p] - dn_mean)));
       g[row + p] = arithmetic_.stored_residual(
           static_cast<double>(f32_fma(centered, of.inverse, g[row + p])));
     }
@@ -130,7 +129,7 @@ StackMachine::Attended StackMachine::attention(const Rows& q,
                                              std::span(scores).subspan(i * keys, keys));
       for (std::size_t p = 0; p < d; ++p)
         out.o[i * width() + first + p] =
-            arithmetic_.stored(v_scale == 1 ? row.o[p] : f32(row.o[p] * v_scale));
+            arithmetic_.stored(v_scale == 1 ? row.o[p] : to_f32(row.o[p] * v_scale));
       lse.push_back(row.lse);
     }
   }
@@ -174,20 +173,20 @@ stack_definition::AttentionGradientTensors<double> StackMachine::attention_gradi
 }
 
 void StackMachine::add(const StackLayer& layer, std::size_t half, const Rows& y, Rows& x) const {
-  const double scale = f32(shape_.residual_scale);
+  const double scale = to_f32(shape_.residual_scale);
   for (std::size_t n = 0; n < x.size(); ++n) {
     double step = y[n];
-    if (shape_.adaptive) step = f32(step * static_cast<double>(layer.gain[half][n % width()]));
+    if (shape_.adaptive) step = to_f32(step * static_cast<double>(layer.gain[half][n % width()]));
     x[n] = arithmetic_.stored_residual(static_cast<double>(f32_fma(step, scale, x[n])));
   }
 }
 
 Rows StackMachine::branch_gradient(const StackLayer& layer, std::size_t half, const Rows& g) const {
-  const double scale = f32(shape_.residual_scale);
+  const double scale = to_f32(shape_.residual_scale);
   Rows out;
   for (std::size_t n = 0; n < g.size(); ++n) {
-    double step = f32(scale * g[n]);
-    if (shape_.adaptive) step = f32(step * static_cast<double>(layer.gain[half][n % width()]));
+    double step = to_f32(scale * g[n]);
+    if (shape_.adaptive) step = to_f32(step * static_cast<double>(layer.gain[half][n % width()]));
     out.push_back(arithmetic_.stored(step));
   }
   return out;

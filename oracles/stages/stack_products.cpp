@@ -5,12 +5,9 @@
 #include <cmath>
 
 namespace plumbline {
-
 namespace {
 
 constexpr std::size_t kBlock = 128;
-
-double f32(double value) { return static_cast<double>(static_cast<float>(value)); }
 
 }  // namespace
 
@@ -35,7 +32,7 @@ StackFactors stack_factors(const std::vector<double>& values, std::size_t width,
         for (std::size_t p = at * out.interval; p < std::min((at + 1) * out.interval, width); ++p)
           largest = std::max(largest, std::fabs(values[i * width + p]));
       }
-      const double scale = f32(largest / to_double(element, element.max_finite()));
+      const double scale = to_f32(largest / to_double(element, element.max_finite()));
       for (std::size_t i = first; i < last && scale > 0; ++i)
         out.scales[i * out.intervals() + at] = scale;
     }
@@ -69,14 +66,14 @@ std::vector<double> StackProducts::operator()(const std::vector<double>& x,
     for (std::size_t o = 0; o < weights.rows; ++o) {
       double sum = sum_of.chain(rows.part(i, 0), weights.part(o, 0), 0, {});
       if (!wide && arithmetic_.scales == StackScales::block) {
-        sum = f32(sum * f32(rows.scale(i, 0) * weights.scale(o, 0)));
+        sum = to_f32(sum * to_f32(rows.scale(i, 0) * weights.scale(o, 0)));
         for (std::size_t at = 1; at < weights.intervals(); ++at) {
           const double part = sum_of.chain(rows.part(i, at), weights.part(o, at), 0, {});
           sum = static_cast<double>(
-              f32_fma(part, f32(rows.scale(i, at) * weights.scale(o, at)), sum));
+              f32_fma(part, to_f32(rows.scale(i, at) * weights.scale(o, at)), sum));
         }
       } else if (!wide) {
-        sum = f32(f32(sum * rows.scale(i, 0)) * weights.scale(o, 0));
+        sum = to_f32(to_f32(sum * rows.scale(i, 0)) * weights.scale(o, 0));
       }
       y.push_back(arithmetic_.stored(sum));
     }

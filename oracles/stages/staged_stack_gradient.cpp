@@ -8,8 +8,6 @@ namespace {
 
 using Rows = std::vector<double>;
 
-float f32(double x) { return static_cast<float>(x); }
-
 // Of rows of `width`.
 template <typename Value>
 Rows transposed(const std::vector<Value>& matrix, std::int64_t width) {
@@ -54,14 +52,14 @@ Rows StagedStackGradient::layer(std::size_t index, const StagedStack::Activation
   const StackWeights& weights = weights_[index];
   // Gradients that come from several products are added as they are stored.
   const auto added = [&](Rows& to, const Rows& more) {
-    for (std::size_t n = 0; n < to.size(); ++n)
-      to[n] = arithmetic_.stored(static_cast<double>(f32(to[n] + more[n])));
+    for (std::size_t n = 0; n < to.size(); ++n) to[n] = arithmetic_.stored(to_f32(to[n] + more[n]));
   };
 
   const Rows d_mlp = machine_.branch_gradient(layer, 1, g);
   Rows d_up = multiply_(d_mlp, weights.down), d_gate = d_up;
   for (std::size_t n = 0; n < d_up.size(); ++n) {
-    const float gate = f32(left.gate[n]), up = f32(left.up[n]), dh = f32(d_up[n]);
+    const auto gate = static_cast<float>(left.gate[n]), up = static_cast<float>(left.up[n]),
+               dh = static_cast<float>(d_up[n]);
     const float divisor = nearest_silu_divisor(gate), sigmoid = 1 / divisor,
                 slope = sigmoid * (1 + gate * (1 - sigmoid));
     d_gate[n] = arithmetic_.stored(static_cast<double>(dh * up * slope));

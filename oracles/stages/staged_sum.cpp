@@ -17,8 +17,6 @@ double to_bf16(double x) {
   return to_double(bf16, encode(bf16, x));
 }
 
-double to_f32(double x) { return static_cast<double>(static_cast<float>(x)); }
-
 // The f32 with this many of its last bits cut.
 double narrowed(double x, int bits) {
   const std::uint32_t cut = (std::uint32_t{1} << bits) - 1;

@@ -34,14 +34,21 @@ Html group_heading(std::string_view title) {
   return element("h2", title, fmt::format("id=\"{}\"", id));
 }
 
+// Tables that nothing smaller claims are of this group.
+Html of_group(Html html, std::string_view group) {
+  for (FigureTable& table : html.tables)
+    if (table.group.empty()) table.group = group;
+  return html;
+}
+
 Html kernels_where(const RunRecord& record, bool failing, std::string_view title) {
   Html html;
   for (const KernelRecord& k : record.kernels) {
     const bool failed = k.verdict == Verdict::fail || k.verdict == Verdict::error;
-    if (failed == failing) html += kernel_section(record, k);
+    if (failed == failing) html += of_group(kernel_section(record, k), k.name);
   }
   if (html.text.empty()) return {};
-  return {group_heading(title).text + html.text};
+  return group_heading(title) + html;
 }
 
 // Sections under one heading, which is left out when none of them has data.
@@ -54,7 +61,7 @@ Html group(std::string_view title, std::initializer_list<Html> sections) {
     for (std::size_t at = 0; (at = html.text.find(from, at)) != std::string::npos;)
       html.text.replace(at, std::string_view(from).size(), to);
   }
-  return element("section", Html{group_heading(title).text + html.text});
+  return of_group(element("section", group_heading(title) + html), title);
 }
 
 // Links to the groups of a page that has several.
@@ -88,24 +95,19 @@ std::string filled(std::string_view page,
   }
 }
 
-}  // namespace
+bool any_failing(const RunRecord& record) {
+  return std::ranges::any_of(record.kernels, [](const KernelRecord& k) {
+    return k.verdict == Verdict::fail || k.verdict == Verdict::error;
+  });
+}
 
-std::string report_html(const RunRecord& record, const PageOptions& options) {
-  const std::string verdict = verdict_sentence(record);
-  const bool failing =
-      std::any_of(record.kernels.begin(), record.kernels.end(), [](const KernelRecord& k) {
-        return k.verdict == Verdict::fail || k.verdict == Verdict::error;
-      });
-  const bool mistrusted =
-      std::any_of(record.kernels.begin(), record.kernels.end(),
-                  [](const KernelRecord& k) { return k.verdict == Verdict::mistrusted; });
-
+Html body_of(const RunRecord& record, const PageOptions& options) {
   Html body;
   body += lead(record);
   body += group("Kernels", {kernel_overview(record)});
   body += group("Changes", {change_section(record, options)});
   body += kernels_where(record, true, "Failing kernels");
-  body += kernels_where(record, false, failing ? "Other kernels" : "Kernels in detail");
+  body += kernels_where(record, false, any_failing(record) ? "Other kernels" : "Kernels in detail");
   body += group("Error propagation", {propagation_sections(record)});
   body += group("Planted faults", {mutant_sections(record)});
   body += group("Coverage of the plan", {coverage_overview(record)});
@@ -114,7 +116,23 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
                          agreement_section(record), agreement_matrix(record),
                          relations_section(record), code_section(record), oracle_section(record)});
   body += environment_section(record);
+  return body;
+}
 
+}  // namespace
+
+std::vector<FigureTable> report_tables(const RunRecord& record, const PageOptions& options) {
+  return body_of(record, options).tables;
+}
+
+std::string report_html(const RunRecord& record, const PageOptions& options) {
+  const std::string verdict = verdict_sentence(record);
+  const bool failing = any_failing(record);
+  const bool mistrusted =
+      std::any_of(record.kernels.begin(), record.kernels.end(),
+                  [](const KernelRecord& k) { return k.verdict == Verdict::mistrusted; });
+
+  const Html body = body_of(record, options);
   const std::string title = html_text(fmt::format("{} {}: {}",
                                                   failing      ? "✗"
                                                   : mistrusted ? "!"

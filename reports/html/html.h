@@ -6,8 +6,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "reports/baseline.h"
+#include "reports/figure_table.h"
 #include "reports/record/record.h"
 
 namespace plumbline {
@@ -17,5 +19,8 @@ struct PageOptions {
 };
 
 std::string report_html(const RunRecord& record, const PageOptions& options = {});
+
+// The tables behind its figures, in the order of the page.
+std::vector<FigureTable> report_tables(const RunRecord& record, const PageOptions& options = {});
 
 }  // namespace plumbline

@@ -75,7 +75,7 @@ Html promises(const KernelRecord& kernel) {
   for (const auto& [device, words] : kernel.arithmetic)
     content += element("p", fmt::format("Probes on {} find {}.", device, words));
   if (content.text.empty()) return {};
-  return element("details", Html{element("summary", "What it promises").text + content.text});
+  return element("details", element("summary", "What it promises") + content);
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
     html += facts;
     return element("section", html, id + " class=\"kernel\"");
   }
-  return element("details", Html{element("summary", element("h3", title)).text + facts.text},
+  return element("details", element("summary", element("h3", title)) + facts,
                  id + " class=\"kernel\"");
 }
 

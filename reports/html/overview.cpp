@@ -57,7 +57,7 @@ Html lead(const RunRecord& record) {
                          "class=\"replay\" tabindex=\"0\"");
       }
     }
-    html += element("div", Html{element("p", box).text + words.text}, "class=\"lead\"");
+    html += element("div", element("p", box) + words, "class=\"lead\"");
   }
   if (failing > shown)
     html += element(
@@ -175,7 +175,7 @@ Html kernel_overview(const RunRecord& record) {
   if (kernels.size() <= kFewKernels) return html;
   Html filter = element("label", Html{"Show only kernels, operations and verdicts with "
                                       "<input type=\"search\"/>"});
-  return {element("p", filter, "class=\"filter\" hidden=\"hidden\"").text + html.text};
+  return element("p", filter, "class=\"filter\" hidden=\"hidden\"") + html;
 }
 
 Html change_section(const RunRecord& record, const PageOptions& options) {

@@ -15,7 +15,8 @@ Html escaped(std::string_view text) { return {html_text(text)}; }
 
 Html element(std::string_view tag, const Html& content, std::string_view attributes) {
   return {fmt::format("<{}{}{}>{}</{}>", tag, attributes.empty() ? "" : " ", attributes,
-                      content.text, tag)};
+                      content.text, tag),
+          content.tables};
 }
 
 Html element(std::string_view tag, std::string_view text, std::string_view attributes) {
@@ -77,6 +78,21 @@ Cell count_cell(std::int64_t value) {
   return number_cell(static_cast<double>(value), count_text(value));
 }
 
+namespace {
+
+FigureTable numbers_of(const Table& table) {
+  FigureTable out;
+  out.caption = table.caption;
+  out.columns = table.head;
+  for (const std::vector<Cell>& row : table.rows) {
+    std::vector<FigureTable::Cell>& cells = out.rows.emplace_back();
+    for (const Cell& c : row) cells.push_back({c.value, text_of_html(c.content.text)});
+  }
+  return out;
+}
+
+}  // namespace
+
 Html to_html(const Table& table) {
   Html head, body;
   for (const std::string& title : table.head) head += element("th", title, "scope=\"col\"");
@@ -102,16 +118,24 @@ Html to_html(const Table& table) {
   if (!table.caption.empty()) content += element("caption", table.caption);
   content += element("thead", element("tr", head));
   content += element("tbody", body);
-  return element("div", element("table", content), "class=\"scroll\" tabindex=\"0\"");
+  Html html = element("div", element("table", content), "class=\"scroll\" tabindex=\"0\"");
+  html.tables.push_back(numbers_of(table));
+  return html;
 }
 
 namespace {
 
+// The tables that nothing has named yet are a figure's.
+Html titled(Html html, const std::string& title) {
+  for (FigureTable& table : html.tables)
+    if (table.title.empty()) table.title = title;
+  return html;
+}
+
 Html folded(const Table& table) {
   const std::string title =
       fmt::format("The numbers ({})", counted(static_cast<std::int64_t>(table.rows.size()), "row"));
-  return element("details", Html{element("summary", title).text + to_html(table).text},
-                 "class=\"numbers\"");
+  return element("details", element("summary", title) + to_html(table), "class=\"numbers\"");
 }
 
 Html heading(const std::string& title, const std::string& finding) {
@@ -142,7 +166,8 @@ Html to_html(const Figure& figure) {
                   "class=\"plot\"");
   if (!figure.note.empty()) html += element("p", figure.note, "class=\"note\"");
   html += folded(figure.table);
-  return element("figure", html, fmt::format("data-chart=\"{}\"", html_text(json)));
+  return element("figure", titled(html, figure.title),
+                 fmt::format("data-chart=\"{}\"", html_text(json)));
 }
 
 Html figure_around(const std::string& title, const std::string& finding, const Html& content,
@@ -150,7 +175,7 @@ Html figure_around(const std::string& title, const std::string& finding, const H
   Html html = heading(title, finding);
   html += content;
   if (numbers) html += folded(*numbers);
-  return element("figure", html);
+  return element("figure", titled(html, title));
 }
 
 std::string bound_text(double share) {

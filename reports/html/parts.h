@@ -11,18 +11,24 @@
 #include <vector>
 
 #include "reports/count_text.h"
+#include "reports/figure_table.h"
 #include "reports/record/record.h"
 
 namespace plumbline {
 
-// Markup: text that is escaped already. A plain std::string never is.
+// Markup: text that is escaped already. A plain std::string never is. It carries the tables in it,
+// for programs that read them.
 struct Html {
-  std::string text;
+  std::string text{};
+  std::vector<FigureTable> tables{};
 
   Html& operator+=(const Html& more) {
     text += more.text;
+    tables.insert(tables.end(), more.tables.begin(), more.tables.end());
     return *this;
   }
+
+  friend Html operator+(Html one, const Html& more) { return one += more; }
 };
 
 Html escaped(std::string_view text);

@@ -126,6 +126,13 @@ Html conditions(const PropagationRecord& p) {
   return to_html(figure);
 }
 
+// Of column i + 1, whose color and line no other of the first ten has.
+Series curve(const std::string& name, std::size_t i) {
+  constexpr std::array<const char*, 5> kColors = {"blue", "orange", "green", "vermillion", "gray"};
+  return {name, static_cast<int>(i + 1), i < kColors.size() ? "line" : "dashed",
+          kColors[i % kColors.size()]};
+}
+
 // A curve where the field is a number, else the table alone.
 Html sweep(const SweepTable& swept) {
   Figure figure;
@@ -143,10 +150,7 @@ Html sweep(const SweepTable& swept) {
   for (std::size_t i = 0; i < swept.columns.size(); ++i) {
     const SweepTable::Column& column = swept.columns[i];
     table.head.push_back(column.title);
-    if (!column.color.empty()) {
-      figure.series.push_back({column.title, static_cast<int>(i + 1),
-                               column.color == "gray" ? "dashed" : "line", column.color});
-    }
+    if (column.drawn) figure.series.push_back(curve(column.title, i));
   }
   if (stages) table.head.emplace_back("largest of the kernel's own");
   for (const SweepTable::Row& row : swept.rows) {
@@ -159,8 +163,6 @@ Html sweep(const SweepTable& swept) {
                          : figure_around(figure.title, figure.finding, to_html(table));
 }
 
-constexpr std::array<const char*, 5> kColors = {"blue", "orange", "green", "vermillion", "gray"};
-
 Html depth(const DepthRecord& d) {
   Figure figure;
   figure.title = d.steps.empty() ? fmt::format("Error through {} {}", d.layers, d.stack)
@@ -172,8 +174,7 @@ Html depth(const DepthRecord& d) {
   std::size_t layers = 0;
   for (std::size_t i = 0; i < d.curves.size(); ++i) {
     figure.table.head.push_back(d.curves[i].name);
-    figure.series.push_back(
-        {d.curves[i].name, static_cast<int>(i + 1), "line", kColors[i % kColors.size()]});
+    figure.series.push_back(curve(d.curves[i].name, i));
     layers = std::max(layers, d.curves[i].relative.size());
   }
   for (std::size_t layer = 0; layer < layers; ++layer) {
@@ -225,7 +226,7 @@ Html injections(const DepthRecord& d) {
   for (std::size_t i = 0; i < d.curves.size(); ++i) {
     const DepthCurve& c = d.curves[i];
     figure.table.head.push_back(c.name);
-    figure.series.push_back({c.name, static_cast<int>(i + 1), "line", kColors[i % kColors.size()]});
+    figure.series.push_back(curve(c.name, i));
     for (std::size_t at = 0; at < c.injected.size(); ++at) {
       if (worst && !(c.injected[at] > worst->injected[worst_at])) continue;
       worst = &c;
@@ -262,8 +263,7 @@ Html weights(const DepthRecord& d) {
   if (curves.empty()) return {};
   for (std::size_t i = 0; i < curves.size(); ++i) {
     figure.table.head.push_back(curves[i]->name);
-    figure.series.push_back(
-        {curves[i]->name, static_cast<int>(i + 1), "line", kColors[i % kColors.size()]});
+    figure.series.push_back(curve(curves[i]->name, i));
     figure.finding += fmt::format("{}{:.2g} in \"{}\"", i == 0 ? "" : ", ",
                                   root_mean_square(curves[i]->weights), curves[i]->name);
   }

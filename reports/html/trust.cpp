@@ -185,8 +185,7 @@ Html environment_section(const RunRecord& record) {
   }
   Html html = element("h2", "What ran", "id=\"environment\"");
   html += to_html(table);
-  html += element("details",
-                  Html{element("summary", "Builds of the kernels").text + to_html(builds).text});
+  html += element("details", element("summary", "Builds of the kernels") + to_html(builds));
   return element("section", html);
 }
 

@@ -2,11 +2,12 @@
 #include "reports/record/columns.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -50,20 +51,14 @@ Word word_of(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) return {text, true};
   const std::string value = text.substr(equals + 1);
-  std::int64_t number = 0;
-  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
-  const bool whole =
-      code == std::errc{} && end == value.data() + value.size() && std::to_string(number) == value;
-  return {text.substr(0, equals), whole ? Json(number) : Json(value)};
+  const auto number = parse_number<std::int64_t>(value);
+  const bool whole = number && std::to_string(*number) == value;
+  return {text.substr(0, equals), whole ? Json(*number) : Json(value)};
 }
 
 std::vector<Word> words_of(const std::string& text) {
   std::vector<Word> words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(word_of(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  for (const std::string_view word : split(text, ' ')) words.push_back(word_of(std::string(word)));
   return words;
 }
 

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace plumbline {
 namespace {
@@ -80,6 +82,24 @@ std::string html_text(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string text_of_html(std::string_view html) {
+  constexpr std::pair<std::string_view, char> kEscapes[] = {
+      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&#39;", '\''}};
+  std::string text;
+  while (!html.empty()) {
+    if (html.front() == '<') {
+      html.remove_prefix(std::min(html.find('>'), html.size() - 1) + 1);
+      continue;
+    }
+    const auto* const escape = std::ranges::find_if(
+        kEscapes, [&](const auto& one) { return html.starts_with(one.first); });
+    const bool plain = escape == std::end(kEscapes);
+    text += plain ? html.front() : escape->second;
+    html.remove_prefix(plain ? 1 : escape->first.size());
+  }
+  return text;
 }
 
 std::string markdown_text(std::string_view text) {

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -25,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "oracles/base/text.h"
 #include "reports/record/packed_counts.h"
 
 namespace plumbline {
@@ -194,9 +194,9 @@ class JsonReader {
 
   static bool parse_hex(std::string_view text, std::uint64_t& value) {
     if (!text.starts_with("0x")) return false;
-    text.remove_prefix(2);
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-    return code == std::errc{} && end == text.data() + text.size();
+    const auto number = parse_number<std::uint64_t>(text.substr(2), 16);
+    if (number) value = *number;
+    return number.has_value();
   }
 
   void read(const nlohmann::json& json, const std::string& where, std::string& value) {

@@ -67,6 +67,9 @@ struct PropagationRecord {
   std::vector<std::string> findings;   // sentences for people
 };
 
+// The curve of the arithmetic that people ask for; the others are always there.
+inline constexpr std::string_view kGivenArithmetic = "as --model says";
+
 // One way of running a deep stack.
 struct DepthCurve {
   std::string name;              // "bf16 residual stream"
@@ -83,6 +86,7 @@ struct DepthCurve {
 struct DepthRecord {
   std::string stack;  // what was stacked, in words
   std::string steps;  // what the curves run over: "decode steps", "denoising steps"; empty: layers
+  std::string swept;  // as in PropagationRecord, a word of `stack`
   std::int64_t layers = 0;
   std::vector<DepthCurve> curves;
   std::vector<std::string> findings;

@@ -88,6 +88,7 @@ template <typename Archive, MaybeConst<DepthRecord> T>
 void describe(Archive& a, T& r) {
   a.required("stack", r.stack);
   a.optional("steps", r.steps);
+  a.optional("swept", r.swept);
   a.required("layers", r.layers);
   a.required("curves", r.curves);
   a.required("findings", r.findings);

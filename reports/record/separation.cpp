@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
+
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -31,12 +32,7 @@ using Values =
     std::vector<std::optional<std::string>>;  // of a field, by case; nothing: its default
 
 std::optional<std::int64_t> integer(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  std::int64_t value = 0;
-  const char* const end = text->data() + text->size();
-  const auto [behind, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || behind != end) return std::nullopt;
-  return value;
+  return text ? parse_number<std::int64_t>(*text) : std::nullopt;
 }
 
 // The values as numbers; empty where one is none.
@@ -164,14 +160,10 @@ SortedCase sorted_case(const CaseRecord& test_case) {
   SortedCase sorted;
   sorted.failed = test_case.verdict == Verdict::fail;
   sorted.fields = {{kValueClass, test_case.value_class}, {kDevice, test_case.device}};
-  const std::string& text = test_case.text;
-  for (std::size_t at = text.find(' '); at != std::string::npos;) {
-    const std::size_t begin = at + 1;
-    at = text.find(' ', begin);
-    const std::string word = text.substr(begin, at == std::string::npos ? at : at - begin);
+  for (const std::string_view word : split(test_case.text, ' ')) {
     const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string name = word.substr(0, equals);
+    if (equals == std::string::npos) continue;  // the kernel, a switch
+    const std::string_view name = word.substr(0, equals);
     // How the values were made says nothing beyond their class.
     if (name == "value" || name == "seed" || name == "bits") continue;
     sorted.fields.emplace_back(name, word.substr(equals + 1));

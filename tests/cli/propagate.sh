@@ -44,7 +44,20 @@ expect 0 "is least, 6e-08, at out=f32, and largest, 0.0016, at out=bf16" \
 expect 0 "m error kernel's own model's own 8 " propagate linear_bf16_backward --sweep m=8,16 --draws 2 --on emulator
 expect 0 "k deviation significant bits one in ten 8 " \
   propagate "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1" --sweep k=8,16 --stochastic 2 --on emulator
-expect 2 "--sweep needs a kernel or a case" propagate --depth 4 --sweep k=8,16
+# Stacks of one's own sizes and formats, and a sweep over either.
+expect 0 "as --model says: the error in the end is" propagate --depth 2 \
+  --model "width=32 heads=2 hidden=48 tokens=4 qkv=e4m3 attention=e4m3"
+grep -q "pre-norm transformer blocks: tokens=4 width=32 heads=2 hidden=48 qkv=e4m3 attention=e4m3" \
+  plumbline-out/latest/report.html || { echo "FAILED: the page does not name the model"; failed=$((failed + 1)); }
+expect 0 "width bf16 residual stream f32 residual stream 16 " propagate --depth 2 \
+  --model "heads=2 hidden=16 tokens=2" --sweep width=16,32
+[ "$(grep -c '"swept": "width=' plumbline-out/latest/record.json)" = 8 ] ||
+  { echo "FAILED: the record does not say what was swept over the stacks"; failed=$((failed + 1)); }
+expect 0 "4 decode steps: pre-norm transformer blocks, 100 % of the next input is the output: layers=1" \
+  propagate --decode 4 --model "layers=1 width=16 heads=1 hidden=16" --sweep cache=bf16,e4m3
+expect 2 '--sweep kk=8: there is no field "kk"' propagate --depth 4 --sweep kk=8,16
+expect 2 "3 heads do not divide the width of 64" propagate --depth 4 --model width=64
+expect 2 "--model: it describes the stacks of --depth" propagate gemm_bf16 --model width=64
 expect 2 '"8..4" is no range of two rising integers' propagate attention_bf16_forward --sweep keys=8..4
 expect 2 '--sweep: there is no field "keys"' propagate gemm_bf16 --sweep keys=8,16 --on emulator
 expect 2 "no kernel" propagate no_such_kernel --on emulator

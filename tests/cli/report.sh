@@ -22,6 +22,16 @@ check "report.sarif is JSON" python3 -m json.tool merged/report.sarif /dev/null
 expect 0 "2 passed" report "$whole" --out again
 check "a record reported again stays as it is" cmp "$whole/record.json" again/record.json
 check "record.jsonl goes once record.json has all of it" test ! -e "$whole/record.jsonl"
+expect 0 "2 passed" report "$whole" --out again --tables
+check "tables.json is JSON" python3 -m json.tool again/tables/tables.json /dev/null
+check "a table of a kernel is CSV" python3 - again/tables/tables.json <<'END'
+import csv, json, pathlib, sys
+tables = json.load(open(sys.argv[1]))["tables"]
+assert {table["group"] for table in tables} >= {"gemm_bf16", "gemm_grouped_bf16"}, tables
+for table in tables:
+    rows = list(csv.reader(open(pathlib.Path(sys.argv[1]).parent / table["file"], newline="")))
+    assert rows[0] == table["columns"] and len(rows) == 1 + len(table["rows"]), table["file"]
+END
 check "it says where the run was made" grep -q '^    "instruction_set": "..' "$whole/record.json"
 
 # Of a whole plan they tell which code it reached, too: what is mistrusted stays so.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/sweep.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,8 +67,11 @@ TEST(Sweep, SaysHowErrorsFollowTheField) {
             "The kernel's own error grows as keys^0.50 (95 % interval 0.48 to 0.52).");
   EXPECT_EQ(finding("keys", kKeys, -0.5)[0],
             "The kernel's own error falls as keys^-0.50 (95 % interval -0.52 to -0.48).");
+  EXPECT_EQ(finding("keys", kKeys, 0.05)[0],
+            "The kernel's own error hardly changes with keys (exponent 0.05, 95 % interval 0.03 "
+            "to 0.07).");
   EXPECT_EQ(finding("keys", kKeys, 0)[0],
-            "The kernel's own error hardly changes with keys (exponent 0.00, 95 % interval -0.02 "
+            "The kernel's own error shows no trend with keys (exponent 0.00, 95 % interval -0.02 "
             "to 0.02).");
   EXPECT_EQ(finding("keys", kKeys, 0.5)[1],
             "Most of the kernel's own error is made by \"normalize\", from keys=512 on by "
@@ -100,10 +104,41 @@ TEST(Sweep, FitsATerminalOfSixtyColumns) {
                              return 1e-3 * double(i + 1);
                            })).front();
   const std::vector<std::string> lines = sweep_lines(table);
-  ASSERT_EQ(lines.size(), 7u);
-  EXPECT_EQ(lines[1], "  keys    error  kernel's own  model's own  largest stage");
-  EXPECT_EQ(lines[2], "    64   0.0375       1.0e-03            0  normalize");
-  for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_LE(lines[i].size(), 60u);
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[0], "  keys    error  kernel's own  model's own  largest stage");
+  EXPECT_EQ(lines[1], "    64   0.0375       1.0e-03            0  normalize");
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 60u);
+}
+
+// Of stacks: the errors in the end, and what was asked for in the sentence.
+TEST(Sweep, HasTablesOfStacks) {
+  RunRecord run = propagation_run();
+  const DepthRecord sample = run.depths.front();
+  run.depths.clear();
+  for (const int width : {32, 64, 128, 256}) {
+    DepthRecord depth = sample;
+    depth.swept = fmt::format("width={}", width);
+    depth.stack = fmt::format("pre-norm transformer blocks: {} heads=2 qkv=e4m3", depth.swept);
+    DepthCurve given = depth.curves.front();
+    given.name = kGivenArithmetic;
+    given.relative.back() = 1e-4 * width;
+    depth.curves.push_back(given);
+    run.depths.push_back(depth);
+  }
+  run.depths.back().curves.erase(run.depths.back().curves.begin());  // as an interrupt leaves it
+  const std::vector<SweepTable> tables = sweep_tables(run);
+  ASSERT_EQ(tables.size(), 1u);
+  EXPECT_EQ(tables[0].title, "2 layers: pre-norm transformer blocks: heads=2 qkv=e4m3");
+  ASSERT_EQ(tables[0].rows.size(), 4u);
+  EXPECT_EQ(tables[0].rows[1].numbers, (std::vector<double>{2e-3, 3e-4, 6.4e-3}));
+  EXPECT_TRUE(std::isnan(tables[0].rows[3].numbers[0]));
+  EXPECT_EQ(
+      tables[0].findings[0],
+      "The error of \"as --model says\" in the end grows as width^1.00 (95 % interval 1.00 to "
+      "1.00).");
+  const std::vector<std::string> lines = sweep_lines(tables[0]);
+  EXPECT_EQ(lines[0], "  width  bf16 residual stream  as --model says");
+  EXPECT_EQ(lines[4], "    256                     -           0.0256");
 }
 
 // Of gradients and of random rounding too.

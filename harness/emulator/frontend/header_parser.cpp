@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "harness/emulator/frontend/literal.h"
+#include "oracles/base/text.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -21,11 +22,7 @@ void parse_version(Cursor& cursor, const Token& directive, PtxModule& module) {
   if (number.kind != TokenKind::number) return cursor.expected("a version such as 9.0");
   cursor.take();
   const std::size_t dot = number.text.find('.');
-  const auto part = [](std::string_view text) {
-    int value = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? value : -1;
-  };
+  const auto part = [](std::string_view text) { return parse_number<int>(text).value_or(-1); };
   const int major = dot == std::string_view::npos ? -1 : part(number.text.substr(0, dot));
   const int minor = dot == std::string_view::npos ? -1 : part(number.text.substr(dot + 1));
   if (major < 0 || minor < 0) {

@@ -4,36 +4,29 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <optional>
+
+#include "oracles/base/text.h"
 
 namespace plumbline::emulator {
 namespace {
 
-std::optional<std::uint64_t> digits(std::string_view text, int base) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<Literal> float_bits(std::string_view hexadecimal, int bits) {
   if (hexadecimal.size() != static_cast<std::size_t>(bits / 4)) return std::nullopt;
-  const auto value = digits(hexadecimal, 16);
+  const auto value = parse_number<std::uint64_t>(hexadecimal, 16);
   if (!value) return std::nullopt;
   return Literal{*value, bits};
 }
 
 std::optional<Literal> decimal_float(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return Literal{std::bit_cast<std::uint64_t>(value), 64};
+  const auto value = parse_number<double>(text);
+  if (!value) return std::nullopt;
+  return Literal{std::bit_cast<std::uint64_t>(*value), 64};
 }
 
 std::optional<Literal> integer(std::string_view text, int base) {
   if (!text.empty() && (text.back() == 'U' || text.back() == 'u')) text.remove_suffix(1);
-  const auto value = digits(text, base);
+  const auto value = parse_number<std::uint64_t>(text, base);
   if (!value) return std::nullopt;
   return Literal{*value};
 }

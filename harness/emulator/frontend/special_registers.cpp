@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "oracles/base/text.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -61,11 +62,8 @@ constexpr std::array<std::string_view, 41> kNames = {
 // %envreg0..%envreg31 and %pm0..%pm7, each pm also with _64.
 bool is_numbered(std::string_view name, std::string_view stem, int count) {
   if (!name.starts_with(stem)) return false;
-  const std::string_view digits = name.substr(stem.size());
-  int number = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size() && number >= 0 &&
-         number < count;
+  const std::optional<int> number = parse_number<int>(name.substr(stem.size()));
+  return number && *number >= 0 && *number < count;
 }
 
 }  // namespace

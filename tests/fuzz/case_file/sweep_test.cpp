@@ -4,16 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "fuzz/case_file/corpus.h"
+#include "tests/fuzz/kernel_under_test.h"
 
 namespace plumbline {
 namespace {
 
 using Words = std::vector<std::string>;
-
-const Registry& shipped_kernels() {
-  static const Result<Registry> registry = Registry::open(PLUMBLINE_SOURCE_DIR "/kernels");
-  return *registry;
-}
 
 TEST(Sweep, ListsAndRangesAreRead) {
   EXPECT_EQ(parse_sweep("keys=64..512")->values, (Words{"64", "128", "256", "512"}));
@@ -39,7 +35,7 @@ TEST(Sweep, WhatIsNoneSaysSo) {
 }
 
 TEST(Sweep, ReplacesOneWordOfTheCase) {
-  const Registry& registry = shipped_kernels();
+  const Registry& registry = shipped_registry();
   const Result<Case> base =
       parse_case_line("gemm_bf16 m=8 n=8 k=64 value=normal seed=0x7", registry);
   ASSERT_TRUE(base) << base.error().text();
@@ -59,7 +55,7 @@ TEST(Sweep, ReplacesOneWordOfTheCase) {
 }
 
 TEST(Sweep, ValuesThatAKernelDoesNotAcceptAreNamed) {
-  const Registry& registry = shipped_kernels();
+  const Registry& registry = shipped_registry();
   const Result<Case> base = parse_case_line("gemm_bf16 m=8 n=8 k=64 value=normal seed=1", registry);
   const Result<SweptCases> some = swept_cases(*base, *parse_sweep("out=bf16,f99"), registry);
   ASSERT_TRUE(some);

@@ -53,6 +53,46 @@ TEST(Html, IsWellFormed) {
     parsed(report_html(record));
 }
 
+// Every figure with numbers has its table among the files; a table says whose it is.
+TEST(Html, EveryFiguresNumbersAreTables) {
+  for (const RunRecord& record : {failing_record(), passing_record(), propagation_run()}) {
+    const pugi::xml_document document = parsed(report_html(record));
+    const std::vector<FigureTable> tables = report_tables(record);
+    std::vector<std::string> expected, found;
+    for (const pugi::xpath_node& table : document.select_nodes("//figure//table"))
+      expected.push_back(text_of(table.node().select_node("ancestor::figure/*[1]").node()));
+    for (const FigureTable& table : tables) {
+      if (table.title.empty()) continue;  // it stands by itself
+      found.push_back(table.title);
+      EXPECT_FALSE(table.group.empty()) << table.title;
+      for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size());
+    }
+    EXPECT_EQ(found, expected);
+  }
+}
+
+TEST(Html, TablesAreFilesThatReadBack) {
+  const FigureTable table{
+      .group = "gemm_bf16",
+      .title = "Errors: \"by\" length",
+      .columns = {"k", "worst, of all"},
+      .rows = {{{64, "64"}, {0.1, "0.10"}}, {{128, "128"}, {std::nan(""), "say \"no\""}}}};
+  const auto files = table_files({table, {.group = "unnamed"}, table});
+  ASSERT_EQ(files.size(), 3u);
+  EXPECT_EQ(files[0].first, "gemm_bf16/errors-by-length.csv");
+  EXPECT_EQ(files[0].second, "k,\"worst, of all\"\r\n64,0.1\r\n128,\"say \"\"no\"\"\"\r\n");
+  EXPECT_EQ(files[1].first, "gemm_bf16/errors-by-length-2.csv");
+  const nlohmann::json all = nlohmann::json::parse(files[2].second)["tables"];
+  EXPECT_EQ(all[0]["file"], files[0].first);
+  EXPECT_EQ(all[0]["rows"][1][1], "say \"no\"");
+  EXPECT_EQ(all[0]["rows"][0][1], 0.1);
+}
+
+TEST(Html, TextsComeBackFromMarkup) {
+  const std::string text = "a < b && \"c\" > 'd' ≤ &amp;";
+  EXPECT_EQ(text_of_html("<code class=\"x\">" + html_text(text) + "</code>"), text);
+}
+
 TEST(Html, TellsWhatIsWrongFirst) {
   const std::string page = report_html(failing_record());
   const pugi::xml_document document = parsed(page);
