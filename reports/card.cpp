@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "oracles/base/shell_word.h"
@@ -57,9 +58,15 @@ std::string replay_subject(const RunRecord& record, const CaseRecord& planned) {
 }
 
 std::vector<FindingRecord> of_every_kind_first(const std::vector<FindingRecord>& findings) {
+  // Where __syncthreads() is missing lanes of one warp race, too: what other warps do says more.
+  const auto within_warp = [](const FindingRecord& finding) {
+    return finding.text.find("a race between lanes of a warp") != std::string::npos;
+  };
+  std::vector<FindingRecord> sorted = findings;
+  std::ranges::stable_partition(sorted, std::not_fn(within_warp));
   std::set<std::string> kinds;
   std::vector<FindingRecord> first, more;
-  for (const FindingRecord& finding : findings)
+  for (const FindingRecord& finding : sorted)
     (kinds.insert(finding.kind).second ? first : more).push_back(finding);
   first.insert(first.end(), more.begin(), more.end());
   return first;
@@ -70,6 +77,10 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("FAIL  {}   {} / {}", c.kernel, c.claim, c.value_class));
   lines.push_back("      " + c.headline);
+  // The cause stands first; what is said of the values follows them.
+  const bool fits_first = c.findings.empty();
+  for (const std::string& sentence : c.explanation)
+    if (fits_first && tells_a_fit(sentence)) lines.push_back("      " + sentence);
   if (!c.elements.empty()) lines.push_back("");
   for (const std::string& element : c.elements) lines.push_back("          " + element);
   if (!c.findings.empty()) lines.push_back("");
@@ -83,7 +94,8 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   // The line of a finding is the cause; that of a store only leads to it.
   if (!c.findings.empty()) add_excerpts(c, lines);
   if (!c.explanation.empty()) lines.push_back("");
-  for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
+  for (const std::string& sentence : c.explanation)
+    if (!fits_first || !tells_a_fit(sentence)) lines.push_back("      " + sentence);
   if (c.findings.empty()) add_excerpts(c, lines);
   if (c.steps > 0) {
     if (!c.excerpts.empty()) lines.push_back("");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reports/card.h"
+#include "reports/change.h"
 #include "reports/peer_table.h"
 #include "reports/propagation_text.h"
 #include "reports/record/escape.h"
@@ -83,9 +84,17 @@ void add_propagation(const RunRecord& record, std::string& out) {
 
 }  // namespace
 
-std::string summary_markdown(const RunRecord& record) {
+std::string summary_markdown(const RunRecord& record, const std::optional<Baseline>& baseline) {
   std::string out = fmt::format("## plumbline {}\n\n{}\n\n", markdown_text(record.verb),
                                 markdown_text(verdict_sentence(record)));
+  if (baseline) {
+    for (const KernelChange& change : changes(*baseline, baseline_of(record))) {
+      if (out.size() > kMaxTable || change.change == Change::same) continue;
+      out += fmt::format("Since {}: {}: {}: {}\n\n", markdown_text(baseline->from),
+                         markdown_code(change.kernel), name(change.change),
+                         markdown_text(change.words));
+    }
+  }
   out += "| verdict | kernel | cases | outputs compared | worst | share of bound |\n";
   out += "|---|---|--:|--:|--:|--:|\n";
   std::size_t rows = 0;

@@ -61,10 +61,10 @@ std::string value_of(const std::string& swept) { return swept.substr(swept.find(
 std::string largest_stage(const PropagationRecord& found) {
   const StageRecord* largest = nullptr;
   for (const StageRecord& stage : found.stages) {
-    if (stage.kind != "quantization" && (!largest || stage.own_any_order > largest->own_any_order))
+    if (stage.kind != "quantization" && (!largest || stage.own_in_order > largest->own_in_order))
       largest = &stage;
   }
-  return largest && largest->own_any_order > 0 ? largest->name : "";
+  return largest && largest->own_in_order > 0 ? largest->name : "";
 }
 
 // How one column follows the field: an exponent where the points have one.

@@ -105,10 +105,13 @@ std::string verdict_sentence(const RunRecord& record) {
                            count_text(compared));
   }
   if (record.ended_early()) {
-    sentence += fmt::format(" The run {}: {} of {} planned cases are in this report.",
-                            record.interrupted ? "did not end" : stop_text(record.stopped_after),
-                            count_text(static_cast<std::int64_t>(record.cases.size())),
-                            count_text(record.planned));
+    sentence += fmt::format(" The run {}",
+                            record.interrupted ? "did not end" : stop_text(record.stopped_after));
+    sentence += record.planned == 0
+                    ? "."
+                    : fmt::format(": {} of {} planned cases are in this report.",
+                                  count_text(static_cast<std::int64_t>(record.cases.size())),
+                                  count_text(record.planned));
   }
   if (record.shard || !record.missing_shards.empty()) {
     sentence +=

@@ -85,7 +85,13 @@ Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, cons
   std::vector<CaseFile> files;
   for (const std::string& path : paths) {
     Result<CaseFile> file = read_case(path, registry);
-    if (!file) return file.error();
+    if (!file) {
+      // Nothing is left out of a gate silently: whoever changed the manifest says what becomes of it.
+      Error unfit = file.error();
+      unfit.hint += fmt::format("{}saved for another manifest? delete the file, or --no-corpus",
+                                unfit.hint.empty() ? "" : "; ");
+      return unfit;
+    }
     if (file->test_case.kernel->name != kernel.name) {
       return Error{
           ErrorKind::bad_input,

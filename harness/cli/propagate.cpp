@@ -331,7 +331,7 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   RunRecord record;
   record.seed = arguments.seed.value_or(1);
   label_record(record, arguments, run_id(arguments, kernels, record.seed));
-  record.planned = static_cast<std::int64_t>(cases.size());
+  record.planned = std::ssize(cases) * std::max(1, arguments.draws);
   describe_environment(record);
   Result<RunFolder> folder = create_run_folder(arguments, record.run_id);
   if (!folder) return report_error(folder.error());
@@ -348,6 +348,8 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   const Status written = folder->finish(record, false);
   folder->link_as_latest();
   if (arguments.format == OutputFormat::json) terminal.print(record_json(record));
+  if (record.interrupted && arguments.format == OutputFormat::human)
+    terminal.print_wrapped("interrupted; what had finished is in the record");
   if (written && arguments.format == OutputFormat::human && !arguments.quiet) {
     terminal.print(
         terminal.dim(fmt::format("record: {}", (folder->path() / "record.json").string())));

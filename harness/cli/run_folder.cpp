@@ -87,9 +87,12 @@ Status write_reports(const fs::path& folder, const RunRecord& record, bool allow
   fs::create_directories(folder, code);
   if (code) return cannot_create(folder, code.message());
   const std::string root = fs::current_path(code).string();
-  const std::array<std::string, kReports.size()> texts = {
-      record_json(record),      report_html(record, page), junit_xml(record, allow_mistrusted),
-      summary_markdown(record), sarif_json(record, root),  code_quality_json(record, root)};
+  const std::array<std::string, kReports.size()> texts = {record_json(record),
+                                                          report_html(record, page),
+                                                          junit_xml(record, allow_mistrusted),
+                                                          summary_markdown(record, page.baseline),
+                                                          sarif_json(record, root),
+                                                          code_quality_json(record, root)};
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Status written = write_file(folder / kReports[i], texts[i]);
     if (!written) return written;
@@ -155,8 +158,8 @@ void RunFolder::append(const MutantRecord& record) { add_line(mutant_json_line(r
 
 void RunFolder::append_found(const RunRecord& found) { add_line(found_json_line(found)); }
 
-Status RunFolder::finish(const RunRecord& record, bool allow_mistrusted) {
-  const Status written = write_reports(path_, record, allow_mistrusted);
+Status RunFolder::finish(const RunRecord& record, bool allow_mistrusted, const PageOptions& page) {
+  const Status written = write_reports(path_, record, allow_mistrusted, page);
   std::error_code code;
   if (written && settle(path_)) fs::remove(path_ / kLog, code);  // record.json has all of it
   return written;

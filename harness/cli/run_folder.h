@@ -44,7 +44,7 @@ class RunFolder {
   void append_found(const RunRecord& found);  // what propagate found; nothing else is in it
 
   // Writes the reports. Where that is done record.jsonl, which says nothing more, is removed.
-  Status finish(const RunRecord& record, bool allow_mistrusted);
+  Status finish(const RunRecord& record, bool allow_mistrusted, const PageOptions& page = {});
   void link_as_latest();           // `root`/latest leads here
   void link_as_latest_of_cases();  // and `root`/latest-cases, whose failures can run again
 

@@ -17,6 +17,7 @@
 #include "harness/run/estimate.h"
 #include "harness/run/evidence.h"
 #include "kernels/manifest/compile.h"
+#include "kernels/ops/text_operation.h"
 #include "oracles/base/hash.h"
 #include "reports/annotations.h"
 #include "reports/card.h"
@@ -231,6 +232,8 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
                   arguments.sm.value_or(0), arguments.repeat, arguments.mpfr_bits);
   for (const Manifest* kernel : kernels) {
     text += fmt::format(" {} {}", kernel->name, hash_of_file(kernel->path));
+    if (const TextOperation* computes = as_text(*kernel->operation))
+      text += " " + short_name(fingerprint(computes->text().source));
     const fs::path folder = fs::path(kernel->path).parent_path();
     if (!kernel->source.empty()) text += " " + hash_of_file(folder / kernel->source);
     for (const int sm : kernel->targets) text += " " + hash_of_file(kernel->ptx_path(sm));
@@ -333,9 +336,9 @@ void print_report_path(const std::filesystem::path& folder, const Arguments& arg
 }
 
 ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& arguments,
-                 Terminal& terminal) {
+                 Terminal& terminal, const PageOptions& page) {
   weigh_incomplete(record);
-  const Status written = folder.finish(record, arguments.allow_mistrusted);
+  const Status written = folder.finish(record, arguments.allow_mistrusted, page);
   print_record(record, arguments, terminal);
   if (written) {
     print_report_path(folder.path(), arguments, terminal);
@@ -366,7 +369,9 @@ ExitCode exit_code(const RunRecord& record, const Arguments& arguments) {
     failed = failed || k.verdict == Verdict::fail;
     error = error || k.errors > 0;
     mistrusted = mistrusted || k.verdict == Verdict::mistrusted;
-    skipped = skipped || (k.verdict == Verdict::skip && !k.reasons.empty());
+    // A filter may leave a kernel without cases, but not one that was asked for by its name.
+    const bool named = std::ranges::count(arguments.names, k.name) > 0;
+    skipped = skipped || (k.verdict == Verdict::skip && (named || !k.reasons.empty()));
   }
   if (failed) return ExitCode::broken;
   if (error) return ExitCode::could_not_run;

@@ -93,7 +93,7 @@ ExitCode unless_unwritten(const Status& written, ExitCode code);
 // Writes a run's files, prints what it found, and says how it ended. What an interrupt left out is
 // no evidence.
 ExitCode end_run(RunRecord& record, RunFolder& folder, const Arguments& arguments,
-                 Terminal& terminal);
+                 Terminal& terminal, const PageOptions& page = {});
 
 // Several at once: 130 first, then 70 > 1 > 3 > 5 > 4.
 ExitCode exit_code(const RunRecord& record, const Arguments& arguments);

@@ -75,7 +75,8 @@ void add_allow_mistrusted(FlagTargets to) {
 }
 
 void add_strict(FlagTargets to) {
-  add_switch(to, kJudging, "--strict", to.arguments.strict, "a kernel that was skipped fails, too");
+  add_switch(to, kJudging, "--strict", to.arguments.strict,
+             "a kernel that was skipped, or named and left without a case, fails, too");
 }
 
 // Of verbs that judge outputs.
@@ -114,8 +115,10 @@ void add_choosing(FlagTargets to) {
 }
 
 void add_strict_baseline(FlagTargets to) {
-  add_switch(to, kJudging, "--strict-baseline", to.arguments.strict_baseline,
-             "an error that grew since the baseline fails, even inside its bound");
+  add_switch(
+      to, kJudging, "--strict-baseline", to.arguments.strict_baseline,
+      "an error that grew since the baseline fails, even inside its bound, and what cannot be "
+      "compared");
 }
 
 void add_baseline(FlagTargets to, const char* group, const char* help) {
@@ -292,14 +295,13 @@ constexpr std::array<Example, 2> kCheckExamples = {{
     {"plumbline check step.safetensors --case 'gemm_bf16 m=64 n=64 k=512' --sm 90",
      "one whose metadata do not"},
 }};
-constexpr std::array<Example, 5> kPropagateExamples = {{
+constexpr std::array<Example, 4> kPropagateExamples = {{
     {"plumbline propagate attention_bf16_forward", "which stage its error comes from"},
     {"plumbline propagate gemm_bf16 --stochastic 64", "how many bits of its outputs survive"},
     {"plumbline propagate attention_bf16_forward --sweep keys=64..8192",
      "its error by the length of the sums"},
-    {"plumbline propagate --depth 32", "what becomes of the error in 32 layers"},
     {"plumbline propagate --depth 32 --model \"qkv=e4m3 up=e4m3 down=e4m3 scales=block\"",
-     "the same with FP8 in some of the products"},
+     "what becomes of the error in 32 layers, also with FP8 in some of the products"},
 }};
 constexpr std::array<Example, 3> kMutantsExamples = {{
     {"plumbline mutants gemm_bf16 --profile quick", "the curated faults of one kernel"},

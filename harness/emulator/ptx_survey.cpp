@@ -33,7 +33,8 @@ std::string unit_of(const Instruction& instruction) {
   std::vector<std::string_view> types;
   for (const std::string& modifier : instruction.modifiers) {
     if (is_shape(modifier)) unit += " " + modifier;
-    if (type_by_name(modifier) || modifier.starts_with("kind::")) types.push_back(modifier);
+    if (type_by_name(modifier) || modifier == "ue4m3" || modifier.starts_with("kind::"))
+      types.push_back(modifier);
   }
   return types.empty() ? unit : fmt::format("{} {}", unit, fmt::join(types, "."));
 }

@@ -15,6 +15,8 @@ namespace {
 constexpr int data_type(FormatId id) {
   switch (id) {
     case FormatId::e2m1:
+    case FormatId::e2m3:
+    case FormatId::e3m2:
     case FormatId::e4m3:
     case FormatId::e5m2:
     case FormatId::ue8m0:

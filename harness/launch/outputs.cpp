@@ -39,6 +39,8 @@ std::uint64_t poison_code(const Format& f) {
     case FormatId::ue8m0:
       return 0xffu;
     case FormatId::e2m1:
+    case FormatId::e2m3:
+    case FormatId::e3m2:
     case FormatId::s8:
     case FormatId::u8:
       return 0xa5u;

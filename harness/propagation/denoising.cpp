@@ -93,9 +93,10 @@ DepthRecord run_denoising(const DenoisingOptions& options) {
   if (const auto given = options.model.arithmetic())
     arithmetics.push_back({kGivenArithmetic, *given});
   for (const Arithmetic& how : arithmetics) {
-    if (!interrupted()) record.curves.push_back(curve_of(stack, update, exact, how));
+    DepthCurve curve = curve_of(stack, update, exact, how);
+    if (interrupted()) return record;
+    record.curves.push_back(std::move(curve));
   }
-  if (interrupted()) return record;
   tell(record);
   options.model.tell(record, kBf16);
   return record;

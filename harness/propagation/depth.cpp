@@ -114,6 +114,7 @@ DepthRecord run_depth(const DepthOptions& options) {
   record.layers = options.shape.layers;
   const Stack stack = random_stack(options.shape, options.seed);
   const ExactSteps exact = exact_forward(stack, options.probes, options.seed);
+  if (interrupted()) return record;
   Arithmetics variants = arithmetics();
   add_given(options.model, variants);
   record.curves = curves_of(variants.size(), options.threads, [&](std::size_t i) {
@@ -136,6 +137,7 @@ DepthRecord run_gradient_depth(const DepthOptions& options) {
   const Stack stack = random_stack(options.shape, options.seed);
   const std::size_t layers = stack.layers.size();
   const std::vector<Rows> exact_inputs = exact_forward(stack, 0, options.seed).x;
+  if (interrupted()) return record;
   const Rows incoming = incoming_gradient(options.shape, options.seed);
   const ExactSteps exact = run_exactly(
       {incoming, {}}, layers,
@@ -149,6 +151,7 @@ DepthRecord run_gradient_depth(const DepthOptions& options) {
     defined_layer_gradient(stack, layer, exact_inputs[layer], g, &by_weights);
     return by_weights.all();
   };
+  if (interrupted()) return record;
   Arithmetics variants = arithmetics();
   variants.emplace_back(kExactInputs, kBf16);
   add_given(options.model, variants);
@@ -168,12 +171,13 @@ DepthRecord run_gradient_depth(const DepthOptions& options) {
       state.x = backward.layer(layer, left[layer], state.x);
     };
     DepthCurve curve = step_curve(std::string(name), {.step = step}, exact);
+    if (curve.relative.empty()) return curve;
     curve.weights = weight_errors(layers, incoming, exact_weights, [&](std::size_t layer, Rows& g) {
       WeightGradients<double> by_weights;
       g = backward.layer(layer, left[layer], g, &by_weights);
       return by_weights.all();
     });
-    return curve;
+    return interrupted() ? DepthCurve() : curve;
   });
   tell(options, record, "gradient's error");
   for (const DepthCurve& curve : record.curves)

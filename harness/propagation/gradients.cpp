@@ -158,6 +158,7 @@ Result<ComparedGradients> compare_gradients_of(CaseRunner& runner, const Case& t
     if (!begun) return begun.error();
     const Result<std::unique_ptr<Examined>> examined = runner.examine(begun->stored, target);
     if (!examined) return examined.error();
+    if (interrupted()) break;  // the draws before are whole
     out.judged.push_back((*examined)->record);
     out.judged.back().text = test_case.text();
     if (!(*examined)->launch.completed) {

@@ -23,14 +23,14 @@ constexpr std::array<std::string_view, 3> kScales = {"row", "tensor", "block"},
 
 constexpr std::int64_t kMostLayers = 1024, kMostTokens = 4096, kWidest = 16384, kMostHidden = 65536;
 
-// Numbers are sizes, 0 for those that the stack has without --model; words are the arithmetic.
+// Numbers are sizes, whose defaults mean nothing; words are the arithmetic.
 // clang-format off
 constexpr std::array kFields = {
-    Field{"layers",    kInteger, 0, 0, kMostLayers, {}, "blocks of --decode and --denoise"},
-    Field{"tokens",    kInteger, 0, 0, kMostTokens, {}, "rows of x in --depth and --denoise"},
-    Field{"width",     kInteger, 0, 0, kWidest, {},     "of the residual stream"},
-    Field{"heads",     kInteger, 0, 0, kWidest, {},     "of attention; they divide the width"},
-    Field{"hidden",    kInteger, 0, 0, kMostHidden, {}, "width of the MLP"},
+    Field{"layers",    kInteger, 1, 1, kMostLayers, {}, "blocks of --decode and --denoise"},
+    Field{"tokens",    kInteger, 1, 1, kMostTokens, {}, "rows of x in --depth and --denoise"},
+    Field{"width",     kInteger, 1, 1, kWidest, {},     "of the residual stream"},
+    Field{"heads",     kInteger, 1, 1, kWidest, {},     "of attention; they divide the width"},
+    Field{"hidden",    kInteger, 1, 1, kMostHidden, {}, "width of the MLP"},
     Field{"qkv",       kWord, 0, 0, 0, kFactors,        "factors of the products that make Q, K and V"},
     Field{"out",       kWord, 0, 0, 0, kFactors,        "factors of attention's output projection"},
     Field{"up",        kWord, 0, 0, 0, kFactors,        "factors of the MLP's gate and up projections"},
@@ -60,7 +60,7 @@ bool StackModel::gives(std::string_view field) const {
 
 Result<StackShape> StackModel::shape(StackShape usual, int threads) const {
   const auto set = [&](std::string_view field, std::int64_t& size) {
-    if (words_.integer(field) > 0) size = words_.integer(field);
+    if (gives(field)) size = words_.integer(field);
   };
   set("layers", usual.layers);
   set("tokens", usual.tokens);

@@ -63,18 +63,21 @@ void run_stacks(const StackRuns& runs, const StackModel& model,
                 const std::function<void(DepthRecord)>& keep) {
   Result<AllOptions> all = options_of(runs, model);
   PLUMB_ASSERT(all.ok());
+  const auto take = [&](DepthRecord record) {
+    if (!record.curves.empty()) keep(std::move(record));
+  };
   for (const bool adaptive : {false, true}) {
     if (runs.depth == 0) break;
     all->depth.shape.adaptive = adaptive;
-    if (!interrupted()) keep(run_depth(all->depth));
-    if (!interrupted()) keep(run_gradient_depth(all->depth));
+    if (!interrupted()) take(run_depth(all->depth));
+    if (!interrupted()) take(run_gradient_depth(all->depth));
   }
   // With the output fed back whole, and with half of the next input new.
   for (const double fed_back : {1.0, std::sqrt(0.5)}) {
     all->decoding.fed_back = fed_back;
-    if (runs.decode > 0 && !interrupted()) keep(run_decoding(all->decoding));
+    if (runs.decode > 0 && !interrupted()) take(run_decoding(all->decoding));
   }
-  if (runs.denoise > 0 && !interrupted()) keep(run_denoising(all->denoising));
+  if (runs.denoise > 0 && !interrupted()) take(run_denoising(all->denoising));
 }
 
 }  // namespace plumbline

@@ -23,7 +23,8 @@ struct StackRuns {
 // Errors: the model gives a size that one of the runs is about, or that does not fit.
 Status check_stacks(const StackRuns& runs, const StackModel& model);
 
-// keep(record) with one result after the other, until Ctrl-C. The model is one that fits.
+// keep(record) with one result after the other, until Ctrl-C, of which the last has the curves that
+// are whole. The model is one that fits.
 void run_stacks(const StackRuns& runs, const StackModel& model,
                 const std::function<void(DepthRecord)>& keep);
 

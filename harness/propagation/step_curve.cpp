@@ -16,6 +16,7 @@ namespace {
 // Random errors grow as the root of the steps, coherent ones as the steps themselves: an exponent
 // beyond this that is not amplification is a bias.
 constexpr double kCoherent = 0.7;
+constexpr std::size_t kFewest = 8;  // steps; of fewer an exponent says nothing
 constexpr double kAmplified = 0.5;  // growth over all steps, in e-foldings
 
 // A relative size at which an FP64 difference quotient is good to about 1e-7 both ways, and how far
@@ -95,7 +96,7 @@ ExactSteps run_exactly(const StepState& start, std::size_t steps, const Step& st
     moved.push_back(
         {nudged(state.x, random.fork(static_cast<std::uint64_t>(probe))), state.memory});
   double before = kProbe;
-  for (std::size_t index = 0; index < steps; ++index) {
+  for (std::size_t index = 0; index < steps && !interrupted(); ++index) {
     exact.memory_size.push_back(state.memory.size());
     step(index, state);
     double squares = 0;
@@ -139,6 +140,7 @@ DepthCurve step_curve(std::string name, const LowSteps& low, const ExactSteps& e
     predicted = predicted * gain * gain + injected * injected;
     growth += std::log(gain);
   }
+  if (curve.relative.size() < exact.gain.size()) return {};  // interrupted
   curve.predicted = std::sqrt(predicted);
   curve.growth = growth / static_cast<double>(exact.gain.size());
   curve.exponent = growth_exponent(curve.relative);
@@ -150,7 +152,7 @@ std::vector<std::string> growth_findings(const std::vector<DepthCurve>& curves,
   std::vector<std::string> findings;
   for (const DepthCurve& curve : curves) {
     if (curve.relative.empty()) continue;  // interrupted
-    if (unamplified_exponent(curve) > kCoherent) {
+    if (curve.relative.size() >= kFewest && unamplified_exponent(curve) > kCoherent) {
       findings.push_back(fmt::format(
           "{}: the error grows as {}^{:.2f} though errors are not amplified by as much: "
           "it is coherent, as {}.",

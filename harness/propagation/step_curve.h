@@ -35,7 +35,7 @@ struct ExactSteps {
 };
 
 // `probes`: random directions for the gain, by differences in FP64; it is that of x alone, beside
-// an exact memory.
+// an exact memory. After Ctrl-C there are fewer steps.
 ExactSteps run_exactly(const StepState& start, std::size_t steps, const Step& step, int probes,
                        std::uint64_t seed);
 
@@ -45,6 +45,7 @@ struct LowSteps {
   std::function<void(StepState&)> enter = [](StepState&) {};
 };
 
+// Empty after Ctrl-C: a part of a curve would look like a shorter run.
 DepthCurve step_curve(std::string name, const LowSteps& low, const ExactSteps& exact);
 
 // b of rel ~ steps^b, by least squares over the last seven eighths of them.

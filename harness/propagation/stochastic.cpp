@@ -18,6 +18,8 @@ namespace {
 // Elements whose certified bound is asked for: enough for a median.
 constexpr std::int64_t kBounded = 255;
 
+constexpr int kFewestDraws = 2;  // that tell anything, where Ctrl-C ends them
+
 // A case's kernel on an emulator that rounds at random.
 class RandomRun {
  public:
@@ -59,26 +61,32 @@ class RandomRun {
   std::unique_ptr<Module> module_;
 };
 
-using Tallies = std::vector<DrawTally>;  // by output
+struct Tallies {
+  std::vector<DrawTally> of;  // by output
+  int draws = 0;
+};
 
 Result<Tallies> tally_draws(const Case& test_case, const Examined& examined, int sm,
                             RandomRounding rounding, const StochasticOptions& options) {
   Result<RandomRun> run = RandomRun::open(test_case, sm, rounding, options.threads);
   if (!run) return run.error();
   const CaseOracle& oracle = *examined.oracle;
-  Tallies tallies(static_cast<std::size_t>(oracle.outputs()));
+  Tallies tallies{std::vector<DrawTally>(static_cast<std::size_t>(oracle.outputs()))};
   CaseTensors tensors = examined.tensors;
   const Random seeds(options.seed);
   for (int draw = 0; draw < options.draws && !interrupted(); ++draw) {
     const std::uint64_t seed = seeds.fork(static_cast<std::uint64_t>(draw)).next();
-    if (Status status = run->draw(test_case, tensors, seed); !status) return status.error();
+    const Status status = run->draw(test_case, tensors, seed);
+    if (interrupted()) break;
+    if (!status) return status.error();
     for (int output = 0; output < oracle.outputs(); ++output) {
       const Tensor* got = tensors.find(oracle.output_name(output));
       PLUMB_ASSERT(got != nullptr);
-      tallies[static_cast<std::size_t>(output)].add(*got);
+      tallies.of[static_cast<std::size_t>(output)].add(*got);
     }
+    ++tallies.draws;
   }
-  if (interrupted()) return interruption(test_case.text());
+  if (tallies.draws < kFewestDraws) return interruption(test_case.text());
   return tallies;
 }
 
@@ -129,7 +137,7 @@ Result<StochasticCase> run_stochastically(CaseRunner& runner, const Case& test_c
     const std::string name = seen.oracle->output_name(output);
     exact.push_back(seen.oracle->reference_values(output, Reference::mathematics, options.threads));
     StochasticRecord record =
-        significance((*tallies)[static_cast<std::size_t>(output)], exact.back(),
+        significance(tallies->of[static_cast<std::size_t>(output)], exact.back(),
                      certified_bounds(*seen.oracle, output, *seen.tensors.find(name), exact.back(),
                                       options.threads));
     record.kernel = test_case.kernel->name;
@@ -139,13 +147,13 @@ Result<StochasticCase> run_stochastically(CaseRunner& runner, const Case& test_c
     biased = biased || is_biased(record.bias);
     out.outputs.push_back(std::move(record));
   }
-  if (biased) {  // by an experiment: whether tensor cores do it
+  if (biased && !interrupted()) {  // by an experiment: whether tensor cores do it
     const Result<Tallies> unbiased =
         tally_draws(test_case, seen, target.sm, RandomRounding::unbiased_nodes, options);
-    if (!unbiased) return unbiased.error();
-    for (std::size_t i = 0; i < exact.size(); ++i) {
+    if (!unbiased && !interrupted()) return unbiased.error();
+    for (std::size_t i = 0; i < exact.size() && unbiased && !interrupted(); ++i) {
       if (is_biased(out.outputs[i].bias))
-        out.outputs[i].unbiased_nodes_bias = mean_bias((*unbiased)[i], exact[i]).bias;
+        out.outputs[i].unbiased_nodes_bias = mean_bias(unbiased->of[i], exact[i]).bias;
     }
   }
   for (StochasticRecord& record : out.outputs) record.findings = significance_findings(record);

@@ -221,6 +221,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   read_known(reader, manifest);
   read_contract(reader, manifest);
   if (reader.error()) return *reader.error();
+  if (const Status sizes = manifest.operation->check_sizes(manifest); !sizes) return sizes.error();
   return manifest;
 }
 

@@ -139,6 +139,10 @@ class Operation {
   // Whether every target of the manifest can keep them.
   virtual Status check_terms(const Problem& /*terms*/, const Manifest&) const { return {}; }
 
+  // Whether it can be computed at every size that the manifest's domain leaves, as far as a few
+  // sizes tell. Asked when a manifest has been read.
+  virtual Status check_sizes(const Manifest&) const { return {}; }
+
   // An output that is judged by another one as the kernel stored it: the oracle reads that too.
   struct Follows {
     std::string_view output, from;

@@ -184,6 +184,36 @@ class Loaded final : public TextOperation {
     return specs;
   }
 
+  Status check_sizes(const Manifest& manifest) const override {
+    constexpr std::int64_t kTried[] = {1, 2, 3, 7, 16, 33, 100, 128, 130, 257, 1000};
+    constexpr std::int64_t kOthers[] = {1, 8, 128};
+    Problem problem(manifest.schema());
+    for (const Field& field : manifest.schema()) {
+      if (field.kind == FieldKind::word && must_be_given(field))
+        problem.set_word(field.name, field.choices.front());
+    }
+    const auto set = [&](std::string_view size, std::int64_t value) {
+      const auto field = std::ranges::find(manifest.schema(), size, &Field::name);
+      problem.set_integer(size, field->fixed ? field->default_value
+                                             : std::clamp(value, field->minimum, field->maximum));
+    };
+    for (const std::int64_t others : kOthers) {
+      for (const std::string& size : sizes()) {
+        for (const std::string& other : sizes()) set(other, others);
+        for (const std::int64_t value : kTried) {
+          set(size, value);
+          if (manifest.excluded(problem)) continue;
+          const Result<Instance> instance = instance_of(problem, manifest);
+          if (instance) continue;
+          Error error = instance.error();
+          error.message = fmt::format("with {}: {}", problem.text(), error.message);
+          return error;
+        }
+      }
+    }
+    return {};
+  }
+
   // Integers lie where the text says, and subscripts that depend on them within their tensors.
   Status check_values(const Problem& problem, const CaseTensors& tensors) const override {
     for (const text::Input& input : program_->inputs) {

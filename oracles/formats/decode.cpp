@@ -114,6 +114,8 @@ template <typename Value>
 void convert_all(const Format& format, const void* bits, std::int64_t count, Value* out) {
   switch (format.id) {
     case FormatId::e2m1:
+    case FormatId::e2m3:
+    case FormatId::e3m2:
     case FormatId::e4m3:
     case FormatId::e5m2:
     case FormatId::ue8m0:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The catalog: every number format of plumbline in one table. Nothing else in the tree knows a bias
 // or a NaN code. Parameters: IEEE 754-2019 (f16, f32, f64), OCP 8-bit Floating Point
-// Specification 1.0 (e4m3, e5m2), OCP Microscaling Formats 1.0 (e2m1, ue8m0), PTX ISA (tf32, and
-// the canonical NaNs, which are NVIDIA's: all ones).
+// Specification 1.0 (e4m3, e5m2), OCP Microscaling Formats 1.0 (e2m1, e2m3, e3m2, ue8m0), PTX ISA
+// (tf32, and the canonical NaNs, which are NVIDIA's: all ones).
 #include "oracles/formats/format.h"
 
 #include <array>
@@ -19,6 +19,8 @@ using enum Specials;
 constexpr std::array kFormats{
     // id                name    stored exponent mantissa  bias  specials   sign   integer canonical NaN       padding
     Format{FormatId::e2m1,  "e2m1",   8,     2,      1,      1,  none,      true,  false,  0x7,                 0},
+    Format{FormatId::e2m3,  "e2m3",   8,     2,      3,      1,  none,      true,  false,  0x1f,               0},
+    Format{FormatId::e3m2,  "e3m2",   8,     3,      2,      3,  none,      true,  false,  0x1f,               0},
     Format{FormatId::e4m3,  "e4m3",   8,     4,      3,      7,  nan_only,  true,  false,  0x7f,                0},
     Format{FormatId::e5m2,  "e5m2",   8,     5,      2,     15,  ieee,      true,  false,  0x7f,                0},
     Format{FormatId::ue8m0, "ue8m0",  8,     8,      0,    127,  scale_nan, false, false,  0xff,                0},

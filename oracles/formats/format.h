@@ -13,6 +13,8 @@ namespace plumbline {
 
 enum class FormatId : std::uint8_t {
   e2m1,
+  e2m3,
+  e3m2,
   e4m3,
   e5m2,
   ue8m0,
@@ -28,7 +30,7 @@ enum class FormatId : std::uint8_t {
 
 // Which codes are not finite numbers.
 enum class Specials : std::uint8_t {
-  none,       // every code is a number (e2m1, integers)
+  none,       // every code is a number (FP4, FP6, integers)
   ieee,       // all-ones exponent: Inf when the mantissa is 0, else NaN
   nan_only,   // OCP e4m3: all-ones exponent and mantissa is NaN; no Inf
   scale_nan,  // ue8m0: code 0xff is NaN; no zero, no sign
@@ -37,8 +39,8 @@ enum class Specials : std::uint8_t {
 struct Format {
   FormatId id;
   std::string_view name;  // "bf16": as in manifests, case files and reports
-  int storage_bits;       // bits one element takes in memory (tf32: 32; e2m1: 8, one code per byte)
-  int exponent_bits;      // 0 for integers
+  int storage_bits;  // bits one element takes in memory (tf32: 32; e2m1 and FP6: 8, one code per byte)
+  int exponent_bits;  // 0 for integers
   int mantissa_bits;  // stored fraction bits; for integers the number of value bits without sign
   int bias;
   Specials specials;

@@ -34,4 +34,9 @@ bool is_modeled(int sm);
 std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b,
                                   FormatId accumulator);
 
+// The node of a block-scaled instruction on that many products of f8f6f4 (32) or of e2m1 (64): the
+// f32 result of mxf8f6f4, and of mxf4 and mxf4nvf4. Evidence: model, MMA-Sim 2.1 (RTX PRO 6000 and
+// B200). Empty when the chip has no such instruction.
+std::optional<NodeModel> scaled_node_model(int sm, Instruction instruction, int products);
+
 }  // namespace plumbline

@@ -6,7 +6,8 @@
 //   C/D, 4 registers of 1 f32:     row = g + 8*(i/2),      column = 2t + i%2
 // mma_spec() unpacks the fragments and calls dot() 128 times; mma_fast() gives the same bits many
 // times faster (Highway, instruction set chosen at run time) or declines unusual inputs (NaN, Inf,
-// sums near the ends of the f32 range) and kinds it has no code for (tf32, f16 results).
+// sums near the ends of the f32 range) and kinds it has no code for (tf32, FP6, FP4, f16 results,
+// block scales).
 #pragma once
 
 #include <cstdint>
@@ -22,12 +23,31 @@ struct MmaShape {
   int m, n, k;
 };
 
+// Of .block_scale: what a row of A and a column of B are multiplied by, once per `block` of k.
+struct MmaBlockScale {
+  FormatId format = FormatId::ue8m0;  // or e4m3, whose sign is ignored: ue4m3
+  int block = 0;                      // 32 or 16; 0: there are no scales
+};
+
 struct MmaKind {
   MmaShape shape;         // m16n8k8, m16n8k16, m16n8k32, ...
-  FormatId a, b;          // bf16, f16, tf32, e4m3, e5m2; s8/u8 when integer
+  FormatId a, b;          // bf16, f16, tf32; e4m3 to e2m1, mixed; s8/u8 when integer
   FormatId accumulator;   // f32, f16 or s32
   bool saturate = false;  // .satfinite of integer mma
-  DotModel model{};       // unused for integers
+  DotModel model{};       // unused for integers; of block scales only the node
+  MmaBlockScale scale{};
+};
+
+// The registers that scales come in, and which part of them: those of A from the lanes 2 thread and
+// 2 thread + 1 of every four (rows g and g + 8), those of B from lane `thread` of every four, each
+// k / block bytes from number `byte` on (PTX ISA 9.7.14.5, block scaling).
+struct MmaScales {
+  struct Operand {
+    const LaneRegister* word;
+    int byte = 0, thread = 0;
+  };
+
+  Operand a, b;
 };
 
 // True for the combinations of shape and types that mma_spec() takes; it asserts the others away.
@@ -39,8 +59,9 @@ int b_registers(const MmaKind& kind);
 int c_registers(const MmaKind& kind);
 
 // d may alias c. Every lane takes part.
+// `scales`: of a kind that has them.
 void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-              const LaneRegister* c, LaneRegister* d);
+              const LaneRegister* c, LaneRegister* d, const MmaScales* scales = nullptr);
 
 // False when it declines; d is then untouched.
 bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,

@@ -216,7 +216,7 @@ bool MmaPlan::is_for(const MmaKind& kind) const {
     const NodeModel& node = k.model.node;
     return std::tuple(k.shape.m, k.shape.n, k.shape.k, k.a, k.b, k.accumulator, k.saturate,
                       node.products, node.fraction_bits, node.zero_exponent, node.output,
-                      k.model.chaining);
+                      node.group, k.model.chaining, k.scale.format, k.scale.block);
   };
   return fields(kind_) == fields(kind);
 }

@@ -52,6 +52,7 @@ bool make_plan(const MmaKind& kind, FastFloatPlan& plan) {
   if (kind.accumulator != FormatId::f32 || node.output == NodeOutput::f16_nearest_even)
     return false;
   if (!take_input(kind.a, plan.a) || !take_input(kind.b, plan.b) || !mma_exists(kind)) return false;
+  if (kind.scale.block != 0) return false;
   if (node.zero_exponent > -100) return false;  // the lowest alignment the path takes
   if (node.fraction_bits < 1 || node.fraction_bits > 25) return false;
   plan.bytes = is_bytes(plan.a);

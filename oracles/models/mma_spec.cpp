@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
@@ -17,16 +18,26 @@ namespace {
 
 constexpr int kRows = 16;
 constexpr int kColumns = 8;
-constexpr int kMostProducts = 32;
+constexpr int kMostProducts = 64;
+constexpr int kMostBlocks = 4;
 
 // The rows of A and the columns of B, contiguous in k, and the codes of C.
 struct Matrices {
   std::array<std::array<Decoded, kMostProducts>, kRows> a;
   std::array<std::array<Decoded, kMostProducts>, kColumns> b;
   std::array<std::array<std::uint32_t, kColumns>, kRows> c;
+  std::array<std::array<Decoded, kMostBlocks>, kRows> a_scales;
+  std::array<std::array<Decoded, kMostBlocks>, kColumns> b_scales;
 };
 
-int elements_per_register(FormatId id) { return 32 / format(id).storage_bits; }
+// With k = 64 two elements of e2m1 share a byte.
+bool is_packed(const MmaKind& kind) { return kind.shape.k == 64; }
+
+int elements_per_register(const MmaKind& kind, FormatId id) {
+  return is_packed(kind) ? 8 : 32 / format(id).storage_bits;
+}
+
+int blocks(const MmaKind& kind) { return kind.shape.k / kind.scale.block; }
 
 int c_elements_per_register(const MmaKind& kind) {
   return kind.accumulator == FormatId::f16 ? 2 : 1;
@@ -37,23 +48,48 @@ std::uint32_t code_of(std::uint32_t word, int element, int bits) {
   return static_cast<std::uint32_t>((word >> (element * bits)) & mask);
 }
 
+// An operand's element: FP6 lies in bits 5:0 of its byte, FP4 in bits 5:2.
+Decoded element_of(const MmaKind& kind, FormatId id, std::uint32_t word, int element) {
+  const int bits = 32 / elements_per_register(kind, id);
+  const std::uint32_t code = code_of(word, element, bits);
+  const bool shifted = id == FormatId::e2m1 && !is_packed(kind);
+  const int code_bits = format(id).storage_bits == 8 ? format(id).code_bits() : bits;
+  return decode(format(id), code_of(shifted ? code >> 2 : code, 0, code_bits));
+}
+
+Decoded scale_of(const MmaKind& kind, const MmaScales::Operand& operand, int lane, int block) {
+  const std::uint32_t code = code_of((*operand.word)[lane], operand.byte + block, 8);
+  const bool without_sign = kind.scale.format == FormatId::e4m3;
+  return decode(format(kind.scale.format), without_sign ? code & 0x7f : code);
+}
+
+void unpack_scales(const MmaKind& kind, const MmaScales& scales, Matrices& m) {
+  for (int block = 0; block < blocks(kind); ++block) {
+    for (int row = 0; row < kRows; ++row) {
+      const int lane = 4 * (row % 8) + 2 * scales.a.thread + row / 8;
+      m.a_scales[row][block] = scale_of(kind, scales.a, lane, block);
+    }
+    for (int column = 0; column < kColumns; ++column)
+      m.b_scales[column][block] = scale_of(kind, scales.b, 4 * column + scales.b.thread, block);
+  }
+}
+
 Matrices unpacked(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
                   const LaneRegister* c) {
   Matrices m;
-  const int elements = elements_per_register(kind.a);
-  const int bits = 32 / elements;
+  const int elements = elements_per_register(kind, kind.a);
   const int c_elements = c_elements_per_register(kind);
   for (int lane = 0; lane < 32; ++lane) {
     for (int reg = 0; reg < a_registers(kind); ++reg) {
       for (int j = 0; j < elements; ++j) {
         const FragmentPlace at = a_place(lane, reg, j, elements);
-        m.a[at.row_or_column][at.k] = decode(format(kind.a), code_of(a[reg][lane], j, bits));
+        m.a[at.row_or_column][at.k] = element_of(kind, kind.a, a[reg][lane], j);
       }
     }
     for (int reg = 0; reg < b_registers(kind); ++reg) {
       for (int j = 0; j < elements; ++j) {
         const FragmentPlace at = b_place(lane, reg, j, elements);
-        m.b[at.row_or_column][at.k] = decode(format(kind.b), code_of(b[reg][lane], j, bits));
+        m.b[at.row_or_column][at.k] = element_of(kind, kind.b, b[reg][lane], j);
       }
     }
     for (int reg = 0; reg < c_registers(kind); ++reg) {
@@ -91,20 +127,49 @@ std::uint32_t output_element(const MmaKind& kind, const Matrices& m, int row, in
   const std::span<const Decoded> b(m.b[column].data(), products);
   const std::uint32_t c = m.c[row][column];
   if (kind.accumulator == FormatId::s32) return integer_dot(a, b, c, kind.saturate);
-  if (noise == nullptr) return dot(kind.model, format(kind.a), format(kind.b), a, b, c);
-  NodeNoise own = *noise;
-  own.random = noise->random.fork(static_cast<std::uint64_t>(row * kColumns + column));
-  return dot_randomly(kind.model, format(kind.a), format(kind.b), a, b, c, own);
+  const Format &a_format = format(kind.a), &b_format = format(kind.b);
+  std::optional<NodeNoise> own;
+  if (noise != nullptr) {
+    own = *noise;
+    own->random = noise->random.fork(static_cast<std::uint64_t>(row * kColumns + column));
+  }
+  if (kind.scale.block != 0) {
+    const auto count = static_cast<std::size_t>(blocks(kind));
+    const NodeScales scales{
+        kind.scale.format, {m.a_scales[row].data(), count}, {m.b_scales[column].data(), count}};
+    return own ? scaled_node_randomly(kind.model.node, a_format, b_format, a, b, scales, c, *own)
+               : scaled_node(kind.model.node, a_format, b_format, a, b, scales, c);
+  }
+  return own ? dot_randomly(kind.model, a_format, b_format, a, b, c, *own)
+             : dot(kind.model, a_format, b_format, a, b, c);
 }
 
 bool is_integer(FormatId id) { return id == FormatId::s8 || id == FormatId::u8; }
 
 bool is_fp8(FormatId id) { return id == FormatId::e4m3 || id == FormatId::e5m2; }
 
+bool is_narrow(FormatId id) {
+  return is_fp8(id) || id == FormatId::e3m2 || id == FormatId::e2m3 || id == FormatId::e2m1;
+}
+
+// mxf4 and mxf4nvf4 with k = 64, mxf8f6f4 with k = 32.
+bool scales_exist(const MmaKind& kind) {
+  if (kind.accumulator != FormatId::f32) return false;
+  const auto& [format, block] = kind.scale;
+  if (kind.shape.k == 32)
+    return is_narrow(kind.a) && is_narrow(kind.b) && format == FormatId::ue8m0 && block == 32;
+  const bool ue8m0 = format == FormatId::ue8m0;
+  return kind.shape.k == 64 && kind.a == FormatId::e2m1 && kind.b == FormatId::e2m1 &&
+         ((ue8m0 && (block == 32 || block == 16)) || (format == FormatId::e4m3 && block == 16));
+}
+
 void mma_with(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-              const LaneRegister* c, LaneRegister* d, const NodeNoise* noise) {
+              const LaneRegister* c, LaneRegister* d, const MmaScales* scales,
+              const NodeNoise* noise) {
   PLUMB_ASSERT(mma_exists(kind));
-  const Matrices m = unpacked(kind, a, b, c);
+  PLUMB_ASSERT((scales != nullptr) == (kind.scale.block != 0));
+  Matrices m = unpacked(kind, a, b, c);
+  if (scales) unpack_scales(kind, *scales, m);
   const int elements = c_elements_per_register(kind);
   for (int reg = 0; reg < c_registers(kind); ++reg) {
     for (int lane = 0; lane < 32; ++lane) {
@@ -121,11 +186,11 @@ void mma_with(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
 }  // namespace
 
 int a_registers(const MmaKind& kind) {
-  return kRows * kind.shape.k / (32 * elements_per_register(kind.a));
+  return kRows * kind.shape.k / (32 * elements_per_register(kind, kind.a));
 }
 
 int b_registers(const MmaKind& kind) {
-  return kColumns * kind.shape.k / (32 * elements_per_register(kind.b));
+  return kColumns * kind.shape.k / (32 * elements_per_register(kind, kind.b));
 }
 
 int c_registers(const MmaKind& kind) {
@@ -135,11 +200,13 @@ int c_registers(const MmaKind& kind) {
 bool mma_exists(const MmaKind& kind) {
   if (kind.shape.m != kRows || kind.shape.n != kColumns) return false;
   const int k = kind.shape.k;
+  if (kind.scale.block != 0) return scales_exist(kind);
   if (kind.accumulator == FormatId::s32) {
     return is_integer(kind.a) && is_integer(kind.b) && (k == 16 || k == 32);
   }
   if (kind.accumulator != FormatId::f32 && kind.accumulator != FormatId::f16) return false;
-  if (is_fp8(kind.a)) return is_fp8(kind.b) && (k == 16 || k == 32);
+  if (is_fp8(kind.a) && is_fp8(kind.b)) return k == 16 || k == 32;
+  if (is_narrow(kind.a)) return is_narrow(kind.b) && k == 32;
   if (kind.a != kind.b) return false;
   if (kind.a == FormatId::f16) return k == 8 || k == 16;
   if (kind.accumulator == FormatId::f16) return false;
@@ -148,13 +215,14 @@ bool mma_exists(const MmaKind& kind) {
 }
 
 void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-              const LaneRegister* c, LaneRegister* d) {
-  mma_with(kind, a, b, c, d, nullptr);
+              const LaneRegister* c, LaneRegister* d, const MmaScales* scales) {
+  mma_with(kind, a, b, c, d, scales, nullptr);
 }
 
 void mma_randomly(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-                  const LaneRegister* c, LaneRegister* d, const NodeNoise& noise) {
-  mma_with(kind, a, b, c, d, &noise);
+                  const LaneRegister* c, LaneRegister* d, const NodeNoise& noise,
+                  const MmaScales* scales) {
+  mma_with(kind, a, b, c, d, scales, &noise);
 }
 
 }  // namespace plumbline

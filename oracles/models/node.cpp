@@ -25,6 +25,7 @@ struct Term {
   std::uint64_t significand;
   int exponent;
   int fraction_bits;
+  bool cancelled = false;  // a sum that is zero though its addends are not: its exponent counts
 };
 
 // What a list of addends comes to when some are not finite.
@@ -232,21 +233,12 @@ std::vector<Decoded> decoded(const Format& format, std::span<const std::uint32_t
   return values;
 }
 
-std::uint32_t node_with(const NodeModel& model, const Format& a_format, const Format& b_format,
-                        std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
-                        NodeNoise* noise) {
-  PLUMB_ASSERT(a.size() == b.size());
-  PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) && a.size() <= 32);
-  const Format& c_format = accumulator_format(model.output);
+constexpr std::size_t kMostProducts = 32;  // that are addends by themselves
 
-  // 1. Exact products, and the accumulator as one more addend.
-  std::array<Term, 33> terms;
-  std::size_t count = 0;
-  SpecialSum special;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    note_special_product(a[k], b[k], special);
-    terms[count++] = product_of(term_of(a_format, a[k]), term_of(b_format, b[k]));
-  }
+// Steps 2 to 4, and the accumulator as one more addend, which `terms` has room for.
+std::uint32_t sum_of(const NodeModel& model, std::array<Term, kMostProducts + 1>& terms,
+                     std::size_t count, SpecialSum special, std::uint32_t c, NodeNoise* noise) {
+  const Format& c_format = accumulator_format(model.output);
   const Decoded accumulator = decode(c_format, c);
   if (accumulator.cls == ValueClass::nan) special.nan = true;
   if (accumulator.cls == ValueClass::infinite) special.add_infinity(accumulator.negative);
@@ -256,10 +248,12 @@ std::uint32_t node_with(const NodeModel& model, const Format& a_format, const Fo
   // 2. The largest exponent of the non-zero ones.
   int alignment = model.zero_exponent;
   for (std::size_t i = 0; i < count; ++i) {
-    if (terms[i].significand != 0) alignment = std::max(alignment, terms[i].exponent);
+    if (terms[i].significand != 0 || terms[i].cancelled)
+      alignment = std::max(alignment, terms[i].exponent);
   }
 
-  // 3. The exact sum of the cut addends: below 2^(F+2) each, so 64 bits are ample for F <= 35.
+  // 3. The exact sum of the cut addends: below 2^(F+2) each, and below 2^(F+12) where one is a sum
+  // of 16 products of e2m1, so 64 bits are ample for F <= 35.
   PLUMB_ASSERT(model.fraction_bits <= 35);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -272,7 +266,77 @@ std::uint32_t node_with(const NodeModel& model, const Format& a_format, const Fo
                           : converted_randomly(sum, unit, model.output, *noise);
 }
 
+std::uint32_t node_with(const NodeModel& model, const Format& a_format, const Format& b_format,
+                        std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
+                        NodeNoise* noise) {
+  PLUMB_ASSERT(a.size() == b.size());
+  PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) && a.size() <= kMostProducts);
+  std::array<Term, kMostProducts + 1> terms;
+  SpecialSum special;
+  for (std::size_t k = 0; k < a.size(); ++k) {  // 1. exact products
+    note_special_product(a[k], b[k], special);
+    terms[k] = product_of(term_of(a_format, a[k]), term_of(b_format, b[k]));
+  }
+  return sum_of(model, terms, a.size(), special, c, noise);
+}
+
+// The exact sum of products whose exponents are at least 0, as those of e2m1 are.
+Term sum_of_products(const Format& a_format, const Format& b_format, std::span<const Decoded> a,
+                     std::span<const Decoded> b) {
+  Term sum{false, 0, 0, a_format.mantissa_bits + b_format.mantissa_bits};
+  std::int64_t total = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const Term product = product_of(term_of(a_format, a[k]), term_of(b_format, b[k]));
+    PLUMB_ASSERT(product.exponent >= 0 && product.exponent < 8);
+    const auto magnitude = static_cast<std::int64_t>(product.significand << product.exponent);
+    total += product.negative ? -magnitude : magnitude;
+    sum.cancelled |= magnitude != 0;
+  }
+  sum.negative = total < 0;
+  sum.significand = static_cast<std::uint64_t>(total < 0 ? -total : total);
+  return sum;
+}
+
+std::uint32_t scaled_node_with(const NodeModel& model, const Format& a_format,
+                               const Format& b_format, std::span<const Decoded> a,
+                               std::span<const Decoded> b, const NodeScales& scales,
+                               std::uint32_t c, NodeNoise* noise) {
+  const std::size_t blocks = scales.a.size(), group = static_cast<std::size_t>(model.group),
+                    groups = a.size() / group;
+  PLUMB_ASSERT(a.size() == b.size() && scales.b.size() == blocks && blocks > 0 &&
+               groups % blocks == 0 && groups <= kMostProducts);
+  const Format& scale_format = format(scales.format);
+  std::array<Term, kMostProducts + 1> terms;
+  SpecialSum special;
+  for (std::size_t i = 0; i < groups; ++i) {
+    const std::size_t first = i * group, block = i / (groups / blocks);
+    for (std::size_t k = first; k < first + group; ++k) note_special_product(a[k], b[k], special);
+    const Decoded &a_scale = scales.a[block], &b_scale = scales.b[block];
+    if (a_scale.cls == ValueClass::nan || b_scale.cls == ValueClass::nan) special.nan = true;
+    const Term scale = product_of(term_of(scale_format, a_scale), term_of(scale_format, b_scale));
+    const Term sum = group == 1 ? product_of(term_of(a_format, a[i]), term_of(b_format, b[i]))
+                                : sum_of_products(a_format, b_format, a.subspan(first, group),
+                                                  b.subspan(first, group));
+    terms[i] = product_of(sum, scale);
+    terms[i].cancelled = sum.cancelled && scale.significand != 0;
+  }
+  return sum_of(model, terms, groups, special, c, noise);
+}
+
 }  // namespace
+
+std::uint32_t scaled_node(const NodeModel& model, const Format& a_format, const Format& b_format,
+                          std::span<const Decoded> a, std::span<const Decoded> b,
+                          const NodeScales& scales, std::uint32_t c) {
+  return scaled_node_with(model, a_format, b_format, a, b, scales, c, nullptr);
+}
+
+std::uint32_t scaled_node_randomly(const NodeModel& model, const Format& a_format,
+                                   const Format& b_format, std::span<const Decoded> a,
+                                   std::span<const Decoded> b, const NodeScales& scales,
+                                   std::uint32_t c, NodeNoise& noise) {
+  return scaled_node_with(model, a_format, b_format, a, b, scales, c, &noise);
+}
 
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
                    std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c) {

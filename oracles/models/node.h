@@ -32,6 +32,8 @@ struct NodeModel {
   int fraction_bits;  // F: bits kept below the alignment exponent
   int zero_exponent;  // e_zero: the alignment exponent never goes below it
   NodeOutput output;
+  // Of scaled_node(): so many products with one scale are added exactly before anything is cut.
+  int group = 1;
 };
 
 // One node. a and b hold up to model.products codes of the formats; c is an f32 pattern (f16 when
@@ -43,6 +45,21 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
 // The same for operands decoded already, by whoever uses each of them many times.
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
                    std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c);
+
+// What the products of a block-scaled instruction are multiplied by: a[j] * b[j] belongs to number
+// j of equal blocks of them. The format is ue8m0, or e4m3 (ue4m3 with its sign bit cleared).
+struct NodeScales {
+  FormatId format;
+  std::span<const Decoded> a, b;
+};
+
+// The node of a block-scaled instruction. An addend's exponent is that of its scales, and of its
+// product where that is alone; a sum of products does not move it. A group is exactly zero, and so
+// aligned to e_zero, where every product or a scale is; a sum that cancels is not.
+// Source: MMA-Sim 2.1 (ST-FDPA and GST-FDPA).
+std::uint32_t scaled_node(const NodeModel& model, const Format& a_format, const Format& b_format,
+                          std::span<const Decoded> a, std::span<const Decoded> b,
+                          const NodeScales& scales, std::uint32_t c);
 
 // How an instruction strings nodes together.
 enum class Chaining : std::uint8_t {

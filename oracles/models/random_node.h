@@ -23,8 +23,14 @@ std::uint32_t dot_randomly(const DotModel& model, const Format& a_format, const 
                            std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
                            NodeNoise& noise);
 
+std::uint32_t scaled_node_randomly(const NodeModel& model, const Format& a_format,
+                                   const Format& b_format, std::span<const Decoded> a,
+                                   std::span<const Decoded> b, const NodeScales& scales,
+                                   std::uint32_t c, NodeNoise& noise);
+
 // mma_spec() with such nodes, each output with a stream of its own; integers are exact and stay.
 void mma_randomly(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-                  const LaneRegister* c, LaneRegister* d, const NodeNoise& noise);
+                  const LaneRegister* c, LaneRegister* d, const NodeNoise& noise,
+                  const MmaScales* scales = nullptr);
 
 }  // namespace plumbline

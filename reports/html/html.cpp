@@ -129,6 +129,7 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
   const std::string verdict = verdict_sentence(record);
   const bool failing = any_failing(record);
   const bool mistrusted =
+      record.interrupted ||
       std::any_of(record.kernels.begin(), record.kernels.end(),
                   [](const KernelRecord& k) { return k.verdict == Verdict::mistrusted; });
 

@@ -31,7 +31,16 @@ write("mixed_new.json", {"normal": 0.25, "wide": 0.75})
 PYTHON
 expect 0 "worse" "${small[@]}" --out good --baseline stricter.json
 expect 1 "of the admissible error" "${small[@]}" --out good --baseline stricter.json --strict-baseline
+for file in summary.md report.html; do
+  grep -q "Since plumbline 0.1.0, quick" good/latest/$file || { echo "FAILED: $file does not say what grew"; failed=$((failed + 1)); }
+done
 expect 1 "1 worse" compare stricter.json good/latest --strict-baseline
+# What cannot be compared may have grown, and a kernel without a case has not passed.
+expect 0 "2 passed" verify gemm_bf16 quantize_s8 --profile quick --on emulator --sm 90 --no-corpus --only 'class=ones' --out two
+expect 0 "removed" compare two/latest good/latest
+expect 5 "removed" compare two/latest good/latest --strict-baseline
+expect 0 "no case was selected" verify gemm_bf16 softmax_bf16 --profile quick --on emulator --sm 90 --no-corpus --only 'class=ones k>0' --allow-mistrusted
+expect 5 "no case was selected" verify gemm_bf16 softmax_bf16 --profile quick --on emulator --sm 90 --no-corpus --only 'class=ones k>0' --allow-mistrusted --strict
 expect 0 "1 better" compare good/latest stricter.json --strict-baseline
 # What grew in one class is not made up for by another.
 expect 0 "1 unclear" compare mixed_old.json mixed_new.json

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace plumbline {
 namespace {
 
@@ -28,6 +30,27 @@ TEST(Card, ShowsOneFindingOfEveryKindFirst) {
   EXPECT_EQ(shown[0].kind, "unwritten read");
   EXPECT_EQ(shown[1].kind, "race");
   EXPECT_EQ(shown[2].text, "second");
+}
+
+TEST(Card, ARaceOfWarpsComesBeforeOneOfLanes) {
+  const std::vector<FindingRecord> findings = {
+      {.kind = "race", .text = "with no __syncwarp() between: a race between lanes of a warp"},
+      {.kind = "race", .text = "that warp 0 read with no barrier between"}};
+  EXPECT_EQ(of_every_kind_first(findings)[0].text, findings[1].text);
+}
+
+TEST(Card, SaysTheCauseBeforeTheValues) {
+  Counterexample card;
+  card.headline = "d[0,0] is 2 ulp from exact";
+  card.elements = {"d[0,0]  expected 1"};
+  card.explanation = {"error 2 ulp of bf16", "fits: the bias was not applied"};
+  const std::vector<std::string> lines = card_lines(card);
+  EXPECT_EQ(lines[2], "      fits: the bias was not applied");
+  EXPECT_EQ(std::ranges::count(lines, lines[2]), 1);
+  EXPECT_EQ(lines[4], "          d[0,0]  expected 1");
+  // Where the emulator saw what happened, that is the cause.
+  card.findings = {{.kind = "race", .text = "a race"}};
+  EXPECT_EQ(card_lines(card)[2], "");
 }
 
 TEST(Card, AFailingKernelIsNotSaidToKeepItsContract) {

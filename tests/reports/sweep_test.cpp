@@ -27,9 +27,9 @@ RunRecord swept_run(const std::string& field, const std::vector<std::string>& va
     found.swept = field + "=" + values[i];
     found.text = "attention_bf16 queries=64 " + found.swept + " value=normal seed=0x1";
     found.own_error = error(i);
-    found.stages[0].own_any_order = 2;  // the inputs' quantization is not the kernel's
+    found.stages[0].own_in_order = 2;  // the inputs' quantization is not the kernel's
     found.stages[1].name = i < 3 ? "normalize" : "output";
-    found.stages[1].own_any_order = 0.9;
+    found.stages[1].own_in_order = 0.9;
     run.propagations.push_back(found);
   }
   return run;

@@ -82,6 +82,68 @@ std::optional<MmaKind> mma_kind(Decoder& decoder, plumbline::Instruction instruc
   return std::nullopt;
 }
 
+namespace {
+
+std::optional<FormatId> narrow_format(Type type) {
+  switch (type) {
+    case Type::e4m3:
+      return FormatId::e4m3;
+    case Type::e5m2:
+      return FormatId::e5m2;
+    case Type::e3m2:
+      return FormatId::e3m2;
+    case Type::e2m3:
+      return FormatId::e2m3;
+    case Type::e2m1:
+      return FormatId::e2m1;
+    default:
+      return std::nullopt;
+  }
+}
+
+// How many scales a row has: the number given, or the one that there is.
+int scales_of(const NarrowForm& form) {
+  if (form.kind == NarrowKind::mxf4nvf4 || form.scales != 0) return form.scales;
+  return form.kind == NarrowKind::mxf4 ? 2 : 1;
+}
+
+}  // namespace
+
+std::optional<MmaKind> narrow_mma_kind(Decoder& decoder, const NarrowForm& form) {
+  decoder.require_sm(120);
+  const auto a = narrow_format(form.a), b = narrow_format(form.b);
+  const FormatId accumulator = form.d == Type::f16 ? FormatId::f16 : FormatId::f32;
+  const bool floats = form.d == form.c && (form.d == Type::f32 || form.d == Type::f16);
+  const bool four_bits = form.kind == NarrowKind::mxf4 || form.kind == NarrowKind::mxf4nvf4;
+  if (!a || !b || !floats || form.k != (four_bits ? 64 : 32)) {
+    decoder.refuse("the emulator has no such combination of shape, kind and types");
+    return std::nullopt;
+  }
+  MmaKind kind{{16, 8, form.k}, *a, *b, accumulator};
+  if (form.kind == NarrowKind::f8f6f4) {
+    const auto model =
+        dot_model(decoder.device_sm(), plumbline::Instruction::mma_sync, *a, *b, accumulator);
+    if (model) kind.model = *model;
+    if (model && decoder.device_sm() >= 120) return kind;
+  } else {
+    const int scales = scales_of(form);
+    const auto node =
+        scaled_node_model(decoder.device_sm(), plumbline::Instruction::mma_sync, form.k);
+    const bool ue8m0_only = form.kind != NarrowKind::mxf4nvf4 || scales == 2;
+    if (form.scale && scales > 0) kind.scale = {*form.scale, form.k / scales};
+    if (!form.scale || scales == 0 || !mma_exists(kind) ||
+        (ue8m0_only && *form.scale != FormatId::ue8m0) ||
+        (form.kind == NarrowKind::mxf4 && scales != 2)) {
+      decoder.refuse("there are no such scales of this kind");
+      return std::nullopt;
+    }
+    if (node) kind.model.node = *node;
+    if (node) return kind;
+  }
+  decoder.refuse(fmt::format("sm_{} has no such mma", decoder.device_sm()));
+  return std::nullopt;
+}
+
 const MmaPlan* plan_for(const MmaKind& kind, Program& program) {
   for (const auto& plan : program.mma_plans) {
     if (plan->is_for(kind)) return plan.get();

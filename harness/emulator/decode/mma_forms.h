@@ -20,6 +20,20 @@ struct MmaForm {
 std::optional<MmaKind> mma_kind(Decoder& decoder, plumbline::Instruction instruction,
                                 const MmaForm& form, bool saturate);
 
+// .kind:: of mma.sync, in the order of decode.
+enum class NarrowKind : std::uint8_t { f8f6f4, mxf8f6f4, mxf4, mxf4nvf4 };
+
+struct NarrowForm {
+  NarrowKind kind = NarrowKind::f8f6f4;
+  Type d{}, a{}, b{}, c{};
+  int k = 0;
+  int scales = 0;                   // .scale_vec::NX; 0: not given
+  std::optional<FormatId> scale{};  // .ue8m0 or .ue4m3; nothing: neither
+};
+
+// As mma_kind(), of m16n8 with .kind::.
+std::optional<MmaKind> narrow_mma_kind(Decoder& decoder, const NarrowForm& form);
+
 // The program's plan for it: one for each kind.
 const MmaPlan* plan_for(const MmaKind& kind, Program& program);
 

@@ -117,6 +117,14 @@ struct alignas(64) MmaOperation {
   // slot; else kSinkSlot.
   std::array<Slot, 4> in_place{};
   std::array<Fragment, 4> fragments;
+
+  // Of .block_scale: the words of A's and of B's scales, and the selectors (MmaScales).
+  struct Scale {
+    Slot slot = kSinkSlot;
+    int byte = 0, thread = 0;
+  };
+
+  std::array<Scale, 2> scales{};
 };
 
 // One decoded wgmma.mma_async, as a warp sees it: its 16 rows of D, in pieces of m16n8 along n.

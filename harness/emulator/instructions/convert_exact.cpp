@@ -16,11 +16,6 @@
 namespace plumbline::emulator {
 namespace {
 
-// OCP Microscaling Formats 1.0, which no tensor has yet: here they are only converted. The id is
-// that of a format with the same specials; NaN becomes the largest number.
-constexpr Format kE2m3{FormatId::e2m1, "e2m3", 8, 2, 3, 1, Specials::none, true, false, 0x1f};
-constexpr Format kE3m2{FormatId::e2m1, "e3m2", 8, 3, 2, 3, Specials::none, true, false, 0x1f};
-
 const Format& format_of(Type type) {
   switch (type) {
     case Type::f16:
@@ -40,25 +35,14 @@ const Format& format_of(Type type) {
     case Type::e2m1:
       return format(FormatId::e2m1);
     case Type::e2m3:
-      return kE2m3;
+      return format(FormatId::e2m3);
     case Type::e3m2:
-      return kE3m2;
+      return format(FormatId::e3m2);
     case Type::ue8m0:
       return format(FormatId::ue8m0);
     default:
       PLUMB_ASSERT(!"not a float type");
   }
-}
-
-double value_of_code(Type type, std::uint64_t bits) {
-  if (type != Type::e2m3 && type != Type::e3m2) return to_double(format_of(type), bits);
-  const Format& f = format_of(type);
-  const int mantissa = static_cast<int>(bits & ((1u << f.mantissa_bits) - 1));
-  const int exponent = static_cast<int>(bits >> f.mantissa_bits & ((1u << f.exponent_bits) - 1));
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, f.emin() - f.mantissa_bits)
-                                         : std::ldexp((1 << f.mantissa_bits) + mantissa,
-                                                      exponent - f.bias - f.mantissa_bits);
-  return (bits >> (f.code_bits() - 1) & 1) != 0 ? -magnitude : magnitude;
 }
 
 std::int64_t sign_extend(std::uint64_t bits, int width) {
@@ -192,7 +176,7 @@ std::uint64_t converted(const Conversion& how, std::uint64_t bits_in, Random* ra
   }
   std::uint64_t source = low(bits_in, bits(how.from));
   if (how.ftz && how.from == Type::f32) source = flush(static_cast<std::uint32_t>(source));
-  const double value = value_of_code(how.from, source);
+  const double value = to_double(format_of(how.from), source);
   return is_float(how.to) ? float_to_float(how, value, random) : float_to_integer(how, value);
 }
 

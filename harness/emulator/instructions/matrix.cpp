@@ -204,6 +204,41 @@ void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
   distribute(warp, op, mask, copies[0]);
 }
 
+// With block scales: by the specification alone.
+enum class Noise : std::uint8_t { none, biased, centered };
+
+template <Noise N>
+void multiply_scaled(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
+  warp.note_meeting(mask);
+  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
+  const auto scale = [&](const MmaOperation::Scale& of) {
+    return MmaScales::Operand{reinterpret_cast<const LaneRegister*>(warp.slot(of.slot)), of.byte,
+                              of.thread};
+  };
+  const MmaScales scales{scale(op.scales[0]), scale(op.scales[1])};
+  const LaneRegister *const a = collect(warp, op, 1, copies[1]),
+                            *const b = collect(warp, op, 2, copies[2]),
+                            *const c = collect(warp, op, 3, copies[3]);
+  if constexpr (N == Noise::none) {
+    mma_spec(op.plan->kind(), a, b, c, copies[0], &scales);
+  } else {
+    mma_randomly(op.plan->kind(), a, b, c, copies[0], {warp.next_random(), N == Noise::centered},
+                 &scales);
+  }
+  distribute(warp, op, mask, copies[0]);
+}
+
+Handler scaled_multiply(bool randomly, RandomRounding rounding) {
+  if (!randomly) return multiply_scaled<Noise::none>;
+  return rounding == RandomRounding::unbiased_nodes ? multiply_scaled<Noise::centered>
+                                                    : multiply_scaled<Noise::biased>;
+}
+
 Handler random_multiply(RandomRounding rounding) {
   return rounding == RandomRounding::unbiased_nodes ? multiply_randomly<true>
                                                     : multiply_randomly<false>;
@@ -230,31 +265,17 @@ bool has_same_a(const Program& program, const Instruction& instruction,
   return true;
 }
 
-void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
-  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("row") ||
-      !modifiers.take("col"))
-    return;
-  const int which = modifiers.take_one_of("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32");
-  const bool saturate = modifiers.take("satfinite");
-  const Type d = modifiers.take_type(), a = modifiers.take_type(), b = modifiers.take_type(),
-             c = modifiers.take_type();
-  if (which < 0 || !decoder.require_operands(instruction, 4, 4)) {
-    decoder.refuse("no such shape");
-    return;
-  }
-  const auto kind =
-      mma_kind(decoder, plumbline::Instruction::mma_sync, {d, a, b, c, 4 << which}, saturate);
-  if (!kind) return;
-  MmaOperation operation;
-  operation.plan = plan_for(*kind, decoder.program());
-  const int counts[] = {c_registers(*kind), a_registers(*kind), b_registers(*kind),
-                        c_registers(*kind)};
+// D, A, B and C. False: refused.
+bool take_fragments(Decoder& decoder, const Instruction& instruction, const MmaKind& kind,
+                    MmaOperation& operation) {
+  operation.plan = plan_for(kind, decoder.program());
+  const int counts[] = {c_registers(kind), a_registers(kind), b_registers(kind), c_registers(kind)};
   for (std::size_t f = 0; f < 4; ++f) {
     const std::span<const Operand> registers = decoder.elements(instruction.operands[f]);
     if (static_cast<int>(registers.size()) != counts[f]) {
       decoder.refuse(
           fmt::format("operand {} has {} registers, not {}", f + 1, registers.size(), counts[f]));
-      return;
+      return false;
     }
     MmaOperation::Fragment& fragment = operation.fragments[f];
     fragment.count = counts[f];
@@ -266,6 +287,85 @@ void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& mod
     }
     if (neighbors) operation.in_place[f] = fragment.slot[0];
   }
+  return true;
+}
+
+// {byte-id, thread-id}, written in the instruction. `bytes`: of the word that are taken together.
+void take_scale_selector(Decoder& decoder, const Operand& word, const Operand& selector, int bytes,
+                         int threads, MmaOperation::Scale& out) {
+  const std::span<const Operand> ids = decoder.elements(selector);
+  if (ids.size() != 2 || ids[0].kind != OperandKind::immediate ||
+      ids[1].kind != OperandKind::immediate) {
+    decoder.refuse("its {byte-id, thread-id} are not two constants");
+    return;
+  }
+  out.slot = decoder.source(word, 32);
+  const std::uint64_t byte = ids[0].value, thread = ids[1].value;
+  if (byte % static_cast<std::uint64_t>(bytes) != 0 || byte >= 4 ||
+      thread >= static_cast<std::uint64_t>(threads)) {
+    decoder.refuse(
+        fmt::format("there is no byte {} of thread {} with {} scales", byte, thread, bytes));
+    return;
+  }
+  out.byte = static_cast<int>(byte);
+  out.thread = static_cast<int>(thread);
+}
+
+// .kind::f8f6f4, with or without block scales, and the 4-bit kinds, which have them.
+void decode_narrow_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                       int k, int word, Inst& out) {
+  const bool scaled = word > 0;
+  if (scaled != modifiers.take("block_scale")) return;
+  const int given =
+      scaled ? modifiers.take_one_of("scale_vec::1X", "scale_vec::2X", "scale_vec::4X") : -1;
+  NarrowForm form{.k = k, .scales = given < 0 ? 0 : 1 << given};
+  form.kind = static_cast<NarrowKind>(word);
+  form.d = modifiers.take_type();
+  form.a = modifiers.take_type();
+  form.b = modifiers.take_type();
+  form.c = modifiers.take_type();
+  if (modifiers.take("ue8m0")) form.scale = FormatId::ue8m0;
+  if (modifiers.take("ue4m3")) form.scale = FormatId::e4m3;  // whose sign is ignored
+  const auto kind = narrow_mma_kind(decoder, form);
+  const std::size_t operands = scaled ? 8 : 4;
+  if (!kind || !decoder.require_operands(instruction, operands, operands)) return;
+  MmaOperation operation;
+  if (!take_fragments(decoder, instruction, *kind, operation)) return;
+  Handler execute = decoder.rounds_randomly() ? random_multiply(decoder.random_rounding())
+                                              : pick(handlers_of<&multiply>);
+  if (scaled) {
+    const int bytes = k / kind->scale.block;
+    const auto& operand = instruction.operands;
+    take_scale_selector(decoder, operand[4], operand[5], bytes, 2, operation.scales[0]);
+    take_scale_selector(decoder, operand[6], operand[7], bytes, 4, operation.scales[1]);
+    execute = scaled_multiply(decoder.rounds_randomly(), decoder.random_rounding());
+  }
+  out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
+  decoder.program().mma.push_back(operation);
+  out.execute = execute;
+}
+
+void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
+  if (!modifiers.take("sync") || !modifiers.take("aligned") || !modifiers.take("row") ||
+      !modifiers.take("col"))
+    return;
+  const int which = modifiers.take_one_of("m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m16n8k64");
+  const int narrow =
+      modifiers.take_one_of("kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4");
+  if (narrow >= 0 && which >= 0)
+    return decode_narrow_mma(decoder, instruction, modifiers, 4 << which, narrow, out);
+  const bool saturate = modifiers.take("satfinite");
+  const Type d = modifiers.take_type(), a = modifiers.take_type(), b = modifiers.take_type(),
+             c = modifiers.take_type();
+  if (which < 0 || !decoder.require_operands(instruction, 4, 4)) {
+    decoder.refuse("no such shape");
+    return;
+  }
+  const auto kind =
+      mma_kind(decoder, plumbline::Instruction::mma_sync, {d, a, b, c, 4 << which}, saturate);
+  if (!kind) return;
+  MmaOperation operation;
+  if (!take_fragments(decoder, instruction, *kind, operation)) return;
   operation.same_a = has_same_a(decoder.program(), instruction, operation);
   out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
   decoder.program().mma.push_back(operation);

@@ -325,9 +325,9 @@ Form Forms::product(const Expression& node, std::span<const Form> of) const {
 
 Form Forms::quotient(const Expression& node, const Form& first, const Form& second) const {
   const bool fast = arithmetic_.functions != Arithmetic::Functions::precise;
-  // To nearest, or a product with the reciprocal: two roundings. div.full and div.approx: 2 ulp,
-  // which are 4 u of the result.
-  const double relative = fast ? 4.01 * kUnit : 2.01 * kUnit;
+  // To nearest: u. div.full and div.approx: 2 ulp, which are 4 u of the result, and a product with
+  // the reciprocal has two roundings.
+  const double relative = fast ? 4.01 * kUnit : 1.01 * kUnit;
   const Form a = in_place(node, 0, first), b = in_place(node, 1, second);
   const double value = first.value / second.value;
   // Below this a divisor's reciprocal overflows, or is that of 0; above 2^126 it may be lost.
@@ -369,7 +369,9 @@ Form Forms::quotient(const Expression& node, const Form& first, const Form& seco
   for (std::size_t s = 0; s < out.symbols.size(); ++s)
     out.symbols[s] = (a.symbols[s] - value * b.symbols[s]) / b.value;
   const bool points = reach_a == 0 && reach_b == 0 && a.error == 0 && b.error == 0;
-  if (points && (value == 0 || (exact && !fast && is_power_of_two(b.value)))) {
+  // Of two f32 a double rounds to the same f32 as the quotient itself (Figueroa: 53 >= 2 * 24 + 2).
+  const bool known = exact || (is_f32(a.value) && is_f32(b.value) && size > kSmallest);
+  if (points && (value == 0 || (known && !fast))) {
     out.own = rounding_of_point(value);
   } else {
     const double reach = out.reach() + out.error;

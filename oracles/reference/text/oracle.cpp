@@ -138,7 +138,7 @@ class Reads {
 std::string range_words(const RangedElement& element) {
   if (!element.range.has_numbers()) return "NaN";
   const std::string nan = element.range.nan ? ", or NaN" : "";
-  if (element.range.is_point()) return fmt::format("{:.9g}", element.range.low) + nan;
+  if (element.range.is_point()) return fmt::format("{:.9g}", element.range.low + 0.0) + nan;
   return fmt::format("{:.9g} to {:.9g}{}", element.range.low, element.range.high, nan);
 }
 

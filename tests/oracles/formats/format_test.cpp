@@ -27,6 +27,8 @@ struct Row {
 const Row kRows[] = {
     // format         emin   emax  max code               max finite                          min normal  min positive
     {FormatId::e2m1,      0,    2, 0x7,                   6.0,                                1.0,        0.5},
+    {FormatId::e2m3,      0,    2, 0x1f,                  7.5,                                1.0,        0.125},
+    {FormatId::e3m2,     -2,    4, 0x1f,                  28.0,                               0.25,       0x1p-4},
     {FormatId::e4m3,     -6,    8, 0x7e,                  448.0,                              0x1p-6,     0x1p-9},
     {FormatId::e5m2,    -14,   15, 0x7b,                  57344.0,                            0x1p-14,    0x1p-16},
     {FormatId::ue8m0,  -127,  127, 0xfe,                  0x1p127,                            0x1p-127,   0x1p-127},
@@ -64,7 +66,7 @@ TEST(Format, IntegersSpanTheirRange) {
 }
 
 TEST(Format, EveryNameFindsItsFormatAndNoOtherDoes) {
-  ASSERT_EQ(all_formats().size(), 12u);
+  ASSERT_EQ(all_formats().size(), 14u);
   for (const Format& f : all_formats()) {
     ASSERT_TRUE(format_by_name(f.name).has_value()) << f.name;
     EXPECT_EQ(*format_by_name(f.name), f.id);
@@ -79,16 +81,10 @@ TEST(Format, EveryNameFindsItsFormatAndNoOtherDoes) {
 // the integers, which have no NaN, what converting one gives.
 TEST(Format, CanonicalNanIsWhatTheHardwareGives) {
   const std::pair<FormatId, std::uint64_t> rows[] = {
-      {FormatId::e2m1, 0x7},
-      {FormatId::e4m3, 0x7f},
-      {FormatId::e5m2, 0x7f},
-      {FormatId::ue8m0, 0xff},
-      {FormatId::f16, 0x7fff},
-      {FormatId::bf16, 0x7fff},
-      {FormatId::tf32, 0x7fffffff},
-      {FormatId::f32, 0x7fffffff},
-      {FormatId::s8, 0},
-      {FormatId::u8, 0},
+      {FormatId::e2m1, 0x7},       {FormatId::e2m3, 0x1f},   {FormatId::e3m2, 0x1f},
+      {FormatId::e4m3, 0x7f},      {FormatId::e5m2, 0x7f},   {FormatId::ue8m0, 0xff},
+      {FormatId::f16, 0x7fff},     {FormatId::bf16, 0x7fff}, {FormatId::tf32, 0x7fffffff},
+      {FormatId::f32, 0x7fffffff}, {FormatId::s8, 0},        {FormatId::u8, 0},
       {FormatId::s32, 0},
   };
   for (const auto& [id, code] : rows) EXPECT_EQ(format(id).canonical_nan, code) << format(id).name;

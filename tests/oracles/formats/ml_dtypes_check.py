@@ -22,6 +22,8 @@ except ImportError as error:
 
 FORMATS = {
     "e2m1": "float4_e2m1fn",
+    "e2m3": "float6_e2m3fn",
+    "e3m2": "float6_e3m2fn",
     "e4m3": "float8_e4m3fn",
     "e5m2": "float8_e5m2",
     "ue8m0": "float8_e8m0fnu",
@@ -55,8 +57,8 @@ def check_encode(name, dtype, path):
     inputs, ours = pairs[:, 0], pairs[:, 1]
     values = inputs.view(np.float32)
     keep = np.ones(values.shape, dtype=bool)
-    if name == "e2m1":
-        keep &= ~np.isnan(values)  # no NaN in the format: plumbline gives +6 as cvt does, ml_dtypes -0
+    if name in ("e2m1", "e2m3", "e3m2"):
+        keep &= ~np.isnan(values)  # no NaN in the format: plumbline gives the largest as cvt does, ml_dtypes -0
     if name == "ue8m0":
         # plumbline, as cvt does, drops the sign and clamps at 2^-127; ml_dtypes gives NaN there.
         keep &= values >= np.float32(2.0**-127)

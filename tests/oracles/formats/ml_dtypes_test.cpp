@@ -21,8 +21,8 @@
 namespace plumbline {
 namespace {
 
-constexpr FormatId kCompared[] = {FormatId::e2m1,  FormatId::e4m3, FormatId::e5m2,
-                                  FormatId::ue8m0, FormatId::f16,  FormatId::bf16};
+constexpr FormatId kCompared[] = {FormatId::e2m1, FormatId::e2m3,  FormatId::e3m2, FormatId::e4m3,
+                                  FormatId::e5m2, FormatId::ue8m0, FormatId::f16,  FormatId::bf16};
 constexpr int kMissing = 77;  // what the script exits with when it cannot import ml_dtypes
 
 // All upper halves of an f32 (every sign, exponent and leading mantissa bit), each followed by

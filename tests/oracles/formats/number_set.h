@@ -24,12 +24,17 @@ struct PublishedFormat {
   std::uint64_t infinity;  // the code, or 0 where there is none
   std::uint64_t nan;       // what NaN becomes
   std::uint64_t sign;
+
+  // FP4 and FP6 have neither infinity nor NaN.
+  bool has_specials() const { return nan != static_cast<std::uint64_t>(finite_codes) - 1; }
 };
 
 // clang-format off
 inline constexpr PublishedFormat kPublished[] = {
     // name    E   M  bias  finite   infinity  NaN     sign
     {"e2m1",   2,  1,   1,  0x8,     0,        0x7,    0x8},
+    {"e2m3",   2,  3,   1,  0x20,    0,        0x1f,   0x20},
+    {"e3m2",   3,  2,   3,  0x20,    0,        0x1f,   0x20},
     {"e4m3",   4,  3,   7,  0x7f,    0,        0x7f,   0x80},
     {"e5m2",   5,  2,  15,  0x7c,    0x7c,     0x7f,   0x80},
     {"f16",    5, 10,  15,  0x7c00,  0x7c00,   0x7fff, 0x8000},
@@ -83,7 +88,7 @@ inline std::uint64_t expected_code(const PublishedFormat& published,
   const std::size_t code = index + (step ? 1 : 0);
   const std::uint64_t sign = negative ? published.sign : 0;
   if (static_cast<int>(code) < published.finite_codes) return code | sign;
-  const bool saturates = overflow == Overflow::saturate || published.name == "e2m1";
+  const bool saturates = overflow == Overflow::saturate || !published.has_specials();
   if (saturates) return static_cast<std::uint64_t>(published.finite_codes - 1) | sign;
   return published.infinity != 0 ? published.infinity | sign : published.nan;
 }

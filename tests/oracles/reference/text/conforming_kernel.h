@@ -59,7 +59,7 @@ class Drawn {
 
   float quotient(const Expression&, float a, float b) const {
     const bool precise = arithmetic_.functions == Functions::precise;
-    switch (random_->below(precise ? 2 : 4)) {
+    switch (random_->below(precise ? 1 : 4)) {
       case 0:
         return flushed(a / b);
       case 1:

@@ -117,5 +117,18 @@ TEST(TextForms, FastDivisionByAPowerOfTwoIsNotExact) {
   EXPECT_TRUE(ranged(problem.over(Forms(precise))[0]).range.is_point());
 }
 
+// Division to nearest: a quotient that f32 holds is that one, and another one has half an ulp.
+TEST(TextForms, PreciseQuotientsRoundOnce) {
+  const auto range = [](double x) {
+    const TextProblem problem("operation third(x[m, n]) -> y[m, n]\n  y[i, j] = x[i, j] / 3\n",
+                              {1, 1}, [=](std::int64_t, Random&) { return x; });
+    return ranged(problem.over(Forms({.functions = Functions::precise}))[0]).range;
+  };
+  EXPECT_TRUE(range(7.5).is_point());
+  EXPECT_EQ(range(7.5).low, 2.5);
+  EXPECT_TRUE(range(7).is_point());
+  EXPECT_EQ(range(7).low, static_cast<double>(7.0f / 3.0f));
+}
+
 }  // namespace
 }  // namespace plumbline::text
