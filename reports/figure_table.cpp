@@ -72,8 +72,12 @@ std::vector<std::pair<std::string, std::string>> table_files(
     Json rows = Json::array();
     for (const auto& row : table.rows) {
       Json cells = Json::array();
-      for (const FigureTable::Cell& cell : row)
-        cells.push_back(std::isfinite(cell.value) ? Json(cell.value) : Json(cell.text));
+      for (const FigureTable::Cell& cell : row) {
+        const bool whole = std::trunc(cell.value) == cell.value && std::fabs(cell.value) < 0x1p53;
+        cells.push_back(whole                       ? Json(static_cast<std::int64_t>(cell.value))
+                        : std::isfinite(cell.value) ? Json(cell.value)
+                                                    : Json(cell.text));
+      }
       rows.push_back(std::move(cells));
     }
     all["tables"].push_back({{"group", table.group},

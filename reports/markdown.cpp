@@ -82,6 +82,13 @@ void add_propagation(const RunRecord& record, std::string& out) {
   if (left_out > 0) out += fmt::format("\n{} more in record.json.\n", left_out);
 }
 
+// Where sums cancel a correct output may be any number of ulp away: that says nothing.
+std::string worst_text(const KernelRecord& kernel) {
+  constexpr double kMost = 1e4;
+  return kernel.verdict != Verdict::fail && kernel.worst_ulp > kMost ? "-"
+                                                                     : ulp_text(kernel.worst_ulp);
+}
+
 }  // namespace
 
 std::string summary_markdown(const RunRecord& record, const std::optional<Baseline>& baseline) {
@@ -102,7 +109,7 @@ std::string summary_markdown(const RunRecord& record, const std::optional<Baseli
     if (out.size() > kMaxTable) break;
     ++rows;
     out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", name(k.verdict), markdown_code(k.name),
-                       k.cases, k.compared, ulp_text(k.worst_ulp), share_text(k.worst_share));
+                       k.cases, k.compared, worst_text(k), share_text(k.worst_share));
   }
   if (rows < record.kernels.size())
     out += fmt::format("\n{} more kernels in report.html.\n", record.kernels.size() - rows);

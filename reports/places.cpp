@@ -38,6 +38,14 @@ CodeLine line_of(const Access& access, const std::string& root) {
   return {below(access.ptx_file, root).value_or(access.ptx_file), access.ptx_line};
 }
 
+// Where the kernel asked for a store: many kernels share the function that does it.
+CodeLine store_line(const FindingRecord& store, const std::string& root) {
+  if (const auto call = below(store.inlined_at, root)) {
+    if (CodeLine line = named_line(*call); line.line > 0) return line;
+  }
+  return line_of(store, root);
+}
+
 }  // namespace
 
 CodeLine named_line(const std::string& file_and_line) {
@@ -84,7 +92,7 @@ std::vector<FindingPlace> store_places(const RunRecord& record, const std::strin
   std::vector<FindingPlace> places;
   std::set<std::tuple<std::string, std::string, int>> seen;
   for (const Counterexample& card : record.counterexamples) {
-    const auto [file, line] = code_line(card.store, root);
+    const auto [file, line] = store_line(card.store, root);
     if (file.empty() || !seen.insert({card.kernel, file, line}).second) continue;
     Claim claim = Claim::bound;
     by_name(card.claim, claim);

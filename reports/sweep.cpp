@@ -36,12 +36,13 @@ std::string field_of(const std::string& swept) { return swept.substr(0, swept.fi
 
 // The table that a record of a sweep belongs to, made where it is the first.
 SweepTable& table_of(std::vector<SweepTable>& tables, const std::string& swept,
-                     const std::string& title, SweepTable empty) {
+                     const std::string& of, const std::string& title, SweepTable empty) {
   const std::string field = field_of(swept);
   for (SweepTable& table : tables) {
     if (table.field == field && table.title == title && table.axis == empty.axis) return table;
   }
   empty.field = field;
+  empty.of = of;
   empty.title = title;
   return tables.emplace_back(std::move(empty));
 }
@@ -51,7 +52,7 @@ template <typename Found>
 SweepTable& table_of(std::vector<SweepTable>& tables, const Found& found, SweepTable empty) {
   const std::string field = field_of(found.swept);
   return table_of(
-      tables, found.swept,
+      tables, found.swept, fmt::format("{} of {}", found.output, found.kernel),
       fmt::format("{} of {} on {}", found.output, text_without(found.text, field), found.device),
       std::move(empty));
 }
@@ -178,6 +179,7 @@ void add_depths(const RunRecord& record, std::vector<SweepTable>& tables) {
     empty.subject = fmt::format("The error of \"{}\" in the end", empty.columns[empty.told].title);
     SweepTable& table = table_of(
         tables, found.swept,
+        fmt::format("{}, {}", steps_text(found), found.stack.substr(0, found.stack.find(':'))),
         fmt::format("{}: {}", steps_text(found), text_without(found.stack, field_of(found.swept))),
         std::move(empty));
     SweepTable::Row row{value_of(found.swept), {}, ""};

@@ -26,6 +26,7 @@ struct SweepTable {
 
   std::string field{};   // "keys"
   std::string title{};   // "o of attention_bf16_forward queries=64 d=64 on emulator sm_90"
+  std::string of{};      // "o of attention_bf16_forward"
   std::string axis;      // of the curves: "relative error"
   std::string subject;   // of the sentence about it: "The kernel's own error"
   std::size_t told = 0;  // the column that the sentence is about

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "harness/cli/draft/draft.h"
+#include "harness/cli/draft/source_names.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
+#include "harness/device/entry_name.h"
 #include "kernels/manifest/compile.h"
 #include "kernels/ops/text_operation.h"
 #include "oracles/base/file.h"
@@ -101,6 +103,13 @@ Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const fs::path
       fmt::format("--operation and {}: {} is found by itself", known, text.filename().string())};
 }
 
+// "gemm" of an entry that is called "_ZN4mine4gemmI...".
+std::string function_name(const std::string& entry) {
+  const std::string name = cpp_name(entry);
+  const std::size_t scope = name.rfind("::");
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
 std::ptrdiff_t count_of(const std::string& text, std::string_view word) {
   std::ptrdiff_t count = 0;
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size())
@@ -131,8 +140,12 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
   const Result<OperationGuess> guess = chosen_operation(*entry, file, arguments.operation, folder);
   if (!guess) return report_error(guess.error());
 
-  const std::string draft =
-      draft_manifest(*entry, *guess, {file.filename().string(), survey->version, survey->target});
+  DraftSource source{file.filename().string(), survey->version, survey->target};
+  if (file.extension() == ".cu") {
+    if (const Result<std::string> code = read_text_file(file.string(), ""))
+      source.parameters = parameter_names(*code, function_name(entry->name));
+  }
+  const std::string draft = draft_manifest(*entry, *guess, source);
   if (out == "-") {
     terminal.print_lines(draft);
     return ExitCode::held;

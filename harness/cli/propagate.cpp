@@ -219,7 +219,10 @@ void propagate_kernels(const std::vector<SweptCase>& cases,
     const std::optional<Target> target = target_of(*kernel, arguments, gpu, skipped);
     add_kernel(record, *kernel, target ? std::vector{*target} : std::vector<Target>{}, skipped);
     folder.begin(record);
-    if (!target) continue;
+    if (!target) {
+      terminal.note(fmt::format("{}: {}", kernel->name, skipped));
+      continue;
+    }
     for (const SweptCase& one : cases) {
       if (one.test_case.kernel == kernel && !interrupted())
         propagate_one(one, target_for(one.test_case, *target), runner, arguments, folder, terminal,
@@ -308,6 +311,12 @@ ExitCode propagate(const Arguments& arguments, Terminal& terminal) {
   if (!registry) return report_error(registry.error());
   const Result<std::vector<SweptModel>> models = swept_models(arguments);
   if (!models) return report_error(models.error());
+  if (!models->empty() && arguments.names.empty() &&
+      (arguments.draws > 0 || arguments.stochastic > 0)) {
+    return report_error(Error{ErrorKind::bad_input,
+                              "--draws and --stochastic are of kernels, and none is named",
+                              "command line", "plumbline propagate gemm_bf16 --stochastic 64"});
+  }
   const Result<Selected> selected = !models->empty() && arguments.names.empty()
                                         ? Selected()
                                         : selected_cases(arguments, *registry);

@@ -190,6 +190,11 @@ class Device {
   virtual Status write(DeviceAddress to, std::span<const std::byte> bytes) = 0;
   // Writes bytes that a kernel must not rely on: they still count as never written.
   virtual Status poison(DeviceAddress to, std::span<const std::byte> bytes) = 0;
+
+  // The allocation that was written there is one that kernels write over: who uses it is watched as
+  // for an output.
+  virtual void will_change(DeviceAddress) {}
+
   virtual Status read(DeviceAddress from, std::span<std::byte> bytes) = 0;
 
   // What a kernel of this device gets for a tensor map, to be passed as a parameter. An Error

@@ -209,6 +209,8 @@ class EmulatorDevice final : public Device {
     return global_.write(to, bytes, false);
   }
 
+  void will_change(DeviceAddress at) override { global_.will_change(at); }
+
   Status read(DeviceAddress from, std::span<std::byte> bytes) override {
     return global_.read(from, bytes);
   }

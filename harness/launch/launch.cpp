@@ -251,6 +251,10 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       });
     } else if (in_place) {
       tensor.storage = tensors.find(spec.in_place_of)->storage;
+      copied = for_each_stretch(spec, *address, [&](DeviceAddress at, ByteRange) -> Status {
+        device.will_change(at);
+        return {};
+      });
     } else {
       tensor.storage = poison_bytes(spec.layout);
       if (choices.garbage)

@@ -58,6 +58,11 @@ bool StackModel::gives(std::string_view field) const {
   return std::ranges::find(given_, field, &Field::name) != given_.end();
 }
 
+bool StackModel::has_scales() const {
+  return std::ranges::any_of(std::array{"qkv", "out", "up", "down"},
+                             [&](const char* factors) { return words_.word(factors) != "bf16"; });
+}
+
 Result<StackShape> StackModel::shape(StackShape usual, int threads) const {
   const auto set = [&](std::string_view field, std::int64_t& size) {
     if (gives(field)) size = words_.integer(field);

@@ -132,6 +132,12 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
                   fmt::join(as_found, "; ")));
 }
 
+// Whether a finding says where in the code it is.
+bool has_place(const CaseRecord& record) {
+  return std::ranges::any_of(record.findings,
+                             [](const FindingRecord& finding) { return finding.ptx_line > 0; });
+}
+
 Explained explain_small(const Job& failed, const CaseRecord& record, const RunOptions& options) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
@@ -156,6 +162,8 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
     if (!smaller || (*smaller)->record.verdict != Verdict::fail ||
         broken_claim((*smaller)->record) != broken_claim((*examined)->record))
       return false;
+    // A smaller case is no gain where it loses the line.
+    if (has_place((*examined)->record) && !has_place((*smaller)->record)) return false;
     examined = std::move(smaller);
     return true;
   };

@@ -74,7 +74,7 @@ struct Series {
   std::string label;
   int column = 1;              // of the figure's table
   std::string style = "line";  // how page.js draws it: line, dots, dashed, steps, expected
-  std::string color = "blue";  // a name in page.css: blue, orange, vermillion, green, gray
+  std::string color = "blue";  // a name in page.css: blue, orange, vermillion, green, gray, purple
 };
 
 // A chart of a table: column `x` against the columns of the series.

@@ -126,9 +126,11 @@ Html conditions(const PropagationRecord& p) {
   return to_html(figure);
 }
 
-// Of column i + 1, whose color and line no other of the first ten has.
+// Of column i + 1, whose color and line no other of the first ten has. What was asked for has a
+// color of its own in every figure.
 Series curve(const std::string& name, std::size_t i) {
   constexpr std::array<const char*, 5> kColors = {"blue", "orange", "green", "vermillion", "gray"};
+  if (name == kGivenArithmetic) return {name, static_cast<int>(i + 1), "line", "purple"};
   return {name, static_cast<int>(i + 1), i < kColors.size() ? "line" : "dashed",
           kColors[i % kColors.size()]};
 }
@@ -136,7 +138,7 @@ Series curve(const std::string& name, std::size_t i) {
 // A curve where the field is a number, else the table alone.
 Html sweep(const SweepTable& swept) {
   Figure figure;
-  figure.title = fmt::format("Error by {}", swept.field);
+  figure.title = fmt::format("Error of {} by {}", swept.of, swept.field);
   figure.finding = sentence(swept.findings);
   const bool log =
       std::ranges::all_of(swept.rows, [](const SweepTable::Row& row) { return row.x() > 0; });

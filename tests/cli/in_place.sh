@@ -16,5 +16,34 @@ expect 0 "1 passed, 0 failed" verify --kernel sum/sum.toml "${plan[@]}" 'm<=40 n
 copy twice gemm_bf16 "$over_c; s/\"f32 beta\"/\"f32 2.0 * beta\"/"
 expect 1 "case twice m=1 n=1" verify --kernel twice/twice.toml "${plan[@]}" 'm<=40 n<=40 k<=64 beta=1'
 
+# What is written over is watched: a store names its line, and a block that reads what another one writes over is a race.
+expect 1 "stored by" verify --kernel twice/twice.toml "${plan[@]}" 'm<=40 n<=40 k<=64 beta=1' -x
+mkdir over && cat >over/shifted.op <<'END'
+operation shifted(x[m, n] inout)
+  x[i, j] = x[i, n - 1 - j]
+END
+cat >over/shifted.cu <<'END'
+extern "C" __global__ void shifted(float* x, int m, int n) {
+  const int j = blockIdx.y;
+  const float value = x[blockIdx.x * n + n - 1 - j];
+  __syncthreads();
+  if (threadIdx.x == 0) x[blockIdx.x * n + j] = value;
+}
+END
+cat >over/shifted.toml <<'END'
+computes = "shifted.op"
+summary = "turns rows around in place, each element by a block of its own"
+source = "shifted.cu"
+targets = [80]
+entry = "shifted"
+parameters = ["ptr x", "s32 m", "s32 n"]
+[launch]
+grid = ["m", "n"]
+block = [32]
+[formats]
+x = "f32"
+END
+expect 1 "race: " verify --kernel over/shifted.toml --profile quick --on emulator --no-corpus --only 'm<=9 n<=70'
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -35,7 +35,7 @@ expect 0 "k error kernel's own model's own largest stage 16 " \
   propagate "gemm_bf16 m=8 n=8 k=8 value=normal seed=0x1" --sweep k=16..128 --on emulator
 [ "$(grep -c '"swept": "k=' plumbline-out/latest/record.json)" = 4 ] ||
   { echo "FAILED: the record does not say what was swept"; failed=$((failed + 1)); }
-grep -q "<h3>Error by k</h3>" plumbline-out/latest/report.html ||
+grep -q "<h3>Error of d of gemm_bf16 by k</h3>" plumbline-out/latest/report.html ||
   { echo "FAILED: the page does not draw the sweep"; failed=$((failed + 1)); }
 expect 0 "left out: out=f99: out=f99 is none of bf16, f32" \
   propagate "gemm_bf16 m=8 n=8 k=64 value=normal seed=0x1" --sweep out=bf16,f32,f99 --on emulator
@@ -57,6 +57,7 @@ expect 0 "4 decode steps: pre-norm transformer blocks, 100 % of the next input i
   propagate --decode 4 --model "layers=1 width=16 heads=1 hidden=16" --sweep cache=bf16,e4m3
 expect 2 '--sweep kk=8: there is no field "kk"' propagate --depth 4 --sweep kk=8,16
 expect 2 "3 heads do not divide the width of 64" propagate --depth 4 --model width=64
+expect 2 "--draws and --stochastic are of kernels" propagate --depth 4 --draws 4
 expect 2 "--model: it describes the stacks of --depth" propagate gemm_bf16 --model width=64
 expect 2 '"8..4" is no range of two rising integers' propagate attention_bf16_forward --sweep keys=8..4
 expect 2 '--sweep: there is no field "keys"' propagate gemm_bf16 --sweep keys=8,16 --on emulator

@@ -191,34 +191,75 @@ std::string choices_text(std::span<const std::string_view> choices) {
   return fmt::format("one of {}", fmt::join(choices, ", "));
 }
 
+// Names of the operation for parameters of one kind: the one that the source says, else the next
+// that it does not say of any parameter.
+class NamesLeft {
+ public:
+  NamesLeft(std::vector<std::string> names, std::span<const std::string> said)
+      : known_(names), left_(std::move(names)) {
+    std::erase_if(left_,
+                  [&](const std::string& name) { return std::ranges::count(said, name) > 0; });
+  }
+
+  bool has(const std::string& said) const { return std::ranges::count(known_, said) > 0; }
+
+  // `otherwise`: where none is left.
+  std::string take(const std::string& said, const std::string& otherwise) {
+    if (has(said)) return said;
+    if (next_ == left_.size()) return otherwise;
+    return left_[next_++];
+  }
+
+ private:
+  std::vector<std::string> known_, left_;
+  std::size_t next_ = 0;
+};
+
 std::string parameter_lines(const EntrySurvey& entry, const Operation& operation,
-                            std::vector<std::string_view>& tensors) {
+                            const std::vector<std::string>& source_names) {
+  const bool named = source_names.size() == entry.parameters.size();
+  const std::span<const std::string> said = named ? source_names : std::span<const std::string>();
   const std::vector<bool> is_address = addresses(entry);
-  tensors = tensors_of(operation, static_cast<std::size_t>(std::ranges::count(is_address, true)));
-  const std::vector<std::string> integers = integers_of(operation), reals = reals_of(operation);
-  std::size_t pointer = 0, integer = 0, real = 0;
+  std::vector<std::string> all;
+  for (const std::string_view tensor :
+       tensors_of(operation, static_cast<std::size_t>(std::ranges::count(is_address, true))))
+    all.emplace_back(tensor);
+  for (const TensorName& tensor : operation.tensor_names()) {
+    const std::string name(tensor.name);
+    if (std::ranges::count(said, name) > 0 && std::ranges::count(all, name) == 0)
+      all.push_back(name);
+  }
+  NamesLeft tensors(std::move(all), said), integers(integers_of(operation), said),
+      reals(reals_of(operation), said);
   std::vector<Line> lines;
   for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
     const ParameterSurvey& parameter = entry.parameters[i];
-    const std::string known = fmt::format("{}: {} bytes", i + 1, parameter.bytes);
+    const std::string name = named ? said[i] : "";
+    const std::string known = fmt::format("{}: {} bytes{}", i + 1, parameter.bytes,
+                                          named ? fmt::format(", {} in the source", name) : "");
     const std::string bits = fmt::format("{}", 8 * parameter.bytes);
-    if (is_address[i] && pointer < tensors.size()) {
-      lines.push_back({quoted(fmt::format("ptr {}", tensors[pointer++])) + ",",
-                       known + ", an address; TODO: which tensor"});
-    } else if (is_address[i]) {
-      lines.push_back({"\"u64 0\",", known + ", an address; TODO: which tensor, or none"});
+    const auto add = [&](NamesLeft& names, const std::string& type, const std::string& otherwise,
+                         const char* what, const char* todo) {
+      const std::string guess = names.take(name, otherwise);
+      lines.push_back({quoted(type + " " + guess) + ",",
+                       fmt::format("{}, {}{}", known, what,
+                                   guess == name ? "" : fmt::format("; TODO: {}", todo))});
+    };
+    if (is_address[i]) {
+      const std::string guess = tensors.take(name, "");
+      lines.push_back(guess.empty()
+                          ? Line{"\"u64 0\",", known + ", an address; TODO: which tensor, or none"}
+                          : Line{quoted("ptr " + guess) + ",",
+                                 known + (guess == name ? ", an address"
+                                                        : ", an address; TODO: which tensor")});
     } else if (parameter.bytes > 8) {
       lines.push_back({"\"struct params\",",
                        known + ": a struct or a tensor map by value; TODO: docs/manifest.md says "
                                "how to write them"});
     } else if (is_float(parameter)) {
-      const std::string value = real < reals.size() ? reals[real++] : "1";
-      lines.push_back({quoted(fmt::format("f{} {}", bits, value)) + ",",
-                       known + ", a float; TODO: which factor"});
+      add(reals, "f" + bits, "1", "a float", "which factor");
     } else {
-      const std::string value = integer < integers.size() ? integers[integer++] : "0";
-      lines.push_back({quoted(fmt::format("s{} {}", bits, value)) + ",",
-                       known + ", an integer; TODO: which size or stride"});
+      add(integers, "s" + bits, "0", "an integer", "which size or stride");
     }
   }
   return aligned(lines, "  ");
@@ -359,8 +400,8 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
       {fmt::format("targets = [{}]", target_text(source.target)), ""},
       {fmt::format("entry = \"{}\"", entry.name), ""},
   });
-  std::vector<std::string_view> tensors;
-  text += fmt::format("parameters = [\n{}]\n", parameter_lines(entry, operation, tensors));
+  text +=
+      fmt::format("parameters = [\n{}]\n", parameter_lines(entry, operation, source.parameters));
   text += fmt::format("\n[problem]\n{}", problem_lines(operation, entry));
   text += "# TODO: free = [...] names the fields that the kernel takes at any value.\n";
   text += fmt::format("\n[launch]\n{}", launch_lines(entry));

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/emulator/ptx_survey.h"
 #include "kernels/manifest/operation.h"
@@ -21,9 +22,10 @@ struct OperationGuess {
 OperationGuess guess_operation(const emulator::EntrySurvey& entry);
 
 struct DraftSource {
-  std::string file;     // "mine.ptx" or "mine.cu", beside the manifest
-  std::string version;  // of its PTX
-  std::string target;   // "sm_90a"
+  std::string file;                       // "mine.ptx" or "mine.cu", beside the manifest
+  std::string version;                    // of its PTX
+  std::string target;                     // "sm_90a"
+  std::vector<std::string> parameters{};  // what a CUDA source calls them; empty: not known
 };
 
 // The manifest's text. It can be read whatever was guessed, where every parameter has 1, 2, 4 or 8

@@ -8,8 +8,9 @@
 // clocks of the CTAs (cta_clock.h) is no race. Only CTAs that communicate have such an order.
 //
 // Lenient on purpose: of a CTA only the last write of a word counts, and a read that knows of the
-// write before it is not kept, so that a later write may come too early unseen. Inputs are not
-// watched: that a kernel writes them is found by the comparison after the launch.
+// write before it is not kept, so that a later write may come too early unseen. Inputs that
+// nothing writes over are not watched: that a kernel does is found by the comparison after the
+// launch.
 #pragma once
 
 #include <array>

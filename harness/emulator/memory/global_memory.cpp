@@ -188,6 +188,13 @@ Status GlobalMemory::write(std::uint64_t to, std::span<const std::byte> bytes,
   return {};
 }
 
+void GlobalMemory::will_change(std::uint64_t address) {
+  Allocation* allocation = holding(address, 1);
+  if (allocation == nullptr || !allocation->fully_written) return;
+  allocation->fully_written = false;
+  std::memset(allocation->written, 1, allocation->bytes);
+}
+
 Status GlobalMemory::read(std::uint64_t from, std::span<std::byte> bytes) const {
   if (bytes.empty()) return {};
   const Allocation* allocation = holding(from, bytes.size());

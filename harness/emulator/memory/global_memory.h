@@ -64,7 +64,7 @@ struct Allocation {
   std::byte* data = nullptr;
   std::uint8_t* written = nullptr;  // 1 per byte that was written
   // Nothing to check, and nobody to watch; written[] is not kept up to date then. Inputs of a
-  // launch are, variables of modules never: kernels write them.
+  // launch are, unless they are written over; variables of modules never: kernels write them.
   bool fully_written = false;
   AccessMark* marks = nullptr;     // of every 4 bytes; all zero outside a launch that is watched
   bool of_module = false;          // a .global variable: survives release_all()
@@ -104,6 +104,8 @@ class GlobalMemory {
   const Allocation* find(std::uint64_t address) const;
 
   Status write(std::uint64_t to, std::span<const std::byte> bytes, bool counts_as_written);
+  // What was written there is an input that kernels write over.
+  void will_change(std::uint64_t address);
   Status read(std::uint64_t from, std::span<std::byte> bytes) const;
 
   // "out of every allocation; 32 bytes behind "a" (0x7000.., 4096 bytes)"

@@ -65,6 +65,8 @@ TEST(StackModel, WhatDoesNotFitIsAnError) {
   EXPECT_THAT(message(depth, "layers=4"), HasSubstr("--depth says how many layers"));
   EXPECT_THAT(message(decode, "tokens=4"), HasSubstr("--decode says how many tokens"));
   EXPECT_EQ(message(denoise, "layers=4 tokens=4"), "");
+  EXPECT_THAT(message(depth, "scales=block"), HasSubstr("scales are of e4m3 factors"));
+  EXPECT_EQ(message(depth, "scales=block up=e4m3"), "");
   EXPECT_THAT(message(depth, "width=0"), HasSubstr("width is from 1 to"));
   EXPECT_THAT(message(depth, "qvk=e4m3"), HasSubstr("qkv"));
   EXPECT_THAT(message(depth, "qkv=f16"), HasSubstr("qkv=f16 is none of bf16, e4m3"));

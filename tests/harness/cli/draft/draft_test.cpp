@@ -86,6 +86,24 @@ TEST(Draft, TakesLeadingWordsForAddressesWhereNoneIsMarked) {
   EXPECT_THAT(text, HasSubstr("\"s64 n\","));
 }
 
+TEST(Draft, TakesTheNamesOfTheSource) {
+  EntrySurvey entry;
+  entry.name = "gemm";
+  for (int i = 0; i < 3; ++i) entry.parameters.push_back({8, "u64", true});
+  for (int i = 0; i < 2; ++i) entry.parameters.push_back({4, "u32", false});
+  const std::string draft =
+      draft_manifest(entry, guess_operation(entry),
+                     {"mine.cu", "8.6", "sm_80", {"scale_a", "b", "rows", "n", "depth"}});
+  EXPECT_THAT(draft,
+              HasSubstr("\"ptr scale_a\",  # 1: 8 bytes, scale_a in the source, an address\n"));
+  EXPECT_THAT(draft, HasSubstr("\"ptr b\",        # 2: 8 bytes, b in the source, an address\n"));
+  EXPECT_THAT(draft,
+              HasSubstr("\"ptr a\",        # 3: 8 bytes, rows in the source, an address; TODO"));
+  EXPECT_THAT(draft, HasSubstr("\"s32 n\",        # 4: 4 bytes, n in the source, an integer\n"));
+  EXPECT_THAT(draft,
+              HasSubstr("\"s32 m\",        # 5: 4 bytes, depth in the source, an integer; TODO"));
+}
+
 TEST(Draft, SaysWhatItCannotWrite) {
   EntrySurvey entry = entry_named("gemm");
   entry.parameters.push_back({128, "b8", false});

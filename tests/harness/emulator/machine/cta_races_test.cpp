@@ -331,6 +331,33 @@ TEST(CtaRaces, AreFoundInAPieceThatBeginsBetweenTwoWords) {
   }
 }
 
+// An input that the kernel writes over is watched like an output.
+TEST(CtaRaces, AreFoundInWhatIsWrittenOver) {
+  constexpr std::string_view kNext =  // thread 0 of either CTA: the other's word, then its own
+      "mov.u32 %r20, %tid.x; setp.eq.u32 %p6, %r20, 0; mov.u32 %r21, %ctaid.x; xor.b32 %r22, %r21, "
+      "1; mul.wide.u32 %d8, %r21, 4; add.s64 %d8, %in, %d8; mul.wide.u32 %d9, %r22, 4; add.s64 "
+      "%d9, "
+      "%in, %d9; @%p6 ld.global.u32 %r23, [%d9]; @%p6 st.global.u32 [%d8], %r23;";
+  for (const bool told : {false, true}) {
+    const auto device = make_emulator({.sm = 90, .threads = 1});
+    const auto module = device->load(kernel_text(kNext), "test.ptx");
+    ASSERT_TRUE(module.ok()) << module.error().text();
+    const DeviceAddress address = *device->allocate(8, "x");
+    ASSERT_TRUE(device->write(address, std::vector<std::byte>(8)).ok());
+    if (told) device->will_change(address);
+    LaunchRequest request;
+    request.entry = "k";
+    request.grid = {2, 1, 1};
+    request.block = {32, 1, 1};
+    request.parameters.resize(16);
+    std::memcpy(request.parameters.data(), &address, 8);
+    const auto outcome = device->launch(**module, request);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_EQ(outcome->findings.empty(), !told) << findings_text(*outcome);
+    for (const Finding& finding : outcome->findings) EXPECT_EQ(finding.kind, FindingKind::race);
+  }
+}
+
 TEST(ReadOnlyData, ThatTheLaunchHasWrittenIsAFinding) {
   const std::string write = "st.global.u32 [%d1], %r0;\n", barrier = "bar.sync 0;\n",
                     plain = "ld.global.u32 %r1, [%d1];\n",
