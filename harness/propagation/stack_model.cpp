@@ -58,9 +58,9 @@ bool StackModel::gives(std::string_view field) const {
   return std::ranges::find(given_, field, &Field::name) != given_.end();
 }
 
-bool StackModel::has_scales() const {
+bool StackModel::gives_factors() const {
   return std::ranges::any_of(std::array{"qkv", "out", "up", "down"},
-                             [&](const char* factors) { return words_.word(factors) != "bf16"; });
+                             [&](const char* factors) { return gives(factors); });
 }
 
 Result<StackShape> StackModel::shape(StackShape usual, int threads) const {

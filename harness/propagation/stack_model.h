@@ -30,7 +30,7 @@ class StackModel {
   std::optional<StackArithmetic> arithmetic() const;
 
   bool gives(std::string_view field) const;
-  bool has_scales() const;  // some factor of a linear layer is e4m3
+  bool gives_factors() const;  // of some linear layer
 
   // "pre-norm transformer blocks: tokens=32 width=96 heads=3 hidden=192 qkv=e4m3" of a shape that
   // shape() made, with these of its sizes.

@@ -55,8 +55,8 @@ Status check_stacks(const StackRuns& runs, const StackModel& model) {
                  "leave layers out, or run --decode and --denoise by themselves");
   if (model.gives("tokens") && runs.depth == 0 && runs.denoise == 0)
     return wrong("--decode says how many tokens there are", "leave tokens out");
-  if (model.gives("scales") && !model.has_scales())
-    return wrong("scales are of e4m3 factors, and there are none", "qkv=e4m3, for example");
+  if (model.gives("scales") && !model.gives_factors())
+    return wrong("scales are of e4m3 factors, and no factors are given", "qkv=e4m3, for example");
   const Result<AllOptions> options = options_of(runs, model);
   return options ? Status() : Status(options.error());
 }

@@ -67,6 +67,7 @@ TEST(StackModel, WhatDoesNotFitIsAnError) {
   EXPECT_EQ(message(denoise, "layers=4 tokens=4"), "");
   EXPECT_THAT(message(depth, "scales=block"), HasSubstr("scales are of e4m3 factors"));
   EXPECT_EQ(message(depth, "scales=block up=e4m3"), "");
+  EXPECT_EQ(message(depth, "scales=block up=bf16"), "");  // a value of a sweep
   EXPECT_THAT(message(depth, "width=0"), HasSubstr("width is from 1 to"));
   EXPECT_THAT(message(depth, "qvk=e4m3"), HasSubstr("qkv"));
   EXPECT_THAT(message(depth, "qkv=f16"), HasSubstr("qkv=f16 is none of bf16, e4m3"));
