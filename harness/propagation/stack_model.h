@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What `plumbline propagate --model` says of the stacks behind --depth, --decode and --denoise, as
 // text: sizes in place of their own ("width=256 heads=8"), and one more arithmetic beside those
-// they always run in ("qkv=e4m3 out=e4m3 scales=block"), the curve
-// kGivenArithmetic.
+// they always run in ("qkv=e4m3 out=e4m3 scales=block"), the curve kGivenArithmetic.
 #pragma once
 
 #include <initializer_list>
@@ -23,7 +22,7 @@ class StackModel {
   StackModel();  // says nothing
 
   // The shape with the sizes that are given in place of its own. An error where heads do not divide
-  // the width, or the weights, 28 bytes each on `threads` threads, do not fit into memory.
+  // the width, or the weights, each 4 bytes and 24 more on each thread, do not fit into memory.
   Result<StackShape> shape(StackShape usual, int threads) const;
 
   // Nothing where no word of it is given.

@@ -14,9 +14,11 @@ namespace plumbline {
 namespace {
 
 // Random errors grow as the root of the steps, coherent ones as the steps themselves: an exponent
-// beyond this that is not amplification is a bias.
-constexpr double kCoherent = 0.7;
-constexpr std::size_t kFewest = 8;  // steps; of fewer an exponent says nothing
+// beyond this that is not amplification is a bias. The exponent of one curve of random errors can
+// lie there as well; then the error is what its steps add up to as random ones, and that of
+// coherent errors is larger.
+constexpr double kCoherent = 0.7, kBeyondRandom = 1.5;
+constexpr std::size_t kFewest = 8;  // steps
 constexpr double kAmplified = 0.5;  // growth over all steps, in e-foldings
 
 // A relative size at which an FP64 difference quotient is good to about 1e-7 both ways, and how far
@@ -152,13 +154,14 @@ std::vector<std::string> growth_findings(const std::vector<DepthCurve>& curves,
   std::vector<std::string> findings;
   for (const DepthCurve& curve : curves) {
     if (curve.relative.empty()) continue;  // interrupted
-    if (curve.relative.size() >= kFewest && unamplified_exponent(curve) > kCoherent) {
+    const double ratio = curve.relative.back() / curve.predicted;
+    if (curve.relative.size() >= kFewest && unamplified_exponent(curve) > kCoherent &&
+        ratio > kBeyondRandom) {
       findings.push_back(fmt::format(
           "{}: the error grows as {}^{:.2f} though errors are not amplified by as much: "
           "it is coherent, as {}.",
           curve.name, words.of, curve.exponent, words.cause));
     }
-    const double ratio = curve.relative.back() / curve.predicted;
     if (ratio > 3 || ratio < 1.0 / 3) {
       findings.push_back(fmt::format("{}: {:.2f} times what the {}s' own errors add up to as {}.",
                                      curve.name, ratio, words.step, words.alone));

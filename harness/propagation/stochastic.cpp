@@ -61,17 +61,14 @@ class RandomRun {
   std::unique_ptr<Module> module_;
 };
 
-struct Tallies {
-  std::vector<DrawTally> of;  // by output
-  int draws = 0;
-};
+using Tallies = std::vector<DrawTally>;  // by output
 
 Result<Tallies> tally_draws(const Case& test_case, const Examined& examined, int sm,
                             RandomRounding rounding, const StochasticOptions& options) {
   Result<RandomRun> run = RandomRun::open(test_case, sm, rounding, options.threads);
   if (!run) return run.error();
   const CaseOracle& oracle = *examined.oracle;
-  Tallies tallies{std::vector<DrawTally>(static_cast<std::size_t>(oracle.outputs()))};
+  Tallies tallies(static_cast<std::size_t>(oracle.outputs()));
   CaseTensors tensors = examined.tensors;
   const Random seeds(options.seed);
   for (int draw = 0; draw < options.draws && !interrupted(); ++draw) {
@@ -82,11 +79,11 @@ Result<Tallies> tally_draws(const Case& test_case, const Examined& examined, int
     for (int output = 0; output < oracle.outputs(); ++output) {
       const Tensor* got = tensors.find(oracle.output_name(output));
       PLUMB_ASSERT(got != nullptr);
-      tallies.of[static_cast<std::size_t>(output)].add(*got);
+      tallies[static_cast<std::size_t>(output)].add(*got);
     }
-    ++tallies.draws;
   }
-  if (tallies.draws < kFewestDraws) return interruption(test_case.text());
+  if (interrupted() && (tallies.empty() || tallies.front().draws() < kFewestDraws))
+    return interruption(test_case.text());
   return tallies;
 }
 
@@ -137,7 +134,7 @@ Result<StochasticCase> run_stochastically(CaseRunner& runner, const Case& test_c
     const std::string name = seen.oracle->output_name(output);
     exact.push_back(seen.oracle->reference_values(output, Reference::mathematics, options.threads));
     StochasticRecord record =
-        significance(tallies->of[static_cast<std::size_t>(output)], exact.back(),
+        significance((*tallies)[static_cast<std::size_t>(output)], exact.back(),
                      certified_bounds(*seen.oracle, output, *seen.tensors.find(name), exact.back(),
                                       options.threads));
     record.kernel = test_case.kernel->name;
@@ -151,9 +148,9 @@ Result<StochasticCase> run_stochastically(CaseRunner& runner, const Case& test_c
     const Result<Tallies> unbiased =
         tally_draws(test_case, seen, target.sm, RandomRounding::unbiased_nodes, options);
     if (!unbiased && !interrupted()) return unbiased.error();
-    for (std::size_t i = 0; i < exact.size() && unbiased && !interrupted(); ++i) {
+    for (std::size_t i = 0; unbiased && i < exact.size(); ++i) {
       if (is_biased(out.outputs[i].bias))
-        out.outputs[i].unbiased_nodes_bias = mean_bias(unbiased->of[i], exact[i]).bias;
+        out.outputs[i].unbiased_nodes_bias = mean_bias((*unbiased)[i], exact[i]).bias;
     }
   }
   for (StochasticRecord& record : out.outputs) record.findings = significance_findings(record);

@@ -189,59 +189,48 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
   if (result == copies[0]) distribute(warp, op, mask, copies[0]);
 }
 
-// The same through the specification of the nodes, their roundings moved at random.
-template <bool Centered>
-void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
-  if (mask != kFullMask) {
-    mask = whole_warp(warp, inst, mask);
-    if (mask == 0) return;
-  }
-  warp.note_meeting(mask);
-  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
-  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
-  mma_randomly(op.plan->kind(), collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
-               collect(warp, op, 3, copies[3]), copies[0], {warp.next_random(), Centered});
-  distribute(warp, op, mask, copies[0]);
-}
-
-// With block scales: by the specification alone.
+// The same through the specification of the nodes: with block scales, or with roundings that are
+// moved at random.
 enum class Noise : std::uint8_t { none, biased, centered };
 
 template <Noise N>
-void multiply_scaled(Warp& warp, const Inst& inst, u32 mask) {
+void multiply_by_specification(Warp& warp, const Inst& inst, u32 mask) {
   if (mask != kFullMask) {
     mask = whole_warp(warp, inst, mask);
     if (mask == 0) return;
   }
   warp.note_meeting(mask);
   const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  const MmaKind& kind = op.plan->kind();
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
   const auto scale = [&](const MmaOperation::Scale& of) {
     return MmaScales::Operand{reinterpret_cast<const LaneRegister*>(warp.slot(of.slot)), of.byte,
                               of.thread};
   };
-  const MmaScales scales{scale(op.scales[0]), scale(op.scales[1])};
+  const MmaScales all{scale(op.scales[0]), scale(op.scales[1])};
+  const MmaScales* const scales = kind.scale.block != 0 ? &all : nullptr;
   const LaneRegister *const a = collect(warp, op, 1, copies[1]),
                             *const b = collect(warp, op, 2, copies[2]),
                             *const c = collect(warp, op, 3, copies[3]);
   if constexpr (N == Noise::none) {
-    mma_spec(op.plan->kind(), a, b, c, copies[0], &scales);
+    mma_spec(kind, a, b, c, copies[0], scales);
   } else {
-    mma_randomly(op.plan->kind(), a, b, c, copies[0], {warp.next_random(), N == Noise::centered},
-                 &scales);
+    mma_randomly(kind, a, b, c, copies[0], {warp.next_random(), N == Noise::centered}, scales);
   }
   distribute(warp, op, mask, copies[0]);
 }
 
-Handler scaled_multiply(bool randomly, RandomRounding rounding) {
-  if (!randomly) return multiply_scaled<Noise::none>;
-  return rounding == RandomRounding::unbiased_nodes ? multiply_scaled<Noise::centered>
-                                                    : multiply_scaled<Noise::biased>;
-}
-
-Handler random_multiply(RandomRounding rounding) {
-  return rounding == RandomRounding::unbiased_nodes ? multiply_randomly<true>
-                                                    : multiply_randomly<false>;
+Handler handler_of(const Decoder& decoder, const MmaKind& kind) {
+  switch (decoder.random_rounding()) {
+    case RandomRounding::off:
+      return kind.scale.block != 0 ? multiply_by_specification<Noise::none>
+                                   : pick(handlers_of<&multiply>);
+    case RandomRounding::unbiased_nodes:
+      return multiply_by_specification<Noise::centered>;
+    case RandomRounding::on:
+      break;
+  }
+  return multiply_by_specification<Noise::biased>;
 }
 
 // Whether an mma finds A as the one right before it left it. A guard might skip it: then A could
@@ -331,18 +320,15 @@ void decode_narrow_mma(Decoder& decoder, const Instruction& instruction, Modifie
   if (!kind || !decoder.require_operands(instruction, operands, operands)) return;
   MmaOperation operation;
   if (!take_fragments(decoder, instruction, *kind, operation)) return;
-  Handler execute = decoder.rounds_randomly() ? random_multiply(decoder.random_rounding())
-                                              : pick(handlers_of<&multiply>);
   if (scaled) {
     const int bytes = k / kind->scale.block;
     const auto& operand = instruction.operands;
     take_scale_selector(decoder, operand[4], operand[5], bytes, 2, operation.scales[0]);
     take_scale_selector(decoder, operand[6], operand[7], bytes, 4, operation.scales[1]);
-    execute = scaled_multiply(decoder.rounds_randomly(), decoder.random_rounding());
   }
   out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
   decoder.program().mma.push_back(operation);
-  out.execute = execute;
+  out.execute = handler_of(decoder, *kind);
 }
 
 void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
@@ -369,8 +355,7 @@ void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& mod
   operation.same_a = has_same_a(decoder.program(), instruction, operation);
   out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
   decoder.program().mma.push_back(operation);
-  out.execute = decoder.rounds_randomly() ? random_multiply(decoder.random_rounding())
-                                          : pick(handlers_of<&multiply>);
+  out.execute = handler_of(decoder, *kind);
 }
 
 }  // namespace

@@ -90,6 +90,23 @@ TEST(StepCurve, WhereNothingFadesRandomErrorsGrowAsTheRootAndCoherentOnesAsTheSt
   EXPECT_THAT(findings[1], HasSubstr("coherent: 14.14 times"));
 }
 
+// One curve of random errors can have any slope, but its level is what its steps add up to. Of a
+// few steps nothing is said.
+TEST(StepCurve, ASlopeAloneIsNotCalledCoherent) {
+  const auto findings = [](std::size_t steps, double beyond) {
+    DepthCurve curve;
+    for (std::size_t t = 1; t <= steps; ++t)
+      curve.relative.push_back(1e-3 * static_cast<double>(t));
+    curve.exponent = growth_exponent(curve.relative);
+    curve.predicted = curve.relative.back() / beyond;
+    return growth_findings({curve}, {"steps", "step", "this makes it"}).size();
+  };
+  EXPECT_EQ(findings(24, 1), 0u);
+  EXPECT_EQ(findings(24, 2), 1u);
+  EXPECT_EQ(findings(7, 2), 0u);
+  EXPECT_EQ(findings(8, 2), 1u);
+}
+
 TEST(StepCurve, AmplifiedErrorsAreNotCalledCoherent) {
   DepthCurve curve;
   curve.growth = 0.05;
