@@ -172,7 +172,8 @@ void add_stochastics(const RunRecord& record, std::vector<SweepTable>& tables) {
 void add_depths(const RunRecord& record, std::vector<SweepTable>& tables) {
   for (const DepthRecord& found : record.depths) {
     if (found.swept.empty() || found.curves.empty()) continue;
-    SweepTable empty = {.axis = "relative error in the end"};
+    SweepTable empty;
+    empty.axis = "relative error in the end";
     for (const DepthCurve& curve : found.curves) empty.columns.push_back({curve.name, true});
     // What was asked for comes last.
     empty.told = found.curves.back().name == kGivenArithmetic ? found.curves.size() - 1 : 0;

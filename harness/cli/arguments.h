@@ -65,6 +65,7 @@ struct Arguments {
   bool no_shrink = false;
   std::int64_t max_failures = 0;  // --fail-fast: 1; --max-fail; 0: none ends the run
   bool list_cases = false;
+  bool resume = false;
   int jobs = 0;  // 0: one per core
   ColorChoice color = ColorChoice::automatic;
   bool quiet = false, verbose = false;

@@ -131,6 +131,11 @@ Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& nam
   return folder;
 }
 
+bool RunFolder::has_record() const {
+  std::error_code code;
+  return fs::exists(path_ / kReports.front(), code) || fs::file_size(path_ / kLog, code) > 0;
+}
+
 void RunFolder::add_line(const std::string& line) {
   if (!begun_) {
     begun_ = true;
@@ -141,7 +146,10 @@ void RunFolder::add_line(const std::string& line) {
   lines_.append(line);  // on a full disk, finish() says what is wrong
 }
 
-void RunFolder::begin(const RunRecord& so_far) { add_line(run_json_line(so_far)); }
+void RunFolder::begin(const RunRecord& so_far) {
+  add_line(run_json_line(so_far));
+  if (so_far.planned > 0) link_as_latest();  // a killed run is the latest one, too
+}
 
 void RunFolder::append(const CaseRecord& record) {
   // The details of a case that passes are kept where it may be its kernel's closest to the bound.

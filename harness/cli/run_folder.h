@@ -37,6 +37,9 @@ class RunFolder {
   // cannot be written, or another run of that name is writing there.
   static Result<RunFolder> create(const std::filesystem::path& root, const std::string& name);
 
+  // Whether an earlier run of this name left its record here, whole or up to its last case.
+  bool has_record() const;
+
   // A line about the run: the first one, and again where more of it gets known.
   void begin(const RunRecord& so_far);
   void append(const CaseRecord& record);  // a line, flushed

@@ -162,6 +162,19 @@ void Console::planned(const RunRecord& so_far, const std::vector<Job>& jobs) {
                   fmt::join(so_far.devices, " + "), counted(so_far.planned, "case")));
 }
 
+void Console::taken_over(const std::vector<CaseRecord>& cases) {
+  for (const CaseRecord& c : cases) {
+    folder_.append(c);
+    if (const auto estimated = estimated_.find(c.position); estimated != estimated_.end())
+      all_estimated_ -= estimated->second;
+  }
+  if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
+  terminal_.print_wrapped(
+      fmt::format("{} passed before the run was interrupted, and {} taken over",
+                  counted(static_cast<std::int64_t>(cases.size()), "case"),
+                  cases.size() == 1 ? "is" : "are"));
+}
+
 void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
   folder_.append(record);
   progress_.kernel = record.kernel;
@@ -317,6 +330,8 @@ void print_record(const RunRecord& record, const Arguments& arguments, Terminal&
           "{} after {} of {} cases; they are in the record",
           record.interrupted ? "interrupted" : "the run " + stop_text(record.stopped_after) + ",",
           record.cases.size(), record.planned));
+      if (record.interrupted && record.verb == "verify")
+        terminal.print_wrapped("to go on: the same command with --resume");
       if (!not_reached.empty())
         terminal.print_wrapped(fmt::format("not reached: {}", fmt::join(not_reached, ", ")));
     }

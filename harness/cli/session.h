@@ -47,6 +47,7 @@ class Console : public Observer {
       : arguments_(arguments), terminal_(terminal), folder_(folder), run_id_(std::move(run_id)) {}
 
   void planned(const RunRecord& so_far, const std::vector<Job>& jobs) override;
+  void taken_over(const std::vector<CaseRecord>& cases) override;
   void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) override;
   void shrinking(const Case& failing) override;
   void explained(const Counterexample& card) override;

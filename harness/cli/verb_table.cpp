@@ -145,6 +145,9 @@ void verify_flags(FlagTargets to) {
   add_profile(to, "quick (seconds), default (minutes) or deep (hours)");
   add_choosing(to);
   add_switch(to, kChoosing, "--failed", to.arguments.failed, "only what failed last time");
+  add_switch(to, kChoosing, "--resume", to.arguments.resume,
+             "go on where the same run was interrupted or killed: what passed then does not run "
+             "again");
   add_seed(to, "of the plan");
   add_switch(to, kChoosing, "--list-cases", to.arguments.list_cases,
              "list the cases, and how long they will take; run none");

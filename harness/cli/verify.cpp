@@ -69,6 +69,30 @@ ExitCode list_cases(const Registry& registry, const std::vector<const Manifest*>
   return jobs->empty() ? ExitCode::nothing_selected : ExitCode::held;
 }
 
+// For --resume: what this same run did before it was interrupted or killed; nothing where there is
+// no such run, or another build made it.
+Result<std::optional<RunRecord>> earlier_part(const RunFolder& folder, Terminal& terminal) {
+  if (!folder.has_record()) {
+    terminal.note("no run of these kernels and options was interrupted here: it begins anew");
+    return std::optional<RunRecord>();
+  }
+  Result<RunRecord> earlier = read_record(folder.path());
+  if (!earlier) {
+    Error error = earlier.error();
+    error.hint = "leave out --resume: the run begins anew then";
+    return error;
+  }
+  RunRecord now;
+  describe_environment(now);
+  if (earlier->plumbline_version != now.plumbline_version || earlier->git_hash != now.git_hash ||
+      earlier->environment != now.environment) {
+    terminal.note("another build of plumbline, or another machine, made the earlier part of this "
+                  "run: it begins anew");
+    return std::optional<RunRecord>();
+  }
+  return std::optional<RunRecord>(*std::move(earlier));
+}
+
 }  // namespace
 
 ExitCode verify(const Arguments& arguments, Terminal& terminal) {
@@ -103,6 +127,13 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   const std::string id = run_id(arguments, *kernels, options->seed, texts);
   Result<RunFolder> folder = create_run_folder(arguments, id);
   if (!folder) return report_error(folder.error());
+  std::optional<RunRecord> earlier;
+  if (arguments.resume) {
+    Result<std::optional<RunRecord>> part = earlier_part(*folder, terminal);
+    if (!part) return report_error(part.error());
+    earlier = *std::move(part);
+    if (earlier) options->earlier = &*earlier;
+  }
 
   const auto start = std::chrono::steady_clock::now();
   Console console(arguments, terminal, *folder, id);

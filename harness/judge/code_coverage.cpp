@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <set>
+#include <utility>
 
 namespace plumbline {
 namespace {
@@ -27,36 +28,53 @@ void CodeCoverage::add(const std::string& kernel, const std::string& device, con
       code.executed.resize(static_cast<std::size_t>(code.places.back().ptx_line) + 1);
     code.repeated.resize(code.executed.size());
   }
+  const auto mark = [&](std::vector<bool>& lines, int ptx_line) {
+    const auto line = static_cast<std::size_t>(ptx_line);
+    code.has_grown = code.has_grown || !lines[line];
+    lines[line] = true;
+  };
   for (const std::vector<InstructionCount>& counts : launch.executions) {
     for (const InstructionCount& count : counts) {
-      if (count.executions > 0) code.executed[static_cast<std::size_t>(count.ptx_line)] = true;
-      if (count.repeats > 0) code.repeated[static_cast<std::size_t>(count.ptx_line)] = true;
+      if (count.executions > 0) mark(code.executed, count.ptx_line);
+      if (count.repeats > 0) mark(code.repeated, count.ptx_line);
     }
   }
 }
 
+CodeParts CodeCoverage::Code::parts() const {
+  CodeParts parts;
+  // A compiler makes several loops of one: what one of them repeats is repeated.
+  std::set<std::string> reached_loops, repeated_loops;
+  for (const CodePlace& place : places) {
+    ++parts.instructions;
+    const auto line = static_cast<std::size_t>(place.ptx_line);
+    if (!executed[line]) {
+      parts.missing[source_of(place)].push_back(place.ptx_line);
+    } else if (place.repeats_loop) {
+      reached_loops.insert(source_of(place));
+      if (repeated[line]) repeated_loops.insert(source_of(place));
+    }
+  }
+  parts.reached.assign(reached_loops.begin(), reached_loops.end());
+  parts.repeated.assign(repeated_loops.begin(), repeated_loops.end());
+  return parts;
+}
+
 std::map<std::string, CodeParts> CodeCoverage::of(const std::string& kernel) const {
+  const std::scoped_lock lock(mutex_);
   std::map<std::string, CodeParts> all;
   for (const auto& [key, code] : codes_) {
-    if (key.first != kernel || code.places.empty()) continue;
-    CodeParts parts;
-    // A compiler makes several loops of one: what one of them repeats is repeated.
-    std::set<std::string> reached, repeated;
-    for (const CodePlace& place : code.places) {
-      ++parts.instructions;
-      const auto line = static_cast<std::size_t>(place.ptx_line);
-      if (!code.executed[line]) {
-        parts.missing[source_of(place)].push_back(place.ptx_line);
-      } else if (place.repeats_loop) {
-        reached.insert(source_of(place));
-        if (code.repeated[line]) repeated.insert(source_of(place));
-      }
-    }
-    parts.reached.assign(reached.begin(), reached.end());
-    parts.repeated.assign(repeated.begin(), repeated.end());
-    all[key.second] = std::move(parts);
+    if (key.first == kernel && !code.places.empty()) all[key.second] = code.parts();
   }
   return all;
+}
+
+std::optional<CodeParts> CodeCoverage::growth(const std::string& kernel,
+                                              const std::string& device) {
+  const std::scoped_lock lock(mutex_);
+  const auto code = codes_.find({kernel, device});
+  if (code == codes_.end() || !std::exchange(code->second.has_grown, false)) return {};
+  return code->second.parts();
 }
 
 }  // namespace plumbline

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,13 +27,19 @@ class CodeCoverage {
   // Of one kernel, by device.
   std::map<std::string, CodeParts> of(const std::string& kernel) const;
 
+  // The same of one device, where cases reached more of it since this was last asked.
+  std::optional<CodeParts> growth(const std::string& kernel, const std::string& device);
+
  private:
   struct Code {
     std::vector<CodePlace> places;
     std::vector<bool> executed, repeated;  // by PTX line
+    bool has_grown = false;                // since it was last asked
+
+    CodeParts parts() const;
   };
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::pair<std::string, std::string>, Code> codes_;  // by kernel and device
 };
 

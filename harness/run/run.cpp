@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -52,6 +55,53 @@ Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest&
   return cases;
 }
 
+// The cases of these jobs that passed in an earlier part of the run. What a corpus has got since
+// moves positions, so the texts decide.
+std::vector<CaseRecord> passed_before(const std::vector<Job>& jobs, const RunRecord& earlier) {
+  std::map<std::pair<std::string_view, std::string_view>, const CaseRecord*> passed;
+  for (const CaseRecord& c : earlier.cases)
+    if (c.verdict == Verdict::pass) passed[{c.text, c.device}] = &c;
+  std::vector<CaseRecord> cases;
+  for (const Job& job : jobs) {
+    const std::string text = job.test_case.text(), device = job.target.name();
+    const auto found = passed.find({text, device});
+    if (found == passed.end()) continue;
+    CaseRecord& c = cases.emplace_back(*found->second);
+    c.position = job.position;
+    c.origin = job.test_case.origin;
+  }
+  return cases;
+}
+
+// Steps 3 to 9 for the jobs that no earlier part of the run has done.
+JobResults run_what_is_left(const std::vector<Job>& jobs, const RunOptions& options,
+                            Observer& observer) {
+  if (options.earlier == nullptr) return run_and_explain(jobs, options, observer);
+  std::vector<CaseRecord> before = passed_before(jobs, *options.earlier);
+  observer.taken_over(before);
+  std::set<std::int64_t> done;
+  for (const CaseRecord& c : before) done.insert(c.position);
+  std::vector<Job> left;
+  std::ranges::copy_if(jobs, std::back_inserter(left),
+                       [&](const Job& job) { return !done.contains(job.position); });
+  JobResults results = run_and_explain(left, options, observer);
+  std::ranges::move(before, std::back_inserter(results.cases));
+  std::ranges::stable_sort(results.cases, {}, &CaseRecord::position);
+  return results;
+}
+
+// What cases of a kernel reached, in this part of the run and the one before.
+std::map<std::string, CodeParts> reached_code(const std::string& kernel,
+                                              const CodeCoverage& coverage,
+                                              const RunRecord* earlier) {
+  std::map<std::string, CodeParts> reached = coverage.of(kernel);
+  if (earlier == nullptr) return reached;
+  const auto before = std::ranges::find(earlier->kernels, kernel, &KernelRecord::name);
+  if (before == earlier->kernels.end()) return reached;
+  add_parts(before->code_parts, reached);
+  return reached;
+}
+
 // Steps 3 to 9 for all jobs, and which code they reached. What a part of the plan leaves out says
 // nothing about the kernel.
 void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer& observer,
@@ -60,16 +110,17 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
   RunOptions with_coverage = options;
   const bool whole = !options.filter && options.only_cases.empty();
   if (whole) with_coverage.runner.coverage = &coverage;
-  JobResults results = run_and_explain(jobs, with_coverage, observer);
+  JobResults results = run_what_is_left(jobs, with_coverage, observer);
   record.cases = std::move(results.cases);
   record.counterexamples = std::move(results.counterexamples);
   record.interrupted = interrupted();
   if (results.stopped) record.stopped_after = options.max_failures;
   summarize(record);
-  if (!whole || record.ended_early()) return;
+  if (!whole) return;
   for (KernelRecord& kernel : record.kernels) {
-    std::map<std::string, CodeParts> reached = coverage.of(kernel.name);
-    if (options.shard) {
+    std::map<std::string, CodeParts> reached =
+        reached_code(kernel.name, coverage, options.earlier);
+    if (options.shard || record.ended_early()) {
       kernel.code_parts = std::move(reached);
     } else {
       for (const auto& [device, parts] : reached) kernel.code[device] = code_of(parts);

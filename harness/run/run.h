@@ -37,6 +37,8 @@ struct RunOptions {
   RunnerOptions runner;
   std::string corpus_folder;   // replayed first, counterexamples saved here; empty for neither
   bool replays_corpus = true;  // else they are only saved there
+  // A part of the same run that ended early: its cases that passed are taken over.
+  const RunRecord* earlier = nullptr;
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
   int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
   std::int64_t max_failures = 0;  // the run ends with so many failing cases; 0: with its plan
@@ -53,6 +55,9 @@ class Observer {
   virtual void planned(const RunRecord& so_far, const std::vector<Job>& jobs) {
     (void)so_far, (void)jobs;
   }
+
+  // Cases that passed in RunOptions::earlier, and so do not run: once, before any runs.
+  virtual void taken_over(const std::vector<CaseRecord>& cases) { (void)cases; }
 
   virtual void finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {
     (void)record, (void)done, (void)total;

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/judge/code_coverage.h"
 #include "harness/launch/interrupt.h"
 #include "harness/run/counterexample.h"
 #include "harness/run/run.h"
@@ -118,6 +119,8 @@ class Jobs {
   void end(std::size_t i, std::optional<CaseRecord> record) {
     if (record) {
       record->position = jobs_[i].position;
+      if (options_.runner.coverage != nullptr)
+        record->code_parts = options_.runner.coverage->growth(record->kernel, record->device);
       const bool failed = record->verdict == Verdict::fail;
       if (failed && explains_ && triage_.has_enough_of(*record)) keep_counts(*record);
       observer_.finished(*record, ++finished_, static_cast<std::int64_t>(jobs_.size()));

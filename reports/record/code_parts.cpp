@@ -31,6 +31,13 @@ CodeParts either(const CodeParts& a, const CodeParts& b) {
   return out;
 }
 
+void add_parts(const std::map<std::string, CodeParts>& more, std::map<std::string, CodeParts>& to) {
+  for (const auto& [device, parts] : more) {
+    const auto [known, added] = to.emplace(device, parts);
+    if (!added) known->second = either(known->second, parts);
+  }
+}
+
 CodeRecord code_of(const CodeParts& all) {
   CodeRecord record;
   record.instructions = record.executed = all.instructions;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "oracles/base/file.h"
+#include "reports/record/code_parts.h"
 #include "reports/record/columns.h"
 #include "reports/record/consistency.h"
 #include "reports/record/parse_json.h"
@@ -237,6 +238,15 @@ void add_found(RunRecord& from, RunRecord& to) {
   append(from.stochastics, to.stochastics);
 }
 
+// What cases say of their kernels' code goes to the kernels.
+void take_code_parts(RunRecord& record) {
+  for (CaseRecord& c : record.cases) {
+    const std::optional<CodeParts> parts = std::exchange(c.code_parts, std::nullopt);
+    const auto kernel = std::ranges::find(record.kernels, c.kernel, &KernelRecord::name);
+    if (parts && kernel != record.kernels.end()) add_parts({{c.device, *parts}}, kernel->code_parts);
+  }
+}
+
 // The lines of a run that did not end. Only the last one may be cut short: the run was killed while
 // it wrote it.
 Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
@@ -278,6 +288,7 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
     } else {
       CaseRecord& c = record.cases.emplace_back();
       describe(reader, c);
+      reader.optional("code_parts", c.code_parts);
       if (error.empty() && json.contains("elapsed_ms"))
         c.elapsed_ms = number_or_zero(json["elapsed_ms"]);
     }
@@ -289,6 +300,7 @@ Result<RunRecord> read_lines(const std::string& path, const std::string& text) {
   sort_by_position(record.cases);
   record.interrupted = true;
   for (KernelRecord& kernel : record.kernels) kernel = without_cases(kernel);
+  take_code_parts(record);
   summarize(record);
   return record;
 }
@@ -315,6 +327,7 @@ std::string case_json_line(const CaseRecord& record, bool details) {
   Json json = details ? JsonWriter::written(record) : figures_of(record);
   json["elapsed_ms"] = rounded(record.elapsed_ms);
   if (record.kernel_ms > 0) json["kernel_ms"] = record.kernel_ms;
+  if (record.code_parts) json["code_parts"] = JsonWriter::written(*record.code_parts);
   return on_one_line(json);
 }
 

@@ -66,10 +66,7 @@ void join_environment(std::map<std::string, std::string>& all,
 
 void add_kernel(KernelRecord& kernel, const KernelRecord& more) {
   kernel.arithmetic.insert(more.arithmetic.begin(), more.arithmetic.end());
-  for (const auto& [device, parts] : more.code_parts) {
-    const auto [known, added] = kernel.code_parts.emplace(device, parts);
-    if (!added) known->second = either(known->second, parts);
-  }
+  add_parts(more.code_parts, kernel.code_parts);
   for (const std::string& reason : more.reasons) {
     if (std::find(kernel.reasons.begin(), kernel.reasons.end(), reason) == kernel.reasons.end())
       kernel.reasons.push_back(reason);
@@ -149,9 +146,8 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   }
   for (KernelRecord& kernel : merged.kernels) {
     // What part of a plan leaves out says nothing about the kernel.
-    if (merged.missing_shards.empty() && !merged.ended_early()) {
-      for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
-    }
+    if (!merged.missing_shards.empty() || merged.ended_early()) continue;
+    for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
     kernel.code_parts.clear();
   }
   std::sort(merged.cases.begin(), merged.cases.end(),

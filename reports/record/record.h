@@ -81,6 +81,17 @@ struct OutputRecord {
   std::int64_t length = 0;
 };
 
+// Which of a kernel's code the cases of a part of a run reached, so that the parts can be put
+// together.
+struct CodeParts {
+  std::int64_t instructions = 0;
+  // PTX lines that no case executed, in order, by the source line they stand for.
+  std::map<std::string, std::vector<int>> missing = {};
+  std::vector<std::string> reached = {}, repeated = {};  // loops, in order
+
+  bool operator==(const CodeParts&) const = default;
+};
+
 struct CaseRecord {
   std::int64_t position = 0;  // in the whole plan, whatever part of it this run was
   std::string kernel;
@@ -98,6 +109,9 @@ struct CaseRecord {
   std::string population;              // the smallest effects its tests would have seen
   std::string fingerprint;             // of all output bits
   std::vector<std::uint32_t> reached;  // for searches; not part of the file
+  // Of the kernel's code, by this case and those that ended before it, where this one added some.
+  // In record.jsonl only: record.json has that of all cases (KernelRecord::code_parts).
+  std::optional<CodeParts> code_parts;
   double elapsed_ms = 0;               // goes to the object `circumstances`
   double kernel_ms = 0;  // of the kernel alone, the fastest of its launches; 0 on the emulator
 };
@@ -174,16 +188,6 @@ struct CodeRecord {
   std::vector<std::string> unrepeated = {};
 
   bool operator==(const CodeRecord&) const = default;
-};
-
-// The same of one shard, so that those of a plan can be put together.
-struct CodeParts {
-  std::int64_t instructions = 0;
-  // PTX lines that no case executed, in order, by the source line they stand for.
-  std::map<std::string, std::vector<int>> missing = {};
-  std::vector<std::string> reached = {}, repeated = {};  // loops, in order
-
-  bool operator==(const CodeParts&) const = default;
 };
 
 // A finding of the device's that the manifest says is known, and why that is all right.

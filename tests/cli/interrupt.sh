@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ctrl-C keeps what finished: exit 130, and record.json holds the cases that ran. A closed pipe stops nothing. Usage: interrupt.sh PROGRAM KERNEL_FOLDER
+# Ctrl-C keeps what finished: exit 130, and record.json holds the cases that ran. --resume goes on. A closed pipe stops nothing. Usage: interrupt.sh PROGRAM KERNEL_FOLDER
 set -eu
 tests=$(dirname "$(realpath "$0")")
 . "$tests/slow_kernel.sh"
@@ -34,6 +34,39 @@ grep -q 'errors="1"' out/latest/junit.xml
 grep -q "mistrusted: the run did not end: [0-9]* of [0-9]* planned cases are here" out/latest/summary.md
 grep -q "Mistrusted: the run did not end" out/latest/report.html
 grep -q "not reached: gemm_s8$" log
+
+# --resume takes over what passed, also of a killed run, and its record is that of a run that nothing
+# stopped. A case that failed before runs again.
+grep -q "the same command with --resume" log
+run=(verify gemm_bf16 --profile quick --on emulator --sm 80 --no-corpus)
+"$1" "${run[@]}" --out whole >whole.log
+"$1" "${run[@]}" --out killed >killed.log 2>&1 &
+pid=$!
+for _ in $(seq 200); do
+  sleep 0.05
+  [ "$(cat killed/*/record.jsonl 2>/dev/null | wc -l)" -gt 3 ] && break
+done
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null || true
+python3 - killed/latest/record.jsonl <<'PY'
+import json, sys
+lines = open(sys.argv[1]).read().splitlines()
+failed = json.loads(lines[1])
+failed["verdict"] = "fail"
+lines[1] = json.dumps(failed)
+open(sys.argv[1], "w").write("\n".join(lines))  # the last one is cut short
+PY
+"$1" "${run[@]}" --out killed --resume >killed.log
+grep -q "^[0-9]* cases\? passed before the run was interrupted" killed.log || { cat killed.log; exit 1; }
+python3 - whole/latest/record.json killed/latest/record.json <<'PY'
+import json, sys
+whole, resumed = (json.load(open(path)) for path in sys.argv[1:])
+del whole["circumstances"], resumed["circumstances"]
+assert whole == resumed, [name for name in whole if whole[name] != resumed.get(name)]
+assert whole["kernels"][0]["code"]
+PY
+"$1" "${run[@]}" --out anew --resume >anew.log 2>&1
+grep -q "no run of these kernels and options was interrupted here: it begins anew" anew.log
 
 # A case whose launch takes minutes does not hold it.
 slow_kernel "$2" slow
