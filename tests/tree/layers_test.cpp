@@ -92,6 +92,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"harness/check",                        {"oracles/...", "kernels/...", "fuzz/case", "fuzz/case_file", "reports", "reports/record",
                                               "harness/launch", "harness/judge"}},
     {"harness",                              {}},
+    {"harness/perf",                         {"oracles/base", "kernels/manifest", "reports/record", "harness/device", "harness/launch"}},
     {"harness/run",                          {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record", "harness",
                                               "harness/device", "harness/launch", "harness/judge", "harness/explain"}},
     {"harness/propagation",                  {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record",
@@ -101,6 +102,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
                                               "harness/propagation"}},
     {"harness/cli/draft",                    {"kernels/manifest", "harness/emulator"}},
     {"harness/cli/text",                     {"oracles/base", "oracles/formats", "reports", "reports/record"}},
+    {"harness/cli/mutants",                  {"oracles/...", "kernels/...", "fuzz/...", "reports/...", "harness/..."}},
     {"harness/cli",                          {"oracles/...", "kernels/...", "fuzz/...", "reports/...", "harness/..."}},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/mutant_console.h"
+#include "harness/cli/mutants/mutant_console.h"
 
 #include <fmt/format.h>
 

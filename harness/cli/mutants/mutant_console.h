@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/automatic_mutants.h"
+#include "harness/cli/mutants/automatic_mutants.h"
 #include "harness/cli/session.h"
 #include "harness/mutation/mutants.h"
 

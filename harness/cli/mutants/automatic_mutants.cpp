@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/automatic_mutants.h"
+#include "harness/cli/mutants/automatic_mutants.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/curated_mutants.h"
+#include "harness/cli/mutants/curated_mutants.h"
 
 #include <mutex>
 

@@ -12,9 +12,9 @@
 #include <set>
 #include <span>
 
-#include "harness/cli/automatic_mutants.h"
-#include "harness/cli/curated_mutants.h"
-#include "harness/cli/mutant_console.h"
+#include "harness/cli/mutants/automatic_mutants.h"
+#include "harness/cli/mutants/curated_mutants.h"
+#include "harness/cli/mutants/mutant_console.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/judge/code_sizes.h"
