@@ -243,6 +243,20 @@ void mutants_flags(FlagTargets to) {
   add_out_and_jobs(to);
 }
 
+void perf_flags(FlagTargets to) {
+  add(to, kChoosing, "--problem", to.arguments.problem, "FIELDS",
+      "the problem, for example 'm=256 n=256 k=256' (default: the baseline's, or a small one)");
+  add_kernel(to);
+  add_sm(to, "emulate this chip (default: the newest the kernel is built for)");
+  add(to, kPlace, "--chip", to.arguments.chip, "NAME",
+      "whose peaks and multiprocessors: \"H100 SXM\", \"H200\", \"A100 SXM\", \"L40S\", "
+      "\"RTX 4090\"");
+  add_baseline(to, kJudging, "say what grew since this perf.json");
+  add_switch(to, kJudging, "--strict", to.arguments.strict,
+             "a counter that grew since the baseline fails, and what cannot be compared");
+  add_out_and_jobs(to);
+}
+
 void report_flags(FlagTargets to) {
   add_baseline(to, kOutput, "report.html shows what changed since this baseline or run");
   add_switch(to, kOutput, "--tables", to.arguments.tables,
@@ -312,6 +326,13 @@ constexpr std::array<Example, 3> kMutantsExamples = {{
     {"plumbline mutants rmsnorm_bf16 --auto 60 --min-score 90",
      "sixty faults of the program's own"},
 }};
+constexpr std::array<Example, 3> kPerfExamples = {{
+    {"plumbline perf gemm_bf16 --problem 'm=256 n=256 k=256' --sm 90",
+     "sectors, bank conflicts, products, occupancy of one launch"},
+    {"plumbline perf --kernel mine.toml --problem 'm=64 n=64 k=64' -v",
+     "your own kernel, line by line"},
+    {"plumbline perf --baseline perf.json --strict", "a counter that grew fails, with its line"},
+}};
 constexpr std::array<Example, 3> kReportExamples = {{
     {"plumbline report", "the files of the latest run, again"},
     {"plumbline report --tables", "with the numbers of every figure as CSV and JSON"},
@@ -348,7 +369,7 @@ constexpr std::string_view kKernels =
                            kCases = "case files, folders of them, or case texts in quotes",
                            kRuns = "runs (their folder or record.json) or baselines";
 
-constexpr std::array<Verb, 14> kVerbs = {{
+constexpr std::array<Verb, 15> kVerbs = {{
     {"list", "WHAT",
      "kernels (default), oracles, formats, models, devices, classes; or ptx and files: their "
      "entries, and every instruction that the emulator lacks",
@@ -378,6 +399,10 @@ constexpr std::array<Verb, 14> kVerbs = {{
     {"mutants", "KERNEL", kKernels,
      "plants known faults and counts how many the planned cases catch", mutants_flags, mutants,
      kMutantsExamples},
+    {"perf", "KERNEL",
+     "kernel names or globs (default: those of --kernel or of the baseline, else all)",
+     "what a launch moves, counted by source line: sectors, bank conflicts, products, occupancy",
+     perf_flags, perf, kPerfExamples},
     {"report", "RUN", "run folders, record.json or record.jsonl (default: the latest run)",
      "the files of a run again, from its record; the shards of one run become one record",
      report_flags, report, kReportExamples, false},

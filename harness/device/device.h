@@ -16,6 +16,7 @@
 #include "harness/device/entry_name.h"
 #include "harness/device/finding.h"
 #include "harness/device/tensor_map.h"
+#include "harness/device/traffic.h"
 #include "oracles/base/result.h"
 
 namespace plumbline {
@@ -76,6 +77,7 @@ struct LaunchRequest {
   std::vector<SharedByte> traced;
   // The emulator runs all CTAs on one worker: slower, and never undecided.
   bool one_worker = false;
+  bool count_traffic = false;  // LaunchOutcome::traffic, on the emulator
 };
 
 // How often one PTX instruction was executed, by warps.
@@ -83,18 +85,6 @@ struct InstructionCount {
   int ptx_line = 0;
   std::uint64_t executions = 0;
   std::uint64_t repeats = 0;  // of a branch backward: how often it was taken
-};
-
-// An instruction of a module.
-struct CodePlace {
-  std::string ptx_file;  // as given to Device::load
-  int ptx_line = 0;
-  std::string source_file;  // empty where not known
-  int source_line = 0;
-  std::string inlined_at;  // "file:line" of the call, where the source line was inlined
-  // A branch backward, which repeats a loop. Not of a loop that waits for others: it may never have
-  // to.
-  bool repeats_loop = false;
 };
 
 // The thread that stored to a word of memory last.
@@ -124,6 +114,7 @@ struct LaunchOutcome {
   // Of every 4 bytes of each watched range; empty where the device cannot tell.
   std::vector<std::vector<Writer>> writers;
   std::vector<CodePlace> stores;  // the instructions that writers name
+  LaunchTraffic traffic;          // where it was asked for and the device can count
 };
 
 // Offset and size of each parameter of an entry, in declaration order.

@@ -244,7 +244,7 @@ class EmulatorDevice final : public Device {
                 request.block, request.dynamic_shared_bytes, request.cta_order,
                 request.rounding_seed, request.approximation, request.shared_garbage,
                 request.register_garbage, options, request.watched, request.traced,
-                request.one_worker});
+                request.one_worker, request.count_traffic});
   }
 
  private:

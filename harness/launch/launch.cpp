@@ -196,6 +196,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     for (const Watched& one : watched) (*request)->watched.push_back(one.range);
     (*request)->traced = choices.traced;
     (*request)->one_worker = choices.one_worker;
+    (*request)->count_traffic = choices.count_traffic;
     (*request)->approximation = choices.approximation;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);
@@ -213,6 +214,10 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     result.elapsed_ms += outcome->elapsed_ms;
     result.instructions += outcome->instructions;
     result.executions.push_back(std::move(outcome->executions));
+    if (choices.count_traffic) {
+      result.traffic.push_back({(*request)->grid, (*request)->block,
+                                (*request)->dynamic_shared_bytes, std::move(outcome->traffic)});
+    }
     if (!result.completed) break;
   }
   return ran;

@@ -29,6 +29,7 @@ struct LaunchChoices {
   bool one_worker = false;
   // Variables of modules have what the launch before left in them: a second call of the library.
   bool keep_variables = false;
+  bool count_traffic = false;  // LaunchResult::traffic
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

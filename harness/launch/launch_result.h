@@ -2,6 +2,7 @@
 // What the launches of a case left behind, and what can be read from it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,6 +18,13 @@ struct Unwritten {
   std::string output;
   std::int64_t first = 0;  // row-major index
   std::int64_t count = 0;
+};
+
+// What one launch of a case moved, and how it was launched.
+struct CountedLaunch {
+  std::array<std::int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  std::int64_t dynamic_shared_bytes = 0;
+  LaunchTraffic traffic;
 };
 
 // What a launch left behind, beside the outputs now in the CaseTensors.
@@ -43,6 +51,7 @@ struct LaunchResult {
   // last, and the instructions they did it with by PTX line.
   std::map<std::string, std::vector<Writer>> writers;
   std::map<int, CodePlace> stores;
+  std::vector<CountedLaunch> traffic;  // of every launch that ran, when asked for
 };
 
 // Who stored an element of an output (row-major index), where it is known.

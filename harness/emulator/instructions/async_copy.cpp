@@ -93,6 +93,12 @@ template <int Bytes>
   u32 none = whole == kFullMask ? 0 : lanes_where([&](int i) { return size[i] == 0; });
   whole &= mask;
   none &= mask;
+  if (warp.counts_traffic()) {
+    count_access(warp, inst, mask, to.address, Space::shared, Bytes, Access::copy);
+    count_access(warp, inst, mask & ~none, from.address, Space::global, Bytes, Access::copy);
+    warp.traffic().products_at_copy = warp.traffic().products;
+    warp.traffic().copies_in_flight = true;
+  }
   if (!check_destination<Bytes>(warp, inst, mask, to)) return;
   if (whole != mask) from.host.fill(nullptr);
   if (whole != 0 && !resolve<Space::global, Bytes>(warp, inst, whole, from, Intent::read)) return;
@@ -178,12 +184,14 @@ template <int Bytes>
 void commit(Warp& warp, const Inst&, u32 mask) { warp.copies().commit(mask, warp.live()); }
 
 [[gnu::always_inline]] inline void wait_group(Warp& warp, const Inst& inst, u32 mask) {
+  if (warp.counts_traffic()) count_copy_wait(warp, inst, static_cast<u32>(inst.immediate));
   warp.copies().wait(mask, static_cast<u32>(inst.immediate),
                      [&](const AsyncCopy& copy, u32 ready)
                          __attribute__((always_inline)) { perform_copy(warp, copy, ready); });
 }
 
-[[gnu::always_inline]] inline void wait_all(Warp& warp, const Inst&, u32 mask) {
+[[gnu::always_inline]] inline void wait_all(Warp& warp, const Inst& inst, u32 mask) {
+  if (warp.counts_traffic()) count_copy_wait(warp, inst, 0);
   warp.copies().wait_all(mask,
                          [&](const AsyncCopy& copy, u32 ready)
                              __attribute__((always_inline)) { perform_copy(warp, copy, ready); });

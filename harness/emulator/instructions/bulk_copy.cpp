@@ -98,6 +98,7 @@ bool resolve_row(Warp& warp, const Inst& inst, int lane, u64 address, BulkRow& r
   if (!resolve_global_slowly(warp, inst, mask, p, static_cast<int>(row.copied), intent))
     return false;
   row.global = p.host[l];
+  if (warp.counts_traffic()) count_bulk_range(warp, address, row.copied, intent == Intent::read);
   const u64 over = intent == Intent::write ? (kChunk - row.copied % kChunk) % kChunk : 0;
   if (over == 0) return true;
   const u64 end = address + row.copied;
@@ -240,6 +241,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
     if (barrier == nullptr) return;
     std::optional<BulkBox> box = box_of(warp, inst, copy, lane, Intent::read);
     if (!box) return;
+    if (warp.counts_traffic()) count_bulk(warp, inst, *box, true);
     SharedMemory& shared = cta.shared();
     if (shared.check()) {
       shared.order().begin_asynchronous();
@@ -266,6 +268,7 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
     const int lane = std::countr_zero(left);
     std::optional<BulkBox> box = box_of(warp, inst, operation(warp, inst), lane, Intent::write);
     if (!box) return;
+    if (warp.counts_traffic()) count_bulk(warp, inst, *box, false);
     const SharedMemory& shared = warp.cta().shared();
     if (shared.check() && !box->rows.empty()) {
       // What others write between here and the wait is for explain_async_read() to see.

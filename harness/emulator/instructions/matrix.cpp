@@ -41,6 +41,10 @@ template <Space S, int Count>
   }
   if (intent == Intent::write) warp.note_meeting(mask);
   gather_addresses(warp, inst, p);
+  if (warp.counts_traffic()) {
+    count_access(warp, inst, mask & kAddressLanes<Count>, p.address, S, 16,
+                 intent == Intent::read ? Access::load : Access::store);
+  }
   return resolve<S, 16>(warp, inst, mask & kAddressLanes<Count>, p, intent);
 }
 
@@ -179,6 +183,7 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
   LaneRegister* const result = whole && op.in_place[0] != kSinkSlot
                                    ? reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[0]))
                                    : copies[0];
+  if (warp.counts_traffic()) count_products(warp, inst, macs_of_a_piece(op));
   WorkerState& worker = warp.cta().worker();
   const bool same_a =
       op.same_a && whole && worker.last_mma == &inst - 1 && worker.last_mma_warp == &warp;
@@ -201,6 +206,7 @@ void multiply_by_specification(Warp& warp, const Inst& inst, u32 mask) {
   }
   warp.note_meeting(mask);
   const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  if (warp.counts_traffic()) count_products(warp, inst, macs_of_a_piece(op));
   const MmaKind& kind = op.plan->kind();
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
   const auto scale = [&](const MmaOperation::Scale& of) {

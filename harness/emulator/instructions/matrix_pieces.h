@@ -50,6 +50,11 @@ inline std::uint32_t whole_warp(Warp& warp, const Inst& inst, std::uint32_t mask
   return copy;
 }
 
+// m16n8, times k.
+inline std::uint64_t macs_of_a_piece(const MmaOperation& op) {
+  return std::uint64_t{16} * 8 * static_cast<std::uint64_t>(op.plan->kind().shape.k);
+}
+
 // What a product left in `copy`, into the registers of the lanes that take part.
 [[gnu::always_inline]] inline void distribute(Warp& warp, const MmaOperation& op,
                                               std::uint32_t mask, const LaneRegister* copy) {

@@ -6,11 +6,20 @@
 namespace plumbline::emulator {
 namespace {
 
+constexpr Access access_of(Intent intent) {
+  if (intent == Intent::update) return Access::atomic;
+  return reads(intent) ? Access::load : Access::store;
+}
+
 template <Space S, int Bytes, Intent I>
 [[gnu::always_inline]] inline void run(Warp& warp, const Inst& inst, std::uint32_t mask) {
   constexpr bool kStrong = I != Intent::read && I != Intent::write;
   if constexpr (kStrong) warp.cta().shared().order().acquire(warp.index());
   warp.scratch() = resolve<S, Bytes>(warp, inst, mask, warp.pointers(), I) ? 1 : 0;
+  if constexpr (S != Space::param && S != Space::constant) {
+    if (warp.counts_traffic())
+      count_access(warp, inst, mask, warp.pointers().address, S, Bytes, access_of(I));
+  }
   if constexpr (kStrong && (S == Space::global || S == Space::generic)) {
     CtaRaces* races = warp.cta().worker().races;
     if (races != nullptr && (inst.flags & kCtaScope) == 0)

@@ -203,6 +203,11 @@ void issue(Warp& warp, const Inst& inst, u32 mask) {
     for (std::size_t i = 0; i < op.a.size(); ++i)
       std::memcpy(registers[i].lane, warp.slot(op.a[i]), sizeof(LaneRegister));
   }
+  if (warp.counts_traffic()) {
+    // The 16 rows of this warp.
+    count_products(warp, inst,
+                   std::uint64_t{16} * static_cast<u64>(op.n * op.plan->kind().shape.k));
+  }
   AsyncProduct& product = warp.products().add(op, slot);
   product.at = &inst;
   product.adds = adds != 0;

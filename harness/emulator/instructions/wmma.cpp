@@ -318,6 +318,7 @@ void each_piece(Warp& warp, const Inst& inst, u32 mask, const Multiply& one) {
   const auto first = static_cast<std::size_t>(inst.immediate);
   for (std::size_t i = 0; i < inst.flags; ++i) {
     const MmaOperation& op = warp.program().mma[first + i];
+    if (warp.counts_traffic()) count_products(warp, inst, macs_of_a_piece(op));
     one(op, collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
         collect(warp, op, 3, copies[3]), results[i]);
   }
@@ -347,6 +348,7 @@ void multiply_f64(Warp& warp, const Inst& inst, u32 mask) {
   if (mask != kFullMask) mask = whole_warp(warp, inst, mask);
   if (mask == 0) return;
   warp.note_meeting(mask);
+  if (warp.counts_traffic()) count_products(warp, inst, 8 * 8 * 4);
   const auto a = lanes<u64>(warp, inst.list[2]), b = lanes<u64>(warp, inst.list[3]);
   u64 sums[2][kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {

@@ -109,6 +109,11 @@ void Cta::start(std::int64_t linear) {
   }
   if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
   local_.clear();
+  if (worker_->traffic != nullptr) {
+    traffic_.touched.resize(launch_->program.code.size());
+    for (SectorSet& sectors : traffic_.touched) sectors.clear();
+    traffic_.passed_barrier = false;
+  }
   for (const auto& warp : warps_) {
     warp->start();
     fill_special_registers(*warp);
@@ -197,6 +202,7 @@ void Cta::complete(int id) {
   }
   if (launch_->program.communicates) clock_.barrier(barrier.participants, all);
   note_progress();
+  const Inst* at = nullptr;  // where a warp waits
   for (const auto& warp : warps_) {
     if ((barrier.participants >> warp->index() & 1) == 0) continue;
     warp->release(
@@ -204,9 +210,11 @@ void Cta::complete(int id) {
           return split.wait == Wait::barrier && split.barrier == id && split.arrived;
         },
         [&](const Split& split) {
+          at = split.at;
           finish_reduction(*warp, *split.at, split.mask, {barrier.count, barrier.all, barrier.any});
         });
   }
+  if (worker_->traffic != nullptr && all && at != nullptr) count_barrier(*this, *at);
 }
 
 void Cta::lanes_exited(Warp& warp) {

@@ -13,6 +13,7 @@
 #include "harness/emulator/machine/finding_log.h"
 #include "harness/emulator/machine/launch.h"
 #include "harness/emulator/machine/mbarriers.h"
+#include "harness/emulator/machine/traffic.h"
 #include "harness/emulator/machine/warp.h"
 #include "harness/emulator/memory/cta_clock.h"
 #include "harness/emulator/memory/lazy_memory.h"
@@ -41,6 +42,7 @@ struct WorkerState {
   CtaRaces* races = nullptr;  // where they are looked for
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
+  std::unique_ptr<TrafficCounter> traffic;  // where it is counted
 };
 
 enum class Progress : std::uint8_t { finished, polling, stopped, given_up };
@@ -69,6 +71,9 @@ class Cta {
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 
   FindingLog& log() { return log_; }
+
+  // Where it is counted.
+  CtaTraffic& traffic() { return traffic_; }
 
   std::int64_t linear() const { return linear_; }
 
@@ -128,6 +133,7 @@ class Cta {
   FindingLog log_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers + 1> barriers_{};
+  CtaTraffic traffic_;
   LazyMemory local_;
   std::size_t local_stride_ = 0;  // per warp
   std::int64_t linear_ = 0;

@@ -42,6 +42,9 @@ class Results {
       counts_[i] += worker.counts[i];
       repeats_[i] += worker.repeats[i];
     }
+    if (worker.traffic == nullptr) return;
+    if (traffic_ == nullptr) traffic_ = std::make_unique<TrafficCounter>(counts_.size());
+    traffic_->join(*worker.traffic);
   }
 
   LaunchOutcome outcome(const Program& program) {
@@ -59,6 +62,7 @@ class Results {
       out.instructions += counts_[i];
       out.executions.push_back({program.origin[i]->line, counts_[i], repeats_[i]});
     }
+    if (traffic_ != nullptr) out.traffic = traffic_->result(program, counts_);
     return out;
   }
 
@@ -69,14 +73,17 @@ class Results {
   std::atomic<std::int64_t> stopped_at_ = kNone;
   std::vector<std::pair<std::int64_t, FindingLog>> logs_;
   std::vector<std::uint64_t> counts_, repeats_;
+  std::unique_ptr<TrafficCounter> traffic_;
 };
 
-WorkerState worker_state(const Program& program, CtaRaces* races) {
+WorkerState worker_state(const Launch& launch, CtaRaces* races) {
+  const Program& program = launch.program;
   WorkerState worker;
   worker.counts.resize(program.code.size());
   worker.repeats.resize(program.code.size());
   worker.allocation_cache.resize(program.code.size());
   worker.races = races;
+  if (launch.count_traffic) worker.traffic = std::make_unique<TrafficCounter>(program.code.size());
   return worker;
 }
 
@@ -105,7 +112,7 @@ std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std
 // Independent CTAs, each to its end.
 void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::int64_t>& order,
                   std::atomic<std::size_t>& next, Results& results) {
-  WorkerState worker = worker_state(launch.program, races);
+  WorkerState worker = worker_state(launch, races);
   Cta cta(launch, worker);
   for (;;) {
     const std::size_t turn = next.fetch_add(1);
@@ -137,7 +144,7 @@ std::size_t most_resident(const Launch& launch) {
 // CTAs that may wait for each other: the oldest run first, and another one starts whenever all
 // resident ones poll.
 void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
-  WorkerState worker = worker_state(launch.program, races);
+  WorkerState worker = worker_state(launch, races);
   std::vector<std::unique_ptr<Cta>> resident, spare;
   const std::size_t limit = most_resident(launch);
   const std::vector<std::int64_t> order = start_order(launch.ctas(), limit, launch.cta_order);

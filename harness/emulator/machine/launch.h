@@ -36,6 +36,7 @@ struct Launch {
   std::span<const MemoryRange> watched = {};
   std::span<const SharedByte> traced = {};
   bool one_worker = false;
+  bool count_traffic = false;
 
   bool given_up() const {
     return options.give_up != nullptr && options.give_up->load(std::memory_order_relaxed);

@@ -19,6 +19,7 @@ void answer(Warp& warp, const Split& split, bool complete) {
 
 Mbarrier* mbarrier_at(Warp& warp, const Inst& inst, int lane, std::uint64_t address) {
   Cta& cta = warp.cta();
+  if (warp.counts_traffic()) count_exchange(warp);
   Mbarrier* const barrier = cta.mbarriers().find(address);
   if (barrier == nullptr) {
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {

@@ -27,6 +27,7 @@ std::byte* align(std::byte* bytes) {
 Warp::Warp(Cta& owner, int index, const Program& program)
     : code_(program.code.data()),
       counts_(owner.worker().counts.data()),
+      counted_(owner.worker().traffic != nullptr ? owner.worker().traffic->counts.data() : nullptr),
       allocation_cache_(owner.worker().allocation_cache.data()),
       index_(index),
       cta_(&owner),
@@ -66,6 +67,7 @@ void Warp::start() {
   copies_.clear();
   products_.clear();
   bulk_stores_.clear();
+  traffic_ = WarpTraffic();
 }
 
 bool Warp::runnable() const {
@@ -77,11 +79,19 @@ bool Warp::runnable() const {
 void Warp::run() {
   slice_ = kSlice;
   if (!attend()) return;
+  counts_traffic() ? execute<true>() : execute<false>();
+}
+
+template <bool Counted>
+void Warp::execute() {
   for (;;) {
     const std::uint32_t at = pc_++;
     const Inst& inst = code_[at];
     ++counts_[at];
     const std::uint32_t mask = active_ & read(inst.guard);
+    if constexpr (Counted) {
+      counted_[at][Counter::thread_instructions] += static_cast<std::uint64_t>(std::popcount(mask));
+    }
     if (mask != 0) inst.execute(*this, inst, mask);
     if (pc_ >= attention_ && !attend()) return;
   }

@@ -16,6 +16,7 @@
 #include "harness/emulator/machine/async_copies.h"
 #include "harness/emulator/machine/async_products.h"
 #include "harness/emulator/machine/bulk_copies.h"
+#include "harness/emulator/machine/traffic.h"
 #include "oracles/base/random.h"
 
 namespace plumbline::emulator {
@@ -166,10 +167,17 @@ class Warp {
 
   BulkStores& bulk_stores() { return bulk_stores_; }
 
+  // Whether the launch counts what its instructions move (traffic.h).
+  bool counts_traffic() const { return counted_ != nullptr; }
+
+  WarpTraffic& traffic() { return traffic_; }
+
   // Where a global access of this instruction found its allocation last time.
   const Allocation*& cached_allocation(const Inst& inst) { return allocation_cache_[inst.index]; }
 
  private:
+  template <bool Counted>
+  void execute();
   bool attend();
   bool require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask);
   // Lanes that wait for lanes which have exited come to their instruction anew: it may need no
@@ -184,6 +192,7 @@ class Warp {
   std::uint32_t* predicates_ = nullptr;
   const Inst* code_ = nullptr;
   std::uint64_t* counts_ = nullptr;
+  Counts* counted_ = nullptr;  // by instruction, where traffic is counted
   const Allocation** allocation_cache_ = nullptr;
   std::uint32_t pc_ = 0;
   std::uint32_t active_ = 0;
@@ -204,6 +213,7 @@ class Warp {
   AsyncCopies copies_;
   AsyncProducts products_;
   BulkStores bulk_stores_;
+  WarpTraffic traffic_;
   Pointers pointers_;
   std::vector<std::byte> register_storage_;
   std::vector<std::uint32_t> predicate_storage_;

@@ -66,6 +66,7 @@ struct KernelOptions {
   bool watch_out = false;       // LaunchOutcome::writers of the output
   std::vector<SharedByte> traced = {};
   bool one_worker = false;
+  bool count_traffic = false;
 };
 
 // Loads `text`, gives it `in` and an output buffer of `out_bytes`, and launches `k`.
@@ -95,6 +96,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   if (options.watch_out) request.watched = {{out_address, static_cast<std::int64_t>(out_bytes)}};
   request.traced = options.traced;
   request.one_worker = options.one_worker;
+  request.count_traffic = options.count_traffic;
   request.parameters.resize(16);
   std::memcpy(request.parameters.data(), &in_address, 8);
   std::memcpy(request.parameters.data() + 8, &out_address, 8);

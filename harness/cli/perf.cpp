@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+// plumbline perf: what kernels move in their launches, counted on the emulator by source line, what
+// of it is more than their data need, and what grew since a baseline.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "fuzz/case_file/corpus.h"
+#include "fuzz/plan/plan.h"
+#include "harness/cli/session.h"
+#include "harness/cli/verbs.h"
+#include "harness/judge/case_runner.h"
+#include "harness/launch/interrupt.h"
+#include "harness/launch/launcher.h"
+#include "harness/launch/memory_limit.h"
+#include "harness/perf/advice.h"
+#include "harness/perf/occupancy.h"
+#include "harness/perf/perf_record.h"
+#include "harness/perf/regression.h"
+#include "harness/perf/roofline.h"
+#include "oracles/base/text.h"
+
+namespace plumbline {
+namespace {
+
+// What is counted: a kernel's problem on a chip.
+struct PerfJob {
+  Case test_case;
+  Target target;
+};
+
+// Of the quick plan, a problem with as few fields beyond its sizes as there is, and of those the
+// largest that is emulated in a moment.
+Result<Problem> usual_problem(const Manifest& kernel) {
+  constexpr double kMostWork = 0x1p22;
+  const Problem* chosen = nullptr;
+  std::pair<std::size_t, double> best;  // fields, less the work
+  const std::vector<Case> cases = plan_cases(kernel, {.profile = Profile::quick});
+  for (const Case& one : cases) {
+    const double work = kernel.operation->work(one.problem);
+    const std::pair rank(split(one.problem.text(), ' ').size(), -work);
+    if (work > kMostWork || (chosen != nullptr && rank >= best)) continue;
+    best = rank;
+    chosen = &one.problem;
+  }
+  if (chosen != nullptr) return *chosen;
+  return Error{ErrorKind::bad_input, fmt::format("no small problem of {} is planned", kernel.name),
+               kernel.path, "name one: --problem 'm=64 n=64 k=64'"};
+}
+
+Result<Case> case_of(const Manifest& kernel, const std::string& problem, const Registry& registry) {
+  Result<Case> made = parse_case_line(
+      fmt::format("{} {} value=normal seed=0x1", kernel.name, problem), registry, "--problem");
+  if (!made) return made;
+  if (const Status accepted = check_domain(*made); !accepted) return accepted.error();
+  return made;
+}
+
+// The text of a case's problem, without the kernel's name.
+std::string problem_of(const Case& test_case) { return test_case.problem.text(); }
+
+// The chips that a kernel is counted for: --sm, or the newest it has.
+Result<std::optional<Target>> target_of(const Manifest& kernel, std::optional<int> sm,
+                                        Terminal& terminal) {
+  std::string skipped;
+  const std::vector<Target> targets =
+      kernel_targets(kernel, On::emulator, sm, std::nullopt, skipped);
+  if (targets.empty()) {
+    terminal.note(fmt::format("{}: {}", kernel.name, skipped));
+    return std::optional<Target>();
+  }
+  return std::optional(*std::ranges::max_element(targets, {}, &Target::sm));
+}
+
+// One job for each kernel, or one for each of its entries in the baseline.
+Result<std::vector<PerfJob>> jobs_of(const std::vector<const Manifest*>& kernels,
+                                     const PerfRecord& baseline, const Registry& registry,
+                                     const Arguments& arguments, Terminal& terminal) {
+  std::vector<PerfJob> jobs;
+  for (const Manifest* kernel : kernels) {
+    std::vector<std::pair<std::string, std::optional<int>>> wanted;
+    if (!arguments.problem.empty()) wanted.emplace_back(arguments.problem, arguments.sm);
+    for (const PerfEntry& entry : baseline.entries) {
+      if (!arguments.problem.empty() || entry.kernel != kernel->name) continue;
+      if (!arguments.sm || *arguments.sm == entry.sm) wanted.emplace_back(entry.problem, entry.sm);
+    }
+    if (wanted.empty()) {
+      const Result<Problem> problem = usual_problem(*kernel);
+      if (!problem) return problem.error();
+      wanted.emplace_back(problem->text(), arguments.sm);
+    }
+    for (const auto& [problem, sm] : wanted) {
+      Result<Case> test_case = case_of(*kernel, problem, registry);
+      if (!test_case) return test_case.error();
+      const Result<std::optional<Target>> target = target_of(*kernel, sm, terminal);
+      if (!target) return target.error();
+      if (*target) jobs.push_back({*std::move(test_case), **target});
+    }
+  }
+  return jobs;
+}
+
+void add_compiled(const PerfJob& job, PerfLaunch& launch, Terminal& terminal) {
+  const Manifest& kernel = *job.test_case.kernel;
+  const int build = best_build(kernel, job.target.sm).value_or(job.target.sm);
+  std::string why;
+  launch.compiled =
+      compile_entry(kernel.ptx_path(build), kernel.architecture(build), launch.entry, why);
+  if (!launch.compiled) {
+    terminal.note(fmt::format("{}: registers and spills are not known: {}", kernel.name, why));
+  }
+}
+
+// An Error (cannot_run) says what kept the kernel from its end.
+Result<PerfEntry> count(const PerfJob& job, const Arguments& arguments, Terminal& terminal) {
+  const Case& test_case = job.test_case;
+  if (const Status fits = check_memory(test_case); !fits) return fits.error();
+  Result<CaseTensors> tensors = materialize(test_case);
+  if (!tensors) return tensors.error();
+  RunnerOptions options;
+  options.threads = worker_threads(arguments);
+  Launcher launcher(options);
+  const LaunchChoices choices{.approximation = launcher.approximation_of(test_case),
+                              .count_traffic = true};
+  const Result<LaunchResult> launch = launcher.launch(test_case, *tensors, job.target, choices);
+  if (!launch) return launch.error();
+  if (!launch->completed) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("{} did not end: {}", test_case.problem_text(),
+                             launch->findings.empty() ? "" : launch->findings.front().text()),
+                 "", fmt::format("plumbline replay '{}'", test_case.text())};
+  }
+  PerfEntry entry{.kernel = test_case.kernel->name,
+                  .sm = job.target.sm,
+                  .problem = problem_of(test_case),
+                  .useful_macs = {},
+                  .launches = {}};
+  for (const CountedLaunch& one : launch->traffic) {
+    entry.launches.push_back(perf_launch(one));
+    add_compiled(job, entry.launches.back(), terminal);
+  }
+  const Operation& operation = *test_case.kernel->operation;
+  if (!operation.factors().empty()) entry.useful_macs = operation.work(test_case.problem);
+  return entry;
+}
+
+// --- what is printed ---
+
+// 1234567 as "1,234,567".
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+double ratio(std::uint64_t over, std::uint64_t under) {
+  return under == 0 ? 0 : static_cast<double>(over) / static_cast<double>(under);
+}
+
+std::string size_text(const std::array<std::int64_t, 3>& size) {
+  if (size[1] == 1 && size[2] == 1) return fmt::format("{}", size[0]);
+  return size[2] == 1 ? fmt::format("{} x {}", size[0], size[1])
+                      : fmt::format("{} x {} x {}", size[0], size[1], size[2]);
+}
+
+void print_occupancy(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& terminal) {
+  const Multiprocessor* const on = multiprocessor(sm);
+  constexpr std::size_t kColumn = 15;
+  if (on == nullptr) {
+    terminal.print_entry("occupancy", fmt::format("unknown: no figures of sm_{} here", sm),
+                         kColumn);
+    return;
+  }
+  const std::int64_t registers = launch.compiled ? launch.compiled->registers : 0;
+  const Occupancy held = occupancy(*on, launch.threads(), registers, launch.shared_bytes);
+  std::string text =
+      fmt::format("{} {} on a multiprocessor, {:.0f} % of its warps, limited by {}", held.blocks,
+                  held.blocks == 1 ? "block" : "blocks", 100 * held.share, name(held.limiter));
+  if (!launch.compiled) text += " (registers not counted)";
+  if (chip != nullptr) {
+    const Waves in = waves(launch.blocks(), chip->multiprocessors, held.blocks);
+    text += fmt::format("; {} {} on the {} of an {}, {:.0f} % full", in.count,
+                        in.count == 1 ? "wave" : "waves", chip->multiprocessors, chip->name,
+                        100 * in.filled);
+  }
+  terminal.print_entry("occupancy", text, kColumn);
+}
+
+void print_launch(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& terminal) {
+  constexpr std::size_t kColumn = 15;
+  using enum Counter;
+  const Counts& all = launch.totals;
+  std::string head = fmt::format("{}: {} blocks of {} threads, {} bytes of shared memory",
+                                 launch.entry, size_text(launch.grid), size_text(launch.block),
+                                 grouped(static_cast<std::uint64_t>(launch.shared_bytes)));
+  if (launch.compiled) {
+    head += fmt::format(", {} registers", launch.compiled->registers);
+    if (launch.compiled->stack_bytes > 0)
+      head += fmt::format(", {} bytes of stack", launch.compiled->stack_bytes);
+  }
+  terminal.print_wrapped("  " + head);
+  terminal.print_entry(
+      "instructions",
+      fmt::format("{} of warps, {:.1f} % of their lanes take part", grouped(all[warp_instructions]),
+                  100 * ratio(all[thread_instructions], 32 * all[warp_instructions])),
+      kColumn);
+  if (all[global_requests] > 0) {
+    terminal.print_entry(
+        "global",
+        fmt::format("{} requests, {} sectors: {:.1f} per request, where {:.1f} hold the "
+                    "bytes",
+                    grouped(all[global_requests]), grouped(all[global_sectors]),
+                    ratio(all[global_sectors], all[global_requests]),
+                    ratio(all[global_least_sectors], all[global_requests])),
+        kColumn);
+  }
+  if (all[local_requests] > 0) {
+    terminal.print_entry("local",
+                         fmt::format("{} requests, {} sectors", grouped(all[local_requests]),
+                                     grouped(all[local_sectors])),
+                         kColumn);
+  }
+  if (all[shared_requests] > 0) {
+    terminal.print_entry("shared",
+                         fmt::format("{} requests, {} wavefronts, {} without bank conflicts",
+                                     grouped(all[shared_requests]), grouped(all[shared_wavefronts]),
+                                     grouped(all[shared_least_wavefronts])),
+                         kColumn);
+  }
+  if (all[bulk_bytes] + all[bulk_fill_bytes] > 0) {
+    terminal.print_entry("bulk copies",
+                         fmt::format("{} bytes, and {} of fill", grouped(all[bulk_bytes]),
+                                     grouped(all[bulk_fill_bytes])),
+                         kColumn);
+  }
+  if (all[tensor_macs] > 0)
+    terminal.print_entry("tensor cores", fmt::format("{} products", grouped(all[tensor_macs])),
+                         kColumn);
+  if (all[barriers] > 0)
+    terminal.print_entry("barriers", fmt::format("{} of whole blocks", grouped(all[barriers])),
+                         kColumn);
+  terminal.print_entry(
+      "memory",
+      fmt::format("{} bytes at least: {} that are only read, {} that are written",
+                  grouped(launch.least_memory_bytes()), grouped(32 * launch.sectors_only_read),
+                  grouped(32 * launch.sectors_written)),
+      kColumn);
+  print_occupancy(launch, sm, chip, terminal);
+}
+
+// The lines that move something, those that move most first.
+void print_lines(const PerfLaunch& launch, Terminal& terminal) {
+  using enum Counter;
+  std::vector<const PerfLine*> lines;
+  const auto moved = [](const PerfLine* line) {
+    return line->counts[global_sectors] + line->counts[shared_wavefronts] +
+           line->counts[local_sectors] + line->counts[bulk_bytes] / 32;
+  };
+  for (const PerfLine& line : launch.lines) {
+    if (moved(&line) > 0) lines.push_back(&line);
+  }
+  std::ranges::stable_sort(lines, std::greater<>(), moved);
+  for (const PerfLine* line : lines) {
+    std::string text;
+    for (const CounterInfo& info : counter_table()) {
+      if (line->counts[info.counter] == 0 || info.counter == thread_instructions) continue;
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(line->counts[info.counter]),
+                          info.words);
+    }
+    terminal.print_wrapped(fmt::format("    {}: {}", line->text(), text));
+  }
+}
+
+std::string bound_words(const Ceiling& top, const PerfEntry& entry, const Chip& chip) {
+  switch (top.bound) {
+    case Bound::memory:
+      return "bound by memory";
+    case Bound::tensor_cores:
+      return "bound by its products";
+    case Bound::grid:
+      break;
+  }
+  return fmt::format("bound by its grid of {} blocks for {} multiprocessors",
+                     entry.launches.front().blocks(), chip.multiprocessors);
+}
+
+void print_entry(const PerfEntry& entry, const Chip* chip, const Arguments& arguments,
+                 Terminal& terminal) {
+  const std::vector<Advice> all = advice(entry);
+  if (arguments.format == OutputFormat::json) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(perf_json({{entry}}))["entries"][0];
+    json["advice"] = nlohmann::ordered_json::array();
+    for (const Advice& one : all)
+      json["advice"].push_back({{"rule", one.rule}, {"words", one.words}});
+    terminal.print(json.dump());
+    return;
+  }
+  const std::string title = fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
+  if (arguments.format == OutputFormat::line) {
+    for (const Advice& one : all)
+      terminal.print(fmt::format("{}: {}: {}", one.rule, title, one.words));
+    return;
+  }
+  terminal.print_wrapped(terminal.bold(title));
+  for (const PerfLaunch& launch : entry.launches) {
+    print_launch(launch, entry.sm, chip, terminal);
+    if (arguments.verbose) print_lines(launch, terminal);
+  }
+  if (const std::optional<Ceiling> top = chip != nullptr ? ceiling(entry, *chip) : std::nullopt) {
+    terminal.print_wrapped(fmt::format(
+        "  at most {:.3g} % of the {} peak of an {}, {}: {:.3g} useful products for each byte",
+        100 * top->share, top->peak, chip->name, bound_words(*top, entry, *chip), top->intensity));
+  }
+  for (const Advice& one : all)
+    terminal.print_wrapped(
+        fmt::format("  {} {}", terminal.yellow(fmt::format("{}:", one.rule)), one.words));
+}
+
+ExitCode print_comparison(const PerfComparison& comparison, const Arguments& arguments,
+                          Terminal& terminal) {
+  int grown = 0;
+  const bool json = arguments.format == OutputFormat::json;
+  for (const CounterChange& change : comparison.changes) {
+    grown += change.grew();
+    if (json) {
+      terminal.print(nlohmann::ordered_json({{"change", change.grew() ? "grew" : "shrank"},
+                                             {"what", change.what},
+                                             {"of", change.kernel},
+                                             {"before", change.before},
+                                             {"now", change.after},
+                                             {"lines", change.lines}})
+                         .dump());
+      continue;
+    }
+    const std::string word = change.grew() ? terminal.red("grew  ") : terminal.green("shrank");
+    terminal.print_wrapped(fmt::format("  {}  {}", word, change.text()));
+  }
+  for (const std::string& words : comparison.unclear) {
+    json ? terminal.print(nlohmann::ordered_json({{"change", "unclear"}, {"of", words}}).dump())
+         : terminal.print_wrapped(fmt::format("  {}  {}", terminal.yellow("unclear"), words));
+  }
+  if (!json) {
+    terminal.print(fmt::format("perf: {} grew, {} shrank, {} unclear, {} the same", grown,
+                               static_cast<int>(comparison.changes.size()) - grown,
+                               comparison.unclear.size(), comparison.same));
+  }
+  if (!arguments.strict) return ExitCode::held;
+  return comparison.grew()             ? ExitCode::broken
+         : !comparison.unclear.empty() ? ExitCode::mistrusted
+                                       : ExitCode::held;
+}
+
+Result<const Chip*> chip_for(const Arguments& arguments, int sm) {
+  if (arguments.chip.empty()) return usual_chip(sm);
+  const Result<const Chip*> chip = find_chip(arguments.chip);
+  if (!chip || (*chip)->sm == sm) return chip;
+  return Error{ErrorKind::bad_input,
+               fmt::format("an {} is sm_{}, and the kernel is counted as sm_{}", (*chip)->name,
+                           (*chip)->sm, sm),
+               "--chip", fmt::format("--sm {}", (*chip)->sm)};
+}
+
+}  // namespace
+
+ExitCode perf(const Arguments& arguments, Terminal& terminal) {
+  PerfRecord baseline;
+  if (!arguments.baseline.empty()) {
+    Result<PerfRecord> read = read_perf(arguments.baseline);
+    if (!read) return report_error(read.error());
+    baseline = *std::move(read);
+  } else if (arguments.strict) {
+    return report_error(
+        {ErrorKind::bad_input, "--strict needs a baseline", "", "--baseline perf.json"});
+  }
+  if (!arguments.chip.empty()) {
+    if (const Result<const Chip*> chip = find_chip(arguments.chip); !chip)
+      return report_error(chip.error());
+  }
+  const Result<Registry> registry = open_registry(arguments, terminal);
+  if (!registry) return report_error(registry.error());
+  std::vector<std::string> names = arguments.names;
+  // The kernels of the baseline, where none are named.
+  if (names.empty() && arguments.manifests.empty()) {
+    for (const PerfEntry& entry : baseline.entries) {
+      if (std::ranges::find(names, entry.kernel) == names.end()) names.push_back(entry.kernel);
+    }
+  }
+  const auto kernels = registry->match(names);
+  if (!kernels) return report_error(kernels.error());
+  std::erase_if(baseline.entries, [&](const PerfEntry& entry) {
+    return std::ranges::none_of(
+        *kernels, [&](const Manifest* kernel) { return kernel->name == entry.kernel; });
+  });
+  const Result<std::vector<PerfJob>> jobs =
+      jobs_of(*kernels, baseline, *registry, arguments, terminal);
+  if (!jobs) return report_error(jobs.error());
+  if (jobs->empty()) return ExitCode::nothing_selected;
+
+  const std::string id = run_id(arguments, *kernels, 1, {arguments.problem});
+  const std::filesystem::path folder = std::filesystem::path(arguments.out) / id;
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  if (code) {
+    return report_error(
+        {ErrorKind::bad_input, "cannot create: " + code.message(), folder.string(), ""});
+  }
+  PerfRecord record;
+  bool broken = false;
+  for (const PerfJob& job : *jobs) {
+    if (interrupted()) break;
+    terminal.status(fmt::format("  {} {}", job.test_case.problem_text(), job.target.name()));
+    Result<PerfEntry> entry = count(job, arguments, terminal);
+    terminal.clear_status();
+    if (!entry) {
+      if (interrupted()) break;
+      const ExitCode why = report_error(entry.error());
+      if (why == ExitCode::wrong_input) return why;
+      broken = true;
+      continue;
+    }
+    const Result<const Chip*> chip = chip_for(arguments, entry->sm);
+    if (!chip) return report_error(chip.error());
+    print_entry(*entry, *chip, arguments, terminal);
+    record.entries.push_back(*std::move(entry));
+  }
+  const std::filesystem::path path = folder / "perf.json";
+  const Status written = write_file(path, perf_json(record));
+  if (!written) return report_error(written.error());
+  if (arguments.format == OutputFormat::human && !arguments.quiet)
+    terminal.print(fmt::format("record: {}", path.string()));
+  if (interrupted()) return ExitCode::interrupted;
+  if (arguments.baseline.empty()) return broken ? ExitCode::could_not_run : ExitCode::held;
+  const ExitCode compared = print_comparison(compare_perf(baseline, record), arguments, terminal);
+  return broken && compared != ExitCode::broken ? ExitCode::could_not_run : compared;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What ptxas makes of an entry: registers, spills, stack. The CUDA toolkit has to be there; what it
+// says belongs to its version.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace plumbline {
+
+struct CompiledEntry {
+  std::int64_t registers = 0;  // of a thread
+  std::int64_t stack_bytes = 0;
+  std::int64_t spill_store_bytes = 0, spill_load_bytes = 0;  // of a thread
+  std::int64_t static_shared_bytes = 0;
+
+  bool operator==(const CompiledEntry&) const = default;
+};
+
+// What `ptxas -v` says about one entry; nothing where the text lacks it.
+std::optional<CompiledEntry> parse_ptxas(std::string_view text, std::string_view entry);
+
+// Runs ptxas beside nvcc (find_nvcc). `architecture`: "90a". Nothing where there is none, or it
+// does not take the file: `why` says so then.
+std::optional<CompiledEntry> compile_entry(const std::string& ptx_path,
+                                           std::string_view architecture, const std::string& entry,
+                                           std::string& why);
+
+}  // namespace plumbline

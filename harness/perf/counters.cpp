@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "harness/perf/counters.h"
+
+#include <algorithm>
+#include <array>
+
+namespace plumbline {
+namespace {
+
+using enum Counter;
+
+// clang-format off
+constexpr std::array<CounterInfo, kCounters> kTable = {{
+    {warp_instructions,       "warp_instructions",       "warp instructions",                   true,  "smsp__inst_executed.sum"},
+    {thread_instructions,     "thread_instructions",     "thread instructions",                 false, "smsp__thread_inst_executed_pred_on.sum"},
+    {global_requests,         "global_requests",         "requests of global memory",           true,  "l1tex__t_requests_pipe_lsu_mem_global_op_{ld,st,atom,red}.sum, l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum"},
+    {global_sectors,          "global_sectors",          "sectors of global memory",            true,  "l1tex__t_sectors_pipe_lsu_mem_global_op_{ld,st,atom,red}.sum, l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum"},
+    {global_least_sectors,    "global_least_sectors",    "sectors that hold the bytes",         false, ""},
+    {global_bytes,            "global_bytes",            "bytes of global memory",              false, ""},
+    {global_repeated_sectors, "global_repeated_sectors", "sectors used again by one line",      false, ""},
+    {local_requests,          "local_requests",          "requests of local memory",            true,  "l1tex__t_requests_pipe_lsu_mem_local_op_{ld,st}.sum"},
+    {local_sectors,           "local_sectors",           "sectors of local memory",             true,  "l1tex__t_sectors_pipe_lsu_mem_local_op_{ld,st}.sum"},
+    {shared_requests,         "shared_requests",         "requests of shared memory",           true,  "smsp__inst_executed_op_shared.sum"},
+    {shared_wavefronts,       "shared_wavefronts",       "wavefronts of shared memory",         true,  "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"},
+    {shared_least_wavefronts, "shared_least_wavefronts", "wavefronts without bank conflicts",   false, "memory_l1_wavefronts_shared_ideal"},
+    {split_accesses,          "split_accesses",          "accesses right behind the one before", true, ""},
+    {bulk_bytes,              "bulk_bytes",              "bytes of bulk copies",                true,  ""},
+    {bulk_fill_bytes,         "bulk_fill_bytes",         "bytes that bulk copies fill",         true,  ""},
+    {tensor_macs,             "tensor_macs",             "tensor-core products",                true,  "sm__ops_path_tensor_src_*.sum, which counts two a product"},
+    {barriers,                "barriers",                "barriers of whole blocks",            true,  ""},
+    {idle_barriers,           "idle_barriers",           "barriers with nothing between",       true,  ""},
+    {copy_waits,              "copy_waits",              "waits for cp.async",                  false, ""},
+    {exposed_copy_waits,      "exposed_copy_waits",      "waits right behind their copies",     true,  ""},
+}};
+// clang-format on
+
+static_assert([] {
+  for (std::size_t i = 0; i < kTable.size(); ++i)
+    if (static_cast<std::size_t>(kTable[i].counter) != i) return false;
+  return true;
+}());
+
+}  // namespace
+
+std::span<const CounterInfo> counter_table() { return kTable; }
+
+std::optional<Counter> counter_by_key(std::string_view key) {
+  const auto* const found = std::ranges::find(kTable, key, &CounterInfo::key);
+  if (found == kTable.end()) return std::nullopt;
+  return found->counter;
+}
+
+}  // namespace plumbline
