@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "fuzz/case_file/corpus.h"
 #include "fuzz/plan/plan.h"
@@ -21,6 +22,7 @@
 #include "harness/perf/regression.h"
 #include "harness/perf/roofline.h"
 #include "oracles/base/text.h"
+#include "reports/count_text.h"
 
 namespace plumbline {
 namespace {
@@ -31,17 +33,25 @@ struct PerfJob {
   Target target;
 };
 
-// Of the quick plan, a problem with as few fields beyond its sizes as there is, and of those the
-// largest that is emulated in a moment.
+// Sizes that are no multiples of 8, which copies of 16 bytes do not divide.
+std::int64_t odd_sizes(const Problem& problem) {
+  return std::ranges::count_if(problem.schema(), [&](const Field& field) {
+    return field.kind == FieldKind::integer && !problem.is_default(field.name) &&
+           problem.integer(field.name) % 8 != 0;
+  });
+}
+
+// Of the quick plan, a problem with as few fields beyond its sizes as there is, of those one with
+// round sizes, and of those the largest that is emulated in a moment.
 Result<Problem> usual_problem(const Manifest& kernel) {
   constexpr double kMostWork = 0x1p22;
   const Problem* chosen = nullptr;
-  std::pair<std::size_t, double> best;  // fields, less the work
+  std::tuple<std::size_t, std::int64_t, double> best;  // the least wins
   const std::vector<Case> cases = plan_cases(kernel, {.profile = Profile::quick});
   for (const Case& one : cases) {
     const double work = kernel.operation->work(one.problem);
-    const std::pair rank(split(one.problem.text(), ' ').size(), -work);
-    if (work > kMostWork || (chosen != nullptr && rank >= best)) continue;
+    const std::tuple rank(split(one.problem.text(), ' ').size(), odd_sizes(one.problem), -work);
+    if (work == 0 || work > kMostWork || (chosen != nullptr && rank >= best)) continue;
     best = rank;
     chosen = &one.problem;
   }
@@ -137,24 +147,22 @@ Result<PerfEntry> count(const PerfJob& job, const Arguments& arguments, Terminal
                   .problem = problem_of(test_case),
                   .useful_macs = {},
                   .launches = {}};
+  const Manifest& kernel = *test_case.kernel;
+  const Result<std::string> ptx =
+      read_image(kernel, best_build(kernel, job.target.sm).value_or(job.target.sm));
+  if (ptx) entry.compiler = compiler_of(*ptx);
   for (const CountedLaunch& one : launch->traffic) {
     entry.launches.push_back(perf_launch(one));
     add_compiled(job, entry.launches.back(), terminal);
   }
-  const Operation& operation = *test_case.kernel->operation;
+  const Operation& operation = *kernel.operation;
   if (!operation.factors().empty()) entry.useful_macs = operation.work(test_case.problem);
   return entry;
 }
 
 // --- what is printed ---
 
-// 1234567 as "1,234,567".
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
+std::string grouped(std::uint64_t number) { return count_text(static_cast<std::int64_t>(number)); }
 
 double ratio(std::uint64_t over, std::uint64_t under) {
   return under == 0 ? 0 : static_cast<double>(over) / static_cast<double>(under);
@@ -176,17 +184,18 @@ void print_occupancy(const PerfLaunch& launch, int sm, const Chip* chip, Termina
   }
   const std::int64_t registers = launch.compiled ? launch.compiled->registers : 0;
   const Occupancy held = occupancy(*on, launch.threads(), registers, launch.shared_bytes);
-  std::string text =
-      fmt::format("{} {} on a multiprocessor, {:.0f} % of its warps, limited by {}", held.blocks,
-                  held.blocks == 1 ? "block" : "blocks", 100 * held.share, name(held.limiter));
-  if (!launch.compiled) text += " (registers not counted)";
-  if (chip != nullptr) {
-    const Waves in = waves(launch.blocks(), chip->multiprocessors, held.blocks);
-    text += fmt::format("; {} {} on the {} of an {}, {:.0f} % full", in.count,
-                        in.count == 1 ? "wave" : "waves", chip->multiprocessors, chip->name,
-                        100 * in.filled);
-  }
-  terminal.print_entry("occupancy", text, kColumn);
+  terminal.print_entry(
+      "occupancy",
+      fmt::format("{} on a multiprocessor, {:.0f} % of its warps, limited by {}{}",
+                  counted(held.blocks, "block"), 100 * held.share, name(held.limiter),
+                  launch.compiled ? "" : " (registers are not known)"),
+      kColumn);
+  if (chip == nullptr) return;
+  const Waves in = waves(launch.blocks(), chip->multiprocessors, held.blocks);
+  terminal.print_entry("waves",
+                       fmt::format("{} of an {} with {} multiprocessors, {:.0f} % full", in.count,
+                                   chip->name, chip->multiprocessors, 100 * in.filled),
+                       kColumn);
 }
 
 void print_launch(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& terminal) {
@@ -274,7 +283,7 @@ void print_lines(const PerfLaunch& launch, Terminal& terminal) {
   }
 }
 
-std::string bound_words(const Ceiling& top, const PerfEntry& entry, const Chip& chip) {
+std::string bound_words(const Ceiling& top, const Chip& chip) {
   switch (top.bound) {
     case Bound::memory:
       return "bound by memory";
@@ -283,26 +292,28 @@ std::string bound_words(const Ceiling& top, const PerfEntry& entry, const Chip& 
     case Bound::grid:
       break;
   }
-  return fmt::format("bound by its grid of {} blocks for {} multiprocessors",
-                     entry.launches.front().blocks(), chip.multiprocessors);
+  return fmt::format("bound by its grid, of fewer blocks than {} multiprocessors",
+                     chip.multiprocessors);
 }
 
-void print_entry(const PerfEntry& entry, const Chip* chip, const Arguments& arguments,
-                 Terminal& terminal) {
+// How many pieces of advice it has.
+std::int64_t print_entry(const PerfEntry& entry, const Chip* chip, const Arguments& arguments,
+                         Terminal& terminal) {
   const std::vector<Advice> all = advice(entry);
+  const auto pieces = static_cast<std::int64_t>(all.size());
   if (arguments.format == OutputFormat::json) {
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(perf_json({{entry}}))["entries"][0];
     json["advice"] = nlohmann::ordered_json::array();
     for (const Advice& one : all)
       json["advice"].push_back({{"rule", one.rule}, {"words", one.words}});
     terminal.print(json.dump());
-    return;
+    return pieces;
   }
   const std::string title = fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
-  if (arguments.format == OutputFormat::line) {
+  if (arguments.format == OutputFormat::line || arguments.quiet) {
     for (const Advice& one : all)
       terminal.print(fmt::format("{}: {}: {}", one.rule, title, one.words));
-    return;
+    return pieces;
   }
   terminal.print_wrapped(terminal.bold(title));
   for (const PerfLaunch& launch : entry.launches) {
@@ -312,11 +323,12 @@ void print_entry(const PerfEntry& entry, const Chip* chip, const Arguments& argu
   if (const std::optional<Ceiling> top = chip != nullptr ? ceiling(entry, *chip) : std::nullopt) {
     terminal.print_wrapped(fmt::format(
         "  at most {:.3g} % of the {} peak of an {}, {}: {:.3g} useful products for each byte",
-        100 * top->share, top->peak, chip->name, bound_words(*top, entry, *chip), top->intensity));
+        100 * top->share, top->peak, chip->name, bound_words(*top, *chip), top->intensity));
   }
   for (const Advice& one : all)
     terminal.print_wrapped(
         fmt::format("  {} {}", terminal.yellow(fmt::format("{}:", one.rule)), one.words));
+  return pieces;
 }
 
 ExitCode print_comparison(const PerfComparison& comparison, const Arguments& arguments,
@@ -409,6 +421,7 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   }
   PerfRecord record;
   bool broken = false;
+  std::int64_t pieces = 0;  // of advice
   for (const PerfJob& job : *jobs) {
     if (interrupted()) break;
     terminal.status(fmt::format("  {} {}", job.test_case.problem_text(), job.target.name()));
@@ -423,14 +436,17 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
     }
     const Result<const Chip*> chip = chip_for(arguments, entry->sm);
     if (!chip) return report_error(chip.error());
-    print_entry(*entry, *chip, arguments, terminal);
+    pieces += print_entry(*entry, *chip, arguments, terminal);
     record.entries.push_back(*std::move(entry));
   }
   const std::filesystem::path path = folder / "perf.json";
   const Status written = write_file(path, perf_json(record));
   if (!written) return report_error(written.error());
-  if (arguments.format == OutputFormat::human && !arguments.quiet)
-    terminal.print(fmt::format("record: {}", path.string()));
+  if (arguments.format == OutputFormat::human) {
+    terminal.print(fmt::format("perf: {} counted, {} of advice; record: {}",
+                               counted(static_cast<std::int64_t>(record.entries.size()), "kernel"),
+                               counted(pieces, "piece"), path.string()));
+  }
   if (interrupted()) return ExitCode::interrupted;
   if (arguments.baseline.empty()) return broken ? ExitCode::could_not_run : ExitCode::held;
   const ExitCode compared = print_comparison(compare_perf(baseline, record), arguments, terminal);

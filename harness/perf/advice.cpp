@@ -7,6 +7,7 @@
 
 #include "harness/perf/chips.h"
 #include "harness/perf/occupancy.h"
+#include "reports/count_text.h"
 
 namespace plumbline {
 namespace {
@@ -58,10 +59,11 @@ void say_conflicts(const View& v, std::vector<Advice>& out) {
                              v.ratio(shared_least_wavefronts, shared_requests))});
 }
 
-void say_narrow(const View& v, std::vector<Advice>& out) {
+// True where it is said.
+bool say_narrow(const View& v, std::vector<Advice>& out) {
   const std::uint64_t requests = v.count(global_requests) + v.count(shared_requests);
   const Counter kind = v.count(global_requests) > 0 ? global_requests : shared_requests;
-  if (requests == 0 || v.is_wmma()) return;
+  if (requests == 0 || v.is_wmma()) return false;
   if (v.of_launch(kind) >= kShare && share(v.count(split_accesses), requests) >= kSplit) {
     out.push_back(
         {"narrow",
@@ -69,7 +71,7 @@ void say_narrow(const View& v, std::vector<Advice>& out) {
                      "the time: one access of {} bytes would do for both",
                      v.line.text(), bytes_text(v.line.bytes),
                      100 * share(v.count(split_accesses), requests), 2 * v.line.bytes)});
-    return;
+    return true;
   }
   // Lanes side by side, each with a byte or two: whole warps of them.
   constexpr int kNarrow = 2;
@@ -78,11 +80,12 @@ void say_narrow(const View& v, std::vector<Advice>& out) {
   if (kind != global_requests || v.line.bytes > kNarrow || !side_by_side ||
       v.of_launch(global_requests) < kNarrowShare ||
       v.count(global_sectors) > v.count(global_least_sectors))
-    return;
+    return false;
   out.push_back(
       {"narrow", fmt::format("{} uses {} a lane, and the lanes of a warp lie side by side: "
                              "vectors of 16 bytes need one request in {}",
                              v.line.text(), bytes_text(v.line.bytes), 16 / v.line.bytes)});
+  return true;
 }
 
 void say_repeated(const View& v, std::vector<Advice>& out) {
@@ -163,9 +166,9 @@ std::vector<Advice> advice(const PerfEntry& entry) {
   for (const PerfLaunch& launch : entry.launches) {
     for (const PerfLine& line : launch.lines) {
       const View view{launch, line};
-      say_sectors(view, out);
+      // What lanes leave between their accesses, others of the same line may use.
+      if (!say_narrow(view, out)) say_sectors(view, out);
       say_conflicts(view, out);
-      say_narrow(view, out);
       say_repeated(view, out);
       say_barriers(view, out);
       say_waits(view, out);

@@ -31,6 +31,13 @@ std::string place_of(const CodePlace& place) {
              : fmt::format("{}:{}", file_name(place.source_file), place.source_line);
 }
 
+// Beyond being executed. The others are in the totals alone: they are most of the code.
+bool moves_something(Counts counts) {
+  counts[Counter::warp_instructions] = 0;
+  counts[Counter::thread_instructions] = 0;
+  return counts != Counts();
+}
+
 Json json_of(const Counts& counts) {
   Json json = Json::object();
   for (const CounterInfo& info : counter_table()) {
@@ -120,6 +127,7 @@ PerfEntry entry_of(const nlohmann::json& json) {
   entry.kernel = json.at("kernel");
   entry.sm = json.at("sm");
   entry.problem = json.at("problem");
+  entry.compiler = json.value("compiler", "");
   if (json.contains("useful_macs")) entry.useful_macs = json["useful_macs"].get<double>();
   for (const nlohmann::json& launch : json.at("launches"))
     entry.launches.push_back(launch_of(launch));
@@ -131,6 +139,14 @@ PerfEntry entry_of(const nlohmann::json& json) {
 std::string PerfLine::text() const {
   return inlined_at.empty() ? fmt::format("{} at {}", instruction, at)
                             : fmt::format("{} at {} (inlined at {})", instruction, at, inlined_at);
+}
+
+std::string compiler_of(std::string_view ptx) {
+  constexpr std::string_view kTools = "Cuda compilation tools";
+  const std::string_view head = ptx.substr(0, ptx.find(".version"));
+  const std::size_t at = head.find(kTools);
+  if (at == std::string_view::npos) return "";
+  return std::string(head.substr(at, head.find('\n', at) - at));
 }
 
 std::uint64_t PerfEntry::total(Counter counter) const {
@@ -166,7 +182,9 @@ PerfLaunch perf_launch(const CountedLaunch& launch) {
     line.counts.add(one.counts);
     out.totals.add(one.counts);
   }
-  for (auto& [key, line] : lines) out.lines.push_back(std::move(line));
+  for (auto& [key, line] : lines) {
+    if (moves_something(line.counts)) out.lines.push_back(std::move(line));
+  }
   return out;
 }
 
@@ -176,6 +194,7 @@ std::string perf_json(const PerfRecord& record) {
   const char* comma = "\n";
   for (const PerfEntry& entry : record.entries) {
     Json head = {{"kernel", entry.kernel}, {"sm", entry.sm}, {"problem", entry.problem}};
+    if (!entry.compiler.empty()) head["compiler"] = entry.compiler;
     if (entry.useful_macs) head["useful_macs"] = *entry.useful_macs;
     std::string own = head.dump();
     own.pop_back();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/launch/launch_result.h"
@@ -41,7 +42,7 @@ struct PerfLaunch {
   std::uint64_t sectors_only_read = 0, sectors_written = 0;  // of the launch, each once
   std::optional<CompiledEntry> compiled;
   Counts totals;
-  std::vector<PerfLine> lines;  // by place
+  std::vector<PerfLine> lines;  // those that move something, by place
 
   std::int64_t blocks() const { return grid[0] * grid[1] * grid[2]; }
 
@@ -57,6 +58,8 @@ struct PerfEntry {
   std::string kernel;
   int sm = 0;
   std::string problem;  // "m=256 n=256 k=256"
+  // As the PTX says: "Cuda compilation tools, release 13.0, V13.0.88"; empty where it does not.
+  std::string compiler = {};
   // Multiply-accumulates of the problem, where the operation is made of products.
   std::optional<double> useful_macs;
   std::vector<PerfLaunch> launches;
@@ -67,6 +70,9 @@ struct PerfEntry {
 struct PerfRecord {
   std::vector<PerfEntry> entries;
 };
+
+// What made a PTX text, from its first lines.
+std::string compiler_of(std::string_view ptx);
 
 PerfLaunch perf_launch(const CountedLaunch& launch);
 

@@ -109,6 +109,11 @@ PerfComparison compare_perf(const PerfRecord& before, const PerfRecord& after) {
                                         now.launches.size(), old->launches.size()));
       continue;
     }
+    if (!old->compiler.empty() && !now.compiler.empty() && old->compiler != now.compiler) {
+      out.unclear.push_back(fmt::format(
+          "{}: the baseline was compiled by another compiler, which may be what changed: {}",
+          name_of(now), old->compiler));
+    }
     bool same = true;
     for (std::size_t i = 0; i < now.launches.size(); ++i) {
       const std::string name = now.launches.size() == 1

@@ -10,9 +10,10 @@
 // gives one word a cycle (CUDA C++ Programming Guide, 5.x: shared memory). Lanes that use the same
 // word do not conflict. Accesses of 8 bytes are made by half warps and those of 16 bytes by quarter
 // warps, one phase after the other (the guide says so of 64-bit and 128-bit requests for compute
-// capability 2.x; that later chips do the same is what ldmatrix's and 16-byte tiles' layouts rely
-// on). What a chip may merge beyond that, for example two half warps that use the same few words,
-// is not counted as merged.
+// capability 2.x; that later chips do the same is what the layouts of ldmatrix and of 16-byte tiles
+// rely on). Chips merge more where lanes of several phases use the same few words: others have seen
+// Nsight Compute count two wavefronts for a 16-byte broadcast that is four here. So wavefronts of
+// broadcasts are an upper bound.
 #pragma once
 
 #include <array>

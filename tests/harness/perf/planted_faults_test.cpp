@@ -148,14 +148,18 @@ TEST(PlantedPerformanceFault, SerializedPipeline) {
 }
 
 TEST(PlantedPerformanceFault, TailWaste) {
-  KernelOptions options;
-  options.dynamic_shared_bytes = 200 * 1024;  // one block on a multiprocessor
-  options.grid = {140, 1, 1};                 // of 132
-  const std::vector<std::string> words = words_of(run("mov.u32 %r0, 0;", options));
-  ASSERT_EQ(words.size(), 1u);
-  EXPECT_THAT(words[0], HasSubstr("140 blocks, which fill 53 % of 2 waves"));
-  options.grid = {132, 1, 1};
-  EXPECT_THAT(words_of(run("mov.u32 %r0, 0;", options)), IsEmpty());
+  const auto words = [](std::int64_t blocks) {
+    KernelOptions options;
+    options.dynamic_shared_bytes = 200 * 1024;  // one block on each of 132 multiprocessors
+    options.grid = {blocks, 1, 1};
+    PerfEntry entry = run("mov.u32 %r0, 0;", options);
+    entry.launches[0].compiled = CompiledEntry{.registers = 32};
+    return words_of(entry);
+  };
+  ASSERT_EQ(words(140).size(), 1u);
+  EXPECT_THAT(words(140)[0], HasSubstr("140 blocks, which fill 53 % of 2 waves"));
+  EXPECT_THAT(words(132), IsEmpty());
+  EXPECT_THAT(words(264), IsEmpty());
 }
 
 TEST(PlantedPerformanceFault, PaddingWaste) {

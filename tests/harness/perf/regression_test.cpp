@@ -119,6 +119,19 @@ TEST(PerfComparison, RegistersAndSpillsCountWhereBothAreKnown) {
   EXPECT_TRUE(compare_perf(more, record(40)).unclear.empty());
 }
 
+TEST(PerfComparison, SaysThatAnotherCompilerWasAtWork) {
+  EXPECT_EQ(compiler_of("//\n// Cuda compilation tools, release 13.0, V13.0.88\n//\n.version 9.0"),
+            "Cuda compilation tools, release 13.0, V13.0.88");
+  EXPECT_EQ(compiler_of(".version 9.0\n// Cuda compilation tools, release 1\n"), "");
+  PerfRecord before = record(40), after = record(41);
+  before.entries[0].compiler = "Cuda compilation tools, release 12.8, V12.8.61";
+  EXPECT_TRUE(compare_perf(before, after).unclear.empty());  // one does not say
+  after.entries[0].compiler = "Cuda compilation tools, release 13.0, V13.0.88";
+  const PerfComparison comparison = compare_perf(before, after);
+  EXPECT_THAT(comparison.unclear.at(0), HasSubstr("another compiler"));
+  EXPECT_TRUE(comparison.grew());
+}
+
 TEST(PerfComparison, SaysWhatCannotBeCompared) {
   PerfRecord other = record(40);
   other.entries[0].problem = "m=16 n=8 k=8";
