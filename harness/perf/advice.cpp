@@ -40,7 +40,8 @@ struct View {
 
 void say_sectors(const View& v, std::vector<Advice>& out) {
   if (v.of_launch(global_sectors) < kShare || v.is_wmma()) return;
-  if (v.ratio(global_sectors, global_least_sectors) < kSectors) return;
+  const double most = v.line.bytes == 16 ? kWideSectors : kSectors;
+  if (v.ratio(global_sectors, global_least_sectors) < most) return;
   out.push_back({"uncoalesced",
                  fmt::format("{} touches {:.1f} sectors per request where {:.1f} would hold the "
                              "bytes: the lanes of a warp are too far apart",

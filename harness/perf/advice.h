@@ -20,6 +20,7 @@ struct Advice {
 namespace advice_limits {
 inline constexpr double kShare = 0.05;       // of a launch's sectors, wavefronts or requests
 inline constexpr double kSectors = 2.5;      // sectors by those that would hold the bytes
+inline constexpr double kWideSectors = 1.9;  // the same of 16-byte accesses, of which 2 is the most
 inline constexpr double kConflicts = 1.5;    // wavefronts by those without conflicts
 inline constexpr double kSplit = 0.5;        // accesses right behind the one before
 inline constexpr double kNarrowShare = 0.1;  // of requests

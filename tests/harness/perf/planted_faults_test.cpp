@@ -62,6 +62,12 @@ TEST(PlantedPerformanceFault, Stride) {
   EXPECT_THAT(words_of(run(lanes_at("%in", 4) + load)), IsEmpty());
 }
 
+TEST(PlantedPerformanceFault, StrideOfWideLoads) {
+  const std::string load = "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%d0];";
+  expect_advice(run(lanes_at("%in", 64) + load), "uncoalesced", "ld.global.v4.u32", 2);
+  EXPECT_THAT(words_of(run(lanes_at("%in", 16) + load)), IsEmpty());
+}
+
 TEST(PlantedPerformanceFault, UncoalescedEpilogue) {
   const std::string store = "st.global.v2.u32 [%d0], {%r0, %r0};";
   expect_advice(run(lanes_at("%out", 512) + store), "uncoalesced", "st.global.v2.u32", 2);
