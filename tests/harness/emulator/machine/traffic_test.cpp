@@ -2,9 +2,12 @@
 // What a launch is said to move, held against closed formulas: addresses are linear in the lane, so
 // that sectors and wavefronts can be worked out by hand. If one of these fails, `plumbline perf`
 // counts something else than it says.
-#include "tests/harness/emulator/emulator_run.h"
-
+#include <algorithm>
 #include <numeric>
+
+#include "harness/emulator/memory/address_space.h"
+#include "harness/emulator/memory/tensor_map_code.h"
+#include "tests/harness/emulator/emulator_run.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -86,6 +89,20 @@ TEST(Traffic, LanesThatReadTheSameBytesAreOneSector) {
   EXPECT_EQ(counts[global_least_sectors], 1u);
 }
 
+// Lane l reads word 5 * l % 32, or half of it.
+TEST(Traffic, LanesMayBeInAnyOrder) {
+  const std::string shuffled =
+      "mov.u32 %r0, %tid.x; mul.lo.u32 %r1, %r0, 5; and.b32 %r1, %r1, 31;\n"
+      "mul.wide.u32 %d0, %r1, 4; add.s64 %d0, %in, %d0;\n";
+  EXPECT_EQ(
+      counts_of(traffic_of(shuffled + "ld.global.u32 %r2, [%d0];"), "ld.global")[global_sectors],
+      4u);
+  const Counts pairs = counts_of(
+      traffic_of(shuffled + "and.b64 %d0, %d0, -8;\nld.global.u32 %r2, [%d0];"), "ld.global");
+  EXPECT_EQ(pairs[global_sectors], 4u);
+  EXPECT_EQ(pairs[global_bytes], 64u);
+}
+
 TEST(Traffic, MaskedLanesAskForNothing) {
   const std::string head = address("%in", 4) + "setp.lt.u32 %p0, %r0, 8;\n";
   const LaunchTraffic some = traffic_of(head + "@%p0 ld.global.u32 %r2, [%d0];");
@@ -122,6 +139,20 @@ TEST(Traffic, GenericAddressesCountAsTheSpaceTheyPointTo) {
                 "st.u32");
   EXPECT_EQ(shared[global_requests], 0u);
   EXPECT_EQ(shared[shared_wavefronts], 2u);
+}
+
+TEST(Traffic, LanesOfOneInstructionMayUseSeveralSpaces) {
+  // The first eight lanes have a word each in shared memory, the others one every 32 bytes.
+  const Counts counts = counts_of(
+      traffic_of(shared_address(4) +
+                 "cvt.u64.u32 %d0, %r1; cvta.shared.u64 %d0, %d0; mul.wide.u32 %d1, %r0, 32; "
+                 "add.s64 %d1, %out, %d1;\nsetp.lt.u32 %p0, %r0, 8; selp.b64 %d0, %d0, %d1, %p0;\n"
+                 "st.u32 [%d0], %r0;"),
+      "st.u32");
+  EXPECT_EQ(counts[shared_requests], 1u);
+  EXPECT_EQ(counts[shared_wavefronts], 1u);
+  EXPECT_EQ(counts[global_requests], 1u);
+  EXPECT_EQ(counts[global_sectors], 24u);
 }
 
 TEST(Traffic, SectorsOfALaunchCountOnceHoweverManyBlocksReadThem) {
@@ -216,6 +247,16 @@ TEST(Traffic, CopiesCountBothOfTheirEnds) {
   EXPECT_EQ(counts_of(traffic, "cp.async.wait_all")[exposed_copy_waits], 1u);
 }
 
+TEST(Traffic, AWaitBehindAProductIsNotExposed) {
+  const LaunchTraffic traffic =
+      traffic_of(address("%in", 16) + shared_address(16) +
+                 "cp.async.cg.shared.global [%r1], [%d0], 16;\n"
+                 "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, "
+                 "{%r4, %r5, %r6, %r7}, {%r8, %r9}, {%f0, %f1, %f2, %f3};\ncp.async.wait_all;");
+  EXPECT_EQ(counts_of(traffic, "cp.async.wait_all")[copy_waits], 1u);
+  EXPECT_EQ(counts_of(traffic, "cp.async.wait_all")[exposed_copy_waits], 0u);
+}
+
 TEST(Traffic, CopiesThatFillReadNothing) {
   const Counts counts =
       counts_of(traffic_of(address("%in", 16) + shared_address(16) +
@@ -241,6 +282,53 @@ TEST(Traffic, ProductsAreSizes) {
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, "
       "{%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};");
   EXPECT_EQ(counts_of(traffic, "mma")[tensor_macs], 16u * 8 * 16);
+}
+
+TEST(Traffic, ProductsOfAWarpgroupAreThoseOfItsFourWarps) {
+  KernelOptions options;
+  options.block = {128, 1, 1};
+  const LaunchTraffic traffic = traffic_of(
+      shared_address(16) +
+          "st.shared.v4.u32 [%r1], {%r0, %r0, %r0, %r0}; fence.proxy.async; bar.sync 0;\n"
+          "mov.u32 %r2, tile; shr.u32 %r2, %r2, 4; cvt.u64.u32 %d5, %r2;\n"
+          "wgmma.fence.sync.aligned;\n"
+          "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1, %f2, %f3, %f4}, %d5, %d5, 1, "
+          "1, 1, 0, 0;\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+      options);
+  EXPECT_EQ(counts_of(traffic, "wgmma.mma_async")[tensor_macs], 64u * 8 * 16);
+}
+
+// A tensor of 20 x 6 elements, whose rows are 64 bytes apart, in a box of 32 x 8.
+TEST(Traffic, BulkCopiesCountWhatTheyMoveAndWhatTheyFill) {
+  constexpr std::size_t kHeader = 256;
+  const TensorMap map{.address = kGlobalBase + kHeader,
+                      .rank = 2,
+                      .dims = {20, 6},
+                      .strides = {2, 64},
+                      .box = {32, 8}};
+  std::vector<std::byte> in(kHeader + 6 * 64);
+  std::ranges::copy(encode_tensor_map(map), in.begin());
+  KernelOptions options;
+  options.count_traffic = true;
+  const std::string body =
+      ".shared .align 128 .b8 tile[1024]; .shared .align 8 .b64 bar;\n"
+      "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; mov.u32 %r1, tile; mov.u32 %r2, bar;\n"
+      "mov.u32 %r3, 0; add.s64 %d0, %in, 256;\n"
+      "@%p0 mbarrier.init.shared.b64 [%r2], 1; @%p0 fence.mbarrier_init.release.cluster; "
+      "bar.sync 0;\n@%p0 mbarrier.arrive.expect_tx.shared.b64 %d9, [%r2], 576;\n"
+      "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%r1], [%in, {%r3, %r3}], [%r2];\n"
+      "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+512], [%d0], "
+      "64, [%r2];\nW: mbarrier.try_wait.parity.shared.b64 %p7, [%r2], 0; @!%p7 bra W;";
+  const KernelRun run = run_kernel(kernel_text(body), in, 64, options);
+  ASSERT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
+  const Counts box = counts_of(run.outcome.traffic, "cp.async.bulk.tensor");
+  EXPECT_EQ(box[bulk_bytes], 6u * 40);
+  EXPECT_EQ(box[bulk_fill_bytes], 8u * 64 - 6 * 40);
+  const Counts plain = counts_of(run.outcome.traffic, "cp.async.bulk.shared");
+  EXPECT_EQ(plain[bulk_bytes], 64u);
+  EXPECT_EQ(plain[bulk_fill_bytes], 0u);
+  EXPECT_EQ(run.outcome.traffic.sectors_only_read, 6u * 2);  // the plain bytes are among them
 }
 
 TEST(Traffic, AnAccessBehindTheOneBeforeIsSplit) {
