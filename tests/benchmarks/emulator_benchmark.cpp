@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How fast the emulator runs kernels: multiply-accumulates per second, with bounds checks alone and
-// with every check on. Needs the kernels of the build tree.
+// How fast the emulator runs kernels: multiply-accumulates per second, with bounds checks alone,
+// with every check on, and with every check on and traffic counted. Needs the kernels of the build
+// tree.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -14,7 +15,8 @@
 namespace plumbline {
 namespace {
 
-// `line`: a case without its values. Arguments: chip, threads, every check on.
+// `line`: a case without its values. Arguments: chip, threads, and 0 for bounds checks alone, 1 for
+// every check, 2 for counts of traffic beside them.
 void emulate(benchmark::State& state, const std::string& line) {
   const Result<Registry> registry = Registry::open(PLUMBLINE_BINARY_DIR "/kernels");
   if (!registry) return state.SkipWithError(registry.error().text().c_str());
@@ -32,8 +34,11 @@ void emulate(benchmark::State& state, const std::string& line) {
   if (!module) return state.SkipWithError(module.error().text().c_str());
   Result<CaseTensors> tensors = materialize(*test_case);
   if (!tensors) return state.SkipWithError(tensors.error().text().c_str());
+  LaunchChoices choices;
+  choices.count_traffic = state.range(2) == 2;
   for (auto _ : state) {
-    const Result<LaunchResult> launched = launch_case(*test_case, *tensors, *device, **module);
+    const Result<LaunchResult> launched =
+        launch_case(*test_case, *tensors, *device, **module, choices);
     if (!launched) return state.SkipWithError(launched.error().text().c_str());
     state.SetIterationTime(launched->elapsed_ms / 1000);  // the kernel alone
   }
@@ -43,7 +48,7 @@ void emulate(benchmark::State& state, const std::string& line) {
 
 void on(benchmark::internal::Benchmark* benchmark, const std::vector<std::int64_t>& chips) {
   benchmark->ArgNames({"sm", "threads", "checks"})
-      ->ArgsProduct({chips, {1, 2}, {0, 1}})
+      ->ArgsProduct({chips, {1, 2}, {0, 1, 2}})
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond);
 }
