@@ -211,9 +211,17 @@ void print_launch(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& 
       head += fmt::format(", {} bytes of stack", launch.compiled->stack_bytes);
   }
   terminal.print_wrapped("  " + head);
+  std::string classes;
+  for (std::size_t i = 0; i < kInstructionClasses; ++i) {
+    if (launch.classes[i] == 0) continue;
+    classes += fmt::format("{}{:.0f} % {}", classes.empty() ? "" : ", ",
+                           100 * ratio(launch.classes[i], all[warp_instructions]),
+                           name(static_cast<InstructionClass>(i)));
+  }
   terminal.print_entry(
       "instructions",
-      fmt::format("{} of warps, {:.1f} % of their lanes take part", grouped(all[warp_instructions]),
+      fmt::format("{} of warps: {}; {:.1f} % of their lanes take part",
+                  grouped(all[warp_instructions]), classes,
                   100 * ratio(all[thread_instructions], 32 * all[warp_instructions])),
       kColumn);
   if (all[global_requests] > 0) {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
+
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -40,7 +43,49 @@ static_assert([] {
   return true;
 }());
 
+constexpr std::array<std::string_view, 3> kTensor = {"mma", "wgmma", "wmma"};
+constexpr std::array<std::string_view, 11> kMemory = {
+    "ld",       "ldu",       "st",       "atom",     "red",      "cp",
+    "prefetch", "tensormap", "ldmatrix", "stmatrix", "movmatrix"};
+constexpr std::array<std::string_view, 15> kControl = {
+    "bra",    "brx",   "ret",   "exit",      "call",           "bar",  "barrier",   "mbarrier",
+    "membar", "fence", "elect", "nanosleep", "griddepcontrol", "trap", "setmaxnreg"};
+constexpr std::array<std::string_view, 14> kArithmetic = {"add", "sub",  "mul", "mad", "fma",
+                                                          "div", "min",  "max", "neg", "abs",
+                                                          "set", "setp", "cvt", "rem"};
+constexpr std::array<std::string_view, 9> kFloating = {"rcp", "sqrt", "rsqrt", "ex2",     "lg2",
+                                                       "sin", "cos",  "tanh",  "copysign"};
+constexpr std::array<std::string_view, 9> kBits = {"and", "or",  "xor",  "not", "shl",
+                                                   "shr", "shf", "lop3", "prmt"};
+
 }  // namespace
+
+std::string_view name(InstructionClass kind) {
+  constexpr std::array<std::string_view, kInstructionClasses> kNames = {
+      "tensor", "memory", "float", "integer", "control", "other"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+InstructionClass class_of(std::string_view instruction) {
+  const std::vector<std::string_view> parts = split(instruction, '.');
+  const auto has = [&](const auto& words) { return std::ranges::count(words, parts[0]) > 0; };
+  const auto is_float = [](std::string_view type) {
+    return type == "f32" || type == "f16" || type == "f16x2" || type == "bf16" ||
+           type == "bf16x2" || type == "f64" || type == "f32x2";
+  };
+  if (has(kMemory)) return InstructionClass::memory;
+  if (has(kTensor)) {
+    const bool moves = parts.size() > 1 && (parts[1] == "load" || parts[1] == "store");
+    return moves ? InstructionClass::memory : InstructionClass::tensor;
+  }
+  if (has(kControl)) return InstructionClass::control;
+  if (has(kFloating)) return InstructionClass::floating;
+  if (has(kArithmetic)) {
+    return std::ranges::any_of(parts, is_float) ? InstructionClass::floating
+                                                : InstructionClass::integer;
+  }
+  return has(kBits) ? InstructionClass::integer : InstructionClass::other;
+}
 
 std::span<const CounterInfo> counter_table() { return kTable; }
 

@@ -8,6 +8,7 @@
 // tensor-core products are carried over one by one in practice.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -25,6 +26,13 @@ struct CounterInfo {
   // has yet held these counts against a chip.
   std::string_view metric;
 };
+
+// What kind of work an instruction is, by its spelling.
+enum class InstructionClass : std::uint8_t { tensor, memory, floating, integer, control, other };
+constexpr std::size_t kInstructionClasses = 6;
+
+std::string_view name(InstructionClass kind);
+InstructionClass class_of(std::string_view instruction);
 
 std::span<const CounterInfo> counter_table();
 std::optional<Counter> counter_by_key(std::string_view key);

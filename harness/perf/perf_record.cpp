@@ -74,6 +74,8 @@ Json json_of(const PerfLaunch& launch) {
                         {"static_shared_bytes", launch.compiled->static_shared_bytes}};
   }
   json["totals"] = json_of(launch.totals);
+  for (std::size_t i = 0; i < kInstructionClasses; ++i)
+    json["classes"][std::string(name(static_cast<InstructionClass>(i)))] = launch.classes[i];
   return json;
 }
 
@@ -118,6 +120,8 @@ PerfLaunch launch_of(const nlohmann::json& json) {
                        compiled.at("static_shared_bytes")};
   }
   launch.totals = counts_of(json.at("totals"));
+  for (std::size_t i = 0; i < kInstructionClasses; ++i)
+    launch.classes[i] = json.at("classes").at(std::string(name(static_cast<InstructionClass>(i))));
   for (const nlohmann::json& line : json.at("lines")) launch.lines.push_back(line_of(line));
   return launch;
 }
@@ -181,6 +185,8 @@ PerfLaunch perf_launch(const CountedLaunch& launch) {
     }
     line.counts.add(one.counts);
     out.totals.add(one.counts);
+    out.classes[static_cast<std::size_t>(class_of(one.instruction))] +=
+        one.counts[Counter::warp_instructions];
   }
   for (auto& [key, line] : lines) {
     if (moves_something(line.counts)) out.lines.push_back(std::move(line));

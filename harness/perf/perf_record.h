@@ -42,7 +42,8 @@ struct PerfLaunch {
   std::uint64_t sectors_only_read = 0, sectors_written = 0;  // of the launch, each once
   std::optional<CompiledEntry> compiled;
   Counts totals;
-  std::vector<PerfLine> lines;  // those that move something, by place
+  std::array<std::uint64_t, kInstructionClasses> classes{};  // warp instructions, of each
+  std::vector<PerfLine> lines;                               // those that move something, by place
 
   std::int64_t blocks() const { return grid[0] * grid[1] * grid[2]; }
 

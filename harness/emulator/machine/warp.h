@@ -168,7 +168,7 @@ class Warp {
   BulkStores& bulk_stores() { return bulk_stores_; }
 
   // Whether the launch counts what its instructions move (traffic.h).
-  bool counts_traffic() const { return counted_ != nullptr; }
+  bool counts_traffic() const { return __builtin_expect(counted_ != nullptr, 0) != 0; }
 
   WarpTraffic& traffic() { return traffic_; }
 

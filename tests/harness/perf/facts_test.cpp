@@ -103,6 +103,23 @@ TEST(Ceiling, IsNoneWhereThePeakIsNotKnown) {
   EXPECT_FALSE(ceiling(products(1e9, 1000, 132, "fma.rn.f32"), **find_chip("H100 SXM")));
 }
 
+TEST(InstructionClass, IsTheKindOfWork) {
+  using enum InstructionClass;
+  EXPECT_EQ(class_of(kProduct), tensor);
+  EXPECT_EQ(class_of("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16"), tensor);
+  EXPECT_EQ(class_of("ld.global.nc.v4.f32"), memory);
+  EXPECT_EQ(class_of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"), memory);
+  EXPECT_EQ(class_of("wmma.load.a.sync.aligned.row.m16n16k16.f16"), memory);
+  EXPECT_EQ(class_of("cp.async.cg.shared.global"), memory);
+  EXPECT_EQ(class_of("fma.rn.f32"), floating);
+  EXPECT_EQ(class_of("setp.lt.f32"), floating);
+  EXPECT_EQ(class_of("ex2.approx.ftz.f32"), floating);
+  EXPECT_EQ(class_of("mad.lo.s32"), integer);
+  EXPECT_EQ(class_of("shl.b32"), integer);
+  EXPECT_EQ(class_of("bar.sync"), control);
+  EXPECT_EQ(class_of("mov.b32"), other);
+}
+
 constexpr std::string_view kPtxas =
     "ptxas info    : 0 bytes gmem\n"
     "ptxas info    : Compiling entry function 'other' for 'sm_90'\n"
