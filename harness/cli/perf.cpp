@@ -60,16 +60,15 @@ Result<Problem> usual_problem(const Manifest& kernel) {
                kernel.path, "name one: --problem 'm=64 n=64 k=64'"};
 }
 
-Result<Case> case_of(const Manifest& kernel, const std::string& problem, const Registry& registry) {
+// `where` names what the problem is from.
+Result<Case> case_of(const Manifest& kernel, const std::string& problem, const Registry& registry,
+                     const std::string& where) {
   Result<Case> made = parse_case_line(
-      fmt::format("{} {} value=normal seed=0x1", kernel.name, problem), registry, "--problem");
+      fmt::format("{} {} value=normal seed=0x1", kernel.name, problem), registry, where);
   if (!made) return made;
   if (const Status accepted = check_domain(*made); !accepted) return accepted.error();
   return made;
 }
-
-// The text of a case's problem, without the kernel's name.
-std::string problem_of(const Case& test_case) { return test_case.problem.text(); }
 
 // The chips that a kernel is counted for: --sm, or the newest it has.
 Result<std::optional<Target>> target_of(const Manifest& kernel, std::optional<int> sm,
@@ -84,11 +83,34 @@ Result<std::optional<Target>> target_of(const Manifest& kernel, std::optional<in
   return std::optional(*std::ranges::max_element(targets, {}, &Target::sm));
 }
 
+// Those that are named, or else those of the baseline that are here, or else all. What the baseline
+// has of kernels that were not asked for goes.
+Result<std::vector<const Manifest*>> kernels_of(PerfRecord& baseline, const Registry& registry,
+                                                const Arguments& arguments) {
+  std::vector<const Manifest*> kernels;
+  if (arguments.names.empty() && arguments.manifests.empty() && !baseline.entries.empty()) {
+    for (const PerfEntry& entry : baseline.entries) {
+      const Manifest* const kernel = registry.find(entry.kernel);
+      if (kernel != nullptr && std::ranges::find(kernels, kernel) == kernels.end())
+        kernels.push_back(kernel);
+    }
+    return kernels;
+  }
+  const auto named = registry.match(arguments.names);
+  if (!named) return named.error();
+  std::erase_if(baseline.entries, [&](const PerfEntry& entry) {
+    return std::ranges::none_of(
+        *named, [&](const Manifest* kernel) { return kernel->name == entry.kernel; });
+  });
+  return *named;
+}
+
 // One job for each kernel, or one for each of its entries in the baseline.
 Result<std::vector<PerfJob>> jobs_of(const std::vector<const Manifest*>& kernels,
                                      const PerfRecord& baseline, const Registry& registry,
                                      const Arguments& arguments, Terminal& terminal) {
   std::vector<PerfJob> jobs;
+  const std::string where = arguments.problem.empty() ? arguments.baseline : "--problem";
   for (const Manifest* kernel : kernels) {
     std::vector<std::pair<std::string, std::optional<int>>> wanted;
     if (!arguments.problem.empty()) wanted.emplace_back(arguments.problem, arguments.sm);
@@ -102,7 +124,7 @@ Result<std::vector<PerfJob>> jobs_of(const std::vector<const Manifest*>& kernels
       wanted.emplace_back(problem->text(), arguments.sm);
     }
     for (const auto& [problem, sm] : wanted) {
-      Result<Case> test_case = case_of(*kernel, problem, registry);
+      Result<Case> test_case = case_of(*kernel, problem, registry, where);
       if (!test_case) return test_case.error();
       const Result<std::optional<Target>> target = target_of(*kernel, sm, terminal);
       if (!target) return target.error();
@@ -144,7 +166,7 @@ Result<PerfEntry> count(const PerfJob& job, const Arguments& arguments, Terminal
   }
   PerfEntry entry{.kernel = test_case.kernel->name,
                   .sm = job.target.sm,
-                  .problem = problem_of(test_case),
+                  .problem = test_case.problem.text(),
                   .useful_macs = {},
                   .launches = {}};
   const Manifest& kernel = *test_case.kernel;
@@ -401,23 +423,12 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   }
   const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
-  std::vector<std::string> names = arguments.names;
-  // The kernels of the baseline, where none are named.
-  if (names.empty() && arguments.manifests.empty()) {
-    for (const PerfEntry& entry : baseline.entries) {
-      if (std::ranges::find(names, entry.kernel) == names.end()) names.push_back(entry.kernel);
-    }
-  }
-  const auto kernels = registry->match(names);
+  const auto kernels = kernels_of(baseline, *registry, arguments);
   if (!kernels) return report_error(kernels.error());
-  std::erase_if(baseline.entries, [&](const PerfEntry& entry) {
-    return std::ranges::none_of(
-        *kernels, [&](const Manifest* kernel) { return kernel->name == entry.kernel; });
-  });
   const Result<std::vector<PerfJob>> jobs =
       jobs_of(*kernels, baseline, *registry, arguments, terminal);
   if (!jobs) return report_error(jobs.error());
-  if (jobs->empty()) return ExitCode::nothing_selected;
+  if (jobs->empty() && baseline.entries.empty()) return ExitCode::nothing_selected;
 
   const std::string id = run_id(arguments, *kernels, 1, {arguments.problem});
   const std::filesystem::path folder = std::filesystem::path(arguments.out) / id;

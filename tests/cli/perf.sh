@@ -39,6 +39,8 @@ record["entries"][0]["problem"] = "m=16 n=16 k=16"
 json.dump(record, open("small.json", "w"))
 record["entries"][0]["kernel"] = "softmax_bf16"
 json.dump(record, open("other.json", "w"))
+record["entries"][0]["kernel"] = "gone_bf16"
+json.dump(record, open("gone.json", "w"))
 record["kind"] = "plumbline perf 7"
 json.dump(record, open("later.json", "w"))
 PYTHON
@@ -49,6 +51,7 @@ expect 1 "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 at instructions.cuh:" p
 expect 0 "0 grew, 1 shrank" perf "${problem[@]}" --baseline more.json --strict --out one
 expect 5 "the baseline has another problem of this kernel" perf "${problem[@]}" --baseline small.json --strict --out one
 expect 5 "the baseline has no such kernel" perf "${problem[@]}" --baseline other.json --strict --out one
+expect 5 "gone_bf16 sm_90 m=16 n=16 k=16: it did not run" perf --baseline gone.json --strict --out one
 # Without --problem it is the baseline's.
 expect 0 "gemm_bf16 sm_90 m=256 n=256 k=64" perf --baseline "$own" --strict --out one
 

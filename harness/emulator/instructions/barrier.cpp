@@ -97,12 +97,14 @@ void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 void fence(Warp& warp, const Inst&, u32) {
+  if (warp.counts_traffic()) count_exchange(warp);
   if (warp.program().communicates) warp.cta().clock().fence(warp.index());
 }
 
 void no_fence(Warp&, const Inst&, u32) {}
 
 void fence_proxy(Warp& warp, const Inst&, u32) {
+  if (warp.counts_traffic()) count_exchange(warp);
   warp.cta().shared().order().fence_proxy(warp.index());
 }
 

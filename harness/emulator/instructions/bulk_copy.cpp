@@ -308,6 +308,7 @@ void perform(Warp& warp, const BulkStore& store) {
 void commit(Warp& warp, const Inst&, u32 mask) { warp.bulk_stores().commit(mask); }
 
 void wait(Warp& warp, const Inst& inst, u32 mask) {
+  if (warp.counts_traffic()) count_exchange(warp);
   warp.bulk_stores().wait(mask, static_cast<u32>(inst.immediate),
                           [&](const BulkStore& store) { perform(warp, store); });
 }

@@ -225,6 +225,7 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
 template <RandomRounding R>
 void wait(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
+  if (warp.counts_traffic()) count_exchange(warp);  // its tiles are free now
   const u32 before = warp.products().complete();
   warp.products().wait(
       static_cast<u32>(inst.immediate),

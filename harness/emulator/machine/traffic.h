@@ -83,7 +83,7 @@ void count_bulk_range(Warp& warp, std::uint64_t address, std::uint64_t bytes, bo
 void count_products(Warp& warp, const Inst& inst, std::uint64_t macs);
 // A wait for copies of cp.async that leaves at most `allowed` groups in flight.
 void count_copy_wait(Warp& warp, const Inst& inst, std::uint32_t allowed);
-// Anything else by which warps hand data on.
+// Anything else by which warps hand memory on: waits, mbarriers, fences.
 void count_exchange(Warp& warp);
 // All warps of the CTA have come to a barrier, at the instruction.
 void count_barrier(Cta& cta, const Inst& inst);

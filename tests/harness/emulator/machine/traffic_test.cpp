@@ -354,6 +354,10 @@ TEST(Traffic, BarriersWithNothingBetweenAreIdle) {
   EXPECT_EQ(counts_of(good, "barrier.sync")[barriers], 1u);
   EXPECT_EQ(counts_of(good, "barrier.sync")[idle_barriers], 0u);
   EXPECT_EQ(counts_of(good, "bar.sync")[idle_barriers], 0u);
+  // A wait for a product frees what it has read.
+  const LaunchTraffic waits = traffic_of(body + "wgmma.wait_group.sync.aligned 0;\nbarrier.sync 0;",
+                                         {.block = {128, 1, 1}});
+  EXPECT_EQ(counts_of(waits, "barrier.sync")[idle_barriers], 0u);
   const LaunchTraffic twice = traffic_of(body + "add.u32 %r2, %r0, 1;\nbarrier.sync 0;", options);
   EXPECT_EQ(counts_of(twice, "barrier.sync")[idle_barriers], 1u);
   EXPECT_EQ(counts_of(twice, "bar.sync")[idle_barriers], 0u);
