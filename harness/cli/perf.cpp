@@ -134,14 +134,18 @@ Result<std::vector<PerfJob>> jobs_of(const std::vector<const Manifest*>& kernels
   return jobs;
 }
 
-void add_compiled(const PerfJob& job, PerfLaunch& launch, Terminal& terminal) {
+// What made the kernel's PTX, and what ptxas makes of it.
+void add_compiled(const PerfJob& job, PerfEntry& entry, Terminal& terminal) {
   const Manifest& kernel = *job.test_case.kernel;
   const int build = best_build(kernel, job.target.sm).value_or(job.target.sm);
-  std::string why;
-  launch.compiled =
-      compile_entry(kernel.ptx_path(build), kernel.architecture(build), launch.entry, why);
-  if (!launch.compiled) {
-    terminal.note(fmt::format("{}: registers and spills are not known: {}", kernel.name, why));
+  const Result<std::string> ptx = read_image(kernel, build);
+  if (!ptx) return;  // it has run, and was taken away since
+  entry.compiler = compiler_of(*ptx);
+  for (PerfLaunch& launch : entry.launches) {
+    std::string why;
+    launch.compiled = compile_entry(kernel.ptx_path(build), *ptx, launch.entry, why);
+    if (launch.compiled) continue;
+    terminal.note(fmt::format("{}: registers and spills are not known: {}", launch.entry, why));
   }
 }
 
@@ -169,15 +173,9 @@ Result<PerfEntry> count(const PerfJob& job, const Arguments& arguments, Terminal
                   .problem = test_case.problem.text(),
                   .useful_macs = {},
                   .launches = {}};
-  const Manifest& kernel = *test_case.kernel;
-  const Result<std::string> ptx =
-      read_image(kernel, best_build(kernel, job.target.sm).value_or(job.target.sm));
-  if (ptx) entry.compiler = compiler_of(*ptx);
-  for (const CountedLaunch& one : launch->traffic) {
-    entry.launches.push_back(perf_launch(one));
-    add_compiled(job, entry.launches.back(), terminal);
-  }
-  const Operation& operation = *kernel.operation;
+  for (const CountedLaunch& one : launch->traffic) entry.launches.push_back(perf_launch(one));
+  add_compiled(job, entry, terminal);
+  const Operation& operation = *test_case.kernel->operation;
   if (!operation.factors().empty()) entry.useful_macs = operation.work(test_case.problem);
   return entry;
 }

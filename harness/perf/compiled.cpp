@@ -55,20 +55,30 @@ std::optional<CompiledEntry> parse_ptxas(std::string_view text, std::string_view
   return found;
 }
 
-std::optional<CompiledEntry> compile_entry(const std::string& ptx_path,
-                                           std::string_view architecture, const std::string& entry,
-                                           std::string& why) {
+std::string target_of(std::string_view ptx) {
+  constexpr std::string_view kTarget = ".target ";
+  const std::size_t at = ptx.find(kTarget);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = ptx.substr(at + kTarget.size());
+  return std::string(rest.substr(0, rest.find_first_of(", \t\r\n")));
+}
+
+std::optional<CompiledEntry> compile_entry(const std::string& path, std::string_view ptx,
+                                           const std::string& entry, std::string& why) {
   const std::filesystem::path ptxas = std::filesystem::path(find_nvcc()).parent_path() / "ptxas";
   if (ptxas.parent_path().empty() || ::access(ptxas.c_str(), X_OK) != 0) {
     why = "there is no ptxas here";
     return std::nullopt;
   }
   const CommandOutcome outcome =
-      run_command(fmt::format("exec {} -v -arch=sm_{} -e {} -o /dev/null {}", shell_word(ptxas),
-                              architecture, shell_word(entry), shell_word(ptx_path)));
+      run_command(fmt::format("exec {} -v -arch={} -e {} -o /dev/null {}", shell_word(ptxas),
+                              shell_word(target_of(ptx)), shell_word(entry), shell_word(path)));
   std::optional<CompiledEntry> found;
   if (outcome.succeeded) found = parse_ptxas(outcome.output, entry);
-  if (!found) why = "ptxas does not compile it";
+  if (!found) {
+    why = fmt::format("ptxas does not compile it: {}",
+                      outcome.output.substr(0, outcome.output.find('\n')));
+  }
   return found;
 }
 

@@ -64,6 +64,10 @@ expect 0 "barriers" perf --kernel once/once.toml --no-compile --problem 'm=40 n=
 grep -q "idle" <("$program" perf --kernel once/once.toml --no-compile --problem 'm=40 n=200' --sm 90 --out once) &&
   { echo "FAILED: advice for a kernel without the fault"; failed=$((failed + 1)); }
 
+# Kernels of another compiler, with lines of Python.
+expect 0 "narrow: ld.global.b16 at softmax.py:15 uses 2 bytes a lane" perf --kernel "$source/tests/triton/softmax_sm_80.toml" \
+  --problem 'm=8 n=1024' --out triton
+
 # What programs read.
 expect 0 '"rule"' perf gemm_fp8 --problem 'm=64 n=64 k=64' --sm 90 --format json --out json
 expect 0 "bank conflicts: gemm_fp8 sm_90 m=64 n=64 k=64:" perf gemm_fp8 --problem 'm=64 n=64 k=64' --sm 90 --format line --out line

@@ -143,5 +143,11 @@ TEST(Compiled, IsWhatPtxasSaysOfTheEntry) {
   EXPECT_EQ(parse_ptxas(kPtxas, "third"), std::nullopt);
 }
 
+TEST(Compiled, IsForTheChipThatThePtxNames) {
+  EXPECT_EQ(target_of(".version 8.7\n.target sm_90a, debug\n.address_size 64"), "sm_90a");
+  EXPECT_EQ(target_of(".version 8.7\n.target sm_80\n"), "sm_80");
+  EXPECT_EQ(target_of(""), "");
+}
+
 }  // namespace
 }  // namespace plumbline
