@@ -110,8 +110,7 @@ void Cta::start(std::int64_t linear) {
   if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
   local_.clear();
   if (worker_->traffic != nullptr) {
-    traffic_.touched.resize(launch_->program.code.size());
-    for (SectorSet& sectors : traffic_.touched) sectors.clear();
+    traffic_.touched.clear();
     traffic_.passed_barrier = false;
   }
   for (const auto& warp : warps_) {

@@ -104,11 +104,6 @@ bool SectorSet::insert(std::uint64_t sector) {
   return true;
 }
 
-void SectorSet::clear() {
-  pages_.clear();
-  last_ = ~std::uint64_t{0};
-}
-
 void SectorSet::join(const SectorSet& other) {
   for (const auto& [number, page] : other.pages_) {
     Page& own = pages_[number];

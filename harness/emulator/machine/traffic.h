@@ -25,7 +25,6 @@ class SectorSet {
  public:
   // Whether it is new.
   bool insert(std::uint64_t sector);
-  void clear();
   void join(const SectorSet& other);
   std::uint64_t size() const;
   // How many of them the other set lacks.
@@ -56,9 +55,9 @@ struct TrafficCounter {
 
 // The same of one CTA, while it runs.
 struct CtaTraffic {
-  std::vector<SectorSet> touched;  // by instruction
-  bool passed_barrier = false;     // of all warps
-  bool used_memory = true;         // since then
+  std::unordered_map<std::uint32_t, SectorSet> touched;  // by instruction
+  bool passed_barrier = false;                           // of all warps
+  bool used_memory = true;                               // since then
 };
 
 // And of one warp.

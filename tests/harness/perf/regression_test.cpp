@@ -140,6 +140,12 @@ TEST(PerfComparison, SaysWhatCannotBeCompared) {
   EXPECT_THAT(comparison.unclear[0], HasSubstr("another problem of this kernel"));
   EXPECT_THAT(comparison.unclear[1], HasSubstr("it did not run"));
   EXPECT_THAT(compare_perf({}, record(40)).unclear.at(0), HasSubstr("no such kernel"));
+  PerfRecord pair = record(40);
+  pair.entries[0].launches.push_back(record(40).entries[0].launches[0]);
+  PerfRecord grown = pair;
+  grown.entries[0].launches[1].totals[shared_wavefronts] = 50;
+  EXPECT_THAT(compare_perf(pair, grown).changes.at(0).text(),
+              HasSubstr("gemm sm_90 m=8 n=8 k=8 launch 2: wavefronts of shared memory: 40 before"));
   PerfRecord two = record(40);
   two.entries[0].launches.push_back(two.entries[0].launches[0]);
   EXPECT_THAT(compare_perf(record(40), two).unclear.at(0), HasSubstr("2 launches"));
