@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "fuzz/case_file/corpus.h"
 #include "fuzz/plan/plan.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
@@ -60,27 +59,25 @@ Result<Problem> usual_problem(const Manifest& kernel) {
                kernel.path, "name one: --problem 'm=64 n=64 k=64'"};
 }
 
-// `where` names what the problem is from.
-Result<Case> case_of(const Manifest& kernel, const std::string& problem, const Registry& registry,
-                     const std::string& where) {
-  Result<Case> made = parse_case_line(
-      fmt::format("{} {} value=normal seed=0x1", kernel.name, problem), registry, where);
-  if (!made) return made;
-  if (const Status accepted = check_domain(*made); !accepted) return accepted.error();
+// Inputs of the usual class and seed. `where` names what the problem is from.
+Result<Case> case_of(const Manifest& kernel, const std::string& problem, const std::string& where) {
+  const Result<Problem> parsed = parse_problem(kernel.schema(), problem, where);
+  if (!parsed) return parsed.error();
+  Case made{.kernel = &kernel, .problem = *parsed};
+  if (const Status accepted = check_domain(made); !accepted) return accepted.error();
   return made;
 }
 
-// The chips that a kernel is counted for: --sm, or the newest it has.
-Result<std::optional<Target>> target_of(const Manifest& kernel, std::optional<int> sm,
-                                        Terminal& terminal) {
+// The chip that a kernel is counted for: --sm, or the newest it has; nothing where it has none.
+std::optional<Target> target_of(const Manifest& kernel, std::optional<int> sm, Terminal& terminal) {
   std::string skipped;
   const std::vector<Target> targets =
       kernel_targets(kernel, On::emulator, sm, std::nullopt, skipped);
   if (targets.empty()) {
     terminal.note(fmt::format("{}: {}", kernel.name, skipped));
-    return std::optional<Target>();
+    return std::nullopt;
   }
-  return std::optional(*std::ranges::max_element(targets, {}, &Target::sm));
+  return *std::ranges::max_element(targets, {}, &Target::sm);
 }
 
 // Those that are named, or else those of the baseline that are here, or else all. What the baseline
@@ -107,8 +104,8 @@ Result<std::vector<const Manifest*>> kernels_of(PerfRecord& baseline, const Regi
 
 // One job for each kernel, or one for each of its entries in the baseline.
 Result<std::vector<PerfJob>> jobs_of(const std::vector<const Manifest*>& kernels,
-                                     const PerfRecord& baseline, const Registry& registry,
-                                     const Arguments& arguments, Terminal& terminal) {
+                                     const PerfRecord& baseline, const Arguments& arguments,
+                                     Terminal& terminal) {
   std::vector<PerfJob> jobs;
   const std::string where = arguments.problem.empty() ? arguments.baseline : "--problem";
   for (const Manifest* kernel : kernels) {
@@ -124,11 +121,10 @@ Result<std::vector<PerfJob>> jobs_of(const std::vector<const Manifest*>& kernels
       wanted.emplace_back(problem->text(), arguments.sm);
     }
     for (const auto& [problem, sm] : wanted) {
-      Result<Case> test_case = case_of(*kernel, problem, registry, where);
+      Result<Case> test_case = case_of(*kernel, problem, where);
       if (!test_case) return test_case.error();
-      const Result<std::optional<Target>> target = target_of(*kernel, sm, terminal);
-      if (!target) return target.error();
-      if (*target) jobs.push_back({*std::move(test_case), **target});
+      const std::optional<Target> target = target_of(*kernel, sm, terminal);
+      if (target) jobs.push_back({*std::move(test_case), *target});
     }
   }
   return jobs;
@@ -324,6 +320,11 @@ std::string bound_words(const Ceiling& top, const Chip& chip) {
                      chip.multiprocessors);
 }
 
+// Names in PTX may be no UTF-8.
+std::string line_of(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 // How many pieces of advice it has.
 std::int64_t print_entry(const PerfEntry& entry, const Chip* chip, const Arguments& arguments,
                          Terminal& terminal) {
@@ -334,7 +335,7 @@ std::int64_t print_entry(const PerfEntry& entry, const Chip* chip, const Argumen
     json["advice"] = nlohmann::ordered_json::array();
     for (const Advice& one : all)
       json["advice"].push_back({{"rule", one.rule}, {"words", one.words}});
-    terminal.print(json.dump());
+    terminal.print(line_of(json));
     return pieces;
   }
   const std::string title = fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
@@ -366,20 +367,19 @@ ExitCode print_comparison(const PerfComparison& comparison, const Arguments& arg
   for (const CounterChange& change : comparison.changes) {
     grown += change.grew();
     if (json) {
-      terminal.print(nlohmann::ordered_json({{"change", change.grew() ? "grew" : "shrank"},
-                                             {"what", change.what},
-                                             {"of", change.kernel},
-                                             {"before", change.before},
-                                             {"now", change.after},
-                                             {"lines", change.lines}})
-                         .dump());
+      terminal.print(line_of({{"change", change.grew() ? "grew" : "shrank"},
+                              {"what", change.what},
+                              {"of", change.kernel},
+                              {"before", change.before},
+                              {"now", change.after},
+                              {"lines", change.lines}}));
       continue;
     }
     const std::string word = change.grew() ? terminal.red("grew  ") : terminal.green("shrank");
     terminal.print_wrapped(fmt::format("  {}  {}", word, change.text()));
   }
   for (const std::string& words : comparison.unclear) {
-    json ? terminal.print(nlohmann::ordered_json({{"change", "unclear"}, {"of", words}}).dump())
+    json ? terminal.print(line_of({{"change", "unclear"}, {"of", words}}))
          : terminal.print_wrapped(fmt::format("  {}  {}", terminal.yellow("unclear"), words));
   }
   if (!json) {
@@ -423,8 +423,7 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   if (!registry) return report_error(registry.error());
   const auto kernels = kernels_of(baseline, *registry, arguments);
   if (!kernels) return report_error(kernels.error());
-  const Result<std::vector<PerfJob>> jobs =
-      jobs_of(*kernels, baseline, *registry, arguments, terminal);
+  const Result<std::vector<PerfJob>> jobs = jobs_of(*kernels, baseline, arguments, terminal);
   if (!jobs) return report_error(jobs.error());
   if (jobs->empty() && baseline.entries.empty()) return ExitCode::nothing_selected;
 

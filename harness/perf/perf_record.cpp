@@ -46,6 +46,11 @@ Json json_of(const Counts& counts) {
   return json;
 }
 
+// Names of files come from strangers' PTX: what is no UTF-8 in them is replaced.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Json json_of(const PerfLine& line) {
   Json json = {{"at", line.at}};
   if (!line.inlined_at.empty()) json["inlined_at"] = line.inlined_at;
@@ -202,17 +207,17 @@ std::string perf_json(const PerfRecord& record) {
     Json head = {{"kernel", entry.kernel}, {"sm", entry.sm}, {"problem", entry.problem}};
     if (!entry.compiler.empty()) head["compiler"] = entry.compiler;
     if (entry.useful_macs) head["useful_macs"] = *entry.useful_macs;
-    std::string own = head.dump();
+    std::string own = text_of(head);
     own.pop_back();
     text += comma + own + ",\n \"launches\": [";
     const char* before = "\n  ";
     for (const PerfLaunch& launch : entry.launches) {
-      own = json_of(launch).dump();
+      own = text_of(json_of(launch));
       own.pop_back();
       text += before + own + ",\n   \"lines\": [";
       const char* separator = "\n    ";
       for (const PerfLine& line : launch.lines) {
-        text += separator + json_of(line).dump();
+        text += separator + text_of(json_of(line));
         separator = ",\n    ";
       }
       text += "]}";

@@ -67,6 +67,13 @@ TEST_F(PerfFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read->entries[0].launches[0].compiled->registers, 96);
 }
 
+TEST_F(PerfFile, HoldsNamesThatAreNoUtf8) {
+  const PerfRecord strange = record(40, "t\xff\xfe.cu:3");
+  const Result<PerfRecord> read = read_perf(write(perf_json(strange)));
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_TRUE(compare_perf(*read, strange).changes.empty());
+}
+
 TEST_F(PerfFile, SaysWhatIsWrongWithAnother) {
   const auto error = [&](const std::string& text) { return read_perf(write(text)).error().text(); };
   EXPECT_THAT(error("{"), HasSubstr("no JSON object"));
