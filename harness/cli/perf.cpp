@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -190,98 +191,86 @@ std::string size_text(const std::array<std::int64_t, 3>& size) {
                       : fmt::format("{} x {} x {}", size[0], size[1], size[2]);
 }
 
-void print_occupancy(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& terminal) {
+// Prints a line of facts: print("global", "...").
+using FactPrinter = std::function<void(std::string_view, const std::string&)>;
+
+void print_occupancy(const PerfLaunch& launch, int sm, const Chip* chip, const FactPrinter& print) {
   const Multiprocessor* const on = multiprocessor(sm);
-  constexpr std::size_t kColumn = 15;
-  if (on == nullptr) {
-    terminal.print_entry("occupancy", fmt::format("unknown: no figures of sm_{} here", sm),
-                         kColumn);
-    return;
-  }
+  if (on == nullptr)
+    return print("occupancy", fmt::format("unknown: no figures of sm_{} here", sm));
   const std::int64_t registers = launch.compiled ? launch.compiled->registers : 0;
   const Occupancy held = occupancy(*on, launch.threads(), registers, launch.shared_bytes);
-  terminal.print_entry(
-      "occupancy",
-      fmt::format("{} on a multiprocessor, {:.0f} % of its warps, limited by {}{}",
-                  counted(held.blocks, "block"), 100 * held.share, name(held.limiter),
-                  launch.compiled ? "" : " (registers are not known)"),
-      kColumn);
+  print("occupancy",
+        fmt::format("{} on a multiprocessor, {:.0f} % of its warps, limited by {}{}",
+                    counted(held.blocks, "block"), 100 * held.share, name(held.limiter),
+                    launch.compiled ? "" : " (registers are not known)"));
   if (chip == nullptr) return;
   const Waves in = waves(launch.blocks(), chip->multiprocessors, held.blocks);
-  terminal.print_entry("waves",
-                       fmt::format("{} of an {} with {} multiprocessors, {:.0f} % full", in.count,
-                                   chip->name, chip->multiprocessors, 100 * in.filled),
-                       kColumn);
+  print("waves", fmt::format("{} of an {} with {} multiprocessors, {:.0f} % full", in.count,
+                             chip->name, chip->multiprocessors, 100 * in.filled));
+}
+
+// "9 % tensor, 12 % memory, ..."
+std::string classes_text(const PerfLaunch& launch) {
+  std::string text;
+  for (std::size_t i = 0; i < kInstructionClasses; ++i) {
+    if (launch.classes[i] == 0) continue;
+    const double share = ratio(launch.classes[i], launch.totals[Counter::warp_instructions]);
+    text += fmt::format("{}{:.0f} % {}", text.empty() ? "" : ", ", 100 * share,
+                        name(static_cast<InstructionClass>(i)));
+  }
+  return text;
 }
 
 void print_launch(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& terminal) {
-  constexpr std::size_t kColumn = 15;
   using enum Counter;
+  constexpr std::size_t kColumn = 15;
+  const FactPrinter print = [&](std::string_view what, const std::string& text) {
+    terminal.print_entry(what, text, kColumn);
+  };
   const Counts& all = launch.totals;
-  std::string head = fmt::format("{}: {} blocks of {} threads, {} bytes of shared memory",
-                                 launch.entry, size_text(launch.grid), size_text(launch.block),
-                                 grouped(static_cast<std::uint64_t>(launch.shared_bytes)));
+  std::string head = fmt::format("{}: {} {} of {} threads, {} bytes of shared memory", launch.entry,
+                                 size_text(launch.grid), launch.blocks() == 1 ? "block" : "blocks",
+                                 size_text(launch.block), count_text(launch.shared_bytes));
   if (launch.compiled) {
     head += fmt::format(", {} registers", launch.compiled->registers);
     if (launch.compiled->stack_bytes > 0)
       head += fmt::format(", {} bytes of stack", launch.compiled->stack_bytes);
   }
   terminal.print_wrapped("  " + head);
-  std::string classes;
-  for (std::size_t i = 0; i < kInstructionClasses; ++i) {
-    if (launch.classes[i] == 0) continue;
-    classes += fmt::format("{}{:.0f} % {}", classes.empty() ? "" : ", ",
-                           100 * ratio(launch.classes[i], all[warp_instructions]),
-                           name(static_cast<InstructionClass>(i)));
-  }
-  terminal.print_entry(
-      "instructions",
-      fmt::format("{} of warps: {}; {:.1f} % of their lanes take part",
-                  grouped(all[warp_instructions]), classes,
-                  100 * ratio(all[thread_instructions], 32 * all[warp_instructions])),
-      kColumn);
+  print("instructions",
+        fmt::format("{} of warps: {}; {:.1f} % of their lanes take part",
+                    grouped(all[warp_instructions]), classes_text(launch),
+                    100 * ratio(all[thread_instructions], 32 * all[warp_instructions])));
   if (all[global_requests] > 0) {
-    terminal.print_entry(
-        "global",
-        fmt::format("{} requests, {} sectors: {:.1f} per request, where {:.1f} hold the "
-                    "bytes",
-                    grouped(all[global_requests]), grouped(all[global_sectors]),
-                    ratio(all[global_sectors], all[global_requests]),
-                    ratio(all[global_least_sectors], all[global_requests])),
-        kColumn);
+    print("global",
+          fmt::format("{} requests, {} sectors: {:.1f} per request, where {:.1f} hold the bytes",
+                      grouped(all[global_requests]), grouped(all[global_sectors]),
+                      ratio(all[global_sectors], all[global_requests]),
+                      ratio(all[global_least_sectors], all[global_requests])));
   }
   if (all[local_requests] > 0) {
-    terminal.print_entry("local",
-                         fmt::format("{} requests, {} sectors", grouped(all[local_requests]),
-                                     grouped(all[local_sectors])),
-                         kColumn);
+    print("local", fmt::format("{} requests, {} sectors", grouped(all[local_requests]),
+                               grouped(all[local_sectors])));
   }
   if (all[shared_requests] > 0) {
-    terminal.print_entry("shared",
-                         fmt::format("{} requests, {} wavefronts, {} without bank conflicts",
-                                     grouped(all[shared_requests]), grouped(all[shared_wavefronts]),
-                                     grouped(all[shared_least_wavefronts])),
-                         kColumn);
+    print("shared", fmt::format("{} requests, {} wavefronts, {} without bank conflicts",
+                                grouped(all[shared_requests]), grouped(all[shared_wavefronts]),
+                                grouped(all[shared_least_wavefronts])));
   }
   if (all[bulk_bytes] + all[bulk_fill_bytes] > 0) {
-    terminal.print_entry("bulk copies",
-                         fmt::format("{} bytes, and {} of fill", grouped(all[bulk_bytes]),
-                                     grouped(all[bulk_fill_bytes])),
-                         kColumn);
+    print("bulk copies", fmt::format("{} bytes, and {} of fill", grouped(all[bulk_bytes]),
+                                     grouped(all[bulk_fill_bytes])));
   }
   if (all[tensor_macs] > 0)
-    terminal.print_entry("tensor cores", fmt::format("{} products", grouped(all[tensor_macs])),
-                         kColumn);
+    print("tensor cores", fmt::format("{} products", grouped(all[tensor_macs])));
   if (all[barriers] > 0)
-    terminal.print_entry("barriers", fmt::format("{} of whole blocks", grouped(all[barriers])),
-                         kColumn);
-  terminal.print_entry(
-      "memory",
-      fmt::format("{} bytes at least: {} that are only read, {} that are written",
-                  grouped(launch.least_memory_bytes()), grouped(32 * launch.sectors_only_read),
-                  grouped(32 * launch.sectors_written)),
-      kColumn);
-  print_occupancy(launch, sm, chip, terminal);
+    print("barriers", fmt::format("{} of whole blocks", grouped(all[barriers])));
+  print("memory",
+        fmt::format("{} bytes at least: {} that are only read, {} that are written",
+                    grouped(launch.least_memory_bytes()), grouped(32 * launch.sectors_only_read),
+                    grouped(32 * launch.sectors_written)));
+  print_occupancy(launch, sm, chip, print);
 }
 
 // The lines that move something, those that move most first.

@@ -53,7 +53,6 @@ std::span<const Chip> chips() { return kChips; }
 
 const Chip* usual_chip(int sm) {
   const auto* const found = std::ranges::find(kChips, sm, &Chip::sm);
-  // RTX 4090 and L40S differ in nothing but figures of the data sheet.
   return found == kChips.end() ? nullptr : found;
 }
 

@@ -2,24 +2,21 @@
 // The closed formulas of a warp's accesses: how many sectors of global memory and how many
 // wavefronts of shared memory one instruction needs, from its addresses alone.
 //
-// Global memory moves in sectors of 32 bytes: "the concurrent accesses of the threads of a warp
-// will coalesce into a number of transactions equal to the number of 32-byte transactions necessary
-// to service all of the threads" (CUDA C++ Best Practices Guide, 10.2.1, coalesced access).
+// Global memory moves in sectors of 32 bytes: a request needs as many as its lanes touch (CUDA C++
+// Best Practices Guide, coalesced access to global memory).
 //
-// Shared memory has 32 banks of 4 bytes; successive words lie in successive banks, and each bank
-// gives one word a cycle (CUDA C++ Programming Guide, 5.x: shared memory). Lanes that use the same
-// word do not conflict. Accesses of 8 bytes are made by half warps and those of 16 bytes by quarter
-// warps, one phase after the other (the guide says so of 64-bit and 128-bit requests for compute
-// capability 2.x; that later chips do the same is what the layouts of ldmatrix and of 16-byte tiles
-// rely on). Chips merge more where lanes of several phases use the same few words: others have seen
+// Shared memory has 32 banks of 4 bytes, and words that follow each other lie in banks that do; a
+// bank gives one word at a time, to any number of lanes (CUDA C++ Programming Guide, shared memory
+// of compute capability 5.x and later). Accesses of 8 bytes are made by half warps and those of 16
+// bytes by quarter warps, one phase after the other. The guide says so of compute capability 2.x;
+// that later chips do the same is what the layouts of ldmatrix and of padded and swizzled tiles
+// rely on. Chips merge more where lanes of several phases use the same few words: others have seen
 // Nsight Compute count two wavefronts for a 16-byte broadcast that is four here. So wavefronts of
 // broadcasts are an upper bound.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <span>
-#include <vector>
 
 namespace plumbline::emulator {
 
@@ -47,9 +44,8 @@ struct Wavefronts {
 // for ldmatrix and stmatrix is such an access of 16 bytes: a matrix is a phase.
 Wavefronts wavefronts(const LaneAddresses& addresses, std::uint32_t lanes, int bytes);
 
-// Local memory is laid out so that the same word of the 32 lanes lies side by side: CUDA C++
-// Programming Guide, local memory: "organized such that consecutive 32-bit words are accessed by
-// consecutive thread IDs". The sectors that an access touches.
+// The sectors that an access of local memory touches. The same word of the 32 lanes lies side by
+// side there (CUDA C++ Programming Guide, local memory).
 int local_sectors(const LaneAddresses& addresses, std::uint32_t lanes, int bytes);
 
 }  // namespace plumbline::emulator
