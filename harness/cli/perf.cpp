@@ -447,6 +447,7 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   const std::filesystem::path path = folder / "perf.json";
   const Status written = write_file(path, perf_json(record));
   if (!written) return report_error(written.error());
+  link_beside(folder, kLatestOfPerf);
   if (arguments.format == OutputFormat::human) {
     terminal.print(fmt::format("perf: {} counted, {} of advice; record: {}",
                                counted(static_cast<std::int64_t>(record.entries.size()), "kernel"),

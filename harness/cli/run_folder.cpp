@@ -111,9 +111,15 @@ Status write_tables(const fs::path& folder, const RunRecord& record, const PageO
   return {};
 }
 
+void link_beside(const fs::path& folder, const char* name) {
+  std::error_code code;
+  const fs::path link = folder.parent_path() / name;
+  fs::remove(link, code);
+  fs::create_directory_symlink(folder.filename(), link, code);
+}
+
 Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& name) {
   RunFolder folder;
-  folder.root_ = root;
   folder.path_ = root / name;
   std::error_code code;
   fs::create_directories(folder.path_, code);
@@ -173,17 +179,11 @@ Status RunFolder::finish(const RunRecord& record, bool allow_mistrusted, const P
   return written;
 }
 
-void RunFolder::link(const char* name) {
-  std::error_code code;
-  fs::remove(root_ / name, code);
-  fs::create_directory_symlink(path_.filename(), root_ / name, code);
-}
-
-void RunFolder::link_as_latest() { link("latest"); }
+void RunFolder::link_as_latest() { link_beside(path_, "latest"); }
 
 void RunFolder::link_as_latest_of_cases() {
   link_as_latest();
-  link(kLatestOfCases);
+  link_beside(path_, kLatestOfCases);
 }
 
 }  // namespace plumbline

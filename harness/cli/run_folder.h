@@ -16,6 +16,10 @@
 namespace plumbline {
 
 inline constexpr const char* kLatestOfCases = "latest-cases";
+inline constexpr const char* kLatestOfPerf = "latest-perf";
+
+// `name`, beside a run's folder, leads to it.
+void link_beside(const std::filesystem::path& folder, const char* name);
 
 // Writes a file whole or not at all, whatever links other users put into the folder.
 Status write_file(const std::filesystem::path& path, const std::string& text);
@@ -55,9 +59,7 @@ class RunFolder {
 
  private:
   void add_line(const std::string& line);
-  void link(const char* name);
-
-  std::filesystem::path root_, path_;
+  std::filesystem::path path_;
   LineFile lines_;
   std::map<std::string, double> closest_;  // by kernel: the largest share of its bound so far
   bool begun_ = false;

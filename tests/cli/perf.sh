@@ -20,8 +20,9 @@ problem=(gemm_bf16 --problem 'm=256 n=256 k=64' --sm 90)
 expect 0 "4,194,304 products" perf gemm_bf16 --problem 'm=256 n=256 k=64' --sm 90 -j 1 --out one
 expect 0 "16-bit peak of an H100 SXM" perf "${problem[@]}" -j 2 --out two
 expect 0 "16-bit peak of an H200" perf "${problem[@]}" --chip h200 --out two
-cmp one/*/perf.json two/*/perf.json || { echo "FAILED: one worker and two count differently"; failed=$((failed + 1)); }
-own=$(echo one/*/perf.json)
+cmp one/latest-perf/perf.json two/latest-perf/perf.json || { echo "FAILED: one worker and two count differently"; failed=$((failed + 1)); }
+own=own.json
+cp one/latest-perf/perf.json own.json
 
 # A counter that grew, with its line; without --strict it is only said.
 python3 - "$own" <<'PYTHON'
@@ -53,7 +54,7 @@ expect 5 "the baseline has another problem of this kernel" perf "${problem[@]}" 
 expect 5 "the baseline has no such kernel" perf "${problem[@]}" --baseline other.json --strict --out one
 expect 5 "gone_bf16 sm_90 m=16 n=16 k=16: it did not run" perf --baseline gone.json --strict --out one
 # Without --problem it is the baseline's.
-expect 0 "gemm_bf16 sm_90 m=256 n=256 k=64" perf --baseline "$own" --strict --out one
+expect 0 "gemm_bf16 sm_90 m=256 n=256 k=64" perf --baseline own.json --strict --out one
 
 # Faults in a shipped kernel: every barrier twice; every vector of four stores as two of two.
 copy twice softmax_bf16 ''
