@@ -169,10 +169,9 @@ void Console::taken_over(const std::vector<CaseRecord>& cases) {
       all_estimated_ -= estimated->second;
   }
   if (arguments_.format != OutputFormat::human || arguments_.quiet) return;
-  terminal_.print_wrapped(
-      fmt::format("{} passed before the run was interrupted, and {} taken over",
-                  counted(static_cast<std::int64_t>(cases.size()), "case"),
-                  cases.size() == 1 ? "is" : "are"));
+  terminal_.print_wrapped(fmt::format("{} passed before the run was interrupted, and {} taken over",
+                                      counted(static_cast<std::int64_t>(cases.size()), "case"),
+                                      cases.size() == 1 ? "is" : "are"));
 }
 
 void Console::finished(const CaseRecord& record, std::int64_t done, std::int64_t total) {

@@ -86,8 +86,9 @@ Result<std::optional<RunRecord>> earlier_part(const RunFolder& folder, Terminal&
   describe_environment(now);
   if (earlier->plumbline_version != now.plumbline_version || earlier->git_hash != now.git_hash ||
       earlier->environment != now.environment) {
-    terminal.note("another build of plumbline, or another machine, made the earlier part of this "
-                  "run: it begins anew");
+    terminal.note(
+        "another build of plumbline, or another machine, made the earlier part of this "
+        "run: it begins anew");
     return std::optional<RunRecord>();
   }
   return std::optional<RunRecord>(*std::move(earlier));

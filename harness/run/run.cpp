@@ -118,8 +118,7 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
   summarize(record);
   if (!whole) return;
   for (KernelRecord& kernel : record.kernels) {
-    std::map<std::string, CodeParts> reached =
-        reached_code(kernel.name, coverage, options.earlier);
+    std::map<std::string, CodeParts> reached = reached_code(kernel.name, coverage, options.earlier);
     if (options.shard || record.ended_early()) {
       kernel.code_parts = std::move(reached);
     } else {

@@ -243,7 +243,8 @@ void take_code_parts(RunRecord& record) {
   for (CaseRecord& c : record.cases) {
     const std::optional<CodeParts> parts = std::exchange(c.code_parts, std::nullopt);
     const auto kernel = std::ranges::find(record.kernels, c.kernel, &KernelRecord::name);
-    if (parts && kernel != record.kernels.end()) add_parts({{c.device, *parts}}, kernel->code_parts);
+    if (parts && kernel != record.kernels.end())
+      add_parts({{c.device, *parts}}, kernel->code_parts);
   }
 }
 

@@ -112,8 +112,8 @@ struct CaseRecord {
   // Of the kernel's code, by this case and those that ended before it, where this one added some.
   // In record.jsonl only: record.json has that of all cases (KernelRecord::code_parts).
   std::optional<CodeParts> code_parts;
-  double elapsed_ms = 0;               // goes to the object `circumstances`
-  double kernel_ms = 0;  // of the kernel alone, the fastest of its launches; 0 on the emulator
+  double elapsed_ms = 0;  // goes to the object `circumstances`
+  double kernel_ms = 0;   // of the kernel alone, the fastest of its launches; 0 on the emulator
 };
 
 // A failure made small and explained.
