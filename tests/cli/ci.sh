@@ -97,7 +97,7 @@ grep -q 'mine' summary && [ -s merged/record.json ] || { echo "FAILED: the shard
 rm -rf shards merged
 
 # The commands of the README's last part.
-sed -n '/^```$/,/^```$/p' "$source/docs/ci/README.md" | grep '^plumbline ' | sed 's,^plumbline,third_party/plumbline/scripts/plumbline,' >commands.sh
+sed -n '/^```$/,/^```$/p' "$source/docs/ci/README.md" | grep -E '^(plumbline|cp) ' | sed 's,^plumbline,third_party/plumbline/scripts/plumbline,' >commands.sh
 check README.md bash -e commands.sh
 
 # The hook, in a repository with a kernel that changed and one that did not.
