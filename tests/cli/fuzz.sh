@@ -51,7 +51,7 @@ killed() {  # NAME CASES: a search of NAME, killed when record.jsonl has its fir
   local pid=$!
   for _ in $(seq 300); do
     sleep 0.1
-    [ "$(cat "$1"/killed/*/record.jsonl 2>/dev/null | wc -l)" -gt "$2" ] && break
+    [ "$(cat "$1"/killed/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt "$2" ] && break
   done
   sleep 0.2
   kill -KILL "$pid"
@@ -62,7 +62,7 @@ killed slow 1
 slow_kernel "$kernels" wrong
 sed -i 's/cvt.rn.bf16/cvt.rz.bf16/' wrong/wrong.ptx
 killed wrong 3
-grep -q '"verdict":"fail"' wrong/killed/*/record.jsonl || { echo "FAILED: no case failed before the kill"; failed=$((failed + 1)); }
+grep -q '"verdict":"fail"' wrong/killed/[0-9a-f]*/record.jsonl || { echo "FAILED: no case failed before the kill"; failed=$((failed + 1)); }
 [ -n "$(ls wrong/corpus/wrong/*.case 2>/dev/null)" ] || { echo "FAILED: a killed search lost its failure"; failed=$((failed + 1)); }
 
 # A search found this: batches of C that overlap cannot have their rows reversed.

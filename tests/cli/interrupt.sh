@@ -12,7 +12,7 @@ unset CI
 pid=$!
 for _ in $(seq 100); do
   sleep 0.1
-  [ "$(cat out/*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break  # the first line is the run's
+  [ "$(cat out/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break  # the first line is the run's
 done
 kill -INT "$pid"
 status=0
@@ -44,7 +44,7 @@ run=(verify gemm_bf16 --profile quick --on emulator --sm 80 --no-corpus)
 pid=$!
 for _ in $(seq 200); do
   sleep 0.05
-  [ "$(cat killed/*/record.jsonl 2>/dev/null | wc -l)" -gt 3 ] && break
+  [ "$(cat killed/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 3 ] && break
 done
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null || true
@@ -75,7 +75,7 @@ slow_kernel "$2" slow
 pid=$!
 for _ in $(seq 200); do
   sleep 0.1
-  [ "$(cat slow/out/*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break
+  [ "$(cat slow/out/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break
 done
 sleep 0.5
 kill -INT "$pid"
@@ -84,7 +84,7 @@ status=0
 wait "$pid" || status=$?
 [ "$status" = 130 ] || { echo "exit $status, not 130"; cat slow/log; exit 1; }
 [ $((SECONDS - start)) -lt 15 ] || { echo "it took $((SECONDS - start)) s to stop"; exit 1; }
-python3 - slow/out/*/record.json <<'PY'
+python3 - slow/out/[0-9a-f]*/record.json <<'PY'
 import json, sys
 from record_cases import cases_of
 record = json.load(open(sys.argv[1]))
@@ -101,7 +101,7 @@ sed 's/f32\.bf16\.bf16\.f32/f32.f16.f16.f32/' "$2"/shipped/gemm_bf16/gemm_bf16.s
 pid=$!
 for _ in $(seq 200); do
   sleep 0.1
-  [ "$(cat broken/out/*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break
+  [ "$(cat broken/out/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break
 done
 kill -INT "$pid"
 status=0

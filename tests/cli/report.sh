@@ -60,7 +60,7 @@ killed() {
   "$program" "$@" --jobs 1 --out "$folder" >/dev/null 2>&1 &
   pid=$!
   for ((i = 0; i < 600; ++i)); do
-    (($(cat "$folder"/*/record.jsonl 2>/dev/null | grep -c "$pattern") >= count)) && break
+    (($(cat "$folder"/[0-9a-f]*/record.jsonl 2>/dev/null | grep -c "$pattern") >= count)) && break
     sleep 0.1
   done
   kill -KILL $pid
@@ -72,17 +72,17 @@ killed() {
 
 # Killed at any moment: what had finished is reported.
 if killed killed '' 4 "${run[@]}"; then
-  expect 5 "the run did not end" report killed/* --out rescued
+  expect 5 "the run did not end" report killed/[0-9a-f]* --out rescued
   check "the page says so" grep -q "The run did not end" rescued/report.html
 fi
 # What propagate had found, too.
 if killed found '^{"stochastics"' 1 propagate gemm_bf16 attention_bf16_forward --on emulator --stochastic 64; then
-  expect 5 "the run did not end" report found/* --out rescued_found
+  expect 5 "the run did not end" report found/[0-9a-f]* --out rescued_found
   check "with what it had found" grep -q "Significant bits under random rounding" rescued_found/report.html
 fi
 # Planted faults too.
 if killed faults '"outcome"' 1 mutants softmax_bf16 --auto 40 --profile quick; then
-  expect 5 "the run did not end" report faults/* --out rescued_faults
+  expect 5 "the run did not end" report faults/[0-9a-f]* --out rescued_faults
   check "with the faults that were tried" grep -q "faults that change any output are caught" rescued_faults/report.html
 fi
 
