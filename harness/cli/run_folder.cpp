@@ -165,7 +165,7 @@ void RunFolder::append(const CaseRecord& record) {
     details = details || output.verdict.worst_share >= closest;
     closest = std::max(closest, output.verdict.worst_share);
   }
-  add_line(case_json_line(record, details));
+  add_line(case_log_line(record, details));
 }
 
 void RunFolder::append(const MutantRecord& record) { add_line(mutant_json_line(record)); }

@@ -59,6 +59,7 @@ class RunFolder {
 
  private:
   void add_line(const std::string& line);
+
   std::filesystem::path path_;
   LineFile lines_;
   std::map<std::string, double> closest_;  // by kernel: the largest share of its bound so far

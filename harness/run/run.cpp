@@ -90,16 +90,12 @@ JobResults run_what_is_left(const std::vector<Job>& jobs, const RunOptions& opti
   return results;
 }
 
-// What cases of a kernel reached, in this part of the run and the one before.
-std::map<std::string, CodeParts> reached_code(const std::string& kernel,
-                                              const CodeCoverage& coverage,
-                                              const RunRecord* earlier) {
-  std::map<std::string, CodeParts> reached = coverage.of(kernel);
-  if (earlier == nullptr) return reached;
-  const auto before = std::ranges::find(earlier->kernels, kernel, &KernelRecord::name);
-  if (before == earlier->kernels.end()) return reached;
-  add_parts(before->code_parts, reached);
-  return reached;
+// What an earlier part of the run reached of the kernels' code counts for this one.
+void keep_reached_code(const RunRecord& earlier, RunRecord& record) {
+  for (KernelRecord& kernel : record.kernels) {
+    const auto before = std::ranges::find(earlier.kernels, kernel.name, &KernelRecord::name);
+    if (before != earlier.kernels.end()) kernel.code_parts = before->code_parts;
+  }
 }
 
 // Steps 3 to 9 for all jobs, and which code they reached. What a part of the plan leaves out says
@@ -118,12 +114,10 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
   summarize(record);
   if (!whole) return;
   for (KernelRecord& kernel : record.kernels) {
-    std::map<std::string, CodeParts> reached = reached_code(kernel.name, coverage, options.earlier);
-    if (options.shard || record.ended_early()) {
-      kernel.code_parts = std::move(reached);
-    } else {
-      for (const auto& [device, parts] : reached) kernel.code[device] = code_of(parts);
-    }
+    add_parts(coverage.of(kernel.name), kernel.code_parts);
+    if (options.shard || record.ended_early()) continue;
+    for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
+    kernel.code_parts.clear();
   }
 }
 
@@ -267,6 +261,7 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   if (!gpu) return gpu.error();
   const Result<std::vector<Job>> jobs = plan_jobs(registry, kernels, *gpu, options, record);
   if (!jobs) return jobs.error();
+  if (options.earlier != nullptr) keep_reached_code(*options.earlier, record);
   observer.planned(record, *jobs);
   run_cases(*jobs, options, observer, record);
   draw_error_maps(*jobs, options, record);

@@ -324,10 +324,23 @@ std::string found_json_line(const RunRecord& found) {
   return on_one_line(writer.take());
 }
 
-std::string case_json_line(const CaseRecord& record, bool details) {
+namespace {
+
+Json case_json(const CaseRecord& record, bool details) {
   Json json = details ? JsonWriter::written(record) : figures_of(record);
   json["elapsed_ms"] = rounded(record.elapsed_ms);
   if (record.kernel_ms > 0) json["kernel_ms"] = record.kernel_ms;
+  return json;
+}
+
+}  // namespace
+
+std::string case_json_line(const CaseRecord& record) {
+  return on_one_line(case_json(record, true));
+}
+
+std::string case_log_line(const CaseRecord& record, bool details) {
+  Json json = case_json(record, details);
   if (record.code_parts) json["code_parts"] = JsonWriter::written(*record.code_parts);
   return on_one_line(json);
 }

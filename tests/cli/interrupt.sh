@@ -40,14 +40,20 @@ grep -q "not reached: gemm_s8$" log
 grep -q "the same command with --resume" log
 run=(verify gemm_bf16 --profile quick --on emulator --sm 80 --no-corpus)
 "$1" "${run[@]}" --out whole >whole.log
-"$1" "${run[@]}" --out killed >killed.log 2>&1 &
-pid=$!
-for _ in $(seq 200); do
-  sleep 0.05
-  [ "$(cat killed/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 3 ] && break
-done
-kill -KILL "$pid"
-wait "$pid" 2>/dev/null || true
+# kill_at LINES ARGUMENTS...: once the log has as many.
+kill_at() {
+  local lines=$1
+  shift
+  "$@" >killed.log 2>&1 &
+  pid=$!
+  for _ in $(seq 400); do
+    sleep 0.05
+    [ "$(cat killed/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt "$lines" ] && break
+  done
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null || true
+}
+kill_at 3 "$1" "${run[@]}" --out killed
 python3 - killed/latest/record.jsonl <<'PY'
 import json, sys
 lines = open(sys.argv[1]).read().splitlines()
@@ -56,6 +62,8 @@ failed["verdict"] = "fail"
 lines[1] = json.dumps(failed)
 open(sys.argv[1], "w").write("\n".join(lines))  # the last one is cut short
 PY
+# Twice killed: what the first part reached of the code is not lost.
+kill_at $(($(wc -l <killed/latest/record.jsonl) + 10)) "$1" "${run[@]}" --out killed --resume
 "$1" "${run[@]}" --out killed --resume >killed.log
 grep -q "^[0-9]* cases\? passed before the run was interrupted" killed.log || { cat killed.log; exit 1; }
 python3 - whole/latest/record.json killed/latest/record.json <<'PY'

@@ -21,11 +21,10 @@ expect 0 "4,194,304 products" perf gemm_bf16 --problem 'm=256 n=256 k=64' --sm 9
 expect 0 "16-bit peak of an H100 SXM" perf "${problem[@]}" -j 2 --out two
 expect 0 "16-bit peak of an H200" perf "${problem[@]}" --chip h200 --out two
 cmp one/latest-perf/perf.json two/latest-perf/perf.json || { echo "FAILED: one worker and two count differently"; failed=$((failed + 1)); }
-own=own.json
 cp one/latest-perf/perf.json own.json
 
 # A counter that grew, with its line; without --strict it is only said.
-python3 - "$own" <<'PYTHON'
+python3 - own.json <<'PYTHON'
 import json, sys
 record = json.load(open(sys.argv[1]))
 launch = record["entries"][0]["launches"][0]
