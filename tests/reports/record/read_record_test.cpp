@@ -200,6 +200,24 @@ TEST_F(ReadRecord, OfAKilledRunReadsItsLines) {
   EXPECT_EQ(back->kernels[0].failed, 1);
 }
 
+// A resumed run's first line has what its first part reached of the code.
+TEST_F(ReadRecord, OfAKilledRunAddsUpWhatItReachedOfTheCode) {
+  RunRecord r = full_record();
+  const CaseRecord& c = r.cases[0];
+  const auto kernel = std::ranges::find(r.kernels, c.kernel, &KernelRecord::name);
+  ASSERT_NE(kernel, r.kernels.end());
+  kernel->code_parts = {{c.device, {10, {{"a.cu:1", {4, 5}}, {"a.cu:2", {8}}}}}};
+  CaseRecord more = c;
+  more.code_parts = {10, {{"a.cu:1", {5, 6}}}};
+  write(run_json_line(r) + "\n" + case_log_line(more) + "\n", "record.jsonl");
+  const Result<RunRecord> back = read_record(folder_);
+  ASSERT_TRUE(back) << back.error().text();
+  const auto read = std::ranges::find(back->kernels, c.kernel, &KernelRecord::name);
+  const std::map<std::string, CodeParts> both = {{c.device, {10, {{"a.cu:1", {5}}}}}};
+  EXPECT_EQ(read->code_parts, both);
+  EXPECT_EQ(case_json_line(more).find("code_parts"), std::string::npos);
+}
+
 // A kernel is known when its turn comes, and its faults are lines as well.
 TEST_F(ReadRecord, OfAKilledRunOfMutantsReadsThem) {
   RunRecord r = full_record();
