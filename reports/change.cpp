@@ -185,6 +185,14 @@ std::string_view name(Change change) {
   return "";
 }
 
+Verdict verdict_of(const KernelChange& change, bool strict) {
+  if (change.broke) return Verdict::fail;
+  if (strict && (change.change == Change::worse || change.grew)) return Verdict::fail;
+  if (change.change == Change::error) return Verdict::error;
+  const bool told = change.change != Change::unclear && change.change != Change::removed;
+  return strict && !told ? Verdict::mistrusted : Verdict::pass;
+}
+
 std::string change_json_line(const KernelChange& change) {
   return nlohmann::ordered_json{{"kernel", change.kernel},
                                 {"change", name(change.change)},

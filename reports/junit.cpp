@@ -19,6 +19,9 @@ namespace {
 // Beside the claims: whether what a kernel passed is worth anything.
 constexpr std::string_view kEvidence = "evidence";
 
+// And what it is since a baseline.
+constexpr std::string_view kBaseline = "baseline";
+
 // Beside the kernels: whether all of the plan ran. No kernel has such a name.
 constexpr std::string_view kWholeRun = "(run)";
 
@@ -47,6 +50,7 @@ std::string_view failure_type(std::string_view claim) {
       {name(Claim::population), "errors-together"},
   };
   const auto found = kTypes.find(claim);
+  if (claim == kBaseline) return "worse-than-baseline";
   return found == kTypes.end() ? "mistrusted" : found->second;
 }
 
@@ -109,6 +113,16 @@ Tallies tally(const RunRecord& record) {
     for (const std::string& line : card_lines(c)) found->second.body += line + "\n";
   }
   return tallies;
+}
+
+void add_changes(const std::vector<KernelChange>& since, bool strict, Tallies& tallies) {
+  for (const KernelChange& change : since) {
+    const Verdict verdict = verdict_of(change, strict);
+    const bool fails = verdict == Verdict::fail || verdict == Verdict::mistrusted;
+    const std::string words = fmt::format("{}: {}", name(change.change), change.words);
+    tallies[{change.kernel, std::string(kBaseline)}] = {1, fails ? Verdict::fail : verdict, words,
+                                                        words + "\n", 0};
+  }
 }
 
 // The size of a text in the file, where "<" is "&lt;".
@@ -190,8 +204,10 @@ void add_outcome(pugi::xml_node node, const std::string& claim, const Tally& t,
 
 }  // namespace
 
-std::string junit_xml(const RunRecord& record, bool allow_mistrusted) {
-  const Tallies tallies = tally(record);
+std::string junit_xml(const RunRecord& record, bool allow_mistrusted,
+                      const std::vector<KernelChange>& since, bool strict_baseline) {
+  Tallies tallies = tally(record);
+  add_changes(since, strict_baseline, tallies);
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
   declaration.append_attribute("version") = "1.0";

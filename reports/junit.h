@@ -5,12 +5,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "reports/change.h"
 #include "reports/record/record.h"
 
 namespace plumbline {
 
-// What is mistrusted is a failure, or skipped where that is allowed.
-std::string junit_xml(const RunRecord& record, bool allow_mistrusted);
+// What is mistrusted is a failure, or skipped where that is allowed. What a kernel is since a
+// baseline is its test case "baseline".
+std::string junit_xml(const RunRecord& record, bool allow_mistrusted,
+                      const std::vector<KernelChange>& since = {}, bool strict_baseline = false);
 
 }  // namespace plumbline

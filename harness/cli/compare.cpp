@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "harness/cli/changes.h"
 #include "harness/cli/session.h"
@@ -30,15 +31,12 @@ ExitCode show_changes(const std::vector<KernelChange>& changes, const Arguments&
   for (const KernelChange& change : changes) widest = std::max(widest, change.kernel.size());
   std::vector<std::string> same;
   std::int64_t better = 0, worse = 0, unclear = 0;
-  bool held = true, ran = true, told = true;
+  std::set<Verdict> verdicts;
   for (const KernelChange& change : changes) {
     better += change.change == Change::better;
     worse += change.change == Change::worse;
     unclear += change.change == Change::unclear;
-    const bool grew = change.change == Change::worse || change.grew;
-    held = held && !change.broke && !(grew && arguments.strict_baseline);
-    ran = ran && change.change != Change::error;
-    told = told && change.change != Change::unclear && change.change != Change::removed;
+    verdicts.insert(verdict_of(change, arguments.strict_baseline));
     if (arguments.format == OutputFormat::json) {
       terminal.print(change_json_line(change));
     } else if (arguments.format == OutputFormat::line) {
@@ -50,12 +48,10 @@ ExitCode show_changes(const std::vector<KernelChange>& changes, const Arguments&
                                          change.kernel, widest, change.words));
     }
   }
-  // What cannot be compared may have grown.
-  const bool mistrusted = !told && arguments.strict_baseline;
-  const ExitCode code = !held        ? ExitCode::broken
-                        : !ran       ? ExitCode::could_not_run
-                        : mistrusted ? ExitCode::mistrusted
-                                     : ExitCode::held;
+  const ExitCode code = verdicts.contains(Verdict::fail)         ? ExitCode::broken
+                        : verdicts.contains(Verdict::error)      ? ExitCode::could_not_run
+                        : verdicts.contains(Verdict::mistrusted) ? ExitCode::mistrusted
+                                                                 : ExitCode::held;
   if (arguments.format != OutputFormat::human) return code;
   if (same.size() > 3) {
     terminal.print_wrapped(fmt::format("  same     {} kernels, bit for bit", same.size()));

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "reports/change.h"
 #include "reports/code_quality.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
@@ -87,9 +88,12 @@ Status write_reports(const fs::path& folder, const RunRecord& record, bool allow
   fs::create_directories(folder, code);
   if (code) return cannot_create(folder, code.message());
   const std::string root = fs::current_path(code).string();
+  std::vector<KernelChange> since;
+  if (page.baseline) since = changes(*page.baseline, baseline_of(record));
   const std::array<std::string, kReports.size()> texts = {record_json(record),
                                                           report_html(record, page),
-                                                          junit_xml(record, allow_mistrusted),
+                                                          junit_xml(record, allow_mistrusted, since,
+                                                                    page.strict_baseline),
                                                           summary_markdown(record, page.baseline),
                                                           sarif_json(record, root),
                                                           code_quality_json(record, root)};

@@ -15,7 +15,8 @@
 namespace plumbline {
 
 struct PageOptions {
-  std::optional<Baseline> baseline;  // the page shows what changed since
+  std::optional<Baseline> baseline;  // reports say what changed since
+  bool strict_baseline = false;      // and junit.xml lets an error that grew fail
 };
 
 std::string report_html(const RunRecord& record, const PageOptions& options = {});

@@ -10,6 +10,7 @@ expect 0 "1 passed" "${small[@]}" --out good
 expect 0 "added" accept good/latest
 expect 0 "gemm_bf16, bit for bit" compare plumbline-baseline.json good/latest
 expect 0 "0 better, 0 worse, 0 unclear" "${small[@]}" --out good --baseline plumbline-baseline.json --strict-baseline
+grep -q '<testcase .*name="baseline"' good/latest/junit.xml && ! grep -q '<failure' good/latest/junit.xml || { echo "FAILED: junit.xml does not say what held"; failed=$((failed + 1)); }
 # Another seed: other cases.
 expect 0 "0 worse" "${small[@]}" --seed 2 --out other --baseline plumbline-baseline.json
 expect 0 "as two seeds may" compare good/latest other/latest
@@ -31,6 +32,7 @@ write("mixed_new.json", {"normal": 0.25, "wide": 0.75})
 PYTHON
 expect 0 "worse" "${small[@]}" --out good --baseline stricter.json
 expect 1 "of the admissible error" "${small[@]}" --out good --baseline stricter.json --strict-baseline
+grep -q 'type="worse-than-baseline" message="worse: ' good/latest/junit.xml || { echo "FAILED: junit.xml does not say what failed"; failed=$((failed + 1)); }
 for file in summary.md report.html; do
   grep -q "Since plumbline 0.1.0, quick" good/latest/$file || { echo "FAILED: $file does not say what grew"; failed=$((failed + 1)); }
 done
