@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/draft/draft.h"
@@ -27,30 +28,42 @@ namespace fs = std::filesystem;
 using emulator::EntrySurvey;
 using emulator::PtxSurvey;
 
-// The PTX of `file`, which nvcc makes first where it is a source.
-Result<fs::path> ptx_of(const fs::path& file, const Arguments& arguments, Terminal& terminal) {
-  if (file.extension() == ".ptx") return file;
-  if (file.extension() != ".cu") {
-    return Error{ErrorKind::bad_input, "it is neither PTX (.ptx) nor a CUDA source (.cu)",
-                 file.string(), "plumbline init mine.ptx"};
+// Files that nvcc wrote for a draft: they go where the draft does not need them.
+class MadeFiles {
+ public:
+  MadeFiles() = default;
+  MadeFiles(MadeFiles&& other) noexcept : paths_(std::exchange(other.paths_, {})) {}
+
+  MadeFiles& operator=(MadeFiles&& other) noexcept {
+    std::swap(paths_, other.paths_);
+    return *this;
   }
-  if (arguments.no_compile) {
-    return Error{ErrorKind::bad_input,
-                 "a CUDA source has to be compiled, which --no-compile forbids", file.string(),
-                 "name its PTX"};
+
+  ~MadeFiles() {
+    std::error_code ignored;
+    for (const fs::path& path : paths_) fs::remove(path, ignored);
   }
-  constexpr int kUsualChip = 80;
-  Manifest source;
-  source.name = file.stem().string();
-  source.path = (file.parent_path() / (source.name + ".toml")).string();
-  source.source = file.filename().string();
-  source.targets = {arguments.sm.value_or(kUsualChip)};
-  terminal.status(fmt::format("  compiling {} for sm_{}", source.source, source.targets.front()));
-  const Status compiled = compile_outdated(source);
-  terminal.clear_status();
-  if (!compiled) return compiled.error();
-  return fs::path(source.ptx_path(source.targets.front()));
-}
+
+  // Before nvcc runs. A file that is there already stays.
+  void add(const fs::path& path) {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) paths_.push_back(path);
+  }
+
+  void keep() { paths_.clear(); }
+
+ private:
+  std::vector<fs::path> paths_;
+};
+
+// The PTX that a draft is made from, and its entry point.
+struct Subject {
+  PtxSurvey survey;
+  EntrySurvey entry;
+  MadeFiles made;
+
+  bool runs() const { return entry.missing.empty() && entry.refused.empty(); }
+};
 
 Result<EntrySurvey> chosen_entry(const PtxSurvey& survey, const std::string& file,
                                  const std::string& wanted) {
@@ -64,6 +77,59 @@ Result<EntrySurvey> chosen_entry(const PtxSurvey& survey, const std::string& fil
                wanted.empty() ? fmt::format("it has {} entry points", names.size())
                               : fmt::format("it has no entry point \"{}\"", wanted),
                file, fmt::format("--entry and one of {}", fmt::join(names, ", "))};
+}
+
+Result<Subject> subject_of(const fs::path& ptx, const Arguments& arguments) {
+  const Result<std::string> text = read_text_file(ptx.string(), "");
+  if (!text) return text.error();
+  Result<PtxSurvey> survey = emulator::survey_ptx(*text, ptx.string());
+  if (!survey) return survey.error();
+  Result<EntrySurvey> entry = chosen_entry(*survey, arguments.names.front(), arguments.entry);
+  if (!entry) return entry.error();
+  return Subject{*std::move(survey), *std::move(entry), {}};
+}
+
+// The source compiled for a chip.
+Result<Subject> compiled_for(int sm, const fs::path& file, const Arguments& arguments,
+                             Terminal& terminal) {
+  Manifest source;
+  source.name = file.stem().string();
+  source.path = (file.parent_path() / (source.name + ".toml")).string();
+  source.source = file.filename().string();
+  source.targets = {sm};
+  const fs::path ptx = source.ptx_path(sm);
+  MadeFiles made;
+  made.add(ptx);
+  made.add(ptx.string() + ".inputs");
+  terminal.status(fmt::format("  compiling {} for sm_{}", source.source, sm));
+  const Status compiled = compile_outdated(source);
+  terminal.clear_status();
+  if (!compiled) return compiled.error();
+  Result<Subject> subject = subject_of(ptx, arguments);
+  if (subject) subject->made = std::move(made);
+  return subject;
+}
+
+// PTX as it is; a source for --sm, or for the oldest of the usual chips that has its instructions.
+Result<Subject> find_subject(const fs::path& file, const Arguments& arguments, Terminal& terminal) {
+  if (file.extension() == ".ptx") return subject_of(file, arguments);
+  if (file.extension() != ".cu") {
+    return Error{ErrorKind::bad_input, "it is neither PTX (.ptx) nor a CUDA source (.cu)",
+                 file.string(), "plumbline init mine.ptx"};
+  }
+  if (arguments.no_compile) {
+    return Error{ErrorKind::bad_input,
+                 "a CUDA source has to be compiled, which --no-compile forbids", file.string(),
+                 "name its PTX"};
+  }
+  if (arguments.sm) return compiled_for(*arguments.sm, file, arguments, terminal);
+  Result<Subject> oldest = compiled_for(80, file, arguments, terminal);
+  if (!oldest || oldest->runs()) return oldest;
+  for (const int sm : {89, 90}) {
+    Result<Subject> newer = compiled_for(sm, file, arguments, terminal);
+    if (newer && newer->runs()) return newer;
+  }
+  return oldest;
 }
 
 // The operation of a text, by whose path a manifest in `folder` calls it.
@@ -125,27 +191,22 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
                          "plumbline init mine.ptx"});
   }
   const fs::path file = arguments.names.front();
-  const Result<fs::path> ptx = ptx_of(file, arguments, terminal);
-  if (!ptx) return report_error(ptx.error());
-  const Result<std::string> text = read_text_file(ptx->string(), "");
-  if (!text) return report_error(text.error());
-  const Result<PtxSurvey> survey = emulator::survey_ptx(*text, ptx->string());
-  if (!survey) return report_error(survey.error());
-  const Result<EntrySurvey> entry = chosen_entry(*survey, file.string(), arguments.entry);
-  if (!entry) return report_error(entry.error());
+  Result<Subject> subject = find_subject(file, arguments, terminal);
+  if (!subject) return report_error(subject.error());
+  const EntrySurvey& entry = subject->entry;
   const fs::path out = arguments.draft_out.empty()
                            ? file.parent_path() / (file.stem().string() + ".toml")
                            : fs::path(arguments.draft_out);
   const fs::path folder = out == "-" ? file.parent_path() : out.parent_path();
-  const Result<OperationGuess> guess = chosen_operation(*entry, file, arguments.operation, folder);
+  const Result<OperationGuess> guess = chosen_operation(entry, file, arguments.operation, folder);
   if (!guess) return report_error(guess.error());
 
-  DraftSource source{file.filename().string(), survey->version, survey->target};
+  DraftSource source{file.filename().string(), subject->survey.version, subject->survey.target};
   if (file.extension() == ".cu") {
     if (const Result<std::string> code = read_text_file(file.string(), ""))
-      source.parameters = parameter_names(*code, function_name(entry->name));
+      source.parameters = parameter_names(*code, function_name(entry.name));
   }
-  const std::string draft = draft_manifest(*entry, *guess, source);
+  const std::string draft = draft_manifest(entry, *guess, source);
   if (out == "-") {
     terminal.print_lines(draft);
     return ExitCode::held;
@@ -158,8 +219,9 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
   std::ofstream written(out);
   written << draft << std::flush;
   if (!written) return report_error({ErrorKind::bad_input, "cannot be written", out.string(), ""});
+  subject->made.keep();
   terminal.print_wrapped(fmt::format(
-      "{}: a draft for \"{}\" as {}, since {}. {} to look at (TODO).", out.string(), entry->name,
+      "{}: a draft for \"{}\" as {}, since {}. {} to look at (TODO).", out.string(), entry.name,
       guess->operation->name(), guess->reason, counted(count_of(draft, "TODO") - 1, "line")));
   if (const Result<Manifest> manifest = parse_manifest(draft, out.string()); !manifest)
     terminal.print_wrapped("It does not load yet: " + manifest.error().text());

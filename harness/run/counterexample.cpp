@@ -15,6 +15,9 @@
 namespace plumbline {
 namespace {
 
+// Of a case file, before the text of the case that its own was made small from.
+constexpr std::string_view kShrunkFrom = "shrunk from ";
+
 // A fault without what belongs to the case: ranges of k, sizes and strides stand in brackets. A
 // number with a sign says where a kernel looks.
 std::string kind_of(const std::string& fault) {
@@ -31,21 +34,6 @@ std::string kind_of(const std::string& fault) {
   if (kind.starts_with("the last ") && kind.find(" k product") != std::string::npos)
     return "the last k products are missing";
   return kind;
-}
-
-// What fits the case as found too. Looks at it where it is not the smallest one itself.
-void narrow_down(Counterexample& card, const Job& failed, CaseRunner& runner) {
-  if (card.faults.empty() || card.text == failed.test_case.text()) return;
-  const Result<std::unique_ptr<Examined>> original =
-      runner.examine(failed.test_case, failed.target);
-  if (!original || (*original)->record.verdict != Verdict::fail) return;
-  const Counterexample found = explain_failure(failed.test_case, **original);
-  if (found.explanation.empty()) return;
-  // Simple faults are tried in real numbers: where nothing fits a NaN or an infinity, that may be
-  // what f32 makes of the very same fault.
-  const bool out_of_range = broken_claim((*original)->record) == Claim::specials;
-  if (out_of_range && found.faults.empty()) return;
-  keep_faults_of(card, found.faults);
 }
 
 CaseFile file_of(const Case& failing, const Target& target, const std::string& claim,
@@ -132,6 +120,29 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
                   fmt::join(as_found, "; ")));
 }
 
+void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner) {
+  if (card.faults.empty() || card.text == as_found.test_case.text()) return;
+  const Result<std::unique_ptr<Examined>> original =
+      runner.examine(as_found.test_case, as_found.target);
+  if (!original || (*original)->record.verdict != Verdict::fail) return;
+  const Counterexample found = explain_failure(as_found.test_case, **original);
+  if (found.explanation.empty()) return;
+  // Simple faults are tried in real numbers: where nothing fits a NaN or an infinity, that may be
+  // what f32 makes of the very same fault.
+  const bool out_of_range = broken_claim((*original)->record) == Claim::specials;
+  if (out_of_range && found.faults.empty()) return;
+  keep_faults_of(card, found.faults);
+}
+
+std::optional<Case> case_as_found(const CaseFile& file, const Registry& registry) {
+  for (const std::string& comment : file.comments) {
+    if (!comment.starts_with(kShrunkFrom)) continue;
+    Result<Case> original = parse_case_line(comment.substr(kShrunkFrom.size()), registry);
+    if (original && check_domain(*original)) return *std::move(original);
+  }
+  return std::nullopt;
+}
+
 // Whether a finding says where in the code it is.
 bool has_place(const CaseRecord& record) {
   return std::ranges::any_of(record.findings,
@@ -182,7 +193,7 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
   card.value_class = failed.test_case.recipe.value_class;
   show_source(card);
   CaseFile file = file_of(small.smallest, failed.target, card.claim, (*examined)->record.reason);
-  if (card.steps > 0) file.comments.push_back(fmt::format("shrunk from {}", card.original));
+  if (card.steps > 0) file.comments.push_back(std::string(kShrunkFrom) + card.original);
   return {std::move(card), std::move(file)};
 }
 

@@ -37,6 +37,18 @@ sed -i "s/^grid = .*/grid = ['m']/; s/\"bf16\"/\"f32\"/" text/doubled.toml
 expect 0 "1 passed, 0 failed" verify --kernel text/doubled.toml --profile quick --on emulator --no-corpus
 expect 0 'computes = "doubled.op"' init text/doubled.cu --operation text/doubled.op --out -
 expect 2 'missing.op' init text/doubled.cu --operation missing.op --out -
+# The oldest chip that has its instructions; what nvcc wrote for a draft that is only printed goes.
+cat >fp8.cu <<'END'
+extern "C" __global__ void gemm(const unsigned* a, const unsigned* b, float* d) {
+  float c[4] = {};
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  for (int i = 0; i < 4; ++i) d[4 * threadIdx.x + i] = c[i];
+}
+END
+expect 0 'targets = [89]' init fp8.cu --out -
+ls fp8.sm_* >/dev/null 2>&1 && { echo "FAILED: init left PTX behind"; failed=$((failed + 1)); }
+expect 0 'targets = [90]' init fp8.cu --sm 90 --out -
 
 # Several entry points, a name that says nothing, and what is no kernel.
 cat "$kernels/shipped/quantize_s8/quantize_s8.sm_80.ptx" >many.ptx
