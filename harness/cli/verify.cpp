@@ -42,8 +42,10 @@ Result<std::vector<Case>> failed_last_time(const Arguments& arguments, const Reg
   }
   if (texts.empty()) terminal.note("nothing failed last time");
   if (lost > 0) {
-    terminal.note(fmt::format("{} of {} cases that failed are no longer cases of a kernel here",
-                              lost, texts.size()));
+    terminal.note(
+        fmt::format("{} of {} cases that failed are of no kernel here; one outside the kernel "
+                    "folder needs its --kernel FILE",
+                    lost, texts.size()));
   }
   return cases;
 }

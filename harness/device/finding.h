@@ -66,6 +66,9 @@ struct Finding {
   std::uint64_t occurrences =
       1;  // later ones of the same kind at the same instruction are only counted
   std::optional<OtherAccess> other;  // where there is one, and it is known
+  // The byte of global memory that the message names, and the label of its allocation.
+  std::string buffer;
+  std::int64_t buffer_byte = -1;  // -1: it names none
   // Where two accesses of shared memory met: what LaunchRequest::traced takes, so that `other` is
   // known next time.
   std::optional<std::uint64_t> shared_address;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "harness/judge/figures.h"
@@ -131,6 +133,36 @@ std::optional<OtherAccessRecord> other_access(const Finding& finding) {
                            o.ptx_line,    o.source_file, o.source_line, o.inlined_at};
 }
 
+// The element that has a byte of a tensor's storage; nothing where that is padding.
+std::optional<std::int64_t> element_of_byte(const TensorLayout& layout, std::int64_t byte) {
+  std::int64_t left = byte / format(layout.format).storage_bytes() - layout.offset;
+  if (left < 0 || layout.count() == 0) return std::nullopt;
+  std::vector<std::size_t> by_stride(layout.shape.size());
+  std::iota(by_stride.begin(), by_stride.end(), std::size_t{0});
+  std::ranges::stable_sort(by_stride, std::greater<>(),
+                           [&](std::size_t d) { return layout.strides[d]; });
+  std::vector<std::int64_t> place(layout.shape.size());
+  for (const std::size_t d : by_stride) {
+    if (layout.shape[d] == 1 || layout.strides[d] == 0) continue;
+    place[d] = std::min(left / layout.strides[d], layout.shape[d] - 1);
+    left -= place[d] * layout.strides[d];
+  }
+  if (left != 0) return std::nullopt;
+  std::int64_t linear = 0;
+  for (std::size_t d = 0; d < place.size(); ++d) linear = linear * layout.shape[d] + place[d];
+  return linear;
+}
+
+// With the element whose byte it names.
+std::string finding_text(const Finding& finding, const CaseTensors& tensors) {
+  const Tensor* tensor = finding.buffer_byte < 0 ? nullptr : tensors.find(finding.buffer);
+  if (tensor == nullptr) return finding.text();
+  const std::optional<std::int64_t> element = element_of_byte(tensor->layout, finding.buffer_byte);
+  if (!element) return finding.text();
+  return fmt::format("{}; the byte is in {}", finding.text(),
+                     element_name(finding.buffer, tensor->layout, *element));
+}
+
 }  // namespace
 
 std::string element_name(std::string_view tensor, const TensorLayout& layout, std::int64_t index) {
@@ -149,7 +181,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
   record.elapsed_ms = launch.elapsed_ms;
   record.fingerprint = fmt::format("{:016x}", launch.fingerprint);
   for (const Finding& f : launch.findings) {
-    record.findings.push_back({name(f.kind), f.text(), f.ptx_file, f.ptx_line, f.source_file,
+    record.findings.push_back({name(f.kind), finding_text(f, tensors), f.ptx_file, f.ptx_line, f.source_file,
                                f.source_line, f.inlined_at, other_access(f)});
   }
 

@@ -71,7 +71,7 @@ from record_cases import cases_of
 cases = cases_of(json.load(open(sys.argv[1])))
 sys.exit(not cases or any(case["verdict"] != "fail" for case in cases))
 PYTHON
-expect 4 "are no longer cases of a kernel here" "${small[@]}" --failed --out seeded
+expect 4 "needs its --kernel FILE" "${small[@]}" --failed --out seeded
 
 # Part of a plan is no baseline.
 expect 0 "1 passed" "${small[@]}" --shard 1/2 --out part

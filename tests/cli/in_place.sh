@@ -43,7 +43,7 @@ block = [32]
 [formats]
 x = "f32"
 END
-expect 1 "race: " verify --kernel over/shifted.toml --profile quick --on emulator --no-corpus --only 'm<=9 n<=70'
+expect 1 "; the byte is in x[" verify --kernel over/shifted.toml --profile quick --on emulator --no-corpus --only 'm<=9 n<=70'
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

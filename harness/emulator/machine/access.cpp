@@ -177,10 +177,13 @@ void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64
     matters = matters || ((used >> i & 1) != 0 && from.written[offset + i] == 0);
   }
   if (!matters) return;
-  warp.report(FindingKind::read_of_unwritten, inst, lane, [&] {
+  Finding* const finding = warp.report(FindingKind::read_of_unwritten, inst, lane, [&] {
     return fmt::format("reads {} bytes at byte {} of \"{}\" ({:#x}), which nothing wrote", bytes,
                        address - from.base, from.label, address);
   });
+  if (finding == nullptr) return;
+  finding->buffer = from.label;
+  finding->buffer_byte = static_cast<std::int64_t>(offset);
 }
 
 bool too_wide_for_shared(Warp& warp, const Inst& inst, std::uint32_t mask, int bytes) {

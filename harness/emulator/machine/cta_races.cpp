@@ -46,6 +46,12 @@ const char* noun(const AccessMark& mark) {
   return mark.updated != 0 ? "atomic" : "read";
 }
 
+void name_byte(const GlobalMemory& global, std::uint64_t address, Finding& finding) {
+  const Allocation* allocation = global.find(address);
+  finding.buffer = allocation->label;
+  finding.buffer_byte = static_cast<std::int64_t>(address - allocation->base);
+}
+
 }  // namespace
 
 // One lane's part in one word.
@@ -127,6 +133,7 @@ void CtaRaces::check_read_only(Warp& warp, const Access& access, const AccessMar
   if (finding == nullptr) return;
   finding->other = describe_access(launch_.program, writer->inst, noun(*writer), at, writer->warp(),
                                    writer->lane());
+  name_byte(launch_.global, access.address, *finding);
 }
 
 void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
@@ -221,6 +228,7 @@ void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
   if (finding == nullptr) return;
   finding->other =
       describe_access(launch_.program, other.inst, noun(other), at, other.warp(), other.lane());
+  name_byte(launch_.global, address, *finding);
 }
 
 void CtaRaces::synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes,
