@@ -29,9 +29,9 @@ struct KernelChange {
 // By kernel name; every kernel of either side.
 std::vector<KernelChange> changes(const Baseline& before, const Baseline& after);
 
-// How a run ends for a change: `fail` when a promise broke that held before, `error` when the kernel
-// could not run. `strict`: also `fail` when an error grew, and `mistrusted` where it may have grown,
-// since it cannot be compared.
+// How a run ends for a change: `fail` when a promise broke that held before, `error` when the
+// kernel could not run. `strict`: also `fail` when an error grew, and `mistrusted` where it may
+// have grown, since it cannot be compared.
 Verdict verdict_of(const KernelChange& change, bool strict);
 
 // One line of JSON, no newline at its end.

@@ -68,7 +68,8 @@ void explain_on(const CaseFile& file, const Target& target, const Examined& exam
       fmt::format("{}  {}  on {}", name(record.verdict), record.text, record.device));
   terminal.print("      contract:");
   print_lines(test_case.kernel->describe_contract(test_case.problem, target.sm), terminal);
-  if (record.verdict == Verdict::fail) print_card(card_of(file, target, examined, registry, runner), terminal);
+  if (record.verdict == Verdict::fail)
+    print_card(card_of(file, target, examined, registry, runner), terminal);
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
     const OutputVerdict& v = output.verdict;
@@ -227,7 +228,8 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
     if (subject.kernels.empty() && subject.cases.empty())
       terminal.print_wrapped("there is no .case file in a folder that was named");
     if (subject.cases.empty()) continue;
-    if (const ExitCode code = explain_cases(subject.cases, *registry, *options, terminal); take(code))
+    if (const ExitCode code = explain_cases(subject.cases, *registry, *options, terminal);
+        take(code))
       return code;
   }
   return worst;

@@ -32,6 +32,7 @@ using emulator::PtxSurvey;
 class MadeFiles {
  public:
   MadeFiles() = default;
+
   MadeFiles(MadeFiles&& other) noexcept : paths_(std::exchange(other.paths_, {})) {}
 
   MadeFiles& operator=(MadeFiles&& other) noexcept {

@@ -90,13 +90,13 @@ Status write_reports(const fs::path& folder, const RunRecord& record, bool allow
   const std::string root = fs::current_path(code).string();
   std::vector<KernelChange> since;
   if (page.baseline) since = changes(*page.baseline, baseline_of(record));
-  const std::array<std::string, kReports.size()> texts = {record_json(record),
-                                                          report_html(record, page),
-                                                          junit_xml(record, allow_mistrusted, since,
-                                                                    page.strict_baseline),
-                                                          summary_markdown(record, page.baseline),
-                                                          sarif_json(record, root),
-                                                          code_quality_json(record, root)};
+  const std::array<std::string, kReports.size()> texts = {
+      record_json(record),
+      report_html(record, page),
+      junit_xml(record, allow_mistrusted, since, page.strict_baseline),
+      summary_markdown(record, page.baseline),
+      sarif_json(record, root),
+      code_quality_json(record, root)};
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Status written = write_file(folder / kReports[i], texts[i]);
     if (!written) return written;

@@ -134,7 +134,9 @@ void init_flags(FlagTargets to) {
       "what the kernel computes, where its name does not say: an operation, or a text <name>.op");
   add(to, kChoosing, "--entry", to.arguments.entry, "NAME",
       "the entry point, where the PTX has several");
-  add_sm(to, "the chip that a source is compiled for (default: the oldest of 80, 89 and 90 that runs it)");
+  add_sm(
+      to,
+      "the chip that a source is compiled for (default: the oldest of 80, 89 and 90 that runs it)");
   add_switch(to, kChoosing, "--no-compile", to.arguments.no_compile,
              "take PTX only: nothing calls nvcc");
   add(to, kOutput, "--out", to.arguments.draft_out, "FILE",

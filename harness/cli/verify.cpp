@@ -146,7 +146,8 @@ ExitCode verify(const Arguments& arguments, Terminal& terminal) {
   record->elapsed_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (!record->cases.empty()) folder->link_as_latest_of_cases();
-  const ExitCode code = end_run(*record, *folder, arguments, terminal, {baseline, arguments.strict_baseline});
+  const ExitCode code =
+      end_run(*record, *folder, arguments, terminal, {baseline, arguments.strict_baseline});
   if (!baseline) return code;
   const ExitCode changed =
       show_changes(changes(*baseline, baseline_of(*record)), arguments, terminal);

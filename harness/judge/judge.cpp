@@ -181,8 +181,8 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
   record.elapsed_ms = launch.elapsed_ms;
   record.fingerprint = fmt::format("{:016x}", launch.fingerprint);
   for (const Finding& f : launch.findings) {
-    record.findings.push_back({name(f.kind), finding_text(f, tensors), f.ptx_file, f.ptx_line, f.source_file,
-                               f.source_line, f.inlined_at, other_access(f)});
+    record.findings.push_back({name(f.kind), finding_text(f, tensors), f.ptx_file, f.ptx_line,
+                               f.source_file, f.source_line, f.inlined_at, other_access(f)});
   }
 
   record.known = launch.known;
