@@ -61,6 +61,7 @@ std::span<const Family> warp_families();
 std::span<const Family> matrix_families();
 std::span<const Family> wmma_families();
 std::span<const Family> warpgroup_families();
+std::span<const Family> tensor_core_families();
 std::span<const Family> control_families();
 std::span<const Family> system_call_families();
 

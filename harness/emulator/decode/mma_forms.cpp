@@ -144,11 +144,11 @@ std::optional<MmaKind> narrow_mma_kind(Decoder& decoder, const NarrowForm& form)
   return std::nullopt;
 }
 
-const MmaPlan* plan_for(const MmaKind& kind, Program& program) {
-  for (const auto& plan : program.mma_plans) {
+const MmaPlan* plan_for(const MmaKind& kind, MmaPlans& plans) {
+  for (const auto& plan : plans) {
     if (plan->is_for(kind)) return plan.get();
   }
-  return program.mma_plans.emplace_back(std::make_unique<const MmaPlan>(kind)).get();
+  return plans.emplace_back(std::make_unique<const MmaPlan>(kind)).get();
 }
 
 }  // namespace plumbline::emulator

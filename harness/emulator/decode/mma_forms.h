@@ -3,7 +3,9 @@
 // the chip that is emulated. wgmma is made of pieces of m16n8: a warp has 16 rows of it.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "harness/emulator/decode/decode.h"
 #include "oracles/models/generation.h"
@@ -34,7 +36,13 @@ struct NarrowForm {
 // As mma_kind(), of m16n8 with .kind::.
 std::optional<MmaKind> narrow_mma_kind(Decoder& decoder, const NarrowForm& form);
 
-// The program's plan for it: one for each kind.
-const MmaPlan* plan_for(const MmaKind& kind, Program& program);
+using MmaPlans = std::vector<std::unique_ptr<const MmaPlan>>;
+
+// The plan for it among them: one for each kind.
+const MmaPlan* plan_for(const MmaKind& kind, MmaPlans& plans);
+
+inline const MmaPlan* plan_for(const MmaKind& kind, Program& program) {
+  return plan_for(kind, program.mma_plans);
+}
 
 }  // namespace plumbline::emulator

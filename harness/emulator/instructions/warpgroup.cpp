@@ -17,10 +17,10 @@
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/mma_forms.h"
 #include "harness/emulator/instructions/matrix_8x8.h"
+#include "harness/emulator/instructions/matrix_tiles.h"
 #include "harness/emulator/instructions/whole_warp.h"
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/machine/async_products.h"
-#include "harness/emulator/machine/bulk_copies.h"
 #include "harness/emulator/machine/warpgroup_waits.h"
 #include "oracles/models/random_node.h"
 
@@ -36,36 +36,12 @@ bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
 
 // --- tiles in shared memory ---
 
-struct Tile {
-  u64 start, leading, stride;  // bytes
-  int pattern;                 // bytes after which a swizzle repeats; 16: none
-  bool transposed;             // rows of 16 bytes along m or n, at one k; else along k
+using Tile = MatrixTile;
 
-  Tile(u64 descriptor, bool by_the_other)
-      : start((descriptor & 0x3fff) << 4),
-        leading((descriptor >> 16 & 0x3fff) << 4),
-        stride((descriptor >> 32 & 0x3fff) << 4),
-        pattern(kPatterns[descriptor >> 62]),
-        transposed(by_the_other) {}
-
-  // The 16 bytes of chunk `chunk` at row `row`: of k at a row of m or n; transposed, of m or n at a
-  // k.
-  u64 address(int row, int chunk) const {
-    const auto eighth = static_cast<u64>(row / 8), within = static_cast<u64>(row % 8);
-    const auto c = static_cast<u64>(chunk), span = static_cast<u64>(pattern);
-    u64 offset = within * span;
-    if (!transposed) {
-      offset += eighth * stride + c * (pattern == 16 ? leading : 16);
-    } else if (pattern == 16) {
-      offset += c * stride + eighth * leading;
-    } else {
-      offset += c * 16 % span + c * 16 / span * leading + eighth * stride;
-    }
-    return swizzled(start + offset, span);
-  }
-
+Tile tile_of(u64 descriptor, bool transposed) {
   static constexpr std::array<int, 4> kPatterns = {16, 128, 64, 32};
-};
+  return {descriptor, kPatterns[descriptor >> 62], transposed};
+}
 
 // What a register of a fragment holds: eight rows of m or n, and one chunk along k.
 struct Corner {
@@ -132,11 +108,11 @@ bool multiply(Warp& warp, AsyncProduct& pending) {
   if (op.a.size() == 1) {
     const int top = 16 * (warp.index() % 4);
     const std::array<Corner, 4> corners{{{top, 0}, {top + 8, 0}, {top, 1}, {top + 8, 1}}};
-    if (!read_fragments(warp, inst, Tile(pending.a_descriptor, op.a_by_columns), corners, a))
+    if (!read_fragments(warp, inst, tile_of(pending.a_descriptor, op.a_by_columns), corners, a))
       return false;
   }
   flip(a, 4, op.flip_a);
-  const Tile tile(pending.b_descriptor, op.b_by_rows);
+  const Tile tile = tile_of(pending.b_descriptor, op.b_by_rows);
   LaneValues b[2];
   LaneValues* sums = pending.sums->values.data();
   const auto step = static_cast<std::size_t>(c_registers(op.plan->kind()));

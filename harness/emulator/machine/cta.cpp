@@ -102,6 +102,8 @@ void Cta::start(std::int64_t linear) {
   log_.clear();
   barriers_.fill(Barrier());
   mbarriers_.clear();
+  tensor_memory_.clear();
+  tensor_products_.clear();
   expiries_ = 0;
   shared_.start_cta(launch_->shared_garbage);
   for (const SharedByte& byte : launch_->traced) {
@@ -146,6 +148,7 @@ Progress Cta::run() {
     }
     if (live_warps() == 0) {
       mbarriers_.each_load([&](const BulkLoad& load) { report_unfinished(*this, load); });
+      report_unfinished_tensor_work();
       return Progress::finished;
     }
     if (!ran) {
@@ -157,6 +160,24 @@ Progress Cta::run() {
     if (!launch_->program.communicates) continue;
     if (long_rounds >= kRoundsBeforeOthers || rounds >= kMostRounds) return Progress::polling;
   }
+}
+
+void Cta::report_unfinished_tensor_work() {
+  for (const TensorProduct& product : tensor_products_.pending()) {
+    warps_[static_cast<std::size_t>(product.warp)]->report(
+        FindingKind::missing_wait, *product.at, product.lane, [] {
+          return std::string(
+              "the CTA ends, and no thread has waited at an mbarrier for this product");
+        });
+  }
+  const int columns = tensor_memory_.allocated();
+  if (columns == 0) return;
+  warps_.front()->report(FindingKind::bad_operand, launch_->program.code.back(), 0, [&] {
+    return fmt::format(
+        "the CTA ends with {} columns of tensor memory allocated; tcgen05.dealloc "
+        "has to free them",
+        columns);
+  });
 }
 
 std::uint32_t Cta::live_warps() const {

@@ -13,6 +13,8 @@
 #include "harness/emulator/machine/finding_log.h"
 #include "harness/emulator/machine/launch.h"
 #include "harness/emulator/machine/mbarriers.h"
+#include "harness/emulator/machine/tensor_memory.h"
+#include "harness/emulator/machine/tensor_products.h"
 #include "harness/emulator/machine/traffic.h"
 #include "harness/emulator/machine/warp.h"
 #include "harness/emulator/memory/cta_clock.h"
@@ -39,7 +41,8 @@ struct WorkerState {
   const Inst* last_mma = nullptr;
   const Warp* last_mma_warp = nullptr;
   MmaWorkspace mma;
-  CtaRaces* races = nullptr;  // where they are looked for
+  std::vector<std::unique_ptr<const MmaPlan>> tensor_plans;  // of descriptors seen so far
+  CtaRaces* races = nullptr;                                 // where they are looked for
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted
@@ -67,6 +70,10 @@ class Cta {
   CtaClock& clock() { return clock_; }
 
   Mbarriers& mbarriers() { return mbarriers_; }
+
+  TensorMemory& tensor_memory() { return tensor_memory_; }
+
+  TensorProducts& tensor_products() { return tensor_products_; }
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 
@@ -123,12 +130,16 @@ class Cta {
   bool give_up_late_lanes();
   std::string what_for(const Split& split);
   void report_deadlock();
+  // Of tcgen05: products that nobody waited for, memory that nobody freed.
+  void report_unfinished_tensor_work();
 
   const Launch* launch_;
   WorkerState* worker_;
   SharedMemory shared_;
   CtaClock clock_;
   Mbarriers mbarriers_;
+  TensorMemory tensor_memory_;
+  TensorProducts tensor_products_;
   int expiries_ = 0;  // of waits for mbarriers, since the last progress
   FindingLog log_;
   std::vector<std::unique_ptr<Warp>> warps_;

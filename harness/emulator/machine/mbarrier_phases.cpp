@@ -99,9 +99,23 @@ void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
     perform(cta, load);
     barrier.bytes -= static_cast<std::int64_t>(load.bytes());
   }
-  if (barrier.loads.empty()) return;
+  const bool loaded = !barrier.loads.empty();
   barrier.loads.clear();
-  settle(cta, address, barrier);
+  const std::uint32_t phase = barrier.phase;
+  if (loaded) settle(cta, address, barrier);
+  while (barrier.phase == phase && !barrier.commits.empty() && !cta.stopping()) {
+    const TensorCommit commit = barrier.commits.front();
+    barrier.commits.erase(barrier.commits.begin());
+    cta.tensor_products().wait(commit.end,
+                               [&](const TensorProduct& product) { perform(cta, product); });
+    Warp& warp = *cta.warps()[static_cast<std::size_t>(commit.warp)];
+    // Whoever sees the phase end knows that the tiles were read.
+    cta.shared().order().next_tick();
+    Handover known;
+    known.shared = cta.shared().order().own(commit.warp);
+    if (!take_arrivals(warp, *commit.at, commit.lane, address, barrier, 1, known)) return;
+    settle(cta, address, barrier);
+  }
 }
 
 void load_issued(Cta& cta, std::uint64_t address, Mbarrier& barrier) {

@@ -34,7 +34,8 @@ bool take_arrivals(Warp& warp, const Inst& inst, int lane, std::uint64_t address
 // Ends the phase if nothing is missing, and lets those go on that waited for it.
 void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier);
 
-// Somebody asks for the phase that is open: its copies are performed.
+// Somebody asks for the phase that is open: its copies are performed, and products and their
+// commits as long as the phase lacks arrivals.
 void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier);
 
 // A copy was issued: performed at once if somebody waits already.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "harness/emulator/machine/bulk_copies.h"
+#include "harness/emulator/machine/tensor_products.h"
 #include "harness/emulator/memory/access_order.h"
 #include "harness/emulator/memory/cta_clock.h"
 
@@ -39,7 +40,8 @@ struct Mbarrier {
   std::uint32_t pending = 0;
   std::int64_t bytes = 0;
   std::uint32_t phase = 0;
-  std::vector<BulkLoad> loads;  // issued, and not performed
+  std::vector<BulkLoad> loads;        // issued, and not performed
+  std::vector<TensorCommit> commits;  // whose arrivals are still to come
 
   int made_by = 0;  // warp
   std::uint32_t made_at = 0;

@@ -67,6 +67,7 @@ void Warp::start() {
   copies_.clear();
   products_.clear();
   bulk_stores_.clear();
+  tensor_accesses_.clear();
   traffic_ = WarpTraffic();
 }
 

@@ -16,6 +16,7 @@
 #include "harness/emulator/machine/async_copies.h"
 #include "harness/emulator/machine/async_products.h"
 #include "harness/emulator/machine/bulk_copies.h"
+#include "harness/emulator/machine/tensor_accesses.h"
 #include "harness/emulator/machine/traffic.h"
 #include "oracles/base/random.h"
 
@@ -167,6 +168,8 @@ class Warp {
 
   BulkStores& bulk_stores() { return bulk_stores_; }
 
+  TensorAccesses& tensor_accesses() { return tensor_accesses_; }
+
   // Whether the launch counts what its instructions move (traffic.h).
   bool counts_traffic() const { return __builtin_expect(counted_ != nullptr, 0) != 0; }
 
@@ -213,6 +216,7 @@ class Warp {
   AsyncCopies copies_;
   AsyncProducts products_;
   BulkStores bulk_stores_;
+  TensorAccesses tensor_accesses_;
   WarpTraffic traffic_;
   Pointers pointers_;
   std::vector<std::byte> register_storage_;

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// A tcgen05.mma, once somebody waits for it: D = A . B + D, in pieces of m16n8 whose fragments are
+// those of mma.sync. A tile is read into registers of fragments, each eight rows of 16 bytes of k.
+// Row r of D lies in lane r of tensor memory; of 64 rows, 16 in the lower or the upper half of each
+// quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts D and F).
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "harness/emulator/instructions/matrix_tiles.h"
+#include "harness/emulator/machine/access.h"
+#include "harness/emulator/machine/tensor_products.h"
+#include "oracles/models/random_node.h"
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+constexpr std::size_t kChunk = 16;
+
+// Registers of fragments: two, of the halves of k, for every eight rows.
+using Fragments = std::vector<LaneValues>;
+
+std::byte* row_of(Fragments& to, int row, int half) {
+  auto* const bytes = reinterpret_cast<std::byte*>(to[static_cast<std::size_t>(row / 8 * 2 + half)].lane);
+  return bytes + kChunk * static_cast<std::size_t>(row % 8);
+}
+
+// 16 bytes of shared memory, read by the asynchronous proxy for the thread that issued the product.
+// Null after a finding that stops the launch.
+const std::byte* read_chunk(Warp& warp, const TensorProduct& op, u64 address) {
+  SharedMemory& shared = warp.cta().shared();
+  if (!shared.holds(address, kChunk)) {
+    out_of_bounds(warp, *op.at, op.lane, address, Space::shared, kChunk, Intent::read);
+    return nullptr;
+  }
+  if (shared.check()) {
+    Accessor who = accessor(warp);
+    who.lane = op.lane;
+    who.inst = op.at;
+    if (!ShadowRow<kChunk>(shared.view(who), address).read(op.lane) &&
+        !shared.read_known(who, address, kChunk)) {
+      const auto problem = shared.explain_read(who, address, kChunk);
+      if (problem) shared_problem(warp, *op.at, op.lane, *problem);
+    }
+    const auto unfenced = shared.fence_problem(address, kChunk);
+    if (unfenced) shared_problem(warp, *op.at, op.lane, *unfenced);
+  }
+  return shared.data(address);
+}
+
+bool read_tile(Warp& warp, const TensorProduct& op, const MatrixTile& tile, int rows,
+               std::size_t element, Fragments& to) {
+  if (!tile.transposed) {
+    for (int row = 0; row < rows; ++row) {
+      for (int half = 0; half < 2; ++half) {
+        const std::byte* const chunk = read_chunk(warp, op, tile.address(row, half));
+        if (chunk == nullptr) return false;
+        std::memcpy(row_of(to, row, half), chunk, kChunk);
+      }
+    }
+    return true;
+  }
+  const int together = static_cast<int>(kChunk / element);  // rows in a chunk
+  for (int k = 0; k < 2 * together; ++k) {
+    for (int row = 0; row < rows; row += together) {
+      const std::byte* const chunk = read_chunk(warp, op, tile.address(k, row / together));
+      if (chunk == nullptr) return false;
+      for (int i = 0; i < together && row + i < rows; ++i) {
+        std::memcpy(row_of(to, row + i, k / together) + static_cast<std::size_t>(k % together) * element,
+                    chunk + static_cast<std::size_t>(i) * element, element);
+      }
+    }
+  }
+  return true;
+}
+
+int swizzle_of(u64 descriptor) {
+  switch (descriptor >> 61) {
+    case 2:
+      return 128;
+    case 4:
+      return 64;
+    case 6:
+      return 32;
+    default:
+      return 16;
+  }
+}
+
+// The lane of a row of D.
+int lane_of(const TensorProduct& op, int row) {
+  return op.m == 64 ? row / 16 * 32 + row % 16 + op.upper : row;
+}
+
+void flip(Fragments& fragments, u32 signs) {
+  if (signs == 0) return;
+  for (LaneValues& one : fragments) {
+    for (u32& word : one.lane) word ^= signs;
+  }
+}
+
+// A word of tensor memory that the product reads.
+bool require_written(Warp& warp, const TensorProduct& op, int row, int column) {
+  TensorMemory& memory = warp.cta().tensor_memory();
+  if ((memory.written(row / 32, column) >> row % 32 & 1) != 0) return true;
+  warp.report(FindingKind::read_of_unwritten, *op.at, op.lane, [&] {
+    return fmt::format("reads lane {} of column {} of tensor memory, which nothing wrote", row,
+                       column);
+  });
+  return false;
+}
+
+bool read_a(Warp& warp, const TensorProduct& op, std::size_t element, Fragments& a) {
+  if (!op.a_in_tensor_memory) {
+    return read_tile(warp, op, MatrixTile(op.a, swizzle_of(op.a), op.a_by_columns), op.m, element, a);
+  }
+  TensorMemory& memory = warp.cta().tensor_memory();
+  bool fine = true;
+  for (int row = 0; row < op.m; ++row) {
+    for (int i = 0; i < 8; ++i) {
+      const int column = static_cast<int>(op.a & 0xffff) + i;
+      fine = fine && require_written(warp, op, row, column);
+      std::memcpy(row_of(a, row, i / 4) + 4 * (i % 4), &memory.word(row, column), 4);
+    }
+  }
+  return true;
+}
+
+// The sums of a piece, from tensor memory or to it. `visit(word in memory, register, lane, shift)`.
+template <typename Visit>
+void each_sum(const TensorProduct& op, bool half, TensorMemory& memory, int top, int left,
+              Visit&& visit) {
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane_of(op, top + lane / 4 + i / 2 * 8);
+      const int column = op.d + left + lane % 4 * 2 + i % 2;
+      visit(row, column, memory.word(row, column), half ? i / 2 : i, lane, half ? i % 2 * 16 : 0);
+    }
+  }
+}
+
+}  // namespace
+
+void perform(Cta& cta, const TensorProduct& op) {
+  if (cta.stopping()) return;
+  Warp& warp = *cta.warps()[static_cast<std::size_t>(op.warp)];
+  TensorMemory& memory = cta.tensor_memory();
+  const MmaKind& kind = op.plan->kind();
+  const std::size_t element = 32 / static_cast<std::size_t>(kind.shape.k);
+  Fragments a(static_cast<std::size_t>(op.m / 4)), b(static_cast<std::size_t>(op.n / 4));
+  if (!read_a(warp, op, element, a)) return;
+  if (!read_tile(warp, op, MatrixTile(op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b)) return;
+  flip(a, op.flip_a);
+  flip(b, op.flip_b);
+  const bool half = kind.accumulator == FormatId::f16;
+  bool fine = true;
+  WorkerState& worker = cta.worker();
+  worker.last_mma = nullptr;
+  for (int top = 0; top < op.m; top += 16) {
+    // Rows 0 to 7 and 8 to 15 of the first half of k, then of the second.
+    const auto* const from = &a[static_cast<std::size_t>(top / 4)];
+    alignas(64) const LaneValues left[4] = {from[0], from[2], from[1], from[3]};
+    for (int column = 0; column < op.n; column += 8) {
+      alignas(64) LaneRegister c[4] = {};
+      if (op.adds) {
+        each_sum(op, half, memory, top, column,
+                 [&](int row, int at, u32 word, int i, int lane, int shift) {
+                   fine = fine && require_written(warp, op, row, at);
+                   c[i][lane] |= (half ? word & 0xffff : word) << shift;
+                 });
+      }
+      const auto* const x = reinterpret_cast<const LaneRegister*>(left);
+      const auto* const y = reinterpret_cast<const LaneRegister*>(&b[static_cast<std::size_t>(column / 4)]);
+      const RandomRounding rounding = cta.launch().options.random_rounding;
+      if (rounding == RandomRounding::off) {
+        op.plan->run(x, y, c, c, worker.mma, column > 0);
+      } else {
+        mma_randomly(kind, x, y, c, c,
+                     {warp.next_random(), rounding == RandomRounding::unbiased_nodes});
+      }
+      each_sum(op, half, memory, top, column,
+               [&](int row, int at, u32& word, int i, int lane, int shift) {
+                 word = half ? c[i][lane] >> shift & 0xffff : c[i][lane];
+                 memory.written(row / 32, at) |= u32{1} << row % 32;
+               });
+    }
+  }
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The tcgen05.st of one warp that it has not waited for. Each moves a register to a quarter of a
+// column, as late as it may: at tcgen05.wait::st. A load gives its values at once: Triton's PTX uses
+// the registers of a tcgen05.ld ahead of wait::ld, and ptxas keeps that order for it.
+#pragma once
+
+#include <vector>
+
+#include "harness/emulator/machine/async_products.h"
+
+namespace plumbline::emulator {
+
+struct TensorStore {
+  int column = 0;
+  LaneValues value;
+};
+
+struct TensorAccesses {
+  std::vector<TensorStore> stores;
+
+  void clear() { stores.clear(); }
+};
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "harness/emulator/machine/tensor_memory.h"
+
+#include <algorithm>
+
+namespace plumbline::emulator {
+
+void TensorMemory::clear() {
+  allocations_.clear();
+  permits_ = true;
+}
+
+std::optional<int> TensorMemory::allocate(int columns) {
+  const auto overlaps = [&](int first) {
+    return std::ranges::any_of(allocations_, [&](const Allocation& one) {
+      return first < one.column + one.columns && one.column < first + columns;
+    });
+  };
+  int first = 0;
+  while (first + columns <= kColumns && overlaps(first)) first += kLeastColumns;
+  if (first + columns > kColumns) return std::nullopt;
+  words_.resize(index(0, kColumns));
+  states_.resize(std::size_t{kColumns} * 4);
+  std::fill_n(&state(0, first), 4 * columns, Quarter());
+  allocations_.push_back({first, columns});
+  return first;
+}
+
+bool TensorMemory::release(int column, int columns) {
+  return std::erase_if(allocations_, [&](const Allocation& one) {
+           return one.column == column && one.columns == columns;
+         }) == 1;
+}
+
+bool TensorMemory::is_allocated(int column, int columns) const {
+  for (int at = column; at < column + columns; ++at) {
+    if (std::ranges::none_of(allocations_, [&](const Allocation& one) {
+          return at >= one.column && at < one.column + one.columns;
+        }))
+      return false;
+  }
+  return true;
+}
+
+int TensorMemory::allocated() const {
+  int columns = 0;
+  for (const Allocation& one : allocations_) columns += one.columns;
+  return columns;
+}
+
+}  // namespace plumbline::emulator

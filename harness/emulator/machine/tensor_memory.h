@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Tensor memory of a CTA (PTX ISA 9.0 section 9.7.16.1): 128 lanes of 512 columns of 32 bits. An
+// address is lane << 16 | column. Columns are allocated in powers of two, 32 at least; what lies in
+// them is unwritten then. Warp w of the CTA reaches the quarter w % 4 of the lanes.
+//
+// Words lie column by column, so that a quarter of a column is what one register of a warp holds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace plumbline::emulator {
+
+class TensorMemory {
+ public:
+  static constexpr int kRows = 128;  // the manual's lanes
+  static constexpr int kColumns = 512;
+  static constexpr int kQuarter = 32;  // rows that one warp reaches
+  static constexpr int kLeastColumns = 32;
+
+  // A CTA begins.
+  void clear();
+
+  // The first column; nothing where there is no room.
+  std::optional<int> allocate(int columns);
+  // False: there is no such allocation.
+  bool release(int column, int columns);
+  bool is_allocated(int column, int columns) const;
+  // All columns that are allocated.
+  int allocated() const;
+
+  bool permits_allocation() const { return permits_; }
+
+  void give_up_permit() { permits_ = false; }
+
+  std::uint32_t& word(int row, int column) { return words_[index(row, column)]; }
+
+  // The 32 words of a quarter of a column.
+  std::uint32_t* quarter(int quarter, int column) { return &word(kQuarter * quarter, column); }
+
+  // The rows of a quarter that were written, as a mask.
+  std::uint32_t& written(int quarter, int column) { return state(quarter, column).written; }
+
+  // Those that a tcgen05.st has yet to write.
+  std::uint32_t& stored(int quarter, int column) { return state(quarter, column).stored; }
+
+ private:
+  struct Quarter {
+    std::uint32_t written = 0, stored = 0;
+  };
+
+  struct Allocation {
+    int column = 0, columns = 0;
+  };
+
+  static std::size_t index(int row, int column) {
+    return static_cast<std::size_t>(column) * kRows + static_cast<std::size_t>(row);
+  }
+
+  Quarter& state(int quarter, int column) {
+    return states_[static_cast<std::size_t>(column) * 4 + static_cast<std::size_t>(quarter)];
+  }
+
+  std::vector<std::uint32_t> words_;  // from the first allocation on
+  std::vector<Quarter> states_;
+  std::vector<Allocation> allocations_;
+  bool permits_ = true;
+};
+
+}  // namespace plumbline::emulator

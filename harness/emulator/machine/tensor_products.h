@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The tcgen05.mma that threads of a CTA have issued and nobody has waited for. As all that is
+// asynchronous here, a product is computed as late as it may: when a thread asks the mbarrier of a
+// tcgen05.commit behind it for the phase that the commit's arrival ends. Products follow one
+// another in the order in which they were issued.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+
+namespace plumbline {
+class MmaPlan;
+}
+
+namespace plumbline::emulator {
+
+class Cta;
+struct Inst;
+
+struct TensorProduct {
+  const Inst* at = nullptr;
+  int warp = 0, lane = 0;
+  const MmaPlan* plan = nullptr;  // of a piece of m16n8
+  int m = 0, n = 0;
+  bool adds = true;            // to what D holds, else to zero
+  bool a_in_tensor_memory = false;
+  std::uint64_t a = 0, b = 0;  // descriptors of shared memory, or A's address
+  int d = 0;                   // column
+  int upper = 0;               // of m = 64: 16 where D has the upper half of each quarter
+  bool a_by_columns = false, b_by_rows = false;  // m, or n, is what lies side by side
+  std::uint32_t flip_a = 0, flip_b = 0;          // sign bits of a word, where negated
+
+  // Whether D has any of the columns.
+  bool writes(int column, int columns) const { return column < d + n && d < column + columns; }
+};
+
+class TensorProducts {
+ public:
+  void clear() { pending_.clear(); }
+
+  void add(const TensorProduct& product) {
+    pending_.push_back(product);
+    ++issued_;
+  }
+
+  const std::deque<TensorProduct>& pending() const { return pending_; }
+
+  std::uint64_t issued() const { return issued_; }
+
+  // Calls perform(product) for the products before number `end` that are still to come.
+  template <typename Perform>
+  void wait(std::uint64_t end, Perform&& perform) {
+    while (!pending_.empty() && issued_ - pending_.size() < end) {
+      const TensorProduct product = pending_.front();
+      pending_.pop_front();
+      perform(product);
+    }
+  }
+
+ private:
+  std::deque<TensorProduct> pending_;
+  std::uint64_t issued_ = 0;
+};
+
+// A tcgen05.commit, kept by its mbarrier until somebody asks for the phase.
+struct TensorCommit {
+  const Inst* at = nullptr;
+  int warp = 0, lane = 0;
+  std::uint64_t end = 0;  // TensorProducts::issued() then
+};
+
+// D is computed.
+void perform(Cta& cta, const TensorProduct& product);
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// tcgen05 with one CTA, through PTX: products of tiles in shared memory against dot(), element by
+// element, and what is found where a wait, a commit or an allocation is wrong.
+#include <gmock/gmock.h>
+
+#include "oracles/base/random.h"
+#include "oracles/formats/format.h"
+#include "oracles/models/generation.h"
+#include "oracles/models/node.h"
+#include "tests/harness/emulator/emulator_run.h"
+
+namespace plumbline::emulator {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using enum FormatId;
+using ::testing::HasSubstr;
+
+constexpr u64 kShared = 1024;  // the address of the first byte
+constexpr int kColumns = 16;   // of D
+
+struct Case {
+  std::string_view kind = "f16";
+  FormatId a = bf16, b = bf16, d = f32;
+  u32 types = 1u << 4 | 1u << 7 | 1u << 10;  // of the instruction descriptor
+  int rows = 128;
+  int pattern = 16;  // of the swizzle, along k
+};
+
+// Where the 16 bytes of a row lie in a tile (PTX ISA 9.7.16.10.4), and its descriptor.
+struct Tile {
+  int pattern, rows;
+  bool along_k;
+
+  u64 address(u64 start, int row, int byte) const {
+    const auto r = static_cast<u64>(row), b = static_cast<u64>(byte), span = static_cast<u64>(pattern);
+    if (pattern == 16)
+      return start + r % 8 * 16 + r / 8 * 128 + b % 16 + b / 16 * 16 * static_cast<u64>(rows);
+    const u64 plain = start + r % 8 * span + r / 8 * 8 * span + b;
+    return plain ^ (plain >> 3 & (span - 16));
+  }
+
+  u64 descriptor(u64 start) const {
+    const u64 mode = pattern == 128 ? 2 : pattern == 64 ? 4 : pattern == 32 ? 6 : 0;
+    const u64 stride = 8 * static_cast<u64>(pattern);
+    return start >> 4 | u64{16} * static_cast<u64>(rows) >> 4 << 16 | stride >> 4 << 32 |
+           u64{1} << 46 | mode << 61;
+  }
+};
+
+// One block of 128 threads: the image in `in` becomes shared memory from 1024 on, 64 KiB of it;
+// behind it are an mbarrier and the word for the address of tensor memory. Words of the body are
+// replaced: ALLOC, MMA (by thread 0), COMMIT, WAIT, LOAD (16 columns into l0 to l15), FREE.
+KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view kind,
+              const std::vector<std::byte>& image) {
+  const auto replace = [&](std::string_view what, const std::string& by) {
+    for (std::size_t at; (at = body.find(what)) != std::string::npos;)
+      body.replace(at, what.size(), by);
+  };
+  std::string list;
+  for (int i = 0; i < kColumns; ++i) list += fmt::format("{}l{}", i == 0 ? "" : ", ", i);
+  std::string stores;
+  for (int i = 0; i < kColumns; ++i) stores += fmt::format("st.global.u32 [%d4+{}], l{};\n", 4 * i, i);
+  replace("ALLOC",
+          "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 32; bar.sync 0; "
+          "ld.shared.u32 %r7, [%r6]; shr.u32 %r9, %r0, 5; shl.b32 %r9, %r9, 21; add.u32 %r8, %r7, "
+          "%r9;");
+  replace("MMA", fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], %d5, %d6, %r10, %p3;",
+                             kind));
+  replace("COMMIT",
+          "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r5];");
+  replace("WAIT", "W: mbarrier.try_wait.parity.shared.b64 %p4, [%r5], 0; @!%p4 bra W;");
+  replace("LOAD", fmt::format("tcgen05.ld.sync.aligned.32x32b.x16.b32 {{{}}}, [%r8];", list));
+  replace("FILL", fmt::format("tcgen05.st.sync.aligned.32x32b.x16.b32 [%r8], {{{}}};", list));
+  replace("READY", "tcgen05.wait::ld.sync.aligned;");
+  replace("STORED", "tcgen05.wait::st.sync.aligned;");
+  replace("OUT", stores);
+  replace("FREE",
+          "bar.sync 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, 32;");
+  const std::string start = fmt::format(R"(
+    .reg .b32 l<16>; mov.u32 %r0, %tid.x; mov.u32 %r1, tiles; mov.u32 %r2, 0; setp.lt.u32 %p1, %r0, 32; setp.eq.u32 %p2, %r0, 0; setp.ne.u32 %p3, %r2, 0;
+    COPY: mad.lo.u32 %r3, %r0, 512, %r1; add.u32 %r3, %r3, %r2; mul.wide.u32 %d1, %r0, 512; cvt.u64.u32 %d2, %r2; add.s64 %d1, %d1, %d2; add.s64 %d1, %in, %d1;
+    ld.global.v4.u32 {{%r11, %r12, %r13, %r14}}, [%d1]; st.shared.v4.u32 [%r3], {{%r11, %r12, %r13, %r14}};
+    add.u32 %r2, %r2, 16; setp.lt.u32 %p5, %r2, 512; @%p5 bra COPY;
+    add.u32 %r5, %r1, 65536; add.u32 %r6, %r1, 65544; @%p2 mbarrier.init.shared.b64 [%r5], 1;
+    fence.proxy.async; bar.sync 0; mov.u64 %d5, {}; mov.u64 %d6, {}; mov.u32 %r10, {};
+    mul.wide.u32 %d4, %r0, 64; add.s64 %d4, %out, %d4;
+)",
+                                        a, b, descriptor);
+  std::string values;
+  for (int i = 0; i < kColumns; ++i) values += fmt::format("mov.u32 l{}, 0;\n", i);
+  KernelOptions options;
+  options.emulator.sm = 100;
+  options.block = {128, 1, 1};
+  options.dynamic_shared_bytes = 65536 + 16;
+  return run_kernel(
+      kernel_text(start + values + body, 100, ".extern .shared .align 1024 .b8 tiles[];"), image,
+      128 * 64, options);
+}
+
+void check(const Case& one, u64 seed) {
+  SCOPED_TRACE(fmt::format("{} {} rows, pattern {}", one.kind, one.rows, one.pattern));
+  Random random(seed);
+  const Format &fa = format(one.a), &fb = format(one.b);
+  const int bytes = fa.storage_bits / 8, k = 32 / bytes;
+  const auto matrix = [&](int rows, const Format& f) {
+    std::vector<u32> m(static_cast<std::size_t>(rows * k));
+    for (u32& x : m) {
+      const auto exponent = static_cast<u32>(f.bias + random.between(-3, 2));
+      x = (static_cast<u32>(random.next()) & 1) << (f.exponent_bits + f.mantissa_bits) |
+          exponent << f.mantissa_bits |
+          (static_cast<u32>(random.next()) & ((1u << f.mantissa_bits) - 1));
+      if (f.id == tf32) x <<= 13;
+    }
+    return m;
+  };
+  const std::vector<u32> a = matrix(one.rows, fa), b = matrix(kColumns, fb);
+  std::vector<std::byte> image(65536);
+  const Tile left{one.pattern, one.rows, true}, right{one.pattern, kColumns, true};
+  constexpr u64 kB = kShared + 32768;
+  const auto put = [&](const Tile& tile, u64 start, const std::vector<u32>& m, int rows) {
+    for (int r = 0; r < rows; ++r) {
+      for (int i = 0; i < k; ++i) {
+        std::memcpy(&image[tile.address(start, r, i * bytes) - kShared],
+                    &m[static_cast<std::size_t>(r * k + i)], static_cast<std::size_t>(bytes));
+      }
+    }
+  };
+  put(left, kShared, a, one.rows);
+  put(right, kB, b, kColumns);
+  const u32 descriptor = one.types | static_cast<u32>(kColumns / 8) << 17 |
+                         static_cast<u32>(one.rows / 16) << 24;
+  // Two products: the second adds to the first. Of 64 rows half the lanes stay as they were.
+  const KernelRun done =
+      run("ALLOC FILL STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD READY "
+          "OUT FREE",
+          left.descriptor(kShared), right.descriptor(kB), descriptor, one.kind, image);
+  ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
+  const auto model = dot_model(100, Instruction::tcgen05, one.a, one.b, one.d);
+  ASSERT_TRUE(model.has_value());
+  const std::vector<u32> out = done.values<u32>();
+  for (int r = 0; r < one.rows; ++r) {
+    for (int c = 0; c < kColumns; ++c) {
+      const auto x = std::span<const u32>(a).subspan(static_cast<std::size_t>(r * k), static_cast<std::size_t>(k));
+      const auto y = std::span<const u32>(b).subspan(static_cast<std::size_t>(c * k), static_cast<std::size_t>(k));
+      const u32 want = dot(*model, fa, fb, x, y, dot(*model, fa, fb, x, y, 0));
+      const int lane = one.rows == 64 ? r / 16 * 32 + r % 16 : r;
+      ASSERT_EQ(out[static_cast<std::size_t>(lane * kColumns + c)], want) << r << ", " << c;
+    }
+  }
+}
+
+TEST(TensorCore, GivesTheSumsOfItsNodes) {
+  u64 seed = 1;
+  const u32 f32_sums = 1u << 4;
+  for (const int pattern : {16, 32, 64, 128}) {
+    check({.pattern = pattern}, seed++);
+    check({.kind = "f8f6f4", .a = e4m3, .b = e5m2, .types = f32_sums | 1u << 10, .pattern = pattern},
+          seed++);
+  }
+  check({.a = f16, .b = f16, .types = f32_sums}, seed++);
+  check({.a = f16, .b = f16, .d = f16, .types = 0}, seed++);
+  check({.kind = "tf32", .a = tf32, .b = tf32, .types = f32_sums | 2u << 7 | 2u << 10}, seed++);
+  check({.rows = 64}, seed++);
+}
+
+// Without inputs that matter: tiles of zeros.
+std::string found(std::string body) {
+  const Tile left{16, 128, true}, right{16, kColumns, true};
+  const u32 descriptor = 1u << 4 | 1u << 7 | 1u << 10 | 2u << 17 | 8u << 24;
+  return findings_text(run(std::move(body), left.descriptor(kShared), right.descriptor(kShared + 32768),
+                           descriptor, "f16", std::vector<std::byte>(65536))
+                           .outcome);
+}
+
+TEST(TensorCore, FindsWhatIsMissing) {
+  EXPECT_EQ(found("ALLOC MMA COMMIT WAIT LOAD READY OUT FREE"), "");
+  EXPECT_THAT(found("ALLOC MMA LOAD READY OUT"), HasSubstr("a product of warp 0 lane 0 is still to write"));
+  EXPECT_THAT(found("ALLOC MMA COMMIT"), HasSubstr("no thread has waited at an mbarrier for this product"));
+  EXPECT_THAT(found("ALLOC MMA FREE"), HasSubstr("frees tensor memory that a product is still to write"));
+  EXPECT_THAT(found("ALLOC FILL LOAD READY OUT STORED FREE"), HasSubstr("tcgen05.wait::st is missing"));
+  EXPECT_THAT(found("ALLOC FILL bar.sync 0; MMA COMMIT WAIT STORED FREE"), HasSubstr("tcgen05.wait::st is missing"));
+  EXPECT_THAT(found("ALLOC LOAD READY OUT FREE"), HasSubstr("of tensor memory, which nothing wrote"));
+  EXPECT_THAT(found("ALLOC"), HasSubstr("ends with 32 columns of tensor memory allocated"));
+  EXPECT_THAT(found("ALLOC FREE FREE"), HasSubstr("where no such allocation is"));
+  EXPECT_THAT(found("ALLOC add.u32 %r8, %r8, 32; LOAD FREE"), HasSubstr("not all allocated"));
+  EXPECT_THAT(found("ALLOC xor.b32 %r8, %r8, 0x200000; LOAD FREE"), HasSubstr("warp 2 reaches lanes 64 to 95"));
+  EXPECT_THAT(found("@%p1 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; ALLOC FREE"),
+              HasSubstr("behind tcgen05.relinquish_alloc_permit"));
+  EXPECT_THAT(found("ALLOC @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 512;"),
+              HasSubstr("waits for 512 columns of tensor memory"));
+  EXPECT_THAT(found("@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 32; "
+                    "ld.shared.u32 %r7, [%r6]; FREE"),
+              HasSubstr("race"));
+}
+
+TEST(TensorCore, RefusesByNameWhatItLacks) {
+  const auto refusal = [](std::string_view code, int sm = 100) {
+    const auto device = make_emulator({.sm = sm, .threads = 1});
+    const auto module = device->load(kernel_text(code, sm), "test.ptx");
+    return module ? "loaded" : module.error().text();
+  };
+  EXPECT_THAT(refusal("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;"),
+              HasSubstr("only .cta_group::1"));
+  EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r1}, [%r2];"), HasSubstr("32x32b"));
+  EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1}, [%r2];"),
+              HasSubstr("1 registers, not 2"));
+  EXPECT_THAT(refusal("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32 [%r1], %d1, %d2, "
+                      "%r2, [%r3], [%r4], %p1;"),
+              HasSubstr("only the kinds f16, tf32, f8f6f4 and i8"));
+  EXPECT_THAT(refusal("tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %d1, %d2, [%r3], %r2, %p1;"),
+              HasSubstr("unsupported"));
+  EXPECT_THAT(refusal("tcgen05.fence::after_thread_sync;", 120), HasSubstr("sm_120 has no tcgen05"));
+}
+
+}  // namespace
+}  // namespace plumbline::emulator
