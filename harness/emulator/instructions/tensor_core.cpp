@@ -2,8 +2,8 @@
 // The fifth generation of tensor cores (PTX ISA 9.0 section 9.7.16), with one CTA: tcgen05.alloc,
 // dealloc, relinquish_alloc_permit, ld, st, wait, fence, mma and commit, all .cta_group::1.
 //
-// The descriptors of a product are values of registers, so what of them is not emulated is a finding
-// when the product is issued. The rest is refused when the kernel is loaded.
+// The descriptors of a product are values of registers, so what of them is not emulated is a
+// finding when the product is issued. The rest is refused when the kernel is loaded.
 #include <fmt/format.h>
 
 #include <bit>
