@@ -12,8 +12,8 @@ namespace plumbline::emulator {
 
 struct MatrixTile {
   std::uint64_t start, leading, stride;  // bytes
-  int pattern;      // bytes after which a swizzle repeats; 16: none
-  bool transposed;  // rows of 16 bytes along m or n, at one k; else along k
+  int pattern;                           // bytes after which a swizzle repeats; 16: none
+  bool transposed;                       // rows of 16 bytes along m or n, at one k; else along k
 
   MatrixTile(std::uint64_t descriptor, int swizzle, bool by_the_other)
       : start((descriptor & 0x3fff) << 4),

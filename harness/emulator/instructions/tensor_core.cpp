@@ -53,16 +53,19 @@ void allocate(Warp& warp, const Inst& inst, u32 mask) {
   const int columns = static_cast<int>(lanes<u32>(warp, inst.b)[0]);
   if (columns < TensorMemory::kLeastColumns || columns > TensorMemory::kColumns ||
       !std::has_single_bit(static_cast<u32>(columns))) {
-    return fail(warp, inst, 0, fmt::format("allocates {} columns of tensor memory; 32, 64, 128, "
-                                           "256 or 512 can be had", columns));
+    return fail(warp, inst, 0,
+                fmt::format("allocates {} columns of tensor memory; 32, 64, 128, "
+                            "256 or 512 can be had",
+                            columns));
   }
   if (!memory.permits_allocation())
     return fail(warp, inst, 0, "allocates tensor memory behind tcgen05.relinquish_alloc_permit");
   const std::optional<int> column = memory.allocate(columns);
   if (!column) {
     return warp.fail(FindingKind::deadlock, inst, 0, [&] {
-      return fmt::format("waits for {} columns of tensor memory, and the CTA itself holds {} of 512",
-                         columns, memory.allocated());
+      return fmt::format(
+          "waits for {} columns of tensor memory, and the CTA itself holds {} of 512", columns,
+          memory.allocated());
     });
   }
   // A plain store of one thread: who reads the address has to be ordered behind it.
@@ -109,8 +112,10 @@ std::optional<int> column_of(Warp& warp, const Inst& inst, int columns) {
   const auto column = static_cast<int>(address & 0xffff);
   const int first = TensorMemory::kQuarter * (warp.index() % 4);
   if (row != first) {
-    fail(warp, inst, 0, fmt::format("accesses tensor memory from lane {} on; warp {} reaches lanes "
-                                    "{} to {}", row, warp.index(), first, first + 31));
+    fail(warp, inst, 0,
+         fmt::format("accesses tensor memory from lane {} on; warp {} reaches lanes "
+                     "{} to {}",
+                     row, warp.index(), first, first + 31));
     return std::nullopt;
   }
   if (warp.cta().tensor_memory().is_allocated(column, columns)) return column;
@@ -126,9 +131,10 @@ void require_finished(Warp& warp, const Inst& inst, int column, int columns) {
   for (const TensorProduct& product : warp.cta().tensor_products().pending()) {
     if (!product.writes(column, columns)) continue;
     warp.report(FindingKind::missing_wait, inst, 0, [&] {
-      return fmt::format("accesses columns of tensor memory that a product of warp {} lane {} is "
-                         "still to write; it is complete when the phase of its commit's mbarrier is",
-                         product.warp, product.lane);
+      return fmt::format(
+          "accesses columns of tensor memory that a product of warp {} lane {} is "
+          "still to write; it is complete when the phase of its commit's mbarrier is",
+          product.warp, product.lane);
     });
     return;
   }
@@ -145,8 +151,10 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
     const int column = *first + i, quarter = warp.index() % 4;
     if (const u32 stored = memory.stored(quarter, column); stored != 0) {
       warp.report(FindingKind::missing_wait, inst, std::countr_zero(stored), [&] {
-        return fmt::format("reads column {} of tensor memory, which a tcgen05.st is still to write; "
-                           "tcgen05.wait::st is missing", column);
+        return fmt::format(
+            "reads column {} of tensor memory, which a tcgen05.st is still to write; "
+            "tcgen05.wait::st is missing",
+            column);
       });
     } else if (const u32 written = memory.written(quarter, column); written != kFullMask) {
       warp.report(FindingKind::read_of_unwritten, inst, std::countr_zero(~written), [&] {
@@ -237,7 +245,8 @@ bool check_descriptor(Warp& warp, const Inst& inst, int lane, u64 descriptor) {
   fail(warp, inst, lane,
        fmt::format("the matrix descriptor {:#x} is none of tcgen05 (bits 46 to 48 are 1), or has a "
                    "base offset, absolute strides or a swizzle by atoms of 32 bytes, which are not "
-                   "emulated", descriptor));
+                   "emulated",
+                   descriptor));
   return false;
 }
 
@@ -257,7 +266,8 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
       op.n < 8 || op.n > 256 || op.n % (op.m == 128 ? 16 : 8) != 0) {
     return fail(warp, inst, lane,
                 fmt::format("the instruction descriptor {:#x} has types or a shape ({}x{}) that "
-                            "are not emulated", descriptor, op.m, op.n));
+                            "are not emulated",
+                            descriptor, op.m, op.n));
   }
   op.plan = plan_for(*types, cta.worker().tensor_plans);
   const u64 place = address_of(warp, inst, lane);
@@ -289,7 +299,9 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   }
   op.a_by_columns = (descriptor >> 15 & 1) != 0;
   op.b_by_rows = (descriptor >> 16 & 1) != 0;
-  const u32 signs = types->shape.k == 8 ? 0x80000000u : types->shape.k == 16 ? 0x80008000u : 0x80808080u;
+  const u32 signs = types->shape.k == 8    ? 0x80000000u
+                    : types->shape.k == 16 ? 0x80008000u
+                                           : 0x80808080u;
   op.flip_a = (descriptor >> 13 & 1) != 0 ? signs : 0;
   op.flip_b = (descriptor >> 14 & 1) != 0 ? signs : 0;
   // Stores that are not waited for may come behind the product.
@@ -298,8 +310,10 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
       for (int quarter = 0; quarter < 4; ++quarter) {
         if (memory.stored(quarter, at) == 0) continue;
         warp.report(FindingKind::missing_wait, inst, lane, [&] {
-          return fmt::format("uses column {} of tensor memory, which a tcgen05.st is still to write; "
-                             "tcgen05.wait::st is missing", at);
+          return fmt::format(
+              "uses column {} of tensor memory, which a tcgen05.st is still to write; "
+              "tcgen05.wait::st is missing",
+              at);
         });
         return;
       }

@@ -26,7 +26,8 @@ constexpr std::size_t kChunk = 16;
 using Fragments = std::vector<LaneValues>;
 
 std::byte* row_of(Fragments& to, int row, int half) {
-  auto* const bytes = reinterpret_cast<std::byte*>(to[static_cast<std::size_t>(row / 8 * 2 + half)].lane);
+  auto* const bytes =
+      reinterpret_cast<std::byte*>(to[static_cast<std::size_t>(row / 8 * 2 + half)].lane);
   return bytes + kChunk * static_cast<std::size_t>(row % 8);
 }
 
@@ -71,8 +72,9 @@ bool read_tile(Warp& warp, const TensorProduct& op, const MatrixTile& tile, int 
       const std::byte* const chunk = read_chunk(warp, op, tile.address(k, row / together));
       if (chunk == nullptr) return false;
       for (int i = 0; i < together && row + i < rows; ++i) {
-        std::memcpy(row_of(to, row + i, k / together) + static_cast<std::size_t>(k % together) * element,
-                    chunk + static_cast<std::size_t>(i) * element, element);
+        std::memcpy(
+            row_of(to, row + i, k / together) + static_cast<std::size_t>(k % together) * element,
+            chunk + static_cast<std::size_t>(i) * element, element);
       }
     }
   }
@@ -117,7 +119,8 @@ bool require_written(Warp& warp, const TensorProduct& op, int row, int column) {
 
 bool read_a(Warp& warp, const TensorProduct& op, std::size_t element, Fragments& a) {
   if (!op.a_in_tensor_memory) {
-    return read_tile(warp, op, MatrixTile(op.a, swizzle_of(op.a), op.a_by_columns), op.m, element, a);
+    return read_tile(warp, op, MatrixTile(op.a, swizzle_of(op.a), op.a_by_columns), op.m, element,
+                     a);
   }
   TensorMemory& memory = warp.cta().tensor_memory();
   bool fine = true;
@@ -154,7 +157,8 @@ void perform(Cta& cta, const TensorProduct& op) {
   const std::size_t element = 32 / static_cast<std::size_t>(kind.shape.k);
   Fragments a(static_cast<std::size_t>(op.m / 4)), b(static_cast<std::size_t>(op.n / 4));
   if (!read_a(warp, op, element, a)) return;
-  if (!read_tile(warp, op, MatrixTile(op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b)) return;
+  if (!read_tile(warp, op, MatrixTile(op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b))
+    return;
   flip(a, op.flip_a);
   flip(b, op.flip_b);
   const bool half = kind.accumulator == FormatId::f16;
@@ -175,7 +179,8 @@ void perform(Cta& cta, const TensorProduct& op) {
                  });
       }
       const auto* const x = reinterpret_cast<const LaneRegister*>(left);
-      const auto* const y = reinterpret_cast<const LaneRegister*>(&b[static_cast<std::size_t>(column / 4)]);
+      const auto* const y =
+          reinterpret_cast<const LaneRegister*>(&b[static_cast<std::size_t>(column / 4)]);
       const RandomRounding rounding = cta.launch().options.random_rounding;
       if (rounding == RandomRounding::off) {
         op.plan->run(x, y, c, c, worker.mma, column > 0);

@@ -23,7 +23,7 @@ struct TensorProduct {
   int warp = 0, lane = 0;
   const MmaPlan* plan = nullptr;  // of a piece of m16n8
   int m = 0, n = 0;
-  bool adds = true;            // to what D holds, else to zero
+  bool adds = true;  // to what D holds, else to zero
   bool a_in_tensor_memory = false;
   std::uint64_t a = 0, b = 0;  // descriptors of shared memory, or A's address
   int d = 0;                   // column

@@ -34,7 +34,8 @@ struct Tile {
   bool along_k;
 
   u64 address(u64 start, int row, int byte) const {
-    const auto r = static_cast<u64>(row), b = static_cast<u64>(byte), span = static_cast<u64>(pattern);
+    const auto r = static_cast<u64>(row), b = static_cast<u64>(byte),
+               span = static_cast<u64>(pattern);
     if (pattern == 16)
       return start + r % 8 * 16 + r / 8 * 128 + b % 16 + b / 16 * 16 * static_cast<u64>(rows);
     const u64 plain = start + r % 8 * span + r / 8 * 8 * span + b;
@@ -61,13 +62,14 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
   std::string list;
   for (int i = 0; i < kColumns; ++i) list += fmt::format("{}l{}", i == 0 ? "" : ", ", i);
   std::string stores;
-  for (int i = 0; i < kColumns; ++i) stores += fmt::format("st.global.u32 [%d4+{}], l{};\n", 4 * i, i);
+  for (int i = 0; i < kColumns; ++i)
+    stores += fmt::format("st.global.u32 [%d4+{}], l{};\n", 4 * i, i);
   replace("ALLOC",
           "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 32; bar.sync 0; "
           "ld.shared.u32 %r7, [%r6]; shr.u32 %r9, %r0, 5; shl.b32 %r9, %r9, 21; add.u32 %r8, %r7, "
           "%r9;");
-  replace("MMA", fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], %d5, %d6, %r10, %p3;",
-                             kind));
+  replace("MMA",
+          fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], %d5, %d6, %r10, %p3;", kind));
   replace("COMMIT",
           "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r5];");
   replace("WAIT", "W: mbarrier.try_wait.parity.shared.b64 %p4, [%r5], 0; @!%p4 bra W;");
@@ -76,8 +78,7 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
   replace("READY", "tcgen05.wait::ld.sync.aligned;");
   replace("STORED", "tcgen05.wait::st.sync.aligned;");
   replace("OUT", stores);
-  replace("FREE",
-          "bar.sync 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, 32;");
+  replace("FREE", "bar.sync 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, 32;");
   const std::string start = fmt::format(R"(
     .reg .b32 l<16>; mov.u32 %r0, %tid.x; mov.u32 %r1, tiles; mov.u32 %r2, 0; setp.lt.u32 %p1, %r0, 32; setp.eq.u32 %p2, %r0, 0; setp.ne.u32 %p3, %r2, 0;
     COPY: mad.lo.u32 %r3, %r0, 512, %r1; add.u32 %r3, %r3, %r2; mul.wide.u32 %d1, %r0, 512; cvt.u64.u32 %d2, %r2; add.s64 %d1, %d1, %d2; add.s64 %d1, %in, %d1;
@@ -129,8 +130,8 @@ void check(const Case& one, u64 seed) {
   };
   put(left, kShared, a, one.rows);
   put(right, kB, b, kColumns);
-  const u32 descriptor = one.types | static_cast<u32>(kColumns / 8) << 17 |
-                         static_cast<u32>(one.rows / 16) << 24;
+  const u32 descriptor =
+      one.types | static_cast<u32>(kColumns / 8) << 17 | static_cast<u32>(one.rows / 16) << 24;
   // Two products: the second adds to the first. Of 64 rows half the lanes stay as they were.
   const KernelRun done =
       run("ALLOC FILL STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD READY "
@@ -142,8 +143,10 @@ void check(const Case& one, u64 seed) {
   const std::vector<u32> out = done.values<u32>();
   for (int r = 0; r < one.rows; ++r) {
     for (int c = 0; c < kColumns; ++c) {
-      const auto x = std::span<const u32>(a).subspan(static_cast<std::size_t>(r * k), static_cast<std::size_t>(k));
-      const auto y = std::span<const u32>(b).subspan(static_cast<std::size_t>(c * k), static_cast<std::size_t>(k));
+      const auto x = std::span<const u32>(a).subspan(static_cast<std::size_t>(r * k),
+                                                     static_cast<std::size_t>(k));
+      const auto y = std::span<const u32>(b).subspan(static_cast<std::size_t>(c * k),
+                                                     static_cast<std::size_t>(k));
       const u32 want = dot(*model, fa, fb, x, y, dot(*model, fa, fb, x, y, 0));
       const int lane = one.rows == 64 ? r / 16 * 32 + r % 16 : r;
       ASSERT_EQ(out[static_cast<std::size_t>(lane * kColumns + c)], want) << r << ", " << c;
@@ -156,8 +159,9 @@ TEST(TensorCore, GivesTheSumsOfItsNodes) {
   const u32 f32_sums = 1u << 4;
   for (const int pattern : {16, 32, 64, 128}) {
     check({.pattern = pattern}, seed++);
-    check({.kind = "f8f6f4", .a = e4m3, .b = e5m2, .types = f32_sums | 1u << 10, .pattern = pattern},
-          seed++);
+    check(
+        {.kind = "f8f6f4", .a = e4m3, .b = e5m2, .types = f32_sums | 1u << 10, .pattern = pattern},
+        seed++);
   }
   check({.a = f16, .b = f16, .types = f32_sums}, seed++);
   check({.a = f16, .b = f16, .d = f16, .types = 0}, seed++);
@@ -169,27 +173,36 @@ TEST(TensorCore, GivesTheSumsOfItsNodes) {
 std::string found(std::string body) {
   const Tile left{16, 128, true}, right{16, kColumns, true};
   const u32 descriptor = 1u << 4 | 1u << 7 | 1u << 10 | 2u << 17 | 8u << 24;
-  return findings_text(run(std::move(body), left.descriptor(kShared), right.descriptor(kShared + 32768),
-                           descriptor, "f16", std::vector<std::byte>(65536))
+  return findings_text(run(std::move(body), left.descriptor(kShared),
+                           right.descriptor(kShared + 32768), descriptor, "f16",
+                           std::vector<std::byte>(65536))
                            .outcome);
 }
 
 TEST(TensorCore, FindsWhatIsMissing) {
   EXPECT_EQ(found("ALLOC MMA COMMIT WAIT LOAD READY OUT FREE"), "");
-  EXPECT_THAT(found("ALLOC MMA LOAD READY OUT"), HasSubstr("a product of warp 0 lane 0 is still to write"));
-  EXPECT_THAT(found("ALLOC MMA COMMIT"), HasSubstr("no thread has waited at an mbarrier for this product"));
-  EXPECT_THAT(found("ALLOC MMA FREE"), HasSubstr("frees tensor memory that a product is still to write"));
-  EXPECT_THAT(found("ALLOC FILL LOAD READY OUT STORED FREE"), HasSubstr("tcgen05.wait::st is missing"));
-  EXPECT_THAT(found("ALLOC FILL bar.sync 0; MMA COMMIT WAIT STORED FREE"), HasSubstr("tcgen05.wait::st is missing"));
-  EXPECT_THAT(found("ALLOC LOAD READY OUT FREE"), HasSubstr("of tensor memory, which nothing wrote"));
+  EXPECT_THAT(found("ALLOC MMA LOAD READY OUT"),
+              HasSubstr("a product of warp 0 lane 0 is still to write"));
+  EXPECT_THAT(found("ALLOC MMA COMMIT"),
+              HasSubstr("no thread has waited at an mbarrier for this product"));
+  EXPECT_THAT(found("ALLOC MMA FREE"),
+              HasSubstr("frees tensor memory that a product is still to write"));
+  EXPECT_THAT(found("ALLOC FILL LOAD READY OUT STORED FREE"),
+              HasSubstr("tcgen05.wait::st is missing"));
+  EXPECT_THAT(found("ALLOC FILL bar.sync 0; MMA COMMIT WAIT STORED FREE"),
+              HasSubstr("tcgen05.wait::st is missing"));
+  EXPECT_THAT(found("ALLOC LOAD READY OUT FREE"),
+              HasSubstr("of tensor memory, which nothing wrote"));
   EXPECT_THAT(found("ALLOC"), HasSubstr("ends with 32 columns of tensor memory allocated"));
   EXPECT_THAT(found("ALLOC FREE FREE"), HasSubstr("where no such allocation is"));
   EXPECT_THAT(found("ALLOC add.u32 %r8, %r8, 32; LOAD FREE"), HasSubstr("not all allocated"));
-  EXPECT_THAT(found("ALLOC xor.b32 %r8, %r8, 0x200000; LOAD FREE"), HasSubstr("warp 2 reaches lanes 64 to 95"));
+  EXPECT_THAT(found("ALLOC xor.b32 %r8, %r8, 0x200000; LOAD FREE"),
+              HasSubstr("warp 2 reaches lanes 64 to 95"));
   EXPECT_THAT(found("@%p1 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; ALLOC FREE"),
               HasSubstr("behind tcgen05.relinquish_alloc_permit"));
-  EXPECT_THAT(found("ALLOC @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 512;"),
-              HasSubstr("waits for 512 columns of tensor memory"));
+  EXPECT_THAT(
+      found("ALLOC @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 512;"),
+      HasSubstr("waits for 512 columns of tensor memory"));
   EXPECT_THAT(found("@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 32; "
                     "ld.shared.u32 %r7, [%r6]; FREE"),
               HasSubstr("race"));
@@ -211,7 +224,8 @@ TEST(TensorCore, RefusesByNameWhatItLacks) {
               HasSubstr("only the kinds f16, tf32, f8f6f4 and i8"));
   EXPECT_THAT(refusal("tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %d1, %d2, [%r3], %r2, %p1;"),
               HasSubstr("unsupported"));
-  EXPECT_THAT(refusal("tcgen05.fence::after_thread_sync;", 120), HasSubstr("sm_120 has no tcgen05"));
+  EXPECT_THAT(refusal("tcgen05.fence::after_thread_sync;", 120),
+              HasSubstr("sm_120 has no tcgen05"));
 }
 
 }  // namespace
