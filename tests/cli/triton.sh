@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernels that another compiler wrote: GEMMs, attention and softmax of tests/triton, from Triton for three chips, with wgmma and TMA on one. They keep
+# Kernels that another compiler wrote: GEMMs, attention and softmax of tests/triton, from Triton for four chips, with wgmma and TMA on one and tcgen05 on another. They keep
 # their contracts, probes find their arithmetic, and faults in their PTX are found. Usage: triton.sh PROGRAM SOURCE KERNEL_FOLDER
 set -u
 program=$1 source=$2
@@ -7,7 +7,7 @@ export PLUMBLINE_KERNELS=$3
 . "$(dirname "$(realpath "$0")")/expect.sh"
 
 quick="--profile quick --on emulator --no-corpus --out out"
-for name in matmul_bf16_sm_80 matmul_bf16_sm_90 matmul_e4m3_sm_89 matmul_e4m3_sm_90; do
+for name in matmul_bf16_sm_80 matmul_bf16_sm_90 matmul_bf16_sm_100 matmul_e4m3_sm_89 matmul_e4m3_sm_90 matmul_e4m3_sm_100; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --only 'k<=200'
 done
 for name in matmul_pipelined_sm_90 matmul_specialized_sm_90; do
@@ -39,6 +39,14 @@ fault no_barrier matmul_bf16_sm_90 '/fence.proxy.async/{n;s/bar.sync/\/\/ bar.sy
 expect 1 "read of unwritten memory" verify --kernel no_barrier/no_barrier.toml $quick --only 'class=normal k<=200'
 fault one_too_many matmul_e4m3_sm_89 '0,/setp.lt.s32/s//setp.le.s32/'
 expect 1 "matmul.py:" verify --kernel one_too_many/one_too_many.toml $quick --only 'k<=200'
+
+# tcgen05: nobody waits for products, a store to tensor memory is not waited for, and its columns are not freed.
+fault no_product_wait matmul_bf16_sm_100 's/mbarrier.try_wait[^;]*;/setp.eq.u32 complete, %r703, %r703;/'
+expect 1 "a product of warp" verify --kernel no_product_wait/no_product_wait.toml $quick --only 'class=normal k<=64'
+fault no_stored matmul_bf16_sm_100 '/tcgen05.wait::st/d'
+expect 1 "tcgen05.wait::st is missing" verify --kernel no_stored/no_stored.toml $quick --only 'class=normal k<=64'
+fault not_freed matmul_bf16_sm_100 '/tcgen05.dealloc/d'
+expect 1 "128 columns of tensor memory allocated" verify --kernel not_freed/not_freed.toml $quick --only 'class=normal k<=64'
 
 fault least attention_bf16_sm_90 '0,/max.f32/s//min.f32/'
 expect 1 "0 passed, 1 failed" verify --kernel least/least.toml $quick --only 'class=normal keys<=150'

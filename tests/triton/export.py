@@ -11,6 +11,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 TYPES = {"bf16": "*bf16", "e4m3": "*fp8e4nv", "f32": "*fp32"}
+UNITS = {"wgmma": "wgmma.mma_async", "tcgen05": "tcgen05.mma"}
 
 
 def export(name, kernel, sm, manifest, types, constants, aligned, **words):
@@ -27,6 +28,8 @@ def export(name, kernel, sm, manifest, types, constants, aligned, **words):
     ptx = compiled.asm["ptx"].replace(f"{here}/", "").split("\t.section\t.debug_abbrev")[0]
     ptx = re.sub(r'"/.*/site-packages/', '"', re.sub(r", function_name .*", "", ptx))
     (here / f"{name}.ptx").write_text(ptx)
+    unit = next((unit for unit, words in UNITS.items() if words in ptx), "mma.sync")
+    target = f'"{sm}a"' if sm >= 100 else sm  # an architecture's own code, as its .target says
     (here / f"{name}.toml").write_text(manifest.format(
-        name=name, sm=sm, unit="wgmma" if "wgmma.mma_async" in ptx else "mma.sync",
+        name=name, sm=target, unit=unit,
         threads=32 * compiled.metadata.num_warps, shared=compiled.metadata.shared, **constants, **words))

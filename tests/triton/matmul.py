@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A GEMM in Triton for three chips and two formats: what docs/triton.md describes, and tests/cli/triton.sh verifies.
+"""A GEMM in Triton for four chips and two formats: what docs/triton.md describes, and tests/cli/triton.sh verifies.
 
     pip install triton==3.9.0 && python matmul.py     writes the files beside it anew
 """
@@ -73,10 +73,10 @@ epilogue = []
 """
 
 
-def write(format, out, sm):
+def write(format, out, sm, tile=64):
     types = {"a": TYPES[format], "b": TYPES[format], "d": TYPES[out]}
     types |= {size: "i32" for size in ("m", "n", "k", "lda", "ldb", "ldd")}
-    export(f"matmul_{format}_sm_{sm}", matmul, sm, MANIFEST, types, {"TILE": 64, "STEP": 64},
+    export(f"matmul_{format}_sm_{sm}", matmul, sm, MANIFEST, types, {"TILE": tile, "STEP": 64},
            ("a", "b", "d", "lda", "ldb", "ldd"), format=format, out=out)
 
 
@@ -85,3 +85,5 @@ if __name__ == "__main__":
     write("bf16", "bf16", 90)
     write("e4m3", "f32", 89)
     write("e4m3", "f32", 90)
+    for format, out in (("bf16", "bf16"), ("e4m3", "f32")):
+        write(format, out, 100, tile=128)  # of 64 rows tensor memory has another layout

@@ -299,6 +299,8 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   }
   op.a_by_columns = (descriptor >> 15 & 1) != 0;
   op.b_by_rows = (descriptor >> 16 & 1) != 0;
+  if (kind == ProductKind::tf32 && (op.a_by_columns || op.b_by_rows))
+    return fail(warp, inst, lane, "tiles of tf32 along m or n are not emulated");
   const u32 signs = types->shape.k == 8    ? 0x80000000u
                     : types->shape.k == 16 ? 0x80008000u
                                            : 0x80808080u;

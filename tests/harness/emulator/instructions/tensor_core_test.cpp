@@ -19,40 +19,49 @@ using ::testing::HasSubstr;
 
 constexpr u64 kShared = 1024;  // the address of the first byte
 constexpr int kColumns = 16;   // of D
+constexpr int kRows = 49152;   // where the image has the rows of an A in tensor memory
 
 struct Case {
   std::string_view kind = "f16";
   FormatId a = bf16, b = bf16, d = f32;
   u32 types = 1u << 4 | 1u << 7 | 1u << 10;  // of the instruction descriptor
   int rows = 128;
-  int pattern = 16;  // of the swizzle, along k
+  int pattern = 16;  // of the swizzle
+  bool a_along_k = true, b_along_k = true, a_in_tensor_memory = false;
 };
 
-// Where the 16 bytes of a row lie in a tile (PTX ISA 9.7.16.10.4), and its descriptor.
+// Where an element lies in a tile whose rows lie along k, or along m or n, and the tile's descriptor
+// (PTX ISA 9.0 section 9.7.16.5, canonical layouts): chunks of 16 bytes, of which eight are one
+// below another.
 struct Tile {
-  int pattern, rows;
+  int pattern, rows, element, depth;  // of the swizzle; an element's bytes; elements of k
   bool along_k;
 
-  u64 address(u64 start, int row, int byte) const {
-    const auto r = static_cast<u64>(row), b = static_cast<u64>(byte),
-               span = static_cast<u64>(pattern);
-    if (pattern == 16)
-      return start + r % 8 * 16 + r / 8 * 128 + b % 16 + b / 16 * 16 * static_cast<u64>(rows);
-    const u64 plain = start + r % 8 * span + r / 8 * 8 * span + b;
-    return plain ^ (plain >> 3 & (span - 16));
+  u64 span() const { return static_cast<u64>(pattern); }
+
+  // From one span of bytes to the next.
+  u64 across() const { return span() * static_cast<u64>(along_k ? rows : depth); }
+
+  u64 address(u64 start, int row, int k) const {
+    const auto below = static_cast<u64>(along_k ? row : k),
+               byte = static_cast<u64>((along_k ? k : row) * element);
+    const u64 plain = start + below * span() + byte % span() + byte / span() * across();
+    return plain ^ (plain >> 3 & (span() - 16));
   }
 
   u64 descriptor(u64 start) const {
     const u64 mode = pattern == 128 ? 2 : pattern == 64 ? 4 : pattern == 32 ? 6 : 0;
-    const u64 stride = 8 * static_cast<u64>(pattern);
-    return start >> 4 | u64{16} * static_cast<u64>(rows) >> 4 << 16 | stride >> 4 << 32 |
-           u64{1} << 46 | mode << 61;
+    u64 leading = across(), stride = 8 * span();
+    if (!along_k && pattern == 16) std::swap(leading, stride);
+    return start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | u64{1} << 46 | mode << 61;
   }
 };
 
 // One block of 128 threads: the image in `in` becomes shared memory from 1024 on, 64 KiB of it;
 // behind it are an mbarrier and the word for the address of tensor memory. Words of the body are
-// replaced: ALLOC, MMA (by thread 0), COMMIT, WAIT, LOAD (16 columns into l0 to l15), FREE.
+// replaced: ALLOC, MMA (by thread 0), COMMIT, WAIT, LOAD (16 columns into l0 to l15), FREE; ROWS
+// stores 32 bytes of the image to columns 16 to 23 of each thread's lane. `a` is A's descriptor, or
+// 0: A is in those columns.
 KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view kind,
               const std::vector<std::byte>& image) {
   const auto replace = [&](std::string_view what, const std::string& by) {
@@ -68,13 +77,19 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
           "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 32; bar.sync 0; "
           "ld.shared.u32 %r7, [%r6]; shr.u32 %r9, %r0, 5; shl.b32 %r9, %r9, 21; add.u32 %r8, %r7, "
           "%r9;");
-  replace("MMA",
-          fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], %d5, %d6, %r10, %p3;", kind));
+  replace("MMA", fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], {}, %d6, %r10, %p3;",
+                             kind, a == 0 ? "[%r15]" : "%d5"));
   replace("COMMIT",
           "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r5];");
   replace("WAIT", "W: mbarrier.try_wait.parity.shared.b64 %p4, [%r5], 0; @!%p4 bra W;");
   replace("LOAD", fmt::format("tcgen05.ld.sync.aligned.32x32b.x16.b32 {{{}}}, [%r8];", list));
   replace("FILL", fmt::format("tcgen05.st.sync.aligned.32x32b.x16.b32 [%r8], {{{}}};", list));
+  replace("ROWS", fmt::format("mul.wide.u32 %d1, %r0, 32; add.s64 %d1, %in, %d1; "
+                              "ld.global.v4.u32 {{l0, l1, l2, l3}}, [%d1+{}]; "
+                              "ld.global.v4.u32 {{l4, l5, l6, l7}}, [%d1+{}]; "
+                              "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8+16], {{l0, l1, l2, l3, "
+                              "l4, l5, l6, l7}}; add.u32 %r15, %r7, 16;",
+                              kRows, kRows + 16));
   replace("READY", "tcgen05.wait::ld.sync.aligned;");
   replace("STORED", "tcgen05.wait::st.sync.aligned;");
   replace("OUT", stores);
@@ -108,6 +123,10 @@ void check(const Case& one, u64 seed) {
   const auto matrix = [&](int rows, const Format& f) {
     std::vector<u32> m(static_cast<std::size_t>(rows * k));
     for (u32& x : m) {
+      if (f.is_integer) {
+        x = static_cast<u32>(random.next()) & 0xff;
+        continue;
+      }
       const auto exponent = static_cast<u32>(f.bias + random.between(-3, 2));
       x = (static_cast<u32>(random.next()) & 1) << (f.exponent_bits + f.mantissa_bits) |
           exponent << f.mantissa_bits |
@@ -118,36 +137,57 @@ void check(const Case& one, u64 seed) {
   };
   const std::vector<u32> a = matrix(one.rows, fa), b = matrix(kColumns, fb);
   std::vector<std::byte> image(65536);
-  const Tile left{one.pattern, one.rows, true}, right{one.pattern, kColumns, true};
+  const Tile left{one.pattern, one.rows, bytes, k, one.a_along_k},
+      right{one.pattern, kColumns, bytes, k, one.b_along_k};
   constexpr u64 kB = kShared + 32768;
   const auto put = [&](const Tile& tile, u64 start, const std::vector<u32>& m, int rows) {
     for (int r = 0; r < rows; ++r) {
       for (int i = 0; i < k; ++i) {
-        std::memcpy(&image[tile.address(start, r, i * bytes) - kShared],
+        std::memcpy(&image[tile.address(start, r, i) - kShared],
                     &m[static_cast<std::size_t>(r * k + i)], static_cast<std::size_t>(bytes));
       }
     }
   };
   put(left, kShared, a, one.rows);
   put(right, kB, b, kColumns);
-  const u32 descriptor =
-      one.types | static_cast<u32>(kColumns / 8) << 17 | static_cast<u32>(one.rows / 16) << 24;
+  for (int r = 0; r < one.rows; ++r) {
+    for (int i = 0; i < k; ++i) {
+      std::memcpy(&image[static_cast<std::size_t>(kRows + 32 * r + bytes * i)],
+                  &a[static_cast<std::size_t>(r * k + i)], static_cast<std::size_t>(bytes));
+    }
+  }
+  const u32 descriptor = one.types | (one.a_along_k ? 0 : 1u << 15) |
+                         (one.b_along_k ? 0 : 1u << 16) | static_cast<u32>(kColumns / 8) << 17 |
+                         static_cast<u32>(one.rows / 16) << 24;
   // Two products: the second adds to the first. Of 64 rows half the lanes stay as they were.
   const KernelRun done =
-      run("ALLOC FILL STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD READY "
-          "OUT FREE",
-          left.descriptor(kShared), right.descriptor(kB), descriptor, one.kind, image);
+      run("ALLOC FILL ROWS STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD "
+          "READY OUT FREE",
+          one.a_in_tensor_memory ? 0 : left.descriptor(kShared), right.descriptor(kB), descriptor,
+          one.kind, image);
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
-  const auto model = dot_model(100, Instruction::tcgen05, one.a, one.b, one.d);
-  ASSERT_TRUE(model.has_value());
+  const auto sum = [&](std::vector<u32> x, std::vector<u32> y, u32 c) {
+    if (fa.is_integer) {
+      double products = 0;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        products += to_double(fa, x[i]) * to_double(fb, y[i]);
+      return c + static_cast<u32>(static_cast<std::int32_t>(products));
+    }
+    const auto negate = [](std::vector<u32>& codes, const Format& f) {
+      for (u32& code : codes) code ^= 1u << (f.storage_bits - 1);
+    };
+    if ((one.types >> 13 & 1) != 0) negate(x, fa);
+    if ((one.types >> 14 & 1) != 0) negate(y, fb);
+    return dot(*dot_model(100, Instruction::tcgen05, one.a, one.b, one.d), fa, fb, x, y, c);
+  };
   const std::vector<u32> out = done.values<u32>();
   for (int r = 0; r < one.rows; ++r) {
     for (int c = 0; c < kColumns; ++c) {
-      const auto x = std::span<const u32>(a).subspan(static_cast<std::size_t>(r * k),
-                                                     static_cast<std::size_t>(k));
-      const auto y = std::span<const u32>(b).subspan(static_cast<std::size_t>(c * k),
-                                                     static_cast<std::size_t>(k));
-      const u32 want = dot(*model, fa, fb, x, y, dot(*model, fa, fb, x, y, 0));
+      const auto vector = [&](const std::vector<u32>& m, int number) {
+        return std::vector<u32>(m.begin() + number * k, m.begin() + (number + 1) * k);
+      };
+      const std::vector<u32> x = vector(a, r), y = vector(b, c);
+      const u32 want = sum(x, y, sum(x, y, 0));
       const int lane = one.rows == 64 ? r / 16 * 32 + r % 16 : r;
       ASSERT_EQ(out[static_cast<std::size_t>(lane * kColumns + c)], want) << r << ", " << c;
     }
@@ -167,11 +207,49 @@ TEST(TensorCore, GivesTheSumsOfItsNodes) {
   check({.a = f16, .b = f16, .d = f16, .types = 0}, seed++);
   check({.kind = "tf32", .a = tf32, .b = tf32, .types = f32_sums | 2u << 7 | 2u << 10}, seed++);
   check({.rows = 64}, seed++);
+  const u32 integers = 2u << 4;
+  check({.kind = "i8", .a = u8, .b = s8, .d = s32, .types = integers | 1u << 10}, seed++);
+  check({.kind = "i8", .a = s8, .b = s8, .d = s32, .types = integers | 9u << 7}, seed++);
+  check({.types = Case().types | 1u << 13}, seed++);  // -A, then -B
+  check({.kind = "f8f6f4", .a = e4m3, .b = e4m3, .types = f32_sums | 1u << 14}, seed++);
+}
+
+TEST(TensorCore, ReadsTilesAlongMAndN) {
+  u64 seed = 100;
+  for (const int pattern : {16, 32, 64, 128}) {
+    check({.pattern = pattern, .a_along_k = false, .b_along_k = true}, seed++);
+    check({.pattern = pattern, .a_along_k = true, .b_along_k = false}, seed++);
+    check({.kind = "f8f6f4",
+           .a = e4m3,
+           .b = e4m3,
+           .types = 1u << 4,
+           .pattern = pattern,
+           .a_along_k = false,
+           .b_along_k = false},
+          seed++);
+  }
+}
+
+TEST(TensorCore, TakesAFromTensorMemory) {
+  const u32 f32_sums = 1u << 4, tf32_both = 2u << 7 | 2u << 10;
+  check({.pattern = 128, .a_in_tensor_memory = true}, 200);
+  check({.kind = "f8f6f4",
+         .a = e5m2,
+         .b = e4m3,
+         .types = f32_sums | 1u << 7,
+         .a_in_tensor_memory = true},
+        201);
+  check({.kind = "tf32",
+         .a = tf32,
+         .b = tf32,
+         .types = f32_sums | tf32_both,
+         .a_in_tensor_memory = true},
+        202);
 }
 
 // Without inputs that matter: tiles of zeros.
 std::string found(std::string body) {
-  const Tile left{16, 128, true}, right{16, kColumns, true};
+  const Tile left{16, 128, 2, 16, true}, right{16, kColumns, 2, 16, true};
   const u32 descriptor = 1u << 4 | 1u << 7 | 1u << 10 | 2u << 17 | 8u << 24;
   return findings_text(run(std::move(body), left.descriptor(kShared),
                            right.descriptor(kShared + 32768), descriptor, "f16",
@@ -193,6 +271,11 @@ TEST(TensorCore, FindsWhatIsMissing) {
               HasSubstr("tcgen05.wait::st is missing"));
   EXPECT_THAT(found("ALLOC LOAD READY OUT FREE"),
               HasSubstr("of tensor memory, which nothing wrote"));
+  EXPECT_THAT(found("ALLOC mov.u64 %d6, 0; MMA"),
+              HasSubstr("the matrix descriptor 0x0 is none of"));
+  EXPECT_THAT(found("ALLOC mov.u32 %r10, 0; MMA"), HasSubstr("the instruction descriptor 0x0 has"));
+  EXPECT_THAT(found("ALLOC add.u32 %r7, %r7, 24; MMA"),
+              HasSubstr("D has columns 24 to 39 of tensor memory, which are not all allocated"));
   EXPECT_THAT(found("ALLOC"), HasSubstr("ends with 32 columns of tensor memory allocated"));
   EXPECT_THAT(found("ALLOC FREE FREE"), HasSubstr("where no such allocation is"));
   EXPECT_THAT(found("ALLOC add.u32 %r8, %r8, 32; LOAD FREE"), HasSubstr("not all allocated"));
