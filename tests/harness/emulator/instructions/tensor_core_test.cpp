@@ -30,9 +30,9 @@ struct Case {
   bool a_along_k = true, b_along_k = true, a_in_tensor_memory = false;
 };
 
-// Where an element lies in a tile whose rows lie along k, or along m or n, and the tile's descriptor
-// (PTX ISA 9.0 section 9.7.16.5, canonical layouts): chunks of 16 bytes, of which eight are one
-// below another.
+// Where an element lies in a tile whose rows lie along k, or along m or n, and the tile's
+// descriptor (PTX ISA 9.0 section 9.7.16.5, canonical layouts): chunks of 16 bytes, of which eight
+// are one below another.
 struct Tile {
   int pattern, rows, element, depth;  // of the swizzle; an element's bytes; elements of k
   bool along_k;
