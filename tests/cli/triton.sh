@@ -41,11 +41,11 @@ fault one_too_many matmul_e4m3_sm_89 '0,/setp.lt.s32/s//setp.le.s32/'
 expect 1 "matmul.py:" verify --kernel one_too_many/one_too_many.toml $quick --only 'k<=200'
 
 # tcgen05: nobody waits for products, a store to tensor memory is not waited for, and its columns are not freed.
-fault no_product_wait matmul_bf16_sm_100 's/mbarrier.try_wait[^;]*;/setp.eq.u32 complete, %r703, %r703;/'
+fault no_product_wait matmul_e4m3_sm_100 's/mbarrier.try_wait[^;]*;/mov.pred complete, 1;/'
 expect 1 "a product of warp" verify --kernel no_product_wait/no_product_wait.toml $quick --only 'class=normal k<=64'
-fault no_stored matmul_bf16_sm_100 '/tcgen05.wait::st/d'
+fault no_stored matmul_e4m3_sm_100 '/tcgen05.wait::st/d'
 expect 1 "tcgen05.wait::st is missing" verify --kernel no_stored/no_stored.toml $quick --only 'class=normal k<=64'
-fault not_freed matmul_bf16_sm_100 '/tcgen05.dealloc/d'
+fault not_freed matmul_e4m3_sm_100 '/tcgen05.dealloc/d'
 expect 1 "128 columns of tensor memory allocated" verify --kernel not_freed/not_freed.toml $quick --only 'class=normal k<=64'
 
 fault least attention_bf16_sm_90 '0,/max.f32/s//min.f32/'

@@ -29,6 +29,8 @@ using u64 = std::uint64_t;
 // Inst::flags of mma: its kind, and where A is.
 enum class ProductKind : u32 { f16, tf32, f8f6f4, i8 };
 constexpr u32 kKindMask = 3, kTensorA = 4;
+// Of ld and st: 16x32bx2, whose second half begins so many columns further on (Inst::c).
+constexpr u32 kHalves = 1;
 // Of commit and alloc: the address is a generic one.
 constexpr u32 kGeneric = 1;
 
@@ -100,83 +102,126 @@ void give_up_permit(Warp& warp, const Inst& inst, u32 mask) {
 
 // --- ld, st and their waits ---
 
-// The first column of an access of 32x32b. Nothing after a finding.
-std::optional<int> column_of(Warp& warp, const Inst& inst, int columns) {
+// What one register of an access moves for threads side by side: a column of as many rows of the
+// warp's quarter.
+struct Piece {
+  int column, first_row, first_thread, count;
+
+  u32 rows() const { return (count == 32 ? kFullMask : (u32{1} << count) - 1) << first_row; }
+
+  // Of a mask of rows the first one's thread.
+  int thread_of(u32 mask) const { return std::countr_zero(mask) - first_row + first_thread; }
+};
+
+// Where an access begins.
+struct Place {
+  int column, row;  // of the quarter
+};
+
+// Nothing after a finding. Of 32x32b thread t has row t. Of 16x32bx2 it has row t % 16 from the
+// address on, and the upper half of the threads has other columns, `split` further on.
+std::optional<Place> place_of(Warp& warp, const Inst& inst) {
   const u64 address = address_of(warp, inst, 0);
   for (int lane = 1; lane < kLanes; ++lane) {
     if (address_of(warp, inst, lane) == address) continue;
     fail(warp, inst, lane, "the address of tensor memory differs between the lanes of a warp");
     return std::nullopt;
   }
+  const bool halves = (inst.flags & kHalves) != 0;
+  const int columns = static_cast<int>(inst.e), split = static_cast<int>(inst.c);
   const auto row = static_cast<int>(address >> 16 & 0xffff);
   const auto column = static_cast<int>(address & 0xffff);
   const int first = TensorMemory::kQuarter * (warp.index() % 4);
-  if (row != first) {
+  if (row != first && !(halves && row == first + 16)) {
     fail(warp, inst, 0,
-         fmt::format("accesses tensor memory from lane {} on; warp {} reaches lanes "
-                     "{} to {}",
-                     row, warp.index(), first, first + 31));
+         fmt::format("accesses tensor memory from lane {} on; warp {} reaches lanes {} to {}", row,
+                     warp.index(), first, first + 31));
     return std::nullopt;
   }
-  if (warp.cta().tensor_memory().is_allocated(column, columns)) return column;
-  warp.fail(FindingKind::out_of_bounds, inst, 0, [&] {
-    return fmt::format("accesses columns {} to {} of tensor memory, which are not all allocated",
-                       column, column + columns - 1);
-  });
-  return std::nullopt;
+  for (const int from : {column, column + split}) {
+    if (warp.cta().tensor_memory().is_allocated(from, columns)) continue;
+    warp.fail(FindingKind::out_of_bounds, inst, 0, [&] {
+      return fmt::format("accesses columns {} to {} of tensor memory, which are not all allocated",
+                         from, from + columns - 1);
+    });
+    return std::nullopt;
+  }
+  return Place{column, row - first};
 }
 
-// A product that is in flight has the columns: a finding.
-void require_finished(Warp& warp, const Inst& inst, int column, int columns) {
+// Calls visit(piece, register) for every register of the access.
+template <typename Visit>
+void each_piece(const Inst& inst, const Place& place, Visit&& visit) {
+  for (int i = 0; i < static_cast<int>(inst.e); ++i) {
+    const int column = place.column + i;
+    if ((inst.flags & kHalves) == 0) {
+      visit(Piece{column, 0, 0, 32}, inst.list[i]);
+    } else {
+      visit(Piece{column, place.row, 0, 16}, inst.list[i]);
+      visit(Piece{column + static_cast<int>(inst.c), place.row, 16, 16}, inst.list[i]);
+    }
+  }
+}
+
+// A product that is in flight has the column: a finding. False: there was one.
+bool require_finished(Warp& warp, const Inst& inst, int column) {
   for (const TensorProduct& product : warp.cta().tensor_products().pending()) {
-    if (!product.writes(column, columns)) continue;
+    if (!product.writes(column, 1)) continue;
     warp.report(FindingKind::missing_wait, inst, 0, [&] {
       return fmt::format(
-          "accesses columns of tensor memory that a product of warp {} lane {} is "
+          "accesses a column of tensor memory that a product of warp {} lane {} is "
           "still to write; it is complete when the phase of its commit's mbarrier is",
           product.warp, product.lane);
     });
-    return;
+    return false;
   }
+  return true;
 }
 
 void load(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
-  const int columns = static_cast<int>(inst.e);
-  const std::optional<int> first = column_of(warp, inst, columns);
-  if (!first) return;
-  require_finished(warp, inst, *first, columns);
+  const std::optional<Place> place = place_of(warp, inst);
+  if (!place) return;
   TensorMemory& memory = warp.cta().tensor_memory();
-  for (int i = 0; i < columns; ++i) {
-    const int column = *first + i, quarter = warp.index() % 4;
-    if (const u32 stored = memory.stored(quarter, column); stored != 0) {
-      warp.report(FindingKind::missing_wait, inst, std::countr_zero(stored), [&] {
+  const int quarter = warp.index() % 4;
+  bool finished = true;
+  each_piece(inst, *place, [&](const Piece& piece, Slot slot) {
+    finished = finished && require_finished(warp, inst, piece.column);
+    const u32 stored = memory.stored(quarter, piece.column) & piece.rows(),
+              unwritten = ~memory.written(quarter, piece.column) & piece.rows();
+    if (stored != 0) {
+      warp.report(FindingKind::missing_wait, inst, piece.thread_of(stored), [&] {
         return fmt::format(
             "reads column {} of tensor memory, which a tcgen05.st is still to write; "
             "tcgen05.wait::st is missing",
-            column);
+            piece.column);
       });
-    } else if (const u32 written = memory.written(quarter, column); written != kFullMask) {
-      warp.report(FindingKind::read_of_unwritten, inst, std::countr_zero(~written), [&] {
-        return fmt::format("reads column {} of tensor memory, which nothing wrote", column);
+    } else if (unwritten != 0) {
+      warp.report(FindingKind::read_of_unwritten, inst, piece.thread_of(unwritten), [&] {
+        return fmt::format("reads column {} of tensor memory, which nothing wrote", piece.column);
       });
     }
-    std::memcpy(warp.slot(inst.list[i]), memory.quarter(quarter, column), sizeof(LaneRegister));
-  }
+    std::memcpy(reinterpret_cast<u32*>(warp.slot(slot)) + piece.first_thread,
+                memory.quarter(quarter, piece.column) + piece.first_row,
+                sizeof(u32) * static_cast<std::size_t>(piece.count));
+  });
 }
 
 void store(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
-  const int columns = static_cast<int>(inst.e);
-  const std::optional<int> first = column_of(warp, inst, columns);
-  if (!first) return;
-  require_finished(warp, inst, *first, columns);
-  for (int i = 0; i < columns; ++i) {
+  const std::optional<Place> place = place_of(warp, inst);
+  if (!place) return;
+  bool finished = true;
+  each_piece(inst, *place, [&](const Piece& piece, Slot slot) {
+    finished = finished && require_finished(warp, inst, piece.column);
     TensorStore& one = warp.tensor_accesses().stores.emplace_back();
-    one.column = *first + i;
-    std::memcpy(one.value.lane, warp.slot(inst.list[i]), sizeof one.value.lane);
-    warp.cta().tensor_memory().stored(warp.index() % 4, one.column) = kFullMask;
-  }
+    one.column = piece.column;
+    one.rows = piece.rows();
+    std::memcpy(one.value.lane + piece.first_row,
+                reinterpret_cast<u32*>(warp.slot(slot)) + piece.first_thread,
+                sizeof(u32) * static_cast<std::size_t>(piece.count));
+    warp.cta().tensor_memory().stored(warp.index() % 4, one.column) |= one.rows;
+  });
 }
 
 // Registers have their values already (tensor_accesses.h).
@@ -187,9 +232,12 @@ void wait_for_stores(Warp& warp, const Inst& inst, u32 mask) {
   TensorMemory& memory = warp.cta().tensor_memory();
   const int quarter = warp.index() % 4;
   for (const TensorStore& one : warp.tensor_accesses().stores) {
-    std::memcpy(memory.quarter(quarter, one.column), one.value.lane, sizeof one.value.lane);
-    memory.written(quarter, one.column) = kFullMask;
-    memory.stored(quarter, one.column) = 0;
+    for (u32 left = one.rows; left != 0; left &= left - 1) {
+      const int row = std::countr_zero(left);
+      memory.quarter(quarter, one.column)[row] = one.value.lane[row];
+    }
+    memory.written(quarter, one.column) |= one.rows;
+    memory.stored(quarter, one.column) &= ~one.rows;
   }
   warp.tensor_accesses().stores.clear();
 }
@@ -351,12 +399,15 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
 void decode_access(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                    bool loads, Inst& out) {
   if (!modifiers.take("sync") || !modifiers.take("aligned")) return;
-  if (!modifiers.take("32x32b")) return decoder.refuse("only the shape 32x32b is emulated");
+  const int shape = modifiers.take_one_of("32x32b", "16x32bx2");
+  if (shape < 0) return decoder.refuse("only the shapes 32x32b and 16x32bx2 are emulated");
+  const std::size_t operands = shape == 0 ? 2 : 3;
   const int which = modifiers.take_one_of("x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128");
   if (which < 0 || modifiers.take_type() != Type::b32 ||
-      !decoder.require_operands(instruction, 2, 2))
+      !decoder.require_operands(instruction, operands, operands))
     return;
-  const std::span<const Operand> registers = decoder.elements(instruction.operands[loads ? 0 : 1]);
+  const std::span<const Operand> registers =
+      decoder.elements(loads ? instruction.operands[0] : instruction.operands.back());
   if (registers.size() != std::size_t{1} << which)
     return decoder.refuse(fmt::format("it has {} registers, not {}", registers.size(), 1 << which));
   std::vector<Slot> list;
@@ -365,6 +416,13 @@ void decode_access(Decoder& decoder, const Instruction& instruction, Modifiers& 
   out.list = decoder.keep(list);
   out.e = static_cast<Slot>(list.size());
   decoder.address(instruction.operands[loads ? 1 : 0], Space::generic, out);
+  if (shape == 1) {
+    const Operand& split = instruction.operands[loads ? 2 : 1];
+    if (split.kind != OperandKind::immediate || split.value >= TensorMemory::kColumns)
+      return decoder.refuse("the columns between its halves have to be a constant below 512");
+    out.c = static_cast<Slot>(split.value);
+    out.flags |= kHalves;
+  }
   out.execute = loads ? load : store;
 }
 

@@ -12,7 +12,8 @@ namespace plumbline::emulator {
 
 struct TensorStore {
   int column = 0;
-  LaneValues value;
+  std::uint32_t rows = 0;  // of the quarter, as a mask
+  LaneValues value;        // by row
 };
 
 struct TensorAccesses {

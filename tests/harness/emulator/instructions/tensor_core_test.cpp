@@ -90,6 +90,12 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
                               "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8+16], {{l0, l1, l2, l3, "
                               "l4, l5, l6, l7}}; add.u32 %r15, %r7, 16;",
                               kRows, kRows + 16));
+  // Columns 0 to 15 once more, threads 16 to 31 eight further on: rows 0 to 15 of 16 columns.
+  replace("LOW",
+          "tcgen05.ld.sync.aligned.16x32bx2.x8.b32 {l0, l1, l2, l3, l4, l5, l6, l7}, [%r8], 8;");
+  replace("HIGH",
+          "add.u32 %r14, %r8, 0x100000; tcgen05.st.sync.aligned.16x32bx2.x8.b32 [%r14], 8, "
+          "{l0, l1, l2, l3, l4, l5, l6, l7};");
   replace("READY", "tcgen05.wait::ld.sync.aligned;");
   replace("STORED", "tcgen05.wait::st.sync.aligned;");
   replace("OUT", stores);
@@ -245,6 +251,29 @@ TEST(TensorCore, TakesAFromTensorMemory) {
          .types = f32_sums | tf32_both,
          .a_in_tensor_memory = true},
         202);
+}
+
+// A register of thread t, number i, holds 16 t + i: one of a half of a warp is a row of 16.
+TEST(TensorCore, HalvesOfAWarpReachTheSameRows) {
+  std::string numbers;
+  for (int i = 0; i < kColumns; ++i) numbers += fmt::format("mad.lo.u32 l{}, %r0, 16, {};\n", i, i);
+  const auto values = [&](const std::string& body) {
+    const KernelRun done = run("ALLOC " + numbers + "FILL STORED " + body + " OUT FREE", kShared, 0,
+                               0, "f16", std::vector<std::byte>(65536));
+    EXPECT_EQ(findings_text(done.outcome), "");
+    return done.values<u32>();
+  };
+  const std::vector<u32> loaded = values("LOW READY"), stored = values("HIGH STORED LOAD READY");
+  for (u32 thread = 0; thread < 128; ++thread) {
+    const bool upper = thread % 32 >= 16;
+    for (u32 i = 0; i < kColumns; ++i) {
+      const u32 own = 16 * thread + i, at = thread * kColumns + i;
+      const u32 low = !upper || i >= 8 ? own : own - 16 * 16 + 8;
+      const u32 high = !upper ? own : i < 8 ? own - 16 * 16 : own - 8;
+      ASSERT_EQ(loaded[at], low) << thread << ", " << i;
+      ASSERT_EQ(stored[at], high) << thread << ", " << i;
+    }
+  }
 }
 
 // Without inputs that matter: tiles of zeros.
