@@ -176,7 +176,9 @@ std::optional<std::pair<std::string, std::string>> factor_formats(const EntrySur
 std::string unit_word(const EntrySurvey& entry) {
   if (entry.units.empty()) return "fma.f32";
   const std::string& unit = entry.units.begin()->first;
-  return unit.starts_with("wgmma") ? "wgmma" : "mma.sync";
+  for (const std::string_view own : {"wgmma", "tcgen05"})
+    if (unit.starts_with(own)) return std::string(own);
+  return "mma.sync";
 }
 
 std::string all_units(const EntrySurvey& entry) {

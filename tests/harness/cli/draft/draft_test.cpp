@@ -73,6 +73,10 @@ TEST(Draft, TakesWhatThePtxSays) {
   EXPECT_THAT(text, HasSubstr("\"ptr a\","));
   EXPECT_THAT(text, HasSubstr("\"f32 alpha\","));
   EXPECT_THAT(text, Not(HasSubstr("schedule")));
+  for (const std::string unit : {"wgmma", "tcgen05"}) {
+    entry.units = {{unit + " kind::f16", 8}};
+    EXPECT_THAT(draft_of(entry), HasSubstr("unit = \"" + unit + "\""));
+  }
 }
 
 // Compilers before PTX 8 mark no addresses: the leading words of 64 bits are taken for them.
