@@ -3,8 +3,11 @@
 // element, and what is found where a wait, a commit or an allocation is wrong.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <string>
+
 #include "oracles/base/random.h"
-#include "oracles/formats/format.h"
+#include "oracles/formats/decode.h"
 #include "oracles/models/generation.h"
 #include "oracles/models/node.h"
 #include "tests/harness/emulator/emulator_run.h"
@@ -28,6 +31,7 @@ struct Case {
   int rows = 128;
   int pattern = 16;  // of the swizzle
   bool a_along_k = true, b_along_k = true, a_in_tensor_memory = false;
+  std::string_view start = "0";  // what D holds, where the first product adds to it
 };
 
 // Where an element lies in a tile whose rows lie along k, or along m or n, and the tile's
@@ -165,10 +169,16 @@ void check(const Case& one, u64 seed) {
   const u32 descriptor = one.types | (one.a_along_k ? 0 : 1u << 15) |
                          (one.b_along_k ? 0 : 1u << 16) | static_cast<u32>(kColumns / 8) << 17 |
                          static_cast<u32>(one.rows / 16) << 24;
+  std::string start;
+  if (one.start != "0") {
+    for (int i = 0; i < kColumns; ++i) start += fmt::format("mov.u32 l{}, {}; ", i, one.start);
+    start += "setp.eq.u32 %p3, %r2, %r2;";
+  }
   // Two products: the second adds to the first. Of 64 rows half the lanes stay as they were.
   const KernelRun done =
-      run("ALLOC FILL ROWS STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD "
-          "READY OUT FREE",
+      run("ALLOC " + start +
+              " FILL ROWS STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD "
+              "READY OUT FREE",
           one.a_in_tensor_memory ? 0 : left.descriptor(kShared), right.descriptor(kB), descriptor,
           one.kind, image);
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
@@ -177,7 +187,11 @@ void check(const Case& one, u64 seed) {
       double products = 0;
       for (std::size_t i = 0; i < x.size(); ++i)
         products += to_double(fa, x[i]) * to_double(fb, y[i]);
-      return c + static_cast<u32>(static_cast<std::int32_t>(products));
+      const double exact = products + static_cast<std::int32_t>(c);
+      const bool saturates = (one.types >> 3 & 1) != 0;
+      return saturates ? static_cast<u32>(
+                             static_cast<std::int32_t>(std::clamp(exact, -0x1p31, 0x1p31 - 1)))
+                       : static_cast<u32>(static_cast<std::int64_t>(exact));
     }
     const auto negate = [](std::vector<u32>& codes, const Format& f) {
       for (u32& code : codes) code ^= 1u << (f.storage_bits - 1);
@@ -193,7 +207,8 @@ void check(const Case& one, u64 seed) {
         return std::vector<u32>(m.begin() + number * k, m.begin() + (number + 1) * k);
       };
       const std::vector<u32> x = vector(a, r), y = vector(b, c);
-      const u32 want = sum(x, y, sum(x, y, 0));
+      const auto held = static_cast<u32>(std::stoul(std::string(one.start), nullptr, 0));
+      const u32 want = sum(x, y, sum(x, y, held));
       const int lane = one.rows == 64 ? r / 16 * 32 + r % 16 : r;
       ASSERT_EQ(out[static_cast<std::size_t>(lane * kColumns + c)], want) << r << ", " << c;
     }
@@ -216,6 +231,17 @@ TEST(TensorCore, GivesTheSumsOfItsNodes) {
   const u32 integers = 2u << 4;
   check({.kind = "i8", .a = u8, .b = s8, .d = s32, .types = integers | 1u << 10}, seed++);
   check({.kind = "i8", .a = s8, .b = s8, .d = s32, .types = integers | 9u << 7}, seed++);
+  for (const u32 saturates : {0u, 1u << 3}) {
+    for (const std::string_view start : {"0x7fffff00", "0x80000100"}) {
+      check({.kind = "i8",
+             .a = u8,
+             .b = s8,
+             .d = s32,
+             .types = integers | 1u << 10 | saturates,
+             .start = start},
+            seed++);
+    }
+  }
   check({.types = Case().types | 1u << 13}, seed++);  // -A, then -B
   check({.kind = "f8f6f4", .a = e4m3, .b = e4m3, .types = f32_sums | 1u << 14}, seed++);
 }
