@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "fuzz/case/literal.h"
 #include "fuzz/case/values.h"
@@ -110,7 +111,7 @@ Result<Case> parse_case_line(std::string_view line, const Registry& registry,
   // What is not the problem's is taken out and replaced by spaces, so that columns stay true.
   std::string problem_line(line);
   Recipe recipe;
-  std::string value_at;  // where the value class stands
+  std::optional<std::string> value_at;  // where the value class stands, if it is given
   std::vector<std::string_view> given;
   for (const Token& token : tokens_of(line)) {
     const std::size_t equals = token.text.find('=');
@@ -142,9 +143,9 @@ Result<Case> parse_case_line(std::string_view line, const Registry& registry,
   }
   Result<Case> test_case = parse_kernel_and_problem(problem_line, registry, where);
   if (!test_case) return test_case;
-  if (!value_at.empty()) {
+  if (value_at) {
     const Status known =
-        check_value_class(*test_case->kernel->operation, recipe.value_class, value_at);
+        check_value_class(*test_case->kernel->operation, recipe.value_class, *value_at);
     if (!known) return known.error();
   }
   test_case->recipe = recipe;

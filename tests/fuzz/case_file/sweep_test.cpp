@@ -50,7 +50,7 @@ TEST(Sweep, ReplacesOneWordOfTheCase) {
   // A field at its default is not in the text.
   EXPECT_EQ(texts("out=bf16,f32"), (Words{"gemm_bf16 m=8 n=8 k=64 value=normal seed=0x7",
                                           "gemm_bf16 m=8 n=8 k=64 out=f32 value=normal seed=0x7"}));
-  EXPECT_EQ(texts("class=normal,zeros").size(), 2u);
+  EXPECT_EQ(texts("class=normal,outliers").size(), 2u);
   EXPECT_EQ(texts("seed=1,2").size(), 2u);
 }
 
@@ -62,6 +62,12 @@ TEST(Sweep, ValuesThatAKernelDoesNotAcceptAreNamed) {
   EXPECT_EQ(some->cases.size(), 1u);
   ASSERT_EQ(some->refused.size(), 1u);
   EXPECT_TRUE(some->refused[0].starts_with("out=f99: ")) << some->refused[0];
+  const Result<SweptCases> classes =
+      swept_cases(*base, *parse_sweep("class=normal,outlier"), registry);
+  ASSERT_TRUE(classes);
+  EXPECT_EQ(classes->cases.size(), 1u);
+  EXPECT_EQ(classes->refused,
+            std::vector<std::string>{"value=outlier: gemm has no value class \"outlier\""});
   const Result<SweptCases> none = swept_cases(*base, *parse_sweep("keys=64,128"), registry);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().where, "--sweep");
