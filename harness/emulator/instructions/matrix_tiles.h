@@ -4,8 +4,10 @@
 // 16.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "harness/emulator/machine/async_products.h"
 #include "harness/emulator/machine/bulk_copies.h"
 
 namespace plumbline::emulator {
@@ -39,5 +41,13 @@ struct MatrixTile {
     return swizzled(start + offset, span);
   }
 };
+
+// Negates elements: `signs` are the sign bits of a word.
+inline void flip(LaneValues* registers, std::size_t count, std::uint32_t signs) {
+  if (signs == 0) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::uint32_t& x : registers[i].lane) x ^= signs;
+  }
+}
 
 }  // namespace plumbline::emulator

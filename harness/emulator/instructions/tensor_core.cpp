@@ -83,16 +83,17 @@ void release(Warp& warp, const Inst& inst, u32 mask) {
   const u32 address = lanes<u32>(warp, inst.a)[0];
   const int columns = static_cast<int>(lanes<u32>(warp, inst.b)[0]);
   Cta& cta = warp.cta();
+  if (!cta.tensor_memory().release(static_cast<int>(address), columns)) {
+    return fail(
+        warp, inst, 0,
+        fmt::format("frees {} columns of tensor memory at {:#x}, where no such allocation is",
+                    columns, address));
+  }
   for (const TensorProduct& product : cta.tensor_products().pending()) {
     if (!product.writes(static_cast<int>(address), columns)) continue;
     return warp.fail(FindingKind::missing_wait, inst, 0, [] {
       return std::string("frees tensor memory that a product is still to write");
     });
-  }
-  if (!cta.tensor_memory().release(static_cast<int>(address), columns)) {
-    fail(warp, inst, 0,
-         fmt::format("frees {} columns of tensor memory at {:#x}, where no such allocation is",
-                     columns, address));
   }
 }
 
@@ -112,6 +113,20 @@ struct Piece {
   // Of a mask of rows the first one's thread.
   int thread_of(u32 mask) const { return std::countr_zero(mask) - first_row + first_thread; }
 };
+
+// A product that is in flight has some of the columns: a finding.
+void require_finished(Warp& warp, const Inst& inst, int column, int columns) {
+  for (const TensorProduct& product : warp.cta().tensor_products().pending()) {
+    if (!product.writes(column, columns)) continue;
+    warp.report(FindingKind::missing_wait, inst, 0, [&] {
+      return fmt::format(
+          "accesses columns of tensor memory that a product of warp {} lane {} is "
+          "still to write; it is complete when the phase of its commit's mbarrier is",
+          product.warp, product.lane);
+    });
+    return;
+  }
+}
 
 // Where an access begins.
 struct Place {
@@ -138,13 +153,17 @@ std::optional<Place> place_of(Warp& warp, const Inst& inst) {
                      warp.index(), first, first + 31));
     return std::nullopt;
   }
-  for (const int from : {column, column + split}) {
-    if (warp.cta().tensor_memory().is_allocated(from, columns)) continue;
-    warp.fail(FindingKind::out_of_bounds, inst, 0, [&] {
-      return fmt::format("accesses columns {} to {} of tensor memory, which are not all allocated",
-                         from, from + columns - 1);
-    });
-    return std::nullopt;
+  for (int half = 0; half < (halves ? 2 : 1); ++half) {
+    const int from = column + half * split;
+    if (!warp.cta().tensor_memory().is_allocated(from, columns)) {
+      warp.fail(FindingKind::out_of_bounds, inst, 0, [&] {
+        return fmt::format(
+            "accesses columns {} to {} of tensor memory, which are not all allocated", from,
+            from + columns - 1);
+      });
+      return std::nullopt;
+    }
+    require_finished(warp, inst, from, columns);
   }
   return Place{column, row - first};
 }
@@ -163,30 +182,13 @@ void each_piece(const Inst& inst, const Place& place, Visit&& visit) {
   }
 }
 
-// A product that is in flight has the column: a finding. False: there was one.
-bool require_finished(Warp& warp, const Inst& inst, int column) {
-  for (const TensorProduct& product : warp.cta().tensor_products().pending()) {
-    if (!product.writes(column, 1)) continue;
-    warp.report(FindingKind::missing_wait, inst, 0, [&] {
-      return fmt::format(
-          "accesses a column of tensor memory that a product of warp {} lane {} is "
-          "still to write; it is complete when the phase of its commit's mbarrier is",
-          product.warp, product.lane);
-    });
-    return false;
-  }
-  return true;
-}
-
 void load(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
   const std::optional<Place> place = place_of(warp, inst);
   if (!place) return;
   TensorMemory& memory = warp.cta().tensor_memory();
   const int quarter = warp.index() % 4;
-  bool finished = true;
   each_piece(inst, *place, [&](const Piece& piece, Slot slot) {
-    finished = finished && require_finished(warp, inst, piece.column);
     const u32 stored = memory.stored(quarter, piece.column) & piece.rows(),
               unwritten = ~memory.written(quarter, piece.column) & piece.rows();
     if (stored != 0) {
@@ -211,9 +213,7 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
   const std::optional<Place> place = place_of(warp, inst);
   if (!place) return;
-  bool finished = true;
   each_piece(inst, *place, [&](const Piece& piece, Slot slot) {
-    finished = finished && require_finished(warp, inst, piece.column);
     TensorStore& one = warp.tensor_accesses().stores.emplace_back();
     one.column = piece.column;
     one.rows = piece.rows();
@@ -471,13 +471,16 @@ void decode_tensor_core(Decoder& decoder, const Instruction& instruction, Modifi
   }
   if (modifiers.take("ld")) return decode_access(decoder, instruction, modifiers, true, out);
   if (modifiers.take("st")) return decode_access(decoder, instruction, modifiers, false, out);
+
+  enum { kAlloc, kDealloc, kPermit, kMma, kCommit };
+
   const int which =
       modifiers.take_one_of("alloc", "dealloc", "relinquish_alloc_permit", "mma", "commit");
   if (which < 0) return;
   if (!modifiers.take("cta_group::1")) return decoder.refuse("only .cta_group::1 is emulated");
-  if (which == 3) return decode_product(decoder, instruction, modifiers, out);
+  if (which == kMma) return decode_product(decoder, instruction, modifiers, out);
   const std::vector<Operand>& operands = instruction.operands;
-  if (which == 4) {
+  if (which == kCommit) {
     if (!modifiers.take("mbarrier::arrive::one")) return;
     const bool shared = modifiers.take("shared::cluster");
     if (!modifiers.take("b64") || !decoder.require_operands(instruction, 1, 1)) return;
@@ -487,20 +490,20 @@ void decode_tensor_core(Decoder& decoder, const Instruction& instruction, Modifi
     return;
   }
   if (!modifiers.take("sync") || !modifiers.take("aligned")) return;
-  if (which == 2) {
+  if (which == kPermit) {
     if (decoder.require_operands(instruction, 0, 0)) out.execute = give_up_permit;
     return;
   }
   const bool shared = modifiers.take("shared::cta");
   if (!modifiers.take("b32") || !decoder.require_operands(instruction, 2, 2)) return;
-  if (which == 0) {
+  if (which == kAlloc) {
     decoder.address(operands[0], shared ? Space::shared : Space::generic, out);
     out.flags |= shared ? 0 : kGeneric;
   } else {
     out.a = decoder.source(operands[0], 32);
   }
   out.b = decoder.source(operands[1], 32);
-  out.execute = which == 0 ? allocate : release;
+  out.execute = which == kAlloc ? allocate : release;
 }
 
 }  // namespace

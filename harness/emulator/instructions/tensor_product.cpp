@@ -99,13 +99,6 @@ int lane_of(const TensorProduct& op, int row) {
   return op.m == 64 ? row / 16 * 32 + row % 16 + op.upper : row;
 }
 
-void flip(Fragments& fragments, u32 signs) {
-  if (signs == 0) return;
-  for (LaneValues& one : fragments) {
-    for (u32& word : one.lane) word ^= signs;
-  }
-}
-
 // A word of tensor memory that the product reads.
 bool require_written(Warp& warp, const TensorProduct& op, int row, int column) {
   TensorMemory& memory = warp.cta().tensor_memory();
@@ -159,8 +152,8 @@ void perform(Cta& cta, const TensorProduct& op) {
   if (!read_a(warp, op, element, a)) return;
   if (!read_tile(warp, op, MatrixTile(op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b))
     return;
-  flip(a, op.flip_a);
-  flip(b, op.flip_b);
+  flip(a.data(), a.size(), op.flip_a);
+  flip(b.data(), b.size(), op.flip_b);
   const bool half = kind.accumulator == FormatId::f16;
   bool fine = true;
   WorkerState& worker = cta.worker();

@@ -91,13 +91,6 @@ bool read_fragments(Warp& warp, const Inst& inst, const Tile& tile, std::span<co
   return true;
 }
 
-void flip(LaneValues* registers, std::size_t count, u32 signs) {
-  if (signs == 0) return;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (u32& x : registers[i].lane) x ^= signs;
-  }
-}
-
 // --- the product, once the warp waits for it ---
 
 template <RandomRounding R>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tcgen05.st of one warp that it has not waited for. Each moves a register to a quarter of a
 // column, as late as it may: at tcgen05.wait::st. A load gives its values at once: Triton's PTX
-// uses the registers of a tcgen05.ld ahead of wait::ld, and ptxas keeps that order for it.
+// uses the registers of a tcgen05.ld ahead of wait::ld.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,6 @@
 // another in the order in which they were issued.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 

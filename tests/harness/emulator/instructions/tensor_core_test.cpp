@@ -105,9 +105,12 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
   replace("OUT", stores);
   replace("FREE", "bar.sync 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, 32;");
   const std::string start = fmt::format(R"(
-    .reg .b32 l<16>; mov.u32 %r0, %tid.x; mov.u32 %r1, tiles; mov.u32 %r2, 0; setp.lt.u32 %p1, %r0, 32; setp.eq.u32 %p2, %r0, 0; setp.ne.u32 %p3, %r2, 0;
-    COPY: mad.lo.u32 %r3, %r0, 512, %r1; add.u32 %r3, %r3, %r2; mul.wide.u32 %d1, %r0, 512; cvt.u64.u32 %d2, %r2; add.s64 %d1, %d1, %d2; add.s64 %d1, %in, %d1;
-    ld.global.v4.u32 {{%r11, %r12, %r13, %r14}}, [%d1]; st.shared.v4.u32 [%r3], {{%r11, %r12, %r13, %r14}};
+    .reg .b32 l<16>; mov.u32 %r0, %tid.x; mov.u32 %r1, tiles; mov.u32 %r2, 0;
+    setp.lt.u32 %p1, %r0, 32; setp.eq.u32 %p2, %r0, 0; setp.ne.u32 %p3, %r2, 0;
+    COPY: mad.lo.u32 %r3, %r0, 512, %r1; add.u32 %r3, %r3, %r2; mul.wide.u32 %d1, %r0, 512;
+    cvt.u64.u32 %d2, %r2; add.s64 %d1, %d1, %d2; add.s64 %d1, %in, %d1;
+    ld.global.v4.u32 {{%r11, %r12, %r13, %r14}}, [%d1];
+    st.shared.v4.u32 [%r3], {{%r11, %r12, %r13, %r14}};
     add.u32 %r2, %r2, 16; setp.lt.u32 %p5, %r2, 512; @%p5 bra COPY;
     add.u32 %r5, %r1, 65536; add.u32 %r6, %r1, 65544; @%p2 mbarrier.init.shared.b64 [%r5], 1;
     fence.proxy.async; bar.sync 0; mov.u64 %d5, {}; mov.u64 %d6, {}; mov.u32 %r10, {};
