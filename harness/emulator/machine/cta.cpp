@@ -102,7 +102,7 @@ void Cta::start(std::int64_t linear) {
   log_.clear();
   barriers_.fill(Barrier());
   mbarriers_.clear();
-  tensor_memory_.clear();
+  tensor_memory_.start(launch_->shared_garbage);
   tensor_products_.clear();
   expiries_ = 0;
   shared_.start_cta(launch_->shared_garbage);

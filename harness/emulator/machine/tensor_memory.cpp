@@ -5,9 +5,10 @@
 
 namespace plumbline::emulator {
 
-void TensorMemory::clear() {
+void TensorMemory::start(std::uint8_t garbage) {
   allocations_.clear();
   permits_ = true;
+  garbage_ = garbage * 0x01010101u;
 }
 
 std::optional<int> TensorMemory::allocate(int columns) {
@@ -22,6 +23,7 @@ std::optional<int> TensorMemory::allocate(int columns) {
   words_.resize(index(0, kColumns));
   states_.resize(std::size_t{kColumns} * 4);
   std::fill_n(&state(0, first), 4 * columns, Quarter());
+  std::fill_n(&word(0, first), kRows * columns, garbage_);
   allocations_.push_back({first, columns});
   return first;
 }

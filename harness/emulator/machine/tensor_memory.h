@@ -20,8 +20,8 @@ class TensorMemory {
   static constexpr int kQuarter = 32;  // rows that one warp reaches
   static constexpr int kLeastColumns = 32;
 
-  // A CTA begins.
-  void clear();
+  // A CTA begins. Columns are full of the byte where nothing has written since their allocation.
+  void start(std::uint8_t garbage);
 
   // The first column; nothing where there is no room.
   std::optional<int> allocate(int columns);
@@ -67,6 +67,7 @@ class TensorMemory {
   std::vector<Quarter> states_;
   std::vector<Allocation> allocations_;
   bool permits_ = true;
+  std::uint32_t garbage_ = 0;
 };
 
 }  // namespace plumbline::emulator
